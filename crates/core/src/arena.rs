@@ -1,0 +1,1 @@
+//! Storage for many small records.

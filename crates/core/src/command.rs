@@ -1,0 +1,245 @@
+//! What may be asked of an event. Every state change begins as one of these.
+
+use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, PoolId, SeatId, UserId};
+use crate::lines::Lines;
+use crate::settings::{Digest, Settings};
+use serde::{Deserialize, Serialize};
+
+/// Who changed stock by hand, and why; kept in the journal (S2.4).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// The operator or service.
+    pub by: Box<str>,
+    /// The reason in their words.
+    pub why: Box<str>,
+}
+
+/// A pool as it is added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolSpec {
+    /// Its id.
+    pub pool: PoolId,
+    /// Units there are.
+    pub capacity: u32,
+    /// The price of one unit, in minor units of the event's currency; 0 is free of charge.
+    pub price_minor: i64,
+}
+
+/// A price category of seats, as it is added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CategorySpec {
+    /// Its name, as seats refer to it.
+    pub name: Box<str>,
+    /// The price of one seat, in minor units of the event's currency; 0 is free of charge.
+    pub price_minor: i64,
+}
+
+/// A seat as it is added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeatSpec {
+    /// Its id.
+    pub seat: SeatId,
+    /// The part of the house it is in.
+    pub section: Box<str>,
+    /// Its row.
+    pub row: Box<str>,
+    /// Its number in the row.
+    pub number: Box<str>,
+    /// Its price category, by name.
+    pub category: Box<str>,
+}
+
+/// One thing asked of one event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
+    /// Creates the event.
+    CreateEvent {
+        /// Its settings.
+        settings: Box<Settings>,
+    },
+    /// Replaces the event's settings. The order of the line is fixed once people may join.
+    ChangeSettings {
+        /// The settings from now on.
+        settings: Box<Settings>,
+    },
+    /// Adds a pool.
+    AddPool {
+        /// The pool.
+        spec: PoolSpec,
+    },
+    /// Sets how many units a pool has.
+    AdjustCapacity {
+        /// The pool.
+        pool: PoolId,
+        /// Units from now on.
+        capacity: u32,
+        /// Who and why.
+        reason: Reason,
+    },
+    /// Adds seats and the price categories they are in, all or nothing.
+    AddSeats {
+        /// Categories, new ones and known ones alike; a known one must have the same price.
+        categories: Vec<CategorySpec>,
+        /// The seats.
+        seats: Vec<SeatSpec>,
+    },
+    /// Takes free units off sale.
+    Block {
+        /// The units.
+        lines: Lines,
+        /// Who and why.
+        reason: Reason,
+    },
+    /// Puts blocked units on sale again.
+    Unblock {
+        /// The units; those of a pool must have been blocked with the same `why`.
+        lines: Lines,
+        /// Who and why.
+        reason: Reason,
+    },
+    /// Lets people join before the sale opens.
+    OpenPrequeue,
+    /// Fixes the list of those who take part in the draw.
+    ClosePrequeue,
+    /// Opens the sale; with a draw, reveals the seed and draws.
+    OpenSale {
+        /// The seed of the draw, whose SHA-256 was published.
+        seed: Option<Digest>,
+        /// A public random value that became known after the prequeue closed.
+        public_value: Option<Box<str>>,
+    },
+    /// Stops admission and new holds; clocks run on.
+    Pause,
+    /// Ends a pause.
+    Resume,
+    /// Ends the sale.
+    Close,
+
+    /// Takes a place in the queue.
+    Join {
+        /// The place, as the caller names it: a retry has the same.
+        place: PlaceId,
+        /// Whose.
+        user: UserId,
+    },
+    /// Gives a place or a session up; an active visitor's unpaid holds are released.
+    Leave {
+        /// The place.
+        place: PlaceId,
+        /// Whose.
+        user: UserId,
+    },
+    /// A sign of life from a waiting visitor.
+    See {
+        /// The place.
+        place: PlaceId,
+        /// Whose.
+        user: UserId,
+    },
+    /// An admitted visitor shows up.
+    Arrive {
+        /// The place.
+        place: PlaceId,
+        /// Whose.
+        user: UserId,
+    },
+
+    /// Holds units for a booking, all or nothing.
+    Hold {
+        /// The booking, as the caller names it: a retry has the same.
+        booking: BookingId,
+        /// Whose.
+        user: UserId,
+        /// What.
+        lines: Lines,
+    },
+    /// Gives a hold more time.
+    Extend {
+        /// The booking.
+        booking: BookingId,
+        /// Whose.
+        user: UserId,
+    },
+    /// Gives a hold back.
+    Release {
+        /// The booking.
+        booking: BookingId,
+        /// Whose.
+        user: UserId,
+    },
+    /// Starts a payment for a hold; if one runs already, that one stays.
+    BeginPayment {
+        /// The booking.
+        booking: BookingId,
+        /// Whose.
+        user: UserId,
+        /// The payment to start.
+        payment: PaymentId,
+    },
+    /// A payment failed; the hold stays for another attempt.
+    FailPayment {
+        /// The booking.
+        booking: BookingId,
+        /// The payment that failed.
+        payment: PaymentId,
+        /// Why, as the gateway says.
+        why: Box<str>,
+    },
+    /// Makes a hold final: with its payment, or without one if nothing is to be paid.
+    Confirm {
+        /// The booking.
+        booking: BookingId,
+        /// Whose.
+        user: UserId,
+        /// The payment that succeeded.
+        payment: Option<PaymentId>,
+    },
+    /// Takes a confirmed booking back; its units are free again.
+    CancelConfirmed {
+        /// The booking.
+        booking: BookingId,
+        /// Who and why.
+        reason: Reason,
+    },
+
+    /// Takes units of a pool at once and for good (S2.1).
+    Claim {
+        /// The request id: a retry has the same and gets the first answer (S2.2).
+        claim: ClaimId,
+        /// Whose.
+        user: UserId,
+        /// The pool.
+        pool: PoolId,
+        /// How many.
+        quantity: u32,
+        /// After how long the units come back by themselves; `None` is never.
+        ttl_ms: Option<i64>,
+    },
+    /// Gives a claim back.
+    Declaim {
+        /// The claim.
+        claim: ClaimId,
+        /// Whose.
+        user: UserId,
+    },
+    /// Changes a pool's count of units claimed by services, up or down (S2.1; a service key's right only, S2.3).
+    AdjustClaimed {
+        /// The request id: a retry has the same and gets the first answer (S2.2).
+        claim: ClaimId,
+        /// The pool.
+        pool: PoolId,
+        /// Units more (positive) or fewer (negative).
+        amount: i64,
+        /// Who and why.
+        reason: Reason,
+    },
+
+    /// Decides one thing that is due: one deadline, or one admission.
+    Tick,
+    /// Moves places, sessions and holds on by the time the engine was away.
+    Recover {
+        /// How long it was away, in milliseconds.
+        gap_ms: i64,
+    },
+}

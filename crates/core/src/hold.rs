@@ -1,0 +1,94 @@
+//! Holds: one booking's units, until a deadline, a payment or a confirmation.
+
+use crate::ids::{BookingId, PaymentId, UserId};
+use crate::lines::Lines;
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+
+/// What never changes about a booking. Shared between state, journal, feed and answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldTerms {
+    /// The booking.
+    pub booking: BookingId,
+    /// Whose.
+    pub user: UserId,
+    /// What.
+    pub lines: Lines,
+    /// The price of all of it when it was held, in minor units of the event's currency.
+    pub amount_minor: i64,
+    /// When it was held.
+    pub created_at: Time,
+}
+
+/// Where a booking stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum HoldState {
+    /// Held until a deadline.
+    Held {
+        /// The deadline.
+        until: Time,
+    },
+    /// A payment runs.
+    Paying {
+        /// The deadline.
+        until: Time,
+        /// The deadline that comes back if the payment fails.
+        before: Time,
+        /// The payment.
+        payment: PaymentId,
+    },
+    /// Final.
+    Confirmed {
+        /// Since when.
+        at: Time,
+        /// Its payment, if anything was to be paid.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        payment: Option<PaymentId>,
+    },
+    /// Given back by the visitor.
+    Released {
+        /// When.
+        at: Time,
+    },
+    /// Ran out.
+    Expired {
+        /// When.
+        at: Time,
+        /// A payment that had not ended by then: money may still arrive.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        payment: Option<PaymentId>,
+    },
+    /// Taken back after it was confirmed.
+    Cancelled {
+        /// When.
+        at: Time,
+    },
+}
+
+impl HoldState {
+    /// When the hold runs out, if it is live.
+    #[must_use]
+    pub fn until(&self) -> Option<Time> {
+        match self {
+            Self::Held { until } | Self::Paying { until, .. } => Some(*until),
+            Self::Confirmed { .. }
+            | Self::Released { .. }
+            | Self::Expired { .. }
+            | Self::Cancelled { .. } => None,
+        }
+    }
+
+    /// The status as one word.
+    #[must_use]
+    pub fn status(&self) -> &'static str {
+        match self {
+            Self::Held { .. } => "held",
+            Self::Paying { .. } => "paying",
+            Self::Confirmed { .. } => "confirmed",
+            Self::Released { .. } => "released",
+            Self::Expired { .. } => "expired",
+            Self::Cancelled { .. } => "cancelled",
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Ids: short texts of `[A-Za-z0-9._-]`, one type for each thing they name.
+//!
+//! No colon and no brace is allowed, because ids build keys in other systems.
+
+use crate::limits::{MAX_EVENT_ID_BYTES, MAX_ID_BYTES};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Why a text is not an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvalidId {
+    /// What the id would have named, as in "event id".
+    pub what: &'static str,
+    /// How many bytes it may have at most.
+    pub max_bytes: usize,
+}
+
+impl fmt::Display for InvalidId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, max_bytes } = self;
+        write!(f, "{what}: use 1 to {max_bytes} of the characters A-Z a-z 0-9 . _ -")
+    }
+}
+
+impl std::error::Error for InvalidId {}
+
+fn is_id(text: &str, max_bytes: usize) -> bool {
+    (1..=max_bytes).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($inner:ty), $what:literal, $max:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name($inner);
+
+        impl $name {
+            /// The id as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                if is_id(text, $max) {
+                    Ok(Self(text.into()))
+                } else {
+                    Err(InvalidId { what: $what, max_bytes: $max })
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Visitor;
+                impl de::Visitor<'_> for Visitor {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        write!(f, "{}", InvalidId { what: $what, max_bytes: $max })
+                    }
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$name, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                }
+                deserializer.deserialize_str(Visitor)
+            }
+        }
+    };
+}
+
+id!(
+    /// What is on sale: one show, one hotel's season, one campaign. Shared, so that cloning is cheap.
+    EventId(Arc<str>), "event id", MAX_EVENT_ID_BYTES
+);
+id!(
+    /// Countable stock within an event: a standing zone, a room-night, a voucher.
+    PoolId(Arc<str>), "pool id", MAX_ID_BYTES
+);
+id!(
+    /// One seat within an event.
+    SeatId(Arc<str>), "seat id", MAX_ID_BYTES
+);
+id!(
+    /// A visitor. Stored once in each event the visitor has to do with.
+    UserId(Box<str>), "user id", MAX_ID_BYTES
+);
+id!(
+    /// One booking: the caller names it, so that a retry is recognised.
+    BookingId(Box<str>), "booking id", MAX_ID_BYTES
+);
+id!(
+    /// One claim, declaim or adjustment of claimed stock: the request id of S2.2.
+    ClaimId(Box<str>), "claim id", MAX_ID_BYTES
+);
+id!(
+    /// One payment attempt, as the gateway calls it.
+    PaymentId(Box<str>), "payment id", MAX_ID_BYTES
+);
+
+/// A place in the queue: 128 bits, written as 32 hexadecimal digits.
+///
+/// Kept as two halves, so that a waiting visitor's record is aligned to eight bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlaceId([u64; 2]);
+
+impl PlaceId {
+    /// The place with these 128 bits.
+    #[must_use]
+    pub const fn from_u128(bits: u128) -> Self {
+        Self([(bits >> 64) as u64, bits as u64])
+    }
+}
+
+impl fmt::Display for PlaceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}{:016x}", self.0[0], self.0[1])
+    }
+}
+
+impl fmt::Debug for PlaceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for PlaceId {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        let lowercase_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        if text.len() == 32 && text.bytes().all(lowercase_hex) {
+            // Exactly 32 digits were checked, so both halves parse.
+            let half = |part: &str| u64::from_str_radix(part, 16).unwrap_or(0);
+            Ok(Self([half(&text[..16]), half(&text[16..])]))
+        } else {
+            Err(InvalidId { what: "place id (32 lowercase hexadecimal digits)", max_bytes: 32 })
+        }
+    }
+}
+
+impl Serialize for PlaceId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for PlaceId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}

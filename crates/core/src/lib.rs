@@ -1,0 +1,29 @@
+//! The rules of an on-sale: who waits, who may shop, who holds what, and until when.
+//!
+//! Nothing here reads a clock, draws randomness, does I/O or knows of threads. Time and random values come in as
+//! arguments. [`Event::decide`](event::Event::decide) reads the state and says what a command would change;
+//! [`Event::evolve`](event::Event::evolve) applies changes and cannot fail, so that replaying a journal rebuilds the state.
+
+#![forbid(unsafe_code)]
+
+mod arena;
+pub mod change;
+pub mod command;
+pub mod event;
+pub mod hold;
+pub mod ids;
+pub mod limits;
+pub mod lines;
+pub mod money;
+pub mod refusal;
+pub mod settings;
+pub mod snapshot;
+pub mod time;
+pub mod view;
+
+pub use change::Change;
+pub use command::Command;
+pub use event::{Decision, Event, Phase};
+pub use refusal::Refusal;
+pub use time::Time;
+pub use view::{Query, Reply, View};

@@ -1,0 +1,40 @@
+//! Every size has a limit, and the limits are here.
+
+/// The longest id, in bytes.
+pub const MAX_ID_BYTES: usize = 128;
+/// The longest event id: booking ids carry it as a prefix and must stay within [`MAX_ID_BYTES`].
+pub const MAX_EVENT_ID_BYTES: usize = 64;
+/// The longest free text (a title, a reason, a section's name), in bytes.
+pub const MAX_TEXT_BYTES: usize = 500;
+/// Different pools and seats in one hold.
+pub const MAX_LINES_PER_HOLD: usize = 400;
+/// Units (seats plus countable stock) in one hold, claim or block of one pool.
+pub const MAX_UNITS_PER_HOLD: u32 = 1_000;
+/// The largest capacity of one pool.
+pub const MAX_POOL_CAPACITY: u32 = 1_000_000_000;
+/// Pools in one event.
+pub const MAX_POOLS_PER_EVENT: usize = 10_000;
+/// Seats in one event.
+pub const MAX_SEATS_PER_EVENT: usize = 250_000;
+/// Price categories of seats in one event.
+pub const MAX_CATEGORIES_PER_EVENT: usize = 1_000;
+/// The largest price of one unit, in minor units; a thousand of them still fit an `i64`.
+pub const MAX_PRICE_MINOR: i64 = 1_000_000_000_000;
+/// People waiting in one event at a time. Always finite: a queue is memory.
+pub const MAX_QUEUE_SIZE: u32 = 20_000_000;
+/// Places taken in one event over its whole life (places are numbered with 32 bits).
+pub const MAX_PLACES_EVER: u32 = u32::MAX - 1_024;
+/// Places one user may hold in one event.
+pub const MAX_PLACES_PER_USER: u32 = 100;
+/// Admitted visitors of one event at a time.
+pub const MAX_ROOM_CAPACITY: u32 = 1_000_000;
+/// The longest of any of the durations in an event's settings: a year.
+pub const MAX_DURATION_MS: i64 = 366 * 24 * 3_600_000;
+/// A visitor's last sign of life is written down at most this often: a `Seen` within it changes nothing.
+pub const SEEN_INTERVAL_MS: i64 = 300_000;
+/// An ended booking's or claim's id stays known for this long, so that a late retry is recognised.
+pub const ENDED_KNOWN_MS: i64 = 24 * 3_600_000;
+/// A failed payment leaves at least this much time for the next attempt.
+pub const AFTER_FAILED_PAYMENT_MS: i64 = 60_000;
+/// Ticks the engine runs between two batches of commands.
+pub const MAX_TICKS_PER_TURN: usize = 1_000;

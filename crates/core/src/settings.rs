@@ -1,0 +1,229 @@
+//! What an organiser sets for an event.
+
+use crate::limits::{
+    MAX_DURATION_MS, MAX_PLACES_PER_USER, MAX_QUEUE_SIZE, MAX_ROOM_CAPACITY, MAX_TEXT_BYTES,
+};
+use crate::money::Currency;
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+
+/// An event's settings. All durations are milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The event's name for people.
+    pub title: Box<str>,
+    /// The one currency all of the event's prices are in.
+    pub currency: Currency,
+    /// The waiting room; `None` lets anyone hold at once (a flash sale).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<RoomSettings>,
+    /// How long a hold lasts (S0: 600 s; S1.2: 900 s).
+    pub hold_ttl_ms: i64,
+    /// How long a hold may live altogether, however often it is extended or paid for in vain.
+    pub hold_max_ms: i64,
+    /// How much time starting a payment gives at least.
+    pub payment_window_ms: i64,
+    /// Payments that may be started for one hold.
+    pub payment_attempts: u8,
+    /// How often a visitor may extend a hold.
+    pub extensions: u8,
+    /// Units one user may hold, confirm and claim together; `None` is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_per_user: Option<u32>,
+    /// When the prequeue starts by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prequeue_at: Option<Time>,
+    /// When the sale opens by itself (an event with a draw: when its prequeue closes by itself).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opens_at: Option<Time>,
+    /// When the sale closes by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closes_at: Option<Time>,
+}
+
+/// How the waiting room admits. All durations are milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoomSettings {
+    /// Admitted visitors at a time (S3.3: 1000).
+    pub capacity: u32,
+    /// Admissions a minute at most; `None` is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outflow_per_min: Option<u32>,
+    /// How long an admitted visitor may shop (S3.3: 600 s).
+    pub session_ms: i64,
+    /// How long a place waits for a visitor who is not seen (S0.7: 1800 s).
+    pub place_ttl_ms: i64,
+    /// How long an admitted visitor has to show up.
+    pub arrive_ms: i64,
+    /// People waiting at a time (always finite).
+    pub max_queue_size: u32,
+    /// Places one user may take (S4.4); 1 in an event with a draw.
+    pub places_per_user: u32,
+    /// In which order those who came before the opening are served.
+    pub order: Order,
+}
+
+/// The order of the people in the prequeue. Those who come later are served in the order they come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// First come, first served.
+    Fifo,
+    /// By lot, from a seed that was committed to before anyone joined.
+    Draw {
+        /// SHA-256 of the seed.
+        seed_hash: Digest,
+    },
+}
+
+/// 32 bytes, written as 64 hexadecimal digits: a SHA-256 or a draw's seed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Digest(pub [u8; 32]);
+
+impl std::fmt::Display for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl std::fmt::Debug for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::str::FromStr for Digest {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let bytes = text.as_bytes();
+        if bytes.len() != 64 || !bytes.iter().all(u8::is_ascii_hexdigit) {
+            return Err("use 64 hexadecimal digits");
+        }
+        let mut digest = [0; 32];
+        for (byte, pair) in digest.iter_mut().zip(bytes.chunks_exact(2)) {
+            let digit = |b: u8| (b as char).to_digit(16).unwrap_or(0) as u8;
+            *byte = digit(pair[0]) << 4 | digit(pair[1]);
+        }
+        Ok(Self(digest))
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl Default for RoomSettings {
+    fn default() -> Self {
+        Self {
+            capacity: 1_000,
+            outflow_per_min: None,
+            session_ms: 600_000,
+            place_ttl_ms: 1_800_000,
+            arrive_ms: 120_000,
+            max_queue_size: 1_000_000,
+            places_per_user: 1,
+            order: Order::Fifo,
+        }
+    }
+}
+
+impl Settings {
+    /// Settings with the defaults of S0 and S3, and a waiting room.
+    #[must_use]
+    pub fn new(title: &str, currency: Currency) -> Self {
+        Self {
+            title: title.into(),
+            currency,
+            room: Some(RoomSettings::default()),
+            hold_ttl_ms: 600_000,
+            hold_max_ms: 1_800_000,
+            payment_window_ms: 600_000,
+            payment_attempts: 3,
+            extensions: 1,
+            max_per_user: None,
+            prequeue_at: None,
+            opens_at: None,
+            closes_at: None,
+        }
+    }
+
+    /// The commitment of an event whose prequeue is drawn.
+    #[must_use]
+    pub fn seed_hash(&self) -> Option<Digest> {
+        match self.room.as_ref()?.order {
+            Order::Fifo => None,
+            Order::Draw { seed_hash } => Some(seed_hash),
+        }
+    }
+
+    /// What is wrong with these settings, as a sentence for the organiser; `None` if nothing is.
+    #[must_use]
+    pub fn complaint(&self) -> Option<&'static str> {
+        let duration = |ms: i64| (1..=MAX_DURATION_MS).contains(&ms);
+        if self.title.is_empty() || self.title.len() > MAX_TEXT_BYTES {
+            return Some("title: use 1 to 500 bytes");
+        }
+        if !duration(self.hold_ttl_ms) || !duration(self.hold_max_ms) {
+            return Some("hold_ttl_ms and hold_max_ms: use 1 ms to 366 days");
+        }
+        if self.hold_max_ms < self.hold_ttl_ms {
+            return Some("hold_max_ms: use at least hold_ttl_ms");
+        }
+        if !duration(self.payment_window_ms) {
+            return Some("payment_window_ms: use 1 ms to 366 days");
+        }
+        if self.payment_attempts == 0 {
+            return Some("payment_attempts: use at least 1");
+        }
+        if self.max_per_user == Some(0) {
+            return Some("max_per_user: use at least 1, or leave it out for no limit");
+        }
+        let ordered = |first: Option<Time>, then: Option<Time>| {
+            first.zip(then).is_none_or(|(first, then)| first < then)
+        };
+        if !ordered(self.prequeue_at, self.opens_at)
+            || !ordered(self.opens_at, self.closes_at)
+            || !ordered(self.prequeue_at, self.closes_at)
+        {
+            return Some("prequeue_at, opens_at and closes_at: use times in this order");
+        }
+        self.room.as_ref().and_then(RoomSettings::complaint)
+    }
+}
+
+impl RoomSettings {
+    fn complaint(&self) -> Option<&'static str> {
+        let duration = |ms: i64| (1..=MAX_DURATION_MS).contains(&ms);
+        if !(1..=MAX_ROOM_CAPACITY).contains(&self.capacity) {
+            return Some("room.capacity: use 1 to 1000000");
+        }
+        if self.outflow_per_min == Some(0) {
+            return Some("room.outflow_per_min: use at least 1, or leave it out for no limit");
+        }
+        if !duration(self.session_ms) || !duration(self.place_ttl_ms) || !duration(self.arrive_ms) {
+            return Some("room.session_ms, place_ttl_ms and arrive_ms: use 1 ms to 366 days");
+        }
+        if !(1..=MAX_QUEUE_SIZE).contains(&self.max_queue_size) {
+            return Some("room.max_queue_size: use 1 to 20000000");
+        }
+        if !(1..=MAX_PLACES_PER_USER).contains(&self.places_per_user) {
+            return Some("room.places_per_user: use 1 to 100");
+        }
+        if matches!(self.order, Order::Draw { .. }) && self.places_per_user != 1 {
+            return Some("room.places_per_user: a draw is fair only with 1 place per user");
+        }
+        None
+    }
+}

@@ -1,0 +1,314 @@
+//! What can be asked about an event without changing it, and the answers to commands.
+
+use crate::event::Phase;
+use crate::hold::{HoldState, HoldTerms};
+use crate::ids::{BookingId, ClaimId, EventId, PlaceId, PoolId, SeatId, UserId};
+use crate::settings::{Digest, Settings};
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A question about one event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Query {
+    /// Settings, phase and counts.
+    Event,
+    /// Pools and what is left of them; seats by category.
+    Availability,
+    /// Every seat.
+    Seats,
+    /// A user's first place or session, or a particular one.
+    Place {
+        /// Whose.
+        user: UserId,
+        /// Which; `None` is the session if there is one, else the place served first.
+        place: Option<PlaceId>,
+    },
+    /// One booking.
+    Booking {
+        /// Which.
+        booking: BookingId,
+        /// Whose; `None` asks for anyone's (operators only).
+        user: Option<UserId>,
+    },
+    /// A user's bookings, oldest first.
+    Bookings {
+        /// Whose.
+        user: UserId,
+    },
+    /// One claim.
+    Claim {
+        /// Which.
+        claim: ClaimId,
+        /// Whose; `None` asks for anyone's (operators only).
+        user: Option<UserId>,
+    },
+}
+
+/// The answer to a [`Query`], in the same order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum View {
+    /// To [`Query::Event`].
+    Event(Box<EventView>),
+    /// To [`Query::Availability`].
+    Availability(Box<AvailabilityView>),
+    /// To [`Query::Seats`].
+    Seats(Vec<SeatView>),
+    /// To [`Query::Place`].
+    Place(PlaceView),
+    /// To [`Query::Booking`].
+    Booking(HoldView),
+    /// To [`Query::Bookings`].
+    Bookings(Vec<HoldView>),
+    /// To [`Query::Claim`].
+    Claim(ClaimView),
+}
+
+/// The answer to a [`crate::command::Command`] that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// It is done and there is nothing to add.
+    Done,
+    /// To `Join`.
+    Place(PlaceView),
+    /// To `Leave`: what was left (S3.9).
+    Left(LeftFrom),
+    /// To everything about bookings.
+    Hold(HoldView),
+    /// To everything about claims.
+    Claim(ClaimView),
+}
+
+/// What a visitor left (S3.9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeftFrom {
+    /// The queue.
+    Queue,
+    /// The room.
+    Active,
+}
+
+/// An event as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventView {
+    /// Its id.
+    pub event: EventId,
+    /// Its settings.
+    pub settings: Settings,
+    /// Its phase.
+    pub phase: Phase,
+    /// People waiting.
+    pub waiting: u32,
+    /// Slots of the room in use.
+    pub active: u32,
+    /// Places taken so far.
+    pub places_taken: u32,
+    /// Units of pools and seats together.
+    pub units: Units,
+    /// The draw, if the event has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draw: Option<DrawView>,
+}
+
+/// What is public about a draw at this time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrawView {
+    /// SHA-256 of the seed.
+    pub seed_hash: Digest,
+    /// How many take part, once the prequeue is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entrants: Option<u32>,
+    /// SHA-256 of the list of entrants, once the prequeue is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entrants_hash: Option<Digest>,
+    /// The seed, once it is revealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<Digest>,
+    /// The public value, once it is mixed in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_value: Option<Box<str>>,
+}
+
+/// How units divide; `free + held + sold + blocked` is all there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Units {
+    /// On sale.
+    pub free: u32,
+    /// In holds.
+    pub held: u32,
+    /// Confirmed or claimed.
+    pub sold: u32,
+    /// Off sale.
+    pub blocked: u32,
+}
+
+/// What is left of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AvailabilityView {
+    /// Each pool, in the order they were added.
+    pub pools: Vec<PoolView>,
+    /// Each price category of seats, in the order they were added.
+    pub categories: Vec<CategoryView>,
+}
+
+/// A pool and what is left of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolView {
+    /// Its id.
+    pub pool: PoolId,
+    /// The price of one unit, in minor units.
+    pub price_minor: i64,
+    /// All its units.
+    pub capacity: u32,
+    /// How they divide.
+    #[serde(flatten)]
+    pub units: Units,
+    /// Of the sold ones, those that were claimed.
+    pub claimed: u32,
+    /// Of the claimed ones, those that services claimed.
+    pub claimed_by_services: u32,
+    /// Blocked units by reason.
+    pub blocked_why: Vec<(Box<str>, u32)>,
+}
+
+/// The seats of one price category.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CategoryView {
+    /// Its name.
+    pub name: Box<str>,
+    /// The price of one seat, in minor units.
+    pub price_minor: i64,
+    /// How its seats divide.
+    #[serde(flatten)]
+    pub units: Units,
+}
+
+/// A seat and its status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeatView {
+    /// Its id.
+    pub seat: SeatId,
+    /// Its price category.
+    pub category: Arc<str>,
+    /// Its status.
+    pub status: SeatStatus,
+    /// The booking that holds or has it (for operators).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub booking: Option<BookingId>,
+    /// Why it is blocked (for operators).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<Box<str>>,
+}
+
+/// The status of a seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeatStatus {
+    /// On sale.
+    Free,
+    /// In a hold.
+    Held,
+    /// Confirmed.
+    Sold,
+    /// Off sale.
+    Blocked,
+}
+
+/// A visitor's place or session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaceView {
+    /// The place.
+    pub place: PlaceId,
+    /// Its number in the order taken, from 1.
+    pub number: u32,
+    /// Waiting or active.
+    #[serde(flatten)]
+    pub state: PlaceState,
+}
+
+/// Where a visitor stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum PlaceState {
+    /// In the queue.
+    Queued {
+        /// 1 is served next; `None` before a draw.
+        position: Option<u32>,
+        /// People waiting.
+        total: u32,
+        /// When the place lapses unless the visitor is seen; `None` before the opening.
+        lapses_at: Option<Time>,
+        /// Whether a sign of life would be written down now.
+        see_due: bool,
+    },
+    /// Admitted.
+    Active {
+        /// When the session ends.
+        until: Time,
+        /// Until when the visitor must show up; `None` once he has.
+        arrive_by: Option<Time>,
+    },
+}
+
+/// A booking.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldView {
+    /// What never changes about it.
+    #[serde(flatten)]
+    pub terms: Arc<HoldTerms>,
+    /// Where it stands.
+    #[serde(flatten)]
+    pub state: HoldState,
+    /// Payments started so far.
+    pub payments: u8,
+    /// Extensions so far.
+    pub extensions: u8,
+}
+
+/// A claim, or a service's adjustment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimView {
+    /// Its id.
+    pub claim: ClaimId,
+    /// Whose; `None` for a service's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<UserId>,
+    /// The pool.
+    pub pool: PoolId,
+    /// Units: positive, or negative for an adjustment downwards.
+    pub amount: i64,
+    /// Units claimed in the pool before.
+    pub before: u32,
+    /// Units claimed in the pool right after it.
+    pub after: u32,
+    /// Where it stands.
+    pub state: ClaimState,
+}
+
+/// Where a claim stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum ClaimState {
+    /// The units are taken.
+    Claimed {
+        /// When they come back by themselves; `None` is never.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Time>,
+    },
+    /// The owner gave them back.
+    Returned {
+        /// When.
+        at: Time,
+    },
+    /// They came back by themselves.
+    Expired {
+        /// When.
+        at: Time,
+    },
+    /// A service's adjustment, done once and for all.
+    Adjusted {
+        /// When.
+        at: Time,
+    },
+}

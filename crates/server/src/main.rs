@@ -1,0 +1,2 @@
+//! Onrush.
+fn main() {}

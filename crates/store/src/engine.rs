@@ -1,0 +1,117 @@
+//! The seam between the rules and everything around them.
+
+use onrush_core::change::Change;
+use onrush_core::ids::EventId;
+use onrush_core::{Command, Query, Refusal, Reply, Time, View};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// The number of a decision in the journal.
+///
+/// Numbers of one event's decisions rise, with gaps; an embedded engine numbers all its events in one sequence.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Seq(pub u64);
+
+/// An answer that no crash can undo, and the time it was decided at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer<T> {
+    /// The engine's time.
+    pub at: Time,
+    /// What was answered.
+    pub value: T,
+}
+
+/// Why there is no answer, or what the rules said instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The rules said no; nothing changed.
+    Refused(Refusal),
+    /// Too much is asked at once; nothing changed. Ask again after this many milliseconds.
+    Busy {
+        /// How long to wait.
+        retry_after_ms: u32,
+    },
+    /// The disk is nearly full, and this would need space; nothing changed.
+    DiskLow,
+    /// The engine has stopped. Whether the command took effect is unknown: ask again with the same ids.
+    Stopped,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Busy { retry_after_ms } => {
+                write!(f, "too much is asked at once; try again in {retry_after_ms} ms")
+            }
+            Self::DiskLow => {
+                f.write_str("the disk is nearly full; free some space, then try again")
+            }
+            Self::Stopped => f.write_str("the engine has stopped; try again with the same key"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// A future answer. Dropping it does not undo the command.
+pub type Pending<T> = Pin<Box<dyn Future<Output = Result<Answer<T>, Failure>> + Send>>;
+
+/// One decision, as the journal keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FeedEntry {
+    /// Its number.
+    pub seq: Seq,
+    /// When it was decided.
+    pub at: Time,
+    /// The event it belongs to.
+    pub event: EventId,
+    /// What changed; at least one.
+    pub changes: Vec<Change>,
+}
+
+/// Entries that are committed, in order, none left out: at least once each across restarts, if the reader keeps
+/// the number of the last one it dealt with.
+pub type FeedPage = Vec<Arc<FeedEntry>>;
+
+/// A reader of the feed with a cursor of its own. The engine never waits for it.
+pub trait Feed: Send {
+    /// The entries after the cursor, at least one, as soon as there are any; `None` once the engine has stopped and
+    /// all were read.
+    ///
+    /// # Errors
+    /// What stands in the way of reading the journal.
+    fn next(
+        &mut self,
+    ) -> Pin<Box<dyn Future<Output = Result<Option<FeedPage>, String>> + Send + '_>>;
+}
+
+/// What runs the rules: one command at a time per event, durable before anyone is answered.
+pub trait Engine: Send + Sync + 'static {
+    /// Runs a command. Everything that is answered, also a refusal, is durable by then.
+    fn execute(&self, event: EventId, command: Command) -> Pending<Reply>;
+
+    /// Answers a question, as durably.
+    fn query(&self, event: EventId, query: Query) -> Pending<View>;
+
+    /// The ids of all events, in the order they were created.
+    fn events(&self) -> Pending<Vec<EventId>>;
+
+    /// The feed of all events after `after` ([`Seq::default`] is the beginning).
+    fn subscribe(&self, after: Seq) -> Box<dyn Feed>;
+
+    /// The number of the last committed decision.
+    fn committed(&self) -> Seq;
+}

@@ -1,0 +1,5 @@
+//! The engine: it runs the rules, one command at a time, and keeps what they decide.
+
+pub mod engine;
+
+pub use engine::{Answer, Engine, Failure, Feed, FeedEntry, FeedPage, Pending, Seq};
