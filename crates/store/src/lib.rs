@@ -1,5 +1,6 @@
 //! The engine: it runs the rules, one command at a time, and keeps what they decide.
 
+pub mod embedded;
 pub mod engine;
 
 pub use engine::{Answer, Engine, Failure, Feed, FeedEntry, FeedPage, Pending, Seq};

@@ -1,0 +1,147 @@
+//! Why an engine cannot be opened.
+
+use crate::engine::Seq;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a data directory cannot be used. Nothing in it was changed.
+#[derive(Debug)]
+pub enum OpenError {
+    /// A file or directory cannot be read or written.
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Another engine runs on the same directory.
+    Locked {
+        /// The file it has locked.
+        path: PathBuf,
+    },
+    /// There is no journal to read.
+    Missing {
+        /// Where it would be.
+        path: PathBuf,
+    },
+    /// The file is not an Onrush journal.
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        what: String,
+    },
+    /// The journal was written by a newer Onrush.
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
+        /// The newest format that this version knows.
+        known: u32,
+    },
+    /// The journal is truncated or corrupt.
+    Damaged(Box<Damage>),
+    /// SQLite cannot open the file for another reason.
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        why: String,
+    },
+    /// There is no tokio runtime to answer in: open within one, or name one in the options.
+    NoRuntime,
+}
+
+impl OpenError {
+    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        |source| Self::Io { path: path.to_owned(), source }
+    }
+
+    pub(super) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Self + '_ {
+        |error| Self::Sqlite { path: path.to_owned(), why: error.to_string() }
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Locked { path } => write!(
+                f,
+                "{}: another onrush process uses this directory; stop it, or choose another directory",
+                path.display()
+            ),
+            Self::Missing { path } => {
+                write!(f, "{}: there is no journal; check the directory", path.display())
+            }
+            Self::Foreign { path, what } => write!(
+                f,
+                "{}: not an onrush journal ({what}); move the file away, or choose another directory",
+                path.display()
+            ),
+            Self::Newer { path, format, known } => write!(
+                f,
+                "{}: written by a newer onrush (format {format}, this version knows {known}); \
+                 start that version, or restore a backup",
+                path.display()
+            ),
+            Self::Damaged(damage) => damage.fmt(f),
+            Self::Sqlite { path, why } => write!(f, "{}: {why}", path.display()),
+            Self::NoRuntime => f.write_str("open the engine within a tokio runtime"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Locked { .. }
+            | Self::Missing { .. }
+            | Self::Foreign { .. }
+            | Self::Newer { .. }
+            | Self::Damaged(_)
+            | Self::Sqlite { .. }
+            | Self::NoRuntime => None,
+        }
+    }
+}
+
+/// What is wrong with a journal, and what of it can still be read.
+#[derive(Clone, Debug)]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// What was noticed.
+    pub what: String,
+    /// Decisions that can be read from the first one on without a gap.
+    pub readable: u64,
+    /// The number of the last of these.
+    pub last_readable: Seq,
+    /// The last decision that can be read at all, after a gap; the same if there is none.
+    pub last_seen: Seq,
+    /// What SQLite's own check says, at most 20 lines.
+    pub integrity: Vec<String>,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, what, readable, last_readable, last_seen, integrity } = self;
+        write!(
+            f,
+            "{}: the journal is damaged: {what}. Still readable: {readable} decisions up to number {}",
+            path.display(),
+            last_readable.0
+        )?;
+        if last_seen > last_readable {
+            write!(f, ", and some more up to number {}", last_seen.0)?;
+        }
+        f.write_str(". Nothing was changed; keep a copy, then restore a backup")?;
+        for line in integrity {
+            write!(f, "\n  {line}")?;
+        }
+        Ok(())
+    }
+}

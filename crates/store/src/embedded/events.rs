@@ -1,0 +1,100 @@
+//! All events of one engine, and which of them is due next.
+
+use crate::engine::FeedEntry;
+use onrush_core::ids::EventId;
+use onrush_core::{Change, Event, Time};
+use std::collections::{BTreeSet, HashMap};
+
+/// Where an event stands among the others: events are numbered in the order they were created.
+pub(super) type Index = usize;
+
+struct Slot {
+    event: Event,
+    /// The deadline that `deadlines` has for it.
+    deadline: Option<Time>,
+}
+
+/// The state that the journal adds up to.
+#[derive(Default)]
+pub(super) struct Events {
+    slots: Vec<Slot>,
+    by_id: HashMap<EventId, Index>,
+    deadlines: BTreeSet<(Time, Index)>,
+}
+
+impl Events {
+    pub(super) fn find(&self, id: &EventId) -> Option<Index> {
+        self.by_id.get(id).copied()
+    }
+
+    pub(super) fn get(&self, index: Index) -> &Event {
+        &self.slots[index].event
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Event> {
+        self.slots.iter().map(|slot| &slot.event)
+    }
+
+    pub(super) fn ids(&self) -> Vec<EventId> {
+        self.iter().map(|event| event.id().clone()).collect()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Adds an event that is not among them yet.
+    pub(super) fn insert(&mut self, event: Event) -> Index {
+        let index = self.slots.len();
+        let known = self.by_id.insert(event.id().clone(), index);
+        assert!(known.is_none(), "an event is inserted once");
+        self.slots.push(Slot { event, deadline: None });
+        index
+    }
+
+    pub(super) fn evolve(&mut self, index: Index, at: Time, changes: &[Change]) {
+        let event = &mut self.slots[index].event;
+        for change in changes {
+            event.evolve(at, change);
+        }
+    }
+
+    /// Applies a decision from the journal.
+    pub(super) fn replay(&mut self, entry: &FeedEntry) -> Result<(), String> {
+        let index = match self.find(&entry.event) {
+            Some(index) => index,
+            None if matches!(entry.changes.first(), Some(Change::EventCreated { .. })) => {
+                self.insert(Event::new(entry.event.clone()))
+            }
+            None => return Err(format!("event {} changes before it is created", entry.event)),
+        };
+        self.evolve(index, entry.at, &entry.changes);
+        Ok(())
+    }
+
+    /// Looks up again when an event is due; to be called once it has changed.
+    pub(super) fn schedule(&mut self, index: Index) {
+        let slot = &mut self.slots[index];
+        let deadline = slot.event.next_deadline();
+        if deadline != slot.deadline {
+            if let Some(old) = slot.deadline {
+                self.deadlines.remove(&(old, index));
+            }
+            if let Some(new) = deadline {
+                self.deadlines.insert((new, index));
+            }
+            slot.deadline = deadline;
+        }
+    }
+
+    pub(super) fn schedule_all(&mut self) {
+        for index in 0..self.slots.len() {
+            self.schedule(index);
+        }
+    }
+
+    /// The earliest deadline of all, and whose it is.
+    pub(super) fn next_deadline(&self) -> Option<(Time, Index)> {
+        self.deadlines.first().copied()
+    }
+}

@@ -1,0 +1,227 @@
+//! The engine thread: it runs the rules, one command at a time.
+
+use super::Shared;
+use super::clock::Clock;
+use super::dispatch::{Dispatch, Outcome};
+use super::events::{Events, Index};
+use super::mailbox::{Ask, Result, Woken};
+use super::outbox::Batch;
+use crate::engine::{Answer, Failure, FeedEntry, Seq};
+use onrush_core::event::Decision;
+use onrush_core::ids::EventId;
+use onrush_core::limits::MAX_TICKS_PER_TURN;
+use onrush_core::{Command, Event, Query, Refusal, Reply, Time, View};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Commands between two looks at the deadlines at most.
+const MAX_ASKS_PER_TURN: usize = 2_048;
+/// The system's clock may be set forward while the thread waits for a deadline, so it looks at least this often.
+const LONGEST_SLEEP_MS: i64 = 60_000;
+
+/// What the engine thread works with. It alone touches the state.
+pub(super) struct Executor {
+    pub(super) events: Events,
+    /// The time of the last turn; it never goes back.
+    pub(super) at: Time,
+    /// The last decision made, committed or not.
+    pub(super) decided: Seq,
+    pub(super) clock: Clock,
+    pub(super) shared: Arc<Shared>,
+    pub(super) dispatch: Dispatch,
+    pub(super) batch: Batch,
+}
+
+impl Executor {
+    /// Moves all deadlines on by the time the engine was away, in one transaction, before anything else is decided.
+    pub(super) fn make_up_for(&mut self, gap_ms: i64) {
+        self.at = self.at.max(self.clock.now());
+        for index in 0..self.events.len() {
+            let decision = self.events.get(index).decide(self.at, &Command::Recover { gap_ms });
+            // An event that has nothing to move may refuse.
+            if let Ok(decision) = decision {
+                drop(self.apply(index, decision));
+            }
+        }
+        self.hand_over();
+    }
+
+    /// Runs until the mailbox is closed and empty, or the journal has failed. Returns the state and its time.
+    pub(super) fn run(mut self) -> (Events, Time) {
+        let mut asks = Vec::new();
+        loop {
+            let woken = self.shared.mailbox.take(&mut asks, self.patience());
+            let mut rest = asks.drain(..);
+            loop {
+                self.at = self.at.max(self.clock.now());
+                for ask in rest.by_ref().take(MAX_ASKS_PER_TURN) {
+                    self.serve(ask);
+                }
+                self.tick();
+                if !self.hand_over() {
+                    return (self.events, self.at);
+                }
+                if rest.len() == 0 {
+                    break;
+                }
+            }
+            drop(rest);
+            if woken == Woken::Closed {
+                return (self.events, self.at);
+            }
+        }
+    }
+
+    /// How long to wait for commands: until the next deadline.
+    fn patience(&self) -> Option<Duration> {
+        let (deadline, _) = self.events.next_deadline()?;
+        let now = self.at.max(self.clock.now());
+        if deadline <= now {
+            Some(Duration::ZERO)
+        } else if self.clock.runs() {
+            let ms = deadline.since_ms(now).min(LONGEST_SLEEP_MS);
+            Some(Duration::from_millis(ms.unsigned_abs()))
+        } else {
+            None
+        }
+    }
+
+    fn serve(&mut self, ask: Ask) {
+        let outcome = match ask {
+            Ask::Command(event, command, to) => Outcome::Reply(to, self.execute(event, &command)),
+            Ask::Query(event, query, to) => Outcome::View(to, self.query(&event, &query)),
+            Ask::Events(to) => Outcome::Events(to, self.answer(self.events.ids())),
+        };
+        self.batch.answers.push(outcome);
+    }
+
+    fn answer<T>(&self, value: T) -> Result<T> {
+        Ok(Answer { at: self.at, value })
+    }
+
+    fn query(&self, event: &EventId, query: &Query) -> Result<View> {
+        let index = self.events.find(event).ok_or(Refusal::EventNotFound)?;
+        self.answer(self.events.get(index).query(self.at, query)?)
+    }
+
+    fn execute(&mut self, event: EventId, command: &Command) -> Result<Reply> {
+        let Some(index) = self.events.find(&event) else {
+            return self.create(event, command);
+        };
+        let decision = self.events.get(index).decide(self.at, command)?;
+        self.refuse_on_low_disk(command, &decision)?;
+        self.apply(index, decision)
+    }
+
+    /// Only an event's creation is possible before there is one; anything else leaves no trace.
+    fn create(&mut self, id: EventId, command: &Command) -> Result<Reply> {
+        if !matches!(command, Command::CreateEvent { .. }) {
+            return Err(Refusal::EventNotFound.into());
+        }
+        let event = Event::new(id);
+        let decision = event.decide(self.at, command)?;
+        self.refuse_on_low_disk(command, &decision)?;
+        let index = self.events.insert(event);
+        self.apply(index, decision)
+    }
+
+    fn apply(&mut self, index: Index, decision: Decision) -> Result<Reply> {
+        if !decision.changes.is_empty() {
+            self.events.evolve(index, self.at, &decision.changes);
+            self.events.schedule(index);
+            self.decided = Seq(self.decided.0 + 1);
+            self.batch.entries.push(Arc::new(FeedEntry {
+                seq: self.decided,
+                at: self.at,
+                event: self.events.get(index).id().clone(),
+                changes: decision.changes.into_vec(),
+            }));
+        }
+        self.answer(decision.reply)
+    }
+
+    fn refuse_on_low_disk(
+        &self,
+        command: &Command,
+        decision: &Decision,
+    ) -> std::result::Result<(), Failure> {
+        let low = self.shared.disk_low.load(Ordering::Relaxed);
+        if low && !decision.changes.is_empty() && is_new_business(command) {
+            Err(Failure::DiskLow)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Decides what is due by now, up to a limit, so that commands get their turn.
+    fn tick(&mut self) {
+        for _ in 0..MAX_TICKS_PER_TURN {
+            let Some((deadline, index)) = self.events.next_deadline() else { return };
+            if deadline > self.at {
+                return;
+            }
+            let event = self.events.get(index);
+            match event.decide(self.at, &Command::Tick) {
+                Ok(decision) => {
+                    assert!(
+                        !decision.changes.is_empty(),
+                        "event {}: a tick that is due at {deadline:?} changes something",
+                        event.id()
+                    );
+                    drop(self.apply(index, decision));
+                }
+                Err(refusal) => panic!("event {}: a tick is never refused: {refusal}", event.id()),
+            }
+        }
+    }
+
+    /// Passes the turn's decisions on to be committed. False if the journal has failed.
+    fn hand_over(&mut self) -> bool {
+        if self.batch.is_empty() {
+            return true;
+        }
+        // Nobody sees state that a crash could undo: an answer waits for everything decided before it.
+        if self.batch.entries.is_empty() && self.decided == self.shared.committed() {
+            let answers = std::mem::take(&mut self.batch.answers);
+            self.dispatch.deliver(answers, self.decided);
+            return true;
+        }
+        self.shared.outbox.put(&mut self.batch)
+    }
+}
+
+/// Whether a command begins something that needs space; what ends something, or was paid for, always goes on.
+fn is_new_business(command: &Command) -> bool {
+    match command {
+        Command::CreateEvent { .. }
+        | Command::AddPool { .. }
+        | Command::AddSeats { .. }
+        | Command::Join { .. }
+        | Command::Hold { .. }
+        | Command::Claim { .. }
+        | Command::AdjustClaimed { .. } => true,
+        Command::ChangeSettings { .. }
+        | Command::AdjustCapacity { .. }
+        | Command::Block { .. }
+        | Command::Unblock { .. }
+        | Command::OpenPrequeue
+        | Command::ClosePrequeue
+        | Command::OpenSale { .. }
+        | Command::Pause
+        | Command::Resume
+        | Command::Close
+        | Command::Leave { .. }
+        | Command::See { .. }
+        | Command::Arrive { .. }
+        | Command::Extend { .. }
+        | Command::Release { .. }
+        | Command::BeginPayment { .. }
+        | Command::FailPayment { .. }
+        | Command::Confirm { .. }
+        | Command::CancelConfirmed { .. }
+        | Command::Declaim { .. }
+        | Command::Tick
+        | Command::Recover { .. } => false,
+    }
+}

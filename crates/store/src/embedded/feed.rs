@@ -1,0 +1,152 @@
+//! The feed: committed decisions in order, from memory where they are recent, else from the journal.
+
+use super::Shared;
+use super::dispatch::Progress;
+use super::reader::JournalReader;
+use crate::engine::{Feed, FeedEntry, FeedPage, Seq};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// Entries in one page at most.
+const PAGE: usize = 1_024;
+
+/// The last decisions, kept in memory.
+pub(super) struct Tail {
+    state: Mutex<TailState>,
+    capacity: usize,
+}
+
+struct TailState {
+    entries: VecDeque<Arc<FeedEntry>>,
+    /// The last decision that was ever put here.
+    last: Seq,
+}
+
+enum Found {
+    Page(FeedPage),
+    /// There is nothing newer yet.
+    Nothing,
+    /// Only the journal has it.
+    Gone,
+}
+
+impl Tail {
+    pub(super) fn new(last: Seq, capacity: usize) -> Self {
+        Self { state: Mutex::new(TailState { entries: VecDeque::new(), last }), capacity }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TailState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds committed entries and leaves the ones that are too old now in `entries`.
+    pub(super) fn put(&self, entries: &mut Vec<Arc<FeedEntry>>) {
+        let mut state = self.lock();
+        if let Some(last) = entries.last() {
+            state.last = last.seq;
+        }
+        state.entries.extend(entries.drain(..));
+        let excess = state.entries.len().saturating_sub(self.capacity);
+        entries.extend(state.entries.drain(..excess));
+    }
+
+    fn after(&self, cursor: Seq) -> Found {
+        let state = self.lock();
+        if cursor >= state.last {
+            return Found::Nothing;
+        }
+        let first = state.last.0 + 1 - state.entries.len() as u64;
+        match (cursor.0 + 1).checked_sub(first).map(usize::try_from) {
+            Some(Ok(skip)) => {
+                Found::Page(state.entries.iter().skip(skip).take(PAGE).cloned().collect())
+            }
+            Some(Err(_)) | None => Found::Gone,
+        }
+    }
+}
+
+/// One reader of the feed.
+pub(super) struct TailFeed {
+    cursor: Seq,
+    shared: Arc<Shared>,
+    progress: watch::Receiver<Progress>,
+    dir: PathBuf,
+    /// Open while the reader is far behind.
+    reader: Option<JournalReader>,
+}
+
+impl TailFeed {
+    pub(super) fn new(
+        cursor: Seq,
+        shared: Arc<Shared>,
+        progress: watch::Receiver<Progress>,
+        dir: PathBuf,
+    ) -> Self {
+        Self { cursor, shared, progress, dir, reader: None }
+    }
+
+    async fn wait(&mut self) -> Result<Option<FeedPage>, String> {
+        loop {
+            // Looked at before the tail: what is committed after this look wakes us below.
+            let progress = *self.progress.borrow_and_update();
+            if self.cursor > self.shared.committed() {
+                let Seq(cursor) = self.cursor;
+                return Err(format!(
+                    "the journal has no decision {cursor} yet: the cursor is not of this journal"
+                ));
+            }
+            let page = match self.shared.tail.after(self.cursor) {
+                Found::Page(page) => {
+                    self.reader = None;
+                    page
+                }
+                Found::Gone => self.read().await?,
+                Found::Nothing if progress.stopped => return Ok(None),
+                Found::Nothing => {
+                    if self.progress.changed().await.is_err() {
+                        return Ok(None);
+                    }
+                    continue;
+                }
+            };
+            if let Some(last) = page.last() {
+                self.cursor = last.seq;
+                return Ok(Some(page));
+            }
+        }
+    }
+
+    async fn read(&mut self) -> Result<FeedPage, String> {
+        let reader = self.reader.take();
+        let dir = self.dir.clone();
+        let cursor = self.cursor;
+        let read = move || -> Result<_, String> {
+            let mut reader = match reader {
+                Some(reader) => reader,
+                None => JournalReader::open(&dir).map_err(|error| error.to_string())?,
+            };
+            let page = reader.page(cursor, PAGE).map_err(|error| error.to_string())?;
+            Ok((reader, page))
+        };
+        let (reader, page) =
+            tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())??;
+        if page.is_empty() {
+            let Seq(cursor) = cursor;
+            return Err(format!("the journal ends at decision {cursor} and should go on"));
+        }
+        self.reader = Some(reader);
+        Ok(page.into_iter().map(Arc::new).collect())
+    }
+}
+
+impl Feed for TailFeed {
+    fn next(
+        &mut self,
+    ) -> Pin<Box<dyn Future<Output = Result<Option<FeedPage>, String>> + Send + '_>> {
+        Box::pin(self.wait())
+    }
+}

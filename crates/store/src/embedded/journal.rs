@@ -1,0 +1,178 @@
+//! The journal thread: it makes decisions durable, and only then lets anyone know.
+
+use super::Shared;
+use super::clock::Clock;
+use super::database;
+use super::dispatch::Dispatch;
+use super::outbox::{Batch, Found};
+use super::reader::to_sql;
+use super::snapshotter::Snapshotter;
+use crate::engine::{FeedEntry, Seq};
+use onrush_core::Time;
+use rusqlite::{Connection, Statement};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+#[cfg(feature = "testing")]
+use super::faults::{Fate, Faults, KillPoint};
+
+/// While nothing is decided, the time is written down this often: what is missing at the end counts as downtime.
+const ALIVE_EVERY: Duration = Duration::from_secs(10);
+/// How often the free space is looked up while decisions come in, or while it is low.
+const DISK_EVERY: Duration = Duration::from_secs(1);
+
+/// What the journal thread works with.
+pub(super) struct Journal {
+    pub(super) connection: Connection,
+    pub(super) dir: PathBuf,
+    pub(super) shared: Arc<Shared>,
+    pub(super) dispatch: Dispatch,
+    pub(super) snapshotter: Snapshotter,
+    pub(super) clock: Clock,
+    pub(super) low_disk_bytes: u64,
+    #[cfg(feature = "testing")]
+    pub(super) faults: Faults,
+}
+
+/// Why the journal thread ended early.
+enum End {
+    Failed(String),
+    #[cfg(feature = "testing")]
+    Killed,
+}
+
+impl From<rusqlite::Error> for End {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Failed(format!("the journal cannot be written: {error}"))
+    }
+}
+
+impl Journal {
+    /// Commits until the outbox is closed and empty, or a commit fails.
+    pub(super) fn run(self) {
+        match self.serve() {
+            Ok(()) => {}
+            Err(End::Failed(why)) => self.shared.fail(why),
+            #[cfg(feature = "testing")]
+            Err(End::Killed) => self.shared.fail("killed by a test".into()),
+        }
+    }
+
+    fn serve(&self) -> Result<(), End> {
+        let mut insert = self
+            .connection
+            .prepare("INSERT INTO journal (seq, at, event, body) VALUES (?1, ?2, ?3, ?4)")?;
+        let mut batch = Batch::default();
+        let mut json = Vec::new();
+        let mut written_at = Instant::now();
+        let mut disk_at = Instant::now();
+        let mut commits = 0;
+        loop {
+            let found = self.shared.outbox.take(&mut batch, self.patience());
+            let decided = !batch.entries.is_empty();
+            if decided {
+                commits += 1;
+                self.commit(&mut insert, &mut batch.entries, &mut json, commits)?;
+                written_at = Instant::now();
+            }
+            let committed = self.shared.committed();
+            if decided || !batch.answers.is_empty() {
+                self.dispatch.deliver(std::mem::take(&mut batch.answers), committed);
+            }
+            #[cfg(feature = "testing")]
+            self.fate(KillPoint::AfterAnswers, commits)?;
+            // What has left the tail is freed here, when nobody waits any more.
+            batch.entries.clear();
+
+            if disk_at.elapsed() >= DISK_EVERY {
+                self.look_at_disk();
+                disk_at = Instant::now();
+            }
+            if found == Found::Closed {
+                database::set_alive(&self.connection, self.clock.now())?;
+                return Ok(());
+            }
+            if committed > Seq::default() && written_at.elapsed() >= ALIVE_EVERY {
+                database::set_alive(&self.connection, self.clock.now())?;
+                written_at = Instant::now();
+            }
+            self.snapshotter.committed(committed);
+        }
+    }
+
+    /// How long to wait for something to commit. An engine without events has nothing to watch over.
+    fn patience(&self) -> Option<Duration> {
+        if self.shared.disk_low.load(Ordering::Relaxed) {
+            Some(DISK_EVERY)
+        } else if self.shared.committed() > Seq::default() {
+            Some(ALIVE_EVERY)
+        } else {
+            None
+        }
+    }
+
+    /// Makes `entries` durable, then readable, and leaves in it those that the tail has no room for any more.
+    fn commit(
+        &self,
+        insert: &mut Statement<'_>,
+        entries: &mut Vec<Arc<FeedEntry>>,
+        json: &mut Vec<u8>,
+        #[cfg_attr(not(feature = "testing"), expect(unused_variables, reason = "for kill points"))]
+        commits: u64,
+    ) -> Result<(), End> {
+        #[cfg(feature = "testing")]
+        self.fate(KillPoint::BeforeInsert, commits)?;
+        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        for entry in entries.iter() {
+            let Time(at) = entry.at;
+            json.clear();
+            serde_json::to_writer(&mut *json, &entry.changes)
+                .map_err(|error| End::Failed(format!("a change cannot be written: {error}")))?;
+            let body = std::str::from_utf8(json)
+                .map_err(|error| End::Failed(format!("a change is no text: {error}")))?;
+            insert.raw_bind_parameter(1, to_sql(entry.seq))?;
+            insert.raw_bind_parameter(2, at)?;
+            insert.raw_bind_parameter(3, entry.event.as_str())?;
+            insert.raw_bind_parameter(4, body)?;
+            insert.raw_execute()?;
+        }
+        #[cfg(feature = "testing")]
+        self.fate(KillPoint::BeforeCommit, commits)?;
+        self.connection.execute_batch("COMMIT")?;
+        #[cfg(feature = "testing")]
+        self.fate(KillPoint::AfterCommit, commits)?;
+        if let Some(last) = entries.last() {
+            self.shared.set_committed(last.seq);
+        }
+        self.shared.tail.put(entries);
+        Ok(())
+    }
+
+    pub(super) fn look_at_disk(&self) {
+        match rustix::fs::statvfs(&self.dir) {
+            Ok(disk) => {
+                let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+                let low = free < self.low_disk_bytes;
+                if self.shared.disk_low.swap(low, Ordering::Relaxed) != low {
+                    if low {
+                        tracing::warn!(free, "the disk is nearly full: nothing new is sold");
+                    } else {
+                        tracing::info!(free, "the disk has space again");
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(%error, "cannot look up the free space of the disk"),
+        }
+    }
+
+    #[cfg(feature = "testing")]
+    fn fate(&self, point: KillPoint, batch: u64) -> Result<(), End> {
+        match self.faults.at(point, batch) {
+            Fate::GoOn => Ok(()),
+            Fate::Die => Err(End::Killed),
+            Fate::Fail => Err(End::Failed("the disk fails, as a test wants it".into())),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What is asked of the engine and not taken up yet.
+
+use crate::engine::{Answer, Failure};
+use onrush_core::ids::EventId;
+use onrush_core::{Command, Query, Reply, View};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// What an asker gets.
+pub(super) type Result<T> = std::result::Result<Answer<T>, Failure>;
+
+/// Something asked, and where its answer goes.
+#[derive(Debug)]
+pub(super) enum Ask {
+    Command(EventId, Command, oneshot::Sender<Result<Reply>>),
+    Query(EventId, Query, oneshot::Sender<Result<View>>),
+    Events(oneshot::Sender<Result<Vec<EventId>>>),
+}
+
+impl Ask {
+    /// Whether it must be let in however much is waiting: what gives something back, and what a payment came to.
+    fn is_never_refused(&self) -> bool {
+        match self {
+            Self::Command(_, command, _) => match command {
+                Command::Tick
+                | Command::Recover { .. }
+                | Command::Leave { .. }
+                | Command::Release { .. }
+                | Command::FailPayment { .. }
+                | Command::Confirm { .. }
+                | Command::Declaim { .. } => true,
+                Command::CreateEvent { .. }
+                | Command::ChangeSettings { .. }
+                | Command::AddPool { .. }
+                | Command::AdjustCapacity { .. }
+                | Command::AddSeats { .. }
+                | Command::Block { .. }
+                | Command::Unblock { .. }
+                | Command::OpenPrequeue
+                | Command::ClosePrequeue
+                | Command::OpenSale { .. }
+                | Command::Pause
+                | Command::Resume
+                | Command::Close
+                | Command::Join { .. }
+                | Command::See { .. }
+                | Command::Arrive { .. }
+                | Command::Hold { .. }
+                | Command::Extend { .. }
+                | Command::BeginPayment { .. }
+                | Command::CancelConfirmed { .. }
+                | Command::Claim { .. }
+                | Command::AdjustClaimed { .. } => false,
+            },
+            Self::Query(..) | Self::Events(_) => false,
+        }
+    }
+}
+
+/// Why something was not let in.
+pub(super) enum NotTaken {
+    Full,
+    Closed,
+}
+
+/// What woke the engine thread.
+#[derive(PartialEq, Eq)]
+pub(super) enum Woken {
+    /// There is something to do, or a deadline may be due.
+    Work,
+    /// Nothing more will come, and everything was taken.
+    Closed,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    asks: Vec<Ask>,
+    closed: bool,
+    /// The engine thread waits: whoever brings something wakes it.
+    sleeping: bool,
+    nudged: bool,
+}
+
+/// One queue for all askers, so that what one of them asks in turn is done in turn.
+///
+/// Its bound holds only for what may be refused. The engine takes all of it at once.
+#[derive(Debug)]
+pub(super) struct Mailbox {
+    state: Mutex<State>,
+    wake: Condvar,
+    capacity: usize,
+}
+
+impl Mailbox {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { state: Mutex::default(), wake: Condvar::new(), capacity }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn put(&self, ask: Ask) -> std::result::Result<(), NotTaken> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(NotTaken::Closed);
+        }
+        if state.asks.len() >= self.capacity && !ask.is_never_refused() {
+            return Err(NotTaken::Full);
+        }
+        state.asks.push(ask);
+        let sleeping = std::mem::take(&mut state.sleeping);
+        drop(state);
+        if sleeping {
+            self.wake.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Lets nothing more in.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.wake.notify_one();
+    }
+
+    /// Drops what is left: its askers learn that the engine has stopped.
+    pub(super) fn abandon(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        let asks = std::mem::take(&mut state.asks);
+        drop(state);
+        self.wake.notify_one();
+        drop(asks);
+    }
+
+    /// Makes the engine thread look at the clock.
+    #[cfg(feature = "testing")]
+    pub(super) fn nudge(&self) {
+        self.lock().nudged = true;
+        self.wake.notify_one();
+    }
+
+    /// Moves everything into `asks`, which is empty; waits for something up to `patience`, or without end.
+    pub(super) fn take(&self, asks: &mut Vec<Ask>, patience: Option<Duration>) -> Woken {
+        debug_assert!(asks.is_empty());
+        let mut state = self.lock();
+        if state.asks.is_empty()
+            && !state.closed
+            && !state.nudged
+            && patience != Some(Duration::ZERO)
+        {
+            state.sleeping = true;
+            let nothing =
+                |state: &mut State| state.asks.is_empty() && !state.closed && !state.nudged;
+            state = match patience {
+                Some(patience) => self
+                    .wake
+                    .wait_timeout_while(state, patience, nothing)
+                    .map(|(state, _)| state)
+                    .unwrap_or_else(|poisoned| poisoned.into_inner().0),
+                None => {
+                    self.wake.wait_while(state, nothing).unwrap_or_else(PoisonError::into_inner)
+                }
+            };
+            state.sleeping = false;
+        }
+        state.nudged = false;
+        std::mem::swap(&mut state.asks, asks);
+        if asks.is_empty() && state.closed { Woken::Closed } else { Woken::Work }
+    }
+}

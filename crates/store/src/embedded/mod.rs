@@ -1,0 +1,354 @@
+//! The embedded engine: the rules in memory, their changes in an SQLite file, no other service.
+//!
+//! ```text
+//! callers ─► mailbox ─► engine thread ─► outbox ─► journal thread ─► dispatcher ─► callers
+//!                       decide, evolve             one transaction     a task that wakes them
+//!                       while the last             a batch, fsync
+//!                       batch commits                    └─► tail ─► feeds
+//! ```
+//!
+//! Nobody sees state that a crash could undo: every answer, also a refusal or a view, waits until all that was decided
+//! before it is durable. A failed commit stops the engine for good.
+
+mod clock;
+mod damage;
+mod database;
+mod dispatch;
+mod error;
+mod events;
+mod executor;
+#[cfg(feature = "testing")]
+mod faults;
+mod feed;
+mod journal;
+mod mailbox;
+mod outbox;
+mod reader;
+mod recovery;
+mod snapshot;
+mod snapshotter;
+
+pub use clock::Clock;
+#[cfg(feature = "testing")]
+pub use clock::ManualClock;
+pub use error::{Damage, OpenError};
+#[cfg(feature = "testing")]
+pub use faults::{Fate, Faults, KillPoint};
+pub use reader::{JournalReader, ReadError};
+pub use snapshot::SnapshotFile;
+
+use crate::engine::{Engine, Failure, Feed, Pending, Seq};
+use dispatch::{Dispatch, Progress};
+use events::Events;
+use executor::Executor;
+use feed::{Tail, TailFeed};
+use journal::Journal;
+use mailbox::{Ask, Mailbox, NotTaken};
+use onrush_core::ids::EventId;
+use onrush_core::{Command, Query, Reply, Time, View};
+use outbox::{Batch, Outbox};
+use snapshotter::Snapshotter;
+use std::fs::{File, TryLockError};
+use std::future::{Future, ready};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle};
+use tokio::runtime::Handle;
+use tokio::sync::{oneshot, watch};
+
+/// What a caller is told to wait if the mailbox is full.
+const RETRY_AFTER_MS: u32 = 250;
+/// A shorter time away is not worth moving anybody's deadline.
+const SHORTEST_GAP_MS: i64 = 1_000;
+/// Decisions since the last snapshot that make one worth its time when the engine is closed.
+const SNAPSHOT_AT_CLOSE: u64 = 50_000;
+
+/// How an engine runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What may be waiting to be decided before callers are told to come again later.
+    pub mailbox_capacity: usize,
+    /// The last decisions that readers of the feed find in memory.
+    pub tail_capacity: usize,
+    /// Decisions between two snapshots.
+    pub snapshot_every: u64,
+    /// With less free space than this, nothing new is sold.
+    pub low_disk_bytes: u64,
+    /// Where the time comes from.
+    pub clock: Clock,
+    /// The runtime that callers wait in; `None` is the one that the engine is opened in.
+    pub runtime: Option<Handle>,
+    /// What goes wrong.
+    #[cfg(feature = "testing")]
+    pub faults: Faults,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            mailbox_capacity: 16_384,
+            tail_capacity: 65_536,
+            snapshot_every: 1_000_000,
+            low_disk_bytes: 256 << 20,
+            clock: Clock::System,
+            runtime: None,
+            #[cfg(feature = "testing")]
+            faults: Faults::default(),
+        }
+    }
+}
+
+/// What the threads share.
+struct Shared {
+    mailbox: Arc<Mailbox>,
+    outbox: Outbox,
+    tail: Tail,
+    committed: AtomicU64,
+    /// The last decision in the newest snapshot.
+    snapshot: AtomicU64,
+    disk_low: AtomicBool,
+    closing: AtomicBool,
+    failure: OnceLock<String>,
+}
+
+impl Shared {
+    fn committed(&self) -> Seq {
+        Seq(self.committed.load(Ordering::Acquire))
+    }
+
+    fn set_committed(&self, seq: Seq) {
+        self.committed.store(seq.0, Ordering::Release);
+    }
+
+    /// Stops everything. Who still waits for an answer learns only that the engine has stopped.
+    fn fail(&self, why: String) {
+        tracing::error!(why, "the engine stops");
+        // Only the first failure matters: it brings the others about.
+        drop(self.failure.set(why));
+        self.mailbox.abandon();
+        self.outbox.close();
+    }
+}
+
+/// The embedded engine. Dropping it closes it, as [`Embedded::close`] does.
+pub struct Embedded {
+    dir: PathBuf,
+    shared: Arc<Shared>,
+    progress: watch::Receiver<Progress>,
+    threads: Option<Threads>,
+    /// Held as long as the engine lives.
+    _lock: File,
+}
+
+struct Threads {
+    executor: JoinHandle<Option<(Events, Time)>>,
+    journal: JoinHandle<Option<()>>,
+    snapshotter: JoinHandle<()>,
+}
+
+impl Embedded {
+    /// Opens the engine on the directory `dir`, which is created if it does not exist, and recovers its state.
+    ///
+    /// If the engine was away for a second or more, all deadlines are moved on by as much.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; nothing in the directory is changed then.
+    pub fn open(dir: &Path, options: Options) -> Result<Self, OpenError> {
+        let runtime = match options.runtime {
+            Some(runtime) => runtime,
+            None => Handle::try_current().map_err(|_| OpenError::NoRuntime)?,
+        };
+        let path = database::path_in(dir);
+        // A file that is not ours is left alone, also by the lock below.
+        database::exists(&path)?;
+        std::fs::create_dir_all(dir).map_err(OpenError::io(dir))?;
+        let lock = lock(dir)?;
+        if !database::exists(&path)? {
+            database::create(&path, options.clock.now())?;
+        }
+        let recovered = recovery::recover(dir)?;
+        let connection = database::open_writer(&path)?;
+
+        let shared = Arc::new(Shared {
+            mailbox: Arc::new(Mailbox::new(options.mailbox_capacity)),
+            outbox: Outbox::default(),
+            tail: Tail::new(recovered.last, options.tail_capacity),
+            committed: AtomicU64::new(recovered.last.0),
+            snapshot: AtomicU64::new(recovered.snapshot.0),
+            disk_low: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            failure: OnceLock::new(),
+        });
+        #[cfg(feature = "testing")]
+        if let Clock::Manual(clock) = &options.clock {
+            clock.wakes(&shared.mailbox);
+        }
+        let (dispatch, progress) = Dispatch::start(&runtime, recovered.last);
+        let (snapshotter, snapshotter_thread) = Snapshotter::start(
+            dir.to_owned(),
+            shared.clone(),
+            options.snapshot_every,
+            recovered.snapshot,
+        )
+        .map_err(OpenError::io(dir))?;
+
+        let gap_ms = options.clock.now().since_ms(recovered.alive);
+        let mut executor = Executor {
+            events: recovered.events,
+            at: recovered.alive,
+            decided: recovered.last,
+            clock: options.clock.clone(),
+            shared: shared.clone(),
+            dispatch: dispatch.clone(),
+            batch: Batch::default(),
+        };
+        if gap_ms >= SHORTEST_GAP_MS {
+            executor.make_up_for(gap_ms);
+        }
+        let journal = Journal {
+            connection,
+            dir: dir.to_owned(),
+            shared: shared.clone(),
+            dispatch,
+            snapshotter,
+            clock: options.clock,
+            low_disk_bytes: options.low_disk_bytes,
+            #[cfg(feature = "testing")]
+            faults: options.faults,
+        };
+        journal.look_at_disk();
+        let threads = Threads {
+            executor: spawn("onrush-engine", &shared, move || executor.run())
+                .map_err(OpenError::io(dir))?,
+            journal: spawn("onrush-journal", &shared, move || journal.run())
+                .map_err(OpenError::io(dir))?,
+            snapshotter: snapshotter_thread,
+        };
+        Ok(Self { dir: dir.to_owned(), shared, progress, threads: Some(threads), _lock: lock })
+    }
+}
+
+/// Starts a thread whose panic stops the engine: a broken rule or invariant must not go on selling.
+fn spawn<T: Send + 'static>(
+    name: &str,
+    shared: &Arc<Shared>,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> std::io::Result<JoinHandle<Option<T>>> {
+    let shared = shared.clone();
+    thread::Builder::new().name(name.into()).spawn(move || {
+        catch_unwind(AssertUnwindSafe(run))
+            .map_err(|panic| {
+                let why = panic
+                    .downcast_ref::<String>()
+                    .map(String::as_str)
+                    .or_else(|| panic.downcast_ref::<&str>().copied())
+                    .unwrap_or("no reason given");
+                shared.fail(format!("a thread panicked: {why}"));
+            })
+            .ok()
+    })
+}
+
+/// Locks the directory for this process.
+fn lock(dir: &Path) -> Result<File, OpenError> {
+    let path = dir.join("engine.lock");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(OpenError::io(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::Locked { path }),
+        Err(TryLockError::Error(source)) => Err(OpenError::Io { path, source }),
+    }
+}
+
+impl Embedded {
+    /// Lets nothing more in, commits and answers everything that was, and ends the threads.
+    pub fn close(mut self) {
+        self.shut();
+    }
+
+    /// Why the engine has stopped by itself, if it has. The process should end then, and not with success.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        self.shared.failure.get().cloned()
+    }
+
+    /// Waits until the engine has stopped, by itself or because it was closed.
+    pub fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut progress = self.progress.clone();
+        async move {
+            // An error means that the one who tells us is gone, and the engine with it.
+            drop(progress.wait_for(|progress| progress.stopped).await);
+        }
+    }
+
+    fn shut(&mut self) {
+        let Some(threads) = self.threads.take() else { return };
+        self.shared.closing.store(true, Ordering::Relaxed);
+        self.shared.mailbox.close();
+        // A thread that panicked has stopped the engine, and `failure` says why.
+        let state = threads.executor.join().ok().flatten();
+        self.shared.outbox.close();
+        drop(threads.journal.join());
+        drop(threads.snapshotter.join());
+        let committed = self.shared.committed();
+        let behind = committed.0 - self.shared.snapshot.load(Ordering::Acquire);
+        if let Some((events, at)) = state
+            && self.failure().is_none()
+            && behind >= SNAPSHOT_AT_CLOSE
+            && let Err(error) = snapshot::write(&self.dir, committed, at, &events)
+        {
+            tracing::warn!(%error, "no snapshot could be made; the journal has everything");
+        }
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(oneshot::Sender<mailbox::Result<T>>) -> Ask,
+    ) -> Pending<T> {
+        let (to, answer) = oneshot::channel();
+        match self.shared.mailbox.put(ask(to)) {
+            // An asker who is dropped without an answer learns that the engine has stopped.
+            Ok(()) => Box::pin(async { answer.await.unwrap_or(Err(Failure::Stopped)) }),
+            Err(NotTaken::Full) => {
+                Box::pin(ready(Err(Failure::Busy { retry_after_ms: RETRY_AFTER_MS })))
+            }
+            Err(NotTaken::Closed) => Box::pin(ready(Err(Failure::Stopped))),
+        }
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.shut();
+    }
+}
+
+impl Engine for Embedded {
+    fn execute(&self, event: EventId, command: Command) -> Pending<Reply> {
+        self.ask(|to| Ask::Command(event, command, to))
+    }
+
+    fn query(&self, event: EventId, query: Query) -> Pending<View> {
+        self.ask(|to| Ask::Query(event, query, to))
+    }
+
+    fn events(&self) -> Pending<Vec<EventId>> {
+        self.ask(Ask::Events)
+    }
+
+    fn subscribe(&self, after: Seq) -> Box<dyn Feed> {
+        let (shared, progress) = (self.shared.clone(), self.progress.clone());
+        Box::new(TailFeed::new(after, shared, progress, self.dir.clone()))
+    }
+
+    fn committed(&self) -> Seq {
+        self.shared.committed()
+    }
+}

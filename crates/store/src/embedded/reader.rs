@@ -1,0 +1,144 @@
+//! Reading the journal, also beside a running engine.
+
+use super::database;
+use super::error::OpenError;
+use crate::engine::{FeedEntry, Seq};
+use onrush_core::ids::EventId;
+use onrush_core::{Change, Time};
+use rusqlite::Connection;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Why a part of the journal cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadError {
+    /// The decision looked for.
+    pub seq: Seq,
+    /// What stands in the way.
+    pub why: String,
+    /// Whether the file is not what it was when it was written.
+    pub damaged: bool,
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "decision {}: {}", self.seq.0, self.why)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// Reads decisions by number and never writes. It keeps nothing locked between two pages.
+#[derive(Debug)]
+pub struct JournalReader {
+    connection: Connection,
+    /// The id of the last entry read, so that equal ones share their text.
+    event: Option<EventId>,
+    path: PathBuf,
+}
+
+impl JournalReader {
+    /// Opens the journal in the data directory `dir`.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        let path = database::path_in(dir);
+        if !database::exists(&path)? {
+            return Err(OpenError::Missing { path });
+        }
+        let connection = database::open_reader(&path)?;
+        Ok(Self { connection, event: None, path })
+    }
+
+    /// The journal's file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The number of the last decision; 0 if there is none.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn last(&self) -> Result<Seq, ReadError> {
+        self.connection
+            .query_row("SELECT coalesce(max(seq), 0) FROM journal", [], |row| row.get(0))
+            .map_err(|error| failed(Seq::default(), &error))
+            .map(from_sql)
+    }
+
+    /// When the engine was last known to run, beside the decisions themselves.
+    pub(super) fn alive(&self) -> Result<Option<Time>, ReadError> {
+        database::alive(&self.connection).map_err(|error| failed(Seq::default(), &error))
+    }
+
+    /// The decisions after `after` in order, `limit` of them at most.
+    ///
+    /// # Errors
+    /// If one of them is missing or cannot be read; what comes before it can be had with a smaller `limit`.
+    pub fn page(&mut self, after: Seq, limit: usize) -> Result<Vec<FeedEntry>, ReadError> {
+        let mut page = Vec::new();
+        let at_fault = |page: &Vec<FeedEntry>| Seq(after.0 + page.len() as u64 + 1);
+        let mut select = self
+            .connection
+            .prepare(
+                "SELECT seq, at, event, body FROM journal WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+            )
+            .map_err(|error| failed(at_fault(&page), &error))?;
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut rows = select
+            .query([to_sql(after), limit])
+            .map_err(|error| failed(at_fault(&page), &error))?;
+        loop {
+            let expected = at_fault(&page);
+            let row = rows.next().map_err(|error| failed(expected, &error))?;
+            let Some(row) = row else { return Ok(page) };
+            let entry = entry(row, expected, &mut self.event)?;
+            page.push(entry);
+        }
+    }
+}
+
+fn entry(
+    row: &rusqlite::Row<'_>,
+    expected: Seq,
+    shared: &mut Option<EventId>,
+) -> Result<FeedEntry, ReadError> {
+    let sql = |error: rusqlite::Error| failed(expected, &error);
+    let damaged = |why: String| ReadError { seq: expected, why, damaged: true };
+    let seq = from_sql(row.get(0).map_err(sql)?);
+    if seq != expected {
+        return Err(damaged(format!("missing; the next one there is has number {}", seq.0)));
+    }
+    let at = Time(row.get(1).map_err(sql)?);
+    let text = |column: usize| {
+        let value = row.get_ref(column).map_err(sql)?;
+        value.as_str().map_err(|error| damaged(error.to_string()))
+    };
+    let id = text(2)?;
+    let event = match shared {
+        Some(event) if event.as_str() == id => event.clone(),
+        _ => {
+            let event: EventId =
+                id.parse().map_err(|_| damaged(format!("{id:?} is no event id")))?;
+            shared.insert(event).clone()
+        }
+    };
+    let changes: Vec<Change> = serde_json::from_str(text(3)?)
+        .map_err(|error| damaged(format!("its body is not a list of changes ({error})")))?;
+    Ok(FeedEntry { seq, at, event, changes })
+}
+
+fn failed(seq: Seq, error: &rusqlite::Error) -> ReadError {
+    ReadError { seq, why: error.to_string(), damaged: database::is_damage(error) }
+}
+
+/// SQLite's integers are signed; numbers of decisions never come near the difference.
+pub(super) fn to_sql(seq: Seq) -> i64 {
+    i64::try_from(seq.0).unwrap_or(i64::MAX)
+}
+
+fn from_sql(seq: i64) -> Seq {
+    Seq(u64::try_from(seq).unwrap_or(0))
+}

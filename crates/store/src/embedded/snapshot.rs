@@ -1,0 +1,255 @@
+//! Snapshot files: the state at one decision, so that recovery need not begin at the first.
+//!
+//! `snapshot-<seq>.jsonl` is JSON, line by line: a header, then for each event a line with its id and its rows, then a
+//! trailer with the number of rows and a checksum of everything before it.
+
+use super::events::Events;
+use crate::engine::Seq;
+use onrush_core::ids::EventId;
+use onrush_core::snapshot::SnapshotRow;
+use onrush_core::{Event, Time};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+
+/// The format of the files.
+const FORMAT: u32 = 1;
+/// How many files are kept: if the newest is damaged, there is one more.
+const KEEP: usize = 2;
+/// Rows are passed between threads in parcels of this size.
+const PARCEL: usize = 4_096;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Header {
+    onrush_snapshot: u32,
+    seq: Seq,
+    at: Time,
+    events: Vec<EventId>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Trailer {
+    rows: u64,
+    crc32: u32,
+}
+
+/// One line after the header.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    /// The rows of this event follow.
+    Event(EventId),
+    Row(SnapshotRow),
+    End(Trailer),
+}
+
+/// A snapshot file, by its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SnapshotFile {
+    /// The last decision that is in it.
+    pub seq: Seq,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// What a snapshot file says.
+pub(super) struct Snapshot {
+    pub(super) seq: Seq,
+    pub(super) at: Time,
+    pub(super) events: Events,
+}
+
+/// The snapshot files in `dir`, newest first.
+pub(super) fn list(dir: &Path) -> io::Result<Vec<SnapshotFile>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        let seq = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .and_then(|name| name.strip_prefix("snapshot-")?.strip_suffix(".jsonl")?.parse().ok());
+        if let Some(seq) = seq {
+            files.push(SnapshotFile { seq: Seq(seq), path });
+        }
+    }
+    files.sort_unstable();
+    files.reverse();
+    Ok(files)
+}
+
+/// Writes the state after decision `seq` beside the journal and removes all older files but one.
+pub(super) fn write(dir: &Path, seq: Seq, at: Time, events: &Events) -> io::Result<SnapshotFile> {
+    let path = dir.join(format!("snapshot-{}.jsonl", seq.0));
+    let draft = dir.join("snapshot.new");
+    let mut file = Summed {
+        inner: BufWriter::with_capacity(1 << 20, File::create(&draft)?),
+        crc: crc32fast::Hasher::new(),
+    };
+    let header = Header { onrush_snapshot: FORMAT, seq, at, events: events.ids() };
+    file.line(&header)?;
+    let mut rows = 0;
+    for event in events.iter() {
+        file.line(&Line::Event(event.id().clone()))?;
+        for row in event.snapshot() {
+            file.line(&Line::Row(row))?;
+            rows += 1;
+        }
+    }
+    let crc32 = file.crc.clone().finalize();
+    file.line(&Line::End(Trailer { rows, crc32 }))?;
+    file.inner.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+    fs::rename(&draft, &path)?;
+    File::open(dir)?.sync_all()?;
+    for old in list(dir)?.into_iter().skip(KEEP) {
+        fs::remove_file(old.path)?;
+    }
+    Ok(SnapshotFile { seq, path })
+}
+
+/// Adds a checksum to what is written.
+struct Summed<W> {
+    inner: W,
+    crc: crc32fast::Hasher,
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.crc.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl<W: Write> Summed<W> {
+    fn line(&mut self, value: &impl Serialize) -> io::Result<()> {
+        serde_json::to_writer(&mut *self, value)?;
+        self.write_all(b"\n")
+    }
+}
+
+/// What the reading thread passes on.
+enum Parcel {
+    Header(Header),
+    Event(EventId),
+    Rows(Vec<SnapshotRow>),
+    /// Every line was read, and they are what was written.
+    End,
+}
+
+/// Reads a snapshot. Lines are parsed on a thread of their own beside the building of the state.
+///
+/// # Errors
+/// If it is not what was written, in a sentence.
+pub(super) fn read(file: &SnapshotFile) -> Result<Snapshot, String> {
+    let (parcels, inbox) = mpsc::sync_channel(16);
+    thread::scope(|scope| {
+        let parser = scope.spawn(|| parse(&file.path, parcels));
+        let built = build(file.seq, inbox);
+        // A parser that stopped says why; the builder only sees that something is missing.
+        match parser.join() {
+            Ok(Ok(())) => built,
+            Ok(Err(why)) => Err(why),
+            Err(_) => Err("reading it panicked".into()),
+        }
+    })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the channel closes with the end of the thread")]
+fn parse(path: &Path, parcels: mpsc::SyncSender<Parcel>) -> Result<(), String> {
+    let io = |error: io::Error| error.to_string();
+    let json = |line: u64| move |error: serde_json::Error| format!("line {line}: {error}");
+    // A builder that gave up says why; here there is nothing more to do.
+    let pass =
+        |parcel: Parcel| parcels.send(parcel).map_err(|_| "it does not fit together".to_owned());
+    let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(io)?);
+    let mut crc = crc32fast::Hasher::new();
+    let mut text = Vec::new();
+    let mut number = 0;
+    let mut rows = Vec::new();
+    let mut row_count = 0;
+    loop {
+        text.clear();
+        if file.read_until(b'\n', &mut text).map_err(io)? == 0 || text.last() != Some(&b'\n') {
+            return Err(format!("it is cut off after line {number}"));
+        }
+        number += 1;
+        if number == 1 {
+            let header: Header = serde_json::from_slice(&text).map_err(json(number))?;
+            if header.onrush_snapshot != FORMAT {
+                return Err(format!("format {} is not known", header.onrush_snapshot));
+            }
+            pass(Parcel::Header(header))?;
+            crc.update(&text);
+            continue;
+        }
+        match serde_json::from_slice(&text).map_err(json(number))? {
+            Line::Row(row) => {
+                row_count += 1;
+                rows.push(row);
+                if rows.len() == PARCEL {
+                    pass(Parcel::Rows(std::mem::take(&mut rows)))?;
+                }
+            }
+            Line::Event(id) => {
+                pass(Parcel::Rows(std::mem::take(&mut rows)))?;
+                pass(Parcel::Event(id))?;
+            }
+            Line::End(trailer) => {
+                pass(Parcel::Rows(std::mem::take(&mut rows)))?;
+                if trailer.rows != row_count || trailer.crc32 != crc.finalize() {
+                    return Err("its checksum is wrong".into());
+                }
+                return pass(Parcel::End);
+            }
+        }
+        crc.update(&text);
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the channel closes when building gives up")]
+fn build(seq: Seq, inbox: mpsc::Receiver<Parcel>) -> Result<Snapshot, String> {
+    let misplaced = || "its lines are out of order".to_owned();
+    let Ok(Parcel::Header(header)) = inbox.recv() else { return Err(misplaced()) };
+    if header.seq != seq {
+        return Err(format!("it is of decision {}", header.seq.0));
+    }
+    let mut events = Events::default();
+    let mut next = inbox.recv();
+    loop {
+        match next {
+            Ok(Parcel::Rows(rows)) if rows.is_empty() => next = inbox.recv(),
+            Ok(Parcel::Event(id)) => {
+                // The rows of one event end where something else begins.
+                let mut follows = None;
+                let rows = std::iter::from_fn(|| match inbox.recv() {
+                    Ok(Parcel::Rows(rows)) => Some(rows),
+                    other => {
+                        follows = Some(other);
+                        None
+                    }
+                });
+                let event = Event::restore(id, rows.flatten())?;
+                let id = event.id().clone();
+                if events.find(&id).is_some() {
+                    return Err(format!("event {id} is in it twice"));
+                }
+                events.insert(event);
+                next = follows.ok_or_else(misplaced)?;
+            }
+            Ok(Parcel::End) => {
+                if events.ids() != header.events {
+                    return Err("it has not the events that it says".into());
+                }
+                return Ok(Snapshot { seq, at: header.at, events });
+            }
+            Ok(Parcel::Header(_) | Parcel::Rows(_)) | Err(_) => return Err(misplaced()),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The thread that makes snapshots beside the sale: it works from the files alone, so the sale never waits for it.
+
+use super::Shared;
+use super::events::Events;
+use super::reader::JournalReader;
+use super::snapshot;
+use crate::engine::Seq;
+use onrush_core::Time;
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, SyncSender};
+use std::thread::{self, JoinHandle};
+
+/// Decisions replayed between two looks at whether the engine closes.
+const PAGE: usize = 1_024;
+/// The thread gives way to all others.
+const NICENESS: i32 = 10;
+
+/// Tells the thread when a snapshot is due; the thread ends when this is dropped.
+pub(super) struct Snapshotter {
+    requests: SyncSender<Seq>,
+    every: u64,
+    requested: Cell<Seq>,
+}
+
+impl Snapshotter {
+    /// Starts the thread. `last` is the decision of the newest snapshot there is.
+    pub(super) fn start(
+        dir: PathBuf,
+        shared: Arc<Shared>,
+        every: u64,
+        last: Seq,
+    ) -> std::io::Result<(Self, JoinHandle<()>)> {
+        // Without a buffer a request is taken only by a thread that has nothing to do.
+        let (requests, inbox) = mpsc::sync_channel(0);
+        let thread = thread::Builder::new().name("onrush-snapshot".into()).spawn(move || {
+            if let Err(error) =
+                rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS)
+            {
+                tracing::debug!(%error, "the snapshot thread keeps its priority");
+            }
+            for target in inbox {
+                match make(&dir, target, &shared) {
+                    Ok(true) => shared.snapshot.store(target.0, Ordering::Release),
+                    Ok(false) => {}
+                    Err(why) => {
+                        tracing::warn!(why, "no snapshot could be made; the journal has everything")
+                    }
+                }
+            }
+        })?;
+        Ok((Self { requests, every, requested: Cell::new(last) }, thread))
+    }
+
+    /// Asks for a snapshot if enough was decided since the last one was asked for.
+    pub(super) fn committed(&self, committed: Seq) {
+        let due = committed.0 - self.requested.get().0 >= self.every;
+        if due && self.requests.try_send(committed).is_ok() {
+            self.requested.set(committed);
+        }
+    }
+}
+
+/// Loads the newest snapshot, replays the journal up to `target`, and writes the next one; false if the engine closed
+/// before that.
+fn make(dir: &Path, target: Seq, shared: &Shared) -> Result<bool, String> {
+    let (mut events, mut at, mut cursor) = base(dir, target)?;
+    let mut reader = JournalReader::open(dir).map_err(|error| error.to_string())?;
+    while cursor < target {
+        if shared.closing.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let limit = usize::try_from(target.0 - cursor.0).unwrap_or(PAGE).min(PAGE);
+        for entry in reader.page(cursor, limit).map_err(|error| error.to_string())? {
+            events.replay(&entry)?;
+            (cursor, at) = (entry.seq, entry.at);
+        }
+    }
+    let file = snapshot::write(dir, target, at, &events).map_err(|error| error.to_string())?;
+    tracing::debug!(path = %file.path.display(), "snapshot written");
+    Ok(true)
+}
+
+fn base(dir: &Path, target: Seq) -> Result<(Events, Time, Seq), String> {
+    let files = snapshot::list(dir).map_err(|error| error.to_string())?;
+    for file in files.iter().filter(|file| file.seq <= target) {
+        match snapshot::read(file) {
+            Ok(snapshot) => return Ok((snapshot.events, snapshot.at, snapshot.seq)),
+            Err(why) => {
+                tracing::warn!(path = %file.path.display(), why, "a snapshot is damaged and skipped");
+            }
+        }
+    }
+    Ok((Events::default(), Time::default(), Seq::default()))
+}
