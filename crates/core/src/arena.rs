@@ -1,1 +1,205 @@
-//! Storage for many small records.
+//! Storage for millions of small records: no copying when it grows, and no pause while it does.
+
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+use std::num::NonZeroU32;
+use std::ops;
+
+/// Where a record is. Four bytes, also as an `Option`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Idx(NonZeroU32);
+
+impl Idx {
+    fn new(position: usize) -> Self {
+        let position =
+            u32::try_from(position + 1).expect("an event has fewer than 2^32 records of a kind");
+        Self(NonZeroU32::new(position).expect("a position plus one is not zero"))
+    }
+
+    fn position(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+#[derive(Debug)]
+enum Entry<T> {
+    Taken(T),
+    Vacant { next: Option<Idx> },
+}
+
+const CHUNK: usize = 1 << 10;
+
+/// Records in chunks of a fixed size, so that growing neither moves nor copies any.
+#[derive(Debug)]
+pub(crate) struct Arena<T> {
+    chunks: Vec<Vec<Entry<T>>>,
+    vacant: Option<Idx>,
+    len: usize,
+}
+
+impl<T> Default for Arena<T> {
+    fn default() -> Self {
+        Self { chunks: Vec::new(), vacant: None, len: 0 }
+    }
+}
+
+impl<T> Arena<T> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn insert(&mut self, record: T) -> Idx {
+        self.len += 1;
+        if let Some(idx) = self.vacant {
+            let entry = self.entry_mut(idx);
+            let Entry::Vacant { next } = *entry else {
+                unreachable!("the free list holds vacant entries")
+            };
+            *entry = Entry::Taken(record);
+            self.vacant = next;
+            return idx;
+        }
+        if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
+            self.chunks.push(Vec::with_capacity(CHUNK));
+        }
+        let base = (self.chunks.len() - 1) * CHUNK;
+        let chunk = self.chunks.last_mut().expect("a chunk was just made sure of");
+        chunk.push(Entry::Taken(record));
+        Idx::new(base + chunk.len() - 1)
+    }
+
+    pub(crate) fn remove(&mut self, idx: Idx) -> T {
+        let vacant = Entry::Vacant { next: self.vacant };
+        let Entry::Taken(record) = std::mem::replace(self.entry_mut(idx), vacant) else {
+            unreachable!("only a record that is there is removed");
+        };
+        self.vacant = Some(idx);
+        self.len -= 1;
+        record
+    }
+
+    /// All records, in no order that means anything.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Idx, &T)> {
+        self.chunks.iter().flatten().enumerate().filter_map(|(position, entry)| match entry {
+            Entry::Taken(record) => Some((Idx::new(position), record)),
+            Entry::Vacant { .. } => None,
+        })
+    }
+
+    /// All records, to be changed, in no order that means anything.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.chunks.iter_mut().flatten().filter_map(|entry| match entry {
+            Entry::Taken(record) => Some(record),
+            Entry::Vacant { .. } => None,
+        })
+    }
+
+    fn entry_mut(&mut self, idx: Idx) -> &mut Entry<T> {
+        &mut self.chunks[idx.position() / CHUNK][idx.position() % CHUNK]
+    }
+}
+
+impl<T> ops::Index<Idx> for Arena<T> {
+    type Output = T;
+
+    fn index(&self, idx: Idx) -> &T {
+        match &self.chunks[idx.position() / CHUNK][idx.position() % CHUNK] {
+            Entry::Taken(record) => record,
+            Entry::Vacant { .. } => unreachable!("only a record that is there is looked at"),
+        }
+    }
+}
+
+impl<T> ops::IndexMut<Idx> for Arena<T> {
+    fn index_mut(&mut self, idx: Idx) -> &mut T {
+        match self.entry_mut(idx) {
+            Entry::Taken(record) => record,
+            Entry::Vacant { .. } => unreachable!("only a record that is there is changed"),
+        }
+    }
+}
+
+/// A record that has an id.
+pub(crate) trait Keyed {
+    fn key(&self) -> &str;
+}
+
+/// How many hash tables share the work: each grows by itself, so that no growth takes long.
+const SHARDS: usize = 256;
+
+/// Ids are hashed with a fixed seed, because the rules draw no randomness. Visitors do not choose the ids: the
+/// edge derives them with a secret key, so they cannot be made to collide.
+fn hash(key: &str) -> u64 {
+    foldhash::fast::FixedState::default().hash_one(key)
+}
+
+fn shard_of(hash: u64) -> usize {
+    (hash >> 32) as usize % SHARDS
+}
+
+/// An arena whose records are also found by id; the id is stored in the record alone.
+#[derive(Debug)]
+pub(crate) struct Table<T> {
+    arena: Arena<T>,
+    shards: Vec<HashTable<Idx>>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { arena: Arena::default(), shards: (0..SHARDS).map(|_| HashTable::new()).collect() }
+    }
+}
+
+impl<T: Keyed> Table<T> {
+    pub(crate) fn find(&self, key: &str) -> Option<Idx> {
+        let hash = hash(key);
+        self.shards[shard_of(hash)].find(hash, |idx| self.arena[*idx].key() == key).copied()
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&T> {
+        self.find(key).map(|idx| &self.arena[idx])
+    }
+
+    /// Adds a record whose id is not there yet.
+    pub(crate) fn insert(&mut self, record: T) -> Idx {
+        let hash_of_record = hash(record.key());
+        let idx = self.arena.insert(record);
+        let arena = &self.arena;
+        self.shards[shard_of(hash_of_record)]
+            .insert_unique(hash_of_record, idx, |idx| hash(arena[*idx].key()));
+        idx
+    }
+
+    pub(crate) fn remove(&mut self, idx: Idx) -> T {
+        let hash = hash(self.arena[idx].key());
+        self.shards[shard_of(hash)]
+            .find_entry(hash, |other| *other == idx)
+            .expect("every record is in its shard")
+            .remove();
+        self.arena.remove(idx)
+    }
+
+    /// All records, in no order that means anything.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Idx, &T)> {
+        self.arena.iter()
+    }
+
+    /// All records, to be changed (but not their ids), in no order that means anything.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.arena.iter_mut()
+    }
+}
+
+impl<T> ops::Index<Idx> for Table<T> {
+    type Output = T;
+
+    fn index(&self, idx: Idx) -> &T {
+        &self.arena[idx]
+    }
+}
+
+impl<T> ops::IndexMut<Idx> for Table<T> {
+    fn index_mut(&mut self, idx: Idx) -> &mut T {
+        &mut self.arena[idx]
+    }
+}

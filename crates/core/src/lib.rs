@@ -7,23 +7,31 @@
 #![forbid(unsafe_code)]
 
 mod arena;
+mod bookings;
 pub mod change;
+mod claims;
 pub mod command;
 pub mod event;
 pub mod hold;
 pub mod ids;
+mod invariants;
 pub mod limits;
 pub mod lines;
 pub mod money;
 pub mod refusal;
+pub mod score;
+mod seats;
 pub mod settings;
 pub mod snapshot;
+mod stock;
 pub mod time;
+mod users;
 pub mod view;
+pub mod waiting_room;
 
 pub use change::Change;
 pub use command::Command;
-pub use event::{Decision, Event, Phase};
+pub use event::{Changes, Decision, Event, Phase};
 pub use refusal::Refusal;
 pub use time::Time;
 pub use view::{Query, Reply, View};

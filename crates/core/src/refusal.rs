@@ -87,17 +87,17 @@ pub enum Refusal {
         /// Which, by id.
         seats: Vec<SeatId>,
     },
+    /// A claim would exceed the quantity there is (S2.1: status 0).
+    ClaimExceedsQuantity {
+        /// Free units.
+        free: u32,
+    },
     /// The user would hold more units than allowed.
     UserLimitExceeded {
         /// The limit.
         limit: u32,
         /// What he holds, has confirmed, or claimed.
         held: u32,
-    },
-    /// A claim would exceed the quantity there is (S2.1: status 0).
-    ClaimExceedsQuantity {
-        /// Free units.
-        free: u32,
     },
     /// The claimed count would go below zero (S2.1: status -1).
     ClaimBelowZero {
@@ -182,8 +182,8 @@ impl Refusal {
             Self::QueueFull => again(18, "QUEUE_FULL"),
             Self::InsufficientStock { .. } => again(19, "INSUFFICIENT_STOCK"),
             Self::SeatUnavailable { .. } => again(20, "SEAT_UNAVAILABLE"),
-            Self::UserLimitExceeded { .. } => facts(21, "USER_LIMIT_EXCEEDED"),
-            Self::ClaimExceedsQuantity { .. } => again(22, "CLAIM_EXCEEDS_QUANTITY"),
+            Self::UserLimitExceeded { .. } => facts(22, "USER_LIMIT_EXCEEDED"),
+            Self::ClaimExceedsQuantity { .. } => again(21, "CLAIM_EXCEEDS_QUANTITY"),
             Self::ClaimBelowZero { .. } => facts(23, "CLAIM_BELOW_ZERO"),
             Self::AlreadyReleased => facts(24, "ALREADY_RELEASED"),
             Self::AlreadyConfirmed => facts(25, "ALREADY_CONFIRMED"),

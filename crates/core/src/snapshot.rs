@@ -1,8 +1,269 @@
 //! A state as a list of rows, to be written beside the journal and read back.
+//!
+//! Rows hold what cannot be derived; indexes, counts and deadlines follow from them. Equal states give equal rows.
 
+use crate::command::{CategorySpec, PoolSpec, SeatSpec};
+use crate::event::{Event, Phase};
+use crate::hold::{HoldState, HoldTerms};
+use crate::ids::{EventId, PlaceId, UserId};
+use crate::seats::SeatState;
+use crate::settings::Settings;
+use crate::time::Time;
+use crate::view::{ClaimState, ClaimView};
+use crate::waiting_room::session::SessionState;
+use crate::waiting_room::{Entrants, Revealed};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
-/// One row of a snapshot of one event. Rows come in one fixed order; equal states give equal rows.
+/// One row of a snapshot of one event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SnapshotRow {}
+pub enum SnapshotRow {
+    /// The event itself; the first row.
+    Event(Box<EventRow>),
+    /// A pool, in the order they were added.
+    Pool(PoolRow),
+    /// A price category, in the order they were added.
+    Category(CategorySpec),
+    /// A seat, in the order they were added.
+    Seat(SeatRow),
+    /// A waiting place, in the order of the line.
+    Place(PlaceRow),
+    /// A booking, in the order they were held, ties by id.
+    Hold(HoldRow),
+    /// A session, by its place's number.
+    Session(SessionRow),
+    /// A claim or adjustment, by id.
+    Claim(ClaimView),
+}
+
+/// An event without its parts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventRow {
+    settings: Settings,
+    phase: Phase,
+    at: Time,
+    opened: bool,
+    taken: u32,
+    outflow_clock_ns: i64,
+    entrants: Option<Entrants>,
+    revealed: Option<Revealed>,
+}
+
+/// A pool without what bookings and claims tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolRow {
+    spec: PoolSpec,
+    claimed_by_services: u32,
+    blocked_why: Vec<(Box<str>, u32)>,
+}
+
+/// A seat without what bookings tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeatRow {
+    spec: SeatSpec,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    blocked_why: Option<Box<str>>,
+}
+
+/// A waiting place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaceRow {
+    place: PlaceId,
+    user: UserId,
+    number: u32,
+    last_seen: Time,
+}
+
+/// A booking.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldRow {
+    terms: Arc<HoldTerms>,
+    state: HoldState,
+    payments: u8,
+    extensions: u8,
+}
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionRow {
+    place: PlaceId,
+    user: UserId,
+    number: u32,
+    state: SessionState,
+}
+
+impl Event {
+    /// The state as rows, in one fixed order; nothing for an event that was never created.
+    pub fn snapshot(&self) -> impl Iterator<Item = SnapshotRow> + '_ {
+        let mut holds: Vec<_> = self.bookings.iter().map(|(_, hold)| hold).collect();
+        holds.sort_unstable_by_key(|hold| (hold.terms.created_at, &hold.terms.booking));
+        let mut sessions: Vec<_> = self.room.sessions.iter().collect();
+        sessions.sort_unstable_by_key(|session| session.number);
+        let mut claims: Vec<_> = self.claims.iter().collect();
+        claims.sort_unstable_by_key(|claim| &claim.claim);
+
+        let event = self
+            .settings
+            .as_ref()
+            .map(|settings| SnapshotRow::Event(Box::new(self.event_row(settings))));
+        let pools = self.stock.iter().map(|pool| {
+            SnapshotRow::Pool(PoolRow {
+                spec: pool.spec.clone(),
+                claimed_by_services: pool.claimed_by_services,
+                blocked_why: pool.view().blocked_why,
+            })
+        });
+        let categories = self.seats.categories().map(|category| {
+            let name = category.name.as_ref().into();
+            SnapshotRow::Category(CategorySpec { name, price_minor: category.price_minor })
+        });
+        let seats = self.seats.iter().map(|seat| {
+            let blocked_why = match &seat.state {
+                SeatState::Blocked(why) => Some(why.clone()),
+                SeatState::Free | SeatState::Held(_) | SeatState::Sold(_) => None,
+            };
+            SnapshotRow::Seat(SeatRow { spec: seat.spec.clone(), blocked_why })
+        });
+        let places = self.room.in_order().map(|place| {
+            SnapshotRow::Place(PlaceRow {
+                place: place.id,
+                user: self.users[place.user].id.clone(),
+                number: place.number,
+                last_seen: place.last_seen,
+            })
+        });
+        let holds = holds.into_iter().map(|hold| {
+            SnapshotRow::Hold(HoldRow {
+                terms: Arc::clone(&hold.terms),
+                state: hold.state.clone(),
+                payments: hold.payments,
+                extensions: hold.extensions,
+            })
+        });
+        let sessions = sessions.into_iter().map(|session| {
+            SnapshotRow::Session(SessionRow {
+                place: session.place,
+                user: self.users[session.user].id.clone(),
+                number: session.number,
+                state: session.state,
+            })
+        });
+        let claims = claims.into_iter().cloned().map(SnapshotRow::Claim);
+        event
+            .into_iter()
+            .chain(pools)
+            .chain(categories)
+            .chain(seats)
+            .chain(places)
+            .chain(holds)
+            .chain(sessions)
+            .chain(claims)
+    }
+
+    /// The state that these rows describe.
+    ///
+    /// # Errors
+    /// If the rows do not begin with the event's own.
+    ///
+    /// # Panics
+    /// If the rows contradict each other, as no rows of [`snapshot`](Self::snapshot) do; a checksum keeps others out.
+    pub fn restore(
+        id: EventId,
+        rows: impl IntoIterator<Item = SnapshotRow>,
+    ) -> Result<Self, String> {
+        let mut event = Self::new(id);
+        for row in rows {
+            let is_first = event.settings.is_none();
+            if is_first != matches!(row, SnapshotRow::Event(_)) {
+                return Err(format!("event {}: its own row must come first, and once", event.id));
+            }
+            event.restore_row(row);
+        }
+        Ok(event)
+    }
+
+    fn event_row(&self, settings: &Settings) -> EventRow {
+        EventRow {
+            settings: settings.clone(),
+            phase: self.phase,
+            at: self.at,
+            opened: self.opened,
+            taken: self.room.taken,
+            outflow_clock_ns: self.room.outflow_clock_ns,
+            entrants: self.room.entrants.clone(),
+            revealed: self.room.revealed.clone(),
+        }
+    }
+
+    fn restore_row(&mut self, row: SnapshotRow) {
+        match row {
+            SnapshotRow::Event(row) => {
+                self.settings = Some(row.settings);
+                self.phase = row.phase;
+                self.at = row.at;
+                self.opened = row.opened;
+                self.room.taken = row.taken;
+                self.room.outflow_clock_ns = row.outflow_clock_ns;
+                self.room.entrants = row.entrants;
+                self.room.revealed = row.revealed;
+            }
+            SnapshotRow::Pool(row) => {
+                let id = row.spec.pool.clone();
+                self.stock.add(row.spec);
+                let pool = self.stock.pool_mut(&id);
+                if row.claimed_by_services > 0 {
+                    pool.adjust_claimed(i64::from(row.claimed_by_services));
+                }
+                row.blocked_why.iter().for_each(|(why, count)| pool.block(*count, why));
+            }
+            SnapshotRow::Category(spec) => self.seats.add_category(&spec),
+            SnapshotRow::Seat(row) => {
+                self.seats.add(&row.spec);
+                if let Some(why) = row.blocked_why {
+                    self.seats.set(&row.spec.seat, SeatState::Blocked(why));
+                }
+            }
+            SnapshotRow::Place(row) => {
+                let user = self.users.find_or_add(&row.user);
+                let opened = self.opened;
+                self.room.take(row.last_seen, row.place, row.number, user, &mut self.users, opened);
+            }
+            SnapshotRow::Hold(row) => self.restore_hold(row),
+            SnapshotRow::Session(row) => {
+                let user = self.users.find_or_add(&row.user);
+                self.start_session(row.place, row.number, user, row.state);
+            }
+            SnapshotRow::Claim(claim) => {
+                if let (Some(owner), ClaimState::Claimed { .. }) = (&claim.user, claim.state) {
+                    let quantity =
+                        u32::try_from(claim.amount).expect("a visitor's claim is positive");
+                    self.stock.pool_mut(&claim.pool).claim(quantity);
+                    let user = self.users.find_or_add(owner);
+                    self.users[user].units += quantity;
+                }
+                self.claims.insert(claim);
+            }
+        }
+    }
+
+    fn restore_hold(&mut self, row: HoldRow) {
+        let user = self.users.find_or_add(&row.terms.user);
+        let idx = self.bookings.insert(Arc::clone(&row.terms), row.state, user, &mut self.users);
+        self.bookings.restore_counts(idx, row.payments, row.extensions);
+        let (live, confirmed) = match self.bookings[idx].state {
+            HoldState::Held { .. } | HoldState::Paying { .. } => (true, false),
+            HoldState::Confirmed { .. } => (true, true),
+            HoldState::Released { .. }
+            | HoldState::Expired { .. }
+            | HoldState::Cancelled { .. } => (false, false),
+        };
+        if live {
+            self.occupy(&row.terms.lines, idx);
+            self.users[user].units += row.terms.lines.units();
+        }
+        if confirmed {
+            self.sell(&row.terms.lines, idx);
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! All bookings of one event: found by id, by user, and by deadline.
+
+use crate::arena::{Idx, Keyed, Table};
+use crate::hold::{HoldState, HoldTerms};
+use crate::ids::BookingId;
+use crate::limits::ENDED_KNOWN_MS;
+use crate::time::Time;
+use crate::users::Users;
+use crate::view::HoldView;
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// One booking, from its hold on until it is forgotten.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    pub(crate) terms: Arc<HoldTerms>,
+    pub(crate) state: HoldState,
+    pub(crate) user: Idx,
+    /// The same user's booking before this one.
+    older: Option<Idx>,
+    /// The same user's booking after this one.
+    newer: Option<Idx>,
+    pub(crate) payments: u8,
+    pub(crate) extensions: u8,
+}
+
+impl Keyed for Hold {
+    fn key(&self) -> &str {
+        self.terms.booking.as_str()
+    }
+}
+
+impl Hold {
+    /// When the booking's id may be forgotten.
+    fn forget_at(&self) -> Option<Time> {
+        match &self.state {
+            HoldState::Held { .. } | HoldState::Paying { .. } | HoldState::Confirmed { .. } => None,
+            // Money may still arrive for it: then its lines are needed.
+            HoldState::Expired { payment: Some(_), .. } => None,
+            HoldState::Released { at }
+            | HoldState::Expired { at, payment: None }
+            | HoldState::Cancelled { at } => Some(at.plus_ms(ENDED_KNOWN_MS)),
+        }
+    }
+
+    pub(crate) fn view(&self) -> HoldView {
+        HoldView {
+            terms: Arc::clone(&self.terms),
+            state: self.state.clone(),
+            payments: self.payments,
+            extensions: self.extensions,
+        }
+    }
+}
+
+/// A deadline of a booking, ordered by time, then by booking id.
+#[derive(Debug)]
+struct HoldDeadline {
+    at: Time,
+    terms: Arc<HoldTerms>,
+    idx: Idx,
+}
+
+impl Ord for HoldDeadline {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, &self.terms.booking).cmp(&(other.at, &other.terms.booking))
+    }
+}
+
+impl PartialOrd for HoldDeadline {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for HoldDeadline {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for HoldDeadline {}
+
+/// All bookings of one event.
+#[derive(Debug, Default)]
+pub(crate) struct Bookings {
+    table: Table<Hold>,
+    expiries: BTreeSet<HoldDeadline>,
+    forgets: BTreeSet<HoldDeadline>,
+}
+
+impl Bookings {
+    pub(crate) fn get(&self, booking: &BookingId) -> Option<&Hold> {
+        self.table.get(booking.as_str())
+    }
+
+    /// A booking that is known to exist.
+    pub(crate) fn find(&self, booking: &BookingId) -> Idx {
+        self.table.find(booking.as_str()).expect("changes name only bookings that exist")
+    }
+
+    /// The hold that expires next, and when.
+    pub(crate) fn next_expiry(&self) -> Option<(Time, Idx)> {
+        self.expiries.first().map(|deadline| (deadline.at, deadline.idx))
+    }
+
+    /// The ended booking that may be forgotten next, and when.
+    pub(crate) fn next_forget(&self) -> Option<(Time, Idx)> {
+        self.forgets.first().map(|deadline| (deadline.at, deadline.idx))
+    }
+
+    /// A user's bookings, latest first.
+    pub(crate) fn of_user(&self, last: Option<Idx>) -> impl Iterator<Item = Idx> + '_ {
+        std::iter::successors(last, |idx| self.table[*idx].older)
+    }
+
+    /// A user's live holds.
+    pub(crate) fn live_of_user(&self, last: Option<Idx>) -> impl Iterator<Item = &Hold> + '_ {
+        self.of_user(last).map(|idx| &self.table[idx]).filter(|hold| hold.state.until().is_some())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Idx, &Hold)> {
+        self.table.iter()
+    }
+
+    /// Adds a booking as its user's latest.
+    pub(crate) fn insert(
+        &mut self,
+        terms: Arc<HoldTerms>,
+        state: HoldState,
+        user: Idx,
+        users: &mut Users,
+    ) -> Idx {
+        let older = users[user].last_hold;
+        let hold = Hold { terms, state, user, older, newer: None, payments: 0, extensions: 0 };
+        let idx = self.table.insert(hold);
+        if let Some(older) = older {
+            self.table[older].newer = Some(idx);
+        }
+        users[user].last_hold = Some(idx);
+        self.enter_deadlines(idx);
+        idx
+    }
+
+    pub(crate) fn set_state(&mut self, idx: Idx, state: HoldState) {
+        self.drop_deadlines(idx);
+        self.table[idx].state = state;
+        self.enter_deadlines(idx);
+    }
+
+    pub(crate) fn remove(&mut self, idx: Idx, users: &mut Users) {
+        self.drop_deadlines(idx);
+        let hold = self.table.remove(idx);
+        if let Some(older) = hold.older {
+            self.table[older].newer = hold.newer;
+        }
+        match hold.newer {
+            Some(newer) => self.table[newer].older = hold.older,
+            None => users[hold.user].last_hold = hold.older,
+        }
+    }
+
+    /// Moves live holds on by the time the engine was away.
+    pub(crate) fn move_on(&mut self, gap_ms: i64) {
+        self.expiries.clear();
+        for hold in self.table.iter_mut() {
+            match &mut hold.state {
+                HoldState::Held { until } => *until = until.plus_ms(gap_ms),
+                HoldState::Paying { until, before, .. } => {
+                    *until = until.plus_ms(gap_ms);
+                    *before = before.plus_ms(gap_ms);
+                }
+                HoldState::Confirmed { .. }
+                | HoldState::Released { .. }
+                | HoldState::Expired { .. }
+                | HoldState::Cancelled { .. } => {}
+            }
+        }
+        for (idx, hold) in self.table.iter() {
+            if let Some(at) = hold.state.until() {
+                self.expiries.insert(HoldDeadline { at, terms: Arc::clone(&hold.terms), idx });
+            }
+        }
+    }
+
+    fn deadline(&self, idx: Idx, at: Time) -> HoldDeadline {
+        HoldDeadline { at, terms: Arc::clone(&self.table[idx].terms), idx }
+    }
+
+    fn enter_deadlines(&mut self, idx: Idx) {
+        let hold = &self.table[idx];
+        if let Some(at) = hold.state.until() {
+            self.expiries.insert(self.deadline(idx, at));
+        } else if let Some(at) = hold.forget_at() {
+            self.forgets.insert(self.deadline(idx, at));
+        }
+    }
+
+    fn drop_deadlines(&mut self, idx: Idx) {
+        let hold = &self.table[idx];
+        if let Some(at) = hold.state.until() {
+            self.expiries.remove(&self.deadline(idx, at));
+        } else if let Some(at) = hold.forget_at() {
+            self.forgets.remove(&self.deadline(idx, at));
+        }
+    }
+
+    pub(crate) fn check(&self, users: &Users, broken: &mut Vec<String>) {
+        let mut expect = |ok: bool, what: &str| {
+            if !ok {
+                broken.push(format!("bookings: {what}"));
+            }
+        };
+        let (mut live, mut ended) = (0, 0);
+        for (idx, hold) in self.table.iter() {
+            if let Some(at) = hold.state.until() {
+                live += 1;
+                expect(
+                    self.expiries.contains(&self.deadline(idx, at)),
+                    "every live hold can expire",
+                );
+            } else if let Some(at) = hold.forget_at() {
+                ended += 1;
+                expect(
+                    self.forgets.contains(&self.deadline(idx, at)),
+                    "every ended one can be forgotten",
+                );
+            }
+            let newest = users[hold.user].last_hold == Some(idx);
+            expect(newest == hold.newer.is_none(), "a user's bookings are chained to his latest");
+            expect(
+                hold.older.is_none_or(|o| self.table[o].newer == Some(idx)),
+                "the chain runs both ways",
+            );
+        }
+        expect(self.expiries.len() == live, "only live holds expire");
+        expect(self.forgets.len() == ended, "only ended bookings are forgotten");
+    }
+}
+
+impl std::ops::Index<Idx> for Bookings {
+    type Output = Hold;
+
+    fn index(&self, idx: Idx) -> &Hold {
+        &self.table[idx]
+    }
+}
+
+impl Bookings {
+    /// Counts one more payment started.
+    pub(crate) fn count_payment(&mut self, idx: Idx) {
+        self.table[idx].payments += 1;
+    }
+
+    /// Counts one more extension.
+    pub(crate) fn count_extension(&mut self, idx: Idx) {
+        self.table[idx].extensions += 1;
+    }
+
+    /// Restores the counts of a snapshot.
+    pub(crate) fn restore_counts(&mut self, idx: Idx, payments: u8, extensions: u8) {
+        self.table[idx].payments = payments;
+        self.table[idx].extensions = extensions;
+    }
+}

@@ -1,0 +1,122 @@
+//! Claims: units taken at once and for good, and services' adjustments of them (S2).
+
+use crate::arena::{Idx, Keyed, Table};
+use crate::ids::ClaimId;
+use crate::limits::ENDED_KNOWN_MS;
+use crate::time::Time;
+use crate::view::{ClaimState, ClaimView};
+use std::collections::BTreeSet;
+
+impl Keyed for ClaimView {
+    fn key(&self) -> &str {
+        self.claim.as_str()
+    }
+}
+
+impl ClaimState {
+    fn until(self) -> Option<Time> {
+        match self {
+            Self::Claimed { until } => until,
+            Self::Returned { .. } | Self::Expired { .. } | Self::Adjusted { .. } => None,
+        }
+    }
+
+    fn forget_at(self) -> Option<Time> {
+        match self {
+            Self::Claimed { .. } => None,
+            Self::Returned { at } | Self::Expired { at } | Self::Adjusted { at } => {
+                Some(at.plus_ms(ENDED_KNOWN_MS))
+            }
+        }
+    }
+}
+
+/// All claims and adjustments of one event that are still known.
+#[derive(Debug, Default)]
+pub(crate) struct Claims {
+    table: Table<ClaimView>,
+    expiries: BTreeSet<(Time, ClaimId)>,
+    forgets: BTreeSet<(Time, ClaimId)>,
+}
+
+impl Claims {
+    pub(crate) fn get(&self, claim: &ClaimId) -> Option<&ClaimView> {
+        self.table.get(claim.as_str())
+    }
+
+    /// The claim that expires next, and when.
+    pub(crate) fn next_expiry(&self) -> Option<&(Time, ClaimId)> {
+        self.expiries.first()
+    }
+
+    /// The ended claim that may be forgotten next, and when.
+    pub(crate) fn next_forget(&self) -> Option<&(Time, ClaimId)> {
+        self.forgets.first()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ClaimView> {
+        self.table.iter().map(|(_, claim)| claim)
+    }
+
+    pub(crate) fn insert(&mut self, claim: ClaimView) {
+        let idx = self.table.insert(claim);
+        self.enter_deadlines(idx);
+    }
+
+    /// Gives a claim that is known to exist a new state.
+    pub(crate) fn set_state(&mut self, claim: &ClaimId, state: ClaimState) {
+        let idx = self.find(claim);
+        self.drop_deadlines(idx);
+        self.table[idx].state = state;
+        self.enter_deadlines(idx);
+    }
+
+    pub(crate) fn remove(&mut self, claim: &ClaimId) {
+        let idx = self.find(claim);
+        self.drop_deadlines(idx);
+        self.table.remove(idx);
+    }
+
+    /// Moves live claims on by the time the engine was away.
+    pub(crate) fn move_on(&mut self, gap_ms: i64) {
+        for claim in self.table.iter_mut() {
+            if let ClaimState::Claimed { until: Some(until) } = &mut claim.state {
+                *until = until.plus_ms(gap_ms);
+            }
+        }
+        self.expiries = std::mem::take(&mut self.expiries)
+            .into_iter()
+            .map(|(at, claim)| (at.plus_ms(gap_ms), claim))
+            .collect();
+    }
+
+    fn find(&self, claim: &ClaimId) -> Idx {
+        self.table.find(claim.as_str()).expect("changes name only claims that exist")
+    }
+
+    fn enter_deadlines(&mut self, idx: Idx) {
+        let claim = &self.table[idx];
+        if let Some(at) = claim.state.until() {
+            self.expiries.insert((at, claim.claim.clone()));
+        } else if let Some(at) = claim.state.forget_at() {
+            self.forgets.insert((at, claim.claim.clone()));
+        }
+    }
+
+    fn drop_deadlines(&mut self, idx: Idx) {
+        let claim = &self.table[idx];
+        if let Some(at) = claim.state.until() {
+            self.expiries.remove(&(at, claim.claim.clone()));
+        } else if let Some(at) = claim.state.forget_at() {
+            self.forgets.remove(&(at, claim.claim.clone()));
+        }
+    }
+
+    pub(crate) fn check(&self, broken: &mut Vec<String>) {
+        let expiring = self.iter().filter(|claim| claim.state.until().is_some()).count();
+        let ended = self.iter().filter(|claim| claim.state.forget_at().is_some()).count();
+        if expiring != self.expiries.len() || ended != self.forgets.len() {
+            broken.push("claims: every claim has its deadline, and no other has".to_owned());
+        }
+    }
+}

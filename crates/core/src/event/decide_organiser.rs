@@ -1,0 +1,309 @@
+//! What organisers ask for: settings, stock, seats, and the phases of the sale.
+
+use super::{Decision, Event, Phase};
+use crate::change::Change;
+use crate::command::{CategorySpec, PoolSpec, Reason, SeatSpec};
+use crate::ids::PoolId;
+use crate::limits::{
+    MAX_CATEGORIES_PER_EVENT, MAX_POOL_CAPACITY, MAX_POOLS_PER_EVENT, MAX_PRICE_MINOR,
+    MAX_SEATS_PER_EVENT, MAX_TEXT_BYTES,
+};
+use crate::lines::Lines;
+use crate::refusal::Refusal;
+use crate::seats::SeatState;
+use crate::settings::{Digest, Settings};
+use crate::time::Time;
+use crate::waiting_room::draw;
+use hashbrown::HashSet;
+
+fn settings_error<T>(why: &'static str) -> Result<T, Refusal> {
+    Err(Refusal::InvalidSettings { why })
+}
+
+fn check_price(price_minor: i64) -> Result<(), Refusal> {
+    if (0..=MAX_PRICE_MINOR).contains(&price_minor) {
+        Ok(())
+    } else {
+        settings_error("price_minor: use 0 (free of charge) to 1000000000000 minor units")
+    }
+}
+
+fn check_capacity(capacity: u32) -> Result<(), Refusal> {
+    if capacity <= MAX_POOL_CAPACITY {
+        Ok(())
+    } else {
+        settings_error("capacity: use at most 1000000000 units")
+    }
+}
+
+pub(super) fn check_reason(reason: &Reason) -> Result<(), Refusal> {
+    let fits = |text: &str| (1..=MAX_TEXT_BYTES).contains(&text.len());
+    if fits(&reason.by) && fits(&reason.why) {
+        Ok(())
+    } else {
+        settings_error("by and why: use 1 to 500 bytes each")
+    }
+}
+
+impl Event {
+    pub(super) fn decide_create(&self, settings: &Settings) -> Result<Decision, Refusal> {
+        if self.settings.is_some() {
+            return Err(Refusal::EventExists);
+        }
+        match settings.complaint() {
+            Some(why) => settings_error(why),
+            None => {
+                Ok(Decision::done(Change::EventCreated { settings: Box::new(settings.clone()) }))
+            }
+        }
+    }
+
+    pub(super) fn decide_settings(&self, wanted: &Settings) -> Result<Decision, Refusal> {
+        let settings = self.settings.as_ref().ok_or(Refusal::EventNotFound)?;
+        if let Some(why) = wanted.complaint() {
+            return settings_error(why);
+        }
+        let priced = self.stock.iter().len() > 0 || self.seats.len() > 0;
+        if priced && wanted.currency != settings.currency {
+            return settings_error("currency: it is fixed once there are prices");
+        }
+        let in_use = self.room.waiting() > 0 || self.room.sessions.len() > 0;
+        if wanted.room.is_some() != settings.room.is_some() && in_use {
+            return settings_error("room: switch it on or off while nobody waits and nobody is in");
+        }
+        let order = |settings: &Settings| settings.room.as_ref().map(|room| room.order.clone());
+        if self.phase != Phase::Scheduled && order(wanted) != order(settings) {
+            return settings_error("room.order: it is fixed once people may join");
+        }
+        Ok(Decision::done(Change::SettingsChanged { settings: Box::new(wanted.clone()) }))
+    }
+
+    pub(super) fn decide_add_pool(&self, spec: &PoolSpec) -> Result<Decision, Refusal> {
+        check_price(spec.price_minor)?;
+        check_capacity(spec.capacity)?;
+        if self.stock.iter().len() >= MAX_POOLS_PER_EVENT {
+            return settings_error("pools: an event has at most 10000");
+        }
+        if self.stock.get(&spec.pool).is_some() {
+            return Err(Refusal::PoolExists { pool: spec.pool.clone() });
+        }
+        Ok(Decision::done(Change::PoolAdded { spec: spec.clone() }))
+    }
+
+    pub(super) fn decide_capacity(
+        &self,
+        pool: &PoolId,
+        capacity: u32,
+        reason: &Reason,
+    ) -> Result<Decision, Refusal> {
+        check_reason(reason)?;
+        check_capacity(capacity)?;
+        let found =
+            self.stock.get(pool).ok_or_else(|| Refusal::ZoneNotFound { pool: pool.clone() })?;
+        if capacity < found.committed() {
+            return Err(Refusal::CapacityBelowCommitted { committed: found.committed() });
+        }
+        Ok(Decision::done(Change::CapacityAdjusted {
+            pool: pool.clone(),
+            before: found.spec.capacity,
+            after: capacity,
+            reason: reason.clone(),
+        }))
+    }
+
+    pub(super) fn decide_add_seats(
+        &self,
+        categories: &[CategorySpec],
+        seats: &[SeatSpec],
+    ) -> Result<Decision, Refusal> {
+        let fits = |text: &str| text.len() <= MAX_TEXT_BYTES;
+        let mut new_categories: Vec<CategorySpec> = Vec::new();
+        for category in categories {
+            check_price(category.price_minor)?;
+            if category.name.is_empty() || !fits(&category.name) {
+                return settings_error("categories: use names of 1 to 500 bytes");
+            }
+            let known = self.seats.category(&category.name).map(|known| known.price_minor);
+            let named = new_categories.iter().find(|other| other.name == category.name);
+            match known.or(named.map(|named| named.price_minor)) {
+                None => new_categories.push(category.clone()),
+                Some(price_minor) if price_minor == category.price_minor => {}
+                Some(_) => {
+                    return settings_error(
+                        "categories: give each one price; a known one keeps its price",
+                    );
+                }
+            }
+        }
+        if self.seats.categories().len() + new_categories.len() > MAX_CATEGORIES_PER_EVENT {
+            return settings_error("categories: an event has at most 1000");
+        }
+        if seats.is_empty() {
+            return settings_error("seats: add at least one");
+        }
+        if self.seats.len() + seats.len() > MAX_SEATS_PER_EVENT {
+            return settings_error("seats: an event has at most 250000");
+        }
+        let category_names: HashSet<&str, foldhash::fast::FixedState> =
+            categories.iter().map(|category| category.name.as_ref()).collect();
+        let mut named =
+            HashSet::with_capacity_and_hasher(seats.len(), foldhash::fast::FixedState::default());
+        for seat in seats {
+            if !fits(&seat.section) || !fits(&seat.row) || !fits(&seat.number) {
+                return settings_error("section, row and number: use at most 500 bytes each");
+            }
+            let category = seat.category.as_ref();
+            if !category_names.contains(category) && self.seats.category(category).is_none() {
+                return settings_error("seats: every seat's category needs a price");
+            }
+            if self.seats.get(&seat.seat).is_some() || !named.insert(&seat.seat) {
+                return Err(Refusal::SeatExists { seat: seat.seat.clone() });
+            }
+        }
+        Ok(Decision::done(Change::SeatsAdded { categories: new_categories, seats: seats.to_vec() }))
+    }
+
+    pub(super) fn decide_block(&self, lines: &Lines, reason: &Reason) -> Result<Decision, Refusal> {
+        check_reason(reason)?;
+        self.check_lines_exist(lines)?;
+        self.check_lines_free(lines)?;
+        Ok(Decision::done(Change::UnitsBlocked { lines: lines.clone(), reason: reason.clone() }))
+    }
+
+    pub(super) fn decide_unblock(
+        &self,
+        lines: &Lines,
+        reason: &Reason,
+    ) -> Result<Decision, Refusal> {
+        check_reason(reason)?;
+        self.check_lines_exist(lines)?;
+        let pools_blocked = lines.pools().iter().all(|line| {
+            let blocked =
+                self.stock.get(&line.pool).and_then(|pool| pool.blocked_why.get(&reason.why));
+            blocked.is_some_and(|blocked| *blocked >= line.quantity)
+        });
+        let seats_blocked = lines.seats().iter().all(|seat| {
+            self.seats.get(seat).is_some_and(|seat| matches!(seat.state, SeatState::Blocked(_)))
+        });
+        if pools_blocked && seats_blocked {
+            Ok(Decision::done(Change::UnitsUnblocked {
+                lines: lines.clone(),
+                reason: reason.clone(),
+            }))
+        } else {
+            Err(Refusal::UnitsNotBlocked)
+        }
+    }
+
+    fn phase_refusal(&self) -> Refusal {
+        Refusal::EventNotOpen { phase: self.phase }
+    }
+
+    pub(super) fn decide_open_prequeue(&self) -> Result<Decision, Refusal> {
+        if self.room_settings().is_none() {
+            return Err(Refusal::InvalidState {
+                why: "the event has no waiting room; open the sale itself",
+            });
+        }
+        match self.phase {
+            Phase::Scheduled => Ok(Decision::done(Change::PrequeueOpened)),
+            Phase::Prequeue => Err(Refusal::InvalidState {
+                why: "the prequeue is open already; open the sale next",
+            }),
+            Phase::Open | Phase::Paused | Phase::Closed => Err(self.phase_refusal()),
+        }
+    }
+
+    pub(super) fn decide_close_prequeue(&self) -> Result<Decision, Refusal> {
+        match self.phase {
+            Phase::Prequeue if self.room.entrants.is_none() => {
+                Ok(Decision::done(self.prequeue_closed()))
+            }
+            Phase::Prequeue => Err(Refusal::InvalidState {
+                why: "the list of entrants is fixed already; open the sale next",
+            }),
+            Phase::Scheduled => Err(Refusal::InvalidState { why: "open the prequeue first" }),
+            Phase::Open | Phase::Paused | Phase::Closed => Err(self.phase_refusal()),
+        }
+    }
+
+    pub(super) fn prequeue_closed(&self) -> Change {
+        let (entrants, entrants_hash) = self.room.entrants_now();
+        Change::PrequeueClosed { entrants, entrants_hash }
+    }
+
+    pub(super) fn decide_open_sale(
+        &self,
+        seed: Option<Digest>,
+        public_value: Option<&str>,
+    ) -> Result<Decision, Refusal> {
+        match self.phase {
+            Phase::Scheduled | Phase::Prequeue => {}
+            Phase::Open => return Err(Refusal::InvalidState { why: "the sale is open already" }),
+            Phase::Paused => {
+                return Err(Refusal::InvalidState { why: "the sale is paused; resume it instead" });
+            }
+            Phase::Closed => return Err(self.phase_refusal()),
+        }
+        let mut decision = Decision::nothing(crate::view::Reply::Done);
+        let committed = self.settings.as_ref().and_then(Settings::seed_hash);
+        match (committed, seed) {
+            (None, None) => {
+                if public_value.is_some() {
+                    return settings_error("public_value: only an event with a draw takes one");
+                }
+            }
+            (None, Some(_)) => return settings_error("seed: only an event with a draw takes one"),
+            (Some(_), None) => return Err(Refusal::SeedMismatch),
+            (Some(committed), Some(seed)) => {
+                if draw::sha256(&seed.0) != committed {
+                    return Err(Refusal::SeedMismatch);
+                }
+                if public_value
+                    .is_some_and(|value| value.is_empty() || value.len() > MAX_TEXT_BYTES)
+                {
+                    return settings_error("public_value: use 1 to 500 bytes");
+                }
+                if self.room.entrants.is_none() {
+                    if public_value.is_some() {
+                        let why = "close the prequeue before the public value becomes known";
+                        return Err(Refusal::InvalidState { why });
+                    }
+                    decision.changes.push(self.prequeue_closed());
+                }
+            }
+        }
+        let public_value = public_value.map(Into::into);
+        decision.changes.push(Change::SaleOpened { seed, public_value });
+        Ok(decision)
+    }
+
+    pub(super) fn decide_pause(&self, at: Time) -> Result<Decision, Refusal> {
+        match self.phase_at(at) {
+            Phase::Open => Ok(Decision::done(Change::SalePaused)),
+            Phase::Paused => Err(Refusal::InvalidState { why: "the sale is paused already" }),
+            phase @ (Phase::Scheduled | Phase::Prequeue | Phase::Closed) => {
+                Err(Refusal::EventNotOpen { phase })
+            }
+        }
+    }
+
+    pub(super) fn decide_resume(&self, at: Time) -> Result<Decision, Refusal> {
+        match self.phase_at(at) {
+            Phase::Paused => Ok(Decision::done(Change::SaleResumed)),
+            Phase::Open => Err(Refusal::InvalidState { why: "the sale is not paused" }),
+            phase @ (Phase::Scheduled | Phase::Prequeue | Phase::Closed) => {
+                Err(Refusal::EventNotOpen { phase })
+            }
+        }
+    }
+
+    pub(super) fn decide_close(&self) -> Result<Decision, Refusal> {
+        match self.phase {
+            Phase::Scheduled | Phase::Prequeue | Phase::Open | Phase::Paused => {
+                Ok(Decision::done(Change::SaleClosed))
+            }
+            Phase::Closed => Err(Refusal::InvalidState { why: "the sale is closed already" }),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What visitors ask for in the queue and the room.
+
+use super::{Changes, Decision, Event, Phase};
+use crate::arena::Idx;
+use crate::change::{Change, LeftHow, SessionEnd};
+use crate::hold::HoldState;
+use crate::ids::{PlaceId, UserId};
+use crate::limits::MAX_PLACES_EVER;
+use crate::refusal::Refusal;
+use crate::time::Time;
+use crate::users::User;
+use crate::view::{LeftFrom, PlaceState, PlaceView, Reply};
+use crate::waiting_room::session::{Session, SessionState};
+use smallvec::smallvec;
+
+/// One of a user's places: in the line, or in the room.
+pub(super) enum Standing<'a> {
+    Waiting(Idx),
+    In(&'a Session),
+}
+
+impl Event {
+    pub(super) fn decide_join(
+        &self,
+        at: Time,
+        place: PlaceId,
+        user: &UserId,
+    ) -> Result<Decision, Refusal> {
+        let phase = self.phase_at(at);
+        match phase {
+            Phase::Prequeue | Phase::Open | Phase::Paused => {}
+            Phase::Scheduled | Phase::Closed => return Err(Refusal::EventNotOpen { phase }),
+        }
+        let Some(settings) = self.room_settings() else {
+            return Err(Refusal::InvalidState {
+                why: "the event has no waiting room; hold at once",
+            });
+        };
+        if let Some(known) = self.user(user) {
+            let session = known.session.map(|idx| self.room.sessions.get(idx).place);
+            let waiting = self.room.places_of(known.first_place).map(|idx| self.room.place(idx).id);
+            let (mut taken, mut first) = (0, None);
+            for id in session.into_iter().chain(waiting) {
+                if id == place {
+                    return Err(Refusal::Duplicate { place });
+                }
+                first = first.or(Some(id));
+                taken += 1;
+            }
+            if let Some(first) = first.filter(|_| taken >= settings.places_per_user) {
+                return Err(Refusal::AlreadyInQueue { place: first });
+            }
+        }
+        if self.room.waiting() >= settings.max_queue_size || self.room.taken >= MAX_PLACES_EVER {
+            return Err(Refusal::QueueFull);
+        }
+        let number = self.room.taken + 1;
+        let waiting = self.room.waiting() + 1;
+        let state = PlaceState::Queued {
+            position: self.positions_mean_something().then_some(waiting),
+            total: waiting,
+            lapses_at: self.opened.then(|| at.plus_ms(settings.place_ttl_ms)),
+            see_due: false,
+        };
+        Ok(Decision {
+            reply: Reply::Place(PlaceView { place, number, state }),
+            changes: smallvec![Change::PlaceTaken { place, user: user.clone(), number }],
+        })
+    }
+
+    pub(super) fn decide_leave(
+        &self,
+        at: Time,
+        place: PlaceId,
+        user: &UserId,
+    ) -> Result<Decision, Refusal> {
+        let user = user.clone();
+        match self.standing(at, place, &user)? {
+            Standing::Waiting(_) => Ok(Decision {
+                reply: Reply::Left(LeftFrom::Queue),
+                changes: smallvec![Change::PlaceLeft { place, user, how: LeftHow::Left }],
+            }),
+            Standing::In(session) => {
+                let last_hold = self.users[session.user].last_hold;
+                let mut changes = Changes::new();
+                for hold in self.bookings.live_of_user(last_hold) {
+                    if matches!(hold.state, HoldState::Paying { .. }) {
+                        return Err(Refusal::CannotCancel);
+                    }
+                    changes.push(Change::HoldReleased { booking: hold.terms.booking.clone() });
+                }
+                if session.state != SessionState::Ended {
+                    let how = SessionEnd::Left;
+                    changes.push(Change::SessionEnded { place, user: user.clone(), how });
+                }
+                changes.push(Change::SlotFreed { place, user });
+                Ok(Decision { reply: Reply::Left(LeftFrom::Active), changes })
+            }
+        }
+    }
+
+    pub(super) fn decide_see(
+        &self,
+        at: Time,
+        place: PlaceId,
+        user: &UserId,
+    ) -> Result<Decision, Refusal> {
+        let due = match (self.standing(at, place, user)?, self.room_settings()) {
+            (Standing::Waiting(idx), Some(settings)) => self.room.see_due(at, idx, settings),
+            (Standing::Waiting(_), None) | (Standing::In(_), _) => false,
+        };
+        if due {
+            Ok(Decision::done(Change::PlaceSeen { place, user: user.clone() }))
+        } else {
+            Ok(Decision::nothing(Reply::Done))
+        }
+    }
+
+    pub(super) fn decide_arrive(
+        &self,
+        at: Time,
+        place: PlaceId,
+        user: &UserId,
+    ) -> Result<Decision, Refusal> {
+        let Standing::In(session) = self.standing(at, place, user)? else {
+            return Err(Refusal::InvalidState { why: "it is not your turn yet; wait for it" });
+        };
+        let number = session.number;
+        let reply = |until| {
+            Reply::Place(PlaceView {
+                place,
+                number,
+                state: PlaceState::Active { until, arrive_by: None },
+            })
+        };
+        match session.state {
+            SessionState::Invited { until, .. } if session.state.may_hold(at) => Ok(Decision {
+                reply: reply(until),
+                changes: smallvec![Change::Arrived { place, user: user.clone() }],
+            }),
+            SessionState::Active { until } if at < until => Ok(Decision::nothing(reply(until))),
+            SessionState::Invited { .. } | SessionState::Active { .. } | SessionState::Ended => {
+                Err(Refusal::InvalidState { why: "your session is over; join again" })
+            }
+        }
+    }
+
+    /// Where one of the user's places stands at `at`.
+    pub(super) fn standing(
+        &self,
+        at: Time,
+        place: PlaceId,
+        user: &UserId,
+    ) -> Result<Standing<'_>, Refusal> {
+        let known = self.user(user).ok_or(Refusal::PlaceNotFound)?;
+        let session = known.session.map(|idx| self.room.sessions.get(idx));
+        if let Some(session) = session.filter(|session| session.place == place) {
+            return Ok(Standing::In(session));
+        }
+        self.room
+            .places_of(known.first_place)
+            .find(|idx| self.room.place(*idx).id == place)
+            .filter(|idx| !self.has_lapsed(at, *idx))
+            .map(Standing::Waiting)
+            .ok_or(Refusal::PlaceNotFound)
+    }
+
+    fn has_lapsed(&self, at: Time, idx: Idx) -> bool {
+        let lapses_at =
+            self.room_settings().and_then(|settings| self.room.lapses_at(idx, settings));
+        lapses_at.is_some_and(|lapses_at| lapses_at <= at)
+    }
+
+    /// Before a draw nobody is ahead of anybody.
+    fn positions_mean_something(&self) -> bool {
+        let drawn = self.settings.as_ref().is_some_and(|settings| settings.seed_hash().is_some());
+        !drawn || self.opened
+    }
+
+    /// The user's session, or the place of his that is served first.
+    pub(super) fn view_first_place(&self, at: Time, user: &UserId) -> Result<PlaceView, Refusal> {
+        let known: &User = self.user(user).ok_or(Refusal::PlaceNotFound)?;
+        if let Some(idx) = known.session {
+            let session = self.room.sessions.get(idx);
+            if let Ok(view) = session_view(at, session) {
+                return Ok(view);
+            }
+        }
+        self.room
+            .places_of(known.first_place)
+            .find(|idx| !self.has_lapsed(at, *idx))
+            .map(|idx| self.waiting_view(at, idx))
+            .ok_or(Refusal::PlaceNotFound)
+    }
+
+    pub(super) fn view_place(
+        &self,
+        at: Time,
+        place: PlaceId,
+        user: &UserId,
+    ) -> Result<PlaceView, Refusal> {
+        match self.standing(at, place, user)? {
+            Standing::Waiting(idx) => Ok(self.waiting_view(at, idx)),
+            Standing::In(session) => session_view(at, session),
+        }
+    }
+
+    fn waiting_view(&self, at: Time, idx: Idx) -> PlaceView {
+        let place = self.room.place(idx);
+        let settings = self.room_settings();
+        let state = PlaceState::Queued {
+            position: self.positions_mean_something().then(|| self.room.position(idx)),
+            total: self.room.waiting(),
+            lapses_at: settings.and_then(|settings| self.room.lapses_at(idx, settings)),
+            see_due: settings.is_some_and(|settings| self.room.see_due(at, idx, settings)),
+        };
+        PlaceView { place: place.id, number: place.number, state }
+    }
+}
+
+fn session_view(at: Time, session: &Session) -> Result<PlaceView, Refusal> {
+    let state = match session.state {
+        SessionState::Invited { until, arrive_by } if session.state.may_hold(at) => {
+            PlaceState::Active { until, arrive_by: Some(arrive_by) }
+        }
+        SessionState::Active { until } if at < until => {
+            PlaceState::Active { until, arrive_by: None }
+        }
+        SessionState::Invited { .. } | SessionState::Active { .. } | SessionState::Ended => {
+            return Err(Refusal::PlaceNotFound);
+        }
+    };
+    Ok(PlaceView { place: session.place, number: session.number, state })
+}

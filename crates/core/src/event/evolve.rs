@@ -1,0 +1,382 @@
+//! How changes add up. Nothing here can fail: what does not fit the state is a broken journal or a bug, and a panic.
+
+use super::{Event, Phase};
+use crate::arena::Idx;
+use crate::change::{Change, DeclaimedHow};
+use crate::hold::{HoldState, HoldTerms};
+use crate::ids::{BookingId, ClaimId, PlaceId, UserId};
+use crate::lines::Lines;
+use crate::seats::SeatState;
+use crate::time::Time;
+use crate::view::{ClaimState, ClaimView};
+use crate::waiting_room::session::{Session, SessionState};
+use crate::waiting_room::{Entrants, Revealed};
+use std::sync::Arc;
+
+impl Event {
+    /// Applies one change that happened at `at`.
+    ///
+    /// # Panics
+    /// If the change contradicts the state, as no change of [`decide`](Self::decide) does.
+    pub fn evolve(&mut self, at: Time, change: &Change) {
+        assert!(at >= self.at, "time never goes back");
+        self.at = at;
+        match change {
+            Change::EventCreated { settings } => {
+                assert!(self.settings.is_none(), "an event is created once");
+                self.settings = Some((**settings).clone());
+            }
+            Change::SettingsChanged { settings } => self.settings = Some((**settings).clone()),
+            Change::PoolAdded { spec } => self.stock.add(spec.clone()),
+            Change::CapacityAdjusted { pool, before, after, reason: _ } => {
+                let pool = self.stock.pool_mut(pool);
+                assert_eq!(pool.spec.capacity, *before, "the journal knows the capacity before");
+                assert!(pool.committed() <= *after, "no capacity goes below what is committed");
+                pool.spec.capacity = *after;
+            }
+            Change::SeatsAdded { categories, seats } => {
+                categories.iter().for_each(|category| self.seats.add_category(category));
+                seats.iter().for_each(|seat| self.seats.add(seat));
+            }
+            Change::UnitsBlocked { lines, reason } => {
+                for line in lines.pools() {
+                    self.stock.pool_mut(&line.pool).block(line.quantity, &reason.why);
+                }
+                for seat in lines.seats() {
+                    let before = self.seats.set(seat, SeatState::Blocked(reason.why.clone()));
+                    assert_eq!(before, SeatState::Free, "only free seats are blocked");
+                }
+            }
+            Change::UnitsUnblocked { lines, reason } => {
+                for line in lines.pools() {
+                    self.stock.pool_mut(&line.pool).unblock(line.quantity, &reason.why);
+                }
+                for seat in lines.seats() {
+                    let before = self.seats.set(seat, SeatState::Free);
+                    assert!(
+                        matches!(before, SeatState::Blocked(_)),
+                        "only blocked seats are unblocked"
+                    );
+                }
+            }
+            Change::PrequeueOpened => self.phase = Phase::Prequeue,
+            Change::PrequeueClosed { entrants, entrants_hash } => {
+                assert_eq!(self.room.waiting(), *entrants, "all who wait take part");
+                self.phase = Phase::Prequeue;
+                self.room.entrants = Some(Entrants {
+                    count: *entrants,
+                    hash: *entrants_hash,
+                    last_number: self.room.taken,
+                });
+            }
+            Change::SaleOpened { seed, public_value } => {
+                assert!(!self.opened, "a sale opens once");
+                self.phase = Phase::Open;
+                self.opened = true;
+                let revealed = Revealed { seed: *seed, public_value: public_value.clone() };
+                self.room.open(at, revealed);
+            }
+            Change::SalePaused => self.phase = Phase::Paused,
+            Change::SaleResumed => self.phase = Phase::Open,
+            Change::SaleClosed => {
+                self.phase = Phase::Closed;
+                if !self.opened {
+                    // Nobody can be admitted any more: those who came in vain may lapse.
+                    self.opened = true;
+                    self.room.open(at, Revealed::default());
+                }
+            }
+
+            Change::PlaceTaken { place, user, number } => {
+                let user = self.users.find_or_add(user);
+                self.room.take(at, *place, *number, user, &mut self.users, self.opened);
+            }
+            Change::PlaceSeen { place, user } => {
+                let idx = self.waiting_place(*place, user);
+                self.room.see(at, idx);
+            }
+            Change::PlaceLeft { place, user, how: _ } => {
+                let idx = self.waiting_place(*place, user);
+                let place = self.room.leave(idx, &mut self.users);
+                self.users.tidy(place.user);
+            }
+            Change::Admitted { place, user, until, arrive_by } => {
+                self.admit(at, *place, user, Self::invited(*until, *arrive_by));
+            }
+            Change::Arrived { place, user } => {
+                let idx = self.session(*place, user);
+                let SessionState::Invited { until, .. } = self.room.sessions.get(idx).state else {
+                    panic!("only the invited arrive");
+                };
+                self.room.sessions.set_state(idx, SessionState::Active { until });
+            }
+            Change::SessionEnded { place, user, how: _ } => {
+                let idx = self.session(*place, user);
+                self.room.sessions.set_state(idx, SessionState::Ended);
+            }
+            Change::SlotFreed { place, user } => {
+                let idx = self.session(*place, user);
+                let session = self.room.sessions.remove(idx);
+                assert_eq!(
+                    session.state,
+                    SessionState::Ended,
+                    "only a session that is over frees its slot"
+                );
+                assert_eq!(session.live_holds, 0, "a live hold keeps the slot");
+                let user = &mut self.users[session.user];
+                user.session = None;
+                self.room.park(user.first_place, false);
+                self.users.tidy(session.user);
+            }
+
+            Change::HoldPlaced { terms, until } => self.place_hold(terms, *until),
+            Change::HoldExtended { booking, until } => {
+                let idx = self.bookings.find(booking);
+                assert!(
+                    matches!(self.bookings[idx].state, HoldState::Held { .. }),
+                    "only a hold is extended"
+                );
+                self.bookings.set_state(idx, HoldState::Held { until: *until });
+                self.bookings.count_extension(idx);
+            }
+            Change::PaymentBegun { booking, payment, until } => {
+                let idx = self.bookings.find(booking);
+                let HoldState::Held { until: before } = self.bookings[idx].state else {
+                    panic!("only a hold is paid for");
+                };
+                let payment = payment.clone();
+                self.bookings.set_state(idx, HoldState::Paying { until: *until, before, payment });
+                self.bookings.count_payment(idx);
+            }
+            Change::PaymentFailed { booking, payment, why: _, until } => {
+                let idx = self.bookings.find(booking);
+                let running = matches!(&self.bookings[idx].state,
+                    HoldState::Paying { payment: running, .. } if running == payment);
+                assert!(running, "only the payment that runs fails");
+                self.bookings.set_state(idx, HoldState::Held { until: *until });
+            }
+            Change::LatePaymentFailed { booking, payment, why: _ } => {
+                let idx = self.bookings.find(booking);
+                let HoldState::Expired { at, payment: Some(running) } = &self.bookings[idx].state
+                else {
+                    panic!("only an expired hold's payment is late");
+                };
+                assert_eq!(running, payment, "only the payment that runs fails");
+                let state = HoldState::Expired { at: *at, payment: None };
+                self.bookings.set_state(idx, state);
+            }
+            Change::HoldConfirmed { booking, payment } => {
+                let payment = payment.clone();
+                self.end_hold(booking, HoldState::Confirmed { at, payment });
+            }
+            Change::HoldReleased { booking } => self.end_hold(booking, HoldState::Released { at }),
+            Change::HoldExpired { booking } => {
+                let payment = match &self.bookings[self.bookings.find(booking)].state {
+                    HoldState::Paying { payment, .. } => Some(payment.clone()),
+                    HoldState::Held { .. }
+                    | HoldState::Confirmed { .. }
+                    | HoldState::Released { .. }
+                    | HoldState::Expired { .. }
+                    | HoldState::Cancelled { .. } => None,
+                };
+                self.end_hold(booking, HoldState::Expired { at, payment });
+            }
+            Change::ConfirmedCancelled { booking, reason: _ } => self.cancel_confirmed(at, booking),
+            Change::HoldForgotten { booking } => {
+                let idx = self.bookings.find(booking);
+                let user = self.bookings[idx].user;
+                self.bookings.remove(idx, &mut self.users);
+                self.users.tidy(user);
+            }
+
+            Change::Claimed { claim, user, pool, quantity, until, before, after } => {
+                let found = self.stock.pool_mut(pool);
+                assert_eq!(found.claimed, *before, "the journal knows the count before");
+                found.claim(*quantity);
+                assert_eq!(found.claimed, *after, "the journal knows the count after");
+                let idx = self.users.find_or_add(user);
+                self.users[idx].units += quantity;
+                self.claims.insert(ClaimView {
+                    claim: claim.clone(),
+                    user: Some(user.clone()),
+                    pool: pool.clone(),
+                    amount: i64::from(*quantity),
+                    before: *before,
+                    after: *after,
+                    state: ClaimState::Claimed { until: *until },
+                });
+            }
+            Change::Declaimed { claim, how, before, after } => {
+                self.declaim(at, claim, *how, *before, *after);
+            }
+            Change::ClaimedAdjusted { claim, pool, amount, before, after, reason: _ } => {
+                let found = self.stock.pool_mut(pool);
+                assert_eq!(found.claimed, *before, "the journal knows the count before");
+                found.adjust_claimed(*amount);
+                assert_eq!(found.claimed, *after, "the journal knows the count after");
+                self.claims.insert(ClaimView {
+                    claim: claim.clone(),
+                    user: None,
+                    pool: pool.clone(),
+                    amount: *amount,
+                    before: *before,
+                    after: *after,
+                    state: ClaimState::Adjusted { at },
+                });
+            }
+            Change::ClaimForgotten { claim } => self.claims.remove(claim),
+
+            Change::Resumed { gap_ms } => {
+                self.room.move_on(*gap_ms);
+                self.bookings.move_on(*gap_ms);
+                self.claims.move_on(*gap_ms);
+            }
+        }
+    }
+
+    fn waiting_place(&self, place: PlaceId, user: &UserId) -> Idx {
+        let user = self.users.get(user).expect("changes name only users who are there");
+        self.room
+            .places_of(user.first_place)
+            .find(|idx| self.room.place(*idx).id == place)
+            .expect("changes name only places that wait")
+    }
+
+    fn session(&self, place: PlaceId, user: &UserId) -> Idx {
+        let user = self.users.get(user).expect("changes name only users who are there");
+        let idx = user.session.expect("changes name only sessions that exist");
+        assert_eq!(self.room.sessions.get(idx).place, place, "a session belongs to its place");
+        idx
+    }
+
+    fn admit(&mut self, at: Time, place: PlaceId, user: &UserId, state: SessionState) {
+        let idx = self.waiting_place(place, user);
+        assert_eq!(
+            self.room.next_place(),
+            Some(idx),
+            "the first in line is admitted, and no other"
+        );
+        if let Some(settings) = self.settings.as_ref().and_then(|settings| settings.room.as_ref()) {
+            self.room.count_outflow(at, settings);
+        }
+        let left = self.room.leave(idx, &mut self.users);
+        self.start_session(left.id, left.number, left.user, state);
+    }
+
+    /// Gives a user a slot and keeps his other places back.
+    pub(crate) fn start_session(
+        &mut self,
+        place: PlaceId,
+        number: u32,
+        user: Idx,
+        state: SessionState,
+    ) {
+        assert!(self.users[user].session.is_none(), "a user has one session at a time");
+        let live_holds = self.bookings.live_of_user(self.users[user].last_hold).count();
+        let live_holds = u32::try_from(live_holds).expect("a user has fewer than 2^32 holds");
+        let session = Session { place, user, number, state, live_holds };
+        self.users[user].session = Some(self.room.sessions.insert(session));
+        self.room.park(self.users[user].first_place, true);
+    }
+
+    fn place_hold(&mut self, terms: &Arc<HoldTerms>, until: Time) {
+        assert!(self.bookings.get(&terms.booking).is_none(), "a booking is held once");
+        let user = self.users.find_or_add(&terms.user);
+        let state = HoldState::Held { until };
+        let idx = self.bookings.insert(Arc::clone(terms), state, user, &mut self.users);
+        self.occupy(&terms.lines, idx);
+        self.users[user].units += terms.lines.units();
+        if let Some(session) = self.users[user].session {
+            self.room.sessions.count_holds(session, 1);
+        }
+    }
+
+    /// Takes free units for a hold.
+    pub(crate) fn occupy(&mut self, lines: &Lines, idx: Idx) {
+        for line in lines.pools() {
+            self.stock.pool_mut(&line.pool).hold(line.quantity);
+        }
+        for seat in lines.seats() {
+            let before = self.seats.set(seat, SeatState::Held(idx));
+            assert_eq!(before, SeatState::Free, "only free seats are held");
+        }
+    }
+
+    /// Makes held units sold.
+    pub(crate) fn sell(&mut self, lines: &Lines, idx: Idx) {
+        for line in lines.pools() {
+            self.stock.pool_mut(&line.pool).confirm(line.quantity);
+        }
+        for seat in lines.seats() {
+            let before = self.seats.set(seat, SeatState::Sold(idx));
+            assert_eq!(before, SeatState::Held(idx), "a seat is sold to the hold it is in");
+        }
+    }
+
+    fn end_hold(&mut self, booking: &BookingId, state: HoldState) {
+        let idx = self.bookings.find(booking);
+        let hold = &self.bookings[idx];
+        assert!(hold.state.until().is_some(), "only a live hold ends");
+        let (terms, user) = (Arc::clone(&hold.terms), hold.user);
+        if matches!(state, HoldState::Confirmed { .. }) {
+            self.sell(&terms.lines, idx);
+        } else {
+            for line in terms.lines.pools() {
+                self.stock.pool_mut(&line.pool).release(line.quantity);
+            }
+            for seat in terms.lines.seats() {
+                let before = self.seats.set(seat, SeatState::Free);
+                assert_eq!(before, SeatState::Held(idx), "a hold gives back only its own seats");
+            }
+            self.give_back_units(user, terms.lines.units());
+        }
+        self.bookings.set_state(idx, state);
+        if let Some(session) = self.users[user].session {
+            self.room.sessions.count_holds(session, -1);
+        }
+    }
+
+    fn cancel_confirmed(&mut self, at: Time, booking: &BookingId) {
+        let idx = self.bookings.find(booking);
+        let hold = &self.bookings[idx];
+        assert!(
+            matches!(hold.state, HoldState::Confirmed { .. }),
+            "only a confirmed booking is cancelled"
+        );
+        let (terms, user) = (Arc::clone(&hold.terms), hold.user);
+        for line in terms.lines.pools() {
+            self.stock.pool_mut(&line.pool).cancel(line.quantity);
+        }
+        for seat in terms.lines.seats() {
+            let before = self.seats.set(seat, SeatState::Free);
+            assert_eq!(before, SeatState::Sold(idx), "a booking gives back only its own seats");
+        }
+        self.give_back_units(user, terms.lines.units());
+        self.bookings.set_state(idx, HoldState::Cancelled { at });
+    }
+
+    fn give_back_units(&mut self, user: Idx, units: u32) {
+        let left = self.users[user].units.checked_sub(units);
+        self.users[user].units = left.expect("a user gives back only what he has");
+    }
+
+    fn declaim(&mut self, at: Time, claim: &ClaimId, how: DeclaimedHow, before: u32, after: u32) {
+        let known = self.claims.get(claim).expect("changes name only claims that exist").clone();
+        assert!(matches!(known.state, ClaimState::Claimed { .. }), "a claim is given back once");
+        let quantity =
+            u32::try_from(known.amount).expect("a visitor's claim is a positive quantity");
+        let pool = self.stock.pool_mut(&known.pool);
+        assert_eq!(pool.claimed, before, "the journal knows the count before");
+        pool.declaim(quantity);
+        assert_eq!(pool.claimed, after, "the journal knows the count after");
+        let owner = known.user.as_ref().expect("only a visitor's claim is given back");
+        let user = self.users.find(owner).expect("who has units is known");
+        self.give_back_units(user, quantity);
+        self.users.tidy(user);
+        let state = match how {
+            DeclaimedHow::Returned => ClaimState::Returned { at },
+            DeclaimedHow::Expired => ClaimState::Expired { at },
+        };
+        self.claims.set_state(claim, state);
+    }
+}

@@ -1,0 +1,204 @@
+//! One event: its state, what a command would change, and how changes add up.
+
+mod decide_booking;
+mod decide_organiser;
+mod decide_visitor;
+mod evolve;
+mod query;
+mod tick;
+
+use crate::bookings::Bookings;
+use crate::change::Change;
+use crate::claims::Claims;
+use crate::command::Command;
+use crate::ids::{BookingId, EventId, UserId};
+use crate::refusal::Refusal;
+use crate::seats::Seats;
+use crate::settings::{RoomSettings, Settings};
+use crate::stock::Stock;
+use crate::time::Time;
+use crate::users::{User, Users};
+use crate::view::Reply;
+use crate::waiting_room::WaitingRoom;
+use serde::{Deserialize, Serialize};
+use smallvec::{SmallVec, smallvec};
+
+/// Where a sale stands: `scheduled → prequeue → open ⇄ paused → closed`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Nothing is possible yet.
+    Scheduled,
+    /// People may join.
+    Prequeue,
+    /// People are admitted and may hold.
+    Open,
+    /// No admission and no new holds for now.
+    Paused,
+    /// It is over.
+    Closed,
+}
+
+/// What a command would do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The answer to the caller, valid once the changes are applied and durable.
+    pub reply: Reply,
+    /// What changes; empty if nothing does.
+    pub changes: Changes,
+}
+
+/// The changes of one decision; most have one or two.
+pub type Changes = SmallVec<[Change; 2]>;
+
+impl Decision {
+    /// An answer that changes nothing.
+    fn nothing(reply: Reply) -> Self {
+        Self { reply, changes: Changes::new() }
+    }
+
+    /// One change, and nothing to say about it.
+    fn done(change: Change) -> Self {
+        Self { reply: Reply::Done, changes: smallvec![change] }
+    }
+}
+
+/// One event's state.
+///
+/// [`decide`](Self::decide) reads it, [`evolve`](Self::evolve) writes it, and nothing else does.
+#[derive(Debug)]
+pub struct Event {
+    pub(crate) id: EventId,
+    /// `None` until the event is created.
+    pub(crate) settings: Option<Settings>,
+    pub(crate) phase: Phase,
+    /// The time of the last change; time never goes back.
+    pub(crate) at: Time,
+    /// Whether the sale was ever opened: from then on places lapse.
+    pub(crate) opened: bool,
+    pub(crate) users: Users,
+    pub(crate) room: WaitingRoom,
+    pub(crate) stock: Stock,
+    pub(crate) seats: Seats,
+    pub(crate) bookings: Bookings,
+    pub(crate) claims: Claims,
+}
+
+impl Event {
+    /// An event that does not exist yet: it accepts only `CreateEvent`.
+    #[must_use]
+    pub fn new(id: EventId) -> Self {
+        Self {
+            id,
+            settings: None,
+            phase: Phase::Scheduled,
+            at: Time::MIN,
+            opened: false,
+            users: Users::default(),
+            room: WaitingRoom::default(),
+            stock: Stock::default(),
+            seats: Seats::default(),
+            bookings: Bookings::default(),
+            claims: Claims::default(),
+        }
+    }
+
+    /// The event's id.
+    #[must_use]
+    pub fn id(&self) -> &EventId {
+        &self.id
+    }
+
+    /// What `command` would change at `at`. Reads only.
+    ///
+    /// # Errors
+    /// The refusal that comes first in the order of precedence.
+    pub fn decide(&self, at: Time, command: &Command) -> Result<Decision, Refusal> {
+        if let Command::CreateEvent { settings } = command {
+            return self.decide_create(settings);
+        }
+        let settings = self.settings.as_ref().ok_or(Refusal::EventNotFound)?;
+        match command {
+            Command::CreateEvent { .. } => Err(Refusal::EventExists),
+            Command::ChangeSettings { settings } => self.decide_settings(settings),
+            Command::AddPool { spec } => self.decide_add_pool(spec),
+            Command::AdjustCapacity { pool, capacity, reason } => {
+                self.decide_capacity(pool, *capacity, reason)
+            }
+            Command::AddSeats { categories, seats } => self.decide_add_seats(categories, seats),
+            Command::Block { lines, reason } => self.decide_block(lines, reason),
+            Command::Unblock { lines, reason } => self.decide_unblock(lines, reason),
+            Command::OpenPrequeue => self.decide_open_prequeue(),
+            Command::ClosePrequeue => self.decide_close_prequeue(),
+            Command::OpenSale { seed, public_value } => {
+                self.decide_open_sale(*seed, public_value.as_deref())
+            }
+            Command::Pause => self.decide_pause(at),
+            Command::Resume => self.decide_resume(at),
+            Command::Close => self.decide_close(),
+
+            Command::Join { place, user } => self.decide_join(at, *place, user),
+            Command::Leave { place, user } => self.decide_leave(at, *place, user),
+            Command::See { place, user } => self.decide_see(at, *place, user),
+            Command::Arrive { place, user } => self.decide_arrive(at, *place, user),
+
+            Command::Hold { booking, user, lines } => {
+                self.decide_hold(at, settings, booking, user, lines)
+            }
+            Command::Extend { booking, user } => self.decide_extend(at, settings, booking, user),
+            Command::Release { booking, user } => self.decide_release(at, booking, user),
+            Command::BeginPayment { booking, user, payment } => {
+                self.decide_begin_payment(at, settings, booking, user, payment)
+            }
+            Command::FailPayment { booking, payment, why } => {
+                self.decide_fail_payment(at, booking, payment, why)
+            }
+            Command::Confirm { booking, user, payment } => {
+                self.decide_confirm(at, booking, user, payment.as_ref())
+            }
+            Command::CancelConfirmed { booking, reason } => self.decide_cancel(booking, reason),
+
+            Command::Claim { claim, user, pool, quantity, ttl_ms } => {
+                self.decide_claim(at, claim, user, pool, *quantity, *ttl_ms)
+            }
+            Command::Declaim { claim, user } => self.decide_declaim(at, claim, user),
+            Command::AdjustClaimed { claim, pool, amount, reason } => {
+                self.decide_adjust_claimed(at, claim, pool, *amount, reason)
+            }
+
+            Command::Tick => Ok(self.decide_tick(at, settings)),
+            Command::Recover { gap_ms } => {
+                let gap_ms = *gap_ms;
+                if gap_ms > 0 {
+                    Ok(Decision::done(Change::Resumed { gap_ms }))
+                } else {
+                    Err(Refusal::InvalidSettings { why: "gap_ms: use a positive number" })
+                }
+            }
+        }
+    }
+
+    /// The phase at `at`: a closing time counts even before its tick.
+    fn phase_at(&self, at: Time) -> Phase {
+        let closes_at = self.settings.as_ref().and_then(|settings| settings.closes_at);
+        if closes_at.is_some_and(|closes_at| closes_at <= at) { Phase::Closed } else { self.phase }
+    }
+
+    fn room_settings(&self) -> Option<&RoomSettings> {
+        self.settings.as_ref()?.room.as_ref()
+    }
+
+    fn user(&self, user: &UserId) -> Option<&User> {
+        self.users.get(user)
+    }
+
+    /// The user's own booking; another's is as good as none.
+    fn booking_of(
+        &self,
+        booking: &BookingId,
+        user: &UserId,
+    ) -> Result<&crate::bookings::Hold, Refusal> {
+        let hold = self.bookings.get(booking).ok_or(Refusal::ReservationNotFound)?;
+        if hold.terms.user == *user { Ok(hold) } else { Err(Refusal::ReservationNotFound) }
+    }
+}

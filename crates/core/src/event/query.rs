@@ -1,0 +1,96 @@
+//! What can be asked without changing anything.
+
+use super::Event;
+use crate::ids::UserId;
+use crate::refusal::Refusal;
+use crate::seats::{Category, Seat, SeatState};
+use crate::stock::Pool;
+use crate::time::Time;
+use crate::view::{AvailabilityView, EventView, HoldView, Query, SeatView, Units, View};
+
+impl Event {
+    /// Answers a question about the state at `at`.
+    ///
+    /// # Errors
+    /// `EVENT_NOT_FOUND`, `PLACE_NOT_FOUND`, `RESERVATION_NOT_FOUND`, `CLAIM_NOT_FOUND`.
+    pub fn query(&self, at: Time, query: &Query) -> Result<View, Refusal> {
+        if self.settings.is_none() {
+            return Err(Refusal::EventNotFound);
+        }
+        match query {
+            Query::Event => self.view_event(at).map(|view| View::Event(Box::new(view))),
+            Query::Availability => Ok(View::Availability(Box::new(AvailabilityView {
+                pools: self.stock.iter().map(Pool::view).collect(),
+                categories: self.seats.categories().map(Category::view).collect(),
+            }))),
+            Query::Seats => {
+                Ok(View::Seats(self.seats.iter().map(|seat| self.view_seat(seat)).collect()))
+            }
+            Query::Place { user, place: None } => self.view_first_place(at, user).map(View::Place),
+            Query::Place { user, place: Some(place) } => {
+                self.view_place(at, *place, user).map(View::Place)
+            }
+            Query::Booking { booking, user: Some(user) } => {
+                self.booking_of(booking, user).map(|hold| View::Booking(hold.view()))
+            }
+            Query::Booking { booking, user: None } => {
+                let hold = self.bookings.get(booking).ok_or(Refusal::ReservationNotFound)?;
+                Ok(View::Booking(hold.view()))
+            }
+            Query::Bookings { user } => Ok(View::Bookings(self.view_bookings(user))),
+            Query::Claim { claim, user } => {
+                let known = self.claims.get(claim).ok_or(Refusal::ClaimNotFound)?;
+                let allowed = user.is_none() || *user == known.user;
+                if allowed { Ok(View::Claim(known.clone())) } else { Err(Refusal::ClaimNotFound) }
+            }
+        }
+    }
+
+    fn view_event(&self, at: Time) -> Result<EventView, Refusal> {
+        let settings = self.settings.clone().ok_or(Refusal::EventNotFound)?;
+        let pools = self.stock.iter().map(|pool| pool.view().units);
+        let seats = self.seats.categories().map(|category| category.units);
+        let mut units = Units::default();
+        for part in pools.chain(seats) {
+            units.free = units.free.saturating_add(part.free);
+            units.held = units.held.saturating_add(part.held);
+            units.sold = units.sold.saturating_add(part.sold);
+            units.blocked = units.blocked.saturating_add(part.blocked);
+        }
+        Ok(EventView {
+            event: self.id.clone(),
+            phase: self.phase_at(at),
+            waiting: self.room.waiting(),
+            active: u32::try_from(self.room.sessions.len()).unwrap_or(u32::MAX),
+            places_taken: self.room.taken,
+            units,
+            draw: settings.seed_hash().map(|seed_hash| self.room.draw_view(seed_hash)),
+            settings,
+        })
+    }
+
+    fn view_seat(&self, seat: &Seat) -> SeatView {
+        let (booking, why) = match &seat.state {
+            SeatState::Free => (None, None),
+            SeatState::Held(idx) | SeatState::Sold(idx) => {
+                (Some(self.bookings[*idx].terms.booking.clone()), None)
+            }
+            SeatState::Blocked(why) => (None, Some(why.clone())),
+        };
+        SeatView {
+            seat: seat.spec.seat.clone(),
+            category: self.seats.category_of(seat).name.clone(),
+            status: seat.state.status(),
+            booking,
+            why,
+        }
+    }
+
+    fn view_bookings(&self, user: &UserId) -> Vec<HoldView> {
+        let last = self.user(user).and_then(|user| user.last_hold);
+        let mut bookings: Vec<_> =
+            self.bookings.of_user(last).map(|idx| self.bookings[idx].view()).collect();
+        bookings.reverse();
+        bookings
+    }
+}

@@ -1,0 +1,179 @@
+//! What is due: deadlines, and admissions.
+
+use super::{Changes, Decision, Event, Phase};
+use crate::change::{Change, DeclaimedHow, LeftHow, SessionEnd};
+use crate::settings::Settings;
+use crate::time::Time;
+use crate::view::Reply;
+use crate::waiting_room::session::SessionState;
+use smallvec::smallvec;
+
+/// What a deadline is about, in the order in which equal times are dealt with.
+///
+/// Equal times of one kind go by id: bookings and claims by theirs, sessions by their place's number, and waiting
+/// places by where they stand in the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Schedule,
+    HoldExpires,
+    ClaimExpires,
+    NoShow,
+    SessionEnds,
+    PlaceLapses,
+    ForgetHold,
+    ForgetClaim,
+}
+
+impl Event {
+    /// When the next tick is due; [`Time::MIN`] if it is due whatever the clock says.
+    ///
+    /// A tick that comes too early, or twice, changes nothing.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Time> {
+        let settings = self.settings.as_ref()?;
+        let deadline = self.first_deadline(settings).map(|(at, _)| at);
+        let admission = self.admission_due();
+        match (deadline, admission) {
+            (Some(deadline), Some(admission)) => Some(deadline.min(admission)),
+            (deadline, admission) => deadline.or(admission),
+        }
+    }
+
+    /// One deadline that is due, else one admission that is due, else nothing.
+    pub(super) fn decide_tick(&self, at: Time, settings: &Settings) -> Decision {
+        let due = self.first_deadline(settings).filter(|(deadline, _)| *deadline <= at);
+        let changes = match due {
+            Some((_, kind)) => self.decide_deadline(kind),
+            None => match self.admission_due() {
+                Some(due) if due <= at => self.decide_admission(at),
+                Some(_) | None => Changes::new(),
+            },
+        };
+        Decision { reply: Reply::Done, changes }
+    }
+
+    fn first_deadline(&self, settings: &Settings) -> Option<(Time, Kind)> {
+        let lapse = settings.room.as_ref().and_then(|room| self.room.next_lapse(room));
+        [
+            (self.next_schedule(settings), Kind::Schedule),
+            (self.bookings.next_expiry().map(|(at, _)| at), Kind::HoldExpires),
+            (self.claims.next_expiry().map(|(at, _)| *at), Kind::ClaimExpires),
+            (self.room.sessions.next_no_show().map(|(at, _)| at), Kind::NoShow),
+            (self.room.sessions.next_end().map(|(at, _)| at), Kind::SessionEnds),
+            (lapse.map(|(at, _)| at), Kind::PlaceLapses),
+            (self.bookings.next_forget().map(|(at, _)| at), Kind::ForgetHold),
+            (self.claims.next_forget().map(|(at, _)| *at), Kind::ForgetClaim),
+        ]
+        .into_iter()
+        .filter_map(|(at, kind)| Some((at?, kind)))
+        .min()
+    }
+
+    fn next_schedule(&self, settings: &Settings) -> Option<Time> {
+        let closes_at = settings.closes_at;
+        match self.phase {
+            Phase::Scheduled => {
+                let prequeue_at = settings.prequeue_at.filter(|_| settings.room.is_some());
+                [prequeue_at, settings.opens_at, closes_at].into_iter().flatten().min()
+            }
+            Phase::Prequeue => {
+                let waits_for_seed = settings.seed_hash().is_some() && self.room.entrants.is_some();
+                let opens_at = settings.opens_at.filter(|_| !waits_for_seed);
+                [opens_at, closes_at].into_iter().flatten().min()
+            }
+            Phase::Open | Phase::Paused => closes_at,
+            Phase::Closed => None,
+        }
+    }
+
+    fn decide_schedule(&self) -> Change {
+        let settings = self.settings.as_ref().expect("a scheduled event has settings");
+        let due = self.next_schedule(settings);
+        if due == settings.closes_at {
+            Change::SaleClosed
+        } else if due == settings.opens_at {
+            // The seed of a draw is not known here: whoever keeps it opens the sale once the list is fixed.
+            match settings.seed_hash() {
+                Some(_) => self.prequeue_closed(),
+                None => Change::SaleOpened { seed: None, public_value: None },
+            }
+        } else {
+            Change::PrequeueOpened
+        }
+    }
+
+    fn decide_deadline(&self, kind: Kind) -> Changes {
+        let room_settings = self.room_settings();
+        match kind {
+            Kind::Schedule => smallvec![self.decide_schedule()],
+            Kind::HoldExpires => {
+                let (_, idx) = self.bookings.next_expiry().expect("a hold's deadline is due");
+                self.expiry_of(&self.bookings[idx])
+            }
+            Kind::ClaimExpires => {
+                let (_, id) = self.claims.next_expiry().expect("a claim's deadline is due");
+                let claim = self.claims.get(id).expect("a deadline's claim exists");
+                smallvec![self.declaimed(claim, DeclaimedHow::Expired)]
+            }
+            Kind::NoShow => {
+                let (_, idx) = self.room.sessions.next_no_show().expect("an invitation is due");
+                self.session_over(idx, SessionEnd::NoShow)
+            }
+            Kind::SessionEnds => {
+                let (_, idx) = self.room.sessions.next_end().expect("a session's end is due");
+                self.session_over(idx, SessionEnd::Timeout)
+            }
+            Kind::PlaceLapses => {
+                let lapse = room_settings.and_then(|settings| self.room.next_lapse(settings));
+                let (_, idx) = lapse.expect("a place's deadline is due");
+                let place = self.room.place(idx);
+                let user = self.users[place.user].id.clone();
+                smallvec![Change::PlaceLeft { place: place.id, user, how: LeftHow::Lapsed }]
+            }
+            Kind::ForgetHold => {
+                let (_, idx) = self.bookings.next_forget().expect("an ended booking is due");
+                smallvec![Change::HoldForgotten {
+                    booking: self.bookings[idx].terms.booking.clone()
+                }]
+            }
+            Kind::ForgetClaim => {
+                let (_, id) = self.claims.next_forget().expect("an ended claim is due");
+                smallvec![Change::ClaimForgotten { claim: id.clone() }]
+            }
+        }
+    }
+
+    fn session_over(&self, idx: crate::arena::Idx, how: SessionEnd) -> Changes {
+        let session = self.room.sessions.get(idx);
+        let (place, user) = (session.place, &self.users[session.user].id);
+        let mut changes: Changes =
+            smallvec![Change::SessionEnded { place, user: user.clone(), how }];
+        if session.live_holds == 0 {
+            changes.push(Change::SlotFreed { place, user: user.clone() });
+        }
+        changes
+    }
+
+    fn admission_due(&self) -> Option<Time> {
+        let settings = self.room_settings()?;
+        match self.phase {
+            Phase::Open => self.room.admission_due(settings),
+            Phase::Scheduled | Phase::Prequeue | Phase::Paused | Phase::Closed => None,
+        }
+    }
+
+    fn decide_admission(&self, at: Time) -> Changes {
+        let settings = self.room_settings().expect("only an event with a room admits");
+        let idx = self.room.next_place().expect("an admission is due only if somebody waits");
+        let place = self.room.place(idx);
+        let until = at.plus_ms(settings.session_ms);
+        let arrive_by = at.plus_ms(settings.arrive_ms).min(until);
+        let user = self.users[place.user].id.clone();
+        smallvec![Change::Admitted { place: place.id, user, until, arrive_by }]
+    }
+
+    /// The state of a session that begins now.
+    pub(super) fn invited(until: Time, arrive_by: Time) -> SessionState {
+        SessionState::Invited { until, arrive_by }
+    }
+}

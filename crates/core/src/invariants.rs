@@ -1,0 +1,173 @@
+//! What must always hold, checked by adding everything up again.
+
+use crate::event::Event;
+use crate::hold::HoldState;
+use crate::ids::{PoolId, UserId};
+use crate::seats::SeatState;
+use crate::view::ClaimState;
+use std::collections::BTreeMap;
+
+/// Units of a pool, as bookings and claims tell.
+#[derive(Default)]
+struct Told {
+    held: u64,
+    confirmed: u64,
+    claimed: u64,
+    claimed_by_services: i64,
+}
+
+impl Event {
+    /// Checks every invariant by adding everything up again; takes time in proportion to the state.
+    ///
+    /// # Errors
+    /// What is broken, one sentence each.
+    pub fn check(&self) -> Result<(), Vec<String>> {
+        let mut broken = Vec::new();
+        self.room.check(&self.users, self.opened, &mut broken);
+        self.bookings.check(&self.users, &mut broken);
+        self.claims.check(&mut broken);
+        self.check_pools(&mut broken);
+        self.check_seats(&mut broken);
+        self.check_users(&mut broken);
+        if broken.is_empty() { Ok(()) } else { Err(broken) }
+    }
+
+    /// Stock is conserved: what the pools count is what bookings and claims say.
+    fn check_pools(&self, broken: &mut Vec<String>) {
+        let mut told: BTreeMap<&PoolId, Told> = BTreeMap::new();
+        for (_, hold) in self.bookings.iter() {
+            for line in hold.terms.lines.pools() {
+                let told = told.entry(&line.pool).or_default();
+                match hold.state {
+                    HoldState::Held { .. } | HoldState::Paying { .. } => {
+                        told.held += u64::from(line.quantity);
+                    }
+                    HoldState::Confirmed { .. } => told.confirmed += u64::from(line.quantity),
+                    HoldState::Released { .. }
+                    | HoldState::Expired { .. }
+                    | HoldState::Cancelled { .. } => {}
+                }
+            }
+        }
+        for claim in self.claims.iter() {
+            match claim.state {
+                ClaimState::Claimed { .. } => {
+                    told.entry(&claim.pool).or_default().claimed += claim.amount.unsigned_abs();
+                }
+                ClaimState::Adjusted { .. } => {
+                    told.entry(&claim.pool).or_default().claimed_by_services += claim.amount;
+                }
+                ClaimState::Returned { .. } | ClaimState::Expired { .. } => {}
+            }
+        }
+        for pool in self.stock.iter() {
+            let id = &pool.spec.pool;
+            let told = told.remove(id).unwrap_or_default();
+            let mut expect = |ok: bool, what: &str| {
+                if !ok {
+                    broken.push(format!("pool {id}: {what}"));
+                }
+            };
+            let committed = u64::from(pool.held) + u64::from(pool.sold) + u64::from(pool.blocked);
+            expect(
+                committed <= u64::from(pool.spec.capacity),
+                "more is held, sold and blocked than there is",
+            );
+            expect(u64::from(pool.held) == told.held, "held units are those of live holds");
+            let claimed = told.claimed + u64::from(pool.claimed_by_services);
+            expect(u64::from(pool.claimed) == claimed, "claimed units are those of claims");
+            expect(
+                u64::from(pool.sold) == told.confirmed + claimed,
+                "sold units are confirmed or claimed",
+            );
+            let blocked: u64 = pool.blocked_why.values().map(|count| u64::from(*count)).sum();
+            expect(u64::from(pool.blocked) == blocked, "every blocked unit has a reason");
+        }
+        broken.extend(told.keys().map(|pool| format!("pool {pool}: sold, but it does not exist")));
+    }
+
+    /// A seat has one owner: each seat of a live or confirmed booking says so, and no other seat does.
+    fn check_seats(&self, broken: &mut Vec<String>) {
+        let mut owned = 0_usize;
+        for (idx, hold) in self.bookings.iter() {
+            let expected = match hold.state {
+                HoldState::Held { .. } | HoldState::Paying { .. } => SeatState::Held(idx),
+                HoldState::Confirmed { .. } => SeatState::Sold(idx),
+                HoldState::Released { .. }
+                | HoldState::Expired { .. }
+                | HoldState::Cancelled { .. } => {
+                    continue;
+                }
+            };
+            for seat in hold.terms.lines.seats() {
+                owned += 1;
+                if self.seats.get(seat).is_none_or(|seat| seat.state != expected) {
+                    broken.push(format!("seat {seat}: not with booking {}", hold.terms.booking));
+                }
+            }
+        }
+        let taken = |state: &SeatState| matches!(state, SeatState::Held(_) | SeatState::Sold(_));
+        let claimed = self.seats.iter().filter(|seat| taken(&seat.state)).count();
+        if claimed != owned {
+            broken.push(format!("seats: {claimed} are taken, bookings have {owned}"));
+        }
+        for category in self.seats.categories() {
+            let mut units = crate::view::Units::default();
+            let of_category =
+                |seat: &&crate::seats::Seat| seat.spec.category.as_ref() == category.name.as_ref();
+            for seat in self.seats.iter().filter(of_category) {
+                match seat.state {
+                    SeatState::Free => units.free += 1,
+                    SeatState::Held(_) => units.held += 1,
+                    SeatState::Sold(_) => units.sold += 1,
+                    SeatState::Blocked(_) => units.blocked += 1,
+                }
+            }
+            if units != category.units {
+                broken.push(format!(
+                    "category {}: its counts are not those of its seats",
+                    category.name
+                ));
+            }
+        }
+    }
+
+    /// What a user's limit counts is what he holds, has confirmed and claimed.
+    fn check_users(&self, broken: &mut Vec<String>) {
+        let mut told: BTreeMap<&UserId, u64> = BTreeMap::new();
+        for (_, hold) in self.bookings.iter() {
+            match hold.state {
+                HoldState::Held { .. } | HoldState::Paying { .. } | HoldState::Confirmed { .. } => {
+                    *told.entry(&hold.terms.user).or_default() +=
+                        u64::from(hold.terms.lines.units());
+                }
+                HoldState::Released { .. }
+                | HoldState::Expired { .. }
+                | HoldState::Cancelled { .. } => {}
+            }
+        }
+        for claim in self.claims.iter() {
+            match (&claim.user, claim.state) {
+                (Some(user), ClaimState::Claimed { .. }) => {
+                    *told.entry(user).or_default() += claim.amount.unsigned_abs();
+                }
+                (
+                    Some(_),
+                    ClaimState::Returned { .. }
+                    | ClaimState::Expired { .. }
+                    | ClaimState::Adjusted { .. },
+                )
+                | (None, _) => {}
+            }
+        }
+        for (_, user) in self.users.iter() {
+            if u64::from(user.units) != told.remove(&user.id).unwrap_or(0) {
+                broken.push(format!(
+                    "user {}: his units are not those of his bookings and claims",
+                    user.id
+                ));
+            }
+        }
+        broken.extend(told.keys().map(|user| format!("user {user}: has units, but is not known")));
+    }
+}

@@ -1,0 +1,154 @@
+//! Countable stock: pools, and how their units divide.
+
+use crate::command::PoolSpec;
+use crate::ids::PoolId;
+use crate::view::{PoolView, Units};
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
+
+/// One pool. `free + held + sold + blocked = capacity`, always.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    pub(crate) spec: PoolSpec,
+    pub(crate) held: u32,
+    /// Confirmed and claimed.
+    pub(crate) sold: u32,
+    pub(crate) blocked: u32,
+    /// Of the sold ones, those that were claimed.
+    pub(crate) claimed: u32,
+    /// Of the claimed ones, those that services claimed.
+    pub(crate) claimed_by_services: u32,
+    pub(crate) blocked_why: BTreeMap<Box<str>, u32>,
+}
+
+impl Pool {
+    /// Units that are held, sold or blocked.
+    pub(crate) fn committed(&self) -> u32 {
+        self.held + self.sold + self.blocked
+    }
+
+    /// Units on sale.
+    pub(crate) fn free(&self) -> u32 {
+        self.spec.capacity.checked_sub(self.committed()).expect("no pool is oversold")
+    }
+
+    pub(crate) fn hold(&mut self, quantity: u32) {
+        assert!(quantity <= self.free(), "only free units are held");
+        self.held += quantity;
+    }
+
+    pub(crate) fn release(&mut self, quantity: u32) {
+        self.held = self.held.checked_sub(quantity).expect("only held units are released");
+    }
+
+    pub(crate) fn confirm(&mut self, quantity: u32) {
+        self.release(quantity);
+        self.sold += quantity;
+    }
+
+    pub(crate) fn cancel(&mut self, quantity: u32) {
+        self.sold = self.sold.checked_sub(quantity).expect("only sold units are cancelled");
+    }
+
+    pub(crate) fn claim(&mut self, quantity: u32) {
+        assert!(quantity <= self.free(), "only free units are claimed");
+        self.sold += quantity;
+        self.claimed += quantity;
+    }
+
+    pub(crate) fn declaim(&mut self, quantity: u32) {
+        self.claimed =
+            self.claimed.checked_sub(quantity).expect("only claimed units are given back");
+        self.cancel(quantity);
+    }
+
+    pub(crate) fn adjust_claimed(&mut self, amount: i64) {
+        let quantity =
+            u32::try_from(amount.unsigned_abs()).expect("an adjustment is within the capacity");
+        if amount > 0 {
+            self.claim(quantity);
+            self.claimed_by_services += quantity;
+        } else {
+            let left = self.claimed_by_services.checked_sub(quantity);
+            self.claimed_by_services = left.expect("services give back only what they claimed");
+            self.declaim(quantity);
+        }
+    }
+
+    pub(crate) fn block(&mut self, quantity: u32, why: &str) {
+        assert!(quantity <= self.free(), "only free units are blocked");
+        self.blocked += quantity;
+        *self.blocked_why.entry(why.into()).or_default() += quantity;
+    }
+
+    pub(crate) fn unblock(&mut self, quantity: u32, why: &str) {
+        let count = self
+            .blocked_why
+            .get_mut(why)
+            .expect("units are unblocked with the reason they were blocked");
+        *count = count.checked_sub(quantity).expect("only blocked units are unblocked");
+        if *count == 0 {
+            self.blocked_why.remove(why);
+        }
+        self.blocked -= quantity;
+    }
+
+    pub(crate) fn view(&self) -> PoolView {
+        PoolView {
+            pool: self.spec.pool.clone(),
+            price_minor: self.spec.price_minor,
+            capacity: self.spec.capacity,
+            units: Units {
+                free: self.free(),
+                held: self.held,
+                sold: self.sold,
+                blocked: self.blocked,
+            },
+            claimed: self.claimed,
+            claimed_by_services: self.claimed_by_services,
+            blocked_why: self
+                .blocked_why
+                .iter()
+                .map(|(why, count)| (why.clone(), *count))
+                .collect(),
+        }
+    }
+}
+
+/// All pools of one event.
+#[derive(Debug, Default)]
+pub(crate) struct Stock {
+    pools: Vec<Pool>,
+    by_id: HashMap<PoolId, usize, foldhash::fast::FixedState>,
+}
+
+impl Stock {
+    pub(crate) fn get(&self, pool: &PoolId) -> Option<&Pool> {
+        self.by_id.get(pool).map(|position| &self.pools[*position])
+    }
+
+    /// A pool that is known to exist.
+    pub(crate) fn pool_mut(&mut self, pool: &PoolId) -> &mut Pool {
+        let position = self.by_id.get(pool).expect("changes name only pools that exist");
+        &mut self.pools[*position]
+    }
+
+    pub(crate) fn add(&mut self, spec: PoolSpec) {
+        let known = self.by_id.insert(spec.pool.clone(), self.pools.len());
+        assert!(known.is_none(), "a pool is added once");
+        self.pools.push(Pool {
+            spec,
+            held: 0,
+            sold: 0,
+            blocked: 0,
+            claimed: 0,
+            claimed_by_services: 0,
+            blocked_why: BTreeMap::new(),
+        });
+    }
+
+    /// All pools, in the order they were added.
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Pool> {
+        self.pools.iter()
+    }
+}

@@ -1,0 +1,203 @@
+//! The line itself: who stands where, with leavers, in O(log n).
+//!
+//! Each place has a slot; slots are handed out in the order of service and never reused. Slots come in blocks of
+//! 1,024 that remember who still waits; two Fenwick trees over the blocks count the waiting and those among them who
+//! may be admitted. A block that everyone left is freed, so memory follows the people who wait and not those who came.
+
+use crate::arena::Idx;
+
+const WORDS: usize = 16;
+const SLOTS: usize = WORDS * 64;
+
+#[derive(Debug)]
+struct Block {
+    waiting: [u64; WORDS],
+    /// Waiting, but not to be admitted now: their user is in the room with an earlier place.
+    parked: [u64; WORDS],
+    places: Vec<Option<Idx>>,
+}
+
+/// The line of one waiting room.
+#[derive(Debug, Default)]
+pub(crate) struct Line {
+    blocks: Vec<Option<Box<Block>>>,
+    waiting: Fenwick,
+    eligible: Fenwick,
+    next_slot: u32,
+    len: u32,
+}
+
+impl Line {
+    /// How many wait.
+    pub(crate) fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Takes the last slot.
+    pub(crate) fn push(&mut self, place: Idx) -> u32 {
+        let slot = self.next_slot;
+        self.next_slot += 1;
+        self.len += 1;
+        let (block, offset) = split(slot);
+        if block == self.blocks.len() {
+            self.blocks.push(Some(Box::new(Block {
+                waiting: [0; WORDS],
+                parked: [0; WORDS],
+                places: vec![None; SLOTS],
+            })));
+            self.waiting.push_zero();
+            self.eligible.push_zero();
+        }
+        let found = self.block_mut(block);
+        found.waiting[offset / 64] |= 1 << (offset % 64);
+        found.places[offset] = Some(place);
+        self.waiting.add(block, 1);
+        self.eligible.add(block, 1);
+        slot
+    }
+
+    /// Leaves a slot that somebody waits in.
+    pub(crate) fn remove(&mut self, slot: u32) {
+        self.set_parked(slot, false);
+        let (block, offset) = split(slot);
+        let still_filling =
+            block + 1 == self.blocks.len() && !(self.next_slot as usize).is_multiple_of(SLOTS);
+        let found = self.block_mut(block);
+        let bit = 1 << (offset % 64);
+        assert!(found.waiting[offset / 64] & bit != 0, "only a waiting place leaves the line");
+        found.waiting[offset / 64] &= !bit;
+        found.places[offset] = None;
+        if found.waiting == [0; WORDS] && !still_filling {
+            self.blocks[block] = None;
+        }
+        self.waiting.sub(block, 1);
+        self.eligible.sub(block, 1);
+        self.len -= 1;
+    }
+
+    /// Says whether a waiting place is to be passed over by admission.
+    pub(crate) fn set_parked(&mut self, slot: u32, parked: bool) {
+        let (block, offset) = split(slot);
+        let found = self.block_mut(block);
+        let bit = 1 << (offset % 64);
+        let was_parked = found.parked[offset / 64] & bit != 0;
+        match (was_parked, parked) {
+            (false, true) => {
+                found.parked[offset / 64] |= bit;
+                self.eligible.sub(block, 1);
+            }
+            (true, false) => {
+                found.parked[offset / 64] &= !bit;
+                self.eligible.add(block, 1);
+            }
+            (true, true) | (false, false) => {}
+        }
+    }
+
+    /// The position of a waiting place: 1 is the head of the line.
+    pub(crate) fn position(&self, slot: u32) -> u32 {
+        let (block, offset) = split(slot);
+        let found = self.block(block);
+        let before: u32 = found.waiting[..offset / 64].iter().map(|word| word.count_ones()).sum();
+        let within = (found.waiting[offset / 64] & ((1 << (offset % 64)) - 1)).count_ones();
+        self.waiting.sum_before(block) + before + within + 1
+    }
+
+    /// The place in a slot that somebody waits in.
+    pub(crate) fn place(&self, slot: u32) -> Idx {
+        let (block, offset) = split(slot);
+        self.block(block).places[offset].expect("somebody waits in this slot")
+    }
+
+    /// The place to admit next.
+    pub(crate) fn first_eligible(&self) -> Option<Idx> {
+        let block = self.eligible.first_nonzero()?;
+        let found = self.block(block);
+        let (word, bits) = (0..WORDS)
+            .map(|word| (word, found.waiting[word] & !found.parked[word]))
+            .find(|(_, bits)| *bits != 0)
+            .expect("a block that is counted as eligible has an eligible place");
+        found.places[word * 64 + bits.trailing_zeros() as usize]
+    }
+
+    /// Whether anyone may be admitted.
+    pub(crate) fn has_eligible(&self) -> bool {
+        self.eligible.total != 0
+    }
+
+    /// Everyone who waits, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Idx> + '_ {
+        self.blocks.iter().flatten().flat_map(|block| block.places.iter().flatten().copied())
+    }
+
+    fn block(&self, block: usize) -> &Block {
+        self.blocks[block].as_ref().expect("a slot that somebody waits in has its block")
+    }
+
+    fn block_mut(&mut self, block: usize) -> &mut Block {
+        self.blocks[block].as_mut().expect("a slot that somebody waits in has its block")
+    }
+}
+
+fn split(slot: u32) -> (usize, usize) {
+    (slot as usize / SLOTS, slot as usize % SLOTS)
+}
+
+/// Counts with prefix sums in O(log n).
+#[derive(Debug, Default)]
+struct Fenwick {
+    tree: Vec<u32>,
+    total: u32,
+}
+
+impl Fenwick {
+    fn push_zero(&mut self) {
+        // The new node covers the entries since its lowest set bit, all of which are counted already.
+        let node = self.tree.len() + 1;
+        let covered_from = node & (node - 1);
+        self.tree.push(self.total - self.sum_before(covered_from));
+    }
+
+    fn add(&mut self, entry: usize, count: u32) {
+        self.total += count;
+        self.each_above(entry, |node| *node += count);
+    }
+
+    fn sub(&mut self, entry: usize, count: u32) {
+        self.total -= count;
+        self.each_above(entry, |node| *node -= count);
+    }
+
+    fn each_above(&mut self, entry: usize, change: impl Fn(&mut u32)) {
+        let mut node = entry + 1;
+        while node <= self.tree.len() {
+            change(&mut self.tree[node - 1]);
+            node += node & node.wrapping_neg();
+        }
+    }
+
+    fn sum_before(&self, entry: usize) -> u32 {
+        let mut node = entry;
+        let mut sum = 0;
+        while node > 0 {
+            sum += self.tree[node - 1];
+            node &= node - 1;
+        }
+        sum
+    }
+
+    fn first_nonzero(&self) -> Option<usize> {
+        if self.total == 0 {
+            return None;
+        }
+        let mut before = 0;
+        let mut step = self.tree.len().next_power_of_two();
+        while step > 0 {
+            if before + step <= self.tree.len() && self.tree[before + step - 1] == 0 {
+                before += step;
+            }
+            step /= 2;
+        }
+        Some(before)
+    }
+}

@@ -1,0 +1,167 @@
+//! Sessions: the slots of the room, and until when each is somebody's.
+
+use crate::arena::{Arena, Idx};
+use crate::ids::PlaceId;
+use crate::time::Time;
+use crate::users::Users;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// An admitted visitor's session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) place: PlaceId,
+    pub(crate) user: Idx,
+    /// The place's number in the order taken.
+    pub(crate) number: u32,
+    pub(crate) state: SessionState,
+    /// The user's live holds; while there are any the slot stays his.
+    pub(crate) live_holds: u32,
+}
+
+/// Where a session stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SessionState {
+    /// Admitted, but not there yet.
+    Invited { until: Time, arrive_by: Time },
+    /// There.
+    Active { until: Time },
+    /// Over for new holds; a live hold keeps the slot.
+    Ended,
+}
+
+impl SessionState {
+    /// Whether new holds are possible at `at`.
+    pub(crate) fn may_hold(self, at: Time) -> bool {
+        match self {
+            Self::Invited { until, arrive_by } => at < until && at < arrive_by,
+            Self::Active { until } => at < until,
+            Self::Ended => false,
+        }
+    }
+
+    fn moved(self, gap_ms: i64) -> Self {
+        match self {
+            Self::Invited { until, arrive_by } => {
+                Self::Invited { until: until.plus_ms(gap_ms), arrive_by: arrive_by.plus_ms(gap_ms) }
+            }
+            Self::Active { until } => Self::Active { until: until.plus_ms(gap_ms) },
+            Self::Ended => Self::Ended,
+        }
+    }
+}
+
+/// A deadline of a session: when, the place's number, and where the session is.
+type SessionDeadline = (Time, u32, Idx);
+
+/// All sessions of one room.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    arena: Arena<Session>,
+    arrivals: BTreeSet<SessionDeadline>,
+    ends: BTreeSet<SessionDeadline>,
+}
+
+impl Sessions {
+    /// Slots in use.
+    pub(crate) fn len(&self) -> usize {
+        self.arena.len()
+    }
+
+    pub(crate) fn get(&self, idx: Idx) -> &Session {
+        &self.arena[idx]
+    }
+
+    /// The session whose visitor fails to show up next, and when.
+    pub(crate) fn next_no_show(&self) -> Option<(Time, Idx)> {
+        self.arrivals.first().map(|(at, _, idx)| (*at, *idx))
+    }
+
+    /// The session that ends next, and when.
+    pub(crate) fn next_end(&self) -> Option<(Time, Idx)> {
+        self.ends.first().map(|(at, _, idx)| (*at, *idx))
+    }
+
+    pub(crate) fn insert(&mut self, session: Session) -> Idx {
+        let idx = self.arena.insert(session);
+        self.enter_deadlines(idx);
+        idx
+    }
+
+    pub(crate) fn set_state(&mut self, idx: Idx, state: SessionState) {
+        self.drop_deadlines(idx);
+        self.arena[idx].state = state;
+        self.enter_deadlines(idx);
+    }
+
+    /// Counts the user's live holds up or down.
+    pub(crate) fn count_holds(&mut self, idx: Idx, change: i32) {
+        let count = &mut self.arena[idx].live_holds;
+        *count = count.checked_add_signed(change).expect("live holds are counted from zero");
+    }
+
+    pub(crate) fn remove(&mut self, idx: Idx) -> Session {
+        self.drop_deadlines(idx);
+        self.arena.remove(idx)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {
+        self.arena.iter().map(|(_, session)| session)
+    }
+
+    pub(crate) fn move_on(&mut self, gap_ms: i64) {
+        for session in self.arena.iter_mut() {
+            session.state = session.state.moved(gap_ms);
+        }
+        let move_on = |deadlines: &BTreeSet<SessionDeadline>| {
+            deadlines.iter().map(|(at, number, idx)| (at.plus_ms(gap_ms), *number, *idx)).collect()
+        };
+        self.arrivals = move_on(&self.arrivals);
+        self.ends = move_on(&self.ends);
+    }
+
+    fn deadlines_of(&self, idx: Idx) -> (Option<SessionDeadline>, Option<SessionDeadline>) {
+        let session = &self.arena[idx];
+        let deadline = |at| Some((at, session.number, idx));
+        match session.state {
+            SessionState::Invited { until, arrive_by } => (deadline(arrive_by), deadline(until)),
+            SessionState::Active { until } => (None, deadline(until)),
+            SessionState::Ended => (None, None),
+        }
+    }
+
+    fn enter_deadlines(&mut self, idx: Idx) {
+        let (arrival, end) = self.deadlines_of(idx);
+        self.arrivals.extend(arrival);
+        self.ends.extend(end);
+    }
+
+    fn drop_deadlines(&mut self, idx: Idx) {
+        let (arrival, end) = self.deadlines_of(idx);
+        arrival.map(|deadline| self.arrivals.remove(&deadline));
+        end.map(|deadline| self.ends.remove(&deadline));
+    }
+
+    pub(crate) fn check(&self, users: &Users, expect: &mut impl FnMut(bool, &str)) {
+        for (idx, session) in self.arena.iter() {
+            expect(
+                users[session.user].session == Some(idx),
+                "every session is its user's one session",
+            );
+            let (arrival, end) = self.deadlines_of(idx);
+            expect(
+                arrival.is_none_or(|key| self.arrivals.contains(&key)),
+                "every invitation can lapse",
+            );
+            expect(end.is_none_or(|key| self.ends.contains(&key)), "every session can end");
+            let over = session.state == SessionState::Ended;
+            expect(
+                !over || session.live_holds > 0,
+                "a session that is over keeps its slot for a live hold",
+            );
+        }
+        expect(self.ends.len() <= self.arena.len(), "only sessions that exist can end");
+        expect(self.arrivals.len() <= self.ends.len(), "only sessions that can end can lapse");
+    }
+}
