@@ -118,7 +118,7 @@ pub enum Command {
 
     /// Takes a place in the queue.
     Join {
-        /// The place, as the caller names it: a retry has the same.
+        /// The place, as the caller names it: a retry has the same, and no other user has it.
         place: PlaceId,
         /// Whose.
         user: UserId,

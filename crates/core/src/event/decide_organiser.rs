@@ -11,7 +11,7 @@ use crate::limits::{
 use crate::lines::Lines;
 use crate::refusal::Refusal;
 use crate::seats::SeatState;
-use crate::settings::{Digest, Settings};
+use crate::settings::{Digest, Order, Settings};
 use crate::time::Time;
 use crate::waiting_room::draw;
 use hashbrown::HashSet;
@@ -71,8 +71,12 @@ impl Event {
         if wanted.room.is_some() != settings.room.is_some() && in_use {
             return settings_error("room: switch it on or off while nobody waits and nobody is in");
         }
-        let order = |settings: &Settings| settings.room.as_ref().map(|room| room.order.clone());
-        if self.phase != Phase::Scheduled && order(wanted) != order(settings) {
+        let new_order = match (&settings.room, &wanted.room) {
+            (Some(room), Some(wanted)) => wanted.order != room.order,
+            (None, Some(wanted)) => wanted.order != Order::Fifo,
+            (Some(_) | None, None) => false,
+        };
+        if self.phase != Phase::Scheduled && new_order {
             return settings_error("room.order: it is fixed once people may join");
         }
         Ok(Decision::done(Change::SettingsChanged { settings: Box::new(wanted.clone()) }))

@@ -1,0 +1,358 @@
+//! Holds, payments and confirmations, one fact a test.
+
+use crate::stage::{
+    OPENING, Stage, booking_id, confirm, hold, hold_ga, join, lines, reason, release, settings,
+};
+use onrush_core::hold::HoldState;
+use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::settings::Settings;
+use onrush_core::{Command, Query, Reply, View};
+
+/// An open event without a waiting room where each unit costs 50.00.
+fn paid() -> Stage {
+    let mut stage = Stage::created(Settings { room: None, ..settings() });
+    stage.stock_up(5_000);
+    stage.ok(Command::OpenSale { seed: None, public_value: None });
+    stage
+}
+
+fn begin(booking: &str, user: &str, payment: &str) -> Command {
+    Command::BeginPayment {
+        booking: booking_id(booking),
+        user: user.parse().expect("an id"),
+        payment: payment.parse().expect("an id"),
+    }
+}
+
+fn fail(booking: &str, payment: &str) -> Command {
+    let payment = payment.parse().expect("an id");
+    Command::FailPayment { booking: booking_id(booking), payment, why: "insufficient_funds".into() }
+}
+
+fn extend(booking: &str, user: &str) -> Command {
+    Command::Extend { booking: booking_id(booking), user: user.parse().expect("an id") }
+}
+
+fn cancel(booking: &str) -> Command {
+    Command::CancelConfirmed { booking: booking_id(booking), reason: reason() }
+}
+
+/// When the hold runs out, in milliseconds after the opening.
+fn until_ms(stage: &Stage, booking: &str) -> Option<i64> {
+    let query = Query::Booking { booking: booking_id(booking), user: None };
+    let Ok(View::Booking(view)) = stage.event.query(stage.now, &query) else { panic!("a booking") };
+    view.state.until().map(|until| until.since_ms(OPENING))
+}
+
+#[test]
+fn a_hold_takes_pools_and_seats_together_or_nothing() {
+    let mut stage = Stage::flash();
+    stage.ok(hold("b1", "ann", lines(&[("ga", 2)], &["A-1", "A-2"])));
+    assert_eq!((stage.free("ga"), stage.free_seats()), (8, 2));
+    stage.refused(hold("b2", "bob", lines(&[("ga", 2)], &["A-2", "A-3"])), "SEAT_UNAVAILABLE");
+    stage.refused(hold("b3", "bob", lines(&[("ga", 9)], &["A-3"])), "INSUFFICIENT_STOCK");
+    assert_eq!((stage.free("ga"), stage.free_seats()), (8, 2), "a refused hold takes nothing");
+    stage.check_recovery();
+}
+
+#[test]
+fn a_stay_is_all_of_its_nights_or_none() {
+    let mut stage = Stage::flash();
+    for night in ["deluxe.2026-12-24", "deluxe.2026-12-25", "deluxe.2026-12-26"] {
+        let pool = night.parse().expect("an id");
+        let spec = onrush_core::command::PoolSpec { pool, capacity: 1, price_minor: 0 };
+        stage.ok(Command::AddPool { spec });
+    }
+    stage.ok(hold("b1", "ann", lines(&[("deluxe.2026-12-26", 1)], &[])));
+    let stay =
+        lines(&[("deluxe.2026-12-24", 1), ("deluxe.2026-12-25", 1), ("deluxe.2026-12-26", 1)], &[]);
+    stage.refused(hold("b2", "bob", stay.clone()), "INSUFFICIENT_STOCK");
+    assert_eq!(stage.free("deluxe.2026-12-24"), 1);
+    stage.ok(release("b1", "ann"));
+    stage.ok(hold("b2", "bob", stay));
+    assert_eq!(stage.free("deluxe.2026-12-24"), 0);
+}
+
+#[test]
+fn the_same_booking_with_the_same_lines_is_the_same_hold() {
+    let mut stage = Stage::flash();
+    let first = stage.ok(hold_ga("b1", "ann", 2));
+    let changes = stage.journal.len();
+    assert_eq!(stage.ok(hold_ga("b1", "ann", 2)), first);
+    assert_eq!(stage.journal.len(), changes);
+    stage.refused(hold_ga("b1", "ann", 3), "BOOKING_MISMATCH");
+    stage.refused(hold_ga("b1", "bob", 2), "BOOKING_MISMATCH");
+    assert_eq!(stage.free("ga"), 8);
+}
+
+#[test]
+fn the_order_of_lines_does_not_matter_and_lines_of_a_pool_add_up() {
+    let line = |pool: &str, quantity| PoolLine { pool: pool.parse().expect("an id"), quantity };
+    let one = Lines::new(vec![line("b", 1), line("a", 2), line("b", 3)], vec![]);
+    let other = Lines::new(vec![line("a", 2), line("b", 4)], vec![]);
+    assert_eq!(one, other);
+    assert_eq!(one.expect("lines").units(), 6);
+}
+
+#[test]
+fn lines_have_limits() {
+    let line = |quantity| PoolLine { pool: "ga".parse().expect("an id"), quantity };
+    let code = |pools, seats| Lines::new(pools, seats).expect_err("a refusal").code();
+    let seat = |n: usize| format!("s{n}").parse().expect("an id");
+    assert_eq!(code(vec![], vec![]), "INVALID_QUANTITY");
+    assert_eq!(code(vec![line(0)], vec![]), "INVALID_QUANTITY");
+    assert_eq!(code(vec![line(1_001)], vec![]), "INVALID_QUANTITY");
+    assert_eq!(code(vec![line(u32::MAX), line(u32::MAX)], vec![]), "INVALID_QUANTITY");
+    assert_eq!(code(vec![], vec![seat(1), seat(1)]), "INVALID_LINES");
+    assert_eq!(code(vec![], (0..401).map(seat).collect()), "INVALID_LINES");
+}
+
+#[test]
+fn unknown_pools_and_seats_are_named() {
+    let mut stage = Stage::flash();
+    stage.refused(hold("b1", "ann", lines(&[("nope", 1)], &[])), "ZONE_NOT_FOUND");
+    stage.refused(hold("b1", "ann", lines(&[], &["Z-9"])), "SEAT_NOT_FOUND");
+}
+
+#[test]
+fn the_user_limit_counts_held_and_confirmed_units_only() {
+    let mut stage = Stage::open(Settings { room: None, max_per_user: Some(4), ..settings() });
+    stage.ok(hold("b1", "ann", lines(&[("ga", 1)], &["A-1"])));
+    stage.ok(confirm("b1", "ann", None));
+    stage.ok(hold_ga("b2", "ann", 2));
+    stage.refused(hold_ga("b3", "ann", 1), "USER_LIMIT_EXCEEDED");
+    stage.ok(hold_ga("b4", "bob", 4));
+    stage.ok(release("b2", "ann"));
+    stage.ok(hold_ga("b3", "ann", 2));
+    stage.ok(cancel("b1"));
+    stage.ok(hold_ga("b5", "ann", 2));
+    stage.refused(hold_ga("b6", "ann", 1), "USER_LIMIT_EXCEEDED");
+    stage.check_recovery();
+}
+
+#[test]
+fn refusals_come_in_their_order_of_precedence() {
+    let mut stage = Stage::open(Settings { room: None, max_per_user: Some(1), ..settings() });
+    let both = lines(&[("ga", 11)], &["A-1"]);
+    stage.refused(hold("b1", "ann", both.clone()), "INSUFFICIENT_STOCK");
+    stage.refused(hold("b1", "ann", lines(&[("ga", 2)], &[])), "USER_LIMIT_EXCEEDED");
+    stage.ok(Command::Pause);
+    stage.refused(hold("b1", "ann", both), "EVENT_NOT_OPEN");
+    stage.refused(hold("b1", "ann", lines(&[("nope", 1)], &[])), "ZONE_NOT_FOUND");
+}
+
+#[test]
+fn holding_in_an_event_with_a_room_needs_a_session() {
+    let mut stage = Stage::open(settings());
+    stage.refused(hold_ga("b1", "ann", 1), "INVALID_STATE");
+    stage.ok(join(1, "ann"));
+    stage.refused(hold_ga("b1", "ann", 1), "INVALID_STATE");
+    stage.tick();
+    stage.ok(hold_ga("b1", "ann", 1));
+    stage.pass_ms(130_000);
+    assert!(stage.is_active("ann"), "who holds has shown up");
+}
+
+#[test]
+fn a_hold_runs_out_at_its_deadline_and_not_before() {
+    let mut stage = Stage::flash();
+    stage.ok(hold("b1", "ann", lines(&[("ga", 2)], &["A-1"])));
+    stage.pass_ms(599_999);
+    assert_eq!(stage.status("b1"), "held");
+    stage.pass_ms(1);
+    assert_eq!(stage.status("b1"), "expired");
+    assert_eq!((stage.free("ga"), stage.free_seats()), (10, 4));
+    stage.refused(release("b1", "ann"), "HOLD_EXPIRED");
+    assert_eq!(stage.free("ga"), 10);
+}
+
+#[test]
+fn expired_hold_cannot_be_confirmed_even_before_its_tick() {
+    let mut stage = Stage::flash();
+    stage.ok(hold_ga("b1", "ann", 2));
+    stage.now = stage.now.plus_ms(600_000);
+    stage.refused(confirm("b1", "ann", None), "HOLD_EXPIRED");
+    stage.refused(extend("b1", "ann"), "HOLD_EXPIRED");
+    assert_eq!(stage.free("ga"), 8, "stock comes back with the tick and not earlier");
+    stage.tick();
+    assert_eq!(stage.free("ga"), 10);
+    stage.refused(confirm("b1", "ann", None), "HOLD_EXPIRED");
+}
+
+#[test]
+fn a_free_booking_is_confirmed_without_a_payment_and_once() {
+    let mut stage = Stage::flash();
+    stage.ok(hold("b1", "ann", lines(&[("ga", 1)], &["A-1"])));
+    stage.refused(begin("b1", "ann", "p1"), "INVALID_STATE");
+    stage.ok(confirm("b1", "ann", None));
+    let changes = stage.journal.len();
+    stage.ok(confirm("b1", "ann", None));
+    assert_eq!(stage.journal.len(), changes, "confirming again changes nothing");
+    stage.refused(confirm("b1", "ann", Some("p1")), "ALREADY_CONFIRMED");
+    stage.refused(release("b1", "ann"), "ALREADY_CONFIRMED");
+    stage.pass_ms(7 * 24 * 3_600_000);
+    assert_eq!(stage.status("b1"), "confirmed");
+    assert_eq!((stage.free("ga"), stage.free_seats()), (9, 3));
+}
+
+#[test]
+fn a_paid_booking_is_confirmed_by_its_payment_and_no_other() {
+    let mut stage = paid();
+    let Reply::Hold(view) = stage.ok(hold("b1", "ann", lines(&[("ga", 2)], &["A-1"]))) else {
+        panic!("a hold")
+    };
+    assert_eq!(view.terms.amount_minor, 15_000, "the event prices, and nobody else");
+    stage.refused(confirm("b1", "ann", None), "PAYMENT_REQUIRED");
+    stage.ok(begin("b1", "ann", "p1"));
+    stage.refused(confirm("b1", "ann", None), "PAYMENT_REQUIRED");
+    stage.refused(confirm("b1", "ann", Some("p2")), "PAYMENT_MISMATCH");
+    stage.ok(confirm("b1", "ann", Some("p1")));
+    stage.ok(confirm("b1", "ann", Some("p1")));
+    stage.refused(fail("b1", "p1"), "ALREADY_CONFIRMED");
+    stage.check_recovery();
+}
+
+#[test]
+fn a_second_payment_gets_the_one_that_runs() {
+    let mut stage = paid();
+    stage.ok(hold_ga("b1", "ann", 1));
+    stage.ok(begin("b1", "ann", "p1"));
+    let Reply::Hold(view) = stage.ok(begin("b1", "ann", "p2")) else { panic!("a hold") };
+    assert!(matches!(view.state, HoldState::Paying { payment, .. } if payment.as_str() == "p1"));
+}
+
+#[test]
+fn starting_a_payment_moves_the_deadline_up_to_the_longest_life() {
+    let mut stage = Stage::created(Settings {
+        room: None,
+        hold_ttl_ms: 600_000,
+        hold_max_ms: 1_000_000,
+        payment_window_ms: 500_000,
+        ..settings()
+    });
+    stage.stock_up(100);
+    stage.ok(Command::OpenSale { seed: None, public_value: None });
+    stage.ok(hold_ga("b1", "ann", 1));
+    stage.ok(begin("b1", "ann", "p1"));
+    assert_eq!(until_ms(&stage, "b1"), Some(600_000), "a deadline never moves back");
+    stage.ok(fail("b1", "p1"));
+    stage.pass_ms(590_000);
+    stage.ok(begin("b1", "ann", "p2"));
+    assert_eq!(
+        until_ms(&stage, "b1"),
+        Some(1_000_000),
+        "590 + 500 s, but no later than created + hold_max"
+    );
+    stage.pass_ms(100_000);
+    stage.ok(fail("b1", "p2"));
+    assert_eq!(
+        until_ms(&stage, "b1"),
+        Some(750_000),
+        "the old deadline is past: 60 s for another try"
+    );
+    stage.check_recovery();
+}
+
+#[test]
+fn three_payments_may_be_tried() {
+    let mut stage = paid();
+    stage.ok(hold_ga("b1", "ann", 1));
+    for payment in ["p1", "p2", "p3"] {
+        stage.ok(begin("b1", "ann", payment));
+        stage.ok(fail("b1", payment));
+        stage.refused(fail("b1", payment), "PAYMENT_MISMATCH");
+    }
+    stage.refused(begin("b1", "ann", "p4"), "TOO_MANY_ATTEMPTS");
+}
+
+#[test]
+fn a_hold_that_ran_out_while_paying_is_known_until_its_payment_ends() {
+    let mut stage = paid();
+    stage.ok(hold_ga("b1", "ann", 1));
+    stage.ok(begin("b1", "ann", "p1"));
+    stage.pass_ms(600_000);
+    assert_eq!(stage.status("b1"), "expired");
+    assert_eq!(stage.free("ga"), 10);
+    stage.refused(confirm("b1", "ann", Some("p1")), "HOLD_EXPIRED");
+    stage.pass_ms(30 * 24 * 3_600_000);
+    assert_eq!(stage.status("b1"), "expired", "money may still arrive");
+    stage.ok(fail("b1", "p1"));
+    stage.tick();
+    stage.refused(release("b1", "ann"), "RESERVATION_NOT_FOUND");
+    stage.check_recovery();
+}
+
+#[test]
+fn a_payment_that_fails_at_the_deadline_ends_the_hold() {
+    let mut stage = paid();
+    stage.ok(hold_ga("b1", "ann", 1));
+    stage.ok(begin("b1", "ann", "p1"));
+    stage.now = stage.now.plus_ms(600_000);
+    stage.ok(fail("b1", "p1"));
+    assert_eq!(stage.status("b1"), "expired");
+    assert_eq!(stage.free("ga"), 10);
+    stage.check_recovery();
+}
+
+#[test]
+fn a_hold_is_extended_once_within_its_longest_life() {
+    let mut stage = Stage::flash();
+    stage.ok(hold_ga("b1", "ann", 1));
+    stage.pass_ms(500_000);
+    stage.ok(extend("b1", "ann"));
+    assert_eq!(until_ms(&stage, "b1"), Some(1_100_000));
+    stage.refused(extend("b1", "ann"), "EXTENSION_LIMIT");
+    stage.check_recovery();
+}
+
+#[test]
+fn another_users_booking_is_as_good_as_none() {
+    let mut stage = Stage::flash();
+    stage.ok(hold_ga("b1", "ann", 1));
+    for command in [release("b1", "bob"), confirm("b1", "bob", None), extend("b1", "bob")] {
+        stage.refused(command, "RESERVATION_NOT_FOUND");
+    }
+}
+
+#[test]
+fn a_cancelled_booking_gives_its_units_back_once() {
+    let mut stage = Stage::flash();
+    stage.ok(hold("b1", "ann", lines(&[("ga", 2)], &["A-1"])));
+    stage.refused(cancel("b1"), "INVALID_STATUS");
+    stage.ok(confirm("b1", "ann", None));
+    stage.ok(cancel("b1"));
+    assert_eq!((stage.free("ga"), stage.free_seats()), (10, 4));
+    let changes = stage.journal.len();
+    stage.ok(cancel("b1"));
+    assert_eq!(stage.journal.len(), changes);
+    stage.refused(confirm("b1", "ann", None), "INVALID_STATUS");
+    stage.check_recovery();
+}
+
+#[test]
+fn an_ended_booking_is_known_for_a_day_and_then_forgotten() {
+    let mut stage = Stage::flash();
+    stage.ok(hold_ga("b1", "ann", 1));
+    stage.ok(release("b1", "ann"));
+    stage.pass_ms(24 * 3_600_000 - 1);
+    stage.refused(release("b1", "ann"), "ALREADY_RELEASED");
+    stage.pass_ms(1);
+    stage.refused(release("b1", "ann"), "RESERVATION_NOT_FOUND");
+    assert_eq!(stage.event.next_deadline(), None);
+    stage.check_recovery();
+}
+
+#[test]
+fn a_users_bookings_are_listed_oldest_first() {
+    let mut stage = Stage::flash();
+    for booking in ["b3", "b1", "b2"] {
+        stage.ok(hold_ga(booking, "ann", 1));
+        stage.pass_ms(1);
+    }
+    let query = Query::Bookings { user: "ann".parse().expect("an id") };
+    let Ok(View::Bookings(views)) = stage.event.query(stage.now, &query) else {
+        panic!("bookings")
+    };
+    let ids: Vec<_> = views.iter().map(|view| view.terms.booking.as_str()).collect();
+    assert_eq!(ids, ["b3", "b1", "b2"]);
+}

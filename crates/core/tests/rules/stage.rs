@@ -1,0 +1,247 @@
+//! One event under test: commands in, replies or refusals out, everything checked on the way.
+
+use onrush_core::command::{CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::ids::{BookingId, PlaceId};
+use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::settings::{RoomSettings, Settings};
+use onrush_core::view::{PlaceState, PlaceView};
+use onrush_core::{Change, Command, Event, Query, Refusal, Reply, Time, View};
+
+/// 2026-12-01T10:00:00Z: an on-sale starts on the hour.
+pub(crate) const OPENING: Time = Time(1_796_119_200_000);
+
+/// An event, its clock, and everything that happened to it.
+pub(crate) struct Stage {
+    pub(crate) event: Event,
+    pub(crate) now: Time,
+    pub(crate) journal: Vec<(Time, Change)>,
+    /// How long the journal was after each decision: a decision is written as a whole or not at all.
+    pub(crate) decisions: Vec<usize>,
+}
+
+impl Stage {
+    /// An event with these settings that is not open yet.
+    pub(crate) fn created(settings: Settings) -> Self {
+        let event = Event::new("show".parse().expect("an id"));
+        let mut stage = Self { event, now: OPENING, journal: Vec::new(), decisions: Vec::new() };
+        stage.ok(Command::CreateEvent { settings: Box::new(settings) });
+        stage
+    }
+
+    /// An open event without a waiting room: 10 of pool `ga`, and seats in row A, all free of charge.
+    pub(crate) fn flash() -> Self {
+        Self::open(Settings { room: None, ..settings() })
+    }
+
+    /// The same with a waiting room.
+    pub(crate) fn with_room(room: RoomSettings) -> Self {
+        Self::open(Settings { room: Some(room), ..settings() })
+    }
+
+    /// The same with these settings.
+    pub(crate) fn open(settings: Settings) -> Self {
+        let mut stage = Self::created(settings);
+        stage.stock_up(0);
+        stage.ok(Command::OpenSale { seed: None, public_value: None });
+        stage
+    }
+
+    /// Adds 10 of pool `ga` and seats, at this price each.
+    pub(crate) fn stock_up(&mut self, price_minor: i64) {
+        let pool = "ga".parse().expect("an id");
+        self.ok(Command::AddPool { spec: PoolSpec { pool, capacity: 10, price_minor } });
+        let categories = vec![CategorySpec { name: "stalls".into(), price_minor }];
+        let seats = (1..=4).map(|number| SeatSpec {
+            seat: format!("A-{number}").parse().expect("an id"),
+            section: "stalls".into(),
+            row: "A".into(),
+            number: number.to_string().into(),
+            category: "stalls".into(),
+        });
+        self.ok(Command::AddSeats { categories, seats: seats.collect() });
+    }
+
+    /// Runs a command and applies what it changes.
+    pub(crate) fn run(&mut self, command: Command) -> Result<Reply, Refusal> {
+        let decision = self.event.decide(self.now, &command)?;
+        for change in decision.changes {
+            self.event.evolve(self.now, &change);
+            self.journal.push((self.now, change));
+        }
+        self.decisions.push(self.journal.len());
+        if self.decisions.len().is_multiple_of(1_000) {
+            self.check();
+        }
+        Ok(decision.reply)
+    }
+
+    /// Runs a command that must be accepted.
+    #[track_caller]
+    pub(crate) fn ok(&mut self, command: Command) -> Reply {
+        let reply = self.run(command.clone());
+        reply.unwrap_or_else(|refusal| panic!("{command:?} was refused: {refusal:?}"))
+    }
+
+    /// Runs a command that must be refused with this code.
+    #[track_caller]
+    pub(crate) fn refused(&mut self, command: Command, code: &str) {
+        match self.run(command.clone()) {
+            Ok(reply) => panic!("{command:?} was accepted: {reply:?}"),
+            Err(refusal) => assert_eq!(refusal.code(), code, "{command:?}: {refusal}"),
+        }
+    }
+
+    /// Lets time pass and deals with everything that is due by then, each at its own time.
+    pub(crate) fn pass_ms(&mut self, ms: i64) {
+        let end = self.now.plus_ms(ms);
+        self.tick();
+        while let Some(due) = self.event.next_deadline().filter(|due| *due <= end) {
+            self.now = due.max(self.now);
+            self.tick();
+        }
+        self.now = end;
+        self.check();
+    }
+
+    /// Deals with everything that is due now.
+    pub(crate) fn tick(&mut self) {
+        while self.event.next_deadline().is_some_and(|due| due <= self.now) {
+            let before = self.journal.len();
+            self.ok(Command::Tick);
+            assert!(self.journal.len() > before, "a tick that is due changes something");
+        }
+    }
+
+    /// Checks every invariant, and that a snapshot and a replay give the same state.
+    #[track_caller]
+    pub(crate) fn check(&self) {
+        self.event.check().unwrap_or_else(|broken| panic!("{broken:#?}"));
+    }
+
+    /// Checks that both ways of recovery give the state at hand.
+    #[track_caller]
+    pub(crate) fn check_recovery(&self) {
+        self.check();
+        let rows: Vec<_> = self.event.snapshot().collect();
+        let mut replayed = Event::new(self.event.id().clone());
+        self.journal.iter().for_each(|(at, change)| replayed.evolve(*at, change));
+        assert_eq!(replayed.snapshot().collect::<Vec<_>>(), rows, "a replay gives the same state");
+        let restored =
+            Event::restore(self.event.id().clone(), rows.clone()).expect("rows of a snapshot");
+        restored.check().unwrap_or_else(|broken| panic!("{broken:#?}"));
+        assert_eq!(
+            restored.snapshot().collect::<Vec<_>>(),
+            rows,
+            "a snapshot gives the same state"
+        );
+        assert_eq!(restored.next_deadline(), self.event.next_deadline());
+    }
+
+    pub(crate) fn place(&self, user: &str) -> Result<PlaceView, Refusal> {
+        let query = Query::Place { user: user.parse().expect("an id"), place: None };
+        match self.event.query(self.now, &query)? {
+            View::Place(view) => Ok(view),
+            other => panic!("a place is asked for, not {other:?}"),
+        }
+    }
+
+    /// The position of the user's first place; `None` if he is in, or there is none before a draw.
+    #[track_caller]
+    pub(crate) fn position(&self, user: &str) -> Option<u32> {
+        match self.place(user).expect("a place").state {
+            PlaceState::Queued { position, .. } => position,
+            PlaceState::Active { .. } => None,
+        }
+    }
+
+    pub(crate) fn is_active(&self, user: &str) -> bool {
+        self.place(user).is_ok_and(|view| matches!(view.state, PlaceState::Active { .. }))
+    }
+
+    pub(crate) fn free(&self, pool: &str) -> u32 {
+        let View::Availability(view) =
+            self.event.query(self.now, &Query::Availability).expect("an event")
+        else {
+            panic!("availability is asked for")
+        };
+        let pool = view.pools.iter().find(|view| view.pool.as_str() == pool);
+        pool.expect("a pool").units.free
+    }
+
+    pub(crate) fn free_seats(&self) -> u32 {
+        let View::Availability(view) =
+            self.event.query(self.now, &Query::Availability).expect("an event")
+        else {
+            panic!("availability is asked for")
+        };
+        view.categories.iter().map(|category| category.units.free).sum()
+    }
+
+    pub(crate) fn status(&self, booking: &str) -> &'static str {
+        let query = Query::Booking { booking: booking.parse().expect("an id"), user: None };
+        match self.event.query(self.now, &query).expect("a booking") {
+            View::Booking(view) => view.state.status(),
+            other => panic!("a booking is asked for, not {other:?}"),
+        }
+    }
+}
+
+/// Settings with the defaults.
+pub(crate) fn settings() -> Settings {
+    Settings::new("A show", "EUR".parse().expect("a currency"))
+}
+
+pub(crate) fn reason() -> Reason {
+    Reason { by: "box office".into(), why: "house seats".into() }
+}
+
+/// The n-th place there could be.
+pub(crate) fn place_id(n: u128) -> PlaceId {
+    PlaceId::from_u128(n)
+}
+
+pub(crate) fn join(n: u128, user: &str) -> Command {
+    Command::Join { place: place_id(n), user: user.parse().expect("an id") }
+}
+
+pub(crate) fn leave(n: u128, user: &str) -> Command {
+    Command::Leave { place: place_id(n), user: user.parse().expect("an id") }
+}
+
+pub(crate) fn arrive(n: u128, user: &str) -> Command {
+    Command::Arrive { place: place_id(n), user: user.parse().expect("an id") }
+}
+
+pub(crate) fn lines(pools: &[(&str, u32)], seats: &[&str]) -> Lines {
+    let pools = pools.iter().map(|(pool, quantity)| PoolLine {
+        pool: pool.parse().expect("an id"),
+        quantity: *quantity,
+    });
+    let seats = seats.iter().map(|seat| seat.parse().expect("an id"));
+    Lines::new(pools.collect(), seats.collect()).expect("lines")
+}
+
+pub(crate) fn hold(booking: &str, user: &str, lines: Lines) -> Command {
+    Command::Hold { booking: booking_id(booking), user: user.parse().expect("an id"), lines }
+}
+
+/// Holds some of pool `ga`.
+pub(crate) fn hold_ga(booking: &str, user: &str, quantity: u32) -> Command {
+    hold(booking, user, lines(&[("ga", quantity)], &[]))
+}
+
+pub(crate) fn release(booking: &str, user: &str) -> Command {
+    Command::Release { booking: booking_id(booking), user: user.parse().expect("an id") }
+}
+
+pub(crate) fn confirm(booking: &str, user: &str, payment: Option<&str>) -> Command {
+    Command::Confirm {
+        booking: booking_id(booking),
+        user: user.parse().expect("an id"),
+        payment: payment.map(|payment| payment.parse().expect("an id")),
+    }
+}
+
+pub(crate) fn booking_id(booking: &str) -> BookingId {
+    booking.parse().expect("an id")
+}
