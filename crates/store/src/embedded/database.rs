@@ -107,7 +107,9 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, OpenError> {
     let open = || -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(LOCK_PATIENCE)?;
-        connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
+        connection.execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;",
+        )?;
         first_look(&connection)?;
         Ok(connection)
     };

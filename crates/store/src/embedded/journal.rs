@@ -1,6 +1,7 @@
 //! The journal thread: it makes decisions durable, and only then lets anyone know.
 
 use super::Shared;
+use super::checkpointer::Checkpointer;
 use super::clock::Clock;
 use super::database;
 use super::dispatch::Dispatch;
@@ -23,6 +24,9 @@ const ALIVE_EVERY: Duration = Duration::from_secs(10);
 /// How often the free space is looked up while decisions come in, or while it is low.
 const DISK_EVERY: Duration = Duration::from_secs(1);
 
+/// What a row takes beside its body, about.
+const ROW_BYTES: u64 = 40;
+
 /// What the journal thread works with.
 pub(super) struct Journal {
     pub(super) connection: Connection,
@@ -30,6 +34,7 @@ pub(super) struct Journal {
     pub(super) shared: Arc<Shared>,
     pub(super) dispatch: Dispatch,
     pub(super) snapshotter: Snapshotter,
+    pub(super) checkpointer: Checkpointer,
     pub(super) clock: Clock,
     pub(super) low_disk_bytes: u64,
     #[cfg(feature = "testing")]
@@ -72,9 +77,10 @@ impl Journal {
         loop {
             let found = self.shared.outbox.take(&mut batch, self.patience());
             let decided = !batch.entries.is_empty();
+            let mut bytes = 0;
             if decided {
                 commits += 1;
-                self.commit(&mut insert, &mut batch.entries, &mut json, commits)?;
+                bytes = self.commit(&mut insert, &mut batch.entries, &mut json, commits)?;
                 written_at = Instant::now();
             }
             let committed = self.shared.committed();
@@ -85,6 +91,9 @@ impl Journal {
             self.fate(KillPoint::AfterAnswers, commits)?;
             // What has left the tail is freed here, when nobody waits any more.
             batch.entries.clear();
+            if decided {
+                self.checkpointer.committed(bytes, &self.connection);
+            }
 
             if disk_at.elapsed() >= DISK_EVERY {
                 self.look_at_disk();
@@ -114,6 +123,7 @@ impl Journal {
     }
 
     /// Makes `entries` durable, then readable, and leaves in it those that the tail has no room for any more.
+    /// Returns about how many bytes that took.
     fn commit(
         &self,
         insert: &mut Statement<'_>,
@@ -121,7 +131,8 @@ impl Journal {
         json: &mut Vec<u8>,
         #[cfg_attr(not(feature = "testing"), expect(unused_variables, reason = "for kill points"))]
         commits: u64,
-    ) -> Result<(), End> {
+    ) -> Result<u64, End> {
+        let mut bytes = 0;
         #[cfg(feature = "testing")]
         self.fate(KillPoint::BeforeInsert, commits)?;
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
@@ -137,6 +148,7 @@ impl Journal {
             insert.raw_bind_parameter(3, entry.event.as_str())?;
             insert.raw_bind_parameter(4, body)?;
             insert.raw_execute()?;
+            bytes += json.len() as u64 + ROW_BYTES;
         }
         #[cfg(feature = "testing")]
         self.fate(KillPoint::BeforeCommit, commits)?;
@@ -147,7 +159,7 @@ impl Journal {
             self.shared.set_committed(last.seq);
         }
         self.shared.tail.put(entries);
-        Ok(())
+        Ok(bytes)
     }
 
     pub(super) fn look_at_disk(&self) {

@@ -10,6 +10,7 @@
 //! Nobody sees state that a crash could undo: every answer, also a refusal or a view, waits until all that was decided
 //! before it is durable. A failed commit stops the engine for good.
 
+mod checkpointer;
 mod clock;
 mod damage;
 mod database;
@@ -38,6 +39,7 @@ pub use reader::{JournalReader, ReadError};
 pub use snapshot::SnapshotFile;
 
 use crate::engine::{Engine, Failure, Feed, Pending, Seq};
+use checkpointer::Checkpointer;
 use dispatch::{Dispatch, Progress};
 use events::Events;
 use executor::Executor;
@@ -145,6 +147,7 @@ pub struct Embedded {
 struct Threads {
     executor: JoinHandle<Option<(Events, Time)>>,
     journal: JoinHandle<Option<()>>,
+    checkpointer: JoinHandle<()>,
     snapshotter: JoinHandle<()>,
 }
 
@@ -194,6 +197,8 @@ impl Embedded {
         )
         .map_err(OpenError::io(dir))?;
 
+        let (checkpointer, checkpointer_thread) = Checkpointer::start(&path)?;
+
         let gap_ms = options.clock.now().since_ms(recovered.alive);
         let mut executor = Executor {
             events: recovered.events,
@@ -213,6 +218,7 @@ impl Embedded {
             shared: shared.clone(),
             dispatch,
             snapshotter,
+            checkpointer,
             clock: options.clock,
             low_disk_bytes: options.low_disk_bytes,
             #[cfg(feature = "testing")]
@@ -224,6 +230,7 @@ impl Embedded {
                 .map_err(OpenError::io(dir))?,
             journal: spawn("onrush-journal", &shared, move || journal.run())
                 .map_err(OpenError::io(dir))?,
+            checkpointer: checkpointer_thread,
             snapshotter: snapshotter_thread,
         };
         Ok(Self { dir: dir.to_owned(), shared, progress, threads: Some(threads), _lock: lock })
@@ -296,6 +303,7 @@ impl Embedded {
         let state = threads.executor.join().ok().flatten();
         self.shared.outbox.close();
         drop(threads.journal.join());
+        drop(threads.checkpointer.join());
         drop(threads.snapshotter.join());
         let committed = self.shared.committed();
         let behind = committed.0 - self.shared.snapshot.load(Ordering::Acquire);
