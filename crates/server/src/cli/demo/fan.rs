@@ -1,0 +1,398 @@
+//! One fan: comes, waits, chooses, changes his mind, buys, or is gone.
+
+use super::api::{Api, Ask, Booking, Lines, Place, Said, Trouble};
+use super::chance::Chance;
+use super::house::House;
+use crate::cli::load::Request;
+use crate::cli::load::stream::EventStream;
+use serde::Deserialize;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// The standing pool of the demo's event.
+pub(super) const FLOOR: &str = "floor";
+/// Units one fan may have.
+pub(super) const MAX_PER_USER: u32 = 4;
+/// How many rows a fan looks at first; after each disappointment he looks at three times as many.
+const FIRST_ROWS: usize = 6;
+/// How often a fan looks again before he gives up.
+const MAX_LOOKS: usize = 60;
+
+/// What kind of person a fan is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Nature {
+    /// Does everything as it should be done.
+    Steady,
+    /// Cancels his first hold and chooses again.
+    ChangesMind,
+    /// Sends every hold twice, with the same key.
+    DoubleClicks,
+    /// Wants more than allowed at first.
+    Greedy,
+    /// Gives his place in the queue up.
+    Leaves,
+    /// Is not there when his turn comes.
+    NeverArrives,
+    /// Holds something and disappears.
+    Vanishes,
+}
+
+/// What a fan would like to have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Seats,
+    Floor,
+    /// One person wants to stand, the others to sit.
+    Both,
+}
+
+/// How a fan's evening ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum End {
+    /// With tickets.
+    Bought,
+    /// In the room, with nothing left that he wanted.
+    SoldOut,
+    /// His session or hold was over before he was done.
+    TooSlow,
+    /// He left the queue.
+    Left,
+    /// He did not come when it was his turn.
+    NoShow,
+    /// He disappeared with something in his basket.
+    Vanished,
+    /// He was still waiting when everything was sold.
+    StillWaiting,
+    /// Something happened that must not happen.
+    Trouble,
+}
+
+/// What a fan can prove afterwards.
+pub(super) struct Record {
+    /// His place and its number, from the answer to his joining.
+    pub(super) place: Option<(String, u32)>,
+    /// The confirmed booking, as it was confirmed to him.
+    pub(super) receipt: Option<Booking>,
+    /// How his evening ended.
+    pub(super) end: End,
+    /// What happened that must not happen.
+    pub(super) trouble: Option<Trouble>,
+}
+
+/// What all fans share.
+pub(super) struct Sale {
+    /// The server.
+    pub(super) api: Api,
+    /// The seats.
+    pub(super) house: House,
+    /// Whether it is over: everything sold, or interrupted.
+    pub(super) over: watch::Receiver<bool>,
+}
+
+impl Sale {
+    /// Waits until `due`; `false` if it is over before.
+    async fn wait_until(&self, due: Instant) -> bool {
+        let mut over = self.over.clone();
+        tokio::select! {
+            () = tokio::time::sleep_until(due.into()) => !*self.over.borrow(),
+            _ = over.wait_for(|over| *over) => false,
+        }
+    }
+}
+
+/// One fan.
+pub(super) struct Fan {
+    number: u32,
+    chance: Chance,
+    nature: Nature,
+    wish: Wish,
+    party: u32,
+    watches_stream: bool,
+    comes_at: Instant,
+    /// Holds tried so far: each new wish gets a key of its own.
+    tries: u32,
+}
+
+/// Why a fan stops early.
+enum Stop {
+    Ended(End),
+    Trouble(Trouble),
+}
+
+impl From<Trouble> for Stop {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+impl Fan {
+    /// A fan of the crowd that `seed` makes.
+    pub(super) fn new(seed: u64, number: u32, comes_at: Instant, watches_stream: bool) -> Self {
+        let mut chance = Chance::new(seed, u64::from(number));
+        let nature = chance.weighted(&[
+            (Nature::Steady, 72),
+            (Nature::ChangesMind, 10),
+            (Nature::DoubleClicks, 3),
+            (Nature::Greedy, 2),
+            (Nature::Leaves, 4),
+            (Nature::NeverArrives, 5),
+            (Nature::Vanishes, 4),
+        ]);
+        let wish = chance.weighted(&[(Wish::Seats, 80), (Wish::Floor, 18), (Wish::Both, 2)]);
+        let party = chance.weighted(&[(1, 18), (2, 50), (3, 12), (4, 20)]);
+        Self { number, chance, nature, wish, party, watches_stream, comes_at, tries: 0 }
+    }
+
+    /// Lives through the sale.
+    pub(super) async fn live(mut self, sale: Arc<Sale>) -> Record {
+        let mut record =
+            Record { place: None, receipt: None, end: End::StillWaiting, trouble: None };
+        match self.try_to_buy(&sale, &mut record).await {
+            Ok(end) | Err(Stop::Ended(end)) => record.end = end,
+            Err(Stop::Trouble(trouble)) => {
+                record.end = End::Trouble;
+                record.trouble = Some(trouble);
+            }
+        }
+        record
+    }
+
+    async fn try_to_buy(&mut self, sale: &Sale, record: &mut Record) -> Result<End, Stop> {
+        if !sale.wait_until(self.comes_at).await {
+            return Ok(End::StillWaiting);
+        }
+        let token = sale.api.visitor(self.comes_at).await?.token;
+        let key = format!("fan-{}", self.number);
+        record.place = match sale.api.join(Instant::now(), &token, &key).await? {
+            Said::Yes(Place::Queued { place, number, .. } | Place::Active { place, number }) => {
+                Some((place, number))
+            }
+            Said::Yes(Place::NotFound) => return Err(Stop::Trouble("joined, but no place".into())),
+            // The sale may have been closed while this fan was on his way.
+            Said::No(problem) if problem.code == "EVENT_NOT_OPEN" => return Ok(End::SoldOut),
+            Said::No(problem) => {
+                return Err(Stop::Trouble(format!("cannot join: {}", problem.code)));
+            }
+        };
+        match self.nature {
+            Nature::Leaves => {
+                let due = Instant::now() + self.chance.between_ms(500, 6_000);
+                if sale.wait_until(due).await {
+                    // By now it may be his turn, or over; either way he goes.
+                    sale.api.leave(due, &token).await?;
+                }
+                return Ok(End::Left);
+            }
+            Nature::NeverArrives => return Ok(End::NoShow),
+            Nature::Steady
+            | Nature::ChangesMind
+            | Nature::DoubleClicks
+            | Nature::Greedy
+            | Nature::Vanishes => {}
+        }
+        if !self.watches_stream || !self.watch_stream(sale, &token).await? {
+            self.poll(sale, &token).await?;
+        }
+        match sale.api.arrive(Instant::now(), &token).await? {
+            Said::Yes(_) => {}
+            Said::No(_) => return Ok(End::TooSlow),
+        }
+        let receipt = self.shop(sale, &token).await?;
+        record.receipt = Some(receipt);
+        Ok(End::Bought)
+    }
+
+    /// Asks for the position until it is his turn: the nearer, the more often.
+    async fn poll(&mut self, sale: &Sale, token: &str) -> Result<(), Stop> {
+        let mut due = Instant::now() + self.chance.between_ms(100, 1_500);
+        loop {
+            if !sale.wait_until(due).await {
+                return Err(Stop::Ended(End::StillWaiting));
+            }
+            let interval = match sale.api.position(due, token).await? {
+                Place::Active { .. } => return Ok(()),
+                Place::NotFound => return Err(Stop::Ended(End::TooSlow)),
+                Place::Queued { position: Some(0..=1_000), .. } => {
+                    self.chance.between_ms(500, 1_000)
+                }
+                Place::Queued { position: Some(1_001..=6_000), .. } => {
+                    self.chance.between_ms(1_000, 2_000)
+                }
+                Place::Queued { .. } => self.chance.between_ms(2_000, 4_000),
+            };
+            due += interval;
+        }
+    }
+
+    /// Waits for his turn by an open stream; `false` if the stream ended before.
+    async fn watch_stream(&self, sale: &Sale, token: &str) -> Result<bool, Stop> {
+        #[derive(Deserialize)]
+        struct Message {
+            r#type: String,
+        }
+        let request = Request::to("GET", &sale.api.path("/stream")).token(token).bare();
+        let Ok(mut stream) = EventStream::open(sale.api.address(), &request).await else {
+            return Ok(false);
+        };
+        let mut over = sale.over.clone();
+        loop {
+            let message = tokio::select! {
+                message = stream.next() => message,
+                _ = over.wait_for(|over| *over) => return Err(Stop::Ended(End::StillWaiting)),
+            };
+            let Ok(Some(text)) = message else { return Ok(false) };
+            let message: Message = serde_json::from_str(&text)
+                .map_err(|error| format!("unreadable message ({error}): {text}"))?;
+            match message.r#type.as_str() {
+                "your_turn" => return Ok(true),
+                "bye" => return Ok(false),
+                "left" | "session_ended" | "not_in_queue" => return Err(Stop::Ended(End::TooSlow)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Looks, holds and confirms until something is bought or nothing is left.
+    async fn shop(&mut self, sale: &Sale, token: &str) -> Result<Booking, Stop> {
+        let mut rows = FIRST_ROWS;
+        let mut party = self.party;
+        let mut changed_mind = false;
+        if self.nature == Nature::Greedy {
+            party = MAX_PER_USER + 1;
+        }
+        for _ in 0..MAX_LOOKS {
+            let wanted = self.look(sale, party, rows).await?;
+            let think = Instant::now() + self.chance.between_ms(50, 700);
+            if !sale.wait_until(think).await {
+                return Err(Stop::Ended(End::SoldOut));
+            }
+            // If nothing is free, somebody may still give something back.
+            let Some(lines) = wanted else { continue };
+            let held = match self.hold(sale, token, think, &lines).await? {
+                Said::Yes(held) => held,
+                Said::No(problem) => {
+                    match problem.code.as_str() {
+                        "SEAT_UNAVAILABLE" => rows = rows.saturating_mul(3),
+                        "INSUFFICIENT_STOCK" => {}
+                        "USER_LIMIT_EXCEEDED" => party = self.party.min(MAX_PER_USER),
+                        "INVALID_STATE" | "PLACE_NOT_FOUND" => {
+                            return Err(Stop::Ended(End::TooSlow));
+                        }
+                        "EVENT_NOT_OPEN" => return Err(Stop::Ended(End::SoldOut)),
+                        code => return Err(Stop::Trouble(format!("cannot hold: {code}"))),
+                    }
+                    continue;
+                }
+            };
+            if held.lines != lines {
+                return Err(Stop::Trouble(format!("{}: other lines were held", held.booking)));
+            }
+            if self.nature == Nature::Vanishes {
+                return Err(Stop::Ended(End::Vanished));
+            }
+            let due = Instant::now() + self.chance.between_ms(150, 1_500);
+            // Whoever holds something brings it to an end, also when all else is sold.
+            tokio::time::sleep_until(due.into()).await;
+            if self.nature == Nature::ChangesMind && !changed_mind {
+                changed_mind = true;
+                sale.api.booking(Ask::Other, due, token, &held.booking, "cancel").await?;
+                continue;
+            }
+            match sale.api.booking(Ask::Confirm, due, token, &held.booking, "confirm").await? {
+                Said::Yes(booking) if booking.status == "confirmed" && booking.lines == lines => {
+                    return Ok(booking);
+                }
+                Said::Yes(booking) => {
+                    return Err(Stop::Trouble(format!(
+                        "{}: confirmed something else",
+                        booking.booking
+                    )));
+                }
+                // He took too long; he tries again.
+                Said::No(problem) if problem.code == "HOLD_EXPIRED" => {}
+                Said::No(problem) => {
+                    return Err(Stop::Trouble(format!("cannot confirm: {}", problem.code)));
+                }
+            }
+        }
+        Err(Stop::Ended(End::SoldOut))
+    }
+
+    /// Looks at what is free, and says what he would like of it. If it is nothing, he wishes something else next time.
+    async fn look(&mut self, sale: &Sale, party: u32, rows: usize) -> Result<Option<Lines>, Stop> {
+        let mut lines = Lines::default();
+        let standing = match self.wish {
+            Wish::Seats => 0,
+            Wish::Floor => party,
+            Wish::Both => 1,
+        };
+        if standing > 0 {
+            let free = sale.api.floor_free(Instant::now()).await?;
+            let quantity = standing.min(free);
+            if quantity > 0 {
+                lines.pools.insert(FLOOR.to_owned(), quantity);
+            }
+        }
+        if standing < party {
+            let status = sale.api.look(Instant::now()).await?;
+            let seats = (party - standing) as usize;
+            let chosen = sale.house.choose(&status, seats, rows, &mut self.chance);
+            lines.seats = chosen.into_iter().map(|seat| sale.house.id(seat).to_owned()).collect();
+            lines.seats.sort_unstable();
+        }
+        if lines.seats.is_empty() && lines.pools.is_empty() {
+            self.wish = if self.wish == Wish::Floor { Wish::Seats } else { Wish::Floor };
+            return Ok(None);
+        }
+        Ok(Some(lines))
+    }
+
+    /// Holds, under a new key; whoever clicks twice must get the same booking twice.
+    async fn hold(
+        &mut self,
+        sale: &Sale,
+        token: &str,
+        due: Instant,
+        lines: &Lines,
+    ) -> Result<Said<Booking>, Stop> {
+        self.tries += 1;
+        let key = format!("fan-{}-{}", self.number, self.tries);
+        let body = to_json(lines);
+        if self.nature != Nature::DoubleClicks {
+            return Ok(sale.api.hold(due, token, &key, &body).await?);
+        }
+        let twice = tokio::join!(
+            sale.api.hold(due, token, &key, &body),
+            sale.api.hold(due, token, &key, &body)
+        );
+        match (twice.0?, twice.1?) {
+            (Said::Yes(first), Said::Yes(second)) if first.booking != second.booking => {
+                Err(Stop::Trouble(format!("{} and {} from one key", first.booking, second.booking)))
+            }
+            // If one was refused, the units may have become free between the two.
+            (Said::Yes(held), _) | (_, Said::Yes(held)) => Ok(Said::Yes(held)),
+            (no, _) => Ok(no),
+        }
+    }
+}
+
+fn to_json(lines: &Lines) -> String {
+    let mut json = String::from("{\"seats\":[");
+    for (i, seat) in lines.seats.iter().enumerate() {
+        // Ids need no escaping, and writing to a string cannot fail.
+        let _ = write!(json, "{}\"{seat}\"", if i == 0 { "" } else { "," });
+    }
+    json.push_str("],\"pools\":{");
+    for (i, (pool, quantity)) in lines.pools.iter().enumerate() {
+        let _ = write!(json, "{}\"{pool}\":{quantity}", if i == 0 { "" } else { "," });
+    }
+    json.push_str("}}");
+    json
+}
+
+/// How long fans keep coming: the crowd's share that comes after the opening.
+pub(super) fn rush(fans: u32) -> Duration {
+    Duration::from_millis(u64::from(fans) / 3)
+}

@@ -1,0 +1,353 @@
+//! `onrush demo`: an arena sells out to a crowd, over real HTTP, and everything is counted twice.
+
+mod api;
+mod chance;
+mod fan;
+mod house;
+mod report;
+mod tally;
+
+use super::Exit;
+use super::load::{Pool, allow_open_files};
+use super::show::{Progress, count, print_json, say};
+use api::{Api, Trouble};
+use fan::{End, FLOOR, Fan, MAX_PER_USER, Record, Sale};
+use house::House;
+use onrush::{Config, Server};
+use onrush_store::{JournalReader, Seq};
+use report::Report;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tally::{JournalTally, Stock, Tally};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+const ARENA: &str = include_str!("../../../../../examples/arena.json");
+const EVENT: &str = "demo";
+/// Open files that are neither a fan's nor the server's end of a connection.
+const OTHER_FILES: u64 = 200;
+/// Journal entries read at a time.
+const PAGE: usize = 10_000;
+/// Complaints of one kind that are shown; the rest is only counted.
+const SHOWN: usize = 20;
+
+/// What can be chosen about the demo.
+#[derive(clap::Args)]
+pub(crate) struct DemoArgs {
+    /// How many fans come
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=200_000))]
+    fans: u32,
+    /// The house, as a pretix seating plan [default: an arena with 11,920 seats]
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
+    /// Standing places, beside the seats of the plan
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    zone_capacity: u32,
+    /// Fans who may shop at a time
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    room_capacity: u32,
+    /// Connections that polling fans share
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    connections: u32,
+    /// Fans who wait by an open stream instead of polling
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    streams: u32,
+    /// Another number makes another crowd
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Keep the data in this directory, which must not have any yet [default: a temporary one, removed at the end]
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Print the result as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why there is no result.
+enum Failed {
+    /// Ctrl-C.
+    Interrupted,
+    /// What stood in the way.
+    Because(String),
+}
+
+impl From<Trouble> for Failed {
+    fn from(why: Trouble) -> Self {
+        Self::Because(why)
+    }
+}
+
+/// Runs the demo.
+pub(crate) fn run(args: &DemoArgs) -> Exit {
+    let report = super::runtime().map_err(Failed::Because).and_then(|runtime| {
+        let report = runtime.block_on(demo(args));
+        // Fans that are still asleep have nothing to lose.
+        runtime.shutdown_background();
+        report
+    });
+    match report {
+        Ok(report) => {
+            if args.json {
+                print_json(&report);
+            } else {
+                println!("{report}");
+            }
+            if report.is_clean() { Exit::Ok } else { Exit::Violation }
+        }
+        Err(Failed::Interrupted) => {
+            say("interrupted: nothing was counted");
+            Exit::CouldNotRun
+        }
+        Err(Failed::Because(why)) => {
+            say(&format!("error: {why}"));
+            Exit::CouldNotRun
+        }
+    }
+}
+
+async fn demo(args: &DemoArgs) -> Result<Report, Failed> {
+    let begun = Instant::now();
+    let plan = match &args.plan {
+        None => ARENA.to_owned(),
+        Some(path) => {
+            std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?
+        }
+    };
+    let temporary =
+        tempfile::tempdir().map_err(|error| format!("no temporary directory: {error}"))?;
+    let data = args.keep.clone().unwrap_or_else(|| temporary.path().join("data"));
+    if data.join("engine.db").exists() {
+        return Err(Failed::Because(format!(
+            "{}: has data already; choose another",
+            data.display()
+        )));
+    }
+    let (connections, streams) = within_limits(args.connections, args.streams.min(args.fans));
+
+    let config = Config {
+        data: data.clone(),
+        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        operator_listen: None,
+        // The whole crowd comes from one address.
+        visitors_per_min: u32::MAX,
+        ..Config::default()
+    };
+    let server = Server::start(config).await.map_err(|error| error.to_string())?;
+    let pool = Pool::new(server.public_addr(), connections as usize);
+    let api = Api::new(pool, EVENT);
+    let key =
+        server.admin_key().ok_or_else(|| "the server has no admin key".to_owned())?.to_owned();
+    set_up(&api, &key, args, &plan).await?;
+    let house = House::new(api.seats(Instant::now()).await?);
+    let capacity = house.seats() as u64 + u64::from(args.zone_capacity);
+    say(&format!(
+        "{} seats and {} standing places on sale at {}; {} fans are coming",
+        count(house.seats() as u64),
+        count(args.zone_capacity.into()),
+        api.address(),
+        count(args.fans.into())
+    ));
+
+    let (over_now, over) = watch::channel(false);
+    let sale = Arc::new(Sale { api, house, over });
+    let evening = sell(args, streams, &sale, &over_now, &key, capacity).await;
+    if evening.is_err() {
+        over_now.send_replace(true);
+    }
+    let stopped = server.shutdown().await.map_err(|error| error.to_string());
+    let (records, sale_s) = evening?;
+    stopped?;
+
+    let mut report = count_twice(args, &data, &sale, &records)?;
+    (report.streams, report.connections) = (streams, connections as usize);
+    report.sale_s = report::round(sale_s, 3);
+    let sale = Arc::into_inner(sale).ok_or_else(|| "a fan is still busy".to_owned())?;
+    let (figures, refused) = sale.api.into_figures();
+    report.refused = refused;
+    report.set_figures(&figures);
+    if args.keep.is_some() {
+        say(&format!("the data is in {}", data.display()));
+    }
+    report.duration_s = report::round(begun.elapsed().as_secs_f64(), 3);
+    Ok(report)
+}
+
+/// As many connections and streams as the limit on open files allows; each needs two here, one for either end.
+fn within_limits(connections: u32, streams: u32) -> (u32, u32) {
+    let wanted = 2 * (u64::from(connections) + u64::from(streams)) + OTHER_FILES;
+    let limit = allow_open_files(wanted);
+    if limit >= wanted {
+        return (connections, streams);
+    }
+    let half = u32::try_from(limit.saturating_sub(OTHER_FILES) / 2).unwrap_or(u32::MAX);
+    let connections = connections.min(half).max(1);
+    let streams = streams.min(half.saturating_sub(connections));
+    say(&format!(
+        "only {limit} files may be open and the limit cannot be raised: {connections} connections, {streams} streams"
+    ));
+    (connections, streams)
+}
+
+/// Creates the event, free of charge, with everything that can be sold.
+async fn set_up(api: &Api, key: &str, args: &DemoArgs, plan: &str) -> Result<(), Trouble> {
+    #[derive(Deserialize)]
+    struct Plan {
+        zones: Vec<Zone>,
+    }
+    #[derive(Deserialize)]
+    struct Zone {
+        rows: Vec<Row>,
+    }
+    #[derive(Deserialize)]
+    struct Row {
+        seats: Vec<Seat>,
+    }
+    #[derive(Deserialize)]
+    struct Seat {
+        category: String,
+    }
+    let known: Plan = serde_json::from_str(plan).map_err(|error| format!("the plan: {error}"))?;
+    let rows = known.zones.iter().flat_map(|zone| &zone.rows);
+    let prices: BTreeMap<&str, i64> =
+        rows.flat_map(|row| &row.seats).map(|seat| (seat.category.as_str(), 0)).collect();
+    let prices = serde_json::to_string(&prices).map_err(|error| error.to_string())?;
+
+    // Sessions and holds are short, so that what vanished fans had comes back while the sale runs.
+    let event = format!(
+        "{{\"event\":\"{EVENT}\",\"title\":\"The first sale\",\"currency\":\"EUR\",\
+         \"room\":{{\"capacity\":{},\"session_ms\":20000,\"arrive_ms\":6000,\"max_queue_size\":1000000}},\
+         \"hold_ttl_ms\":4000,\"hold_max_ms\":8000,\"max_per_user\":{MAX_PER_USER}}}",
+        args.room_capacity
+    );
+    api.admin("POST", "", key, &event).await?;
+    let zone =
+        format!("{{\"pool\":\"{FLOOR}\",\"capacity\":{},\"price_minor\":0}}", args.zone_capacity);
+    api.admin("POST", &format!("/{EVENT}/pools"), key, &zone).await?;
+    let map = format!("{{\"plan\":{plan},\"prices\":{prices}}}");
+    api.admin("PUT", &format!("/{EVENT}/seat-map"), key, &map).await?;
+    api.admin("POST", &format!("/{EVENT}/prequeue"), key, "{}").await
+}
+
+/// Lets the fans come, opens the sale, and waits until all is sold or all fans are through.
+async fn sell(
+    args: &DemoArgs,
+    streams: u32,
+    sale: &Arc<Sale>,
+    over_now: &watch::Sender<bool>,
+    key: &str,
+    capacity: u64,
+) -> Result<(Vec<Record>, f64), Failed> {
+    let begun = Instant::now();
+    let mut fans = JoinSet::new();
+    let opens_at = begun + fan::rush(args.fans);
+    for number in 0..args.fans {
+        // Three in five come before the opening, the others in a rush after it; every fortieth or so watches a stream.
+        let comes_at = begun + fan::rush(args.fans) * number / args.fans * 5 / 3;
+        let watches = u64::from(number) * u64::from(streams) / u64::from(args.fans)
+            != u64::from(number + 1) * u64::from(streams) / u64::from(args.fans);
+        let fan = Fan::new(args.seed, number, comes_at, watches);
+        fans.spawn(fan.live(Arc::clone(sale)));
+    }
+
+    let mut interrupted = std::pin::pin!(super::interrupted());
+    let mut progress = Progress::new(capacity);
+    let mut opened = None;
+    let mut look = tokio::time::interval(Duration::from_millis(250));
+    let mut records = Vec::with_capacity(args.fans as usize);
+    loop {
+        tokio::select! {
+            () = &mut interrupted => return Err(Failed::Interrupted),
+            record = fans.join_next() => match record {
+                Some(Ok(record)) => records.push(record),
+                Some(Err(error)) => return Err(Failed::Because(format!("a fan fell over: {error}"))),
+                None => break,
+            },
+            _ = look.tick() => {
+                if opened.is_none() && Instant::now() >= opens_at {
+                    sale.api.admin("POST", &format!("/{EVENT}/open"), key, "{}").await?;
+                    opened = Some(Instant::now());
+                }
+                let now = sale.api.event(Instant::now()).await?;
+                let message = format!("sold, {} waiting, {} in the room", count(now.waiting.into()), count(now.active.into()));
+                progress.show(now.units.sold.into(), &message);
+                if now.units.free == 0 && now.units.held == 0 {
+                    over_now.send_replace(true);
+                }
+            }
+        }
+    }
+    progress.finish();
+    let sale_s = opened.map_or(0.0, |opened| opened.elapsed().as_secs_f64());
+    sale.api.admin("POST", &format!("/{EVENT}/close"), key, "{}").await?;
+    Ok((records, sale_s))
+}
+
+/// Counts from the journal and from the receipts, and says where the two differ.
+fn count_twice(
+    args: &DemoArgs,
+    data: &Path,
+    sale: &Sale,
+    records: &[Record],
+) -> Result<Report, Trouble> {
+    let mut journal = JournalTally::default();
+    let mut reader = JournalReader::open(data).map_err(|error| error.to_string())?;
+    let mut after = Seq::default();
+    loop {
+        let page = reader.page(after, PAGE).map_err(|error| error.to_string())?;
+        let Some(last) = page.last() else { break };
+        after = last.seq;
+        page.iter().for_each(|entry| journal.add(entry));
+    }
+    let (journal, admitted) = journal.finish();
+    let (receipts, mut complaints) = Tally::from_receipts(records, &admitted);
+    complaints.extend(Tally::differences(&journal, &receipts));
+    complaints.extend(records.iter().filter_map(|record| record.trouble.clone()));
+    if complaints.len() > SHOWN {
+        let more = complaints.len() - SHOWN;
+        complaints.truncate(SHOWN);
+        complaints.push(format!("and {} more", count(more as u64)));
+    }
+    let audit = onrush_store::audit(data).map_err(|error| error.to_string())?;
+
+    let seats: BTreeSet<&str> = sale.house.ids().collect();
+    let stock = Stock { has_seat: &|seat| seats.contains(seat), zone_capacity: args.zone_capacity };
+    let (by_journal, by_receipts) = (journal.counts(&stock), receipts.counts(&stock));
+    let mut ends: BTreeMap<&str, u64> = BTreeMap::new();
+    for record in records {
+        *ends.entry(words(record.end)).or_default() += 1;
+    }
+    Ok(Report {
+        fans: args.fans,
+        seats: seats.len() as u64,
+        zone_capacity: args.zone_capacity,
+        capacity: seats.len() as u64 + u64::from(args.zone_capacity),
+        sold: by_journal.sold,
+        oversold: by_journal.oversold.max(by_receipts.oversold),
+        seats_sold_twice: by_journal.seats_sold_twice.max(by_receipts.seats_sold_twice),
+        fifo_violations: by_journal.fifo_violations.max(by_receipts.fifo_violations),
+        complaints,
+        audit_violations: audit.violations.len() as u64,
+        by_journal,
+        by_receipts,
+        ends,
+        ..Report::default()
+    })
+}
+
+/// How an evening ended, in words.
+fn words(end: End) -> &'static str {
+    match end {
+        End::Bought => "bought",
+        End::SoldOut => "found nothing left",
+        End::TooSlow => "were too slow",
+        End::Left => "left the queue",
+        End::NoShow => "never showed up",
+        End::Vanished => "vanished with something held",
+        End::StillWaiting => "were waiting when all was sold",
+        End::Trouble => "met with an error",
+    }
+}

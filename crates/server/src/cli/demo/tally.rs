@@ -1,0 +1,250 @@
+//! The evening counted twice: from the journal, and from what the fans can prove.
+
+use super::api::Lines;
+use super::fan::Record;
+use onrush_core::Change;
+use onrush_core::lines::Lines as HeldLines;
+use onrush_store::FeedEntry;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What must be zero, and what was sold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Counts {
+    /// Units sold: seats and standing places.
+    pub(super) sold: u64,
+    /// Standing places sold beyond those there are, and seats that the house does not have.
+    pub(super) oversold: u64,
+    /// Seats with more than one owner.
+    pub(super) seats_sold_twice: u64,
+    /// Admissions of somebody who had joined before one who was admitted earlier.
+    pub(super) fifo_violations: u64,
+}
+
+/// What the house has.
+pub(super) struct Stock<'a> {
+    /// Whether there is a seat with this id.
+    pub(super) has_seat: &'a dyn Fn(&str) -> bool,
+    /// Standing places.
+    pub(super) zone_capacity: u32,
+}
+
+/// What was sold to whom, and in which order people were admitted.
+#[derive(Default)]
+pub(super) struct Tally {
+    /// Confirmed bookings and what is in them.
+    bookings: BTreeMap<String, Lines>,
+    /// Place numbers in the order of admission.
+    admitted: Vec<u32>,
+}
+
+impl Tally {
+    /// By the fans' receipts. Whom the room admitted when is the journal's word; who came first is the fans'.
+    pub(super) fn from_receipts(records: &[Record], admitted: &[String]) -> (Self, Vec<String>) {
+        let mut tally = Self::default();
+        let mut complaints = Vec::new();
+        let numbers: BTreeMap<&str, u32> = records
+            .iter()
+            .flat_map(|r| &r.place)
+            .map(|(place, number)| (place.as_str(), *number))
+            .collect();
+        for receipt in records.iter().filter_map(|record| record.receipt.as_ref()) {
+            if tally.bookings.insert(receipt.booking.clone(), receipt.lines.clone()).is_some() {
+                complaints.push(format!("two fans have a receipt for booking {}", receipt.booking));
+            }
+        }
+        for place in admitted {
+            match numbers.get(place.as_str()) {
+                Some(number) => tally.admitted.push(*number),
+                None => complaints.push(format!("place {place} was admitted, but nobody holds it")),
+            }
+        }
+        (tally, complaints)
+    }
+
+    /// The counts.
+    pub(super) fn counts(&self, stock: &Stock<'_>) -> Counts {
+        let mut owners: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut standing = 0;
+        for lines in self.bookings.values() {
+            standing += lines.pools.values().map(|quantity| u64::from(*quantity)).sum::<u64>();
+            for seat in &lines.seats {
+                *owners.entry(seat).or_default() += 1;
+            }
+        }
+        let unknown = owners.keys().filter(|seat| !(stock.has_seat)(seat)).count() as u64;
+        let mut latest = 0;
+        let mut fifo_violations = 0;
+        for number in &self.admitted {
+            if *number < latest {
+                fifo_violations += 1;
+            }
+            latest = latest.max(*number);
+        }
+        Counts {
+            sold: standing + owners.values().sum::<u64>(),
+            oversold: standing.saturating_sub(u64::from(stock.zone_capacity)) + unknown,
+            seats_sold_twice: owners.values().filter(|owners| **owners > 1).count() as u64,
+            fifo_violations,
+        }
+    }
+
+    /// Where two tallies differ, one sentence each.
+    pub(super) fn differences(journal: &Self, receipts: &Self) -> Vec<String> {
+        let ids: BTreeSet<&String> =
+            journal.bookings.keys().chain(receipts.bookings.keys()).collect();
+        let mut found = Vec::new();
+        for id in ids {
+            match (journal.bookings.get(id), receipts.bookings.get(id)) {
+                (Some(sold), Some(bought)) if sold == bought => {}
+                (Some(_), Some(_)) => {
+                    found.push(format!("booking {id}: the receipt says other units"))
+                }
+                (Some(_), None) => {
+                    found.push(format!("booking {id}: confirmed, but nobody has a receipt"))
+                }
+                (None, _) => {
+                    found.push(format!("booking {id}: a receipt for what is not confirmed"))
+                }
+            }
+        }
+        if journal.admitted != receipts.admitted {
+            found.push("the numbers that fans joined with are not those of the journal".to_owned());
+        }
+        found
+    }
+}
+
+/// Reads the journal's side, entry by entry.
+#[derive(Default)]
+pub(super) struct JournalTally {
+    held: BTreeMap<String, Lines>,
+    numbers: BTreeMap<String, u32>,
+    admitted_places: Vec<String>,
+    tally: Tally,
+}
+
+impl JournalTally {
+    /// Adds one entry; entries come in order.
+    pub(super) fn add(&mut self, entry: &FeedEntry) {
+        for change in &entry.changes {
+            match change {
+                Change::PlaceTaken { place, number, .. } => {
+                    self.numbers.insert(place.to_string(), *number);
+                }
+                Change::Admitted { place, .. } => {
+                    let place = place.to_string();
+                    // A place that nobody took has no number, and counts as out of order.
+                    self.tally.admitted.push(self.numbers.get(&place).copied().unwrap_or(0));
+                    self.admitted_places.push(place);
+                }
+                Change::HoldPlaced { terms, .. } => {
+                    self.held.insert(terms.booking.to_string(), plain(&terms.lines));
+                }
+                Change::HoldConfirmed { booking, .. } => {
+                    let lines = self.held.get(booking.as_str()).cloned().unwrap_or_default();
+                    self.tally.bookings.insert(booking.to_string(), lines);
+                }
+                Change::ConfirmedCancelled { booking, .. } => {
+                    self.tally.bookings.remove(booking.as_str());
+                }
+                Change::EventCreated { .. }
+                | Change::SettingsChanged { .. }
+                | Change::PoolAdded { .. }
+                | Change::CapacityAdjusted { .. }
+                | Change::SeatsAdded { .. }
+                | Change::UnitsBlocked { .. }
+                | Change::UnitsUnblocked { .. }
+                | Change::PrequeueOpened
+                | Change::PrequeueClosed { .. }
+                | Change::SaleOpened { .. }
+                | Change::SalePaused
+                | Change::SaleResumed
+                | Change::SaleClosed
+                | Change::PlaceSeen { .. }
+                | Change::PlaceLeft { .. }
+                | Change::Arrived { .. }
+                | Change::SessionEnded { .. }
+                | Change::SlotFreed { .. }
+                | Change::HoldExtended { .. }
+                | Change::PaymentBegun { .. }
+                | Change::PaymentFailed { .. }
+                | Change::LatePaymentFailed { .. }
+                | Change::HoldReleased { .. }
+                | Change::HoldExpired { .. }
+                | Change::HoldForgotten { .. }
+                | Change::Claimed { .. }
+                | Change::Declaimed { .. }
+                | Change::ClaimedAdjusted { .. }
+                | Change::ClaimForgotten { .. }
+                | Change::Resumed { .. } => {}
+            }
+        }
+    }
+
+    /// The tally, and the places in the order they were admitted.
+    pub(super) fn finish(self) -> (Tally, Vec<String>) {
+        (self.tally, self.admitted_places)
+    }
+}
+
+fn plain(lines: &HeldLines) -> Lines {
+    Lines {
+        pools: lines.pools().iter().map(|line| (line.pool.to_string(), line.quantity)).collect(),
+        seats: lines.seats().iter().map(ToString::to_string).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(bookings: &[(&str, &str)], admitted: &[u32]) -> Tally {
+        let lines = |json: &str| serde_json::from_str(json).expect("lines");
+        Tally {
+            bookings: bookings.iter().map(|(id, json)| ((*id).to_owned(), lines(json))).collect(),
+            admitted: admitted.to_vec(),
+        }
+    }
+
+    fn counts(tally: &Tally) -> Counts {
+        tally.counts(&Stock { has_seat: &|seat| seat.starts_with('A'), zone_capacity: 3 })
+    }
+
+    #[test]
+    fn clean_evening_has_three_zeros() {
+        let tally = tally(
+            &[
+                ("b1", r#"{"seats": ["A-1", "A-2"]}"#),
+                ("b2", r#"{"pools": {"floor": 3}, "seats": ["A-3"]}"#),
+            ],
+            &[1, 2, 5, 9],
+        );
+        let expected = Counts { sold: 6, oversold: 0, seats_sold_twice: 0, fifo_violations: 0 };
+        assert_eq!(counts(&tally), expected);
+    }
+
+    #[test]
+    fn each_kind_of_fault_is_counted() {
+        let tally = tally(
+            &[
+                ("b1", r#"{"seats": ["A-1", "X-9"]}"#),
+                ("b2", r#"{"seats": ["A-1"]}"#),
+                ("b3", r#"{"pools": {"floor": 5}}"#),
+            ],
+            &[1, 4, 2, 3, 5],
+        );
+        let expected = Counts { sold: 8, oversold: 3, seats_sold_twice: 1, fifo_violations: 2 };
+        assert_eq!(counts(&tally), expected);
+    }
+
+    #[test]
+    fn tallies_that_differ_are_told_apart() {
+        let journal =
+            tally(&[("b1", r#"{"seats": ["A-1"]}"#), ("b2", r#"{"seats": ["A-2"]}"#)], &[]);
+        let receipts =
+            tally(&[("b1", r#"{"seats": ["A-3"]}"#), ("b3", r#"{"seats": ["A-4"]}"#)], &[]);
+        assert_eq!(Tally::differences(&journal, &receipts).len(), 3);
+        assert!(Tally::differences(&journal, &journal).is_empty());
+    }
+}

@@ -1,0 +1,58 @@
+//! Connections that many callers share.
+
+use super::connection::Answer;
+use super::{Connection, Request};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use tokio::sync::Semaphore;
+
+/// A fixed number of keep-alive connections; callers take turns, first come, first served.
+pub(crate) struct Pool {
+    address: SocketAddr,
+    idle: Mutex<Vec<Connection>>,
+    turns: Semaphore,
+}
+
+impl Pool {
+    /// A pool of at most `connections`, which are opened as they are needed.
+    pub(crate) fn new(address: SocketAddr, connections: usize) -> Self {
+        Self { address, idle: Mutex::new(Vec::new()), turns: Semaphore::new(connections) }
+    }
+
+    /// Where the connections go to.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Sends a request on a free connection and gives the answer to `read`.
+    ///
+    /// A connection that breaks is replaced and the request sent once more: whatever is sent this way is harmless
+    /// to repeat.
+    ///
+    /// # Errors
+    /// It broke twice.
+    pub(crate) async fn exchange<T>(
+        &self,
+        request: &Request,
+        read: impl FnOnce(Answer<'_>) -> T,
+    ) -> io::Result<T> {
+        let _turn = self.turns.acquire().await.map_err(io::Error::other)?;
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(mut connection) = idle
+            && let Ok(answer) = connection.exchange(request.bytes()).await
+        {
+            let value = read(answer);
+            self.put_back(connection);
+            return Ok(value);
+        }
+        let mut connection = Connection::open(self.address).await?;
+        let value = read(connection.exchange(request.bytes()).await?);
+        self.put_back(connection);
+        Ok(value)
+    }
+
+    fn put_back(&self, connection: Connection) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+    }
+}

@@ -1,0 +1,137 @@
+//! `onrush serve`: the server, until it is told to stop.
+
+use super::Exit;
+use super::load::allow_open_files;
+use super::show::{print_json, say};
+use onrush::{Config, Server};
+use serde::Serialize;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+pub(super) const PRECEDENCE: &str = "\
+Every setting can also stand in the file (TOML) and in a variable ONRUSH_<SETTING>. A flag overrides a variable, a \
+variable overrides the file. Settings that have no flag: admin_key, guest_tokens, guest_token_ttl_s, visitors_per_min, \
+trusted_proxies, allowed_origins, max_streams, pass_issuer, shop_tokens (file only).
+
+Exit codes: 0 stopped as asked, 2 the command line or configuration is wrong, 3 it could not run.";
+
+/// Open files that are not streams: other connections, the journal, the log.
+const OTHER_FILES: u64 = 2_000;
+
+/// What can be said on the command line about the server.
+#[derive(clap::Args)]
+pub(crate) struct ServeArgs {
+    /// The directory that has everything: journal, keys, seat maps [default: onrush-data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Where visitors and organisers connect; port 0 takes a free one [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Where metrics and health are asked for, or "off" [default: 127.0.0.1:8081]
+    #[arg(long, value_name = "ADDRESS", value_parser = address_or_off)]
+    operator_listen: Option<AddressOrOff>,
+    /// A configuration file
+    #[arg(long, value_name = "FILE", env = "ONRUSH_CONFIG")]
+    config: Option<PathBuf>,
+    /// What is logged: off, error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", env = "ONRUSH_LOG", default_value = "info")]
+    log: tracing::level_filters::LevelFilter,
+    /// Say where it listens as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy)]
+enum AddressOrOff {
+    Address(SocketAddr),
+    Off,
+}
+
+fn address_or_off(text: &str) -> Result<AddressOrOff, String> {
+    if text == "off" {
+        return Ok(AddressOrOff::Off);
+    }
+    text.parse()
+        .map(AddressOrOff::Address)
+        .map_err(|_| "use an address and a port, or \"off\"".into())
+}
+
+/// What the server says when it is ready.
+#[derive(Serialize)]
+struct Ready<'a> {
+    listen: SocketAddr,
+    operator_listen: Option<SocketAddr>,
+    data: &'a std::path::Path,
+}
+
+/// Runs the server.
+pub(crate) fn run(args: &ServeArgs) -> Exit {
+    tracing_subscriber::fmt().with_max_level(args.log).with_writer(std::io::stderr).init();
+    let config = match configure(args) {
+        Ok(config) => config,
+        Err(why) => {
+            say(&format!("error: {why}"));
+            return Exit::Usage;
+        }
+    };
+    let done = super::runtime().and_then(|runtime| runtime.block_on(serve(args, config)));
+    match done {
+        Ok(()) => Exit::Ok,
+        Err(why) => {
+            say(&format!("error: {why}"));
+            Exit::CouldNotRun
+        }
+    }
+}
+
+fn configure(args: &ServeArgs) -> Result<Config, String> {
+    // A variable that is not text cannot be one of ours.
+    let variables = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut config =
+        Config::load(args.config.as_deref(), variables).map_err(|error| error.to_string())?;
+    if let Some(data) = &args.data {
+        config.data.clone_from(data);
+    }
+    if let Some(listen) = args.listen {
+        config.listen = listen;
+    }
+    match args.operator_listen {
+        Some(AddressOrOff::Address(address)) => config.operator_listen = Some(address),
+        Some(AddressOrOff::Off) => config.operator_listen = None,
+        None => {}
+    }
+    Ok(config)
+}
+
+async fn serve(args: &ServeArgs, config: Config) -> Result<(), String> {
+    let wanted = config.max_streams as u64 + OTHER_FILES;
+    let limit = allow_open_files(wanted);
+    if limit < wanted {
+        tracing::warn!(
+            limit,
+            wanted,
+            "fewer files may be open than max_streams needs, and the limit cannot be raised"
+        );
+    }
+    let data = config.data.clone();
+    let server = Server::start(config).await.map_err(|error| error.to_string())?;
+    let ready = Ready {
+        listen: server.public_addr(),
+        operator_listen: server.operator_addr(),
+        data: &data,
+    };
+    if args.json {
+        print_json(&ready);
+    } else {
+        println!("listening on http://{}", ready.listen);
+        if let Some(operator) = ready.operator_listen {
+            println!("metrics and health on http://{operator}");
+        }
+    }
+    tokio::select! {
+        () = super::interrupted() => tracing::info!("stopping"),
+        () = server.stopped() => {}
+    }
+    server.shutdown().await.map_err(|error| error.to_string())
+}
