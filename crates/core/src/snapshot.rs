@@ -72,7 +72,9 @@ pub struct PlaceRow {
     place: PlaceId,
     user: UserId,
     number: u32,
-    last_seen: Time,
+    /// `None` before the sale opens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_seen: Option<Time>,
 }
 
 /// A booking.
@@ -130,7 +132,7 @@ impl Event {
                 place: place.id,
                 user: self.users[place.user].id.clone(),
                 number: place.number,
-                last_seen: place.last_seen,
+                last_seen: self.room.last_seen(place),
             })
         });
         let holds = holds.into_iter().map(|hold| {
@@ -226,8 +228,7 @@ impl Event {
             }
             SnapshotRow::Place(row) => {
                 let user = self.users.find_or_add(&row.user);
-                let opened = self.opened;
-                self.room.take(row.last_seen, row.place, row.number, user, &mut self.users, opened);
+                self.room.take(row.last_seen, row.place, row.number, user, &mut self.users);
             }
             SnapshotRow::Hold(row) => self.restore_hold(row),
             SnapshotRow::Session(row) => {

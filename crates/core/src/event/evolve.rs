@@ -89,7 +89,8 @@ impl Event {
 
             Change::PlaceTaken { place, user, number } => {
                 let user = self.users.find_or_add(user);
-                self.room.take(at, *place, *number, user, &mut self.users, self.opened);
+                let last_seen = self.opened.then_some(at);
+                self.room.take(last_seen, *place, *number, user, &mut self.users);
             }
             Change::PlaceSeen { place, user } => {
                 let idx = self.waiting_place(*place, user);

@@ -1,10 +1,12 @@
 //! The line itself: who stands where, with leavers, in O(log n).
 //!
 //! Each place has a slot; slots are handed out in the order of service and never reused. Slots come in blocks of
-//! 1,024 that remember who still waits; two Fenwick trees over the blocks count the waiting and those among them who
-//! may be admitted. A block that everyone left is freed, so memory follows the people who wait and not those who came.
+//! 1,024 that remember who still waits and when each was last seen. Over the blocks, two Fenwick trees count the waiting
+//! and those among them who may be admitted, and a tree of minima leads to whoever was seen longest ago. A block that
+//! everyone left is freed, so memory follows the people who wait and not those who came.
 
 use crate::arena::Idx;
+use crate::time::Time;
 
 const WORDS: usize = 16;
 const SLOTS: usize = WORDS * 64;
@@ -15,7 +17,14 @@ struct Block {
     /// Waiting, but not to be admitted now: their user is in the room with an earlier place.
     parked: [u64; WORDS],
     places: Vec<Option<Idx>>,
+    /// When each was last seen; [`NEVER_LAPSES`] for nobody, and for everybody before the sale opens.
+    seen: Vec<Time>,
+    /// The earliest of each 64.
+    seen_first: [Time; WORDS],
 }
+
+/// Sorts after every time a place was seen at.
+const NEVER_LAPSES: Time = Time(i64::MAX);
 
 /// The line of one waiting room.
 #[derive(Debug, Default)]
@@ -23,6 +32,7 @@ pub(crate) struct Line {
     blocks: Vec<Option<Box<Block>>>,
     waiting: Fenwick,
     eligible: Fenwick,
+    seen_first: Minima,
     next_slot: u32,
     len: u32,
 }
@@ -33,8 +43,8 @@ impl Line {
         self.len
     }
 
-    /// Takes the last slot.
-    pub(crate) fn push(&mut self, place: Idx) -> u32 {
+    /// Takes the last slot; `last_seen` starts the place's time to live, if it has one yet.
+    pub(crate) fn push(&mut self, place: Idx, last_seen: Option<Time>) -> u32 {
         let slot = self.next_slot;
         self.next_slot += 1;
         self.len += 1;
@@ -44,6 +54,8 @@ impl Line {
                 waiting: [0; WORDS],
                 parked: [0; WORDS],
                 places: vec![None; SLOTS],
+                seen: vec![NEVER_LAPSES; SLOTS],
+                seen_first: [NEVER_LAPSES; WORDS],
             })));
             self.waiting.push_zero();
             self.eligible.push_zero();
@@ -53,12 +65,55 @@ impl Line {
         found.places[offset] = Some(place);
         self.waiting.add(block, 1);
         self.eligible.add(block, 1);
+        if let Some(last_seen) = last_seen {
+            self.see(slot, last_seen);
+        }
         slot
+    }
+
+    /// When a waiting place was last seen, if its time to live runs.
+    pub(crate) fn last_seen(&self, slot: u32) -> Option<Time> {
+        let (block, offset) = split(slot);
+        Some(self.block(block).seen[offset]).filter(|seen| *seen != NEVER_LAPSES)
+    }
+
+    /// Writes down when a waiting place was last seen.
+    pub(crate) fn see(&mut self, slot: u32, at: Time) {
+        let (block, offset) = split(slot);
+        let found = self.block_mut(block);
+        found.seen[offset] = at;
+        let word = offset / 64;
+        let earliest = |times: &[Time]| times.iter().copied().min().unwrap_or(NEVER_LAPSES);
+        found.seen_first[word] = earliest(&found.seen[word * 64..(word + 1) * 64]);
+        let first = earliest(&found.seen_first);
+        self.seen_first.set(block, first);
+    }
+
+    /// The slot of the place that was seen longest ago, the first in line if there are several, and when.
+    pub(crate) fn seen_longest_ago(&self) -> Option<(Time, u32)> {
+        let (block, at) = self.seen_first.first()?;
+        let found = self.block(block);
+        let word = found.seen_first.iter().position(|first| *first == at)?;
+        let offset = found.seen[word * 64..].iter().position(|seen| *seen == at)?;
+        Some((at, (block * SLOTS + word * 64 + offset) as u32))
+    }
+
+    /// Moves everyone's last sign of life on.
+    pub(crate) fn move_on(&mut self, gap_ms: i64) {
+        for block in self.blocks.iter_mut().flatten() {
+            let times = block.seen.iter_mut().chain(&mut block.seen_first);
+            times.filter(|at| **at != NEVER_LAPSES).for_each(|at| *at = at.plus_ms(gap_ms));
+        }
+        for (position, block) in self.blocks.iter().enumerate() {
+            let first = block.as_ref().and_then(|block| block.seen_first.iter().copied().min());
+            self.seen_first.set(position, first.unwrap_or(NEVER_LAPSES));
+        }
     }
 
     /// Leaves a slot that somebody waits in.
     pub(crate) fn remove(&mut self, slot: u32) {
         self.set_parked(slot, false);
+        self.see(slot, NEVER_LAPSES);
         let (block, offset) = split(slot);
         let still_filling =
             block + 1 == self.blocks.len() && !(self.next_slot as usize).is_multiple_of(SLOTS);
@@ -199,5 +254,46 @@ impl Fenwick {
             step /= 2;
         }
         Some(before)
+    }
+}
+
+/// The earliest of some times, found from the top of a binary tree; times are its leaves.
+#[derive(Debug, Default)]
+struct Minima {
+    leaves: usize,
+    tree: Vec<Time>,
+}
+
+impl Minima {
+    fn set(&mut self, leaf: usize, at: Time) {
+        if leaf >= self.leaves {
+            self.grow(leaf + 1);
+        }
+        let mut node = self.leaves + leaf;
+        self.tree[node] = at;
+        while node > 1 {
+            node /= 2;
+            self.tree[node] = self.tree[2 * node].min(self.tree[2 * node + 1]);
+        }
+    }
+
+    fn grow(&mut self, leaves: usize) {
+        let old = std::mem::take(self);
+        self.leaves = leaves.next_power_of_two();
+        self.tree = vec![NEVER_LAPSES; 2 * self.leaves];
+        for leaf in 0..old.leaves {
+            self.set(leaf, old.tree[old.leaves + leaf]);
+        }
+    }
+
+    /// The first leaf with the earliest time.
+    fn first(&self) -> Option<(usize, Time)> {
+        let earliest = self.tree.get(1).copied().filter(|at| *at != NEVER_LAPSES)?;
+        let mut node = 1;
+        while node < self.leaves {
+            node *= 2;
+            node += usize::from(self.tree[node] != earliest);
+        }
+        Some((node - self.leaves, earliest))
     }
 }

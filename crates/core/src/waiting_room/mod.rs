@@ -14,13 +14,11 @@ use crate::view::DrawView;
 use line::Line;
 use serde::{Deserialize, Serialize};
 use session::Sessions;
-use std::collections::BTreeSet;
 
-/// A place of somebody who waits: 40 bytes.
+/// A place of somebody who waits: 32 bytes.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) id: PlaceId,
-    pub(crate) last_seen: Time,
     pub(crate) user: Idx,
     /// The same user's place that is served after this one.
     pub(crate) next: Option<Idx>,
@@ -30,22 +28,8 @@ pub(crate) struct Place {
     pub(crate) number: u32,
 }
 
-/// When a place was last seen, and its slot: the order in which places lapse. Three halves make it 12 bytes, not 16.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct SeenKey(u32, u32, u32);
-
-impl SeenKey {
-    fn new(last_seen: Time, slot: u32) -> Self {
-        // Flipping the sign bit makes unsigned halves sort like the signed whole.
-        let sortable = last_seen.0 as u64 ^ (1 << 63);
-        Self((sortable >> 32) as u32, sortable as u32, slot)
-    }
-
-    fn last_seen(self) -> Time {
-        let sortable = (u64::from(self.0) << 32) | u64::from(self.1);
-        Time((sortable ^ (1 << 63)) as i64)
-    }
-}
+// A queue of millions is mostly places and users: both stay small.
+const _: () = assert!(size_of::<Place>() == 32 && size_of::<crate::users::User>() <= 56);
 
 /// The list of those who take part in a draw, once it is fixed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,8 +54,6 @@ pub(crate) struct Revealed {
 pub(crate) struct WaitingRoom {
     places: Arena<Place>,
     line: Line,
-    /// Empty until the sale opens: the prequeue knows no time to live.
-    seen: BTreeSet<SeenKey>,
     pub(crate) sessions: Sessions,
     /// Places taken so far.
     pub(crate) taken: u32,
@@ -136,44 +118,45 @@ impl WaitingRoom {
         }
     }
 
-    /// The place that lapses next, and when.
+    /// The place that lapses next, and when; none before the sale opens: the prequeue knows no time to live.
     pub(crate) fn next_lapse(&self, settings: &RoomSettings) -> Option<(Time, Idx)> {
-        let key = self.seen.first()?;
-        Some((key.last_seen().plus_ms(settings.place_ttl_ms), self.line.place(key.2)))
+        let (last_seen, slot) = self.line.seen_longest_ago()?;
+        Some((last_seen.plus_ms(settings.place_ttl_ms), self.line.place(slot)))
+    }
+
+    /// When a waiting place was last seen; `None` before the sale opens.
+    pub(crate) fn last_seen(&self, place: &Place) -> Option<Time> {
+        self.line.last_seen(place.slot)
     }
 
     /// When a waiting place lapses; `None` before the sale opens.
     pub(crate) fn lapses_at(&self, idx: Idx, settings: &RoomSettings) -> Option<Time> {
-        let place = &self.places[idx];
-        let counts = self.seen.contains(&SeenKey::new(place.last_seen, place.slot));
-        counts.then(|| place.last_seen.plus_ms(settings.place_ttl_ms))
+        let last_seen = self.last_seen(&self.places[idx])?;
+        Some(last_seen.plus_ms(settings.place_ttl_ms))
     }
 
     /// Whether a sign of life at `at` is worth writing down.
     pub(crate) fn see_due(&self, at: Time, idx: Idx, settings: &RoomSettings) -> bool {
         // A short time to live needs more frequent signs than the usual interval gives.
         let interval_ms = SEEN_INTERVAL_MS.min(settings.place_ttl_ms / 6);
-        at.since_ms(self.places[idx].last_seen) >= interval_ms
-            && self.lapses_at(idx, settings).is_some_and(|lapses_at| at < lapses_at)
+        self.last_seen(&self.places[idx]).is_some_and(|last_seen| {
+            let unseen_ms = at.since_ms(last_seen);
+            unseen_ms >= interval_ms && unseen_ms < settings.place_ttl_ms
+        })
     }
 
-    /// Adds a place at the end of the line.
+    /// Adds a place at the end of the line; `last_seen` is `None` before the sale opens.
     pub(crate) fn take(
         &mut self,
-        at: Time,
+        last_seen: Option<Time>,
         id: PlaceId,
         number: u32,
         user: Idx,
         users: &mut Users,
-        sale_opened: bool,
     ) {
-        let idx =
-            self.places.insert(Place { id, last_seen: at, user, next: None, slot: 0, number });
-        let slot = self.line.push(idx);
+        let idx = self.places.insert(Place { id, user, next: None, slot: 0, number });
+        let slot = self.line.push(idx, last_seen);
         self.places[idx].slot = slot;
-        if sale_opened {
-            self.seen.insert(SeenKey::new(at, slot));
-        }
         match self.places_of(users[user].first_place).last() {
             None => users[user].first_place = Some(idx),
             Some(last) => self.places[last].next = Some(idx),
@@ -186,18 +169,18 @@ impl WaitingRoom {
 
     /// Writes down a sign of life.
     pub(crate) fn see(&mut self, at: Time, idx: Idx) {
-        let place = &mut self.places[idx];
-        let was_there = self.seen.remove(&SeenKey::new(place.last_seen, place.slot));
-        assert!(was_there, "signs of life count only once the sale has opened");
-        place.last_seen = at;
-        self.seen.insert(SeenKey::new(at, place.slot));
+        let slot = self.places[idx].slot;
+        assert!(
+            self.line.last_seen(slot).is_some(),
+            "signs of life count only once the sale has opened"
+        );
+        self.line.see(slot, at);
     }
 
     /// Takes a place out of the line; the user stays.
     pub(crate) fn leave(&mut self, idx: Idx, users: &mut Users) -> Place {
         let place = self.places.remove(idx);
         self.line.remove(place.slot);
-        self.seen.remove(&SeenKey::new(place.last_seen, place.slot));
         let user = &mut users[place.user];
         if user.first_place == Some(idx) {
             user.first_place = place.next;
@@ -241,26 +224,15 @@ impl WaitingRoom {
             });
         }
         self.line = Line::default();
-        let mut seen = Vec::with_capacity(order.len());
         for idx in order {
-            let slot = self.line.push(idx);
-            let place = &mut self.places[idx];
-            place.slot = slot;
-            place.last_seen = at;
-            seen.push(SeenKey::new(at, slot));
+            self.places[idx].slot = self.line.push(idx, Some(at));
         }
-        self.seen = seen.into_iter().collect();
         self.revealed = Some(revealed);
     }
 
     /// Moves what lasts on by the time the engine was away.
     pub(crate) fn move_on(&mut self, gap_ms: i64) {
-        for place in self.places.iter_mut() {
-            place.last_seen = place.last_seen.plus_ms(gap_ms);
-        }
-        let moved =
-            self.seen.iter().map(|key| SeenKey::new(key.last_seen().plus_ms(gap_ms), key.2));
-        self.seen = moved.collect();
+        self.line.move_on(gap_ms);
         self.sessions.move_on(gap_ms);
     }
 
@@ -284,10 +256,16 @@ impl WaitingRoom {
             }
         };
         expect(self.places.len() == self.line.len() as usize, "every place stands in the line");
-        let seen = if sale_opened { self.places.len() } else { 0 };
+        let seen = self.in_order().filter_map(|place| Some((self.last_seen(place)?, place.slot)));
+        let seen: Vec<_> = seen.collect();
+        let can_lapse = if sale_opened { self.places.len() } else { 0 };
         expect(
-            self.seen.len() == seen,
+            seen.len() == can_lapse,
             "every place can lapse once the sale has opened, and none before",
+        );
+        expect(
+            self.line.seen_longest_ago() == seen.into_iter().min(),
+            "who was seen longest ago lapses first",
         );
         let mut eligible = 0_u32;
         for (position, idx) in (1_u32..).zip(self.line.iter()) {

@@ -93,20 +93,20 @@ impl Step {
             Self::Extend { booking, user }
             | Self::Release { booking, user }
             | Self::Begin { booking, user, .. }
-            | Self::Confirm { booking, user, .. } => {
-                if *booking % 4 != 0 && !naive.held.is_empty() {
-                    let nth = usize::from(*booking) % naive.held.len();
-                    let (known, (owner, _)) = naive.held.iter().nth(nth).expect("it is within");
-                    *booking = digits(known).expect("bookings are numbered");
-                    *user = digits(owner).expect("users are numbered");
-                }
+            | Self::Confirm { booking, user, .. }
+                if *booking % 4 != 0 && !naive.held.is_empty() =>
+            {
+                let nth = usize::from(*booking) % naive.held.len();
+                let (known, (owner, _)) = naive.held.iter().nth(nth).expect("it is within");
+                *booking = digits(known).expect("bookings are numbered");
+                *user = digits(owner).expect("users are numbered");
             }
-            Self::Cancel { booking } | Self::Fail { booking, .. } => {
-                if *booking % 4 != 0 && !naive.held.is_empty() {
-                    let nth = usize::from(*booking) % naive.held.len();
-                    let known = naive.held.keys().nth(nth).expect("it is within");
-                    *booking = digits(known).expect("bookings are numbered");
-                }
+            Self::Cancel { booking } | Self::Fail { booking, .. }
+                if *booking % 4 != 0 && !naive.held.is_empty() =>
+            {
+                let nth = usize::from(*booking) % naive.held.len();
+                let known = naive.held.keys().nth(nth).expect("it is within");
+                *booking = digits(known).expect("bookings are numbered");
             }
             _ => {}
         }
