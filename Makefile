@@ -1,0 +1,13 @@
+.PHONY: demo test bench
+
+# Builds Onrush and sells out an arena to 20,000 fans over real HTTP.
+demo:
+	@scripts/need.sh cargo cc && cargo run --release --locked --quiet -- demo
+
+# Installs what the tests need and runs everything.
+test:
+	@scripts/need.sh cargo cc python3 schemathesis && scripts/test.sh
+
+# Measures everything that docs/benchmarks.md reports.
+bench:
+	@scripts/need.sh cargo cc && scripts/bench.sh
