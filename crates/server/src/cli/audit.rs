@@ -2,6 +2,7 @@
 
 use super::Exit;
 use super::show::{count, print_json, say};
+use onrush_store::embedded;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -20,8 +21,8 @@ pub(crate) struct AuditArgs {
 #[derive(Serialize)]
 struct Report<'a> {
     /// How many violations there are.
-    violations: usize,
-    /// One sentence each.
+    violations: u64,
+    /// One sentence each, a thousand at most.
     found: &'a [String],
     /// Decisions read.
     decisions: u64,
@@ -29,13 +30,21 @@ struct Report<'a> {
     changes: u64,
     /// Events they belong to.
     events: usize,
-    /// The last decision of the snapshot that was compared, if there is one.
-    snapshot: Option<u64>,
+    /// Snapshots that were compared.
+    snapshots: usize,
+    /// Units confirmed or claimed in the end.
+    sold: u64,
+    /// Units that were taken from a pool beyond its capacity.
+    oversold: u64,
+    /// How often a seat went to a second booking while the first one had it.
+    seats_sold_twice: u64,
+    /// Admissions out of turn.
+    fifo_violations: u64,
 }
 
 /// Runs the audit.
 pub(crate) fn run(args: &AuditArgs) -> Exit {
-    let audit = match onrush_store::audit(&args.data) {
+    let audit = match embedded::audit(&args.data) {
         Ok(audit) => audit,
         Err(error) => {
             say(&format!("error: {error}"));
@@ -43,12 +52,16 @@ pub(crate) fn run(args: &AuditArgs) -> Exit {
         }
     };
     let report = Report {
-        violations: audit.violations.len(),
+        violations: audit.violation_count,
         found: &audit.violations,
-        decisions: audit.decisions,
+        decisions: audit.seq.0,
         changes: audit.changes,
         events: audit.events,
-        snapshot: audit.snapshot,
+        snapshots: audit.snapshots,
+        sold: audit.sold,
+        oversold: audit.oversold,
+        seats_sold_twice: audit.seats_sold_twice,
+        fifo_violations: audit.fifo_violations,
     };
     if args.json {
         print_json(&report);
@@ -57,11 +70,13 @@ pub(crate) fn run(args: &AuditArgs) -> Exit {
             println!("VIOLATION: {violation}");
         }
         println!(
-            "{} violations in {} decisions ({} changes, {} events)",
-            count(report.violations as u64),
+            "{} violations in {} decisions ({} changes, {} events, {} snapshots); {} units sold",
+            count(report.violations),
             count(report.decisions),
             count(report.changes),
-            count(report.events as u64)
+            count(report.events as u64),
+            count(report.snapshots as u64),
+            count(report.sold)
         );
     }
     if report.violations == 0 { Exit::Ok } else { Exit::Violation }

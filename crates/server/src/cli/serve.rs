@@ -3,6 +3,7 @@
 use super::Exit;
 use super::load::allow_open_files;
 use super::show::{print_json, say};
+use onrush::serve::StartError;
 use onrush::{Config, Server};
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -62,26 +63,31 @@ struct Ready<'a> {
     listen: SocketAddr,
     operator_listen: Option<SocketAddr>,
     data: &'a std::path::Path,
+    /// Only if it was generated just now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    admin_key: Option<&'a str>,
+}
+
+/// Why the server ended.
+enum Ended {
+    Usage(String),
+    CouldNotRun(String),
 }
 
 /// Runs the server.
 pub(crate) fn run(args: &ServeArgs) -> Exit {
     tracing_subscriber::fmt().with_max_level(args.log).with_writer(std::io::stderr).init();
-    let config = match configure(args) {
-        Ok(config) => config,
-        Err(why) => {
-            say(&format!("error: {why}"));
-            return Exit::Usage;
-        }
+    let done = configure(args).map_err(Ended::Usage).and_then(|config| {
+        let runtime = super::runtime().map_err(Ended::CouldNotRun)?;
+        runtime.block_on(serve(args, config))
+    });
+    let (exit, why) = match done {
+        Ok(()) => return Exit::Ok,
+        Err(Ended::Usage(why)) => (Exit::Usage, why),
+        Err(Ended::CouldNotRun(why)) => (Exit::CouldNotRun, why),
     };
-    let done = super::runtime().and_then(|runtime| runtime.block_on(serve(args, config)));
-    match done {
-        Ok(()) => Exit::Ok,
-        Err(why) => {
-            say(&format!("error: {why}"));
-            Exit::CouldNotRun
-        }
-    }
+    say(&format!("error: {why}"));
+    exit
 }
 
 fn configure(args: &ServeArgs) -> Result<Config, String> {
@@ -104,7 +110,7 @@ fn configure(args: &ServeArgs) -> Result<Config, String> {
     Ok(config)
 }
 
-async fn serve(args: &ServeArgs, config: Config) -> Result<(), String> {
+async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     let wanted = config.max_streams as u64 + OTHER_FILES;
     let limit = allow_open_files(wanted);
     if limit < wanted {
@@ -115,11 +121,18 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), String> {
         );
     }
     let data = config.data.clone();
-    let server = Server::start(config).await.map_err(|error| error.to_string())?;
+    let key_is_new = config.admin_key.is_none();
+    let server = Server::start(config).await.map_err(|error| match error {
+        StartError::Config(error) => Ended::Usage(error.to_string()),
+        StartError::Engine(_) | StartError::Listen(..) | StartError::Data(_) => {
+            Ended::CouldNotRun(error.to_string())
+        }
+    })?;
     let ready = Ready {
         listen: server.public_addr(),
         operator_listen: server.operator_addr(),
         data: &data,
+        admin_key: server.admin_key().filter(|_| key_is_new),
     };
     if args.json {
         print_json(&ready);
@@ -128,10 +141,17 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), String> {
         if let Some(operator) = ready.operator_listen {
             println!("metrics and health on http://{operator}");
         }
+        if let Some(key) = ready.admin_key {
+            println!("the admin API key, shown only this once: {key}");
+        }
     }
-    tokio::select! {
-        () = super::interrupted() => tracing::info!("stopping"),
-        () = server.stopped() => {}
-    }
-    server.shutdown().await.map_err(|error| error.to_string())
+    let failure = tokio::select! {
+        () = super::interrupted() => {
+            tracing::info!("stopping");
+            None
+        }
+        why = server.failed() => Some(why),
+    };
+    server.shutdown().await;
+    failure.map_or(Ok(()), |why| Err(Ended::CouldNotRun(why)))
 }

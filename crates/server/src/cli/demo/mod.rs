@@ -14,7 +14,8 @@ use api::{Api, Trouble};
 use fan::{End, FLOOR, Fan, MAX_PER_USER, Record, Sale};
 use house::House;
 use onrush::{Config, Server};
-use onrush_store::{JournalReader, Seq};
+use onrush_store::Seq;
+use onrush_store::embedded::{self, JournalReader};
 use report::Report;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -158,9 +159,8 @@ async fn demo(args: &DemoArgs) -> Result<Report, Failed> {
     if evening.is_err() {
         over_now.send_replace(true);
     }
-    let stopped = server.shutdown().await.map_err(|error| error.to_string());
+    server.shutdown().await;
     let (records, sale_s) = evening?;
-    stopped?;
 
     let mut report = count_twice(args, &data, &sale, &records)?;
     (report.streams, report.connections) = (streams, connections as usize);
@@ -311,7 +311,7 @@ fn count_twice(
         complaints.truncate(SHOWN);
         complaints.push(format!("and {} more", count(more as u64)));
     }
-    let audit = onrush_store::audit(data).map_err(|error| error.to_string())?;
+    let audit = embedded::audit(data).map_err(|error| error.to_string())?;
 
     let seats: BTreeSet<&str> = sale.house.ids().collect();
     let stock = Stock { has_seat: &|seat| seats.contains(seat), zone_capacity: args.zone_capacity };
@@ -330,7 +330,7 @@ fn count_twice(
         seats_sold_twice: by_journal.seats_sold_twice.max(by_receipts.seats_sold_twice),
         fifo_violations: by_journal.fifo_violations.max(by_receipts.fifo_violations),
         complaints,
-        audit_violations: audit.violations.len() as u64,
+        audit_violations: audit.violation_count,
         by_journal,
         by_receipts,
         ends,

@@ -6,27 +6,33 @@ use crate::cli::show::{Progress, count, say};
 use onrush_core::Command;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::settings::{RoomSettings, Settings};
-use onrush_store::embedded::Options;
-use onrush_store::{Embedded, Engine};
+use onrush_store::Engine;
+use onrush_store::embedded::{Embedded, Options};
+use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const CHANGES: u64 = 5_000_000;
 const WAITING: u64 = 1_000_000;
 const HOLDS: u64 = 100_000;
+/// The event that people hold in.
+const FLASH: &str = "flash";
 /// Commands under way while the journal is made.
 const CALLERS: u64 = 2_048;
 
 pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> {
     let scratch = common.scratch()?;
+    let (waiting, holds) = (common.size(WAITING), common.size(HOLDS));
     let runtime = crate::cli::runtime()?;
-    say("recovery: making a journal");
-    let changes = runtime.block_on(fill(common, scratch.path()))?;
-    // Closing it has left a snapshot.
     let _inside = runtime.enter();
+    say("recovery: people come and hold");
+    runtime.block_on(come_and_hold(waiting, holds, scratch.path()))?;
+    // Closing it has left a snapshot, unless there is too little to be worth one.
     let with = open(scratch.path())?;
+    say("recovery: others hold and release");
+    let gone = common.size(CHANGES).saturating_sub(waiting + holds) / 2;
+    let changes = runtime.block_on(hold_and_release(holds..holds + gone, scratch.path()))?;
     for file in snapshots(scratch.path())? {
         std::fs::remove_file(&file).map_err(|error| format!("{}: {error}", file.display()))?;
     }
@@ -35,12 +41,12 @@ pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> 
     results.figure("recovery_s", without.as_secs_f64());
     results.figure("recovery_with_snapshot_s", with.as_secs_f64());
     results.say(&format!(
-        "recovery   {:.1} s for {} changes without a snapshot (goal ≤ 15 s), {:.1} s with one (goal ≤ 3 s): {} waiting, {} holds",
+        "recovery   {:.1} s for {} changes without a snapshot (goal ≤ 15 s); {:.1} s with one (goal ≤ 3 s) of {} waiting and {} holds",
         without.as_secs_f64(),
         count(changes),
         with.as_secs_f64(),
-        count(common.size(WAITING)),
-        count(common.size(HOLDS))
+        count(waiting),
+        count(holds)
     ));
     Ok(())
 }
@@ -70,55 +76,54 @@ pub(super) fn snapshots(dir: &Path) -> Result<Vec<std::path::PathBuf>, String> {
         .collect())
 }
 
-/// Makes a journal: people who wait, holds that live, and holds that came and went. Says how many changes it has.
-async fn fill(common: &Common, dir: &Path) -> Result<u64, String> {
-    let (total, waiting, holds) = (common.size(CHANGES), common.size(WAITING), common.size(HOLDS));
-    let gone = total.saturating_sub(waiting + holds) / 2;
-    let engine = Arc::new(Embedded::open(dir, options()).map_err(|error| error.to_string())?);
-
+/// Makes a journal with people who wait and holds that live.
+async fn come_and_hold(waiting: u64, holds: u64, dir: &Path) -> Result<(), String> {
+    let engine = Embedded::open(dir, options()).map_err(|error| error.to_string())?;
     let room: EventId = id("room")?;
     let mut settings = Settings::new("Benchmark", id("EUR")?);
     settings.room = Some(RoomSettings { max_queue_size: 20_000_000, ..RoomSettings::default() });
-    give(
-        &engine,
-        &room,
-        vec![Command::CreateEvent { settings: Box::new(settings) }, Command::OpenPrequeue],
-    )
-    .await?;
-    let flash: EventId = id("flash")?;
+    let create = Command::CreateEvent { settings: Box::new(settings) };
+    give(&engine, &room, vec![create, Command::OpenPrequeue]).await?;
+    let flash: EventId = id(FLASH)?;
     give(&engine, &flash, on_sale(flash_sale()?)?).await?;
 
-    let lines = one_unit()?;
-    many(waiting, "joined", async |number| {
+    many(0..waiting, "joined", async |number| {
         let place = PlaceId::from_u128(u128::from(number));
         insist(&engine, &room, Command::Join { place, user: long_id('w', number)? }).await
     })
     .await?;
-    many(holds + gone, "held", async |number| {
-        insist(&engine, &flash, hold(number, &lines)?).await?;
-        if number < holds {
-            return Ok(());
-        }
-        let release =
-            Command::Release { booking: long_id('b', number)?, user: long_id('u', number)? };
-        insist(&engine, &flash, release).await
-    })
-    .await?;
-    let decisions = engine.committed().0;
-    Ok(decisions)
+    let lines = one_unit()?;
+    many(0..holds, "held", async |number| insist(&engine, &flash, hold(number, &lines)?).await)
+        .await
 }
 
-/// Does something for each of `total` numbers, with many under way at a time.
+/// Adds holds that come and go; says how many changes the journal has then.
+async fn hold_and_release(numbers: Range<u64>, dir: &Path) -> Result<u64, String> {
+    let engine = Embedded::open(dir, options()).map_err(|error| error.to_string())?;
+    let flash: EventId = id(FLASH)?;
+    let lines = one_unit()?;
+    many(numbers, "held and released", async |number| {
+        insist(&engine, &flash, hold(number, &lines)?).await?;
+        let (booking, user) = (long_id('b', number)?, long_id('u', number)?);
+        insist(&engine, &flash, Command::Release { booking, user }).await
+    })
+    .await?;
+    // Here every decision is one change.
+    Ok(engine.committed().0)
+}
+
+/// Does something for each of `numbers`, with many under way at a time.
 pub(super) async fn many(
-    total: u64,
+    numbers: Range<u64>,
     what: &str,
     each: impl AsyncFn(u64) -> Result<(), String>,
 ) -> Result<(), String> {
-    let next = AtomicU64::new(0);
+    let next = AtomicU64::new(numbers.start);
+    let total = numbers.end - numbers.start;
     let mut progress = Progress::new(total);
     let caller = async || loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
-        if number >= total {
+        if number >= numbers.end {
             return Ok(());
         }
         each(number).await?;
@@ -132,7 +137,9 @@ pub(super) async fn many(
                 progress.finish();
                 return done.map(|_: Vec<()>| ());
             }
-            _ = look.tick() => progress.show(next.load(Ordering::Relaxed).min(total), what),
+            _ = look.tick() => {
+                progress.show((next.load(Ordering::Relaxed) - numbers.start).min(total), what);
+            },
         }
     }
 }

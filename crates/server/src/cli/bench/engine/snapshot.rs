@@ -7,8 +7,8 @@ use crate::cli::show::{count, ms, say};
 use onrush_core::Command;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::settings::{RoomSettings, Settings};
-use onrush_store::embedded::Options;
-use onrush_store::{Embedded, Engine};
+use onrush_store::Engine;
+use onrush_store::embedded::{Embedded, Options};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,7 +45,7 @@ async fn measure(common: &Common, results: &mut Results) -> Result<(), String> {
     .await?;
     let flash: EventId = id("flash")?;
     give(&engine, &flash, on_sale(flash_sale()?)?).await?;
-    many(visitors, "joined", async |number| {
+    many(0..visitors, "joined", async |number| {
         let place = PlaceId::from_u128(u128::from(number));
         insist(&engine, &room, Command::Join { place, user: long_id('w', number)? }).await
     })

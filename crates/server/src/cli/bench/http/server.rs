@@ -133,11 +133,10 @@ pub(super) async fn bare() -> Result<(), String> {
     let router = Router::new()
         .route("/echo", post(async |Json(body): Json<Echo>| Json(body)))
         .route("/get", get(async || Json(Pong { status: "queued", position: 1 })));
-    let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+    let listener = onrush::serve::listen((Ipv4Addr::LOCALHOST, 0).into());
     let listener = listener.map_err(|error| format!("cannot listen: {error}"))?;
     let listen = listener.local_addr().map_err(|error| error.to_string())?;
     crate::cli::show::print_json(&Ready { listen });
-    onrush::serve::serve_router(listener, router, crate::cli::interrupted())
-        .await
-        .map_err(|error| error.to_string())
+    onrush::serve::serve_router(listener, router, crate::cli::interrupted()).await;
+    Ok(())
 }

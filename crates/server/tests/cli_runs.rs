@@ -1,0 +1,222 @@
+//! The program as people run it: its exit codes and its last line of JSON.
+
+mod cli_support;
+
+use cli_support::{Served, example, onrush, run, run_json};
+use rusqlite::{Connection, params};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A demo of a few seconds, which leaves its data in `keep`.
+fn small_demo(keep: &Path) -> (Option<i32>, Value) {
+    let (plan, keep) = (example("theatre.json"), keep.display().to_string());
+    run_json(&[
+        "demo",
+        "--json",
+        "--fans",
+        "600",
+        "--plan",
+        &plan,
+        "--zone-capacity",
+        "50",
+        "--room-capacity",
+        "150",
+        "--connections",
+        "32",
+        "--streams",
+        "20",
+        "--keep",
+        &keep,
+    ])
+}
+
+#[test]
+fn demo_sells_out_and_ends_with_three_zeros() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let (code, report) = small_demo(&scratch.path().join("data"));
+    assert_eq!(code, Some(0), "{report}");
+    for zero in ["oversold", "seats_sold_twice", "fifo_violations", "audit_violations"] {
+        assert_eq!(report[zero], 0, "{zero}: {report}");
+    }
+    assert_eq!(report["by_journal"], report["by_receipts"], "{report}");
+    assert_eq!(report["complaints"], json!([]), "{report}");
+    assert_eq!(report["fans"], 600);
+    assert_eq!(report["capacity"], 638);
+    assert_eq!(report["sold"], 638, "{report}");
+    for figure in ["holds_per_s", "hold_p99_ms", "duration_s"] {
+        assert!(report[figure].as_f64().is_some_and(|figure| figure > 0.0), "{figure}: {report}");
+    }
+}
+
+#[test]
+fn audit_names_a_seat_that_was_sold_twice() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let data = scratch.path().join("data");
+    assert_eq!(small_demo(&data).0, Some(0));
+    let clean = data.display().to_string();
+    let (code, report) = run_json(&["audit", "--json", "--data", &clean]);
+    assert_eq!((code, &report["violations"]), (Some(0), &json!(0)), "{report}");
+
+    let copy = scratch.path().join("copy");
+    std::fs::create_dir(&copy).expect("a directory");
+    for file in std::fs::read_dir(&data).expect("the data").map(|entry| entry.expect("a file")) {
+        if file.path().is_file() {
+            std::fs::copy(file.path(), copy.join(file.file_name())).expect("a copy");
+        }
+    }
+    let seat = plant_double_sale(&copy.join("engine.db"));
+    let copy = copy.display().to_string();
+    let (code, report) = run_json(&["audit", "--json", "--data", &copy]);
+    assert_eq!(code, Some(1), "{report}");
+    assert!(report["violations"].as_u64().is_some_and(|count| count >= 1), "{report}");
+    assert!(report["found"].to_string().contains(&seat), "{seat} is not named: {report}");
+    let plain = run(&["audit", "--data", &copy]);
+    assert!(String::from_utf8_lossy(&plain.stdout).contains(&seat), "{plain:?}");
+
+    // The original is as it was.
+    assert_eq!(run_json(&["audit", "--json", "--data", &clean]).0, Some(0));
+}
+
+/// Writes into the journal that somebody else bought a seat that is sold; says which.
+fn plant_double_sale(journal: &Path) -> String {
+    let journal = Connection::open(journal).expect("the journal");
+    let sold: (String, String, String) = journal
+        .query_row(
+            "SELECT placed.event, placed.body, confirmed.body FROM changes AS placed JOIN changes AS confirmed
+             ON placed.body ->> '$.terms.booking' = confirmed.body ->> '$.booking'
+             WHERE placed.change = 'hold_placed' AND confirmed.change = 'hold_confirmed'
+             AND placed.body ->> '$.terms.lines.seats[0]' IS NOT NULL LIMIT 1",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )
+        .expect("something was sold");
+    let parse = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+    let (event, mut placed, mut confirmed) = (sold.0, parse(&sold.1), parse(&sold.2));
+    let seat = placed["terms"]["lines"]["seats"][0].as_str().expect("a seat").to_owned();
+    let booking = format!("{event}.00000000000000000000000000000bad");
+    placed["terms"]["booking"] = json!(booking);
+    placed["terms"]["user"] = json!("somebody-else");
+    confirmed["booking"] = json!(booking);
+    let body = json!([{"hold_placed": placed}, {"hold_confirmed": confirmed}]).to_string();
+    journal
+        .execute(
+            "INSERT INTO journal (seq, at, event, body) SELECT max(seq) + 1, max(at), ?1, ?2 FROM journal",
+            params![event, body],
+        )
+        .expect("the journal can be written");
+    seat
+}
+
+#[test]
+fn audit_runs_beside_a_server() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let served = Served::start(scratch.path());
+    served.create_flash_sale("flash", 10);
+    let data = scratch.path().display().to_string();
+    let (code, report) = run_json(&["audit", "--json", "--data", &data]);
+    assert_eq!((code, &report["violations"]), (Some(0), &json!(0)), "{report}");
+    assert_eq!(served.stop(), Some(0));
+}
+
+#[test]
+fn wrong_command_line_ends_with_2() {
+    for arguments in [
+        &["demo", "--fans", "0"][..],
+        &["demo", "--fans", "many"],
+        &["serve", "--listen", "somewhere"],
+        &["serve", "--config", "/there/is/no/such/file.toml"],
+        &["bench"],
+        &["bench", "engine", "--only", "everything"],
+        &["audit", "--dada", "x"],
+        &["sell"],
+        &[],
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+        assert!(!output.stderr.is_empty(), "{arguments:?} says nothing");
+    }
+}
+
+#[test]
+fn what_cannot_run_ends_with_3() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let nothing = scratch.path().join("nothing").display().to_string();
+    let output = run(&["audit", "--data", &nothing]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let output = run(&["demo", "--plan", &nothing]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+
+    // A second server on the same directory.
+    let data = scratch.path().display().to_string();
+    let _served = Served::start(scratch.path());
+    let output =
+        run(&["serve", "--listen", "127.0.0.1:0", "--operator-listen", "off", "--data", &data]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+}
+
+#[test]
+fn flag_overrides_variable_and_variable_overrides_file() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let file = scratch.path().join("onrush.toml");
+    std::fs::write(&file, "listen = \"127.0.0.1:1\"\noperator_listen = \"127.0.0.1:1\"\n")
+        .expect("a file");
+    let [by_variable, by_flag] = ["variable", "flag"].map(|name| scratch.path().join(name));
+    let mut child = onrush()
+        .args(["serve", "--json", "--listen", "127.0.0.1:0", "--data"])
+        .arg(&by_flag)
+        .env("ONRUSH_CONFIG", &file)
+        .env("ONRUSH_DATA", &by_variable)
+        .env("ONRUSH_OPERATOR_LISTEN", "off")
+        .env("ONRUSH_ADMIN_KEY", cli_support::ADMIN_KEY)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program can be started");
+    let mut line = String::new();
+    let out = child.stdout.take().expect("its output is a pipe");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).expect("a line");
+    child.kill().expect("it can be killed");
+    child.wait().expect("it has ended");
+    let ready: Value = serde_json::from_str(&line).expect("it says where it listens");
+    assert_eq!(ready["operator_listen"], Value::Null, "the variable overrides the file");
+    assert_ne!(ready["listen"], json!("127.0.0.1:1"), "the flag overrides the file");
+    assert_eq!(ready["data"], json!(by_flag), "the flag overrides the variable");
+    assert!(!by_variable.exists());
+}
+
+#[test]
+fn small_benchmark_of_the_engine_ends_with_its_figures() {
+    let (code, figures) = run_json(&["bench", "engine", "--json", "--scale", "0.001"]);
+    assert_eq!(code, Some(0));
+    for figure in [
+        "holds_per_s",
+        "p99_ms",
+        "recovery_s",
+        "recovery_with_snapshot_s",
+        "deadline_p99_ms",
+        "burst_drained_per_s",
+        "snapshot_max_gap_ms",
+        "score_ns",
+    ] {
+        assert!(figures[figure].is_number(), "{figure}: {figures}");
+    }
+}
+
+#[test]
+fn small_benchmark_of_http_ends_with_its_figures() {
+    let (code, figures) =
+        run_json(&["bench", "http", "--json", "--scale", "0.01", "--rounds", "1"]);
+    assert_eq!(code, Some(0));
+    for figure in [
+        "echo_per_s",
+        "get_per_s",
+        "holds_per_s",
+        "positions_per_s",
+        "hold_ratio",
+        "position_ratio",
+        "hold_ratio_64",
+        "stream_kib_each",
+        "your_turn_last_ms",
+    ] {
+        assert!(figures[figure].is_number(), "{figure}: {figures}");
+    }
+}

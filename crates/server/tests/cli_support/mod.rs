@@ -1,0 +1,162 @@
+//! What the tests of the command line share: running the program, and speaking to a server it runs.
+
+#![expect(dead_code, reason = "each test binary uses its own part of it")]
+
+use serde_json::Value;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+/// The admin key of the servers that tests run.
+pub const ADMIN_KEY: &str = "a-key-for-tests-only";
+
+/// The program, without the variables of whoever runs the tests.
+pub fn onrush() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onrush"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("ONRUSH_") {
+            command.env_remove(name);
+        }
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs the program to its end.
+pub fn run(arguments: &[&str]) -> Output {
+    onrush().args(arguments).output().expect("the program can be started")
+}
+
+/// The exit code, and the last line of the output as JSON.
+pub fn run_json(arguments: &[&str]) -> (Option<i32>, Value) {
+    let output = run(arguments);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let json = text.lines().last().and_then(|line| serde_json::from_str(line).ok());
+    let errors = || String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), json.unwrap_or_else(|| panic!("no JSON: {text}\n{}", errors())))
+}
+
+/// A file of the repository.
+pub fn example(name: &str) -> String {
+    format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A server in a process of its own; it is killed when this is dropped.
+pub struct Served {
+    child: Child,
+    pub address: SocketAddr,
+}
+
+impl Served {
+    /// Starts one on `data` and waits until it is ready.
+    pub fn start(data: &Path) -> Self {
+        let mut child = onrush()
+            .args(["serve", "--json", "--log", "warn", "--listen", "127.0.0.1:0"])
+            .args(["--operator-listen", "off", "--data"])
+            .arg(data)
+            .env("ONRUSH_ADMIN_KEY", ADMIN_KEY)
+            .env("ONRUSH_VISITORS_PER_MIN", u32::MAX.to_string())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program can be started");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("its output is a pipe");
+        BufReader::new(out).read_line(&mut line).expect("its output can be read");
+        let ready: Value = serde_json::from_str(&line).expect("it says where it listens");
+        let address = ready["listen"].as_str().and_then(|text| text.parse().ok());
+        Self { child, address: address.expect("an address") }
+    }
+
+    /// Ends it as a power cut would.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it has ended");
+    }
+
+    /// Asks it to stop, and says how it ended.
+    pub fn stop(mut self) -> Option<i32> {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+        self.child.wait().expect("it has ended").code()
+    }
+
+    /// One request on a connection of its own, which must be accepted.
+    pub fn ask(&self, method: &str, path: &str, token: &str, body: &str) -> Value {
+        let mut connection = TcpStream::connect(self.address).expect("it listens");
+        let answer = exchange(&mut connection, method, path, token, "", body);
+        let (status, body) = answer.expect("it answers");
+        assert!((200..300).contains(&status), "{method} {path}: {status} {body}");
+        body
+    }
+
+    /// Creates an event on sale to anyone, with a pool `ga`.
+    pub fn create_flash_sale(&self, event: &str, capacity: u32) {
+        let create =
+            format!(r#"{{"event":"{event}","title":"Test","currency":"EUR","room":null}}"#);
+        self.ask("POST", "/api/v1/admin/events", ADMIN_KEY, &create);
+        let pool = format!(r#"{{"pool":"ga","capacity":{capacity},"price_minor":0}}"#);
+        self.ask("POST", &format!("/api/v1/admin/events/{event}/pools"), ADMIN_KEY, &pool);
+        self.ask("POST", &format!("/api/v1/admin/events/{event}/open"), ADMIN_KEY, "{}");
+    }
+
+    /// A new visitor's token.
+    pub fn visitor(&self) -> String {
+        let visitor = self.ask("POST", "/api/v1/visitors", "", "");
+        visitor["token"].as_str().expect("a token").to_owned()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a request and reads its answer. An empty token, key or body is left out.
+pub fn exchange(
+    connection: &mut TcpStream,
+    method: &str,
+    path: &str,
+    token: &str,
+    key: &str,
+    body: &str,
+) -> io::Result<(u16, Value)> {
+    let mut request = format!("{method} {path} HTTP/1.1\r\nhost: test\r\n");
+    if !token.is_empty() {
+        request.push_str(&format!("authorization: Bearer {token}\r\n"));
+    }
+    if !key.is_empty() {
+        request.push_str(&format!("idempotency-key: {key}\r\n"));
+    }
+    if !body.is_empty() {
+        request.push_str("content-type: application/json\r\n");
+    }
+    request.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+    connection.write_all(request.as_bytes())?;
+
+    let mut reader = BufReader::new(connection);
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let status = line.split(' ').nth(1).and_then(|text| text.parse().ok());
+    let status = status.ok_or(io::ErrorKind::UnexpectedEof)?;
+    let mut length = 0;
+    loop {
+        line.clear();
+        reader.read_line(&mut line)?;
+        if line.trim_end().is_empty() {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().map_err(io::Error::other)?;
+        }
+    }
+    let mut bytes = vec![0; length];
+    reader.read_exact(&mut bytes)?;
+    let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? };
+    Ok((status, body))
+}
