@@ -120,4 +120,15 @@ impl Outbox {
         self.filled.notify_one();
         self.emptied.notify_one();
     }
+
+    /// Lets nothing more in and drops what is in it: its askers learn that the engine has stopped.
+    pub(super) fn abandon(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        let batch = std::mem::take(&mut state.batch);
+        drop(state);
+        self.filled.notify_one();
+        self.emptied.notify_one();
+        drop(batch);
+    }
 }
