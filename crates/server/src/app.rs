@@ -1,0 +1,166 @@
+//! What all handlers share.
+
+use crate::auth::admin::AdminKey;
+use crate::auth::guest::GuestTokens;
+use crate::auth::keys::KeyDir;
+use crate::auth::limiter::AddressLimiter;
+use crate::auth::names::Names;
+use crate::auth::pass::PassSigner;
+use crate::auth::shop::ShopVerifier;
+use crate::auth::ticket::StreamTickets;
+use crate::config::Config;
+use crate::draw::Draws;
+use crate::http::problem::{Code, Problem};
+use crate::live::Hub;
+use crate::live::seats::Boards;
+use crate::metrics::Metrics;
+use crate::plans::PlanDir;
+use onrush_core::ids::EventId;
+use onrush_core::view::{EventView, HoldView};
+use onrush_core::{Command, Query, Refusal, Reply, Time, View};
+use onrush_store::{Engine, Failure};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What all handlers share.
+pub struct App {
+    /// What runs the rules.
+    pub engine: Arc<dyn Engine>,
+    /// What was configured.
+    pub config: Config,
+    /// Guest tokens.
+    pub guests: GuestTokens,
+    /// The shop's tokens, if configured.
+    pub shop: Option<ShopVerifier>,
+    /// The admin API key.
+    pub admin: AdminKey,
+    /// Derived ids.
+    pub names: Names,
+    /// Passes.
+    pub passes: Arc<PassSigner>,
+    /// Stream tickets.
+    pub tickets: StreamTickets,
+    /// The limit on guest tokens.
+    pub limiter: AddressLimiter,
+    /// Draws: their seeds and lists.
+    pub draws: Draws,
+    /// Drawings of seat maps.
+    pub plans: PlanDir,
+    /// Seat maps, ready to be sent.
+    pub boards: Arc<Boards>,
+    /// Open streams.
+    pub hub: Arc<Hub>,
+    /// Counters.
+    pub metrics: Metrics,
+    /// Held while settings are read, changed and written back.
+    pub changing: tokio::sync::Mutex<()>,
+    ready: AtomicBool,
+}
+
+impl App {
+    /// Everything from the configuration and the data directory; also the admin key, if it was generated just now.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn open(
+        config: Config,
+        engine: Arc<dyn Engine>,
+    ) -> io::Result<(Arc<Self>, Option<String>)> {
+        let keys = KeyDir::open(&config.data)?;
+        let plans = PlanDir::open(&config.data)?;
+        let token_key = keys.load_or_draw("token.key")?;
+        let passes = Arc::new(PassSigner::open(&keys, &config.pass_issuer)?);
+        let (admin, fresh) = AdminKey::open(&keys, config.admin_key.as_ref())?;
+        let boards = Arc::new(Boards::new(engine.clone(), plans.clone()));
+        let app = Self {
+            guests: GuestTokens::new(&token_key, config.guest_token_ttl_s),
+            shop: config.shop_tokens.as_ref().map(ShopVerifier::new),
+            admin,
+            names: Names::new(&keys.load_or_draw("ids.key")?),
+            hub: Hub::new(engine.clone(), boards.clone(), passes.clone(), config.max_streams),
+            passes,
+            tickets: StreamTickets::new(&token_key),
+            limiter: AddressLimiter::new(config.visitors_per_min),
+            draws: Draws::open(&config.data, keys)?,
+            plans,
+            boards,
+            metrics: Metrics::default(),
+            changing: tokio::sync::Mutex::default(),
+            ready: AtomicBool::new(false),
+            engine,
+            config,
+        };
+        Ok((Arc::new(app), fresh))
+    }
+
+    /// Whether requests should be sent here.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    /// Says whether requests should be sent here.
+    pub fn set_ready(&self, ready: bool) {
+        self.ready.store(ready, Ordering::Relaxed);
+    }
+
+    /// Runs a command whose answer is that it is done.
+    ///
+    /// # Errors
+    /// Whatever the engine says.
+    pub async fn run(&self, event: &EventId, command: Command) -> Result<Reply, Failure> {
+        Ok(self.engine.execute(event.clone(), command).await?.value)
+    }
+
+    /// Runs a command about a booking.
+    ///
+    /// # Errors
+    /// Whatever the engine says.
+    pub async fn run_booking(
+        &self,
+        event: &EventId,
+        command: Command,
+    ) -> Result<HoldView, Problem> {
+        match self.run(event, command).await? {
+            Reply::Hold(view) => Ok(view),
+            Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) => Err(odd_answer()),
+        }
+    }
+
+    /// An event as it is now.
+    ///
+    /// # Errors
+    /// Whatever the engine says.
+    pub async fn view_event(&self, event: &EventId) -> Result<(Time, EventView), Problem> {
+        let answer = self.engine.query(event.clone(), Query::Event).await?;
+        match answer.value {
+            View::Event(view) => Ok((answer.at, *view)),
+            View::Availability(_)
+            | View::Seats(_)
+            | View::Place(_)
+            | View::Booking(_)
+            | View::Bookings(_)
+            | View::Claim(_) => Err(odd_answer()),
+        }
+    }
+}
+
+/// The engine answered something else than was asked: a fault of ours.
+#[must_use]
+pub fn odd_answer() -> Problem {
+    Problem::new(Code::Internal, "an answer of another kind came back; please report this")
+}
+
+/// Something of ours does not work, such as a disk.
+#[must_use]
+pub fn broken(what: &str, error: &dyn std::error::Error) -> Problem {
+    tracing::error!(%error, what, "a request failed");
+    Problem::new(Code::Internal, format!("{what} failed on our side; the log has more"))
+}
+
+/// A refusal that the edge gives itself, with the words of the rules.
+#[must_use]
+pub fn refused(refusal: Refusal) -> Problem {
+    refusal.into()
+}

@@ -1,0 +1,93 @@
+//! Secret files in `<data>/keys/`: readable by their owner only, written once, never overwritten.
+
+use crate::auth::random;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The directory with the secret files.
+#[derive(Clone, Debug)]
+pub struct KeyDir(PathBuf);
+
+impl KeyDir {
+    /// Opens the directory below `data`, and makes it if need be.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn open(data: &Path) -> io::Result<Self> {
+        let dir = data.join("keys");
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        Ok(Self(dir))
+    }
+
+    /// The 32 bytes in a file; drawn and written if there is no such file.
+    ///
+    /// # Errors
+    /// Whatever the file system says, or `InvalidData` if the file has another length.
+    pub fn load_or_draw(&self, name: &str) -> io::Result<[u8; 32]> {
+        if let Some(bytes) = self.load(name)? {
+            return Ok(bytes);
+        }
+        self.store_new(name, &random::<32>())?;
+        self.load(name)?.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+    }
+
+    /// The 32 bytes in a file, if there is such a file.
+    ///
+    /// # Errors
+    /// As [`Self::load_or_draw`].
+    pub fn load(&self, name: &str) -> io::Result<Option<[u8; 32]>> {
+        let path = self.0.join(name);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let wrong = || {
+            let why =
+                format!("{}: 32 bytes are expected; restore it from a backup", path.display());
+            io::Error::new(io::ErrorKind::InvalidData, why)
+        };
+        bytes.try_into().map(Some).map_err(|_| wrong())
+    }
+
+    /// Writes a file that must not exist yet, durably. If another process was quicker, its file stays.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn store_new(&self, name: &str, bytes: &[u8; 32]) -> io::Result<()> {
+        // Written aside and linked, so that no reader ever sees half a key and no writer replaces one.
+        let path = self.0.join(name);
+        let aside = self.0.join(format!("{name}.{}.tmp", u64::from_le_bytes(random())));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
+        let written =
+            file.write_all(bytes).and_then(|()| file.sync_all()).and_then(
+                |()| match fs::hard_link(&aside, &path) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+                    linked => linked,
+                },
+            );
+        fs::remove_file(&aside)?;
+        written?;
+        fs::File::open(&self.0)?.sync_all()
+    }
+
+    /// The names of all files that begin with `prefix`, in order.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn names(&self, prefix: &str) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.0)? {
+            if let Ok(name) = entry?.file_name().into_string()
+                && name.starts_with(prefix)
+                && !name.ends_with(".tmp")
+            {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+}

@@ -1,0 +1,235 @@
+//! What can be configured: by a file, then `ONRUSH_…` variables, then flags, each overriding the one before.
+
+use crate::auth::limiter::Network;
+use serde::{Deserialize, Deserializer, de};
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+/// The server's configuration. Each field is a key of the TOML file, and `ONRUSH_` plus its name in capitals a variable.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The directory that has everything: the journal, the keys, the seat maps.
+    pub data: PathBuf,
+    /// Where visitors and the organiser connect; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Where metrics and health are asked for; `off` in a file or variable is `None`.
+    #[serde(deserialize_with = "address_or_off")]
+    pub operator_listen: Option<SocketAddr>,
+    /// The admin API key; `None` generates one at the first start.
+    pub admin_key: Option<Secret>,
+    /// Whether anyone may have a guest token.
+    pub guest_tokens: bool,
+    /// How long a guest token is valid, in seconds.
+    pub guest_token_ttl_s: u32,
+    /// Guest tokens that one address (IPv6: one `/64`) gets a minute, and at once.
+    pub visitors_per_min: u32,
+    /// Networks whose `X-Forwarded-For` is believed, such as `10.0.0.0/8`.
+    pub trusted_proxies: Vec<Network>,
+    /// Origins whose pages may open streams, such as `https://shop.example`; the server's own host always may.
+    pub allowed_origins: Vec<String>,
+    /// SSE and WebSocket connections at a time.
+    pub max_streams: usize,
+    /// Who signs passes (their `iss`).
+    pub pass_issuer: String,
+    /// The shop's own tokens, if visitors come with those.
+    pub shop_tokens: Option<ShopTokens>,
+}
+
+/// The shop's JWTs: signed with HS256, nothing else.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShopTokens {
+    /// The shared secret; at least 32 bytes.
+    pub secret: Secret,
+    /// The `iss` they must have.
+    pub issuer: String,
+    /// The `aud` they must have.
+    pub audience: String,
+}
+
+/// A text that never appears in logs.
+#[derive(Clone, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text itself.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data: PathBuf::from("onrush-data"),
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
+            operator_listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))),
+            admin_key: None,
+            guest_tokens: true,
+            guest_token_ttl_s: 86_400,
+            visitors_per_min: 60,
+            trusted_proxies: Vec::new(),
+            allowed_origins: Vec::new(),
+            max_streams: 100_000,
+            pass_issuer: "onrush".into(),
+            shop_tokens: None,
+        }
+    }
+}
+
+/// What is wrong with the configuration, as a sentence that names the place.
+#[derive(Debug)]
+pub struct ConfigError(String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Config {
+    /// Reads the file, if there is one, and then the variables; what neither sets has its default.
+    ///
+    /// # Errors
+    /// The file cannot be read, has an unknown key, or a value is of the wrong kind.
+    pub fn load(
+        file: Option<&Path>,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigError> {
+        let mut config = match file {
+            None => Self::default(),
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(|error| ConfigError(format!("{}: {error}", path.display())))?;
+                toml::from_str(&text)
+                    .map_err(|error| ConfigError(format!("{}: {error}", path.display())))?
+            }
+        };
+        for (name, text) in variables {
+            if let Some(key) = name.strip_prefix("ONRUSH_") {
+                config
+                    .set_from_variable(key, &text)
+                    .map_err(|why| ConfigError(format!("{name}: {why}")))?;
+            }
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    fn set_from_variable(&mut self, key: &str, text: &str) -> Result<(), String> {
+        fn parsed<T: std::str::FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
+            text.trim().parse().map_err(|error: T::Err| error.to_string())
+        }
+        fn list<T: std::str::FromStr<Err: fmt::Display>>(text: &str) -> Result<Vec<T>, String> {
+            text.split(',').filter(|part| !part.trim().is_empty()).map(parsed).collect()
+        }
+        match key {
+            "DATA" => self.data = PathBuf::from(text),
+            "LISTEN" => self.listen = parsed(text)?,
+            "OPERATOR_LISTEN" => {
+                self.operator_listen = if text == "off" { None } else { Some(parsed(text)?) };
+            }
+            "ADMIN_KEY" => self.admin_key = Some(Secret(text.to_owned())),
+            "GUEST_TOKENS" => self.guest_tokens = parsed(text)?,
+            "GUEST_TOKEN_TTL_S" => self.guest_token_ttl_s = parsed(text)?,
+            "VISITORS_PER_MIN" => self.visitors_per_min = parsed(text)?,
+            "TRUSTED_PROXIES" => self.trusted_proxies = list(text)?,
+            "ALLOWED_ORIGINS" => self.allowed_origins = list(text)?,
+            "MAX_STREAMS" => self.max_streams = parsed(text)?,
+            "PASS_ISSUER" => self.pass_issuer = text.to_owned(),
+            // Other variables of this prefix belong to the command line.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Checks what the types cannot.
+    ///
+    /// # Errors
+    /// A key or secret is too short, or a number that must not be 0 is.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let wrong = |why: &str| Err(ConfigError(why.to_owned()));
+        if self.admin_key.as_ref().is_some_and(|key| key.reveal().len() < 16) {
+            return wrong("admin_key: use at least 16 characters");
+        }
+        if self.shop_tokens.as_ref().is_some_and(|shop| shop.secret.reveal().len() < 32) {
+            return wrong("shop_tokens.secret: use at least 32 bytes");
+        }
+        if self.visitors_per_min == 0 {
+            return wrong("visitors_per_min: use at least 1, or switch guest_tokens off");
+        }
+        if self.guest_token_ttl_s == 0 {
+            return wrong("guest_token_ttl_s: use at least 1");
+        }
+        Ok(())
+    }
+}
+
+fn address_or_off<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(d)?;
+    if text == "off" { Ok(None) } else { text.parse().map(Some).map_err(de::Error::custom) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_variable_overrides_the_default_and_other_names_are_left_alone() {
+        let config = Config::load(
+            None,
+            variables(&[
+                ("ONRUSH_LISTEN", "0.0.0.0:9000"),
+                ("ONRUSH_OPERATOR_LISTEN", "off"),
+                ("ONRUSH_TRUSTED_PROXIES", "10.0.0.0/8, fd00::/8"),
+                ("ONRUSH_LOG", "debug"),
+                ("PATH", "/bin"),
+            ]),
+        )
+        .unwrap();
+        assert_eq!(config.listen, "0.0.0.0:9000".parse().unwrap());
+        assert_eq!(config.operator_listen, None);
+        assert_eq!(config.trusted_proxies.len(), 2);
+        assert_eq!(config.visitors_per_min, 60);
+    }
+
+    #[test]
+    fn an_unreadable_value_names_its_variable() {
+        let error = Config::load(None, variables(&[("ONRUSH_LISTEN", "here")])).unwrap_err();
+        assert!(error.to_string().starts_with("ONRUSH_LISTEN: "), "{error}");
+    }
+
+    #[test]
+    fn an_unknown_key_in_the_file_is_an_error() {
+        assert!(toml::from_str::<Config>("lissen = \"127.0.0.1:1\"").is_err());
+    }
+
+    #[test]
+    fn secrets_do_not_show_in_debug_output() {
+        let config =
+            Config { admin_key: Some(Secret("hush-hush-hush-hush".into())), ..Config::default() };
+        assert!(!format!("{config:?}").contains("hush"));
+    }
+}

@@ -1,0 +1,280 @@
+//! Draws at the edge: the seeds, which stay out of journal, feed and logs until they are revealed, and the list of entrants.
+
+use crate::app::{App, broken};
+use crate::auth::keys::KeyDir;
+use crate::http::problem::{Code, Problem};
+use bytes::Bytes;
+use onrush_core::ids::{EventId, PlaceId};
+use onrush_core::settings::Digest;
+use onrush_core::view::EventView;
+use onrush_core::{Change, Command, Phase, Time};
+use onrush_store::{Feed, Seq};
+use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// How long to wait before a sale that could not be opened is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(10);
+
+/// What draws need beside the rules.
+pub struct Draws {
+    keys: KeyDir,
+    lists: PathBuf,
+    /// Held while a list of entrants is written.
+    listing: tokio::sync::Mutex<()>,
+    changed: Notify,
+    stopped: Notify,
+}
+
+impl Draws {
+    /// The draws of the events in this data directory.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn open(data: &Path, keys: KeyDir) -> io::Result<Self> {
+        let lists = data.join("draws");
+        std::fs::create_dir_all(&lists)?;
+        let listing = tokio::sync::Mutex::default();
+        Ok(Self { keys, lists, listing, changed: Notify::new(), stopped: Notify::new() })
+    }
+
+    /// The hash of an event's seed. The seed is drawn now, unless that was done before.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the seed cannot be kept.
+    pub fn commit(&self, event: &EventId) -> Result<Digest, Problem> {
+        let seed = self
+            .keys
+            .load_or_draw(&file_name(event))
+            .map_err(|error| broken("keeping the draw's seed", &error))?;
+        Ok(Digest(Sha256::digest(seed).into()))
+    }
+
+    fn seed(&self, event: &EventId) -> Result<Digest, Problem> {
+        let seed = self.keys.load(&file_name(event));
+        match seed.map_err(|error| broken("reading the draw's seed", &error))? {
+            Some(seed) => Ok(Digest(seed)),
+            None => Err(Problem::new(
+                Code::Internal,
+                "the draw's seed is missing from the data directory; restore keys/ from a backup",
+            )),
+        }
+    }
+
+    /// Says that an event was made or changed.
+    pub fn settings_changed(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Ends [`open_drawn_sales`].
+    pub fn stop(&self) {
+        self.stopped.notify_one();
+    }
+}
+
+fn file_name(event: &EventId) -> String {
+    format!("seed-{event}")
+}
+
+/// Opens a sale; with a draw, reveals its seed.
+///
+/// # Errors
+/// Whatever the rules say, or `INTERNAL` if the seed is lost.
+pub async fn open_sale(
+    app: &App,
+    event: &EventId,
+    public_value: Option<Box<str>>,
+) -> Result<(), Problem> {
+    let (_, view) = app.view_event(event).await?;
+    let seed = match view.draw {
+        None => None,
+        // A seed that is revealed already is no secret; the rules say what is wrong then.
+        Some(draw) => Some(draw.seed.map_or_else(|| app.draws.seed(event), Ok)?),
+    };
+    app.run(event, Command::OpenSale { seed, public_value }).await?;
+    Ok(())
+}
+
+/// Opens sales with a draw at their `opens_at`: the rules close the prequeue then, and only we have the seed.
+///
+/// No public value can be mixed in that way: who wants one leaves `opens_at` out.
+pub async fn open_drawn_sales(app: Arc<App>) {
+    loop {
+        // The feed begins before the events are looked at, so that nothing falls in between.
+        let mut feed = app.engine.subscribe(app.engine.committed());
+        let wait = open_what_is_due(&app).await;
+        tokio::select! {
+            () = app.draws.stopped.notified() => return,
+            () = app.draws.changed.notified() => {}
+            goes_on = until_prequeue_closes(&mut *feed), if wait != Wait::Nothing => {
+                if !goes_on {
+                    return;
+                }
+            }
+            () = sleep(wait), if wait != Wait::Nothing => {}
+        }
+    }
+}
+
+/// What is to be waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// No event's sale is to be opened by us.
+    Nothing,
+    /// A prequeue has to close first.
+    Feed,
+    /// A closed prequeue's sale is to be opened then.
+    For(Duration),
+}
+
+async fn sleep(wait: Wait) {
+    match wait {
+        Wait::For(time) => tokio::time::sleep(time).await,
+        Wait::Nothing | Wait::Feed => std::future::pending().await,
+    }
+}
+
+async fn open_what_is_due(app: &App) -> Wait {
+    let Ok(events) = app.engine.events().await else { return Wait::For(TRY_AGAIN) };
+    let mut wait = Wait::Nothing;
+    for event in events.value {
+        let Ok((at, view)) = app.view_event(&event).await else { continue };
+        let next = match opening(at, &view) {
+            Opening::NotOurs => Wait::Nothing,
+            Opening::PrequeueFirst => Wait::Feed,
+            Opening::In(ms @ 1..) => Wait::For(Duration::from_millis(ms)),
+            Opening::In(0) => match open_sale(app, &event, None).await {
+                Ok(()) => Wait::Nothing,
+                Err(problem) => {
+                    tracing::error!(%event, code = problem.code(), "the drawn sale cannot be opened");
+                    Wait::For(TRY_AGAIN)
+                }
+            },
+        };
+        wait = match (wait, next) {
+            (Wait::For(one), Wait::For(other)) => Wait::For(one.min(other)),
+            (Wait::For(time), Wait::Nothing | Wait::Feed)
+            | (Wait::Nothing | Wait::Feed, Wait::For(time)) => Wait::For(time),
+            (Wait::Feed, _) | (_, Wait::Feed) => Wait::Feed,
+            (Wait::Nothing, Wait::Nothing) => Wait::Nothing,
+        };
+    }
+    wait
+}
+
+/// When we are to open an event's sale.
+enum Opening {
+    NotOurs,
+    PrequeueFirst,
+    In(u64),
+}
+
+fn opening(at: Time, view: &EventView) -> Opening {
+    let before = matches!(view.phase, Phase::Scheduled | Phase::Prequeue);
+    match (&view.draw, view.settings.opens_at) {
+        (Some(draw), Some(opens_at)) if before => {
+            if draw.entrants_hash.is_some() {
+                Opening::In(u64::try_from(opens_at.since_ms(at)).unwrap_or(0))
+            } else {
+                Opening::PrequeueFirst
+            }
+        }
+        (Some(_), Some(_)) | (None, _) | (_, None) => Opening::NotOurs,
+    }
+}
+
+/// Reads on until some prequeue closes; whether there is more to come.
+async fn until_prequeue_closes(feed: &mut dyn Feed) -> bool {
+    loop {
+        match feed.next().await {
+            Ok(Some(page)) => {
+                let mut changes = page.iter().flat_map(|entry| &entry.changes);
+                if changes.any(|change| matches!(change, Change::PrequeueClosed { .. })) {
+                    return true;
+                }
+            }
+            Ok(None) => return false,
+            Err(error) => {
+                tracing::error!(error, "the feed cannot be read");
+                tokio::time::sleep(TRY_AGAIN).await;
+                return true;
+            }
+        }
+    }
+}
+
+/// The place ids of those who take part, in the order taken, each followed by a newline.
+///
+/// Read from the feed once, checked against the published hash, and kept in a file.
+///
+/// # Errors
+/// `DRAW_NOT_FOUND`, `PREQUEUE_NOT_CLOSED`, or whatever the engine says.
+pub async fn entrants(app: &App, event: &EventId) -> Result<Bytes, Problem> {
+    let (_, view) = app.view_event(event).await?;
+    let draw = view.draw.ok_or_else(no_draw)?;
+    let hash = draw.entrants_hash.ok_or_else(|| {
+        let why = "the list of entrants is fixed when the prequeue closes; come back then";
+        Problem::new(Code::PrequeueNotClosed, why)
+    })?;
+    let path = app.draws.lists.join(format!("entrants-{event}.txt"));
+    let _listing = app.draws.listing.lock().await;
+    if let Ok(bytes) = tokio::fs::read(&path).await
+        && Digest(Sha256::digest(&bytes).into()) == hash
+    {
+        return Ok(bytes.into());
+    }
+    let list = read_entrants(app, event).await?;
+    if Digest(Sha256::digest(&list).into()) != hash {
+        let why = "the feed's entrants are not the published ones; audit the data directory";
+        return Err(Problem::new(Code::Internal, why));
+    }
+    if let Err(error) = tokio::fs::write(&path, &list).await {
+        tracing::warn!(%error, "the list of entrants could not be kept; it is read again next time");
+    }
+    Ok(list.into())
+}
+
+/// The problem of an event without a draw.
+#[must_use]
+pub fn no_draw() -> Problem {
+    Problem::new(
+        Code::DrawNotFound,
+        "this event has no draw; its order is first come, first served",
+    )
+}
+
+async fn read_entrants(app: &App, event: &EventId) -> Result<String, Problem> {
+    let mut feed = app.engine.subscribe(Seq::default());
+    let mut taken: Vec<Option<PlaceId>> = Vec::new();
+    let mut index: HashMap<PlaceId, usize> = HashMap::new();
+    loop {
+        let page = feed.next().await.map_err(|error| {
+            tracing::error!(error, "the feed cannot be read");
+            Problem::new(Code::Internal, "reading the feed failed on our side; the log has more")
+        })?;
+        let Some(page) = page else {
+            return Err(Problem::new(Code::Stopped, "the engine has stopped; try again"));
+        };
+        for change in page.iter().filter(|entry| entry.event == *event).flat_map(|e| &e.changes) {
+            if let Change::PlaceTaken { place, .. } = change {
+                index.insert(*place, taken.len());
+                taken.push(Some(*place));
+            } else if let Change::PlaceLeft { place, .. } = change {
+                if let Some(index) = index.remove(place) {
+                    taken[index] = None;
+                }
+            } else if let Change::PrequeueClosed { .. } = change {
+                let mut list = String::with_capacity(index.len() * 33);
+                for place in taken.iter().flatten() {
+                    writeln!(list, "{place}").expect("memory is writable");
+                }
+                return Ok(list);
+            }
+        }
+    }
+}

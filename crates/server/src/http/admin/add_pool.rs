@@ -1,0 +1,54 @@
+//! `POST /admin/events/{event}/pools`.
+
+use super::event_answer;
+use crate::app::App;
+use crate::http::body::JsonBody;
+use crate::http::caller::{Admin, Ids};
+use crate::http::openapi::WriteProblems;
+use crate::http::problem::Problem;
+use crate::http::shapes::event::EventBody;
+use crate::http::shapes::ids::{EventIdText, IdText};
+use crate::http::shapes::lines::id;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::Command;
+use onrush_core::command::PoolSpec;
+use onrush_core::ids::EventId;
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// A new pool.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewPool {
+    /// Its id.
+    #[schema(value_type = IdText)]
+    pool: String,
+    /// Units there are.
+    #[schema(maximum = 1_000_000_000)]
+    capacity: u32,
+    /// The price of one unit in minor units; 0 is free of charge.
+    #[schema(minimum = 0, maximum = 1_000_000_000_000_i64)]
+    price_minor: i64,
+}
+
+/// Adds a pool of countable stock.
+#[utoipa::path(
+    post, path = "/api/v1/admin/events/{event}/pools", tag = "admin",
+    params(("event" = EventIdText, Path)),
+    request_body = NewPool,
+    responses((status = 201, description = "The event", body = EventBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn add_pool(
+    State(app): State<Arc<App>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+    JsonBody(NewPool { pool, capacity, price_minor }): JsonBody<NewPool>,
+) -> Result<Response, Problem> {
+    let spec = PoolSpec { pool: id(&pool)?, capacity, price_minor };
+    app.run(&event, Command::AddPool { spec }).await?;
+    event_answer(&app, StatusCode::CREATED, &event).await
+}

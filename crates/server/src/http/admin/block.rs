@@ -1,0 +1,34 @@
+//! `POST /admin/events/{event}/block`.
+
+use super::run_and_show;
+use crate::app::App;
+use crate::http::body::JsonBytes;
+use crate::http::caller::{Admin, Ids};
+use crate::http::openapi::WriteProblems;
+use crate::http::problem::Problem;
+use crate::http::shapes::event::EventBody;
+use crate::http::shapes::ids::EventIdText;
+use crate::http::shapes::lines::UnitsAndReason;
+use axum::extract::State;
+use axum::response::Response;
+use onrush_core::Command;
+use onrush_core::ids::EventId;
+use std::sync::Arc;
+
+/// Takes free units off sale, with a reason.
+#[utoipa::path(
+    post, path = "/api/v1/admin/events/{event}/block", tag = "admin",
+    params(("event" = EventIdText, Path)),
+    request_body = UnitsAndReason,
+    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn block(
+    State(app): State<Arc<App>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+    body: JsonBytes,
+) -> Result<Response, Problem> {
+    let (lines, reason) = body.parse::<UnitsAndReason<'_>>()?.split()?;
+    run_and_show(&app, &event, Command::Block { lines, reason }).await
+}

@@ -1,0 +1,60 @@
+//! `POST /admin/events/{event}/bookings/{booking}/confirm`.
+
+use super::find_booking;
+use crate::app::App;
+use crate::http::body::{OptionalBody, json};
+use crate::http::caller::{Admin, Ids};
+use crate::http::openapi::WriteProblems;
+use crate::http::problem::Problem;
+use crate::http::shapes::booking::BookingBody;
+use crate::http::shapes::ids::{EventIdText, IdText, ProblemBody};
+use crate::http::shapes::lines::id;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::Command;
+use onrush_core::hold::HoldState;
+use onrush_core::ids::{BookingId, EventId, PaymentId};
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// A payment that was taken elsewhere.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TakenPayment {
+    /// The box office's number for it; may be left out if nothing is to be paid.
+    #[schema(value_type = Option<IdText>)]
+    payment: Option<String>,
+}
+
+/// Confirms anybody's hold: the box office took the money.
+#[utoipa::path(
+    post, path = "/api/v1/admin/events/{event}/bookings/{booking}/confirm", tag = "admin",
+    operation_id = "confirm_at_box_office",
+    params(("event" = EventIdText, Path), ("booking" = IdText, Path)),
+    request_body = Option<TakenPayment>,
+    responses(
+        (status = 200, description = "The booking", body = BookingBody),
+        WriteProblems,
+        (status = 402, description = "`PAYMENT_REQUIRED`", content_type = "application/problem+json", body = ProblemBody),
+    ),
+    security(("admin" = []))
+)]
+pub async fn confirm(
+    State(app): State<Arc<App>>,
+    Ids((event, booking)): Ids<(EventId, BookingId)>,
+    _: Admin,
+    OptionalBody(body): OptionalBody<TakenPayment>,
+) -> Result<Response, Problem> {
+    let payment: Option<PaymentId> = body.payment.as_deref().map(id).transpose()?;
+    let held = find_booking(&app, &event, booking.clone()).await?;
+    let user = held.terms.user.clone();
+    // The rules confirm a payment that runs, so this one is begun first. A retry finds it running.
+    if let (Some(payment), HoldState::Held { .. }) = (&payment, &held.state) {
+        let (booking, user, payment) = (booking.clone(), user.clone(), payment.clone());
+        app.run_booking(&event, Command::BeginPayment { booking, user, payment }).await?;
+    }
+    let view = app.run_booking(&event, Command::Confirm { booking, user, payment }).await?;
+    Ok(json(StatusCode::OK, &BookingBody::new(&event, &view)))
+}

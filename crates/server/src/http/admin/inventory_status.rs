@@ -1,0 +1,62 @@
+//! `GET /admin/inventory-status`.
+
+use crate::app::{App, odd_answer};
+use crate::http::body::json;
+use crate::http::caller::{Admin, Strict};
+use crate::http::openapi::ReadProblems;
+use crate::http::problem::Problem;
+use crate::http::shapes::availability::{EventStock, InventoryStatus};
+use crate::http::shapes::ids::EventIdText;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::ids::EventId;
+use onrush_core::{Query, View};
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::IntoParams;
+
+/// Of which event.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct InventoryQuery {
+    /// Only of this event.
+    #[param(value_type = Option<EventIdText>, nullable = false)]
+    event: Option<EventId>,
+}
+
+/// All stock: every unit is free, held, sold or blocked, with the reasons.
+#[utoipa::path(
+    get, path = "/api/v1/admin/inventory-status", tag = "admin",
+    params(InventoryQuery),
+    responses((status = 200, description = "The stock", body = InventoryStatus), ReadProblems),
+    security(("admin" = []))
+)]
+pub async fn inventory_status(
+    State(app): State<Arc<App>>,
+    _: Admin,
+    Strict(query): Strict<InventoryQuery>,
+) -> Result<Response, Problem> {
+    let ids = match query.event {
+        Some(event) => vec![event],
+        None => app.engine.events().await?.value,
+    };
+    let mut events = Vec::with_capacity(ids.len());
+    for event in ids {
+        let (at, view) = app.view_event(&event).await?;
+        let answer = app.engine.query(event.clone(), Query::Availability).await?;
+        let View::Availability(left) = answer.value else { return Err(odd_answer()) };
+        events.push(EventStock {
+            event,
+            phase: view.phase,
+            at,
+            waiting: view.waiting,
+            active: view.active,
+            units: view.units.into(),
+            pools: left.pools.into_iter().map(Into::into).collect(),
+            categories: left.categories.into_iter().map(Into::into).collect(),
+        });
+    }
+    Ok(json(StatusCode::OK, &InventoryStatus { events }))
+}

@@ -1,0 +1,66 @@
+//! `PUT /admin/events/{event}/seat-map`.
+
+use super::event_answer;
+use crate::app::{App, broken, odd_answer};
+use crate::http::body::{JsonBody, MAX_PLAN_BYTES};
+use crate::http::caller::{Admin, Ids};
+use crate::http::openapi::WriteProblems;
+use crate::http::problem::{Code, Problem};
+use crate::http::shapes::event::EventBody;
+use crate::http::shapes::ids::EventIdText;
+use crate::plans::Plan;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::ids::EventId;
+use onrush_core::{Command, Query, View};
+use serde::Deserialize;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// A seating plan and what its seats cost.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SeatMapImport {
+    /// A pretix seating plan.
+    #[schema(value_type = Object)]
+    plan: Plan,
+    /// The price of each category that seats are in, by name, in minor units; 0 is free of charge.
+    prices: BTreeMap<String, i64>,
+}
+
+/// Adds the seats of a pretix seating plan, all or nothing; at most 32 MiB.
+#[utoipa::path(
+    put, path = "/api/v1/admin/events/{event}/seat-map", tag = "admin", operation_id = "import_seat_map",
+    params(("event" = EventIdText, Path)),
+    request_body = SeatMapImport,
+    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn seat_map(
+    State(app): State<Arc<App>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+    JsonBody(body): JsonBody<SeatMapImport, MAX_PLAN_BYTES>,
+) -> Result<Response, Problem> {
+    let import =
+        body.plan.import(&body.prices).map_err(|why| Problem::new(Code::InvalidPlan, why))?;
+    let _changing = app.changing.lock().await;
+    let answer = app.engine.query(event.clone(), Query::Seats).await?;
+    let View::Seats(present) = answer.value else { return Err(odd_answer()) };
+    let present: HashSet<_> = present.into_iter().map(|seat| seat.seat).collect();
+    // Where a seat exists already the rules refuse the whole plan, and the drawing there is stays as it is.
+    if import.seats.iter().all(|seat| !present.contains(&seat.seat)) {
+        // The drawing first: seats are never on sale without one.
+        let (plans, drawing, of) = (app.plans.clone(), import.drawing, event.clone());
+        match tokio::task::spawn_blocking(move || plans.add(&of, drawing)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(broken("keeping the seat map", &error)),
+            Err(error) => return Err(broken("keeping the seat map", &error)),
+        }
+    }
+    let command = Command::AddSeats { categories: import.categories, seats: import.seats };
+    app.run(&event, command).await?;
+    event_answer(&app, StatusCode::OK, &event).await
+}

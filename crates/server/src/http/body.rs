@@ -1,0 +1,138 @@
+//! Reading and writing JSON bodies.
+
+use crate::http::problem::{Code, Problem};
+use axum::body::Body;
+use axum::extract::{FromRequest, Request};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The longest body of anything but a seat map, in bytes.
+pub const MAX_BODY_BYTES: usize = 1 << 20;
+/// The longest seat map, in bytes.
+pub const MAX_PLAN_BYTES: usize = 32 << 20;
+
+/// A JSON body of at most `LIMIT` bytes.
+pub struct JsonBody<T, const LIMIT: usize = MAX_BODY_BYTES>(pub T);
+
+impl<T: DeserializeOwned, S: Sync, const LIMIT: usize> FromRequest<S> for JsonBody<T, LIMIT> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        parse(&read_json::<LIMIT>(request).await?).map(Self)
+    }
+}
+
+/// A JSON body as it came, for shapes that borrow from it.
+pub struct JsonBytes(Bytes);
+
+impl JsonBytes {
+    /// The body's contents.
+    ///
+    /// # Errors
+    /// `MALFORMED_JSON`, `INVALID_BODY`.
+    pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Problem> {
+        parse(&self.0)
+    }
+}
+
+impl<S: Sync> FromRequest<S> for JsonBytes {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        read_json::<MAX_BODY_BYTES>(request).await.map(Self)
+    }
+}
+
+/// A body that may be left out; if there is one, it is JSON.
+pub struct OptionalBody<T>(pub T);
+
+impl<T: DeserializeOwned + Default, S: Sync> FromRequest<S> for OptionalBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        if request.headers().get(CONTENT_LENGTH).is_none_or(|length| length == "0")
+            && http_body::Body::is_end_stream(request.body())
+        {
+            return Ok(Self(T::default()));
+        }
+        let json = is_json(request.headers());
+        let bytes = read::<MAX_BODY_BYTES>(request).await?;
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        if !json {
+            return Err(Problem::new(
+                Code::UnsupportedMediaType,
+                "send nothing, or JSON with Content-Type: application/json",
+            ));
+        }
+        parse(&bytes).map(Self)
+    }
+}
+
+/// A body with no members: what paths that need none accept beside nothing.
+#[derive(Default, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// Whether the body is called JSON; parameters such as a charset are left alone.
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(CONTENT_TYPE) else { return false };
+    let essence = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+    essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
+}
+
+async fn read_json<const LIMIT: usize>(request: Request) -> Result<Bytes, Problem> {
+    if is_json(request.headers()) {
+        read::<LIMIT>(request).await
+    } else {
+        let why = "send JSON, with Content-Type: application/json";
+        Err(Problem::new(Code::UnsupportedMediaType, why))
+    }
+}
+
+async fn read<const LIMIT: usize>(request: Request) -> Result<Bytes, Problem> {
+    let too_large =
+        || Problem::new(Code::BodyTooLarge, format!("send at most {LIMIT} bytes in one body"));
+    let announced = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    if announced.and_then(|text| text.parse().ok()).is_some_and(|length: u64| length > LIMIT as u64)
+    {
+        return Err(too_large());
+    }
+    match Limited::new(request.into_body(), LIMIT).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
+        Err(_) => Err(Problem::new(Code::MalformedJson, "the body broke off; send it again")),
+    }
+}
+
+/// Parses a body, telling text that is not JSON from JSON of the wrong shape.
+fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let code = if error.is_data() { Code::InvalidBody } else { Code::MalformedJson };
+        Problem::new(code, error.to_string())
+    })
+}
+
+/// A JSON answer.
+#[must_use]
+pub fn json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Response {
+    let mut bytes = Vec::with_capacity(384);
+    // Only maps with odd keys and failing `Serialize` implementations can fail here, and there are none.
+    serde_json::to_writer(&mut bytes, value).expect("an answer is JSON");
+    json_bytes(status, bytes.into())
+}
+
+/// A JSON answer that is written already.
+#[must_use]
+pub fn json_bytes(status: StatusCode, bytes: Bytes) -> Response {
+    let mut response = Response::new(Body::from(bytes));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

@@ -1,0 +1,164 @@
+//! What handlers take from a request's head: who asks, under which key, about what.
+
+use crate::app::App;
+use crate::auth::{TokenError, unix_now_s};
+use crate::http::problem::{Code, Problem};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequestParts, Path, Query};
+use axum::http::header::{AUTHORIZATION, HeaderName};
+use axum::http::request::Parts;
+use onrush_core::ids::UserId;
+use serde::de::DeserializeOwned;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// The address at the other end of the connection; the accept loop notes it on each request.
+#[derive(Clone, Copy, Debug)]
+pub struct PeerAddress(pub IpAddr);
+
+/// A visitor, by his token.
+pub struct Visitor(pub UserId);
+
+impl FromRequestParts<Arc<App>> for Visitor {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        app.visitor_of(bearer(parts)?).map(Self)
+    }
+}
+
+/// The organiser, by the admin API key.
+pub struct Admin;
+
+impl FromRequestParts<Arc<App>> for Admin {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        if app.admin.matches(bearer(parts)?) {
+            Ok(Self)
+        } else {
+            Err(Problem::new(Code::TokenInvalid, "send the admin API key"))
+        }
+    }
+}
+
+/// The token of `Authorization: Bearer …`.
+///
+/// # Errors
+/// `TOKEN_MISSING`, `TOKEN_INVALID`.
+pub fn bearer(parts: &Parts) -> Result<&str, Problem> {
+    let value = parts.headers.get(AUTHORIZATION).ok_or_else(|| {
+        Problem::new(Code::TokenMissing, "send a token: Authorization: Bearer <token>")
+    })?;
+    let text = value.to_str().unwrap_or_default();
+    match text.split_at_checked(7) {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("Bearer ") => Ok(token),
+        Some(_) | None => {
+            Err(Problem::new(Code::TokenInvalid, "use the form Authorization: Bearer <token>"))
+        }
+    }
+}
+
+impl App {
+    /// Whose token this is: a guest's, or the shop's if it is configured.
+    ///
+    /// # Errors
+    /// `TOKEN_INVALID`, `TOKEN_EXPIRED`.
+    pub fn visitor_of(&self, token: &str) -> Result<UserId, Problem> {
+        let now_s = unix_now_s();
+        let user = match &self.shop {
+            Some(shop) if !token.starts_with("g1.") => shop.verify(token, now_s),
+            Some(_) | None => self.guests.verify(token, now_s),
+        };
+        user.map_err(|error| match error {
+            TokenError::Invalid => {
+                Problem::new(Code::TokenInvalid, "the token is not valid; ask for a new one")
+            }
+            TokenError::Expired => {
+                Problem::new(Code::TokenExpired, "the token has expired; ask for a new one")
+            }
+        })
+    }
+}
+
+/// The header that names one wish: the same wish again has the same key.
+static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// The key of a request that needs one.
+pub struct IdempotencyKey(axum::http::HeaderValue);
+
+impl IdempotencyKey {
+    /// 1 to 255 visible ASCII characters.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        // Checked when it was taken from the request.
+        self.0.to_str().unwrap_or_default()
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        optional_key(parts)?.ok_or_else(|| {
+            Problem::new(
+                Code::IdempotencyKeyRequired,
+                "send Idempotency-Key: a fresh random text for each new wish, the same one for a retry",
+            )
+        })
+    }
+}
+
+/// The key of a request that may have one.
+pub struct OptionalKey(pub Option<IdempotencyKey>);
+
+impl<S: Sync> FromRequestParts<S> for OptionalKey {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        optional_key(parts).map(Self)
+    }
+}
+
+fn optional_key(parts: &mut Parts) -> Result<Option<IdempotencyKey>, Problem> {
+    let Some(value) = parts.headers.remove(&IDEMPOTENCY_KEY) else { return Ok(None) };
+    if (1..=255).contains(&value.len()) && value.as_bytes().iter().all(u8::is_ascii_graphic) {
+        Ok(Some(IdempotencyKey(value)))
+    } else {
+        Err(Problem::new(
+            Code::IdempotencyKeyInvalid,
+            "Idempotency-Key: use 1 to 255 visible ASCII characters",
+        ))
+    }
+}
+
+/// The ids in the path.
+pub struct Ids<T>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Ids<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Path::<T>::from_request_parts(parts, state).await {
+            Ok(Path(ids)) => Ok(Self(ids)),
+            Err(PathRejection::FailedToDeserializePathParams(error)) => {
+                Err(Problem::new(Code::InvalidId, error.body_text()))
+            }
+            Err(_) => Err(Problem::new(Code::Internal, "the path has no such part")),
+        }
+    }
+}
+
+/// The query string, strictly: what is unknown is refused.
+pub struct Strict<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Strict<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        match Query::<T>::try_from_uri(&parts.uri) {
+            Ok(Query(query)) => Ok(Self(query)),
+            Err(error) => Err(Problem::new(Code::InvalidQuery, error.body_text())),
+        }
+    }
+}

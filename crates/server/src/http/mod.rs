@@ -1,0 +1,130 @@
+//! HTTP: requests in, commands and queries on, JSON out. One endpoint a file.
+
+pub mod admin;
+pub mod body;
+pub mod caller;
+pub mod openapi;
+pub mod operator;
+pub mod problem;
+pub mod shapes;
+pub mod visitor;
+
+use crate::app::App;
+use crate::live;
+use crate::serve::Traffic;
+use axum::Router;
+use axum::routing::get;
+use problem::{Code, Problem};
+use std::sync::{Arc, OnceLock};
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// Everything the public listener answers.
+pub fn public_router(app: Arc<App>) -> Router {
+    let (router, document) = described().split_for_parts();
+    let text: Arc<str> = document.to_json().expect("the OpenAPI document is JSON").into();
+    router
+        .route("/api/openapi.json", get(move || openapi::document(text)))
+        .route("/docs/errors", get(openapi::errors))
+        .merge(openapi::browser())
+        .route("/healthz", get(operator::healthz::healthz))
+        .route("/readyz", get(operator::readyz::public_readyz))
+        .fallback(no_such_path)
+        .method_not_allowed_fallback(no_such_method)
+        .with_state(app)
+}
+
+/// Everything the operator's listener answers; before the engine has recovered there is no [`App`] yet.
+pub fn operator_router(app: Arc<OnceLock<Arc<App>>>, traffic: Arc<Traffic>) -> Router {
+    Router::new()
+        .route("/healthz", get(operator::healthz::healthz))
+        .route("/readyz", get(operator::readyz::readyz))
+        .route("/metrics", get(operator::metrics::metrics))
+        .fallback(no_such_path)
+        .method_not_allowed_fallback(no_such_method)
+        .with_state(operator::State { app, traffic })
+}
+
+/// The paths that the OpenAPI document describes, with their whole path each: nesting would rewrite every request's.
+fn described() -> OpenApiRouter<Arc<App>> {
+    let visitor = OpenApiRouter::with_openapi(openapi::Document::openapi())
+        .routes(routes!(visitor::guest::guest))
+        .routes(routes!(visitor::stream_ticket::stream_ticket))
+        .routes(routes!(visitor::keys::keys))
+        .routes(routes!(visitor::events::events))
+        .routes(routes!(visitor::event::event))
+        .routes(routes!(visitor::availability::availability))
+        .routes(routes!(visitor::seats::seats))
+        .routes(routes!(visitor::seat_statuses::seat_statuses))
+        .routes(routes!(visitor::draw::draw))
+        .routes(routes!(visitor::entrants::entrants))
+        .routes(routes!(visitor::join::join, visitor::position::position, visitor::leave::leave))
+        .routes(routes!(visitor::arrive::arrive))
+        .routes(routes!(live::sse::stream))
+        .routes(routes!(live::ws::ws))
+        .routes(routes!(visitor::hold::hold))
+        .routes(routes!(visitor::bookings::bookings))
+        .routes(routes!(visitor::booking::booking))
+        .routes(routes!(visitor::extend::extend))
+        .routes(routes!(visitor::cancel::cancel))
+        .routes(routes!(visitor::confirm::confirm))
+        .routes(routes!(visitor::claim::claim))
+        .routes(routes!(visitor::claim_view::claim_view, visitor::declaim::declaim));
+    visitor
+        .routes(routes!(admin::create::create))
+        .routes(routes!(admin::change::change))
+        .routes(routes!(admin::room::room))
+        .routes(routes!(admin::add_pool::add_pool))
+        .routes(routes!(admin::capacity::capacity))
+        .routes(routes!(admin::claimed::claimed))
+        .routes(routes!(admin::seat_map::seat_map))
+        .routes(routes!(admin::block::block))
+        .routes(routes!(admin::unblock::unblock))
+        .routes(routes!(admin::prequeue::prequeue))
+        .routes(routes!(admin::close_prequeue::close_prequeue))
+        .routes(routes!(admin::open::open))
+        .routes(routes!(admin::pause::pause))
+        .routes(routes!(admin::resume::resume))
+        .routes(routes!(admin::close::close))
+        .routes(routes!(admin::confirm::confirm))
+        .routes(routes!(admin::cancel::cancel))
+        .routes(routes!(admin::seats::seats))
+        .routes(routes!(admin::feed::feed))
+        .routes(routes!(admin::inventory_status::inventory_status))
+}
+
+async fn no_such_path() -> Problem {
+    Problem::new(Code::PathNotFound, "there is nothing here; /docs shows all paths")
+}
+
+async fn no_such_method() -> Problem {
+    Problem::new(Code::MethodNotAllowed, "this path does not know the method; see Allow")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The document as a value.
+    fn document() -> serde_json::Value {
+        serde_json::to_value(described().into_openapi()).unwrap()
+    }
+
+    #[test]
+    fn every_operation_names_its_problems_and_every_reference_leads_somewhere() {
+        let document = document();
+        for (path, item) in document["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap() {
+                let responses = operation["responses"].as_object().unwrap();
+                assert!(responses.contains_key("503"), "{method} {path}");
+                assert!(operation["operationId"].is_string(), "{method} {path}");
+            }
+        }
+        let text = document.to_string();
+        for reference in text.split("\"#/").skip(1) {
+            let pointer = format!("/{}", reference.split('"').next().unwrap());
+            assert!(document.pointer(&pointer).is_some(), "{pointer}");
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! What is answered when something is refused or fails: an RFC 9457 problem document with a stable code.
+
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use onrush_core::Refusal;
+use onrush_store::Failure;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+
+/// The server's own codes; those of the rules are [`Refusal::code`]. docs/errors.md explains both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// The body is not JSON.
+    MalformedJson,
+    /// The body is JSON of the wrong shape.
+    InvalidBody,
+    /// The body is not called `application/json`.
+    UnsupportedMediaType,
+    /// The body is longer than allowed.
+    BodyTooLarge,
+    /// A part of the path, or an id in the body, is not an id.
+    InvalidId,
+    /// The query string is of the wrong shape.
+    InvalidQuery,
+    /// `Idempotency-Key` is missing.
+    IdempotencyKeyRequired,
+    /// `Idempotency-Key` is empty, too long or unprintable.
+    IdempotencyKeyInvalid,
+    /// The seating plan cannot be used.
+    InvalidPlan,
+    /// No token was sent.
+    TokenMissing,
+    /// The token is not one of ours.
+    TokenInvalid,
+    /// The token was valid once.
+    TokenExpired,
+    /// The stream ticket is not one of ours, or was used.
+    TicketInvalid,
+    /// A page of another origin asks.
+    OriginRefused,
+    /// Guest tokens are switched off.
+    GuestsDisabled,
+    /// There is nothing at this path.
+    PathNotFound,
+    /// The path does not know this method.
+    MethodNotAllowed,
+    /// The event has no draw.
+    DrawNotFound,
+    /// The list of entrants is not fixed yet.
+    PrequeueNotClosed,
+    /// The request should have been a WebSocket handshake.
+    UpgradeRequired,
+    /// One address asks too often.
+    RateLimited,
+    /// Too much is asked at once.
+    Busy,
+    /// As many streams are open as may be.
+    StreamsFull,
+    /// The disk is nearly full.
+    DiskLow,
+    /// The engine has stopped, or the server is starting or stopping.
+    Stopped,
+    /// Something is wrong on our side.
+    Internal,
+}
+
+impl Code {
+    /// All of them.
+    pub const ALL: [Self; 26] = [
+        Self::MalformedJson,
+        Self::InvalidBody,
+        Self::UnsupportedMediaType,
+        Self::BodyTooLarge,
+        Self::InvalidId,
+        Self::InvalidQuery,
+        Self::IdempotencyKeyRequired,
+        Self::IdempotencyKeyInvalid,
+        Self::InvalidPlan,
+        Self::TokenMissing,
+        Self::TokenInvalid,
+        Self::TokenExpired,
+        Self::TicketInvalid,
+        Self::OriginRefused,
+        Self::GuestsDisabled,
+        Self::PathNotFound,
+        Self::MethodNotAllowed,
+        Self::DrawNotFound,
+        Self::PrequeueNotClosed,
+        Self::UpgradeRequired,
+        Self::RateLimited,
+        Self::Busy,
+        Self::StreamsFull,
+        Self::DiskLow,
+        Self::Stopped,
+        Self::Internal,
+    ];
+
+    /// The code as it is sent, and its HTTP status.
+    #[must_use]
+    pub const fn facts(self) -> (&'static str, StatusCode) {
+        match self {
+            Self::MalformedJson => ("MALFORMED_JSON", StatusCode::BAD_REQUEST),
+            Self::InvalidBody => ("INVALID_BODY", StatusCode::UNPROCESSABLE_ENTITY),
+            Self::UnsupportedMediaType => {
+                ("UNSUPPORTED_MEDIA_TYPE", StatusCode::UNSUPPORTED_MEDIA_TYPE)
+            }
+            Self::BodyTooLarge => ("BODY_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE),
+            Self::InvalidId => ("INVALID_ID", StatusCode::BAD_REQUEST),
+            Self::InvalidQuery => ("INVALID_QUERY", StatusCode::BAD_REQUEST),
+            Self::IdempotencyKeyRequired => ("IDEMPOTENCY_KEY_REQUIRED", StatusCode::BAD_REQUEST),
+            Self::IdempotencyKeyInvalid => ("IDEMPOTENCY_KEY_INVALID", StatusCode::BAD_REQUEST),
+            Self::InvalidPlan => ("INVALID_PLAN", StatusCode::UNPROCESSABLE_ENTITY),
+            Self::TokenMissing => ("TOKEN_MISSING", StatusCode::UNAUTHORIZED),
+            Self::TokenInvalid => ("TOKEN_INVALID", StatusCode::UNAUTHORIZED),
+            Self::TokenExpired => ("TOKEN_EXPIRED", StatusCode::UNAUTHORIZED),
+            Self::TicketInvalid => ("TICKET_INVALID", StatusCode::UNAUTHORIZED),
+            Self::OriginRefused => ("ORIGIN_REFUSED", StatusCode::FORBIDDEN),
+            Self::GuestsDisabled => ("GUESTS_DISABLED", StatusCode::FORBIDDEN),
+            Self::PathNotFound => ("PATH_NOT_FOUND", StatusCode::NOT_FOUND),
+            Self::MethodNotAllowed => ("METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED),
+            Self::DrawNotFound => ("DRAW_NOT_FOUND", StatusCode::NOT_FOUND),
+            Self::PrequeueNotClosed => ("PREQUEUE_NOT_CLOSED", StatusCode::CONFLICT),
+            Self::UpgradeRequired => ("UPGRADE_REQUIRED", StatusCode::UPGRADE_REQUIRED),
+            Self::RateLimited => ("RATE_LIMITED", StatusCode::TOO_MANY_REQUESTS),
+            Self::Busy => ("BUSY", StatusCode::SERVICE_UNAVAILABLE),
+            Self::StreamsFull => ("STREAMS_FULL", StatusCode::SERVICE_UNAVAILABLE),
+            Self::DiskLow => ("DISK_LOW", StatusCode::SERVICE_UNAVAILABLE),
+            Self::Stopped => ("STOPPED", StatusCode::SERVICE_UNAVAILABLE),
+            Self::Internal => ("INTERNAL", StatusCode::INTERNAL_SERVER_ERROR),
+        }
+    }
+
+    /// Whether the same request may succeed later without anything being mended.
+    #[must_use]
+    pub const fn is_retryable(self) -> bool {
+        match self {
+            Self::PrequeueNotClosed
+            | Self::RateLimited
+            | Self::Busy
+            | Self::StreamsFull
+            | Self::DiskLow
+            | Self::Stopped => true,
+            Self::MalformedJson
+            | Self::InvalidBody
+            | Self::UnsupportedMediaType
+            | Self::BodyTooLarge
+            | Self::InvalidId
+            | Self::InvalidQuery
+            | Self::IdempotencyKeyRequired
+            | Self::IdempotencyKeyInvalid
+            | Self::InvalidPlan
+            | Self::TokenMissing
+            | Self::TokenInvalid
+            | Self::TokenExpired
+            | Self::TicketInvalid
+            | Self::OriginRefused
+            | Self::GuestsDisabled
+            | Self::PathNotFound
+            | Self::MethodNotAllowed
+            | Self::DrawNotFound
+            | Self::UpgradeRequired
+            | Self::Internal => false,
+        }
+    }
+}
+
+/// A problem on its way out.
+#[derive(Debug)]
+pub struct Problem(Box<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    status: StatusCode,
+    code: &'static str,
+    detail: Cow<'static, str>,
+    retryable: bool,
+    retry_after_s: Option<u32>,
+    facts: Map<String, Value>,
+}
+
+impl Problem {
+    /// One of the server's own, with a sentence that says what to do.
+    #[must_use]
+    pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+        let (text, status) = code.facts();
+        let retryable = code.is_retryable();
+        // Every 429 and 503 says when to come back.
+        let retry_after_s = match status {
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => Some(1),
+            _ => None,
+        };
+        Self(Box::new(Parts {
+            status,
+            code: text,
+            detail: detail.into(),
+            retryable,
+            retry_after_s,
+            facts: Map::new(),
+        }))
+    }
+
+    /// The same, with the time after which to come back, rounded up to whole seconds.
+    #[must_use]
+    pub fn after_ms(mut self, ms: u32) -> Self {
+        self.0.retry_after_s = Some(ms.div_ceil(1_000).max(1));
+        self
+    }
+
+    /// The same, with more members.
+    #[must_use]
+    pub fn with(mut self, facts: Map<String, Value>) -> Self {
+        self.0.facts.extend(facts);
+        self
+    }
+
+    /// The code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.0.code
+    }
+
+    /// The whole document.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let Parts { status, code, detail, retryable, facts, .. } = &*self.0;
+        let mut document = json!({
+            "type": format!("/docs/errors#{code}"),
+            "title": title(code),
+            "status": status.as_u16(),
+            "detail": detail,
+            "code": code,
+            "retryable": retryable,
+        });
+        if let Value::Object(members) = &mut document {
+            members.extend(facts.clone());
+        }
+        document
+    }
+}
+
+/// `SEAT_UNAVAILABLE` as `Seat unavailable`.
+fn title(code: &str) -> String {
+    let mut title = code.to_ascii_lowercase().replace('_', " ");
+    if let Some(first) = title.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    title
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = self.to_json().to_string();
+        let mut response = Response::new(body.into());
+        *response.status_mut() = self.0.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = self.0.retry_after_s {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
+        if self.0.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(refusal) => refusal.into(),
+            Failure::Busy { retry_after_ms } => {
+                Self::new(Code::Busy, failure.to_string()).after_ms(retry_after_ms)
+            }
+            Failure::DiskLow => Self::new(Code::DiskLow, failure.to_string()).after_ms(60_000),
+            Failure::Stopped => Self::new(Code::Stopped, failure.to_string()),
+        }
+    }
+}
+
+/// The HTTP status of a refusal.
+#[must_use]
+pub fn status_of(refusal: &Refusal) -> StatusCode {
+    match refusal {
+        Refusal::EventNotFound
+        | Refusal::ZoneNotFound { .. }
+        | Refusal::SeatNotFound { .. }
+        | Refusal::PlaceNotFound
+        | Refusal::ReservationNotFound
+        | Refusal::ClaimNotFound => StatusCode::NOT_FOUND,
+        Refusal::InvalidSettings { .. }
+        | Refusal::InvalidQuantity
+        | Refusal::InvalidLines { .. }
+        | Refusal::BookingMismatch => StatusCode::UNPROCESSABLE_ENTITY,
+        Refusal::PaymentRequired { .. } => StatusCode::PAYMENT_REQUIRED,
+        Refusal::EventExists
+        | Refusal::PoolExists { .. }
+        | Refusal::SeatExists { .. }
+        | Refusal::EventNotOpen { .. }
+        | Refusal::InvalidState { .. }
+        | Refusal::Duplicate { .. }
+        | Refusal::AlreadyInQueue { .. }
+        | Refusal::QueueFull
+        | Refusal::InsufficientStock { .. }
+        | Refusal::SeatUnavailable { .. }
+        | Refusal::UserLimitExceeded { .. }
+        | Refusal::ClaimExceedsQuantity { .. }
+        | Refusal::ClaimBelowZero { .. }
+        | Refusal::AlreadyReleased
+        | Refusal::AlreadyConfirmed
+        | Refusal::HoldExpired
+        | Refusal::InvalidStatus { .. }
+        | Refusal::PaymentMismatch
+        | Refusal::TooManyAttempts { .. }
+        | Refusal::ExtensionLimit { .. }
+        | Refusal::CannotCancel
+        | Refusal::CapacityBelowCommitted { .. }
+        | Refusal::UnitsNotBlocked
+        | Refusal::SeedMismatch => StatusCode::CONFLICT,
+    }
+}
+
+/// What a program may want to know about a refusal, beside the code.
+fn facts_of(refusal: &Refusal) -> Value {
+    match refusal {
+        Refusal::ZoneNotFound { pool } | Refusal::PoolExists { pool } => json!({ "pool": pool }),
+        Refusal::SeatNotFound { seat } | Refusal::SeatExists { seat } => json!({ "seat": seat }),
+        Refusal::EventNotOpen { phase } => json!({ "phase": phase }),
+        Refusal::Duplicate { place } | Refusal::AlreadyInQueue { place } => {
+            json!({ "place": place })
+        }
+        Refusal::InsufficientStock { pool, free } => json!({ "pool": pool, "free": free }),
+        Refusal::SeatUnavailable { seats } => json!({ "seats": seats }),
+        Refusal::UserLimitExceeded { limit, held } => json!({ "limit": limit, "held": held }),
+        Refusal::ClaimExceedsQuantity { free } => json!({ "free": free }),
+        Refusal::ClaimBelowZero { claimed } => json!({ "claimed": claimed }),
+        Refusal::InvalidStatus { status } => json!({ "booking_status": status }),
+        Refusal::PaymentRequired { amount_minor } => json!({ "amount_minor": amount_minor }),
+        Refusal::TooManyAttempts { limit } | Refusal::ExtensionLimit { limit } => {
+            json!({ "limit": limit })
+        }
+        Refusal::CapacityBelowCommitted { committed } => json!({ "committed": committed }),
+        Refusal::EventNotFound
+        | Refusal::EventExists
+        | Refusal::InvalidSettings { .. }
+        | Refusal::InvalidQuantity
+        | Refusal::InvalidLines { .. }
+        | Refusal::PlaceNotFound
+        | Refusal::ReservationNotFound
+        | Refusal::ClaimNotFound
+        | Refusal::BookingMismatch
+        | Refusal::InvalidState { .. }
+        | Refusal::QueueFull
+        | Refusal::AlreadyReleased
+        | Refusal::AlreadyConfirmed
+        | Refusal::HoldExpired
+        | Refusal::PaymentMismatch
+        | Refusal::CannotCancel
+        | Refusal::UnitsNotBlocked
+        | Refusal::SeedMismatch => Value::Null,
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let facts = match facts_of(&refusal) {
+            Value::Object(facts) => facts,
+            _ => Map::new(),
+        };
+        Self(Box::new(Parts {
+            status: status_of(&refusal),
+            code: refusal.code(),
+            detail: refusal.to_string().into(),
+            retryable: refusal.is_retryable(),
+            retry_after_s: None,
+            facts,
+        }))
+    }
+}

@@ -1,0 +1,134 @@
+//! Bookings.
+
+use crate::http::shapes::ids::{EventIdText, IdText, TimeMs};
+use onrush_core::Time;
+use onrush_core::hold::HoldState;
+use onrush_core::ids::{EventId, PaymentId};
+use onrush_core::lines::Lines;
+use onrush_core::view::HoldView;
+use serde::Serialize;
+use std::collections::HashMap;
+use utoipa::ToSchema;
+
+/// A booking. Which of the times is there depends on the status.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Booking)]
+pub struct BookingBody<'a> {
+    /// Its id.
+    #[schema(value_type = IdText)]
+    booking: &'a str,
+    /// The event.
+    #[schema(value_type = EventIdText)]
+    event: &'a str,
+    /// `held`, `paying`, `confirmed`, `released`, `expired` or `cancelled`.
+    #[schema(value_type = BookingStatus)]
+    status: &'static str,
+    /// What it is.
+    #[schema(value_type = LinesBody)]
+    lines: &'a Lines,
+    /// The price of all of it, in minor units of the event's currency.
+    amount_minor: i64,
+    /// When it was held.
+    #[schema(value_type = TimeMs)]
+    created_at: Time,
+    /// When the hold runs out (held, paying).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    until: Option<Time>,
+    /// When it was confirmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    confirmed_at: Option<Time>,
+    /// When it was given back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    released_at: Option<Time>,
+    /// When it ran out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    expired_at: Option<Time>,
+    /// When it was taken back after it was confirmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    cancelled_at: Option<Time>,
+    /// The payment that runs, succeeded, or had not ended when the hold ran out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<IdText>, nullable = false)]
+    payment: Option<&'a PaymentId>,
+    /// How often it was extended.
+    extensions: u8,
+}
+
+/// The status of a booking.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub enum BookingStatus {
+    /// Held until a deadline.
+    Held,
+    /// A payment runs.
+    Paying,
+    /// Final.
+    Confirmed,
+    /// Given back by the visitor.
+    Released,
+    /// Ran out.
+    Expired,
+    /// Taken back after it was confirmed.
+    Cancelled,
+}
+
+/// Units of pools, and seats; what is empty is missing.
+#[derive(ToSchema)]
+#[schema(as = Lines)]
+#[expect(dead_code, reason = "it describes how onrush_core::lines::Lines is written")]
+pub struct LinesBody {
+    #[schema(value_type = HashMap<String, u32>)]
+    pools: Option<HashMap<String, u32>>,
+    #[schema(value_type = Option<Vec<IdText>>, nullable = false)]
+    seats: Option<Vec<String>>,
+}
+
+impl<'a> BookingBody<'a> {
+    /// What a visitor is shown.
+    #[must_use]
+    pub fn new(event: &'a EventId, view: &'a HoldView) -> Self {
+        let terms = &*view.terms;
+        let mut body = Self {
+            booking: terms.booking.as_str(),
+            event: event.as_str(),
+            status: view.state.status(),
+            lines: &terms.lines,
+            amount_minor: terms.amount_minor,
+            created_at: terms.created_at,
+            until: view.state.until(),
+            confirmed_at: None,
+            released_at: None,
+            expired_at: None,
+            cancelled_at: None,
+            payment: None,
+            extensions: view.extensions,
+        };
+        match &view.state {
+            HoldState::Held { until: _ } => {}
+            HoldState::Paying { until: _, before: _, payment } => body.payment = Some(payment),
+            HoldState::Confirmed { at, payment } => {
+                body.confirmed_at = Some(*at);
+                body.payment = payment.as_ref();
+            }
+            HoldState::Released { at } => body.released_at = Some(*at),
+            HoldState::Expired { at, payment } => {
+                body.expired_at = Some(*at);
+                body.payment = payment.as_ref();
+            }
+            HoldState::Cancelled { at } => body.cancelled_at = Some(*at),
+        }
+        body
+    }
+}
+
+/// A visitor's bookings.
+#[derive(Serialize, ToSchema)]
+pub struct Bookings<'a> {
+    /// Oldest first in each event.
+    pub bookings: Vec<BookingBody<'a>>,
+}

@@ -1,0 +1,303 @@
+//! What a booking wants, as visitors write it.
+
+use crate::http::problem::{Code, Problem};
+use crate::http::shapes::ids::{DayText, FreeText, IdText};
+use jiff::civil::Date;
+use onrush_core::Refusal;
+use onrush_core::command::Reason;
+use onrush_core::ids::{InvalidId, PoolId, SeatId};
+use onrush_core::limits::{MAX_LINES_PER_HOLD, MAX_UNITS_PER_HOLD};
+use onrush_core::lines::{Lines, PoolLine};
+use serde::de::{self, MapAccess};
+use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
+use std::fmt;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+/// Units of pools, seats and stays, all or nothing. At least one, and at most 1000 units together.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Wish)]
+pub struct WishBody<'a> {
+    /// Pools and how many units of each.
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<PoolQuantities>, nullable = false)]
+    pools: PoolWishes<'a>,
+    /// Seats, each once.
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<Vec<IdText>>, nullable = false, min_items = 1, max_items = 400)]
+    seats: Vec<Cow<'a, str>>,
+    /// Stays of several nights.
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<Vec<Stay>>, nullable = false, min_items = 1, max_items = 400)]
+    stays: Vec<Stay<'a>>,
+}
+
+/// Units of pools and seats, and who takes them off sale or puts them back, and why.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnitsAndReason<'a> {
+    /// Pools and how many units of each.
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<PoolQuantities>, nullable = false)]
+    pools: PoolWishes<'a>,
+    /// Seats, each once.
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<Vec<IdText>>, nullable = false, min_items = 1, max_items = 400)]
+    seats: Vec<Cow<'a, str>>,
+    /// Who.
+    #[schema(value_type = FreeText)]
+    by: Box<str>,
+    /// Why.
+    #[schema(value_type = FreeText)]
+    why: Box<str>,
+}
+
+impl UnitsAndReason<'_> {
+    /// The lines and the reason.
+    ///
+    /// # Errors
+    /// As [`WishBody::lines`].
+    pub fn split(self) -> Result<(Lines, Reason), Problem> {
+        let Self { pools, seats, by, why } = self;
+        let lines = WishBody { pools, seats, stays: Vec::new() }.lines()?;
+        Ok((lines, Reason { by, why }))
+    }
+}
+
+/// Rooms for several nights: one unit a room of each night's pool, `<pool>.<day>`.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stay<'a> {
+    /// What the nights' pools begin with.
+    #[schema(value_type = IdText)]
+    #[serde(borrow)]
+    pool: Cow<'a, str>,
+    /// The first night.
+    #[schema(value_type = DayText)]
+    #[serde(borrow)]
+    from: Cow<'a, str>,
+    /// How many nights.
+    #[schema(value_type = NightsNumber)]
+    nights: Quantity,
+    /// How many rooms; 1 if left out.
+    #[schema(value_type = Option<QuantityNumber>, nullable = false)]
+    rooms: Option<Quantity>,
+}
+
+/// A quantity in a wish, as it is described.
+pub enum QuantityNumber {}
+
+impl PartialSchema for QuantityNumber {
+    fn schema() -> RefOr<Schema> {
+        whole_number(1_000)
+    }
+}
+
+impl ToSchema for QuantityNumber {}
+
+/// The nights of a stay, as they are described.
+pub enum NightsNumber {}
+
+impl PartialSchema for NightsNumber {
+    fn schema() -> RefOr<Schema> {
+        whole_number(400)
+    }
+}
+
+impl ToSchema for NightsNumber {}
+
+fn whole_number(most: u32) -> RefOr<Schema> {
+    let schema =
+        ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(most));
+    schema.into()
+}
+
+/// Pools and quantities, as they are described.
+pub enum PoolQuantities {}
+
+impl PartialSchema for PoolQuantities {
+    fn schema() -> RefOr<Schema> {
+        let id = match IdText::schema() {
+            RefOr::T(schema) => Some(schema),
+            RefOr::Ref(_) => None,
+        };
+        let schema = ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .property_names(id)
+            .additional_properties(Some(whole_number(1_000)))
+            .min_properties(Some(1))
+            .max_properties(Some(400));
+        schema.into()
+    }
+}
+
+impl ToSchema for PoolQuantities {}
+
+/// A whole number of any size, so that an absurd one is refused as a quantity and not as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quantity(i64);
+
+impl Quantity {
+    /// The number, if it is one that can be asked for.
+    ///
+    /// # Errors
+    /// `INVALID_QUANTITY`.
+    pub fn units(self) -> Result<u32, Refusal> {
+        match u32::try_from(self.0) {
+            Ok(units @ 1..=MAX_UNITS_PER_HOLD) => Ok(units),
+            Ok(_) | Err(_) => Err(Refusal::InvalidQuantity),
+        }
+    }
+
+    /// The number as it is, as far as an `i64` goes.
+    #[must_use]
+    pub const fn signed(self) -> i64 {
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Quantity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = Quantity;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number")
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Quantity, E> {
+                Ok(Quantity(number))
+            }
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Quantity, E> {
+                Ok(Quantity(i64::try_from(number).unwrap_or(i64::MAX)))
+            }
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Quantity, E> {
+                // JSON does not tell 2 from 2.0, and writes what exceeds 64 bits like a fraction.
+                if number.fract() == 0.0 {
+                    Ok(Quantity(number as i64))
+                } else {
+                    Err(E::invalid_type(de::Unexpected::Float(number), &self))
+                }
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+#[derive(Default)]
+struct PoolWishes<'a>(Vec<(Cow<'a, str>, Quantity)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for PoolWishes<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = PoolWishes<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of pool ids to quantities")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut wishes = Vec::new();
+                while let Some((Text(pool), quantity)) = map.next_entry()? {
+                    wishes.push((pool, quantity));
+                }
+                Ok(PoolWishes(wishes))
+            }
+        }
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
+/// A text that is borrowed from the body where it has no escapes; serde borrows a map's keys only when told to.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl WishBody<'_> {
+    /// The lines, in their canonical order.
+    ///
+    /// # Errors
+    /// `INVALID_ID`, `INVALID_QUANTITY`, `INVALID_LINES`, and `INVALID_BODY` for a day that is none.
+    pub fn lines(&self) -> Result<Lines, Problem> {
+        let mut pools = Vec::with_capacity(self.pools.0.len());
+        for (pool, quantity) in &self.pools.0 {
+            pools.push(PoolLine { pool: id(pool)?, quantity: quantity.units()? });
+        }
+        for stay in &self.stays {
+            stay.nights(&mut pools)?;
+        }
+        let seats: Result<Vec<SeatId>, Problem> = self.seats.iter().map(|seat| id(seat)).collect();
+        Ok(Lines::new(pools, seats?)?)
+    }
+}
+
+impl Stay<'_> {
+    fn nights(&self, pools: &mut Vec<PoolLine>) -> Result<(), Problem> {
+        let rooms = self.rooms.map_or(Ok(1), Quantity::units)?;
+        let nights = self.nights.units()?;
+        if nights as usize > MAX_LINES_PER_HOLD {
+            return Err(Refusal::InvalidLines { why: "use at most 400 nights" }.into());
+        }
+        let not_a_day = || Problem::new(Code::InvalidBody, "from: use a day such as 2026-12-24");
+        let mut day: Date = self.from.parse().map_err(|_| not_a_day())?;
+        for _ in 0..nights {
+            let pool: PoolId = id(&format!("{}.{day}", self.pool))?;
+            pools.push(PoolLine { pool, quantity: rooms });
+            day = day.tomorrow().map_err(|_| not_a_day())?;
+        }
+        Ok(())
+    }
+}
+
+/// An id in a body.
+///
+/// # Errors
+/// `INVALID_ID`.
+pub fn id<T: std::str::FromStr<Err = InvalidId>>(text: &str) -> Result<T, Problem> {
+    text.parse().map_err(|error: InvalidId| Problem::new(Code::InvalidId, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(json: &str) -> Result<Lines, &'static str> {
+        let wish: WishBody<'_> = serde_json::from_str(json).map_err(|_| "INVALID_BODY")?;
+        wish.lines().map_err(|problem| problem.code())
+    }
+
+    #[test]
+    fn a_stay_is_a_line_for_each_night() {
+        let stay =
+            r#"{"stays": [{"pool": "deluxe", "from": "2026-12-30", "nights": 3, "rooms": 2}]}"#;
+        let nights = r#"{"pools": {"deluxe.2026-12-30": 2, "deluxe.2026-12-31": 2, "deluxe.2027-01-01": 2}}"#;
+        assert_eq!(lines(stay), lines(nights));
+        assert!(lines(stay).is_ok());
+    }
+
+    #[test]
+    fn bad_wishes_have_the_code_that_says_what_is_bad() {
+        let cases = [
+            (r#"{}"#, "INVALID_QUANTITY"),
+            (r#"{"pools": {"ga": 0}}"#, "INVALID_QUANTITY"),
+            (r#"{"pools": {"ga": -1}}"#, "INVALID_QUANTITY"),
+            (r#"{"pools": {"ga": 1001}}"#, "INVALID_QUANTITY"),
+            (r#"{"pools": {"ga": 99999999999999999999999}}"#, "INVALID_QUANTITY"),
+            (r#"{"pools": {"ga": 1.5}}"#, "INVALID_BODY"),
+            (r#"{"pools": {"ga": "1"}}"#, "INVALID_BODY"),
+            (r#"{"pools": {"g a": 1}}"#, "INVALID_ID"),
+            (r#"{"seats": ["A:1"]}"#, "INVALID_ID"),
+            (r#"{"seats": ["A-1", "A-1"]}"#, "INVALID_LINES"),
+            (r#"{"seats": ["A-1"], "price": 1}"#, "INVALID_BODY"),
+            (r#"{"stays": [{"pool": "d", "from": "2026-02-30", "nights": 1}]}"#, "INVALID_BODY"),
+            (
+                r#"{"stays": [{"pool": "d", "from": "2026-02-01", "nights": 0}]}"#,
+                "INVALID_QUANTITY",
+            ),
+            (r#"{"stays": [{"pool": "d", "from": "2026-02-01", "nights": 401}]}"#, "INVALID_LINES"),
+        ];
+        for (json, code) in cases {
+            assert_eq!(lines(json), Err(code), "{json}");
+        }
+    }
+}

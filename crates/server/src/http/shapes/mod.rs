@@ -1,0 +1,11 @@
+//! The JSON that goes in and out. These are promises to others, so they are kept apart from the rules' own types.
+
+pub mod availability;
+pub mod booking;
+pub mod claim;
+pub mod event;
+pub mod ids;
+pub mod lines;
+pub mod place;
+pub mod seats;
+pub mod settings;

@@ -1,0 +1,289 @@
+//! An event's settings, as organisers read and write them.
+
+use crate::http::shapes::ids::{CurrencyText, EventIdText, FreeText, TimeMs};
+use onrush_core::Time;
+use onrush_core::ids::EventId;
+use onrush_core::money::Currency;
+use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
+use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
+
+/// The order of the people in the prequeue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Order)]
+pub enum OrderName {
+    /// First come, first served.
+    Fifo,
+    /// By lot, from a seed that is committed to when the event is made.
+    Draw,
+}
+
+/// The waiting room, as it is shown.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Room)]
+pub struct RoomBody {
+    capacity: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    outflow_per_min: Option<u32>,
+    session_ms: i64,
+    place_ttl_ms: i64,
+    arrive_ms: i64,
+    max_queue_size: u32,
+    places_per_user: u32,
+    order: OrderName,
+}
+
+impl RoomBody {
+    /// What is shown of a room.
+    #[must_use]
+    pub fn new(room: &RoomSettings) -> Self {
+        Self {
+            capacity: room.capacity,
+            outflow_per_min: room.outflow_per_min,
+            session_ms: room.session_ms,
+            place_ttl_ms: room.place_ttl_ms,
+            arrive_ms: room.arrive_ms,
+            max_queue_size: room.max_queue_size,
+            places_per_user: room.places_per_user,
+            order: match room.order {
+                Order::Fifo => OrderName::Fifo,
+                Order::Draw { seed_hash: _ } => OrderName::Draw,
+            },
+        }
+    }
+}
+
+/// Changes to a waiting room; what is left out stays.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoomChange {
+    /// Admitted visitors at a time.
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    capacity: Option<u32>,
+    /// Admissions a minute at most; `null` is no limit.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    outflow_per_min: Option<Option<u32>>,
+    /// How long an admitted visitor may shop.
+    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
+    session_ms: Option<i64>,
+    /// How long a place waits for a visitor who is not seen.
+    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
+    place_ttl_ms: Option<i64>,
+    /// How long an admitted visitor has to show up.
+    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
+    arrive_ms: Option<i64>,
+    /// People waiting at a time.
+    #[schema(minimum = 1, maximum = 20_000_000)]
+    max_queue_size: Option<u32>,
+    /// Places one user may take; 1 in an event with a draw.
+    #[schema(minimum = 1, maximum = 100)]
+    places_per_user: Option<u32>,
+    /// The order of the people in the prequeue.
+    #[schema(value_type = Option<OrderName>)]
+    order: Option<OrderName>,
+}
+
+impl RoomChange {
+    /// Whether this asks for a draw that `room` does not have.
+    fn wants_new_draw(&self, room: Option<&RoomSettings>) -> bool {
+        let has_draw = room.is_some_and(|room| matches!(room.order, Order::Draw { .. }));
+        self.order == Some(OrderName::Draw) && !has_draw
+    }
+
+    /// Applies the changes; `seed_hash` is there if [`SettingsChange::wants_new_draw`] said so.
+    pub fn apply(self, room: &mut RoomSettings, seed_hash: Option<Digest>) {
+        fn set<T>(slot: &mut T, value: Option<T>) {
+            if let Some(value) = value {
+                *slot = value;
+            }
+        }
+        set(&mut room.capacity, self.capacity);
+        set(&mut room.outflow_per_min, self.outflow_per_min);
+        set(&mut room.session_ms, self.session_ms);
+        set(&mut room.place_ttl_ms, self.place_ttl_ms);
+        set(&mut room.arrive_ms, self.arrive_ms);
+        set(&mut room.max_queue_size, self.max_queue_size);
+        set(&mut room.places_per_user, self.places_per_user);
+        match (self.order, seed_hash) {
+            (Some(OrderName::Fifo), _) => room.order = Order::Fifo,
+            (Some(OrderName::Draw), Some(seed_hash)) => room.order = Order::Draw { seed_hash },
+            (Some(OrderName::Draw) | None, _) => {}
+        }
+    }
+}
+
+/// A new event: settings that are left out have their defaults.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewEvent {
+    /// Its id.
+    #[schema(value_type = EventIdText)]
+    pub event: EventId,
+    /// The event's name for people.
+    #[schema(value_type = FreeText)]
+    title: Box<str>,
+    /// The one currency all of the event's prices are in.
+    #[schema(value_type = CurrencyText)]
+    currency: Currency,
+    /// The waiting room; `null` lets anyone hold at once.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<RoomChange>)]
+    room: Option<Option<RoomChange>>,
+    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
+    hold_ttl_ms: Option<i64>,
+    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
+    hold_max_ms: Option<i64>,
+    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
+    payment_window_ms: Option<i64>,
+    #[schema(minimum = 1)]
+    payment_attempts: Option<u8>,
+    extensions: Option<u8>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    max_per_user: Option<Option<u32>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<TimeMs>)]
+    prequeue_at: Option<Option<Time>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<TimeMs>)]
+    opens_at: Option<Option<Time>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<TimeMs>)]
+    closes_at: Option<Option<Time>>,
+}
+
+impl NewEvent {
+    /// The default settings for this title and currency, and what is to be changed about them.
+    #[must_use]
+    pub fn split(self) -> (EventId, Settings, SettingsChange) {
+        let settings = Settings::new(&self.title, self.currency);
+        let change = SettingsChange {
+            title: None,
+            currency: None,
+            room: self.room,
+            hold_ttl_ms: self.hold_ttl_ms,
+            hold_max_ms: self.hold_max_ms,
+            payment_window_ms: self.payment_window_ms,
+            payment_attempts: self.payment_attempts,
+            extensions: self.extensions,
+            max_per_user: self.max_per_user,
+            prequeue_at: self.prequeue_at,
+            opens_at: self.opens_at,
+            closes_at: self.closes_at,
+        };
+        (self.event, settings, change)
+    }
+}
+
+/// Changes to an event's settings; what is left out stays, `null` removes what is optional.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SettingsChange {
+    /// The event's name for people.
+    #[schema(value_type = Option<FreeText>)]
+    title: Option<Box<str>>,
+    /// The one currency all of the event's prices are in.
+    #[schema(value_type = Option<CurrencyText>)]
+    currency: Option<Currency>,
+    /// The waiting room, member by member; `null` removes it.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<RoomChange>)]
+    room: Option<Option<RoomChange>>,
+    /// How long a hold lasts.
+    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
+    hold_ttl_ms: Option<i64>,
+    /// How long a hold may live altogether.
+    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
+    hold_max_ms: Option<i64>,
+    /// How much time starting a payment gives at least.
+    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
+    payment_window_ms: Option<i64>,
+    /// Payments that may be started for one hold.
+    #[schema(minimum = 1)]
+    payment_attempts: Option<u8>,
+    /// How often a visitor may extend a hold.
+    extensions: Option<u8>,
+    /// Units one user may hold, confirm and claim together; `null` is no limit.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    max_per_user: Option<Option<u32>>,
+    /// When the prequeue starts by itself.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<TimeMs>)]
+    prequeue_at: Option<Option<Time>>,
+    /// When the sale opens by itself.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<TimeMs>)]
+    opens_at: Option<Option<Time>>,
+    /// When the sale closes by itself.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<TimeMs>)]
+    closes_at: Option<Option<Time>>,
+}
+
+impl SettingsChange {
+    /// Changes of the waiting room alone.
+    #[must_use]
+    pub fn of_room(change: RoomChange) -> Self {
+        Self {
+            title: None,
+            currency: None,
+            room: Some(Some(change)),
+            hold_ttl_ms: None,
+            hold_max_ms: None,
+            payment_window_ms: None,
+            payment_attempts: None,
+            extensions: None,
+            max_per_user: None,
+            prequeue_at: None,
+            opens_at: None,
+            closes_at: None,
+        }
+    }
+
+    /// Whether a seed must be drawn for this.
+    #[must_use]
+    pub fn wants_new_draw(&self, settings: &Settings) -> bool {
+        match &self.room {
+            Some(Some(room)) => room.wants_new_draw(settings.room.as_ref()),
+            Some(None) | None => false,
+        }
+    }
+
+    /// Applies the changes; `seed_hash` is there if [`Self::wants_new_draw`] said so.
+    pub fn apply(self, settings: &mut Settings, seed_hash: Option<Digest>) {
+        fn set<T>(slot: &mut T, value: Option<T>) {
+            if let Some(value) = value {
+                *slot = value;
+            }
+        }
+        set(&mut settings.title, self.title);
+        set(&mut settings.currency, self.currency);
+        match self.room {
+            None => {}
+            Some(None) => settings.room = None,
+            Some(Some(change)) => {
+                change.apply(settings.room.get_or_insert_default(), seed_hash);
+            }
+        }
+        set(&mut settings.hold_ttl_ms, self.hold_ttl_ms);
+        set(&mut settings.hold_max_ms, self.hold_max_ms);
+        set(&mut settings.payment_window_ms, self.payment_window_ms);
+        set(&mut settings.payment_attempts, self.payment_attempts);
+        set(&mut settings.extensions, self.extensions);
+        set(&mut settings.max_per_user, self.max_per_user);
+        set(&mut settings.prequeue_at, self.prequeue_at);
+        set(&mut settings.opens_at, self.opens_at);
+        set(&mut settings.closes_at, self.closes_at);
+    }
+}
+
+/// Tells a member that is `null` (`Some(None)`) from one that is left out (`None`, by `default`).
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}

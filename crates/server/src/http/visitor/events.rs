@@ -1,0 +1,60 @@
+//! `GET /events`.
+
+use crate::app::App;
+use crate::http::body::json;
+use crate::http::caller::Strict;
+use crate::http::openapi::OpenProblems;
+use crate::http::problem::{Code, Problem};
+use crate::http::shapes::event::{EventBody, Events};
+use crate::http::shapes::ids::EventIdText;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::ids::EventId;
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::IntoParams;
+
+/// Which page.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct EventsQuery {
+    /// The last event of the page before.
+    #[param(value_type = Option<EventIdText>, nullable = false)]
+    after: Option<EventId>,
+    /// How many at most; 100 if left out.
+    #[param(minimum = 1, maximum = 1000, nullable = false)]
+    limit: Option<usize>,
+}
+
+/// All events, in the order they were created.
+#[utoipa::path(
+    get, path = "/api/v1/events", tag = "events",
+    params(EventsQuery),
+    responses((status = 200, description = "A page of events", body = Events), OpenProblems),
+)]
+pub async fn events(
+    State(app): State<Arc<App>>,
+    Strict(query): Strict<EventsQuery>,
+) -> Result<Response, Problem> {
+    let limit = query.limit.unwrap_or(100);
+    if !(1..=1_000).contains(&limit) {
+        return Err(Problem::new(Code::InvalidQuery, "limit: use 1 to 1000"));
+    }
+    let mut ids = app.engine.events().await?.value;
+    if let Some(after) = query.after {
+        // After an event that does not exist there is nothing.
+        let index = ids.iter().position(|id| *id == after).map_or(ids.len(), |index| index + 1);
+        ids.drain(..index);
+    }
+    let more = ids.len() > limit;
+    ids.truncate(limit);
+    let mut events = Vec::with_capacity(ids.len());
+    for id in &ids {
+        let (at, view) = app.view_event(id).await?;
+        events.push(EventBody::new(at, view));
+    }
+    let next = if more { ids.pop() } else { None };
+    Ok(json(StatusCode::OK, &Events { events, next }))
+}

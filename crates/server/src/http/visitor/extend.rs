@@ -1,0 +1,40 @@
+//! `POST /bookings/{booking}/extend`.
+
+use super::{booking_answer, event_of_booking, hide_event};
+use crate::app::App;
+use crate::http::body::{Nothing, OptionalBody};
+use crate::http::caller::{Ids, Visitor};
+use crate::http::openapi::WriteProblems;
+use crate::http::problem::Problem;
+use crate::http::shapes::booking::BookingBody;
+use crate::http::shapes::ids::IdText;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::ids::BookingId;
+use onrush_core::{Command, Refusal};
+use std::sync::Arc;
+
+/// Gives a hold more time, as often as the event allows.
+#[utoipa::path(
+    post, path = "/api/v1/bookings/{booking}/extend", tag = "bookings",
+    params(("booking" = IdText, Path)),
+    request_body = Option<Nothing>,
+    responses(
+        (status = 200, description = "The booking", body = BookingBody),
+        WriteProblems,
+    ),
+    security(("visitor" = []))
+)]
+pub async fn extend(
+    State(app): State<Arc<App>>,
+    Ids(booking): Ids<BookingId>,
+    Visitor(user): Visitor,
+    _: OptionalBody<Nothing>,
+) -> Result<Response, Problem> {
+    let event = event_of_booking(&booking)?;
+    let command = Command::Extend { booking, user };
+    let view = app.run_booking(&event, command).await;
+    let view = view.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?;
+    Ok(booking_answer(StatusCode::OK, &event, &view))
+}

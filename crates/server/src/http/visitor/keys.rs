@@ -1,0 +1,38 @@
+//! `GET /keys`.
+
+use crate::app::App;
+use crate::http::body::json;
+use crate::http::openapi::OpenProblems;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// A JWK set (RFC 7517).
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it describes what auth::pass publishes")]
+pub struct KeySet {
+    keys: Vec<Key>,
+}
+
+/// An Ed25519 key (RFC 8037).
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it describes what auth::pass publishes")]
+pub struct Key {
+    kty: String,
+    crv: String,
+    r#use: String,
+    alg: String,
+    kid: String,
+    x: String,
+}
+
+/// The keys that verify passes.
+#[utoipa::path(
+    get, path = "/api/v1/keys", tag = "visitors",
+    responses((status = 200, description = "The keys", body = KeySet), OpenProblems),
+)]
+pub async fn keys(State(app): State<Arc<App>>) -> Response {
+    json(StatusCode::OK, app.passes.published())
+}

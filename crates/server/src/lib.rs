@@ -1,0 +1,17 @@
+//! Onrush: an on-sale engine that queues fairly, holds atomically, and never sells a thing twice.
+//!
+//! This crate is the edge: it turns HTTP into commands and the feed into live updates. What may happen is decided in
+//! `onrush-core`; what happened is kept by `onrush-store`.
+
+pub mod app;
+pub mod auth;
+pub mod config;
+pub mod draw;
+pub mod http;
+pub mod live;
+pub mod metrics;
+pub mod plans;
+pub mod serve;
+
+pub use config::Config;
+pub use serve::{Server, StartError};

@@ -1,0 +1,149 @@
+//! Server-sent events: `GET /events/{event}/stream`.
+
+use super::Open;
+use crate::app::App;
+use crate::auth::{TokenError, unix_now_s};
+use crate::http::caller::{Ids, Strict, bearer};
+use crate::http::openapi::StreamProblems;
+use crate::http::problem::{Code, Problem};
+use crate::http::shapes::ids::{EventIdText, PlaceIdText};
+use axum::body::Body;
+use axum::extract::{FromRequestParts, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderName, ORIGIN};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::Response;
+use bytes::Bytes;
+use http_body::Frame;
+use onrush_core::ids::{EventId, PlaceId, UserId};
+use serde::Deserialize;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use utoipa::IntoParams;
+
+/// Who opens a stream, about which place.
+pub struct StreamCaller {
+    /// The visitor.
+    pub user: UserId,
+    /// The place, if a particular one is meant.
+    pub place: Option<PlaceId>,
+}
+
+/// The query of a stream's address.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct StreamQuery {
+    /// A stream ticket, for callers that cannot send headers.
+    ticket: Option<String>,
+    /// The place; if left out, the visitor's session if there is one, else his place that is served first.
+    #[param(value_type = Option<PlaceIdText>, nullable = false)]
+    place: Option<PlaceId>,
+}
+
+impl FromRequestParts<Arc<App>> for StreamCaller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        check_origin(&parts.headers, &app.config.allowed_origins)?;
+        let Strict(query) = Strict::<StreamQuery>::from_request_parts(parts, app).await?;
+        let user = match query.ticket {
+            None => app.visitor_of(bearer(parts)?)?,
+            Some(ticket) => {
+                app.tickets.redeem(&ticket, unix_now_s()).map_err(|error| match error {
+                    TokenError::Invalid => {
+                        Problem::new(Code::TicketInvalid, "a ticket works once; ask for a new one")
+                    }
+                    TokenError::Expired => Problem::new(
+                        Code::TokenExpired,
+                        "the ticket has expired; ask for a new one",
+                    ),
+                })?
+            }
+        };
+        Ok(Self { user, place: query.place })
+    }
+}
+
+/// Refuses pages of other sites: a browser says where a page comes from, and cannot be made to lie about it.
+fn check_origin(headers: &HeaderMap, allowed: &[String]) -> Result<(), Problem> {
+    let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
+    let origin = origin.to_str().unwrap_or_default();
+    let own = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let site = origin.split_once("://").map(|(_, site)| site);
+    let ours = site.zip(own).is_some_and(|(site, own)| site.eq_ignore_ascii_case(own));
+    if ours || allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) {
+        Ok(())
+    } else {
+        let why = "pages of this origin may not open streams; add it to allowed_origins";
+        Err(Problem::new(Code::OriginRefused, why))
+    }
+}
+
+/// Live updates as server-sent events; each event's data is one JSON object with `type`.
+#[utoipa::path(
+    get, path = "/api/v1/events/{event}/stream", tag = "live",
+    params(("event" = EventIdText, Path), StreamQuery),
+    responses((status = 200, description = "The stream", content_type = "text/event-stream", body = String), StreamProblems),
+    security(("visitor" = []), ())
+)]
+pub async fn stream(
+    State(app): State<Arc<App>>,
+    Ids(event): Ids<EventId>,
+    caller: StreamCaller,
+) -> Result<Response, Problem> {
+    let open = app.hub.open(event, caller.user, caller.place).await?;
+    let mut response = Response::new(Body::new(SseBody { open }));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Some proxies collect an answer before they pass it on, unless told not to.
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// A stream as the body of an answer that goes on until one side has enough.
+struct SseBody {
+    open: Open,
+}
+
+impl http_body::Body for SseBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = self.open.poll_next(context);
+        next.map(|message| message.map(|message| Ok(Frame::data(message.sse()))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_and_allowed_origins_may_open_streams() {
+        let allowed = ["https://shop.example".to_owned()];
+        let cases = [
+            (None, true),
+            (Some("http://tickets.example:8080"), true),
+            (Some("https://shop.example"), true),
+            (Some("https://evil.example"), false),
+            (Some("https://tickets.example"), false),
+            (Some("null"), false),
+        ];
+        for (origin, may) in cases {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, HeaderValue::from_static("tickets.example:8080"));
+            if let Some(origin) = origin {
+                headers.insert(ORIGIN, HeaderValue::from_static(origin));
+            }
+            assert_eq!(check_origin(&headers, &allowed).is_ok(), may, "{origin:?}");
+        }
+    }
+}

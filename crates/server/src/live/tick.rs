@@ -1,0 +1,191 @@
+//! What streams are told at intervals: positions that changed, holds that run out soon, seats that changed.
+
+use super::conn::{Conn, Doing};
+use super::message::{Content, Message};
+use super::{EXPIRING_MS, FAR_TICKS, Hub, KEEP_ALIVE_TICKS, Streams, TICKS_PER_S, doing};
+use crate::app::odd_answer;
+use crate::http::problem::Problem;
+use onrush_core::ids::{BookingId, EventId};
+use onrush_core::{Query, Refusal, View};
+use onrush_store::Failure;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::time::MissedTickBehavior;
+
+/// What is to be done at one tick.
+#[derive(Default)]
+struct Due {
+    positions: Vec<Arc<Conn>>,
+    expiring: Vec<EventId>,
+    seats: Vec<EventId>,
+}
+
+impl Hub {
+    /// Ticks as long as streams are open.
+    pub(super) async fn tick(self: Arc<Self>) {
+        let mut interval = tokio::time::interval(Duration::from_secs(1) / TICKS_PER_S);
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            interval.tick().await;
+            let due = {
+                let mut streams = self.streams();
+                if streams.events.is_empty() {
+                    streams.ticking = false;
+                    return;
+                }
+                streams.due()
+            };
+            self.tell_positions(due.positions).await;
+            for event in due.expiring {
+                if let Err(problem) = self.tell_expiring(&event).await {
+                    tracing::debug!(code = problem.code(), %event, "holds that run out were not told");
+                }
+            }
+            for event in due.seats {
+                if let Err(problem) = self.tell_seats(&event).await {
+                    tracing::debug!(code = problem.code(), %event, "changed seats were not told");
+                }
+            }
+        }
+    }
+
+    async fn tell_positions(&self, conns: Vec<Arc<Conn>>) {
+        // All are asked before any answer is awaited, so that they are decided and committed together.
+        let ask = |conn: Arc<Conn>| {
+            let query = Query::Place { user: conn.user.clone(), place: conn.place };
+            let answer = self.engine.query(conn.event.clone(), query);
+            (conn, answer)
+        };
+        let asked: Vec<_> = conns.into_iter().map(ask).collect();
+        for (conn, answer) in asked {
+            let place = match answer.await {
+                Ok(answer) => match answer.value {
+                    View::Place(place) => Some(place),
+                    View::Event(_)
+                    | View::Availability(_)
+                    | View::Seats(_)
+                    | View::Booking(_)
+                    | View::Bookings(_)
+                    | View::Claim(_) => continue,
+                },
+                Err(Failure::Refused(Refusal::PlaceNotFound)) => None,
+                // Asked again at its next turn.
+                Err(_) => {
+                    conn.seen_moves.store(u64::MAX, Ordering::Relaxed);
+                    continue;
+                }
+            };
+            // An admission that the feed told meanwhile is newer than this answer.
+            if conn.doing() == Doing::Shopping {
+                continue;
+            }
+            conn.set_doing(doing(place.as_ref()));
+            if place.is_some() {
+                conn.send(Message::new(&self.content_of(&conn, place)));
+            }
+        }
+    }
+
+    async fn tell_expiring(&self, event: &EventId) -> Result<(), Problem> {
+        let now = self.engine.query(event.clone(), Query::Event).await?.at;
+        let soon = now.plus_ms(EXPIRING_MS);
+        let mut due: Vec<BookingId> = Vec::new();
+        if let Some(channel) = self.streams().events.get_mut(event) {
+            while channel.expiring.first().is_some_and(|(until, _)| *until <= soon) {
+                due.extend(channel.expiring.pop_first().map(|(_, booking)| booking));
+            }
+        }
+        for booking in due {
+            let query = Query::Booking { booking: booking.clone(), user: None };
+            let view = match self.engine.query(event.clone(), query).await {
+                Ok(answer) => match answer.value {
+                    View::Booking(view) => view,
+                    View::Event(_)
+                    | View::Availability(_)
+                    | View::Seats(_)
+                    | View::Place(_)
+                    | View::Bookings(_)
+                    | View::Claim(_) => return Err(odd_answer()),
+                },
+                Err(Failure::Refused(_)) => continue,
+                Err(failure) => return Err(failure.into()),
+            };
+            // A hold that was extended has another entry for its new end.
+            if let Some(until) = view.state.until().filter(|until| *until <= soon)
+                && let Some(channel) = self.streams().events.get(event)
+                && let Some(watcher) = channel.users.get(&view.terms.user)
+            {
+                let message = Message::new(&Content::HoldExpiring { booking: &booking, until });
+                watcher.conns.iter().for_each(|conn| conn.send(message.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    async fn tell_seats(&self, event: &EventId) -> Result<(), Problem> {
+        let now = self.boards.now(event).await?;
+        let mut streams = self.streams();
+        let Some(channel) = streams.events.get_mut(event) else { return Ok(()) };
+        if let Some(told) = channel.seats_told.replace(now.clone()) {
+            let changed = now.changed_since(&told);
+            if !changed.is_empty() {
+                let content = Content::Seats { at: now.at(), changed: &changed };
+                let message = Message::new(&content);
+                for conn in channel.users.values().flat_map(|watcher| &watcher.conns) {
+                    if channel.roomless || conn.doing() == Doing::Shopping {
+                        conn.send(message.clone());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Streams {
+    fn due(&mut self) -> Due {
+        self.tick = self.tick.wrapping_add(1);
+        let tick = self.tick;
+        let slot = (tick % FAR_TICKS) as usize;
+        let mut due = Due::default();
+        for weak in std::mem::take(&mut self.ring[slot]) {
+            let Some(conn) = weak.upgrade() else { continue };
+            let moves = self.events.get(&conn.event).map_or(0, |channel| channel.moves);
+            let next = match conn.doing() {
+                Doing::WaitingNear => (slot + TICKS_PER_S as usize) % FAR_TICKS as usize,
+                Doing::WaitingFar | Doing::Shopping | Doing::Nothing => slot,
+            };
+            let waits = matches!(conn.doing(), Doing::WaitingNear | Doing::WaitingFar);
+            let silent_ticks = tick.wrapping_sub(conn.last_sent_tick.load(Ordering::Relaxed));
+            if waits && conn.seen_moves.swap(moves, Ordering::Relaxed) != moves {
+                conn.last_sent_tick.store(tick, Ordering::Relaxed);
+                due.positions.push(conn);
+            } else if silent_ticks >= KEEP_ALIVE_TICKS {
+                conn.last_sent_tick.store(tick, Ordering::Relaxed);
+                conn.send(Message::keep_alive());
+            }
+            self.ring[next].push(weak);
+        }
+        if tick.is_multiple_of(TICKS_PER_S) {
+            for (event, channel) in &mut self.events {
+                if !channel.expiring.is_empty() {
+                    due.expiring.push(event.clone());
+                }
+                let someone_may_hold = channel.roomless || channel.has_shoppers();
+                if channel.seats_changed && someone_may_hold {
+                    channel.seats_changed = false;
+                    due.seats.push(event.clone());
+                }
+            }
+        }
+        due
+    }
+}
+
+impl super::Channel {
+    fn has_shoppers(&self) -> bool {
+        let mut conns = self.users.values().flat_map(|watcher| &watcher.conns);
+        conns.any(|conn| conn.doing() == Doing::Shopping)
+    }
+}

@@ -1,0 +1,373 @@
+//! Listening: the accept loop, and the whole server as one value that can be started and stopped.
+
+use crate::app::App;
+use crate::config::{Config, ConfigError};
+use crate::draw;
+use crate::http;
+use crate::http::caller::PeerAddress;
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response};
+use axum::routing::future::RouteFuture;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use onrush_store::Engine;
+use onrush_store::embedded::{Embedded, OpenError, Options};
+use pin_project_lite::pin_project;
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{oneshot, watch};
+use tokio::task::{JoinHandle, JoinSet};
+use tower_service::Service;
+
+/// How long a client may take to send a request's head, and an idle connection stays open.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest head of a request, and the largest buffer a connection reads into.
+const MAX_BUFFER_BYTES: usize = 64 << 10;
+/// How long requests under way have after the server was told to stop.
+const DRAIN: Duration = Duration::from_secs(10);
+/// How long to wait for others to let go of the engine, at most.
+const LET_GO_TRIES: u32 = 200;
+const LET_GO_PAUSE: Duration = Duration::from_millis(5);
+/// Connections that may wait to be accepted: a sale begins with a rush.
+const BACKLOG: u32 = 4_096;
+
+/// What goes through a listener.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    connections: AtomicU64,
+    classes: [AtomicU64; 5],
+}
+
+impl Traffic {
+    /// Connections open now.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Answers so far by class of status.
+    #[must_use]
+    pub fn responses(&self) -> [(&'static str, u64); 5] {
+        let names = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+        std::array::from_fn(|class| (names[class], self.classes[class].load(Ordering::Relaxed)))
+    }
+}
+
+/// Listens on an address; port 0 takes a free one.
+///
+/// # Errors
+/// Whatever the operating system says.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Serves a router until `shutdown`, then lets requests under way end.
+///
+/// The server itself runs through this very loop, so that a benchmark's baseline has the same settings.
+pub async fn serve_router(
+    listener: TcpListener,
+    router: Router,
+    shutdown: impl Future<Output = ()>,
+) {
+    serve_counted(listener, router, Arc::default(), shutdown).await;
+}
+
+async fn serve_counted(
+    listener: TcpListener,
+    router: Router,
+    traffic: Arc<Traffic>,
+    shutdown: impl Future<Output = ()>,
+) {
+    let (stop, stopped) = watch::channel(false);
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(MAX_BUFFER_BYTES);
+    let mut connections = JoinSet::new();
+    let mut shutdown = pin!(shutdown);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => {
+                    let service = Answering {
+                        router: router.clone(),
+                        peer: peer.ip().to_canonical(),
+                        traffic: traffic.clone(),
+                    };
+                    connections.spawn(connection(stream, service, builder.clone(), stopped.clone()));
+                }
+                Err(error) => accept_failed(&error).await,
+            },
+            // Ended connections are forgotten as they end.
+            Some(_) = connections.join_next() => {}
+        }
+    }
+    drop(listener);
+    stop.send_replace(true);
+    let drained = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(DRAIN, drained).await.is_err() {
+        tracing::warn!(open = connections.len(), "connections did not end in time and are cut");
+        connections.shutdown().await;
+    }
+}
+
+/// A connection that broke off before it was accepted is nobody's problem; without file descriptors a pause helps.
+async fn accept_failed(error: &io::Error) {
+    match error.kind() {
+        io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionRefused => {}
+        _ => {
+            tracing::error!(%error, "no connection can be accepted; raise the limit of open files?");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    service: Answering,
+    builder: http1::Builder,
+    mut stopped: watch::Receiver<bool>,
+) {
+    // Without this, small answers would wait for the acknowledgement of earlier ones.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a connection broke off at once");
+        return;
+    }
+    let traffic = service.traffic.clone();
+    traffic.connections.fetch_add(1, Ordering::Relaxed);
+    let mut connection =
+        pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
+    let stop = async { drop(stopped.wait_for(|stop| *stop).await) };
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stop => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+    traffic.connections.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// The router as hyper calls it.
+struct Answering {
+    router: Router,
+    peer: IpAddr,
+    traffic: Arc<Traffic>,
+}
+
+impl hyper::service::Service<Request<Incoming>> for Answering {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Counted;
+
+    fn call(&self, mut request: Request<Incoming>) -> Counted {
+        request.extensions_mut().insert(PeerAddress(self.peer));
+        // Calling takes `&mut`, and a router is a shared pointer.
+        let answer = self.router.clone().call(request);
+        Counted { answer, traffic: self.traffic.clone() }
+    }
+}
+
+pin_project! {
+    /// An answer under way, counted when it is there.
+    struct Counted {
+        #[pin]
+        answer: RouteFuture<Infallible>,
+        traffic: Arc<Traffic>,
+    }
+}
+
+impl Future for Counted {
+    type Output = Result<Response<Body>, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let answer = ready!(this.answer.poll(context));
+        if let Ok(answer) = &answer {
+            let class = usize::from(answer.status().as_u16() / 100).clamp(1, 5) - 1;
+            this.traffic.classes[class].fetch_add(1, Ordering::Relaxed);
+        }
+        Poll::Ready(answer)
+    }
+}
+
+/// Why a server cannot start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The configuration is wrong.
+    Config(ConfigError),
+    /// The engine cannot be opened.
+    Engine(OpenError),
+    /// An address cannot be listened on.
+    Listen(SocketAddr, io::Error),
+    /// The data directory cannot be used.
+    Data(io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => error.fmt(f),
+            Self::Engine(error) => error.fmt(f),
+            Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
+            Self::Data(error) => write!(f, "the data directory cannot be used: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// A running server. [`Server::shutdown`] stops it without losing anything; dropping it only cuts everything off,
+/// which loses nothing that was answered either.
+pub struct Server {
+    public_addr: SocketAddr,
+    operator_addr: Option<SocketAddr>,
+    admin_key: Option<String>,
+    app: Arc<App>,
+    engine: Arc<Embedded>,
+    stop: [Option<oneshot::Sender<()>>; 2],
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Opens the data directory and listens. When this returns, requests are answered.
+    ///
+    /// While the engine recovers, the operator's listener says already that the server is alive and not ready.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub async fn start(config: Config) -> Result<Self, StartError> {
+        Self::start_with(config, Options::default()).await
+    }
+
+    /// The same with options for the engine.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub async fn start_with(config: Config, options: Options) -> Result<Self, StartError> {
+        config.check().map_err(StartError::Config)?;
+        let open = |address| listen(address).map_err(|error| StartError::Listen(address, error));
+        let public = open(config.listen)?;
+        let operator = config.operator_listen.map(open).transpose()?;
+        let local = |listener: &TcpListener, asked| listener.local_addr().unwrap_or(asked);
+        let public_addr = local(&public, config.listen);
+        let operator_addr = operator.as_ref().zip(config.operator_listen);
+        let operator_addr = operator_addr.map(|(listener, asked)| local(listener, asked));
+
+        let (traffic, mut tasks) = (Arc::<Traffic>::default(), Vec::new());
+        let (mut operator_stop, app_slot) = (None, Arc::new(std::sync::OnceLock::new()));
+        if let Some(listener) = operator {
+            let (stop, stopped) = oneshot::channel();
+            operator_stop = Some(stop);
+            let router = http::operator_router(app_slot.clone(), traffic.clone());
+            tasks.push(tokio::spawn(serve_router(listener, router, async {
+                drop(stopped.await);
+            })));
+        }
+
+        let data = config.data.clone();
+        let runtime = tokio::runtime::Handle::current();
+        let options = Options { runtime: options.runtime.or(Some(runtime)), ..options };
+        // Recovery reads files for as long as it takes.
+        let engine = tokio::task::spawn_blocking(move || Embedded::open(&data, options)).await;
+        let engine = match engine {
+            Ok(opened) => Arc::new(opened.map_err(StartError::Engine)?),
+            Err(error) => return Err(StartError::Data(io::Error::other(error))),
+        };
+        let configured = config.admin_key.as_ref().map(|key| key.reveal().to_owned());
+        let (app, fresh) = App::open(config, engine.clone()).map_err(StartError::Data)?;
+        drop(app_slot.set(app.clone()));
+
+        let (stop, stopped) = oneshot::channel();
+        let router = http::public_router(app.clone());
+        tasks.push(tokio::spawn(serve_counted(public, router, traffic, async {
+            drop(stopped.await);
+        })));
+        tasks.push(tokio::spawn(draw::open_drawn_sales(app.clone())));
+        app.set_ready(true);
+        let admin_key = configured.or(fresh);
+        let stop = [Some(stop), operator_stop];
+        Ok(Self { public_addr, operator_addr, admin_key, app, engine, stop, tasks })
+    }
+
+    /// Where visitors and the organiser connect.
+    #[must_use]
+    pub fn public_addr(&self) -> SocketAddr {
+        self.public_addr
+    }
+
+    /// Where metrics and health are asked for.
+    #[must_use]
+    pub fn operator_addr(&self) -> Option<SocketAddr> {
+        self.operator_addr
+    }
+
+    /// The engine.
+    #[must_use]
+    pub fn engine(&self) -> Arc<dyn Engine> {
+        self.engine.clone()
+    }
+
+    /// The admin API key, if it is known: it was configured, or generated just now. Only its hash is kept.
+    #[must_use]
+    pub fn admin_key(&self) -> Option<&str> {
+        self.admin_key.as_deref()
+    }
+
+    /// Waits until the engine has stopped by itself, and says why. The process should end then, and not with success.
+    pub async fn failed(&self) -> String {
+        self.engine.stopped().await;
+        self.engine.failure().unwrap_or_else(|| "the engine was closed".into())
+    }
+
+    /// Lets requests under way end, says goodbye to streams, and closes the engine.
+    pub async fn shutdown(mut self) {
+        self.app.set_ready(false);
+        self.app.draws.stop();
+        self.app.hub.close();
+        // The operator's listener goes last: until then it says that the server is not ready.
+        let [public, operator] = &mut self.stop;
+        drop(public.take());
+        let operator_task = operator.is_some().then(|| self.tasks.remove(0));
+        for task in self.tasks.drain(..) {
+            drop(task.await);
+        }
+        drop(operator.take());
+        if let Some(task) = operator_task {
+            drop(task.await);
+        }
+        self.app.hub.ended().await;
+        drop(self.app);
+        let engine = self.engine;
+        // Streams that just heard goodbye still let go of the engine. Whoever else has it keeps it open.
+        for _ in 0..LET_GO_TRIES {
+            if Arc::strong_count(&engine) == 1 {
+                break;
+            }
+            tokio::time::sleep(LET_GO_PAUSE).await;
+        }
+        // The last one to let go closes it, which waits for its threads.
+        drop(tokio::task::spawn_blocking(move || drop(engine)).await);
+    }
+}
