@@ -131,6 +131,15 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, OpenError> {
         .map_err(|error| not_opened(path, &error))
 }
 
+/// Opens the file for reading while nobody else uses it.
+pub(super) fn open_reader_alone(path: &Path) -> Result<Connection, OpenError> {
+    if has_log(path) {
+        open_reader(path)
+    } else {
+        open_unlocked(path).map_err(|error| not_opened(path, &error))
+    }
+}
+
 /// Opens the file for reading as if nobody could ever write it; SQLite then leaves no files beside it.
 fn open_unlocked(path: &Path) -> rusqlite::Result<Connection> {
     let connection = open_raw(path)?;

@@ -4,6 +4,7 @@ use crate::engine::FeedEntry;
 use onrush_core::ids::EventId;
 use onrush_core::{Change, Event, Time};
 use std::collections::{BTreeSet, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Where an event stands among the others: events are numbered in the order they were created.
 pub(super) type Index = usize;
@@ -60,6 +61,9 @@ impl Events {
     }
 
     /// Applies a decision from the journal.
+    ///
+    /// # Errors
+    /// If it cannot have been made in this state, which then is good for nothing any more.
     pub(super) fn replay(&mut self, entry: &FeedEntry) -> Result<(), String> {
         let index = match self.find(&entry.event) {
             Some(index) => index,
@@ -68,8 +72,8 @@ impl Events {
             }
             None => return Err(format!("event {} changes before it is created", entry.event)),
         };
-        self.evolve(index, entry.at, &entry.changes);
-        Ok(())
+        guarded(|| self.evolve(index, entry.at, &entry.changes))
+            .map_err(|why| format!("it contradicts what was before: {why}"))
     }
 
     /// Looks up again when an event is due; to be called once it has changed.
@@ -97,4 +101,13 @@ impl Events {
     pub(super) fn next_deadline(&self) -> Option<(Time, Index)> {
         self.deadlines.first().copied()
     }
+}
+
+/// Turns a panic of the rules, which is how they meet what contradicts their state, into a sentence.
+pub(super) fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+        let why = panic.downcast_ref::<String>().map(String::as_str);
+        let why = why.or_else(|| panic.downcast_ref::<&str>().copied());
+        why.unwrap_or("no reason given").to_owned()
+    })
 }

@@ -10,6 +10,8 @@
 //! Nobody sees state that a crash could undo: every answer, also a refusal or a view, waits until all that was decided
 //! before it is durable. A failed commit stops the engine for good.
 
+mod audit;
+mod auditor;
 mod checkpointer;
 mod clock;
 mod damage;
@@ -29,6 +31,7 @@ mod recovery;
 mod snapshot;
 mod snapshotter;
 
+pub use audit::{AuditReport, audit};
 pub use clock::Clock;
 #[cfg(feature = "testing")]
 pub use clock::ManualClock;
@@ -41,7 +44,7 @@ pub use snapshot::SnapshotFile;
 use crate::engine::{Engine, Failure, Feed, Pending, Seq};
 use checkpointer::Checkpointer;
 use dispatch::{Dispatch, Progress};
-use events::Events;
+use events::{Events, guarded};
 use executor::Executor;
 use feed::{Tail, TailFeed};
 use journal::Journal;
@@ -52,7 +55,6 @@ use outbox::{Batch, Outbox};
 use snapshotter::Snapshotter;
 use std::fs::{File, TryLockError};
 use std::future::{Future, ready};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -130,7 +132,7 @@ impl Shared {
         // Only the first failure matters: it brings the others about.
         drop(self.failure.set(why));
         self.mailbox.abandon();
-        self.outbox.close();
+        self.outbox.abandon();
     }
 }
 
@@ -245,16 +247,7 @@ fn spawn<T: Send + 'static>(
 ) -> std::io::Result<JoinHandle<Option<T>>> {
     let shared = shared.clone();
     thread::Builder::new().name(name.into()).spawn(move || {
-        catch_unwind(AssertUnwindSafe(run))
-            .map_err(|panic| {
-                let why = panic
-                    .downcast_ref::<String>()
-                    .map(String::as_str)
-                    .or_else(|| panic.downcast_ref::<&str>().copied())
-                    .unwrap_or("no reason given");
-                shared.fail(format!("a thread panicked: {why}"));
-            })
-            .ok()
+        guarded(run).map_err(|why| shared.fail(format!("an invariant is broken: {why}"))).ok()
     })
 }
 

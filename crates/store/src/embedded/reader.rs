@@ -43,11 +43,23 @@ impl JournalReader {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        Self::open_with(dir, database::open_reader)
+    }
+
+    /// The same for an engine that has the directory to itself; leaves no files behind if there is no log to read.
+    pub(super) fn open_alone(dir: &Path) -> Result<Self, OpenError> {
+        Self::open_with(dir, database::open_reader_alone)
+    }
+
+    fn open_with(
+        dir: &Path,
+        open: impl FnOnce(&Path) -> Result<Connection, OpenError>,
+    ) -> Result<Self, OpenError> {
         let path = database::path_in(dir);
         if !database::exists(&path)? {
             return Err(OpenError::Missing { path });
         }
-        let connection = database::open_reader(&path)?;
+        let connection = open(&path)?;
         Ok(Self { connection, event: None, path })
     }
 

@@ -27,7 +27,7 @@ pub(super) struct Recovered {
 
 /// Reads everything in `dir`; writes nothing.
 pub(super) fn recover(dir: &Path) -> Result<Recovered, OpenError> {
-    let reader = JournalReader::open(dir)?;
+    let reader = JournalReader::open_alone(dir)?;
     let path = reader.path().to_owned();
     let damaged = |what: String| damage::report(&path, what);
     let unread = |error: ReadError| {

@@ -13,8 +13,9 @@ CREATE TABLE meta (
 
 -- One row a change.
 CREATE VIEW changes AS
-SELECT seq, at, event,
-       iif(type = 'object', (SELECT key FROM json_each(value)), value) AS change,
-       iif(type = 'object', (SELECT value FROM json_each(element.value)), NULL) AS body
-FROM (SELECT journal.seq, journal.at, journal.event, element.type, element.value
-      FROM journal, json_each(journal.body) AS element) AS element;
+SELECT journal.seq, journal.at, journal.event,
+       coalesce(named.key, element.value) AS change,
+       named.value AS body
+FROM journal
+JOIN json_each(journal.body) AS element
+LEFT JOIN json_each(iif(element.type = 'object', element.value, '[]')) AS named;

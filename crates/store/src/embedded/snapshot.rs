@@ -3,7 +3,7 @@
 //! `snapshot-<seq>.jsonl` is JSON, line by line: a header, then for each event a line with its id and its rows, then a
 //! trailer with the number of rows and a checksum of everything before it.
 
-use super::events::Events;
+use super::events::{Events, guarded};
 use crate::engine::Seq;
 use onrush_core::ids::EventId;
 use onrush_core::snapshot::SnapshotRow;
@@ -151,7 +151,7 @@ pub(super) fn read(file: &SnapshotFile) -> Result<Snapshot, String> {
     let (parcels, inbox) = mpsc::sync_channel(16);
     thread::scope(|scope| {
         let parser = scope.spawn(|| parse(&file.path, parcels));
-        let built = build(file.seq, inbox);
+        let built = guarded(|| build(file.seq, inbox)).and_then(|built| built);
         // A parser that stopped says why; the builder only sees that something is missing.
         match parser.join() {
             Ok(Ok(())) => built,

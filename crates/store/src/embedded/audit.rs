@@ -1,0 +1,181 @@
+//! An audit: everything recomputed from the journal, and compared with what else there is.
+
+use super::auditor::{Auditor, Findings};
+use super::error::OpenError;
+use super::events::{Events, guarded};
+use super::reader::JournalReader;
+use super::recovery::{ReplayError, replay};
+use super::snapshot::{self, SnapshotFile};
+use crate::engine::{FeedEntry, Seq};
+use onrush_core::ids::EventId;
+use serde::Serialize;
+use std::collections::HashSet;
+use std::path::Path;
+
+/// Violations listed at most; all are counted.
+const MAX_LISTED: usize = 1_000;
+/// Decisions between two checks of all invariants at least. The further the journal goes on, the more it takes, so
+/// that checking a large state does not take longer than building it.
+const CHECK_EVERY: u64 = 1_000;
+
+/// What an audit found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct AuditReport {
+    /// The last decision that was looked at.
+    pub seq: Seq,
+    /// Changes in all decisions.
+    pub changes: u64,
+    /// Events.
+    pub events: usize,
+    /// Snapshots that could be read and compared.
+    pub snapshots: usize,
+    /// Units confirmed or claimed in the end.
+    pub sold: u64,
+    /// How often a seat went to a second booking while the first one had it.
+    pub seats_sold_twice: u64,
+    /// Units that were taken from a pool beyond its capacity.
+    pub oversold: u64,
+    /// Admissions out of turn, in events without a draw.
+    pub fifo_violations: u64,
+    /// How many violations there are.
+    pub violation_count: u64,
+    /// The first thousand of them, one sentence each.
+    pub violations: Vec<String>,
+}
+
+/// Audits the data directory `dir`, also beside a running engine; writes nothing.
+///
+/// The journal is replayed by the rules, with all invariants checked now and then and in the end; it is added up a
+/// second time without the rules; and every snapshot is compared with the state at its decision.
+///
+/// # Errors
+/// See [`OpenError`]. What is wrong inside a journal that can be opened is a violation, not an error.
+pub fn audit(dir: &Path) -> Result<AuditReport, OpenError> {
+    let reader = JournalReader::open(dir)?;
+    let last = reader.last().map_err(|error| OpenError::Sqlite {
+        path: reader.path().to_owned(),
+        why: error.to_string(),
+    })?;
+    // Listed after the end was read: a snapshot that is newer than that is left for the next audit.
+    let mut snapshots = snapshot::list(dir).map_err(OpenError::io(dir))?;
+    snapshots.retain(|file| file.seq <= last);
+    let mut audit = Audit {
+        report: AuditReport::default(),
+        auditor: Auditor::default(),
+        events: Events::default(),
+        broken: HashSet::new(),
+        snapshots,
+        checked: 0,
+    };
+    let replayed = replay(reader, Seq::default(), last, |entry| {
+        audit.note(&entry);
+        Ok(())
+    });
+    match replayed {
+        Ok(()) => {}
+        Err(ReplayError::Read(error)) => audit.violation(error.to_string()),
+        Err(ReplayError::Rules(seq, why)) => audit.violation(format!("decision {}: {why}", seq.0)),
+    }
+    Ok(audit.finish())
+}
+
+struct Audit {
+    report: AuditReport,
+    auditor: Auditor,
+    events: Events,
+    /// Events whose journal contradicts itself: the rules cannot go on with them.
+    broken: HashSet<EventId>,
+    /// Newest first.
+    snapshots: Vec<SnapshotFile>,
+    /// The decision at the last check.
+    checked: u64,
+}
+
+impl Audit {
+    fn violation(&mut self, what: String) {
+        self.report.violation_count += 1;
+        if self.report.violations.len() < MAX_LISTED {
+            self.report.violations.push(what);
+        }
+    }
+
+    fn note(&mut self, entry: &FeedEntry) {
+        let FeedEntry { seq, event, changes, .. } = entry;
+        self.report.seq = *seq;
+        self.report.changes += changes.len() as u64;
+        for change in changes {
+            self.auditor.note(event, change);
+        }
+        for what in std::mem::take(&mut self.auditor.findings.violations) {
+            self.violation(format!("decision {}, event {event}: {what}", seq.0));
+        }
+        if !self.broken.contains(event)
+            && let Err(why) = self.events.replay(entry)
+        {
+            self.violation(format!("decision {}, event {event}: {why}", seq.0));
+            self.broken.insert(event.clone());
+        }
+        if seq.0 - self.checked >= CHECK_EVERY.max(self.checked / 4) {
+            self.check();
+        }
+        while let Some(file) = self.snapshots.pop_if(|file| file.seq <= *seq) {
+            self.compare(&file);
+        }
+    }
+
+    fn check(&mut self) {
+        self.checked = self.report.seq.0;
+        let mut found = Vec::new();
+        for event in self.events.iter().filter(|event| !self.broken.contains(event.id())) {
+            let broken = guarded(|| event.check())
+                .and_then(|checked| checked.map_err(|broken| broken.join("; ")));
+            if let Err(broken) = broken {
+                found.push(format!("decision {}, event {}: {broken}", self.checked, event.id()));
+            }
+        }
+        found.into_iter().for_each(|what| self.violation(what));
+    }
+
+    /// Compares a snapshot with the state that the journal leads to at the same decision.
+    fn compare(&mut self, file: &SnapshotFile) {
+        let name = file.path.display();
+        let snapshot = match snapshot::read(file) {
+            Ok(snapshot) => snapshot,
+            // Recovery skips it as well; the files of an engine that runs may also just be gone.
+            Err(_) if !file.path.exists() => return,
+            Err(why) => {
+                let what = format!("{name}: {why}");
+                return self.violation(what);
+            }
+        };
+        self.report.snapshots += 1;
+        let mut found = Vec::new();
+        if snapshot.events.ids() != self.events.ids() {
+            found.push(format!("{name}: its events are not those of the journal"));
+        }
+        for event in self.events.iter().filter(|event| !self.broken.contains(event.id())) {
+            let same = snapshot
+                .events
+                .find(event.id())
+                .is_some_and(|index| snapshot.events.get(index).snapshot().eq(event.snapshot()));
+            if !same {
+                let id = event.id();
+                found.push(format!("{name}: event {id} is not as the journal has it"));
+            }
+        }
+        found.into_iter().for_each(|what| self.violation(what));
+    }
+
+    fn finish(mut self) -> AuditReport {
+        self.check();
+        let Findings { seats_sold_twice, oversold, fifo_violations, .. } = self.auditor.findings;
+        AuditReport {
+            events: self.events.len(),
+            sold: self.auditor.sold(),
+            seats_sold_twice,
+            oversold,
+            fifo_violations,
+            ..self.report
+        }
+    }
+}

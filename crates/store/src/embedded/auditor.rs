@@ -1,0 +1,356 @@
+//! Who owns what, added up from the changes alone: a second opinion that shares no code with the rules.
+
+use onrush_core::Change;
+use onrush_core::hold::HoldTerms;
+use onrush_core::ids::{BookingId, ClaimId, EventId, PlaceId, PoolId, SeatId, UserId};
+use onrush_core::lines::Lines;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// What a booking does with its units.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Has {
+    Held,
+    Sold,
+    Nothing,
+}
+
+/// What a seat is.
+enum Seat {
+    Free,
+    Owned(BookingId),
+    Blocked,
+}
+
+#[derive(Default)]
+struct Pool {
+    capacity: i64,
+    /// Held, sold, claimed and blocked.
+    taken: i64,
+    claimed: i64,
+}
+
+/// One event's ownership.
+#[derive(Default)]
+struct Ledger {
+    pools: HashMap<PoolId, Pool>,
+    seats: HashMap<SeatId, Seat>,
+    bookings: HashMap<BookingId, (Arc<HoldTerms>, Has)>,
+    claims: HashMap<ClaimId, (PoolId, i64)>,
+    line: Queue,
+}
+
+/// Who waits, by the number of the place.
+#[derive(Default)]
+struct Queue {
+    /// A draw puts the line in another order, which only the rules know.
+    drawn: bool,
+    last_number: u32,
+    places: HashMap<PlaceId, (u32, UserId)>,
+    of_user: HashMap<UserId, BTreeMap<u32, PlaceId>>,
+    /// Users with a session: their other places wait until it is over.
+    inside: HashSet<UserId>,
+    /// Places of all others; the first of these is next.
+    may_go: BTreeMap<u32, PlaceId>,
+}
+
+/// The second opinion on a whole journal.
+#[derive(Default)]
+pub(super) struct Auditor {
+    events: HashMap<EventId, Ledger>,
+    pub(super) findings: Findings,
+}
+
+/// What an audit counts.
+#[derive(Default)]
+pub(super) struct Findings {
+    pub(super) seats_sold_twice: u64,
+    pub(super) oversold: u64,
+    pub(super) fifo_violations: u64,
+    /// What happened now, one sentence each; whoever reads them takes them away.
+    pub(super) violations: Vec<String>,
+}
+
+impl Findings {
+    fn violation(&mut self, what: String) {
+        self.violations.push(what);
+    }
+}
+
+impl Auditor {
+    /// Takes one change into account.
+    pub(super) fn note(&mut self, event: &EventId, change: &Change) {
+        if !self.events.contains_key(event) {
+            self.events.insert(event.clone(), Ledger::default());
+        }
+        if let Some(ledger) = self.events.get_mut(event) {
+            ledger.note(change, &mut self.findings);
+        }
+    }
+
+    /// Units confirmed or claimed by now.
+    pub(super) fn sold(&self) -> u64 {
+        let sold = |ledger: &Ledger| {
+            let bookings = ledger.bookings.values().filter(|(_, has)| *has == Has::Sold);
+            let confirmed: u64 = bookings.map(|(terms, _)| u64::from(terms.lines.units())).sum();
+            let claimed: i64 = ledger.pools.values().map(|pool| pool.claimed).sum();
+            confirmed + claimed.unsigned_abs()
+        };
+        self.events.values().map(sold).sum()
+    }
+}
+
+impl Ledger {
+    fn note(&mut self, change: &Change, findings: &mut Findings) {
+        match change {
+            Change::PoolAdded { spec } => {
+                self.pools.entry(spec.pool.clone()).or_default().capacity =
+                    i64::from(spec.capacity);
+            }
+            Change::CapacityAdjusted { pool, after, .. } => {
+                self.pools.entry(pool.clone()).or_default().capacity = i64::from(*after);
+                self.take(pool, 0, findings);
+            }
+            Change::SeatsAdded { seats, .. } => {
+                for seat in seats {
+                    if self.seats.insert(seat.seat.clone(), Seat::Free).is_some() {
+                        findings.violation(format!("seat {} is added twice", seat.seat));
+                    }
+                }
+            }
+            Change::UnitsBlocked { lines, .. } => {
+                for line in lines.pools() {
+                    self.take(&line.pool, i64::from(line.quantity), findings);
+                }
+                for seat in lines.seats() {
+                    self.set_seat(seat, Seat::Blocked, findings);
+                }
+            }
+            Change::UnitsUnblocked { lines, .. } => {
+                for line in lines.pools() {
+                    self.take(&line.pool, -i64::from(line.quantity), findings);
+                }
+                for seat in lines.seats() {
+                    match self.seats.insert(seat.clone(), Seat::Free) {
+                        Some(Seat::Blocked) => {}
+                        Some(Seat::Free | Seat::Owned(_)) | None => {
+                            findings
+                                .violation(format!("seat {seat} is unblocked and was not blocked"));
+                        }
+                    }
+                }
+            }
+            Change::HoldPlaced { terms, .. } => {
+                self.occupy(&terms.booking, &terms.lines, findings);
+                let booking = (terms.clone(), Has::Held);
+                if self.bookings.insert(terms.booking.clone(), booking).is_some() {
+                    findings.violation(format!("booking {} is held twice", terms.booking));
+                }
+            }
+            Change::HoldConfirmed { booking, .. } => {
+                self.turn(booking, Has::Held, Has::Sold, findings)
+            }
+            Change::HoldReleased { booking } | Change::HoldExpired { booking } => {
+                self.turn(booking, Has::Held, Has::Nothing, findings);
+            }
+            Change::ConfirmedCancelled { booking, .. } => {
+                self.turn(booking, Has::Sold, Has::Nothing, findings);
+            }
+            Change::HoldForgotten { booking } => match self.bookings.remove(booking) {
+                Some((_, Has::Nothing)) => {}
+                Some((_, Has::Held | Has::Sold)) | None => {
+                    findings.violation(format!("booking {booking} is forgotten and had not ended"));
+                }
+            },
+            Change::Claimed { claim, pool, quantity, .. } => {
+                self.claim(claim, pool, i64::from(*quantity), findings);
+            }
+            Change::ClaimedAdjusted { claim, pool, amount, .. } => {
+                self.claim(claim, pool, *amount, findings);
+            }
+            Change::Declaimed { claim, .. } => match self.claims.get_mut(claim) {
+                Some((pool, amount)) if *amount > 0 => {
+                    let (pool, amount) = (pool.clone(), std::mem::take(amount));
+                    self.take(&pool, -amount, findings);
+                    self.pools.entry(pool).or_default().claimed -= amount;
+                }
+                Some(_) | None => {
+                    findings.violation(format!("claim {claim} is given back and was not claimed"));
+                }
+            },
+            Change::ClaimForgotten { claim } => {
+                self.claims.remove(claim);
+            }
+            Change::SaleOpened { seed, .. } => {
+                if seed.is_some() {
+                    self.line.drawn = true;
+                }
+            }
+            Change::PlaceTaken { place, user, number } => {
+                self.line.join(*place, user, *number, findings);
+            }
+            Change::PlaceLeft { place, .. } => self.line.leave(*place, findings),
+            Change::Admitted { place, user, .. } => self.line.admit(*place, user, findings),
+            Change::SlotFreed { user, .. } => self.line.let_go(user),
+            Change::EventCreated { .. }
+            | Change::SettingsChanged { .. }
+            | Change::PrequeueOpened
+            | Change::PrequeueClosed { .. }
+            | Change::SalePaused
+            | Change::SaleResumed
+            | Change::SaleClosed
+            | Change::PlaceSeen { .. }
+            | Change::Arrived { .. }
+            | Change::SessionEnded { .. }
+            | Change::HoldExtended { .. }
+            | Change::PaymentBegun { .. }
+            | Change::PaymentFailed { .. }
+            | Change::LatePaymentFailed { .. }
+            | Change::Resumed { .. } => {}
+        }
+    }
+
+    fn occupy(&mut self, booking: &BookingId, lines: &Lines, findings: &mut Findings) {
+        for line in lines.pools() {
+            self.take(&line.pool, i64::from(line.quantity), findings);
+        }
+        for seat in lines.seats() {
+            self.set_seat(seat, Seat::Owned(booking.clone()), findings);
+        }
+    }
+
+    /// Gives a free seat to somebody, or takes it off sale.
+    fn set_seat(&mut self, seat: &SeatId, to: Seat, findings: &mut Findings) {
+        match (self.seats.insert(seat.clone(), to), &self.seats[seat]) {
+            (Some(Seat::Free), _) => {}
+            (Some(Seat::Owned(first)), Seat::Owned(second)) => {
+                findings.seats_sold_twice += 1;
+                findings.violation(format!(
+                    "seat {seat} goes to booking {second} and belongs to {first}"
+                ));
+            }
+            (Some(Seat::Owned(_) | Seat::Blocked), _) => {
+                findings.violation(format!("seat {seat} is taken and was not free"));
+            }
+            (None, _) => findings.violation(format!("seat {seat} is taken and does not exist")),
+        }
+    }
+
+    /// Takes units of a pool, or gives them back.
+    fn take(&mut self, pool: &PoolId, units: i64, findings: &mut Findings) {
+        let known = self.pools.entry(pool.clone()).or_default();
+        let before = (known.taken - known.capacity).max(0);
+        known.taken += units;
+        let over = (known.taken - known.capacity).max(0);
+        if over > before {
+            findings.oversold += (over - before).unsigned_abs();
+            let Pool { capacity, taken, .. } = known;
+            findings.violation(format!("pool {pool}: {taken} units are taken of {capacity}"));
+        }
+        if known.taken < 0 {
+            findings.violation(format!("pool {pool}: more is given back than was taken"));
+        }
+    }
+
+    fn turn(&mut self, booking: &BookingId, from: Has, to: Has, findings: &mut Findings) {
+        let Some((terms, has)) = self.bookings.get_mut(booking).filter(|(_, has)| *has == from)
+        else {
+            findings.violation(format!("booking {booking} ends or is sold and was not live"));
+            return;
+        };
+        *has = to;
+        let terms = terms.clone();
+        if to == Has::Nothing {
+            for line in terms.lines.pools() {
+                self.take(&line.pool, -i64::from(line.quantity), findings);
+            }
+        }
+        for seat in terms.lines.seats() {
+            match self.seats.get(seat) {
+                Some(Seat::Owned(owner)) if owner == booking => {
+                    if to == Has::Nothing {
+                        self.seats.insert(seat.clone(), Seat::Free);
+                    }
+                }
+                Some(Seat::Owned(_) | Seat::Free | Seat::Blocked) | None => {
+                    findings.violation(format!("seat {seat} is not with its booking {booking}"));
+                }
+            }
+        }
+    }
+
+    fn claim(&mut self, claim: &ClaimId, pool: &PoolId, amount: i64, findings: &mut Findings) {
+        self.take(pool, amount, findings);
+        let known = self.pools.entry(pool.clone()).or_default();
+        known.claimed += amount;
+        if known.claimed < 0 {
+            findings.violation(format!("pool {pool}: fewer than no units are claimed"));
+        }
+        if self.claims.insert(claim.clone(), (pool.clone(), amount)).is_some() {
+            findings.violation(format!("claim {claim} is made twice"));
+        }
+    }
+}
+
+impl Queue {
+    fn join(&mut self, place: PlaceId, user: &UserId, number: u32, findings: &mut Findings) {
+        if number != self.last_number + 1 {
+            let last = self.last_number;
+            findings.violation(format!("place {place} has number {number} after {last}"));
+        }
+        self.last_number = number;
+        self.places.insert(place, (number, user.clone()));
+        self.of_user.entry(user.clone()).or_default().insert(number, place);
+        if !self.inside.contains(user) {
+            self.may_go.insert(number, place);
+        }
+    }
+
+    /// Takes a place out of the line; its number is returned if it was there.
+    fn remove(&mut self, place: PlaceId) -> Option<u32> {
+        let (number, user) = self.places.remove(&place)?;
+        self.may_go.remove(&number);
+        if let Some(places) = self.of_user.get_mut(&user) {
+            places.remove(&number);
+            if places.is_empty() {
+                self.of_user.remove(&user);
+            }
+        }
+        Some(number)
+    }
+
+    fn leave(&mut self, place: PlaceId, findings: &mut Findings) {
+        if self.remove(place).is_none() {
+            findings.violation(format!("place {place} is left and was not taken"));
+        }
+    }
+
+    fn admit(&mut self, place: PlaceId, user: &UserId, findings: &mut Findings) {
+        let next = self.may_go.first_key_value().map(|(number, _)| *number);
+        match self.remove(place) {
+            None => findings.violation(format!("place {place} is admitted and does not wait")),
+            Some(number) if !self.drawn && next != Some(number) => {
+                findings.fifo_violations += 1;
+                findings.violation(match next {
+                    Some(next) => format!("place {number} is admitted before place {next}"),
+                    None => format!("place {number} is admitted though its user is inside"),
+                });
+            }
+            Some(_) => {}
+        }
+        if !self.inside.insert(user.clone()) {
+            findings.violation(format!("user {user} is admitted and is inside already"));
+        }
+        for number in self.of_user.get(user).into_iter().flat_map(BTreeMap::keys) {
+            self.may_go.remove(number);
+        }
+    }
+
+    /// A user is no longer inside: his other places are in the running again.
+    fn let_go(&mut self, user: &UserId) {
+        self.inside.remove(user);
+        if let Some(places) = self.of_user.get(user) {
+            self.may_go.extend(places.iter().map(|(number, place)| (*number, *place)));
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The audit finds what was planted, and nothing else.
+
+use crate::sale::{
+    Sale, assert_audit_is_clean, confirm, done, hold, id, join_command, open_room_sale, release,
+    run, seat, units,
+};
+use onrush_core::Command;
+use onrush_core::ids::PlaceId;
+use onrush_store::Engine;
+use onrush_store::embedded::{AuditReport, audit};
+
+/// Adds a decision to the end of the journal that the engine never made.
+fn plant(sale: &Sale, body: &str) -> AuditReport {
+    let copy = sale.copy();
+    let db = rusqlite::Connection::open(copy.path().join("engine.db")).expect("opened");
+    db.execute(
+        "INSERT INTO journal (seq, at, event, body)
+         SELECT seq + 1, at, event, ?1 FROM journal ORDER BY seq DESC LIMIT 1",
+        [body],
+    )
+    .expect("planted");
+    drop(db);
+    audit(copy.path()).expect("readable")
+}
+
+fn planted_hold(lines: &str) -> String {
+    format!(
+        r#"[{{"hold_placed":{{"terms":{{"booking":"planted","user":"u-planted","lines":{lines},
+        "amount_minor":0,"created_at":1780000000000}},"until":1780000600000}}}},
+        {{"hold_confirmed":{{"booking":"planted"}}}}]"#
+    )
+}
+
+#[tokio::test]
+async fn planted_double_sale_of_a_seat_is_found() {
+    let sale = Sale::new();
+    let engine = sale.opened().await;
+    hold(&engine, "b1", seat(7)).await.expect("held");
+    confirm(&engine, "b1").await.expect("confirmed");
+    engine.close();
+    assert_audit_is_clean(sale.path());
+
+    let report = plant(&sale, &planted_hold(r#"{"seats":["s7"]}"#));
+    assert_eq!(report.seats_sold_twice, 1);
+    assert!(report.violations.iter().any(|what| what.contains("seat s7")), "{report:?}");
+    // The rules notice by themselves as well.
+    assert!(report.violations.iter().any(|what| what.contains("contradicts")), "{report:?}");
+
+    let report = plant(&sale, &planted_hold(r#"{"seats":["s8"]}"#));
+    assert_eq!((report.seats_sold_twice, report.violation_count), (0, 0), "a free seat is fine");
+    assert_eq!(report.sold, 2);
+}
+
+#[tokio::test]
+async fn planted_oversale_of_a_pool_is_found() {
+    let sale = Sale::new();
+    let engine = sale.opened().await;
+    hold(&engine, "b1", units(60)).await.expect("held");
+    hold(&engine, "b2", units(30)).await.expect("held");
+    confirm(&engine, "b1").await.expect("confirmed");
+    engine.close();
+    let report = plant(&sale, &planted_hold(r#"{"pools":{"ga":13}}"#));
+    assert_eq!(report.oversold, 3);
+    assert!(report.violation_count > 0);
+    let report = plant(&sale, &planted_hold(r#"{"pools":{"ga":10}}"#));
+    assert_eq!((report.oversold, report.violation_count), (0, 0));
+}
+
+#[tokio::test]
+async fn planted_admission_out_of_turn_is_found() {
+    let sale = Sale::new();
+    let engine = sale.open();
+    open_room_sale(&engine).await;
+    for n in 1..=6 {
+        done(&engine, join_command(n)).await;
+    }
+    engine.close();
+    let admitted = |n: u128| {
+        let place = PlaceId::from_u128(n);
+        format!(
+            r#"[{{"admitted":{{"place":"{place}","user":"v{n}","until":1780000600000,"arrive_by":1780000120000}}}}]"#
+        )
+    };
+    assert_eq!(plant(&sale, &admitted(4)).fifo_violations, 1);
+    assert_eq!(plant(&sale, &admitted(3)).fifo_violations, 0);
+}
+
+#[tokio::test]
+async fn places_of_one_user_wait_for_each_other_and_block_nobody() {
+    let sale = Sale::new();
+    let engine = sale.open();
+    open_room_sale(&engine).await;
+    let join = |place: u128, user: &str| Command::Join {
+        place: PlaceId::from_u128(place),
+        user: id(user),
+    };
+    for (place, user) in [(1, "a"), (2, "a"), (3, "b"), (4, "a"), (5, "c"), (6, "d")] {
+        done(&engine, join(place, user)).await;
+    }
+    for (place, user) in [(1, "a"), (3, "b"), (2, "a"), (5, "c")] {
+        let leave = Command::Leave { place: PlaceId::from_u128(place), user: id(user) };
+        run(&engine, leave).await.expect("left");
+    }
+    engine.close();
+    assert_audit_is_clean(sale.path());
+}
+
+#[tokio::test]
+async fn audit_reads_beside_a_running_engine() {
+    let sale = Sale::new();
+    let engine = sale.opened().await;
+    for n in 0..50 {
+        hold(&engine, &format!("b{n}"), units(1)).await.expect("held");
+        if n % 2 == 0 {
+            release(&engine, &format!("b{n}")).await.expect("released");
+        } else {
+            confirm(&engine, &format!("b{n}")).await.expect("confirmed");
+        }
+        let report = audit(sale.path()).expect("readable");
+        assert_eq!(report.seq, engine.committed());
+        assert_eq!(report.violations, Vec::<String>::new());
+    }
+    let report = audit(sale.path()).expect("readable");
+    assert_eq!((report.events, report.sold, report.changes), (1, 25, 104));
+}
+
+#[tokio::test]
+async fn unreadable_decision_is_a_violation() {
+    let sale = Sale::new();
+    let engine = sale.opened().await;
+    hold(&engine, "b1", units(1)).await.expect("held");
+    engine.close();
+    let report = plant(&sale, "[{\"hold_placed\":");
+    assert_eq!(report.violation_count, 1);
+    assert!(report.violations[0].contains("decision 6"), "{:?}", report.violations);
+}

@@ -1,0 +1,222 @@
+//! Files that are not what they should be are refused, and not touched.
+
+use crate::sale::{Sale, hold, release, units};
+use onrush_store::Seq;
+use onrush_store::embedded::{Damage, Embedded, JournalReader, OpenError, Options, audit};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// Every file, its length, and a checksum of what is in it.
+fn contents(dir: &Path) -> BTreeMap<String, (usize, u32)> {
+    fs::read_dir(dir)
+        .expect("a directory")
+        .map(|entry| entry.expect("a file"))
+        .map(|entry| {
+            let name = entry.file_name().into_string().expect("a plain name");
+            let bytes = fs::read(entry.path()).expect("a readable file");
+            (name, (bytes.len(), crc32fast::hash(&bytes)))
+        })
+        .collect()
+}
+
+fn write_header_number(path: &Path, offset: usize, number: u32) {
+    let mut bytes = fs::read(path).expect("the file");
+    bytes[offset..offset + 4].copy_from_slice(&number.to_be_bytes());
+    fs::write(path, bytes).expect("written");
+}
+
+/// A sale with so many holds, each given back, closed; and its last decision.
+async fn closed_sale(holds: usize) -> (Sale, u64) {
+    let sale = Sale::new();
+    let engine = sale.opened().await;
+    for n in 0..holds {
+        hold(&engine, &format!("b{n}"), units(1)).await.expect("held");
+        release(&engine, &format!("b{n}")).await.expect("released");
+    }
+    let last = onrush_store::Engine::committed(&engine).0;
+    engine.close();
+    (sale, last)
+}
+
+fn damage(result: Result<Embedded, OpenError>) -> Damage {
+    match result {
+        Err(OpenError::Damaged(damage)) => *damage,
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("a damaged file is opened"),
+    }
+}
+
+#[tokio::test]
+async fn newer_format_is_refused_and_left_alone() {
+    let (sale, _) = closed_sale(1).await;
+    write_header_number(&sale.path().join("engine.db"), 60, 2);
+    let before = contents(sale.path());
+    let error = sale.try_open().err().expect("refused");
+    assert!(matches!(error, OpenError::Newer { format: 2, known: 1, .. }), "{error}");
+    assert!(error.to_string().contains("newer"), "{error}");
+    assert_eq!(contents(sale.path()), before);
+}
+
+#[tokio::test]
+async fn foreign_files_are_refused_and_left_alone() {
+    let sqlite = |dir: &Path| {
+        let db = rusqlite::Connection::open(dir.join("engine.db")).expect("opened");
+        db.execute_batch("CREATE TABLE theirs (x); PRAGMA journal_mode = WAL;").expect("created");
+    };
+    let text =
+        |dir: &Path| fs::write(dir.join("engine.db"), "not a database at all").expect("written");
+    let makers: [&dyn Fn(&Path); 2] = [&sqlite, &text];
+    for make in makers {
+        let sale = Sale::new();
+        make(sale.path());
+        let before = contents(sale.path());
+        let error = sale.try_open().err().expect("refused");
+        assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+        let error = audit(sale.path()).expect_err("refused");
+        assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+        assert_eq!(contents(sale.path()), before, "not even a lock file");
+    }
+}
+
+#[tokio::test]
+async fn second_engine_on_the_same_directory_is_refused() {
+    let sale = Sale::new();
+    let engine = sale.opened().await;
+    let error = sale.try_open().err().expect("refused");
+    assert!(matches!(error, OpenError::Locked { .. }), "{error}");
+    hold(&engine, "b1", units(1)).await.expect("the first one goes on");
+    engine.close();
+    sale.open().close();
+}
+
+#[tokio::test]
+async fn truncated_journal_is_reported_with_what_is_readable() {
+    let (sale, last) = closed_sale(500).await;
+    let whole = fs::read(sale.path().join("engine.db")).expect("the file");
+    for keep in [0, 50, 4_096, whole.len() / 3, whole.len() / 2, whole.len() - 1] {
+        let cut = sale.copy();
+        fs::write(cut.path().join("engine.db"), &whole[..keep]).expect("written");
+        let before = contents(cut.path());
+        let damage = damage(cut.try_open());
+        assert_eq!(contents(cut.path()), before);
+        assert!(damage.readable < last, "{damage}");
+        assert_eq!(damage.last_readable, Seq(damage.readable), "{damage}");
+        if keep >= whole.len() / 3 {
+            assert!(damage.readable > 0, "{keep} bytes of {}: {damage}", whole.len());
+        }
+    }
+}
+
+#[tokio::test]
+async fn corrupt_page_is_reported_and_not_skipped() {
+    let (sale, last) = closed_sale(500).await;
+    let path = sale.path().join("engine.db");
+    let mut bytes = fs::read(&path).expect("the file");
+    let middle = bytes.len() / 2 / 4_096 * 4_096;
+    bytes[middle..middle + 4_096].fill(0xa5);
+    fs::write(&path, bytes).expect("written");
+    let before = contents(sale.path());
+    let damage = damage(sale.try_open());
+    assert!((1..last).contains(&damage.readable), "{damage}");
+    assert!(damage.last_seen >= damage.last_readable, "{damage}");
+    assert_eq!(contents(sale.path()), before);
+}
+
+#[tokio::test]
+async fn missing_or_unreadable_decision_is_reported() {
+    let changes = [
+        "DELETE FROM journal WHERE seq = 20",
+        "UPDATE journal SET body = '[{\"hold_' WHERE seq = 20",
+        "UPDATE journal SET body = '[{\"sold_to_a_friend\":{}}]' WHERE seq = 20",
+        "UPDATE journal SET event = 'no such id!' WHERE seq = 20",
+    ];
+    let (sale, _) = closed_sale(30).await;
+    for change in changes {
+        let copy = sale.copy();
+        let db = rusqlite::Connection::open(copy.path().join("engine.db")).expect("opened");
+        db.execute_batch(change).expect("changed");
+        drop(db);
+        let damage = damage(copy.try_open());
+        assert!(damage.what.contains("decision 20"), "{change}: {damage}");
+        if !change.contains("event") {
+            assert_eq!(damage.readable, 19, "{change}: {damage}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn journal_that_contradicts_itself_is_not_recovered() {
+    let (sale, last) = closed_sale(3).await;
+    let db = rusqlite::Connection::open(sale.path().join("engine.db")).expect("opened");
+    db.execute(
+        "INSERT INTO journal SELECT ?1 + 1, at, event, body FROM journal WHERE seq = ?1",
+        [last as i64],
+    )
+    .expect("planted");
+    drop(db);
+    let damage = damage(sale.try_open());
+    assert!(damage.what.contains(&format!("decision {}", last + 1)), "{damage}");
+}
+
+#[tokio::test]
+async fn journal_that_ends_before_its_snapshot_is_reported() {
+    let (sale, last) = closed_sale(3).await;
+    let name = format!("snapshot-{}.jsonl", last + 1);
+    fs::write(sale.path().join(name), "").expect("written");
+    let damage = damage(sale.try_open());
+    assert!(damage.what.contains("ends at decision"), "{damage}");
+}
+
+#[tokio::test]
+async fn journal_without_events_opens_again() {
+    let sale = Sale::new();
+    sale.open().close();
+    let engine = sale.open();
+    assert_eq!(onrush_store::Engine::committed(&engine), Seq(0));
+    let events = onrush_store::Engine::events(&engine).await.expect("an answer");
+    assert!(events.value.is_empty());
+}
+
+#[test]
+fn engine_needs_a_runtime() {
+    let sale = Sale::new();
+    assert!(matches!(sale.try_open(), Err(OpenError::NoRuntime)));
+    assert!(contents(sale.path()).is_empty());
+}
+
+#[test]
+fn directory_without_a_journal_cannot_be_audited() {
+    let sale = Sale::new();
+    assert!(matches!(audit(sale.path()), Err(OpenError::Missing { .. })));
+    assert!(matches!(JournalReader::open(sale.path()), Err(OpenError::Missing { .. })));
+    assert!(contents(sale.path()).is_empty());
+}
+
+#[tokio::test]
+async fn journal_is_readable_by_plain_sql() {
+    let (sale, _) = closed_sale(3).await;
+    let db = rusqlite::Connection::open(sale.path().join("engine.db")).expect("opened");
+    let held: i64 = db
+        .query_row(
+            "SELECT sum(body ->> '$.terms.lines.pools.ga') FROM changes WHERE change = 'hold_placed'",
+            [],
+            |row| row.get(0),
+        )
+        .expect("an answer");
+    assert_eq!(held, 3);
+    let opened: i64 = db
+        .query_row("SELECT count(*) FROM changes WHERE change = 'sale_opened'", [], |row| {
+            row.get(0)
+        })
+        .expect("an answer");
+    assert_eq!(opened, 1);
+}
+
+#[tokio::test]
+async fn engine_opens_where_the_directory_does_not_exist_yet() {
+    let sale = Sale::new();
+    let dir = sale.path().join("a/b");
+    Embedded::open(&dir, Options::default()).expect("opened").close();
+    assert!(dir.join("engine.db").exists());
+}

@@ -1,0 +1,11 @@
+//! The embedded engine from outside: what it promises, and what it does when things go wrong.
+
+mod audit;
+mod crash;
+mod deadlines;
+mod feed;
+mod files;
+mod limits;
+mod prefix;
+mod sale;
+mod snapshots;
