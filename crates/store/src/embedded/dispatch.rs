@@ -3,31 +3,11 @@
 //! Waking a task from a thread outside the runtime goes through a queue that all workers share. So a whole batch of
 //! answers is handed to one task inside the runtime with one wake-up, and that task wakes the askers.
 
-use super::mailbox::Result;
+use super::mailbox::{Ask, Mailbox};
 use crate::engine::Seq;
-use onrush_core::ids::EventId;
-use onrush_core::{Reply, View};
+use std::sync::Arc;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot, watch};
-
-/// An answer and whose it is.
-#[derive(Debug)]
-pub(super) enum Outcome {
-    Reply(oneshot::Sender<Result<Reply>>, Result<Reply>),
-    View(oneshot::Sender<Result<View>>, Result<View>),
-    Events(oneshot::Sender<Result<Vec<EventId>>>, Result<Vec<EventId>>),
-}
-
-impl Outcome {
-    /// An asker who does not wait any more is no concern of ours.
-    fn deliver(self) {
-        match self {
-            Self::Reply(to, answer) => drop(to.send(answer)),
-            Self::View(to, answer) => drop(to.send(answer)),
-            Self::Events(to, answer) => drop(to.send(answer)),
-        }
-    }
-}
+use tokio::sync::{mpsc, watch};
 
 /// How far the journal is.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +18,7 @@ pub(super) struct Progress {
 }
 
 struct Delivery {
-    answers: Vec<Outcome>,
+    answered: Vec<Vec<Ask>>,
     committed: Seq,
 }
 
@@ -49,24 +29,33 @@ pub(super) struct Dispatch {
 }
 
 impl Dispatch {
-    pub(super) fn start(runtime: &Handle, committed: Seq) -> (Self, watch::Receiver<Progress>) {
+    pub(super) fn start(
+        runtime: &Handle,
+        mailbox: Arc<Mailbox>,
+        committed: Seq,
+    ) -> (Self, watch::Receiver<Progress>) {
         let (deliveries, inbox) = mpsc::unbounded_channel();
         let (progress, seen) = watch::channel(Progress { committed, stopped: false });
-        runtime.spawn(run(inbox, progress));
+        runtime.spawn(run(inbox, mailbox, progress));
         (Self { deliveries }, seen)
     }
 
-    /// Answers, everything up to `committed` being durable.
-    pub(super) fn deliver(&self, answers: Vec<Outcome>, committed: Seq) {
+    /// Gives all these their answers, everything up to `committed` being durable.
+    pub(super) fn deliver(&self, answered: Vec<Vec<Ask>>, committed: Seq) {
         // It fails only if the runtime is gone, and all askers with it.
-        drop(self.deliveries.send(Delivery { answers, committed }));
+        drop(self.deliveries.send(Delivery { answered, committed }));
     }
 }
 
-async fn run(mut inbox: mpsc::UnboundedReceiver<Delivery>, progress: watch::Sender<Progress>) {
-    while let Some(Delivery { answers, committed }) = inbox.recv().await {
-        for outcome in answers {
-            outcome.deliver();
+async fn run(
+    mut inbox: mpsc::UnboundedReceiver<Delivery>,
+    mailbox: Arc<Mailbox>,
+    progress: watch::Sender<Progress>,
+) {
+    while let Some(Delivery { answered, committed }) = inbox.recv().await {
+        for mut asks in answered {
+            asks.drain(..).for_each(Ask::deliver);
+            mailbox.recycle(asks);
         }
         progress.send_if_modified(|progress| {
             let moved = progress.committed < committed;

@@ -2,11 +2,11 @@
 
 use super::Shared;
 use super::clock::Clock;
-use super::dispatch::{Dispatch, Outcome};
+use super::dispatch::Dispatch;
 use super::events::{Events, Index};
 use super::mailbox::{Ask, Result, Woken};
-use super::outbox::Batch;
-use crate::engine::{Answer, Failure, FeedEntry, Seq};
+use super::outbox::{Batch, Decided};
+use crate::engine::{Answer, Failure, Seq};
 use onrush_core::event::Decision;
 use onrush_core::ids::EventId;
 use onrush_core::limits::MAX_TICKS_PER_TURN;
@@ -49,24 +49,26 @@ impl Executor {
 
     /// Runs until the mailbox is closed and empty, or the journal has failed. Returns the state and its time.
     pub(super) fn run(mut self) -> (Events, Time) {
-        let mut asks = Vec::new();
         loop {
-            let woken = self.shared.mailbox.take(&mut asks, self.patience());
-            let mut rest = asks.drain(..);
+            let (mut asks, woken) = self.shared.mailbox.take(self.patience());
             loop {
+                let rest = asks.split_off(asks.len().min(MAX_ASKS_PER_TURN));
                 self.at = self.at.max(self.clock.now());
-                for ask in rest.by_ref().take(MAX_ASKS_PER_TURN) {
+                for ask in &mut asks {
                     self.serve(ask);
+                }
+                if !asks.is_empty() {
+                    self.batch.answered.push(asks);
                 }
                 self.tick();
                 if !self.hand_over() {
                     return (self.events, self.at);
                 }
-                if rest.len() == 0 {
+                if rest.is_empty() {
                     break;
                 }
+                asks = rest;
             }
-            drop(rest);
             if woken == Woken::Closed {
                 return (self.events, self.at);
             }
@@ -87,13 +89,12 @@ impl Executor {
         }
     }
 
-    fn serve(&mut self, ask: Ask) {
-        let outcome = match ask {
-            Ask::Command(event, command, to) => Outcome::Reply(to, self.execute(event, &command)),
-            Ask::Query(event, query, to) => Outcome::View(to, self.query(&event, &query)),
-            Ask::Events(to) => Outcome::Events(to, self.answer(self.events.ids())),
-        };
-        self.batch.answers.push(outcome);
+    fn serve(&mut self, ask: &mut Ask) {
+        match ask {
+            Ask::Command(event, command, slot) => slot.answer = self.execute(event, command),
+            Ask::Query(event, query, slot) => slot.answer = self.query(event, query),
+            Ask::Events(slot) => slot.answer = self.answer(self.events.ids()),
+        }
     }
 
     fn answer<T>(&self, value: T) -> Result<T> {
@@ -105,8 +106,8 @@ impl Executor {
         self.answer(self.events.get(index).query(self.at, query)?)
     }
 
-    fn execute(&mut self, event: EventId, command: &Command) -> Result<Reply> {
-        let Some(index) = self.events.find(&event) else {
+    fn execute(&mut self, event: &EventId, command: &Command) -> Result<Reply> {
+        let Some(index) = self.events.find(event) else {
             return self.create(event, command);
         };
         let decision = self.events.get(index).decide(self.at, command)?;
@@ -115,11 +116,11 @@ impl Executor {
     }
 
     /// Only an event's creation is possible before there is one; anything else leaves no trace.
-    fn create(&mut self, id: EventId, command: &Command) -> Result<Reply> {
+    fn create(&mut self, id: &EventId, command: &Command) -> Result<Reply> {
         if !matches!(command, Command::CreateEvent { .. }) {
             return Err(Refusal::EventNotFound.into());
         }
-        let event = Event::new(id);
+        let event = Event::new(id.clone());
         let decision = event.decide(self.at, command)?;
         self.refuse_on_low_disk(command, &decision)?;
         let index = self.events.insert(event);
@@ -131,12 +132,12 @@ impl Executor {
             self.events.evolve(index, self.at, &decision.changes);
             self.events.schedule(index);
             self.decided = Seq(self.decided.0 + 1);
-            self.batch.entries.push(Arc::new(FeedEntry {
+            self.batch.decided.push(Decided {
                 seq: self.decided,
                 at: self.at,
                 event: self.events.get(index).id().clone(),
-                changes: decision.changes.into_vec(),
-            }));
+                changes: decision.changes,
+            });
         }
         self.answer(decision.reply)
     }
@@ -182,9 +183,9 @@ impl Executor {
             return true;
         }
         // Nobody sees state that a crash could undo: an answer waits for everything decided before it.
-        if self.batch.entries.is_empty() && self.decided == self.shared.committed() {
-            let answers = std::mem::take(&mut self.batch.answers);
-            self.dispatch.deliver(answers, self.decided);
+        if self.batch.decided.is_empty() && self.decided == self.shared.committed() {
+            let answered = std::mem::take(&mut self.batch.answered);
+            self.dispatch.deliver(answered, self.decided);
             return true;
         }
         self.shared.outbox.put(&mut self.batch)

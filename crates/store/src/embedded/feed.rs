@@ -43,7 +43,7 @@ impl Tail {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds committed entries and leaves the ones that are too old now in `entries`.
+    /// Adds committed entries and leaves in `entries` those that are too old now.
     pub(super) fn put(&self, entries: &mut Vec<Arc<FeedEntry>>) {
         let mut state = self.lock();
         if let Some(last) = entries.last() {

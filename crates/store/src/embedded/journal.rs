@@ -5,7 +5,7 @@ use super::checkpointer::Checkpointer;
 use super::clock::Clock;
 use super::database;
 use super::dispatch::Dispatch;
-use super::outbox::{Batch, Found};
+use super::outbox::{Batch, Decided, Found};
 use super::reader::to_sql;
 use super::snapshotter::Snapshotter;
 use crate::engine::{FeedEntry, Seq};
@@ -70,28 +70,30 @@ impl Journal {
             .connection
             .prepare("INSERT INTO journal (seq, at, event, body) VALUES (?1, ?2, ?3, ?4)")?;
         let mut batch = Batch::default();
+        let mut entries = Vec::new();
         let mut json = Vec::new();
         let mut written_at = Instant::now();
         let mut disk_at = Instant::now();
         let mut commits = 0;
         loop {
             let found = self.shared.outbox.take(&mut batch, self.patience());
-            let decided = !batch.entries.is_empty();
             let mut bytes = 0;
-            if decided {
+            if !batch.decided.is_empty() {
                 commits += 1;
-                bytes = self.commit(&mut insert, &mut batch.entries, &mut json, commits)?;
+                bytes = self.commit(&mut insert, &batch.decided, &mut json, commits)?;
                 written_at = Instant::now();
+                entries.extend(batch.decided.drain(..).map(published));
+                self.shared.tail.put(&mut entries);
             }
             let committed = self.shared.committed();
-            if decided || !batch.answers.is_empty() {
-                self.dispatch.deliver(std::mem::take(&mut batch.answers), committed);
+            if bytes > 0 || !batch.answered.is_empty() {
+                self.dispatch.deliver(std::mem::take(&mut batch.answered), committed);
             }
             #[cfg(feature = "testing")]
             self.fate(KillPoint::AfterAnswers, commits)?;
             // What has left the tail is freed here, when nobody waits any more.
-            batch.entries.clear();
-            if decided {
+            entries.clear();
+            if bytes > 0 {
                 self.checkpointer.committed(bytes, &self.connection);
             }
 
@@ -122,12 +124,11 @@ impl Journal {
         }
     }
 
-    /// Makes `entries` durable, then readable, and leaves in it those that the tail has no room for any more.
-    /// Returns about how many bytes that took.
+    /// Makes decisions durable. Returns about how many bytes that took.
     fn commit(
         &self,
         insert: &mut Statement<'_>,
-        entries: &mut Vec<Arc<FeedEntry>>,
+        decided: &[Decided],
         json: &mut Vec<u8>,
         #[cfg_attr(not(feature = "testing"), expect(unused_variables, reason = "for kill points"))]
         commits: u64,
@@ -136,16 +137,15 @@ impl Journal {
         #[cfg(feature = "testing")]
         self.fate(KillPoint::BeforeInsert, commits)?;
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
-        for entry in entries.iter() {
-            let Time(at) = entry.at;
+        for Decided { seq, at: Time(at), event, changes } in decided {
             json.clear();
-            serde_json::to_writer(&mut *json, &entry.changes)
+            serde_json::to_writer(&mut *json, &changes[..])
                 .map_err(|error| End::Failed(format!("a change cannot be written: {error}")))?;
             let body = std::str::from_utf8(json)
                 .map_err(|error| End::Failed(format!("a change is no text: {error}")))?;
-            insert.raw_bind_parameter(1, to_sql(entry.seq))?;
+            insert.raw_bind_parameter(1, to_sql(*seq))?;
             insert.raw_bind_parameter(2, at)?;
-            insert.raw_bind_parameter(3, entry.event.as_str())?;
+            insert.raw_bind_parameter(3, event.as_str())?;
             insert.raw_bind_parameter(4, body)?;
             insert.raw_execute()?;
             bytes += json.len() as u64 + ROW_BYTES;
@@ -155,10 +155,9 @@ impl Journal {
         self.connection.execute_batch("COMMIT")?;
         #[cfg(feature = "testing")]
         self.fate(KillPoint::AfterCommit, commits)?;
-        if let Some(last) = entries.last() {
+        if let Some(last) = decided.last() {
             self.shared.set_committed(last.seq);
         }
-        self.shared.tail.put(entries);
         Ok(bytes)
     }
 
@@ -187,4 +186,10 @@ impl Journal {
             Fate::Fail => Err(End::Failed("the disk fails, as a test wants it".into())),
         }
     }
+}
+
+/// A decision as readers of the feed see it.
+fn published(decided: Decided) -> Arc<FeedEntry> {
+    let Decided { seq, at, event, changes } = decided;
+    Arc::new(FeedEntry { seq, at, event, changes: changes.into_vec() })
 }

@@ -10,15 +10,38 @@ use tokio::sync::oneshot;
 /// What an asker gets.
 pub(super) type Result<T> = std::result::Result<Answer<T>, Failure>;
 
-/// Something asked, and where its answer goes.
+/// Where an answer goes, and the answer, once there is one. Without one the engine has stopped.
+#[derive(Debug)]
+pub(super) struct Slot<T> {
+    pub(super) answer: Result<T>,
+    to: oneshot::Sender<Result<T>>,
+}
+
+impl<T> Slot<T> {
+    pub(super) fn new() -> (Self, oneshot::Receiver<Result<T>>) {
+        let (to, answer) = oneshot::channel();
+        (Self { answer: Err(Failure::Stopped), to }, answer)
+    }
+}
+
+/// Something asked. It travels with its answer, so that what it is made of is freed by those who made it.
 #[derive(Debug)]
 pub(super) enum Ask {
-    Command(EventId, Command, oneshot::Sender<Result<Reply>>),
-    Query(EventId, Query, oneshot::Sender<Result<View>>),
-    Events(oneshot::Sender<Result<Vec<EventId>>>),
+    Command(EventId, Command, Slot<Reply>),
+    Query(EventId, Query, Slot<View>),
+    Events(Slot<Vec<EventId>>),
 }
 
 impl Ask {
+    /// Gives the asker his answer. One who does not wait any more is no concern of ours.
+    pub(super) fn deliver(self) {
+        match self {
+            Self::Command(_, _, Slot { answer, to }) => drop(to.send(answer)),
+            Self::Query(_, _, Slot { answer, to }) => drop(to.send(answer)),
+            Self::Events(Slot { answer, to }) => drop(to.send(answer)),
+        }
+    }
+
     /// Whether it must be let in however much is waiting: what gives something back, and what a payment came to.
     fn is_never_refused(&self) -> bool {
         match self {
@@ -64,6 +87,9 @@ pub(super) enum NotTaken {
     Closed,
 }
 
+/// Empty vectors kept for later at most.
+const MAX_SPARE: usize = 8;
+
 /// What woke the engine thread.
 #[derive(PartialEq, Eq)]
 pub(super) enum Woken {
@@ -76,6 +102,8 @@ pub(super) enum Woken {
 #[derive(Debug, Default)]
 struct State {
     asks: Vec<Ask>,
+    /// Empty ones with space in them, to be filled next.
+    spare: Vec<Vec<Ask>>,
     closed: bool,
     /// The engine thread waits: whoever brings something wakes it.
     sleeping: bool,
@@ -141,9 +169,17 @@ impl Mailbox {
         self.wake.notify_one();
     }
 
-    /// Moves everything into `asks`, which is empty; waits for something up to `patience`, or without end.
-    pub(super) fn take(&self, asks: &mut Vec<Ask>, patience: Option<Duration>) -> Woken {
-        debug_assert!(asks.is_empty());
+    /// Takes back the space that asks were in.
+    pub(super) fn recycle(&self, empty: Vec<Ask>) {
+        debug_assert!(empty.is_empty());
+        let mut state = self.lock();
+        if state.spare.len() < MAX_SPARE {
+            state.spare.push(empty);
+        }
+    }
+
+    /// Takes everything; waits for something up to `patience`, or without end.
+    pub(super) fn take(&self, patience: Option<Duration>) -> (Vec<Ask>, Woken) {
         let mut state = self.lock();
         if state.asks.is_empty()
             && !state.closed
@@ -166,7 +202,11 @@ impl Mailbox {
             state.sleeping = false;
         }
         state.nudged = false;
-        std::mem::swap(&mut state.asks, asks);
-        if asks.is_empty() && state.closed { Woken::Closed } else { Woken::Work }
+        if state.asks.is_empty() {
+            let woken = if state.closed { Woken::Closed } else { Woken::Work };
+            return (Vec::new(), woken);
+        }
+        let empty = state.spare.pop().unwrap_or_default();
+        (std::mem::replace(&mut state.asks, empty), Woken::Work)
     }
 }

@@ -48,7 +48,7 @@ use events::{Events, guarded};
 use executor::Executor;
 use feed::{Tail, TailFeed};
 use journal::Journal;
-use mailbox::{Ask, Mailbox, NotTaken};
+use mailbox::{Ask, Mailbox, NotTaken, Slot};
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
 use outbox::{Batch, Outbox};
@@ -60,7 +60,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use tokio::runtime::Handle;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 /// What a caller is told to wait if the mailbox is full.
 const RETRY_AFTER_MS: u32 = 250;
@@ -190,7 +190,8 @@ impl Embedded {
         if let Clock::Manual(clock) = &options.clock {
             clock.wakes(&shared.mailbox);
         }
-        let (dispatch, progress) = Dispatch::start(&runtime, recovered.last);
+        let (dispatch, progress) =
+            Dispatch::start(&runtime, shared.mailbox.clone(), recovered.last);
         let (snapshotter, snapshotter_thread) = Snapshotter::start(
             dir.to_owned(),
             shared.clone(),
@@ -309,12 +310,9 @@ impl Embedded {
         }
     }
 
-    fn ask<T: Send + 'static>(
-        &self,
-        ask: impl FnOnce(oneshot::Sender<mailbox::Result<T>>) -> Ask,
-    ) -> Pending<T> {
-        let (to, answer) = oneshot::channel();
-        match self.shared.mailbox.put(ask(to)) {
+    fn ask<T: Send + 'static>(&self, ask: impl FnOnce(Slot<T>) -> Ask) -> Pending<T> {
+        let (slot, answer) = Slot::new();
+        match self.shared.mailbox.put(ask(slot)) {
             // An asker who is dropped without an answer learns that the engine has stopped.
             Ok(()) => Box::pin(async { answer.await.unwrap_or(Err(Failure::Stopped)) }),
             Err(NotTaken::Full) => {
@@ -333,11 +331,11 @@ impl Drop for Embedded {
 
 impl Engine for Embedded {
     fn execute(&self, event: EventId, command: Command) -> Pending<Reply> {
-        self.ask(|to| Ask::Command(event, command, to))
+        self.ask(|slot| Ask::Command(event, command, slot))
     }
 
     fn query(&self, event: EventId, query: Query) -> Pending<View> {
-        self.ask(|to| Ask::Query(event, query, to))
+        self.ask(|slot| Ask::Query(event, query, slot))
     }
 
     fn events(&self) -> Pending<Vec<EventId>> {

@@ -1,23 +1,39 @@
 //! What the engine thread has decided and the journal thread has not taken up yet.
 
-use super::dispatch::Outcome;
-use crate::engine::FeedEntry;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use super::mailbox::Ask;
+use crate::engine::Seq;
+use onrush_core::Time;
+use onrush_core::event::Changes;
+use onrush_core::ids::EventId;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Decisions in one transaction at most: the engine thread waits when as many are ready.
-const MAX_DECISIONS: usize = 65_536;
+/// Decisions and answers that may wait for one commit: the engine thread waits when there are as many.
+const MAX_WAITING: usize = 65_536;
 
-/// Decisions, in order, and the answers that may go out once they are durable.
+/// A decision that is not durable yet.
+pub(super) struct Decided {
+    pub(super) seq: Seq,
+    pub(super) at: Time,
+    pub(super) event: EventId,
+    pub(super) changes: Changes,
+}
+
+/// Decisions, in order, and those who get their answers once they are durable.
 #[derive(Default)]
 pub(super) struct Batch {
-    pub(super) entries: Vec<Arc<FeedEntry>>,
-    pub(super) answers: Vec<Outcome>,
+    pub(super) decided: Vec<Decided>,
+    pub(super) answered: Vec<Vec<Ask>>,
 }
 
 impl Batch {
     pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.answers.is_empty()
+        self.decided.is_empty() && self.answered.is_empty()
+    }
+
+    fn is_full(&self) -> bool {
+        let answers: usize = self.answered.iter().map(Vec::len).sum();
+        self.decided.len().max(answers) >= MAX_WAITING
     }
 }
 
@@ -58,7 +74,7 @@ impl Outbox {
     /// Adds all of `batch` and leaves it empty. If it was closed, everything is dropped, and the answer is false.
     pub(super) fn put(&self, batch: &mut Batch) -> bool {
         let mut state = self.lock();
-        while state.batch.entries.len() >= MAX_DECISIONS && !state.closed {
+        while state.batch.is_full() && !state.closed {
             state.stuck = true;
             state = self.emptied.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -70,8 +86,8 @@ impl Outbox {
         if state.batch.is_empty() {
             std::mem::swap(&mut state.batch, batch);
         } else {
-            state.batch.entries.append(&mut batch.entries);
-            state.batch.answers.append(&mut batch.answers);
+            state.batch.decided.append(&mut batch.decided);
+            state.batch.answered.append(&mut batch.answered);
         }
         let hungry = std::mem::take(&mut state.hungry);
         drop(state);
