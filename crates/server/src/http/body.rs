@@ -8,8 +8,10 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{self, DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
+use std::marker::PhantomData;
 
 /// The longest body of anything but a seat map, in bytes.
 pub const MAX_BODY_BYTES: usize = 1 << 20;
@@ -71,7 +73,7 @@ impl<T: DeserializeOwned + Default, S: Sync> FromRequest<S> for OptionalBody<T> 
                 "send nothing, or JSON with Content-Type: application/json",
             ));
         }
-        parse(&bytes).map(Self)
+        Ok(Self(parse::<Option<T>>(&bytes)?.unwrap_or_default()))
     }
 }
 
@@ -113,10 +115,32 @@ async fn read<const LIMIT: usize>(request: Request) -> Result<Bytes, Problem> {
 
 /// Parses a body, telling text that is not JSON from JSON of the wrong shape.
 fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| {
-        let code = if error.is_data() { Code::InvalidBody } else { Code::MalformedJson };
-        Problem::new(code, error.to_string())
-    })
+    match serde_json::from_slice(bytes) {
+        Ok(Object(value)) => Ok(value),
+        Err(error) => {
+            let code = if error.is_data() { Code::InvalidBody } else { Code::MalformedJson };
+            Err(Problem::new(code, error.to_string()))
+        }
+    }
+}
+
+/// A value that is written as a JSON object and as nothing else; serde itself would take an array for a struct.
+pub struct Object<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> de::Visitor<'de> for Visitor<T> {
+            type Value = T;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+                T::deserialize(de::value::MapAccessDeserializer::new(map))
+            }
+        }
+        deserializer.deserialize_map(Visitor(PhantomData)).map(Self)
+    }
 }
 
 /// A JSON answer.

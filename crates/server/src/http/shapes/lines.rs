@@ -1,5 +1,6 @@
 //! What a booking wants, as visitors write it.
 
+use crate::http::body::Object;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::ids::{DayText, FreeText, IdText};
 use jiff::civil::Date;
@@ -32,7 +33,7 @@ pub struct WishBody<'a> {
     /// Stays of several nights.
     #[serde(borrow, default)]
     #[schema(value_type = Option<Vec<Stay>>, nullable = false, min_items = 1, max_items = 400)]
-    stays: Vec<Stay<'a>>,
+    stays: Vec<Object<Stay<'a>>>,
 }
 
 /// Units of pools and seats, and who takes them off sale or puts them back, and why.
@@ -223,7 +224,7 @@ impl WishBody<'_> {
         for (pool, quantity) in &self.pools.0 {
             pools.push(PoolLine { pool: id(pool)?, quantity: quantity.units()? });
         }
-        for stay in &self.stays {
+        for Object(stay) in &self.stays {
             stay.nights(&mut pools)?;
         }
         let seats: Result<Vec<SeatId>, Problem> = self.seats.iter().map(|seat| id(seat)).collect();

@@ -1,5 +1,6 @@
 //! An event's settings, as organisers read and write them.
 
+use crate::http::body::Object;
 use crate::http::shapes::ids::{CurrencyText, EventIdText, FreeText, TimeMs};
 use onrush_core::Time;
 use onrush_core::ids::EventId;
@@ -131,7 +132,7 @@ pub struct NewEvent {
     /// The waiting room; `null` lets anyone hold at once.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<RoomChange>)]
-    room: Option<Option<RoomChange>>,
+    room: Option<Option<Object<RoomChange>>>,
     #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
     hold_ttl_ms: Option<i64>,
     #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
@@ -191,7 +192,7 @@ pub struct SettingsChange {
     /// The waiting room, member by member; `null` removes it.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<RoomChange>)]
-    room: Option<Option<RoomChange>>,
+    room: Option<Option<Object<RoomChange>>>,
     /// How long a hold lasts.
     #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
     hold_ttl_ms: Option<i64>,
@@ -231,7 +232,7 @@ impl SettingsChange {
         Self {
             title: None,
             currency: None,
-            room: Some(Some(change)),
+            room: Some(Some(Object(change))),
             hold_ttl_ms: None,
             hold_max_ms: None,
             payment_window_ms: None,
@@ -248,7 +249,7 @@ impl SettingsChange {
     #[must_use]
     pub fn wants_new_draw(&self, settings: &Settings) -> bool {
         match &self.room {
-            Some(Some(room)) => room.wants_new_draw(settings.room.as_ref()),
+            Some(Some(Object(room))) => room.wants_new_draw(settings.room.as_ref()),
             Some(None) | None => false,
         }
     }
@@ -265,7 +266,7 @@ impl SettingsChange {
         match self.room {
             None => {}
             Some(None) => settings.room = None,
-            Some(Some(change)) => {
+            Some(Some(Object(change))) => {
                 change.apply(settings.room.get_or_insert_default(), seed_hash);
             }
         }

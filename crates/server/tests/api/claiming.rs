@@ -1,0 +1,73 @@
+//! Claims: S2.1–S2.4.
+
+use crate::shop::Shop;
+use serde_json::json;
+
+/// Traps of S2: the check-first variant never checks the maximum on the first claim and can go below zero.
+#[tokio::test]
+async fn claims_stay_between_zero_and_the_quantity_from_the_first_one_on() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    let claim = |key: &str, quantity: i64| {
+        let request = guest.ask("POST", "/events/e/pools/ga/claims").key(key);
+        request.json(&json!({ "quantity": quantity })).send()
+    };
+    let too_many = claim("a", 11).await;
+    assert_eq!(too_many.problem(), (409, "CLAIM_EXCEEDS_QUANTITY".into()));
+    let adjust = |key: &str, amount: i64| {
+        let body = json!({"amount": amount, "by": "crm", "why": "import"});
+        shop.admin("POST", "/events/e/pools/ga/claimed").key(key).json(&body).send()
+    };
+    assert_eq!(adjust("a", -1).await.problem(), (409, "CLAIM_BELOW_ZERO".into()));
+    let claimed = claim("b", 4).await.expect(201).json();
+    assert_eq!((&claimed["before"], &claimed["after"]), (&json!(0), &json!(4)));
+    let adjusted = adjust("b", 6).await.expect(201).json();
+    assert_eq!((&adjusted["status"], &adjusted["after"]), (&json!("adjusted"), &json!(10)));
+    assert_eq!(adjust("b", 6).await.expect(201).json(), adjusted);
+    assert_eq!(adjust("c", -7).await.problem(), (409, "CLAIM_BELOW_ZERO".into()));
+}
+
+#[tokio::test]
+async fn a_claim_is_given_back_once_and_only_by_its_owner() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let (owner, other) = (shop.guest().await, shop.guest().await);
+    let request = owner.ask("POST", "/events/e/pools/ga/claims").key("k");
+    let request = request.json(&json!({"quantity": 3}));
+    let claimed = request.clone().send().await.expect(201).json();
+    assert_eq!(request.send().await.expect(201).json(), claimed);
+    let path = format!("/claims/{}", claimed["claim"].as_str().unwrap());
+    for method in ["GET", "DELETE"] {
+        let answer = other.ask(method, &path).send().await;
+        assert_eq!(answer.problem(), (404, "CLAIM_NOT_FOUND".into()));
+    }
+    let returned = owner.ask("DELETE", &path).send().await.expect(200).json();
+    assert_eq!(returned["status"], "returned");
+    let before = shop.committed();
+    assert_eq!(owner.ask("DELETE", &path).send().await.expect(200).json(), returned);
+    assert_eq!(owner.get(&path).await.expect(200).json(), returned);
+    assert_eq!(shop.committed(), before);
+}
+
+#[tokio::test]
+async fn a_claim_with_a_time_to_live_comes_back_by_itself() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    let request = guest.ask("POST", "/events/e/pools/ga/claims").key("k");
+    let claimed = request.json(&json!({"quantity": 10, "ttl_ms": 1_000})).send().await.expect(201);
+    shop.clock.advance_ms(1_000);
+    let view = guest.get(&format!("/claims/{}", claimed.text("claim"))).await.expect(200).json();
+    assert_eq!(view["status"], "expired");
+}
+
+#[tokio::test]
+async fn visitors_may_not_use_the_services_path() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    let body = json!({"amount": 1, "by": "me", "why": "because"});
+    let answer = guest.ask("POST", "/admin/events/e/pools/ga/claimed").key("k").json(&body).send();
+    assert_eq!(answer.await.problem(), (401, "TOKEN_INVALID".into()));
+}

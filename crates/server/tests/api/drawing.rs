@@ -1,0 +1,132 @@
+//! The draw: committed to, published, checkable.
+
+use crate::shop::Shop;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
+    (0..text.len()).step_by(2).map(digit).collect()
+}
+
+/// The order that anyone can work out from what is published.
+fn drawn_order(seed: &str, public_value: Option<&str>, entrants: &str) -> Vec<String> {
+    let mut key = unhex(seed);
+    if let Some(value) = public_value {
+        key.extend_from_slice(value.as_bytes());
+        key = Sha256::digest(&key).to_vec();
+    }
+    let rank = |place: &str| {
+        let digest = Sha256::digest([&key, place.as_bytes()].concat());
+        u64::from_be_bytes(digest[..8].try_into().unwrap()) >> 12
+    };
+    let mut places: Vec<String> = entrants.lines().map(str::to_owned).collect();
+    places.sort_by_key(|place| (rank(place), place.clone()));
+    places
+}
+
+async fn draw(shop: &Shop, event: &str) -> Value {
+    shop.ask("GET", &format!("/events/{event}/draw")).send().await.expect(200).json()
+}
+
+#[tokio::test]
+async fn anyone_can_check_the_draw_from_what_is_published() {
+    let shop = Shop::start().await;
+    let room = json!({"order": "draw", "capacity": 1});
+    let body = json!({"event": "d", "title": "Drawn", "currency": "EUR", "room": room});
+    shop.organise("POST", "/events", &body).await;
+    let committed = draw(&shop, "d").await;
+    assert!(committed.get("seed").is_none() && committed.get("entrants").is_none());
+    shop.organise_plainly("/events/d/prequeue").await;
+    let early = shop.ask("GET", "/events/d/draw/entrants").send().await;
+    assert_eq!(early.problem(), (409, "PREQUEUE_NOT_CLOSED".into()));
+
+    let mut guests = Vec::new();
+    for _ in 0..12 {
+        let guest = shop.guest().await;
+        let place = guest.join("d").await.expect(202).json();
+        assert!(place.get("position").is_none(), "before the draw nobody is ahead of anybody");
+        guests.push((place["place"].as_str().unwrap().to_owned(), guest));
+    }
+    let (leaver, _) = guests.remove(3);
+    let left = format!("/events/d/queue?place={leaver}");
+    assert_eq!(shop.guest().await.ask("DELETE", &left).send().await.problem().0, 404);
+    let path = format!("/events/d/queue?place={}", guests[5].0);
+    guests[5].1.ask("DELETE", &path).send().await.expect(200);
+    guests[5].1.join("d").await.expect(202);
+
+    shop.organise_plainly("/events/d/prequeue/close").await;
+    let closed = draw(&shop, "d").await;
+    assert_eq!(closed["seed_hash"], committed["seed_hash"]);
+    assert!(closed.get("seed").is_none());
+    let list = shop.ask("GET", "/events/d/draw/entrants").send().await.expect(200);
+    let list = String::from_utf8(list.body).unwrap();
+    assert_eq!(closed["entrants_hash"], hex(&Sha256::digest(&list)));
+    assert_eq!(closed["entrants"], 12);
+    assert_eq!(list.lines().last().unwrap(), guests[5].0, "who left and came back stands last");
+
+    shop.organise("POST", "/events/d/open", &json!({"public_value": "dice: 4 2 6"})).await;
+    let opened = draw(&shop, "d").await;
+    let seed = opened["seed"].as_str().unwrap();
+    assert_eq!(opened["public_value"], "dice: 4 2 6");
+    assert_eq!(opened["seed_hash"], hex(&Sha256::digest(unhex(seed))));
+    let order = drawn_order(seed, Some("dice: 4 2 6"), &list);
+    for (place, guest) in &guests {
+        let mine = guest.place("d").await;
+        let index = order.iter().position(|other| other == place).unwrap();
+        match index {
+            0 => assert_eq!(guest.until_active("d").await["place"], *place),
+            // The first one drawn is admitted at once, and everyone else is one further ahead then.
+            _ if mine["position"].is_u64() => {
+                assert!([index, index + 1].map(|p| json!(p)).contains(&mine["position"]), "{mine}");
+            }
+            _ => panic!("{mine}"),
+        }
+    }
+}
+
+/// The seed must not be readable anywhere before it is revealed.
+#[tokio::test]
+async fn the_seed_stays_out_of_the_feed_until_it_is_revealed() {
+    let shop = Shop::start().await;
+    let room = json!({"order": "draw"});
+    let body = json!({"event": "d", "title": "Drawn", "currency": "EUR", "room": room});
+    shop.organise("POST", "/events", &body).await;
+    let seed = hex(&std::fs::read(shop.dir.path().join("keys/seed-d")).unwrap());
+    let feed = async || {
+        let answer = shop.admin("GET", "/feed").send().await.expect(200);
+        String::from_utf8(answer.body).unwrap()
+    };
+    assert!(!feed().await.contains(&seed));
+    shop.organise_plainly("/events/d/open").await;
+    assert!(feed().await.contains(&seed));
+}
+
+#[tokio::test]
+async fn a_drawn_sale_opens_by_itself_when_its_prequeue_has_closed() {
+    let shop = Shop::start().await;
+    let opens_at = shop.clock.now().0 + 3_600_000;
+    let body = json!({"event": "d", "title": "Drawn", "currency": "EUR", "opens_at": opens_at,
+        "room": {"order": "draw"}});
+    shop.organise("POST", "/events", &body).await;
+    shop.organise_plainly("/events/d/prequeue").await;
+    let guest = shop.guest().await;
+    guest.join("d").await.expect(202);
+    shop.clock.advance_ms(3_600_000);
+    guest.until_active("d").await;
+    assert!(draw(&shop, "d").await["seed"].is_string());
+}
+
+#[tokio::test]
+async fn an_event_without_a_draw_says_so() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    for path in ["/events/e/draw", "/events/e/draw/entrants"] {
+        let answer = shop.ask("GET", path).send().await;
+        assert_eq!(answer.problem(), (404, "DRAW_NOT_FOUND".into()));
+    }
+}

@@ -1,0 +1,15 @@
+//! The HTTP API through real sockets: each test starts a server of its own on a free port, in a directory of its own.
+
+mod bad_input;
+mod claiming;
+mod client;
+mod documents;
+mod drawing;
+mod holding;
+mod joining;
+mod organising;
+mod seat_maps;
+mod shop;
+mod stopping;
+mod streaming;
+mod tokens;

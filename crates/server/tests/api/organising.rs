@@ -1,0 +1,171 @@
+//! What the organiser does: events, settings, stock, feed.
+
+use crate::client::Request;
+use crate::shop::Shop;
+use serde_json::json;
+
+#[tokio::test]
+async fn settings_are_changed_one_by_one_and_null_removes() {
+    let shop = Shop::start().await;
+    let body = json!({"event": "e", "title": "Tour", "currency": "THB", "max_per_user": 4,
+        "room": {"capacity": 50, "outflow_per_min": 600}});
+    let made = shop.organise("POST", "/events", &body).await;
+    assert_eq!(made["room"]["session_ms"], 600_000);
+    assert_eq!(made["room"]["order"], "fifo");
+    assert_eq!(made["phase"], "scheduled");
+    let change = json!({"title": "Grand tour", "max_per_user": null, "room": {"capacity": 60}});
+    let changed = shop.organise("PATCH", "/events/e", &change).await;
+    assert_eq!(changed["title"], "Grand tour");
+    assert_eq!(changed["room"]["capacity"], 60);
+    assert_eq!(changed["room"]["outflow_per_min"], 600);
+    assert!(changed.get("max_per_user").is_none());
+    let room = shop.organise("PATCH", "/events/e/room", &json!({"outflow_per_min": null})).await;
+    assert!(room["room"].get("outflow_per_min").is_none());
+    let closed = shop.organise("PATCH", "/events/e", &json!({"room": null})).await;
+    assert!(closed.get("room").is_none());
+    let public = shop.ask("GET", "/events/e").send().await.expect(200).json();
+    assert_eq!(public["title"], "Grand tour");
+}
+
+#[tokio::test]
+async fn concurrent_changes_of_settings_all_take_effect() {
+    let shop = Shop::start().await;
+    shop.sale_with_room("e", json!({})).await;
+    let change = |body| tokio::spawn(shop.admin("PATCH", "/events/e").json(&body).send());
+    let mut changes = Vec::new();
+    for n in 1..=20 {
+        changes.push(change(json!({ "max_per_user": n })));
+        changes.push(change(json!({"room": {"capacity": 1_000 + n}})));
+    }
+    changes.push(change(json!({"hold_ttl_ms": 77_000})));
+    for change in changes {
+        change.await.unwrap().expect(200);
+    }
+    let event = shop.ask("GET", "/events/e").send().await.expect(200).json();
+    assert_eq!(event["hold_ttl_ms"], 77_000);
+    assert!(event["max_per_user"].is_u64() && event["room"]["capacity"].as_u64() > Some(1_000));
+}
+
+#[tokio::test]
+async fn events_come_in_pages() {
+    let shop = Shop::start().await;
+    for n in 1..=5 {
+        let body = json!({"event": format!("e{n}"), "title": "E", "currency": "EUR"});
+        shop.organise("POST", "/events", &body).await;
+    }
+    let page = |query: &str| shop.ask("GET", &format!("/events{query}")).send();
+    let first = page("?limit=2").await.expect(200).json();
+    assert_eq!(first["events"].as_array().unwrap().len(), 2);
+    assert_eq!(first["next"], "e2");
+    let last = page("?after=e4&limit=2").await.expect(200).json();
+    assert_eq!(last["events"][0]["event"], "e5");
+    assert!(last.get("next").is_none());
+    assert_eq!(page("?after=nowhere").await.expect(200).json(), json!({"events": []}));
+}
+
+#[tokio::test]
+async fn a_paused_sale_holds_nothing_and_a_closed_one_is_over() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    let wish = json!({"pools": {"ga": 1}});
+    assert_eq!(shop.organise_plainly("/events/e/pause").await["phase"], "paused");
+    let paused = guest.hold("e", "k", &wish).await;
+    assert_eq!(paused.problem(), (409, "EVENT_NOT_OPEN".into()));
+    assert_eq!((&paused.json()["phase"], &paused.json()["retryable"]), (&json!("paused"), &json!(true)));
+    shop.organise_plainly("/events/e/resume").await;
+    guest.hold("e", "k", &wish).await.expect(201);
+    shop.organise_plainly("/events/e/close").await;
+    let closed = guest.hold("e", "k2", &wish).await;
+    assert_eq!(closed.problem(), (409, "EVENT_NOT_OPEN".into()));
+    assert_eq!(closed.json()["retryable"], false);
+}
+
+/// Trap of S0: sync by plain SET from a lagging database resurrects sold stock.
+#[tokio::test]
+async fn a_capacity_is_set_without_resurrecting_what_is_held_or_sold() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    guest.hold("e", "k", &json!({"pools": {"ga": 6}})).await.expect(201);
+    let set = |capacity: u32| {
+        let body = json!({"capacity": capacity, "by": "sync", "why": "nightly"});
+        shop.admin("PUT", "/events/e/pools/ga/capacity").json(&body).send()
+    };
+    let refused = set(5).await;
+    assert_eq!(refused.problem(), (409, "CAPACITY_BELOW_COMMITTED".into()));
+    assert_eq!(refused.json()["committed"], 6);
+    set(10).await.expect(200);
+    let left = shop.ask("GET", "/events/e/availability").send().await.expect(200).json();
+    assert_eq!(left["pools"][0]["free"], 4);
+}
+
+#[tokio::test]
+async fn every_unit_is_free_held_sold_or_blocked_with_a_reason() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    crate::seat_maps::import_small_house(&shop, "e").await;
+    let block = json!({"pools": {"ga": 2}, "seats": ["A-3"], "by": "crew", "why": "camera"});
+    shop.organise("POST", "/events/e/block", &block).await;
+    let status = shop.admin("GET", "/inventory-status?event=e").send().await.expect(200).json();
+    let pool = &status["events"][0]["pools"][0];
+    assert_eq!((&pool["free"], &pool["blocked"]), (&json!(8), &json!(2)));
+    assert_eq!(pool["blocked_why"], json!([{"why": "camera", "units": 2}]));
+    let guest = shop.guest().await;
+    let held = guest.hold("e", "k", &json!({"seats": ["A-1"]})).await.expect(201);
+    let map = shop.admin("GET", "/events/e/seats").send().await.expect(200).json();
+    assert_eq!(map["seats"][0]["booking"], held.json()["booking"]);
+    assert_eq!(map["seats"][2]["why"], "camera");
+    let public = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();
+    assert!(public["seats"][0].get("booking").is_none() && public["seats"][2].get("why").is_none());
+    let other = json!({"pools": {"ga": 1}, "by": "crew", "why": "sound"});
+    let refused = shop.admin("POST", "/events/e/unblock").json(&other).send().await;
+    assert_eq!(refused.problem(), (409, "UNITS_NOT_BLOCKED".into()));
+    shop.organise("POST", "/events/e/unblock", &block).await;
+    let left = shop.ask("GET", "/events/e/availability").send().await.expect(200).json();
+    assert_eq!(left["pools"][0]["free"], 10);
+}
+
+#[tokio::test]
+async fn the_feed_is_read_page_by_page_and_filtered() {
+    let shop = Shop::start().await;
+    shop.flash_sale("a").await;
+    shop.flash_sale("b").await;
+    let (mut after, mut entries) = (0, Vec::new());
+    loop {
+        let path = format!("/feed?after={after}&limit=2");
+        let page = shop.admin("GET", &path).send().await.expect(200).json();
+        entries.extend(page["entries"].as_array().unwrap().iter().cloned());
+        after = page["next"].as_u64().unwrap();
+        if page["next"] == page["committed"] {
+            break;
+        }
+    }
+    assert_eq!(entries.len(), 6);
+    assert_eq!(entries[0]["changes"][0]["event_created"]["settings"]["title"], "Flash");
+    let only = shop.admin("GET", "/feed?event=b").send().await.expect(200).json();
+    assert_eq!(only["entries"], json!(entries[3..]));
+    let end = shop.admin("GET", &format!("/feed?after={after}")).send().await.expect(200).json();
+    assert_eq!(end["entries"], json!([]));
+}
+
+#[tokio::test]
+async fn operators_see_health_readiness_and_metrics_on_their_own_listener() {
+    let shop = Shop::start().await;
+    shop.sale_with_room("e", json!({})).await;
+    let guest = shop.guest().await;
+    guest.join("e").await.expect(202);
+    let operator = shop.server.operator_addr().unwrap();
+    for path in ["/healthz", "/readyz"] {
+        Request::new(operator, "GET", path).send().await.expect(200);
+        Request::new(shop.server.public_addr(), "GET", path).send().await.expect(200);
+    }
+    let metrics = Request::new(operator, "GET", "/metrics").send().await.expect(200);
+    let metrics = String::from_utf8(metrics.body).unwrap();
+    for line in ["onrush_joins_total 1", "onrush_units{event=\"e\",status=\"free\"} 10"] {
+        assert!(metrics.lines().any(|other| other == line), "{line} is not in {metrics}");
+    }
+    assert!(metrics.ends_with("# EOF\n"));
+    let public = Request::new(shop.server.public_addr(), "GET", "/metrics").send().await;
+    assert_eq!(public.problem(), (404, "PATH_NOT_FOUND".into()));
+}

@@ -1,0 +1,96 @@
+//! Seat maps: import, drawing, statuses.
+
+use crate::shop::Shop;
+use serde_json::{Value, json};
+
+/// A house of three free seats in one row.
+pub(crate) fn small_house() -> Value {
+    let seat = |number: u32| {
+        json!({"seat_guid": format!("A-{number}"), "seat_number": number.to_string(),
+            "position": {"x": 10 * number, "y": 0}, "category": "Stalls"})
+    };
+    json!({
+        "name": "Small house", "size": {"width": 50, "height": 20},
+        "categories": [{"name": "Stalls", "color": "#aa3333"}],
+        "zones": [{"name": "Floor", "position": {"x": 1, "y": 2}, "zone_id": "z", "rows": [
+            {"row_number": "A", "position": {"x": 0, "y": 5}, "seats": [seat(1), seat(2), seat(3)]}]}]
+    })
+}
+
+pub(crate) async fn import_small_house(shop: &Shop, event: &str) {
+    let body = json!({"plan": small_house(), "prices": {"Stalls": 0}});
+    shop.organise("PUT", &format!("/events/{event}/seat-map"), &body).await;
+}
+
+#[tokio::test]
+async fn an_imported_map_is_drawn_with_prices_and_statuses() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let empty = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();
+    assert_eq!((&empty["seats"], &empty["categories"]), (&json!([]), &json!([])));
+    let body = json!({"plan": small_house(), "prices": {"Stalls": 900}});
+    let event = shop.organise("PUT", "/events/e/seat-map", &body).await;
+    assert_eq!(event["units"]["free"], 13);
+    let map = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();
+    assert_eq!(map["name"], "Small house");
+    assert_eq!(map["size"], json!({"width": 50.0, "height": 20.0}));
+    assert_eq!(map["categories"], json!([{"name": "Stalls", "color": "#aa3333", "price_minor": 900}]));
+    assert_eq!(
+        map["seats"][1],
+        json!({"id": "A-2", "section": "Floor", "row": "A", "number": "2", "category": "Stalls",
+            "x": 21.0, "y": 7.0, "status": "free"})
+    );
+    let guest = shop.guest().await;
+    let held = guest.hold("e", "k", &json!({"seats": ["A-2"]})).await.expect(201).json();
+    assert_eq!(held["amount_minor"], 900);
+    let statuses = shop.ask("GET", "/events/e/seats/status").send().await.expect(200).json();
+    assert_eq!((&statuses["seats"], &statuses["status"]), (&json!(3), &json!("fhf")));
+    let release = format!("/bookings/{}/cancel", held["booking"].as_str().unwrap());
+    guest.ask("POST", &release).send().await.expect(200);
+    let statuses = shop.ask("GET", "/events/e/seats/status").send().await.expect(200).json();
+    assert_eq!(statuses["status"], "fff");
+}
+
+#[tokio::test]
+async fn a_plan_that_cannot_be_used_is_refused_whole_and_leaves_the_drawing_alone() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    import_small_house(&shop, "e").await;
+    let before = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();
+    let committed = shop.committed();
+    let import = |plan: &Value, prices: Value| {
+        let body = json!({"plan": plan, "prices": prices});
+        shop.admin("PUT", "/events/e/seat-map").json(&body).send()
+    };
+    let mut moved = small_house();
+    moved["zones"][0]["position"]["x"] = json!(1_000);
+    moved["zones"][0]["rows"][0]["seats"][0]["seat_guid"] = json!("B-1");
+    let refused = import(&moved, json!({"Stalls": 0})).await;
+    assert_eq!(refused.problem(), (409, "SEAT_EXISTS".into()));
+    let mut odd = small_house();
+    odd["zones"][0]["rows"][0]["seats"][2]["seat_guid"] = json!("A 3");
+    let refused = import(&odd, json!({"Stalls": 0})).await;
+    assert_eq!(refused.problem(), (422, "INVALID_PLAN".into()));
+    assert!(refused.text("detail").contains("\"A 3\""), "{refused:?}");
+    let refused = import(&small_house(), json!({})).await;
+    assert_eq!(refused.problem(), (422, "INVALID_PLAN".into()));
+    assert_eq!(import(&json!({"name": "x"}), json!({})).await.problem().1, "INVALID_BODY");
+    assert_eq!(shop.committed(), committed);
+    let after = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();
+    assert_eq!(after["seats"], before["seats"]);
+}
+
+#[tokio::test]
+async fn the_arena_of_the_examples_is_imported_and_shown() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/arena.json");
+    let plan: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let names = plan["categories"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap());
+    let prices: serde_json::Map<_, _> = names.map(|name| (name.to_owned(), json!(100))).collect();
+    let event = shop.organise("PUT", "/events/e/seat-map", &json!({"plan": plan, "prices": prices}));
+    let seats = event.await["units"]["free"].as_u64().unwrap() - 10;
+    assert!(seats > 10_000, "{seats}");
+    let map = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();
+    assert_eq!(map["seats"].as_array().unwrap().len() as u64, seats);
+}
