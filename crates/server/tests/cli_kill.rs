@@ -8,10 +8,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const KILLS: usize = 50;
+const KILLS: usize = 60;
 const BUYERS: usize = 8;
 /// The kill comes after at most this many acknowledged holds of a round; others are under way then.
-const MOST_HOLDS: usize = 400;
+const MOST_HOLDS: usize = 1_000;
 /// Where the moments of the kills come from; another number makes other moments.
 const SEED: u64 = 20_261_120;
 

@@ -93,3 +93,16 @@ async fn interrupted() {
         _ = terminate.recv() => {}
     }
 }
+
+/// Waits for the end of the input, which comes at the latest when the process that writes it is gone.
+async fn input_ended() {
+    // Reading blocks, so it has a thread; it ends with the process at the latest.
+    let (ended, wait) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        // Whatever goes wrong while reading, there is no more to come.
+        drop(std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink()));
+        // Nobody may be waiting any more.
+        let _ = ended.send(());
+    });
+    drop(wait.await);
+}

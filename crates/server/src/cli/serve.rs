@@ -6,6 +6,7 @@ use super::show::{print_json, say};
 use onrush::serve::StartError;
 use onrush::{Config, Server};
 use serde::Serialize;
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -40,6 +41,9 @@ pub(crate) struct ServeArgs {
     /// Say where it listens as one line of JSON
     #[arg(long)]
     json: bool,
+    /// Stop at the end of the input: when whoever started the server is gone
+    #[arg(long, hide = true)]
+    stop_with_input: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -76,7 +80,11 @@ enum Ended {
 
 /// Runs the server.
 pub(crate) fn run(args: &ServeArgs) -> Exit {
-    tracing_subscriber::fmt().with_max_level(args.log).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_max_level(args.log)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
     let done = configure(args).map_err(Ended::Usage).and_then(|config| {
         let runtime = super::runtime().map_err(Ended::CouldNotRun)?;
         runtime.block_on(serve(args, config))
@@ -150,6 +158,7 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
             tracing::info!("stopping");
             None
         }
+        () = super::input_ended(), if args.stop_with_input => None,
         why = server.failed() => Some(why),
     };
     server.shutdown().await;

@@ -52,7 +52,7 @@ impl Served {
     /// Starts one on `data` and waits until it is ready.
     pub fn start(data: &Path) -> Self {
         let mut child = onrush()
-            .args(["serve", "--json", "--log", "warn", "--listen", "127.0.0.1:0"])
+            .args(["serve", "--json", "--log", "error", "--listen", "127.0.0.1:0"])
             .args(["--operator-listen", "off", "--data"])
             .arg(data)
             .env("ONRUSH_ADMIN_KEY", ADMIN_KEY)

@@ -73,6 +73,16 @@ impl Common {
     }
 }
 
+/// Runs one measurement to its end, or until Ctrl-C: what it has made is removed either way.
+fn measure<T>(measurement: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    super::runtime()?.block_on(async {
+        tokio::select! {
+            done = measurement => done,
+            () = super::interrupted() => Err("interrupted".to_owned()),
+        }
+    })
+}
+
 /// Runs the measurements.
 pub(crate) fn run(args: &BenchArgs) -> Exit {
     let results = match &args.what {

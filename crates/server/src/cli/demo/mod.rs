@@ -112,6 +112,7 @@ pub(crate) fn run(args: &DemoArgs) -> Exit {
 
 async fn demo(args: &DemoArgs) -> Result<Report, Failed> {
     let begun = Instant::now();
+    let mut interrupted = tokio::spawn(super::interrupted());
     let plan = match &args.plan {
         None => ARENA.to_owned(),
         Some(path) => {
@@ -155,7 +156,10 @@ async fn demo(args: &DemoArgs) -> Result<Report, Failed> {
 
     let (over_now, over) = watch::channel(false);
     let sale = Arc::new(Sale { api, house, over });
-    let evening = sell(args, streams, &sale, &over_now, &key, capacity).await;
+    let evening = tokio::select! {
+        evening = sell(args, streams, &sale, &over_now, &key, capacity) => evening,
+        _ = &mut interrupted => Err(Failed::Interrupted),
+    };
     if evening.is_err() {
         over_now.send_replace(true);
     }
@@ -253,14 +257,12 @@ async fn sell(
         fans.spawn(fan.live(Arc::clone(sale)));
     }
 
-    let mut interrupted = std::pin::pin!(super::interrupted());
     let mut progress = Progress::new(capacity);
     let mut opened = None;
     let mut look = tokio::time::interval(Duration::from_millis(250));
     let mut records = Vec::with_capacity(args.fans as usize);
     loop {
         tokio::select! {
-            () = &mut interrupted => return Err(Failed::Interrupted),
             record = fans.join_next() => match record {
                 Some(Ok(record)) => records.push(record),
                 Some(Err(error)) => return Err(Failed::Because(format!("a fan fell over: {error}"))),

@@ -1,6 +1,6 @@
 //! How late deadlines fire: at a steady rate under load, and when very many are due at once.
 
-use super::super::{Common, Results};
+use super::super::{Common, Results, measure};
 use super::{flash_sale, give, hold, id, insist, long_id, now, on_sale, one_unit};
 use crate::cli::load::Latency;
 use crate::cli::show::{count, ms, say};
@@ -23,9 +23,9 @@ const BURST: u64 = 200_000;
 
 pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> {
     say("deadlines: a steady rate under load");
-    crate::cli::runtime()?.block_on(steady(common, results))?;
+    measure(steady(common, results))?;
     say("deadlines: a burst");
-    crate::cli::runtime()?.block_on(burst(common, results))
+    measure(burst(common, results))
 }
 
 async fn steady(common: &Common, results: &mut Results) -> Result<(), String> {

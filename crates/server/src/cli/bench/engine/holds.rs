@@ -1,7 +1,7 @@
 //! Durable holds in process: callers that each wait for their answer before they ask again.
 
 use super::super::results::median;
-use super::super::{Common, Results};
+use super::super::{Common, Results, measure};
 use super::{flash_sale, give, hold, id, on_sale, one_unit};
 use crate::cli::load::Latency;
 use crate::cli::show::{count, ms, say};
@@ -25,7 +25,7 @@ pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> 
     let mut rounds = Vec::new();
     for number in 1..=ROUNDS {
         say(&format!("holds: round {number} of {ROUNDS}"));
-        rounds.push(crate::cli::runtime()?.block_on(round(common))?);
+        rounds.push(measure(round(common))?);
     }
     let of =
         |percent: f64| median(rounds.iter().map(|r| r.latency.percentile_ms(percent)).collect());

@@ -1,6 +1,6 @@
 //! How long an engine takes to come back.
 
-use super::super::{Common, Results};
+use super::super::{Common, Results, measure};
 use super::{flash_sale, give, hold, id, insist, long_id, on_sale, one_unit};
 use crate::cli::show::{Progress, count, say};
 use onrush_core::Command;
@@ -24,15 +24,13 @@ const CALLERS: u64 = 2_048;
 pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> {
     let scratch = common.scratch()?;
     let (waiting, holds) = (common.size(WAITING), common.size(HOLDS));
-    let runtime = crate::cli::runtime()?;
-    let _inside = runtime.enter();
     say("recovery: people come and hold");
-    runtime.block_on(come_and_hold(waiting, holds, scratch.path()))?;
+    measure(come_and_hold(waiting, holds, scratch.path()))?;
     // Closing it has left a snapshot, unless there is too little to be worth one.
     let with = open(scratch.path())?;
     say("recovery: others hold and release");
     let gone = common.size(CHANGES).saturating_sub(waiting + holds) / 2;
-    let changes = runtime.block_on(hold_and_release(holds..holds + gone, scratch.path()))?;
+    let changes = measure(hold_and_release(holds..holds + gone, scratch.path()))?;
     for file in snapshots(scratch.path())? {
         std::fs::remove_file(&file).map_err(|error| format!("{}: {error}", file.display()))?;
     }
@@ -53,6 +51,8 @@ pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> 
 
 /// Opens the engine and says how long that took; leaves again without changing more than it must.
 fn open(dir: &Path) -> Result<Duration, String> {
+    let runtime = crate::cli::runtime()?;
+    let _inside = runtime.enter();
     let begun = Instant::now();
     let engine = Embedded::open(dir, options()).map_err(|error| error.to_string())?;
     let time = begun.elapsed();

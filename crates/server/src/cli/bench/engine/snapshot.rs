@@ -1,6 +1,6 @@
 //! The longest time without an answer while a snapshot with a million visitors is made beside the sale.
 
-use super::super::{Common, Results};
+use super::super::{Common, Results, measure};
 use super::recovery::{many, snapshots};
 use super::{flash_sale, give, hold, id, insist, long_id, on_sale, one_unit};
 use crate::cli::show::{count, ms, say};
@@ -24,10 +24,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> {
     say("snapshot: visitors come");
-    crate::cli::runtime()?.block_on(measure(common, results))
+    measure(pause(common, results))
 }
 
-async fn measure(common: &Common, results: &mut Results) -> Result<(), String> {
+async fn pause(common: &Common, results: &mut Results) -> Result<(), String> {
     let scratch = common.scratch()?;
     let visitors = common.size(VISITORS);
     // Enough for the visitors and for the time without a snapshot that we compare with.

@@ -7,7 +7,7 @@ mod rates;
 mod server;
 mod streams;
 
-use super::{Common, Results};
+use super::{Common, Results, measure};
 use crate::cli::Exit;
 use crate::cli::show::say;
 use clap::ValueEnum;
@@ -39,15 +39,14 @@ enum Row {
 pub(super) fn run(args: &HttpArgs) -> Result<(), String> {
     let mut results = Results::new(args.common.json);
     let wanted = |row| args.only.is_empty() || args.only.contains(&row);
-    let runtime = crate::cli::runtime()?;
     if wanted(Row::Holds) {
-        runtime.block_on(rates::holds(&args.common, args.rounds, &mut results))?;
+        measure(rates::holds(&args.common, args.rounds, &mut results))?;
     }
     if wanted(Row::Positions) {
-        runtime.block_on(rates::positions(&args.common, args.rounds, &mut results))?;
+        measure(rates::positions(&args.common, args.rounds, &mut results))?;
     }
     if wanted(Row::Streams) {
-        runtime.block_on(streams::run(&args.common, &mut results))?;
+        measure(streams::run(&args.common, &mut results))?;
     }
     results.finish();
     Ok(())

@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 /// The admin key of servers that live as long as one measurement, on loopback.
 const ADMIN_KEY: &str = "benchmark-benchmark";
 
-/// A child process that serves; it is killed when this is dropped.
+/// A child process that serves; it is killed when this is dropped, and ends by itself when this process does.
 pub(super) struct Served {
     child: Child,
     pub(super) address: SocketAddr,
@@ -35,11 +35,12 @@ impl Served {
                 "serve",
                 "--json",
                 "--log",
-                "warn",
+                "error",
                 "--listen",
                 "127.0.0.1:0",
                 "--operator-listen",
                 "off",
+                "--stop-with-input",
                 "--data",
             ])
             .arg(data)
@@ -56,7 +57,7 @@ impl Served {
     }
 
     fn start(mut command: Command) -> Result<Self, String> {
-        let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = spawned.map_err(|error| format!("cannot start a server: {error}"))?;
         let mut line = String::new();
         let read = child.stdout.take().map(|out| BufReader::new(out).read_line(&mut line));
@@ -137,6 +138,6 @@ pub(super) async fn bare() -> Result<(), String> {
     let listener = listener.map_err(|error| format!("cannot listen: {error}"))?;
     let listen = listener.local_addr().map_err(|error| error.to_string())?;
     crate::cli::show::print_json(&Ready { listen });
-    onrush::serve::serve_router(listener, router, crate::cli::interrupted()).await;
+    onrush::serve::serve_router(listener, router, crate::cli::input_ended()).await;
     Ok(())
 }
