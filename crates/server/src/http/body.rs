@@ -73,7 +73,7 @@ impl<T: DeserializeOwned + Default, S: Sync> FromRequest<S> for OptionalBody<T> 
                 "send nothing, or JSON with Content-Type: application/json",
             ));
         }
-        Ok(Self(parse::<Option<T>>(&bytes)?.unwrap_or_default()))
+        parse(&bytes).map(Self)
     }
 }
 
