@@ -64,7 +64,7 @@ impl<T: DeserializeOwned + Default, S: Sync> FromRequest<S> for OptionalBody<T> 
         }
         let json = is_json(request.headers());
         let bytes = read::<MAX_BODY_BYTES>(request).await?;
-        if bytes.is_empty() {
+        if bytes.is_empty() || (json && bytes.trim_ascii() == b"null") {
             return Ok(Self(T::default()));
         }
         if !json {

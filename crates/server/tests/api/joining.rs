@@ -46,7 +46,7 @@ async fn of_100_concurrent_calls_with_one_key_exactly_1_is_accepted() {
     let shop = Shop::start().await;
     full_room(&shop).await;
     let guest = shop.guest().await;
-    let request = guest.ask("POST", "/events/e/queue").key("the same");
+    let request = guest.ask("POST", "/events/e/queue").key("the-same");
     let calls: Vec<_> = (0..100).map(|_| tokio::spawn(request.clone().send())).collect();
     let (mut accepted, mut refused) = (0, 0);
     for call in calls {
@@ -90,8 +90,8 @@ async fn several_places_of_one_user_are_served_in_the_order_taken() {
     let second = take("2").await.expect(202).json();
     assert_eq!(take("3").await.problem(), (409, "ALREADY_IN_QUEUE".into()));
     assert_eq!(guest.until_active("e").await["place"], first["place"]);
-    let later = guest.get(&format!("/events/e/queue?place={}", second["place"].as_str().unwrap()));
-    assert_eq!(later.await.expect(200).json()["status"], "queued");
+    let path = format!("/events/e/queue?place={}", second["place"].as_str().unwrap());
+    assert_eq!(guest.get(&path).await.expect(200).json()["status"], "queued");
     let left = guest.ask("DELETE", "/events/e/queue").send().await.expect(200);
     assert_eq!(left.json(), json!({"from": "active"}));
     assert_eq!(guest.until_active("e").await["place"], second["place"]);

@@ -88,8 +88,9 @@ async fn the_arena_of_the_examples_is_imported_and_shown() {
     let plan: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let names = plan["categories"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap());
     let prices: serde_json::Map<_, _> = names.map(|name| (name.to_owned(), json!(100))).collect();
-    let event = shop.organise("PUT", "/events/e/seat-map", &json!({"plan": plan, "prices": prices}));
-    let seats = event.await["units"]["free"].as_u64().unwrap() - 10;
+    let body = json!({"plan": plan, "prices": prices});
+    let event = shop.organise("PUT", "/events/e/seat-map", &body).await;
+    let seats = event["units"]["free"].as_u64().unwrap() - 10;
     assert!(seats > 10_000, "{seats}");
     let map = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();
     assert_eq!(map["seats"].as_array().unwrap().len() as u64, seats);
