@@ -28,8 +28,10 @@ visitor=$(post none /visitors '{}' | python3 -c 'import json, sys; print(json.lo
 run() {
   printf -- '-- as %s\n' "$1"
   "$st" run "http://$address/api/openapi.json" --header "Authorization: Bearer $2" --seed 20261201 --workers 1 \
-    --no-color --max-examples "$3" --continue-on-failure "${@:4}"
+    --no-color --max-examples "$3" --continue-on-failure "${@:4}" || failed=1
 }
+failed=0
 # A WebSocket wants an upgrade, which schemathesis does not ask for; crates/server/tests has its tests.
 run visitor "$visitor" 25 --exclude-path-regex '^/api/v1/admin|/ws$'
 run organiser "$ONRUSH_ADMIN_KEY" 25 --include-path-regex '^/api/v1/admin'
+exit "$failed"

@@ -4,8 +4,8 @@
 pub const MAX_ID_BYTES: usize = 128;
 /// The longest event id: booking ids carry it as a prefix and must stay within [`MAX_ID_BYTES`].
 pub const MAX_EVENT_ID_BYTES: usize = 64;
-/// The longest free text (a title, a reason, a section's name), in bytes.
-pub const MAX_TEXT_BYTES: usize = 500;
+/// The longest free text (a title, a reason, a section's name), in characters.
+pub const MAX_TEXT_CHARS: usize = 500;
 /// Different pools and seats in one hold.
 pub const MAX_LINES_PER_HOLD: usize = 400;
 /// Units (seats plus countable stock) in one hold, claim or block of one pool.
@@ -38,3 +38,9 @@ pub const ENDED_KNOWN_MS: i64 = 24 * 3_600_000;
 pub const AFTER_FAILED_PAYMENT_MS: i64 = 60_000;
 /// Ticks the engine runs between two batches of commands.
 pub const MAX_TICKS_PER_TURN: usize = 1_000;
+
+/// Whether a free text is short enough.
+#[must_use]
+pub fn fits_text(text: &str) -> bool {
+    text.len() <= MAX_TEXT_CHARS || text.chars().count() <= MAX_TEXT_CHARS
+}

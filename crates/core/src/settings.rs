@@ -1,7 +1,7 @@
 //! What an organiser sets for an event.
 
 use crate::limits::{
-    MAX_DURATION_MS, MAX_PLACES_PER_USER, MAX_QUEUE_SIZE, MAX_ROOM_CAPACITY, MAX_TEXT_BYTES,
+    MAX_DURATION_MS, MAX_PLACES_PER_USER, MAX_QUEUE_SIZE, MAX_ROOM_CAPACITY, fits_text,
 };
 use crate::money::Currency;
 use crate::time::Time;
@@ -172,8 +172,8 @@ impl Settings {
     #[must_use]
     pub fn complaint(&self) -> Option<&'static str> {
         let duration = |ms: i64| (1..=MAX_DURATION_MS).contains(&ms);
-        if self.title.is_empty() || self.title.len() > MAX_TEXT_BYTES {
-            return Some("title: use 1 to 500 bytes");
+        if self.title.is_empty() || !fits_text(&self.title) {
+            return Some("title: use 1 to 500 characters");
         }
         if !duration(self.hold_ttl_ms) || !duration(self.hold_max_ms) {
             return Some("hold_ttl_ms and hold_max_ms: use 1 ms to 366 days");

@@ -5,7 +5,7 @@
 
 use onrush_core::command::{CategorySpec, SeatSpec};
 use onrush_core::ids::{EventId, SeatId};
-use onrush_core::limits::{MAX_PRICE_MINOR, MAX_SEATS_PER_EVENT, MAX_TEXT_BYTES};
+use onrush_core::limits::{MAX_PRICE_MINOR, MAX_SEATS_PER_EVENT, MAX_TEXT_CHARS, fits_text};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -237,10 +237,10 @@ fn priced(name: &str, prices: &BTreeMap<String, i64>) -> Result<CategorySpec, St
 }
 
 fn text<'a>(text: &'a str, what: &str) -> Result<&'a str, String> {
-    if text.len() <= MAX_TEXT_BYTES {
+    if fits_text(text) {
         Ok(text)
     } else {
-        Err(format!("{what} is too long; use at most {MAX_TEXT_BYTES} bytes"))
+        Err(format!("{what} is too long; use at most {MAX_TEXT_CHARS} characters"))
     }
 }
 

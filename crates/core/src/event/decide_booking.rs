@@ -8,7 +8,7 @@ use crate::command::Reason;
 use crate::hold::{HoldState, HoldTerms};
 use crate::ids::{BookingId, ClaimId, PaymentId, PoolId, UserId};
 use crate::limits::{
-    AFTER_FAILED_PAYMENT_MS, MAX_DURATION_MS, MAX_POOL_CAPACITY, MAX_TEXT_BYTES, MAX_UNITS_PER_HOLD,
+    AFTER_FAILED_PAYMENT_MS, MAX_DURATION_MS, MAX_POOL_CAPACITY, MAX_UNITS_PER_HOLD, fits_text,
 };
 use crate::lines::Lines;
 use crate::refusal::Refusal;
@@ -256,8 +256,8 @@ impl Event {
         payment: &PaymentId,
         why: &str,
     ) -> Result<Decision, Refusal> {
-        if why.len() > MAX_TEXT_BYTES {
-            return Err(Refusal::InvalidSettings { why: "why: use at most 500 bytes" });
+        if !fits_text(why) {
+            return Err(Refusal::InvalidSettings { why: "why: use at most 500 characters" });
         }
         let hold = self.bookings.get(booking).ok_or(Refusal::ReservationNotFound)?;
         let late = |booking: &BookingId| Change::LatePaymentFailed {

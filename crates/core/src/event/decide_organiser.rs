@@ -6,7 +6,7 @@ use crate::command::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use crate::ids::PoolId;
 use crate::limits::{
     MAX_CATEGORIES_PER_EVENT, MAX_POOL_CAPACITY, MAX_POOLS_PER_EVENT, MAX_PRICE_MINOR,
-    MAX_SEATS_PER_EVENT, MAX_TEXT_BYTES,
+    MAX_SEATS_PER_EVENT, fits_text,
 };
 use crate::lines::Lines;
 use crate::refusal::Refusal;
@@ -37,11 +37,11 @@ fn check_capacity(capacity: u32) -> Result<(), Refusal> {
 }
 
 pub(super) fn check_reason(reason: &Reason) -> Result<(), Refusal> {
-    let fits = |text: &str| (1..=MAX_TEXT_BYTES).contains(&text.len());
+    let fits = |text: &str| !text.is_empty() && fits_text(text);
     if fits(&reason.by) && fits(&reason.why) {
         Ok(())
     } else {
-        settings_error("by and why: use 1 to 500 bytes each")
+        settings_error("by and why: use 1 to 500 characters each")
     }
 }
 
@@ -65,11 +65,15 @@ impl Event {
         }
         let priced = self.stock.iter().len() > 0 || self.seats.len() > 0;
         if priced && wanted.currency != settings.currency {
-            return settings_error("currency: it is fixed once there are prices");
+            return Err(Refusal::InvalidState {
+                why: "currency: it is fixed once there are prices",
+            });
         }
         let in_use = self.room.waiting() > 0 || self.room.sessions.len() > 0;
         if wanted.room.is_some() != settings.room.is_some() && in_use {
-            return settings_error("room: switch it on or off while nobody waits and nobody is in");
+            return Err(Refusal::InvalidState {
+                why: "room: switch it on or off while nobody waits and nobody is in",
+            });
         }
         let new_order = match (&settings.room, &wanted.room) {
             (Some(room), Some(wanted)) => wanted.order != room.order,
@@ -77,7 +81,9 @@ impl Event {
             (Some(_) | None, None) => false,
         };
         if self.phase != Phase::Scheduled && new_order {
-            return settings_error("room.order: it is fixed once people may join");
+            return Err(Refusal::InvalidState {
+                why: "room.order: it is fixed once people may join",
+            });
         }
         Ok(Decision::done(Change::SettingsChanged { settings: Box::new(wanted.clone()) }))
     }
@@ -120,12 +126,11 @@ impl Event {
         categories: &[CategorySpec],
         seats: &[SeatSpec],
     ) -> Result<Decision, Refusal> {
-        let fits = |text: &str| text.len() <= MAX_TEXT_BYTES;
         let mut new_categories: Vec<CategorySpec> = Vec::new();
         for category in categories {
             check_price(category.price_minor)?;
-            if category.name.is_empty() || !fits(&category.name) {
-                return settings_error("categories: use names of 1 to 500 bytes");
+            if category.name.is_empty() || !fits_text(&category.name) {
+                return settings_error("categories: use names of 1 to 500 characters");
             }
             let known = self.seats.category(&category.name).map(|known| known.price_minor);
             let named = new_categories.iter().find(|other| other.name == category.name);
@@ -153,8 +158,8 @@ impl Event {
         let mut named =
             HashSet::with_capacity_and_hasher(seats.len(), foldhash::fast::FixedState::default());
         for seat in seats {
-            if !fits(&seat.section) || !fits(&seat.row) || !fits(&seat.number) {
-                return settings_error("section, row and number: use at most 500 bytes each");
+            if !fits_text(&seat.section) || !fits_text(&seat.row) || !fits_text(&seat.number) {
+                return settings_error("section, row and number: use at most 500 characters each");
             }
             let category = seat.category.as_ref();
             if !category_names.contains(category) && self.seats.category(category).is_none() {
@@ -263,10 +268,8 @@ impl Event {
                 if draw::sha256(&seed.0) != committed {
                     return Err(Refusal::SeedMismatch);
                 }
-                if public_value
-                    .is_some_and(|value| value.is_empty() || value.len() > MAX_TEXT_BYTES)
-                {
-                    return settings_error("public_value: use 1 to 500 bytes");
+                if public_value.is_some_and(|value| value.is_empty() || !fits_text(value)) {
+                    return settings_error("public_value: use 1 to 500 characters");
                 }
                 if self.room.entrants.is_none() {
                     if public_value.is_some() {

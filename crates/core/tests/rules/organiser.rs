@@ -140,7 +140,7 @@ fn the_room_is_switched_only_while_nobody_is_in_it() {
     let mut stage = Stage::open(settings());
     let off = Command::ChangeSettings { settings: Box::new(Settings { room: None, ..settings() }) };
     stage.ok(crate::stage::join(1, "ann"));
-    stage.refused(off.clone(), "INVALID_SETTINGS");
+    stage.refused(off.clone(), "INVALID_STATE");
     stage.ok(crate::stage::leave(1, "ann"));
     stage.ok(off);
     stage.ok(hold_ga("b1", "ann", 1));
@@ -152,5 +152,5 @@ fn settings_that_cannot_change_any_more_are_refused() {
     let mut stage = Stage::flash();
     let dollars =
         Settings { currency: "USD".parse().expect("a currency"), room: None, ..settings() };
-    stage.refused(Command::ChangeSettings { settings: Box::new(dollars) }, "INVALID_SETTINGS");
+    stage.refused(Command::ChangeSettings { settings: Box::new(dollars) }, "INVALID_STATE");
 }

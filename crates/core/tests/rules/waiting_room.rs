@@ -412,7 +412,7 @@ fn the_order_of_the_line_is_fixed_once_people_may_join() {
     let mut stage = Stage::created(draw_settings(&seed));
     stage.ok(Command::OpenPrequeue);
     let wanted = Command::ChangeSettings { settings: Box::new(settings()) };
-    stage.refused(wanted, "INVALID_SETTINGS");
+    stage.refused(wanted, "INVALID_STATE");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Ids, times and problems as the OpenAPI document describes them. These types describe and are never made.
 
-use onrush_core::limits::{MAX_EVENT_ID_BYTES, MAX_ID_BYTES, MAX_TEXT_BYTES};
+use onrush_core::limits::{MAX_EVENT_ID_BYTES, MAX_ID_BYTES, MAX_TEXT_CHARS};
 use serde_json::json;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::openapi::{KnownFormat, RefOr};
@@ -49,8 +49,8 @@ text!(
     CurrencyText, "^[A-Z]{3}$", 3, "EUR"
 );
 text!(
-    /// A title, a name or a reason; at most 500 bytes.
-    FreeText, r"^[\s\S]*$", MAX_TEXT_BYTES / 4, "Winter tour"
+    /// A title, a name or a reason; at most 500 characters.
+    FreeText, r"^[\s\S]*$", MAX_TEXT_CHARS, "Winter tour"
 );
 text!(
     /// A calendar day.
