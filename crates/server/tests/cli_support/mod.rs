@@ -9,10 +9,10 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 /// The admin key of the servers that tests run.
-pub const ADMIN_KEY: &str = "a-key-for-tests-only";
+pub(crate) const ADMIN_KEY: &str = "a-key-for-tests-only";
 
 /// The program, without the variables of whoever runs the tests.
-pub fn onrush() -> Command {
+pub(crate) fn onrush() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onrush"));
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("ONRUSH_") {
@@ -24,12 +24,12 @@ pub fn onrush() -> Command {
 }
 
 /// Runs the program to its end.
-pub fn run(arguments: &[&str]) -> Output {
+pub(crate) fn run(arguments: &[&str]) -> Output {
     onrush().args(arguments).output().expect("the program can be started")
 }
 
 /// The exit code, and the last line of the output as JSON.
-pub fn run_json(arguments: &[&str]) -> (Option<i32>, Value) {
+pub(crate) fn run_json(arguments: &[&str]) -> (Option<i32>, Value) {
     let output = run(arguments);
     let text = String::from_utf8_lossy(&output.stdout);
     let json = text.lines().last().and_then(|line| serde_json::from_str(line).ok());
@@ -38,19 +38,19 @@ pub fn run_json(arguments: &[&str]) -> (Option<i32>, Value) {
 }
 
 /// A file of the repository.
-pub fn example(name: &str) -> String {
+pub(crate) fn example(name: &str) -> String {
     format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// A server in a process of its own; it is killed when this is dropped.
-pub struct Served {
+pub(crate) struct Served {
     child: Child,
-    pub address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl Served {
     /// Starts one on `data` and waits until it is ready.
-    pub fn start(data: &Path) -> Self {
+    pub(crate) fn start(data: &Path) -> Self {
         let mut child = onrush()
             .args(["serve", "--json", "--log", "error", "--listen", "127.0.0.1:0"])
             .args(["--operator-listen", "off", "--data"])
@@ -69,20 +69,20 @@ impl Served {
     }
 
     /// Ends it as a power cut would.
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().expect("it can be killed");
         self.child.wait().expect("it has ended");
     }
 
     /// Asks it to stop, and says how it ended.
-    pub fn stop(mut self) -> Option<i32> {
+    pub(crate) fn stop(mut self) -> Option<i32> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
         self.child.wait().expect("it has ended").code()
     }
 
     /// One request on a connection of its own, which must be accepted.
-    pub fn ask(&self, method: &str, path: &str, token: &str, body: &str) -> Value {
+    pub(crate) fn ask(&self, method: &str, path: &str, token: &str, body: &str) -> Value {
         let mut connection = TcpStream::connect(self.address).expect("it listens");
         let answer = exchange(&mut connection, method, path, token, "", body);
         let (status, body) = answer.expect("it answers");
@@ -91,7 +91,7 @@ impl Served {
     }
 
     /// Creates an event on sale to anyone, with a pool `ga`.
-    pub fn create_flash_sale(&self, event: &str, capacity: u32) {
+    pub(crate) fn create_flash_sale(&self, event: &str, capacity: u32) {
         let create =
             format!(r#"{{"event":"{event}","title":"Test","currency":"EUR","room":null}}"#);
         self.ask("POST", "/api/v1/admin/events", ADMIN_KEY, &create);
@@ -101,7 +101,7 @@ impl Served {
     }
 
     /// A new visitor's token.
-    pub fn visitor(&self) -> String {
+    pub(crate) fn visitor(&self) -> String {
         let visitor = self.ask("POST", "/api/v1/visitors", "", "");
         visitor["token"].as_str().expect("a token").to_owned()
     }
@@ -116,7 +116,7 @@ impl Drop for Served {
 }
 
 /// Sends a request and reads its answer. An empty token, key or body is left out.
-pub fn exchange(
+pub(crate) fn exchange(
     connection: &mut TcpStream,
     method: &str,
     path: &str,
