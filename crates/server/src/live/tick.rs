@@ -6,7 +6,8 @@ use super::{EXPIRING_MS, FAR_TICKS, Hub, KEEP_ALIVE_TICKS, Streams, TICKS_PER_S,
 use crate::app::odd_answer;
 use crate::http::problem::Problem;
 use onrush_core::ids::{BookingId, EventId};
-use onrush_core::{Query, Refusal, View};
+use onrush_core::view::{PlaceState, PlaceView};
+use onrush_core::{Command, Query, Refusal, View};
 use onrush_store::Failure;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -61,7 +62,10 @@ impl Hub {
         for (conn, answer) in asked {
             let place = match answer.await {
                 Ok(answer) => match answer.value {
-                    View::Place(place) => Some(place),
+                    View::Place(place) => {
+                        self.give_sign_of_life(&conn, &place);
+                        Some(place)
+                    }
                     View::Event(_)
                     | View::Availability(_)
                     | View::Seats(_)
@@ -84,6 +88,15 @@ impl Hub {
             if place.is_some() {
                 conn.send(Message::new(&self.content_of(&conn, place)));
             }
+        }
+    }
+
+    /// Who waits with a stream open is there: his place does not lapse.
+    fn give_sign_of_life(&self, conn: &Conn, place: &PlaceView) {
+        if matches!(place.state, PlaceState::Queued { see_due: true, .. }) {
+            let command = Command::See { place: place.place, user: conn.user.clone() };
+            // Nobody waits for the answer: a sign that is lost is given again at the next look.
+            drop(self.engine.execute(conn.event.clone(), command));
         }
     }
 
@@ -163,7 +176,12 @@ impl Streams {
                 due.positions.push(conn);
             } else if silent_ticks >= KEEP_ALIVE_TICKS {
                 conn.last_sent_tick.store(tick, Ordering::Relaxed);
-                conn.send(Message::keep_alive());
+                if waits {
+                    // Also in a line that stands still: the look tells whether the place needs a sign of life.
+                    due.positions.push(conn);
+                } else {
+                    conn.send(Message::keep_alive());
+                }
             }
             self.ring[next].push(weak);
         }
