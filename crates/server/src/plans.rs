@@ -11,9 +11,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use utoipa::ToSchema;
 
 /// A seating plan as pretix draws it; what is not named here is ignored.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 pub struct Plan {
     #[serde(default)]
     name: String,
@@ -23,7 +24,8 @@ pub struct Plan {
 }
 
 /// Width and height in the plan's own units.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = PlanSize)]
 pub struct Size {
     /// Across.
     pub width: f64,
@@ -31,15 +33,15 @@ pub struct Size {
     pub height: f64,
 }
 
-#[derive(Debug, Deserialize)]
-struct PlanCategory {
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct PlanCategory {
     name: String,
     #[serde(default)]
     color: String,
 }
 
-#[derive(Debug, Deserialize)]
-struct Zone {
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct Zone {
     #[serde(default)]
     name: String,
     #[serde(default)]
@@ -48,8 +50,8 @@ struct Zone {
     rows: Vec<Row>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Row {
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct Row {
     #[serde(default)]
     row_number: Option<Label>,
     #[serde(default)]
@@ -58,8 +60,8 @@ struct Row {
     seats: Vec<PlanSeat>,
 }
 
-#[derive(Debug, Deserialize)]
-struct PlanSeat {
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct PlanSeat {
     seat_guid: String,
     #[serde(default)]
     seat_number: Option<Label>,
@@ -69,16 +71,16 @@ struct PlanSeat {
     category: String,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-struct Position {
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+pub(crate) struct Position {
     x: f64,
     y: f64,
 }
 
 /// A row's or seat's number: most plans write a text, some a number.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged)]
-enum Label {
+pub(crate) enum Label {
     Text(String),
     Number(i64),
 }

@@ -138,9 +138,7 @@ impl Request {
     }
 }
 
-pub(crate) async fn read_head(
-    stream: &mut BufReader<TcpStream>,
-) -> (u16, Vec<(String, String)>) {
+pub(crate) async fn read_head(stream: &mut BufReader<TcpStream>) -> (u16, Vec<(String, String)>) {
     let mut lines = Vec::new();
     loop {
         let mut line = String::new();

@@ -37,7 +37,8 @@ async fn concurrent_calls_with_one_key_hold_once() {
     let shop = Shop::start().await;
     shop.flash_sale("e").await;
     let guest = shop.guest().await;
-    let request = guest.ask("POST", "/events/e/bookings").key("k").json(&json!({"pools": {"ga": 1}}));
+    let request =
+        guest.ask("POST", "/events/e/bookings").key("k").json(&json!({"pools": {"ga": 1}}));
     let calls: Vec<_> = (0..100).map(|_| tokio::spawn(request.clone().send())).collect();
     let mut bookings = Vec::new();
     for call in calls {
@@ -81,7 +82,8 @@ async fn a_stay_is_held_for_all_nights_or_for_none() {
     }
     let guest = shop.guest().await;
     let stay = |nights: u32, rooms: u32| {
-        let stay = json!({"pool": "deluxe", "from": "2026-12-24", "nights": nights, "rooms": rooms});
+        let stay =
+            json!({"pool": "deluxe", "from": "2026-12-24", "nights": nights, "rooms": rooms});
         json!({ "stays": [stay] })
     };
     let refused = guest.hold("hotel", "a", &stay(3, 2)).await;
@@ -265,7 +267,8 @@ async fn pools_and_seats_are_held_together_or_not_at_all() {
     crate::seat_maps::import_small_house(&shop, "e").await;
     let (first, second) = (shop.guest().await, shop.guest().await);
     first.hold("e", "k", &json!({"seats": ["A-1", "A-2"]})).await.expect(201);
-    let refused = second.hold("e", "k", &json!({"pools": {"ga": 1}, "seats": ["A-2", "A-3"]})).await;
+    let refused =
+        second.hold("e", "k", &json!({"pools": {"ga": 1}, "seats": ["A-2", "A-3"]})).await;
     assert_eq!(refused.problem(), (409, "SEAT_UNAVAILABLE".into()));
     assert_eq!(refused.json()["seats"], json!(["A-2"]));
     let map: Value = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();

@@ -72,7 +72,10 @@ async fn a_paused_sale_holds_nothing_and_a_closed_one_is_over() {
     assert_eq!(shop.organise_plainly("/events/e/pause").await["phase"], "paused");
     let paused = guest.hold("e", "k", &wish).await;
     assert_eq!(paused.problem(), (409, "EVENT_NOT_OPEN".into()));
-    assert_eq!((&paused.json()["phase"], &paused.json()["retryable"]), (&json!("paused"), &json!(true)));
+    assert_eq!(
+        (&paused.json()["phase"], &paused.json()["retryable"]),
+        (&json!("paused"), &json!(true))
+    );
     shop.organise_plainly("/events/e/resume").await;
     guest.hold("e", "k", &wish).await.expect(201);
     shop.organise_plainly("/events/e/close").await;

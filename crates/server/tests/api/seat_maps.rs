@@ -34,7 +34,10 @@ async fn an_imported_map_is_drawn_with_prices_and_statuses() {
     let map = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();
     assert_eq!(map["name"], "Small house");
     assert_eq!(map["size"], json!({"width": 50.0, "height": 20.0}));
-    assert_eq!(map["categories"], json!([{"name": "Stalls", "color": "#aa3333", "price_minor": 900}]));
+    assert_eq!(
+        map["categories"],
+        json!([{"name": "Stalls", "color": "#aa3333", "price_minor": 900}])
+    );
     assert_eq!(
         map["seats"][1],
         json!({"id": "A-2", "section": "Floor", "row": "A", "number": "2", "category": "Stalls",

@@ -64,7 +64,10 @@ async fn only_the_admin_key_opens_the_admin_paths() {
     let shop = Shop::start().await;
     let guest = shop.guest().await;
     let feed = |token: &str| shop.ask("GET", "/admin/feed").bearer(token).send();
-    assert_eq!(shop.ask("GET", "/admin/feed").send().await.problem(), (401, "TOKEN_MISSING".into()));
+    assert_eq!(
+        shop.ask("GET", "/admin/feed").send().await.problem(),
+        (401, "TOKEN_MISSING".into())
+    );
     assert_eq!(feed(&guest.token).await.problem(), (401, "TOKEN_INVALID".into()));
     assert_eq!(feed("a key for tests onlY").await.problem(), (401, "TOKEN_INVALID".into()));
     feed(ADMIN_KEY).await.expect(200);
@@ -87,7 +90,8 @@ async fn secret_files_are_their_owners_alone() {
     let draw = json!({"event": "d", "title": "D", "currency": "EUR", "room": {"order": "draw"}});
     shop.organise("POST", "/events", &draw).await;
     let keys = shop.dir.path().join("keys");
-    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let mode =
+        |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&keys), 0o700);
     let mut names = Vec::new();
     for entry in std::fs::read_dir(&keys).unwrap() {

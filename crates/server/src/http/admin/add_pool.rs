@@ -7,8 +7,9 @@ use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::event::EventBody;
-use crate::http::shapes::ids::{EventIdText, IdText};
+use crate::http::shapes::ids::{CapacityNumber, EventIdText, IdText, PriceNumber};
 use crate::http::shapes::lines::id;
+use crate::http::shapes::whole::Whole;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -27,11 +28,11 @@ pub struct NewPool {
     #[schema(value_type = IdText)]
     pool: String,
     /// Units there are.
-    #[schema(maximum = 1_000_000_000)]
-    capacity: u32,
+    #[schema(value_type = CapacityNumber)]
+    capacity: Whole<u32>,
     /// The price of one unit in minor units; 0 is free of charge.
-    #[schema(minimum = 0, maximum = 1_000_000_000_000_i64)]
-    price_minor: i64,
+    #[schema(value_type = PriceNumber)]
+    price_minor: Whole<i64>,
 }
 
 /// Adds a pool of countable stock.
@@ -48,7 +49,7 @@ pub async fn add_pool(
     _: Admin,
     JsonBody(NewPool { pool, capacity, price_minor }): JsonBody<NewPool>,
 ) -> Result<Response, Problem> {
-    let spec = PoolSpec { pool: id(&pool)?, capacity, price_minor };
+    let spec = PoolSpec { pool: id(&pool)?, capacity: capacity.0, price_minor: price_minor.0 };
     app.run(&event, Command::AddPool { spec }).await?;
     event_answer(&app, StatusCode::CREATED, &event).await
 }

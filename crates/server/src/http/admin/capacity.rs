@@ -7,7 +7,8 @@ use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::event::EventBody;
-use crate::http::shapes::ids::{EventIdText, FreeText, IdText};
+use crate::http::shapes::ids::{CapacityNumber, EventIdText, FreeText, IdText};
+use crate::http::shapes::whole::Whole;
 use axum::extract::State;
 use axum::response::Response;
 use onrush_core::Command;
@@ -21,8 +22,8 @@ use utoipa::ToSchema;
 #[serde(deny_unknown_fields)]
 pub struct NewCapacity {
     /// Units from now on.
-    #[schema(maximum = 1_000_000_000)]
-    capacity: u32,
+    #[schema(value_type = CapacityNumber)]
+    capacity: Whole<u32>,
     /// Who changes it.
     #[schema(value_type = FreeText)]
     by: Box<str>,
@@ -45,6 +46,6 @@ pub async fn capacity(
     _: Admin,
     JsonBody(NewCapacity { capacity, by, why }): JsonBody<NewCapacity>,
 ) -> Result<Response, Problem> {
-    let command = Command::AdjustCapacity { pool, capacity, reason: reason(by, why) };
+    let command = Command::AdjustCapacity { pool, capacity: capacity.0, reason: reason(by, why) };
     run_and_show(&app, &event, command).await
 }

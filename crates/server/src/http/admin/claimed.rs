@@ -7,7 +7,7 @@ use crate::http::caller::{Admin, IdempotencyKey, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::claim::ClaimBody;
-use crate::http::shapes::ids::{EventIdText, FreeText, IdText};
+use crate::http::shapes::ids::{AmountNumber, EventIdText, FreeText, IdText};
 use crate::http::shapes::lines::Quantity;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -26,7 +26,7 @@ const SERVICE: &str = "service";
 #[serde(deny_unknown_fields)]
 pub struct Adjustment {
     /// Units more (positive) or fewer (negative); not 0.
-    #[schema(value_type = i64, minimum = -1_000_000_000, maximum = 1_000_000_000)]
+    #[schema(value_type = AmountNumber)]
     amount: Quantity,
     /// The service.
     #[schema(value_type = FreeText)]

@@ -25,8 +25,8 @@ const MAX_READ: usize = 20_000;
 #[into_params(parameter_in = Query)]
 pub struct FeedQuery {
     /// The number of the last entry that was read; 0 is the beginning.
-    #[param(nullable = false)]
-    after: Option<u64>,
+    #[param(minimum = 0, nullable = false)]
+    after: Option<i64>,
     /// Only entries of this event.
     #[param(value_type = Option<EventIdText>, nullable = false)]
     event: Option<EventId>,
@@ -58,7 +58,7 @@ pub struct EntryBody {
     #[schema(value_type = EventIdText)]
     event: EventId,
     /// What changed, as docs/design/journal.md explains it.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<serde_json::Value>)]
     changes: Vec<Change>,
 }
 
@@ -78,7 +78,10 @@ pub async fn feed(
     if !(1..=1_000).contains(&limit) {
         return Err(Problem::new(Code::InvalidQuery, "limit: use 1 to 1000"));
     }
-    let (mut entries, mut next, mut read) = (Vec::new(), query.after.unwrap_or(0), 0);
+    let Ok(after) = u64::try_from(query.after.unwrap_or(0)) else {
+        return Err(Problem::new(Code::InvalidQuery, "after: use 0 or the number of an entry"));
+    };
+    let (mut entries, mut next, mut read) = (Vec::new(), after, 0);
     let committed = app.engine.committed().0;
     let mut feed = app.engine.subscribe(Seq(next));
     // The feed waits for more at its end, so it is asked only while there is some.
@@ -101,7 +104,7 @@ pub async fn feed(
             break;
         }
     }
-    Ok(json(StatusCode::OK, &FeedBody { entries, next, committed: committed.max(next) }))
+    Ok(json(StatusCode::OK, &FeedBody { entries, next, committed }))
 }
 
 impl From<&FeedEntry> for EntryBody {

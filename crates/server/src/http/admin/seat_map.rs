@@ -7,7 +7,8 @@ use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::event::EventBody;
-use crate::http::shapes::ids::EventIdText;
+use crate::http::shapes::ids::{EventIdText, PriceNumber};
+use crate::http::shapes::whole::Whole;
 use crate::plans::Plan;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -24,10 +25,10 @@ use utoipa::ToSchema;
 #[serde(deny_unknown_fields)]
 pub struct SeatMapImport {
     /// A pretix seating plan.
-    #[schema(value_type = Object)]
     plan: Plan,
     /// The price of each category that seats are in, by name, in minor units; 0 is free of charge.
-    prices: BTreeMap<String, i64>,
+    #[schema(value_type = BTreeMap<String, PriceNumber>)]
+    prices: BTreeMap<String, Whole<i64>>,
 }
 
 /// Adds the seats of a pretix seating plan, all or nothing; at most 32 MiB.
@@ -44,8 +45,8 @@ pub async fn seat_map(
     _: Admin,
     JsonBody(body): JsonBody<SeatMapImport, MAX_PLAN_BYTES>,
 ) -> Result<Response, Problem> {
-    let import =
-        body.plan.import(&body.prices).map_err(|why| Problem::new(Code::InvalidPlan, why))?;
+    let prices = body.prices.into_iter().map(|(name, price)| (name, price.0)).collect();
+    let import = body.plan.import(&prices).map_err(|why| Problem::new(Code::InvalidPlan, why))?;
     let _changing = app.changing.lock().await;
     let answer = app.engine.query(event.clone(), Query::Seats).await?;
     let View::Seats(present) = answer.value else { return Err(odd_answer()) };

@@ -1,7 +1,8 @@
 //! Claims.
 
-use crate::http::shapes::ids::{EventIdText, IdText, TimeMs};
-use crate::http::shapes::lines::{Quantity, QuantityNumber};
+use crate::http::shapes::ids::{DurationNumber, EventIdText, IdText, QuantityNumber, TimeMs};
+use crate::http::shapes::lines::Quantity;
+use crate::http::shapes::whole::Whole;
 use onrush_core::Time;
 use onrush_core::ids::EventId;
 use onrush_core::view::{ClaimState, ClaimView};
@@ -86,6 +87,6 @@ pub struct NewClaim {
     #[schema(value_type = QuantityNumber)]
     pub quantity: Quantity,
     /// After how many milliseconds the units come back by themselves; never, if left out.
-    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
-    pub ttl_ms: Option<i64>,
+    #[schema(value_type = Option<DurationNumber>)]
+    pub ttl_ms: Option<Whole<i64>>,
 }

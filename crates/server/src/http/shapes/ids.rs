@@ -1,8 +1,12 @@
-//! Ids, times and problems as the OpenAPI document describes them. These types describe and are never made.
+//! Ids, numbers, times and problems as the OpenAPI document describes them. These types describe and are never made.
 
-use onrush_core::limits::{MAX_EVENT_ID_BYTES, MAX_ID_BYTES, MAX_TEXT_CHARS};
+use onrush_core::limits::{
+    MAX_DURATION_MS, MAX_EVENT_ID_BYTES, MAX_ID_BYTES, MAX_LINES_PER_HOLD, MAX_PLACES_PER_USER,
+    MAX_POOL_CAPACITY, MAX_PRICE_MINOR, MAX_QUEUE_SIZE, MAX_ROOM_CAPACITY, MAX_TEXT_CHARS,
+    MAX_UNITS_PER_HOLD,
+};
 use serde_json::json;
-use utoipa::openapi::schema::{Object, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::openapi::{KnownFormat, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -52,10 +56,128 @@ text!(
     /// A title, a name or a reason; at most 500 characters.
     FreeText, r"^[\s\S]*$", MAX_TEXT_CHARS, "Winter tour"
 );
-text!(
-    /// A calendar day.
-    DayText, "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", 10, "2026-12-24"
+
+/// A calendar day.
+pub enum DayText {}
+
+impl PartialSchema for DayText {
+    fn schema() -> RefOr<Schema> {
+        let schema = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Date)))
+            .examples([json!("2026-12-24")]);
+        schema.into()
+    }
+}
+
+impl ToSchema for DayText {}
+
+/// A described whole number.
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident, $least:expr, $most:expr) => {
+        $(#[$doc])*
+        pub enum $name {}
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let schema = ObjectBuilder::new()
+                    .schema_type(Type::Integer)
+                    .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+                    .minimum(Some($least))
+                    .maximum(Some($most));
+                schema.into()
+            }
+        }
+
+        impl ToSchema for $name {}
+    };
+}
+
+number!(
+    /// Units in one line of a wish.
+    QuantityNumber, 1, MAX_UNITS_PER_HOLD
 );
+number!(
+    /// Nights of a stay.
+    NightsNumber, 1, MAX_LINES_PER_HOLD
+);
+number!(
+    /// Units of a pool.
+    CapacityNumber, 0, MAX_POOL_CAPACITY
+);
+number!(
+    /// A price of one unit, in minor units.
+    PriceNumber, 0, MAX_PRICE_MINOR
+);
+number!(
+    /// A duration in milliseconds.
+    DurationNumber, 1, MAX_DURATION_MS
+);
+number!(
+    /// A limit of at least 1.
+    LimitNumber, 1, u32::MAX
+);
+number!(
+    /// A limit of at least 1 and at most 255.
+    SmallLimitNumber, 1, u8::MAX
+);
+number!(
+    /// A number of times.
+    TimesNumber, 0, u8::MAX
+);
+number!(
+    /// Admitted visitors at a time.
+    RoomCapacityNumber, 1, MAX_ROOM_CAPACITY
+);
+number!(
+    /// People waiting at a time.
+    QueueSizeNumber, 1, MAX_QUEUE_SIZE
+);
+number!(
+    /// Places of one user.
+    PlacesNumber, 1, MAX_PLACES_PER_USER
+);
+number!(
+    /// Units more or fewer.
+    AmountNumber, -i64::from(MAX_POOL_CAPACITY), MAX_POOL_CAPACITY
+);
+
+/// Seats, each once.
+pub enum SeatIds {}
+
+impl PartialSchema for SeatIds {
+    fn schema() -> RefOr<Schema> {
+        let schema = ArrayBuilder::new()
+            .items(IdText::schema())
+            .unique_items(true)
+            .min_items(Some(1))
+            .max_items(Some(MAX_LINES_PER_HOLD));
+        schema.into()
+    }
+}
+
+impl ToSchema for SeatIds {}
+
+/// Pools and how many units of each.
+pub enum PoolQuantities {}
+
+impl PartialSchema for PoolQuantities {
+    fn schema() -> RefOr<Schema> {
+        let id = match IdText::schema() {
+            RefOr::T(schema) => Some(schema),
+            RefOr::Ref(_) => None,
+        };
+        let schema = ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .property_names(id)
+            .additional_properties(Some(QuantityNumber::schema()))
+            .min_properties(Some(1))
+            .max_properties(Some(MAX_LINES_PER_HOLD));
+        schema.into()
+    }
+}
+
+impl ToSchema for PoolQuantities {}
 
 /// A point in time: milliseconds since 1970-01-01T00:00:00Z.
 pub enum TimeMs {}

@@ -2,7 +2,9 @@
 
 use crate::http::body::Object;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::{DayText, FreeText, IdText};
+use crate::http::shapes::ids::{
+    DayText, FreeText, IdText, NightsNumber, PoolQuantities, QuantityNumber, SeatIds,
+};
 use jiff::civil::Date;
 use onrush_core::Refusal;
 use onrush_core::command::Reason;
@@ -13,9 +15,7 @@ use serde::de::{self, MapAccess};
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
 use std::fmt;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
 /// Units of pools, seats and stays, all or nothing. At least one, and at most 1000 units together.
 #[derive(Default, Deserialize, ToSchema)]
@@ -28,7 +28,7 @@ pub struct WishBody<'a> {
     pools: PoolWishes<'a>,
     /// Seats, each once.
     #[serde(borrow, default)]
-    #[schema(value_type = Option<Vec<IdText>>, nullable = false, min_items = 1, max_items = 400)]
+    #[schema(value_type = Option<SeatIds>, nullable = false)]
     seats: Vec<Cow<'a, str>>,
     /// Stays of several nights.
     #[serde(borrow, default)]
@@ -46,7 +46,7 @@ pub struct UnitsAndReason<'a> {
     pools: PoolWishes<'a>,
     /// Seats, each once.
     #[serde(borrow, default)]
-    #[schema(value_type = Option<Vec<IdText>>, nullable = false, min_items = 1, max_items = 400)]
+    #[schema(value_type = Option<SeatIds>, nullable = false)]
     seats: Vec<Cow<'a, str>>,
     /// Who.
     #[schema(value_type = FreeText)]
@@ -84,58 +84,9 @@ pub struct Stay<'a> {
     #[schema(value_type = NightsNumber)]
     nights: Quantity,
     /// How many rooms; 1 if left out.
-    #[schema(value_type = Option<QuantityNumber>, nullable = false)]
+    #[schema(value_type = Option<QuantityNumber>)]
     rooms: Option<Quantity>,
 }
-
-/// A quantity in a wish, as it is described.
-pub enum QuantityNumber {}
-
-impl PartialSchema for QuantityNumber {
-    fn schema() -> RefOr<Schema> {
-        whole_number(1_000)
-    }
-}
-
-impl ToSchema for QuantityNumber {}
-
-/// The nights of a stay, as they are described.
-pub enum NightsNumber {}
-
-impl PartialSchema for NightsNumber {
-    fn schema() -> RefOr<Schema> {
-        whole_number(400)
-    }
-}
-
-impl ToSchema for NightsNumber {}
-
-fn whole_number(most: u32) -> RefOr<Schema> {
-    let schema =
-        ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(most));
-    schema.into()
-}
-
-/// Pools and quantities, as they are described.
-pub enum PoolQuantities {}
-
-impl PartialSchema for PoolQuantities {
-    fn schema() -> RefOr<Schema> {
-        let id = match IdText::schema() {
-            RefOr::T(schema) => Some(schema),
-            RefOr::Ref(_) => None,
-        };
-        let schema = ObjectBuilder::new()
-            .schema_type(Type::Object)
-            .property_names(id)
-            .additional_properties(Some(whole_number(1_000)))
-            .min_properties(Some(1))
-            .max_properties(Some(400));
-        schema.into()
-    }
-}
-
-impl ToSchema for PoolQuantities {}
 
 /// A whole number of any size, so that an absurd one is refused as a quantity and not as JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

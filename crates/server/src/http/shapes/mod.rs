@@ -9,3 +9,4 @@ pub mod lines;
 pub mod place;
 pub mod seats;
 pub mod settings;
+pub mod whole;

@@ -1,7 +1,11 @@
 //! An event's settings, as organisers read and write them.
 
 use crate::http::body::Object;
-use crate::http::shapes::ids::{CurrencyText, EventIdText, FreeText, TimeMs};
+use crate::http::shapes::ids::{
+    CurrencyText, DurationNumber, EventIdText, FreeText, LimitNumber, PlacesNumber,
+    QueueSizeNumber, RoomCapacityNumber, SmallLimitNumber, TimeMs, TimesNumber,
+};
+use crate::http::shapes::whole::Whole;
 use onrush_core::Time;
 use onrush_core::ids::EventId;
 use onrush_core::money::Currency;
@@ -61,27 +65,27 @@ impl RoomBody {
 #[serde(deny_unknown_fields)]
 pub struct RoomChange {
     /// Admitted visitors at a time.
-    #[schema(minimum = 1, maximum = 1_000_000)]
-    capacity: Option<u32>,
+    #[schema(value_type = Option<RoomCapacityNumber>)]
+    capacity: Option<Whole<u32>>,
     /// Admissions a minute at most; `null` is no limit.
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<u32>, minimum = 1)]
-    outflow_per_min: Option<Option<u32>>,
+    #[schema(value_type = Option<LimitNumber>)]
+    outflow_per_min: Option<Option<Whole<u32>>>,
     /// How long an admitted visitor may shop.
-    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
-    session_ms: Option<i64>,
+    #[schema(value_type = Option<DurationNumber>)]
+    session_ms: Option<Whole<i64>>,
     /// How long a place waits for a visitor who is not seen.
-    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
-    place_ttl_ms: Option<i64>,
+    #[schema(value_type = Option<DurationNumber>)]
+    place_ttl_ms: Option<Whole<i64>>,
     /// How long an admitted visitor has to show up.
-    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
-    arrive_ms: Option<i64>,
+    #[schema(value_type = Option<DurationNumber>)]
+    arrive_ms: Option<Whole<i64>>,
     /// People waiting at a time.
-    #[schema(minimum = 1, maximum = 20_000_000)]
-    max_queue_size: Option<u32>,
+    #[schema(value_type = Option<QueueSizeNumber>)]
+    max_queue_size: Option<Whole<u32>>,
     /// Places one user may take; 1 in an event with a draw.
-    #[schema(minimum = 1, maximum = 100)]
-    places_per_user: Option<u32>,
+    #[schema(value_type = Option<PlacesNumber>)]
+    places_per_user: Option<Whole<u32>>,
     /// The order of the people in the prequeue.
     #[schema(value_type = Option<OrderName>)]
     order: Option<OrderName>,
@@ -96,18 +100,13 @@ impl RoomChange {
 
     /// Applies the changes; `seed_hash` is there if [`SettingsChange::wants_new_draw`] said so.
     pub fn apply(self, room: &mut RoomSettings, seed_hash: Option<Digest>) {
-        fn set<T>(slot: &mut T, value: Option<T>) {
-            if let Some(value) = value {
-                *slot = value;
-            }
-        }
-        set(&mut room.capacity, self.capacity);
-        set(&mut room.outflow_per_min, self.outflow_per_min);
-        set(&mut room.session_ms, self.session_ms);
-        set(&mut room.place_ttl_ms, self.place_ttl_ms);
-        set(&mut room.arrive_ms, self.arrive_ms);
-        set(&mut room.max_queue_size, self.max_queue_size);
-        set(&mut room.places_per_user, self.places_per_user);
+        set(&mut room.capacity, whole(self.capacity));
+        set(&mut room.outflow_per_min, self.outflow_per_min.map(whole));
+        set(&mut room.session_ms, whole(self.session_ms));
+        set(&mut room.place_ttl_ms, whole(self.place_ttl_ms));
+        set(&mut room.arrive_ms, whole(self.arrive_ms));
+        set(&mut room.max_queue_size, whole(self.max_queue_size));
+        set(&mut room.places_per_user, whole(self.places_per_user));
         match (self.order, seed_hash) {
             (Some(OrderName::Fifo), _) => room.order = Order::Fifo,
             (Some(OrderName::Draw), Some(seed_hash)) => room.order = Order::Draw { seed_hash },
@@ -133,27 +132,28 @@ pub struct NewEvent {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<RoomChange>)]
     room: Option<Option<Object<RoomChange>>>,
-    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
-    hold_ttl_ms: Option<i64>,
-    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
-    hold_max_ms: Option<i64>,
-    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
-    payment_window_ms: Option<i64>,
-    #[schema(minimum = 1)]
-    payment_attempts: Option<u8>,
-    extensions: Option<u8>,
+    #[schema(value_type = Option<DurationNumber>)]
+    hold_ttl_ms: Option<Whole<i64>>,
+    #[schema(value_type = Option<DurationNumber>)]
+    hold_max_ms: Option<Whole<i64>>,
+    #[schema(value_type = Option<DurationNumber>)]
+    payment_window_ms: Option<Whole<i64>>,
+    #[schema(value_type = Option<SmallLimitNumber>)]
+    payment_attempts: Option<Whole<u8>>,
+    #[schema(value_type = Option<TimesNumber>)]
+    extensions: Option<Whole<u8>>,
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<u32>, minimum = 1)]
-    max_per_user: Option<Option<u32>>,
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<TimeMs>)]
-    prequeue_at: Option<Option<Time>>,
+    #[schema(value_type = Option<LimitNumber>)]
+    max_per_user: Option<Option<Whole<u32>>>,
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<TimeMs>)]
-    opens_at: Option<Option<Time>>,
+    prequeue_at: Option<Option<Whole<i64>>>,
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<TimeMs>)]
-    closes_at: Option<Option<Time>>,
+    opens_at: Option<Option<Whole<i64>>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<TimeMs>)]
+    closes_at: Option<Option<Whole<i64>>>,
 }
 
 impl NewEvent {
@@ -194,35 +194,36 @@ pub struct SettingsChange {
     #[schema(value_type = Option<RoomChange>)]
     room: Option<Option<Object<RoomChange>>>,
     /// How long a hold lasts.
-    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
-    hold_ttl_ms: Option<i64>,
+    #[schema(value_type = Option<DurationNumber>)]
+    hold_ttl_ms: Option<Whole<i64>>,
     /// How long a hold may live altogether.
-    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
-    hold_max_ms: Option<i64>,
+    #[schema(value_type = Option<DurationNumber>)]
+    hold_max_ms: Option<Whole<i64>>,
     /// How much time starting a payment gives at least.
-    #[schema(minimum = 1, maximum = 31_622_400_000_i64)]
-    payment_window_ms: Option<i64>,
+    #[schema(value_type = Option<DurationNumber>)]
+    payment_window_ms: Option<Whole<i64>>,
     /// Payments that may be started for one hold.
-    #[schema(minimum = 1)]
-    payment_attempts: Option<u8>,
+    #[schema(value_type = Option<SmallLimitNumber>)]
+    payment_attempts: Option<Whole<u8>>,
     /// How often a visitor may extend a hold.
-    extensions: Option<u8>,
+    #[schema(value_type = Option<TimesNumber>)]
+    extensions: Option<Whole<u8>>,
     /// Units one user may hold, confirm and claim together; `null` is no limit.
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<u32>, minimum = 1)]
-    max_per_user: Option<Option<u32>>,
+    #[schema(value_type = Option<LimitNumber>)]
+    max_per_user: Option<Option<Whole<u32>>>,
     /// When the prequeue starts by itself.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<TimeMs>)]
-    prequeue_at: Option<Option<Time>>,
+    prequeue_at: Option<Option<Whole<i64>>>,
     /// When the sale opens by itself.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<TimeMs>)]
-    opens_at: Option<Option<Time>>,
+    opens_at: Option<Option<Whole<i64>>>,
     /// When the sale closes by itself.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<TimeMs>)]
-    closes_at: Option<Option<Time>>,
+    closes_at: Option<Option<Whole<i64>>>,
 }
 
 impl SettingsChange {
@@ -256,11 +257,6 @@ impl SettingsChange {
 
     /// Applies the changes; `seed_hash` is there if [`Self::wants_new_draw`] said so.
     pub fn apply(self, settings: &mut Settings, seed_hash: Option<Digest>) {
-        fn set<T>(slot: &mut T, value: Option<T>) {
-            if let Some(value) = value {
-                *slot = value;
-            }
-        }
         set(&mut settings.title, self.title);
         set(&mut settings.currency, self.currency);
         match self.room {
@@ -270,16 +266,26 @@ impl SettingsChange {
                 change.apply(settings.room.get_or_insert_default(), seed_hash);
             }
         }
-        set(&mut settings.hold_ttl_ms, self.hold_ttl_ms);
-        set(&mut settings.hold_max_ms, self.hold_max_ms);
-        set(&mut settings.payment_window_ms, self.payment_window_ms);
-        set(&mut settings.payment_attempts, self.payment_attempts);
-        set(&mut settings.extensions, self.extensions);
-        set(&mut settings.max_per_user, self.max_per_user);
-        set(&mut settings.prequeue_at, self.prequeue_at);
-        set(&mut settings.opens_at, self.opens_at);
-        set(&mut settings.closes_at, self.closes_at);
+        set(&mut settings.hold_ttl_ms, whole(self.hold_ttl_ms));
+        set(&mut settings.hold_max_ms, whole(self.hold_max_ms));
+        set(&mut settings.payment_window_ms, whole(self.payment_window_ms));
+        set(&mut settings.payment_attempts, whole(self.payment_attempts));
+        set(&mut settings.extensions, whole(self.extensions));
+        set(&mut settings.max_per_user, self.max_per_user.map(whole));
+        set(&mut settings.prequeue_at, self.prequeue_at.map(|at| whole(at).map(Time)));
+        set(&mut settings.opens_at, self.opens_at.map(|at| whole(at).map(Time)));
+        set(&mut settings.closes_at, self.closes_at.map(|at| whole(at).map(Time)));
     }
+}
+
+fn set<T>(slot: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *slot = value;
+    }
+}
+
+fn whole<T>(number: Option<Whole<T>>) -> Option<T> {
+    number.map(|number| number.0)
 }
 
 /// Tells a member that is `null` (`Some(None)`) from one that is left out (`None`, by `default`).
