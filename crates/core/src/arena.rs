@@ -127,21 +127,38 @@ pub(crate) trait Keyed {
 /// How many hash tables share the work: each grows by itself, so that no growth takes long.
 const SHARDS: usize = 256;
 
-/// Ids are hashed with a fixed seed, because the rules draw no randomness. Visitors do not choose the ids: the
-/// edge derives them with a secret key, so they cannot be made to collide.
-fn hash(key: &str) -> u64 {
-    foldhash::fast::FixedState::default().hash_one(key)
+/// What is kept of an id's hash beside its record: a table that grows need not look at the records again, each of
+/// which would have to be fetched from far away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Hash(u32);
+
+impl Hash {
+    /// The hash of an id, and the shard it belongs to.
+    ///
+    /// The seed is fixed, because the rules draw no randomness. Visitors do not choose the ids: the edge derives them
+    /// with a secret key, so they cannot be made to collide.
+    fn of(key: &str) -> (Self, usize) {
+        let hash = foldhash::fast::FixedState::default().hash_one(key);
+        (Self(hash as u32), (hash >> 32) as usize % SHARDS)
+    }
+
+    /// As many bits as a hash table wants, all of them different for different hashes.
+    fn wide(self) -> u64 {
+        u64::from(self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
 }
 
-fn shard_of(hash: u64) -> usize {
-    (hash >> 32) as usize % SHARDS
+#[derive(Clone, Copy, Debug)]
+struct Filed {
+    hash: Hash,
+    idx: Idx,
 }
 
 /// An arena whose records are also found by id; the id is stored in the record alone.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     arena: Arena<T>,
-    shards: Vec<HashTable<Idx>>,
+    shards: Vec<HashTable<Filed>>,
 }
 
 impl<T> Default for Table<T> {
@@ -152,8 +169,9 @@ impl<T> Default for Table<T> {
 
 impl<T: Keyed> Table<T> {
     pub(crate) fn find(&self, key: &str) -> Option<Idx> {
-        let hash = hash(key);
-        self.shards[shard_of(hash)].find(hash, |idx| self.arena[*idx].key() == key).copied()
+        let (hash, shard) = Hash::of(key);
+        let is_it = |filed: &Filed| filed.hash == hash && self.arena[filed.idx].key() == key;
+        self.shards[shard].find(hash.wide(), is_it).map(|filed| filed.idx)
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&T> {
@@ -162,18 +180,17 @@ impl<T: Keyed> Table<T> {
 
     /// Adds a record whose id is not there yet.
     pub(crate) fn insert(&mut self, record: T) -> Idx {
-        let hash_of_record = hash(record.key());
+        let (hash, shard) = Hash::of(record.key());
         let idx = self.arena.insert(record);
-        let arena = &self.arena;
-        self.shards[shard_of(hash_of_record)]
-            .insert_unique(hash_of_record, idx, |idx| hash(arena[*idx].key()));
+        self.shards[shard]
+            .insert_unique(hash.wide(), Filed { hash, idx }, |filed| filed.hash.wide());
         idx
     }
 
     pub(crate) fn remove(&mut self, idx: Idx) -> T {
-        let hash = hash(self.arena[idx].key());
-        self.shards[shard_of(hash)]
-            .find_entry(hash, |other| *other == idx)
+        let (hash, shard) = Hash::of(self.arena[idx].key());
+        self.shards[shard]
+            .find_entry(hash.wide(), |filed| filed.idx == idx)
             .expect("every record is in its shard")
             .remove();
         self.arena.remove(idx)
