@@ -42,7 +42,7 @@ pub(super) struct Report {
     pub(super) holds: u64,
     /// Requests for a hold, refused ones too.
     pub(super) hold_requests: u64,
-    /// Requests for a hold answered in each second of the sale, on average.
+    /// Requests for a hold answered a second, on average from the first to the last.
     pub(super) holds_per_s: f64,
     /// The same in the busiest second.
     pub(super) holds_per_s_peak: u64,
@@ -54,7 +54,7 @@ pub(super) struct Report {
     pub(super) hold_p999_ms: f64,
     /// Positions answered.
     pub(super) positions: u64,
-    /// Positions answered in each second of the sale, on average.
+    /// Positions answered a second, on average from the first to the last.
     pub(super) positions_per_s: f64,
     /// The same in the busiest second.
     pub(super) positions_per_s_peak: u64,
@@ -87,7 +87,10 @@ impl Report {
     /// Takes over the figures of holds and positions.
     pub(super) fn set_figures(&mut self, figures: &BTreeMap<Ask, Figures>) {
         let peak = |f: &Figures| f.by_second.iter().copied().max().unwrap_or(0);
-        let per_s = |f: &Figures| round(f.latency.count() as f64 / self.sale_s.max(0.001), 0);
+        let per_s = |f: &Figures| {
+            let seconds = f.by_second.iter().skip_while(|answers| **answers == 0).count();
+            round(f.latency.count() as f64 / seconds.max(1) as f64, 0)
+        };
         if let Some(f) = figures.get(&Ask::Hold) {
             (self.holds, self.hold_requests) = (f.accepted, f.latency.count());
             (self.holds_per_s, self.holds_per_s_peak) = (per_s(f), peak(f));
