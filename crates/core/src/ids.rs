@@ -52,14 +52,21 @@ impl From<&str> for IdText {
     }
 }
 
+impl IdText {
+    fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Short { len, bytes } => &bytes[..usize::from(*len)],
+            Self::Long(text) => text.as_bytes(),
+        }
+    }
+}
+
 impl std::ops::Deref for IdText {
     type Target = str;
 
     fn deref(&self) -> &str {
         match self {
-            Self::Short { len, bytes } => {
-                std::str::from_utf8(&bytes[..usize::from(*len)]).expect("an id is ASCII")
-            }
+            Self::Short { .. } => std::str::from_utf8(self.as_bytes()).expect("an id is ASCII"),
             Self::Long(text) => text,
         }
     }
@@ -73,7 +80,8 @@ impl PartialOrd for IdText {
 
 impl Ord for IdText {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (**self).cmp(&**other)
+        // Texts sort as their bytes do, and bytes need no look at whether they are text.
+        self.as_bytes().cmp(other.as_bytes())
     }
 }
 
