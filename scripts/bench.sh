@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Every benchmark of docs/benchmarks.md, one after the other. Takes some minutes; nothing else should run meanwhile.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo build --release --locked --quiet
+target/release/onrush bench engine "$@"
+target/release/onrush bench http "$@"
