@@ -19,7 +19,7 @@ pub(super) struct HttpArgs {
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Row>,
     /// Rounds of each measurement, one after the other in turns; medians are taken
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     #[command(flatten)]
     common: Common,

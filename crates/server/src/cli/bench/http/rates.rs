@@ -172,7 +172,7 @@ async fn measure(
     server: &Served,
     load: Vec<Vec<Template>>,
 ) -> Result<Round, String> {
-    round(server.address, load, common.time(0.5), common.time(3.0)).await.map(|(round, _)| round)
+    round(server.address, load, common.time(0.4), common.time(2.0)).await.map(|(round, _)| round)
 }
 
 /// Adds the figures of a pair of measurements, and their ratio: the median of the ratios of each round.
