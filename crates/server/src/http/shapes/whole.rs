@@ -35,8 +35,8 @@ impl<'de, T: TryFrom<i64>> Deserialize<'de> for Whole<T> {
             }
             fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
                 let wide = number as i64;
-                // The conversion saturates and cuts, so only a whole number within range survives it.
-                if wide as f64 == number {
+                // The conversion cuts; beyond 53 bits a double does not say which whole number was meant.
+                if wide as f64 == number && wide.unsigned_abs() < 1 << 53 {
                     self.convert(wide, Unexpected::Float(number))
                 } else {
                     Err(E::invalid_type(Unexpected::Float(number), &self))
@@ -56,6 +56,7 @@ mod tests {
         let parse = |text: &str| serde_json::from_str::<Whole<u8>>(text).ok().map(|whole| whole.0);
         assert_eq!(parse("2"), Some(2));
         assert_eq!(parse("2.0"), Some(2));
+        assert!(serde_json::from_str::<Whole<i64>>("-9223372036854775809").is_err());
         for text in ["2.5", "256", "-1", "1e300", "99999999999999999999", "\"2\"", "null"] {
             assert_eq!(parse(text), None, "{text}");
         }
