@@ -77,8 +77,9 @@ impl Journal {
         let mut commits = 0;
         loop {
             let found = self.shared.outbox.take(&mut batch, self.patience());
+            let decisions = batch.decided.len();
             let mut bytes = 0;
-            if !batch.decided.is_empty() {
+            if decisions > 0 {
                 commits += 1;
                 bytes = self.commit(&mut insert, &batch.decided, &mut json, commits)?;
                 written_at = Instant::now();
@@ -86,14 +87,14 @@ impl Journal {
                 self.shared.tail.put(&mut entries);
             }
             let committed = self.shared.committed();
-            if bytes > 0 || !batch.answered.is_empty() {
+            if decisions > 0 || !batch.answered.is_empty() {
                 self.dispatch.deliver(std::mem::take(&mut batch.answered), committed);
             }
             #[cfg(feature = "testing")]
             self.fate(KillPoint::AfterAnswers, commits)?;
             // What has left the tail is freed here, when nobody waits any more.
             entries.clear();
-            if bytes > 0 {
+            if decisions > 0 {
                 self.checkpointer.committed(bytes, &self.connection);
             }
 
@@ -109,7 +110,7 @@ impl Journal {
                 database::set_alive(&self.connection, self.clock.now())?;
                 written_at = Instant::now();
             }
-            self.snapshotter.committed(committed);
+            self.snapshotter.committed(committed, decisions);
         }
     }
 
@@ -191,5 +192,8 @@ impl Journal {
 /// A decision as readers of the feed see it.
 fn published(decided: Decided) -> Arc<FeedEntry> {
     let Decided { seq, at, event, changes } = decided;
-    Arc::new(FeedEntry { seq, at, event, changes: changes.into_vec() })
+    // Exactly as much space as it takes: the tail keeps many of these.
+    let mut exact = Vec::with_capacity(changes.len());
+    exact.extend(changes);
+    Arc::new(FeedEntry { seq, at, event, changes: exact })
 }

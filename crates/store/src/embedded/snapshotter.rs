@@ -15,6 +15,10 @@ use std::thread::{self, JoinHandle};
 
 /// Decisions replayed between two looks at whether the engine closes.
 const PAGE: usize = 1_024;
+/// Batches of more decisions than this show a rush. A snapshot then waits: it would compete for the processor.
+const QUIET_BATCH: usize = 64;
+/// For how many times the usual number of decisions it waits at most.
+const RUSH_PATIENCE: u64 = 4;
 /// The thread gives way to all others.
 const NICENESS: i32 = 10;
 
@@ -54,10 +58,11 @@ impl Snapshotter {
         Ok((Self { requests, every, requested: Cell::new(last) }, thread))
     }
 
-    /// Asks for a snapshot if enough was decided since the last one was asked for.
-    pub(super) fn committed(&self, committed: Seq) {
-        let due = committed.0 - self.requested.get().0 >= self.every;
-        if due && self.requests.try_send(committed).is_ok() {
+    /// Asks for a snapshot if enough was decided since the last one was asked for; to be called after each batch.
+    pub(super) fn committed(&self, committed: Seq, batch: usize) {
+        let since = committed.0 - self.requested.get().0;
+        let quiet = batch <= QUIET_BATCH || since >= self.every.saturating_mul(RUSH_PATIENCE);
+        if since >= self.every && quiet && self.requests.try_send(committed).is_ok() {
             self.requested.set(committed);
         }
     }
