@@ -2,6 +2,7 @@
 
 use super::damage;
 use super::error::OpenError;
+use super::log;
 use onrush_core::Time;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 use std::fs::{self, File};
@@ -70,9 +71,7 @@ pub(super) fn exists(path: &Path) -> Result<bool, OpenError> {
 
 /// Whether there is a write-ahead log with something in it.
 pub(super) fn has_log(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    fs::metadata(log).is_ok_and(|log| log.len() > 0)
+    fs::metadata(log::path_of(path)).is_ok_and(|log| log.len() > 0)
 }
 
 /// Creates the file under another name and moves it into place, so that there is never half of one.

@@ -57,7 +57,9 @@ impl From<rusqlite::Error> for End {
 impl Journal {
     /// Commits until the outbox is closed and empty, or a commit fails.
     pub(super) fn run(self) {
-        match self.serve() {
+        // It outlives a failure's announcement: who is told `Stopped` can ask why.
+        let mut batch = Batch::default();
+        match self.serve(&mut batch) {
             Ok(()) => {}
             Err(End::Failed(why)) => self.shared.fail(why),
             #[cfg(feature = "testing")]
@@ -65,18 +67,17 @@ impl Journal {
         }
     }
 
-    fn serve(&self) -> Result<(), End> {
+    fn serve(&self, batch: &mut Batch) -> Result<(), End> {
         let mut insert = self
             .connection
             .prepare("INSERT INTO journal (seq, at, event, body) VALUES (?1, ?2, ?3, ?4)")?;
-        let mut batch = Batch::default();
         let mut entries = Vec::new();
         let mut json = Vec::new();
         let mut written_at = Instant::now();
         let mut disk_at = Instant::now();
         let mut commits = 0;
         loop {
-            let found = self.shared.outbox.take(&mut batch, self.patience());
+            let found = self.shared.outbox.take(batch, self.patience());
             let decisions = batch.decided.len();
             let mut bytes = 0;
             if decisions > 0 {

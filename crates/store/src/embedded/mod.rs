@@ -24,6 +24,7 @@ mod executor;
 mod faults;
 mod feed;
 mod journal;
+mod log;
 mod mailbox;
 mod outbox;
 mod reader;
@@ -274,7 +275,9 @@ impl Embedded {
         self.shut();
     }
 
-    /// Why the engine has stopped by itself, if it has. The process should end then, and not with success.
+    /// Why the engine has stopped by itself, if it has; known at the latest when [`Embedded::stopped`] is over.
+    ///
+    /// The process should end then, and not with success.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         self.shared.failure.get().cloned()

@@ -2,6 +2,7 @@
 
 use super::database;
 use super::error::OpenError;
+use super::log;
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::ids::EventId;
 use onrush_core::{Change, Time};
@@ -78,6 +79,13 @@ impl JournalReader {
             .query_row("SELECT coalesce(max(seq), 0) FROM journal", [], |row| row.get(0))
             .map_err(|error| failed(Seq::default(), &error))
             .map(from_sql)
+    }
+
+    /// What is missing of the file, in a sentence, though SQLite does not notice.
+    pub(super) fn gap(&self) -> Result<Option<String>, ReadError> {
+        let missing = log::missing_page(&self.connection, &self.path)
+            .map_err(|error| failed(Seq::default(), &error))?;
+        Ok(missing.map(|page| format!("page {page} is neither in the file nor in its log")))
     }
 
     /// When the engine was last known to run, beside the decisions themselves.

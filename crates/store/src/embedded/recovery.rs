@@ -37,6 +37,9 @@ pub(super) fn recover(dir: &Path) -> Result<Recovered, OpenError> {
             OpenError::Sqlite { path: path.clone(), why: error.to_string() }
         }
     };
+    if let Some(gap) = reader.gap().map_err(unread)? {
+        return Err(damaged(gap));
+    }
     let last = reader.last().map_err(unread)?;
     let alive = reader.alive().map_err(unread)?.unwrap_or_default();
     let (mut events, mut at, snapshot) = newest_snapshot(dir, last).map_err(damaged)?;

@@ -109,6 +109,25 @@ async fn truncated_journal_is_reported_with_what_is_readable() {
 }
 
 #[tokio::test]
+async fn truncated_file_is_noticed_beside_its_log() {
+    let (sale, _) = closed_sale(500).await;
+    let engine = sale.open();
+    hold(&engine, "late", units(1)).await.expect("held");
+    let image = sale.copy();
+    engine.close();
+    // With its log the copy is whole, though its last pages may be in the log alone.
+    let whole = image.copy();
+    whole.open().close();
+
+    let path = image.path().join("engine.db");
+    let bytes = fs::read(&path).expect("the file");
+    fs::write(&path, &bytes[..bytes.len() - 3 * 4_096]).expect("written");
+    let damage = damage(image.try_open());
+    assert!(damage.what.contains("neither in the file nor in its log"), "{damage}");
+    assert!(damage.readable > 0, "{damage}");
+}
+
+#[tokio::test]
 async fn corrupt_page_is_reported_and_not_skipped() {
     let (sale, last) = closed_sale(500).await;
     let path = sale.path().join("engine.db");
