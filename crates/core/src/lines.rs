@@ -28,14 +28,16 @@ impl Lines {
     /// Sorts the lines and adds up those of one pool.
     ///
     /// # Errors
-    /// `INVALID_QUANTITY` if there is nothing in them, a quantity is 0, or there are more than
-    /// [`MAX_UNITS_PER_HOLD`] units; `INVALID_LINES` if a seat stands twice or there are more than
-    /// [`MAX_LINES_PER_HOLD`] lines.
+    /// `INVALID_QUANTITY` if there is nothing in them, or a quantity is not 1 to [`MAX_UNITS_PER_HOLD`];
+    /// `INVALID_LINES` if a seat stands twice, or there are more than [`MAX_LINES_PER_HOLD`] lines or
+    /// [`MAX_UNITS_PER_HOLD`] units together.
     pub fn new(mut pools: Vec<PoolLine>, mut seats: Vec<SeatId>) -> Result<Self, Refusal> {
         if pools.len() + seats.len() > MAX_LINES_PER_HOLD {
             return Err(Refusal::InvalidLines { why: "use at most 400 lines" });
         }
-        if pools.iter().any(|line| line.quantity == 0) {
+        if pools.is_empty() && seats.is_empty()
+            || pools.iter().any(|line| !(1..=MAX_UNITS_PER_HOLD).contains(&line.quantity))
+        {
             return Err(Refusal::InvalidQuantity);
         }
         if pools.len() > 1 {
@@ -53,10 +55,10 @@ impl Lines {
             return Err(Refusal::InvalidLines { why: "name each seat once" });
         }
         let lines = Self { pools, seats };
-        if (1..=u64::from(MAX_UNITS_PER_HOLD)).contains(&lines.wide_units()) {
+        if lines.wide_units() <= u64::from(MAX_UNITS_PER_HOLD) {
             Ok(lines)
         } else {
-            Err(Refusal::InvalidQuantity)
+            Err(Refusal::InvalidLines { why: "use at most 1000 units together" })
         }
     }
 

@@ -178,9 +178,6 @@ impl Settings {
         if !duration(self.hold_ttl_ms) || !duration(self.hold_max_ms) {
             return Some("hold_ttl_ms and hold_max_ms: use 1 ms to 366 days");
         }
-        if self.hold_max_ms < self.hold_ttl_ms {
-            return Some("hold_max_ms: use at least hold_ttl_ms");
-        }
         if !duration(self.payment_window_ms) {
             return Some("payment_window_ms: use 1 ms to 366 days");
         }
@@ -189,6 +186,15 @@ impl Settings {
         }
         if self.max_per_user == Some(0) {
             return Some("max_per_user: use at least 1, or leave it out for no limit");
+        }
+        self.room.as_ref().and_then(RoomSettings::complaint).or_else(|| self.contradiction())
+    }
+
+    /// Which of these settings do not go together although each is in its range, as a sentence; `None` if they do.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<&'static str> {
+        if self.hold_max_ms < self.hold_ttl_ms {
+            return Some("hold_max_ms: use at least hold_ttl_ms");
         }
         let ordered = |first: Option<Time>, then: Option<Time>| {
             first.zip(then).is_none_or(|(first, then)| first < then)
@@ -199,7 +205,14 @@ impl Settings {
         {
             return Some("prequeue_at, opens_at and closes_at: use times in this order");
         }
-        self.room.as_ref().and_then(RoomSettings::complaint)
+        let drawn_places = match &self.room {
+            Some(RoomSettings { order: Order::Draw { .. }, places_per_user, .. }) => {
+                *places_per_user
+            }
+            Some(RoomSettings { order: Order::Fifo, .. }) | None => 1,
+        };
+        (drawn_places != 1)
+            .then_some("room.places_per_user: a draw is fair only with 1 place per user")
     }
 }
 
@@ -220,9 +233,6 @@ impl RoomSettings {
         }
         if !(1..=MAX_PLACES_PER_USER).contains(&self.places_per_user) {
             return Some("room.places_per_user: use 1 to 100");
-        }
-        if matches!(self.order, Order::Draw { .. }) && self.places_per_user != 1 {
-            return Some("room.places_per_user: a draw is fair only with 1 place per user");
         }
         None
     }

@@ -92,7 +92,7 @@ impl Event {
         check_price(spec.price_minor)?;
         check_capacity(spec.capacity)?;
         if self.stock.iter().len() >= MAX_POOLS_PER_EVENT {
-            return settings_error("pools: an event has at most 10000");
+            return Err(Refusal::InvalidState { why: "pools: an event has at most 10000" });
         }
         if self.stock.get(&spec.pool).is_some() {
             return Err(Refusal::PoolExists { pool: spec.pool.clone() });
@@ -138,20 +138,20 @@ impl Event {
                 None => new_categories.push(category.clone()),
                 Some(price_minor) if price_minor == category.price_minor => {}
                 Some(_) => {
-                    return settings_error(
-                        "categories: give each one price; a known one keeps its price",
-                    );
+                    return Err(Refusal::InvalidState {
+                        why: "categories: give each one price; a known one keeps its price",
+                    });
                 }
             }
         }
         if self.seats.categories().len() + new_categories.len() > MAX_CATEGORIES_PER_EVENT {
-            return settings_error("categories: an event has at most 1000");
+            return Err(Refusal::InvalidState { why: "categories: an event has at most 1000" });
         }
         if seats.is_empty() {
             return settings_error("seats: add at least one");
         }
         if self.seats.len() + seats.len() > MAX_SEATS_PER_EVENT {
-            return settings_error("seats: an event has at most 250000");
+            return Err(Refusal::InvalidState { why: "seats: an event has at most 250000" });
         }
         let category_names: HashSet<&str, foldhash::fast::FixedState> =
             categories.iter().map(|category| category.name.as_ref()).collect();
@@ -259,7 +259,9 @@ impl Event {
         match (committed, seed) {
             (None, None) => {
                 if public_value.is_some() {
-                    return settings_error("public_value: only an event with a draw takes one");
+                    return Err(Refusal::InvalidState {
+                        why: "public_value: only an event with a draw takes one",
+                    });
                 }
             }
             (None, Some(_)) => return settings_error("seed: only an event with a draw takes one"),

@@ -103,6 +103,7 @@ fn lines_have_limits() {
     assert_eq!(code(vec![line(0)], vec![]), "INVALID_QUANTITY");
     assert_eq!(code(vec![line(1_001)], vec![]), "INVALID_QUANTITY");
     assert_eq!(code(vec![line(u32::MAX), line(u32::MAX)], vec![]), "INVALID_QUANTITY");
+    assert_eq!(code(vec![line(600), line(600)], vec![]), "INVALID_LINES");
     assert_eq!(code(vec![], vec![seat(1), seat(1)]), "INVALID_LINES");
     assert_eq!(code(vec![], (0..401).map(seat).collect()), "INVALID_LINES");
 }

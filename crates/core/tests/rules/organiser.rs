@@ -107,7 +107,7 @@ fn a_pool_or_seat_is_added_once_and_seats_all_or_nothing() {
     let dearer = CategorySpec { name: "stalls".into(), price_minor: 1 };
     let command =
         Command::AddSeats { categories: vec![dearer], seats: vec![seat("B-1", "stalls")] };
-    stage.refused(command, "INVALID_SETTINGS");
+    stage.refused(command, "INVALID_STATE");
     stage.ok(add(vec![seat("B-1", "stalls")]));
     assert_eq!(stage.free_seats(), 5);
     stage.check_recovery();
