@@ -3,6 +3,9 @@
 //! The rules know seats by id and price category. Where a seat is drawn is nobody's business but the picture's, so the
 //! coordinates stay out of the journal: `<data>/plans/plan-<event>.json`.
 
+use crate::http::body::Object;
+use crate::http::shapes::ids::{FreeText, IdText, LabelText, TextOrNumber};
+use crate::http::shapes::whole::Whole;
 use onrush_core::command::{CategorySpec, SeatSpec};
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::limits::{MAX_PRICE_MINOR, MAX_SEATS_PER_EVENT, MAX_TEXT_CHARS, fits_text};
@@ -13,14 +16,22 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use utoipa::ToSchema;
 
+/// How far from the origin anything may be drawn, in the plan's own units.
+const MAX_COORDINATE: f64 = 1_000_000.0;
+
 /// A seating plan as pretix draws it; what is not named here is ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct Plan {
     #[serde(default)]
+    #[schema(value_type = LabelText)]
     name: String,
-    size: Size,
-    categories: Vec<PlanCategory>,
-    zones: Vec<Zone>,
+    #[schema(value_type = Size)]
+    size: Object<Size>,
+    #[schema(value_type = Vec<PlanCategory>)]
+    categories: Vec<Object<PlanCategory>>,
+    /// At least one of them has a row with a seat.
+    #[schema(value_type = Vec<Zone>)]
+    zones: Vec<Object<Zone>>,
 }
 
 /// Width and height in the plan's own units.
@@ -28,61 +39,77 @@ pub struct Plan {
 #[schema(as = PlanSize)]
 pub struct Size {
     /// Across.
+    #[schema(minimum = -1_000_000, maximum = 1_000_000)]
     pub width: f64,
     /// Down.
+    #[schema(minimum = -1_000_000, maximum = 1_000_000)]
     pub height: f64,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct PlanCategory {
+    #[schema(value_type = FreeText)]
     name: String,
     #[serde(default)]
+    #[schema(value_type = LabelText)]
     color: String,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct Zone {
     #[serde(default)]
+    #[schema(value_type = LabelText)]
     name: String,
     #[serde(default)]
-    position: Position,
+    #[schema(value_type = Position)]
+    position: Object<Position>,
     #[serde(default)]
-    rows: Vec<Row>,
+    #[schema(value_type = Vec<Row>)]
+    rows: Vec<Object<Row>>,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct Row {
     #[serde(default)]
+    #[schema(value_type = Option<TextOrNumber>)]
     row_number: Option<Label>,
     #[serde(default)]
-    position: Position,
+    #[schema(value_type = Position)]
+    position: Object<Position>,
     #[serde(default)]
-    seats: Vec<PlanSeat>,
+    #[schema(value_type = Vec<PlanSeat>)]
+    seats: Vec<Object<PlanSeat>>,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct PlanSeat {
+    #[schema(value_type = IdText)]
     seat_guid: String,
     #[serde(default)]
+    #[schema(value_type = Option<TextOrNumber>)]
     seat_number: Option<Label>,
     #[serde(default)]
-    position: Position,
+    #[schema(value_type = Position)]
+    position: Object<Position>,
     #[serde(default)]
+    #[schema(value_type = LabelText)]
     category: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 pub(crate) struct Position {
+    #[schema(minimum = -1_000_000, maximum = 1_000_000)]
     x: f64,
+    #[schema(minimum = -1_000_000, maximum = 1_000_000)]
     y: f64,
 }
 
 /// A row's or seat's number: most plans write a text, some a number.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Label {
     Text(String),
-    Number(i64),
+    Number(Whole<i32>),
 }
 
 impl Label {
@@ -90,7 +117,7 @@ impl Label {
         match label {
             None => Box::default(),
             Some(Self::Text(text)) => text.as_str().into(),
-            Some(Self::Number(number)) => number.to_string().into(),
+            Some(Self::Number(number)) => number.0.to_string().into(),
         }
     }
 }
@@ -155,17 +182,20 @@ impl Plan {
     pub fn import(&self, prices: &BTreeMap<String, i64>) -> Result<Import, String> {
         let mut drawing = Drawing {
             name: text(&self.name, "the plan's name")?.into(),
-            size: self.size,
+            size: Size {
+                width: coordinate(self.size.0.width)?,
+                height: coordinate(self.size.0.height)?,
+            },
             ..Drawing::default()
         };
         let mut seats = Vec::new();
         let mut seen = HashSet::new();
         let mut used = HashSet::new();
-        for zone in &self.zones {
+        for Object(zone) in &self.zones {
             let section = text(&zone.name, "a zone's name")?;
-            for row in &zone.rows {
+            for Object(row) in &zone.rows {
                 let row_number = Label::text(row.row_number.as_ref());
-                for seat in &row.seats {
+                for Object(seat) in &row.seats {
                     let id: SeatId = seat
                         .seat_guid
                         .parse()
@@ -178,6 +208,10 @@ impl Plan {
                     let category = text(&seat.category, "a category's name")?;
                     used.insert(category);
                     let number = Label::text(seat.seat_number.as_ref());
+                    let positions = [zone.position.0, row.position.0, seat.position.0];
+                    let sum = |part: fn(Position) -> f64| {
+                        positions.map(part).into_iter().map(coordinate).sum::<Result<f64, _>>()
+                    };
                     seats.push(SeatSpec {
                         seat: id.clone(),
                         section: section.into(),
@@ -191,8 +225,8 @@ impl Plan {
                         row: row_number.clone(),
                         number,
                         category: category.into(),
-                        x: zone.position.x + row.position.x + seat.position.x,
-                        y: zone.position.y + row.position.y + seat.position.y,
+                        x: sum(|position| position.x)?,
+                        y: sum(|position| position.y)?,
                     });
                 }
             }
@@ -204,7 +238,7 @@ impl Plan {
             ));
         }
         let mut categories = Vec::new();
-        for category in &self.categories {
+        for Object(category) in &self.categories {
             drawing.categories.push(DrawnCategory {
                 name: category.name.clone(),
                 color: text(&category.color, "a colour")?.into(),
@@ -223,6 +257,15 @@ impl Plan {
             Some(name) => Err(format!("prices: no seat of the plan is in category {name:?}")),
             None => Ok(Import { categories, seats, drawing }),
         }
+    }
+}
+
+/// A coordinate or a length, if it is a sane one: sums of boundless ones might be no numbers.
+fn coordinate(number: f64) -> Result<f64, String> {
+    if (-MAX_COORDINATE..=MAX_COORDINATE).contains(&number) {
+        Ok(number)
+    } else {
+        Err(format!("{number} is too far out; use -{MAX_COORDINATE} to {MAX_COORDINATE}"))
     }
 }
 

@@ -125,6 +125,7 @@ fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
 }
 
 /// A value that is written as a JSON object and as nothing else; serde itself would take an array for a struct.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Object<T>(pub T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {

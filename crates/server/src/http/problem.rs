@@ -27,6 +27,8 @@ pub enum Code {
     IdempotencyKeyRequired,
     /// `Idempotency-Key` is empty, too long or unprintable.
     IdempotencyKeyInvalid,
+    /// Settings do not go together.
+    SettingsConflict,
     /// The seating plan cannot be used.
     InvalidPlan,
     /// No token was sent.
@@ -67,7 +69,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
@@ -76,6 +78,7 @@ impl Code {
         Self::InvalidQuery,
         Self::IdempotencyKeyRequired,
         Self::IdempotencyKeyInvalid,
+        Self::SettingsConflict,
         Self::InvalidPlan,
         Self::TokenMissing,
         Self::TokenInvalid,
@@ -110,7 +113,8 @@ impl Code {
             Self::InvalidQuery => ("INVALID_QUERY", StatusCode::BAD_REQUEST),
             Self::IdempotencyKeyRequired => ("IDEMPOTENCY_KEY_REQUIRED", StatusCode::BAD_REQUEST),
             Self::IdempotencyKeyInvalid => ("IDEMPOTENCY_KEY_INVALID", StatusCode::BAD_REQUEST),
-            Self::InvalidPlan => ("INVALID_PLAN", StatusCode::UNPROCESSABLE_ENTITY),
+            Self::SettingsConflict => ("SETTINGS_CONFLICT", StatusCode::CONFLICT),
+            Self::InvalidPlan => ("INVALID_PLAN", StatusCode::CONFLICT),
             Self::TokenMissing => ("TOKEN_MISSING", StatusCode::UNAUTHORIZED),
             Self::TokenInvalid => ("TOKEN_INVALID", StatusCode::UNAUTHORIZED),
             Self::TokenExpired => ("TOKEN_EXPIRED", StatusCode::UNAUTHORIZED),
@@ -149,6 +153,7 @@ impl Code {
             | Self::InvalidQuery
             | Self::IdempotencyKeyRequired
             | Self::IdempotencyKeyInvalid
+            | Self::SettingsConflict
             | Self::InvalidPlan
             | Self::TokenMissing
             | Self::TokenInvalid
@@ -211,6 +216,15 @@ impl Problem {
     #[must_use]
     pub fn with(mut self, facts: Map<String, Value>) -> Self {
         self.0.facts.extend(facts);
+        self
+    }
+
+    /// The same, with 409 for what is not there: the path is right, and the body names something that the event lacks.
+    #[must_use]
+    pub fn named_in_body(mut self) -> Self {
+        if ["ZONE_NOT_FOUND", "SEAT_NOT_FOUND"].contains(&self.0.code) {
+            self.0.status = StatusCode::CONFLICT;
+        }
         self
     }
 
@@ -288,14 +302,14 @@ pub fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::PlaceNotFound
         | Refusal::ReservationNotFound
         | Refusal::ClaimNotFound => StatusCode::NOT_FOUND,
-        Refusal::InvalidSettings { .. }
-        | Refusal::InvalidQuantity
-        | Refusal::InvalidLines { .. }
-        | Refusal::BookingMismatch => StatusCode::UNPROCESSABLE_ENTITY,
+        Refusal::InvalidSettings { .. } | Refusal::InvalidQuantity | Refusal::BookingMismatch => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
         Refusal::PaymentRequired { .. } => StatusCode::PAYMENT_REQUIRED,
         Refusal::EventExists
         | Refusal::PoolExists { .. }
         | Refusal::SeatExists { .. }
+        | Refusal::InvalidLines { .. }
         | Refusal::EventNotOpen { .. }
         | Refusal::InvalidState { .. }
         | Refusal::Duplicate { .. }

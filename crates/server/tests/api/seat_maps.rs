@@ -73,10 +73,10 @@ async fn a_plan_that_cannot_be_used_is_refused_whole_and_leaves_the_drawing_alon
     let mut odd = small_house();
     odd["zones"][0]["rows"][0]["seats"][2]["seat_guid"] = json!("A 3");
     let refused = import(&odd, json!({"Stalls": 0})).await;
-    assert_eq!(refused.problem(), (422, "INVALID_PLAN".into()));
+    assert_eq!(refused.problem(), (409, "INVALID_PLAN".into()));
     assert!(refused.text("detail").contains("\"A 3\""), "{refused:?}");
     let refused = import(&small_house(), json!({})).await;
-    assert_eq!(refused.problem(), (422, "INVALID_PLAN".into()));
+    assert_eq!(refused.problem(), (409, "INVALID_PLAN".into()));
     assert_eq!(import(&json!({"name": "x"}), json!({})).await.problem().1, "INVALID_BODY");
     assert_eq!(shop.committed(), committed);
     let after = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();

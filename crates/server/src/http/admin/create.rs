@@ -1,6 +1,6 @@
 //! `POST /admin/events`.
 
-use super::event_answer;
+use super::{check_together, event_answer};
 use crate::app::App;
 use crate::http::body::JsonBody;
 use crate::http::caller::Admin;
@@ -32,6 +32,7 @@ pub async fn create(
         false => None,
     };
     change.apply(&mut settings, seed_hash);
+    check_together(&settings)?;
     app.run(&event, Command::CreateEvent { settings: Box::new(settings) }).await?;
     app.draws.settings_changed();
     event_answer(&app, StatusCode::CREATED, &event).await

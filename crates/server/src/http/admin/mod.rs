@@ -23,13 +23,14 @@ pub mod unblock;
 
 use crate::app::{App, odd_answer};
 use crate::http::body::json;
-use crate::http::problem::Problem;
+use crate::http::problem::{Code, Problem};
 use crate::http::shapes::event::EventBody;
 use crate::http::shapes::settings::SettingsChange;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::command::Reason;
 use onrush_core::ids::{BookingId, EventId};
+use onrush_core::settings::Settings;
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Query, View};
 
@@ -59,9 +60,18 @@ async fn change_settings(
         false => None,
     };
     change.apply(&mut settings, seed_hash);
+    check_together(&settings)?;
     app.run(event, Command::ChangeSettings { settings: Box::new(settings) }).await?;
     app.draws.settings_changed();
     event_answer(app, StatusCode::OK, event).await
+}
+
+/// Settings that do not go together are a conflict; each by itself is for the rules to check.
+fn check_together(settings: &Settings) -> Result<(), Problem> {
+    match settings.contradiction() {
+        Some(why) => Err(Problem::new(Code::SettingsConflict, why)),
+        None => Ok(()),
+    }
 }
 
 /// Anybody's booking.

@@ -30,5 +30,6 @@ pub async fn unblock(
     body: JsonBytes,
 ) -> Result<Response, Problem> {
     let (lines, reason) = body.parse::<UnitsAndReason<'_>>()?.split()?;
-    run_and_show(&app, &event, Command::Unblock { lines, reason }).await
+    let shown = run_and_show(&app, &event, Command::Unblock { lines, reason }).await;
+    shown.map_err(Problem::named_in_body)
 }

@@ -6,13 +6,18 @@ use onrush_core::limits::{
     MAX_UNITS_PER_HOLD,
 };
 use serde_json::json;
-use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::openapi::schema::{
+    ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
+};
 use utoipa::openapi::{KnownFormat, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 /// A described text.
 macro_rules! text {
     ($(#[$doc:meta])* $name:ident, $pattern:expr, $max:expr, $example:expr) => {
+        text!($(#[$doc])* $name, 1, $pattern, $max, $example);
+    };
+    ($(#[$doc:meta])* $name:ident, $min:expr, $pattern:expr, $max:expr, $example:expr) => {
         $(#[$doc])*
         pub enum $name {}
 
@@ -21,7 +26,7 @@ macro_rules! text {
                 let schema = ObjectBuilder::new()
                     .schema_type(Type::String)
                     .pattern(Some($pattern))
-                    .min_length(Some(1))
+                    .min_length(Some($min))
                     .max_length(Some($max))
                     .examples([json!($example)]);
                 schema.into()
@@ -41,6 +46,10 @@ text!(
     IdText, "^[A-Za-z0-9._-]{1,128}$", MAX_ID_BYTES, "ga"
 );
 text!(
+    /// What the ids of a stay's pools begin with: `.2026-12-24` follows.
+    StayIdText, "^[A-Za-z0-9._-]{1,117}$", MAX_ID_BYTES - ".2026-12-24".len(), "deluxe"
+);
+text!(
     /// A place in the queue.
     PlaceIdText, "^[0-9a-f]{32}$", 32, "00112233445566778899aabbccddeeff"
 );
@@ -51,6 +60,10 @@ text!(
 text!(
     /// An ISO 4217 currency.
     CurrencyText, "^[A-Z]{3}$", 3, "EUR"
+);
+text!(
+    /// A text that may be empty.
+    LabelText, 0, r"^[\s\S]*$", MAX_TEXT_CHARS, "A"
 );
 text!(
     /// A title, a name or a reason; at most 500 characters.
@@ -65,6 +78,7 @@ impl PartialSchema for DayText {
         let schema = ObjectBuilder::new()
             .schema_type(Type::String)
             .format(Some(SchemaFormat::KnownFormat(KnownFormat::Date)))
+            .pattern(Some("^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))
             .examples([json!("2026-12-24")]);
         schema.into()
     }
@@ -138,9 +152,43 @@ number!(
     PlacesNumber, 1, MAX_PLACES_PER_USER
 );
 number!(
-    /// Units more or fewer.
-    AmountNumber, -i64::from(MAX_POOL_CAPACITY), MAX_POOL_CAPACITY
+    /// Units more.
+    MoreNumber, 1, MAX_POOL_CAPACITY
 );
+number!(
+    /// Units fewer.
+    FewerNumber, -i64::from(MAX_POOL_CAPACITY), -1
+);
+number!(
+    /// A point in time that can be set: milliseconds since 1970-01-01T00:00:00Z, before the year 10000.
+    SettableTime, 0, crate::http::shapes::settings::LATEST_MS
+);
+number!(
+    /// A row's or a seat's number.
+    LabelNumber, i32::MIN, i32::MAX
+);
+
+/// A row's or a seat's number, as plans write it.
+pub enum TextOrNumber {}
+
+impl PartialSchema for TextOrNumber {
+    fn schema() -> RefOr<Schema> {
+        OneOfBuilder::new().item(LabelText::schema()).item(LabelNumber::schema()).into()
+    }
+}
+
+impl ToSchema for TextOrNumber {}
+
+/// Units more or fewer, not 0.
+pub enum AmountNumber {}
+
+impl PartialSchema for AmountNumber {
+    fn schema() -> RefOr<Schema> {
+        OneOfBuilder::new().item(FewerNumber::schema()).item(MoreNumber::schema()).into()
+    }
+}
+
+impl ToSchema for AmountNumber {}
 
 /// Seats, each once.
 pub enum SeatIds {}

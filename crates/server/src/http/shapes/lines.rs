@@ -3,7 +3,7 @@
 use crate::http::body::Object;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::ids::{
-    DayText, FreeText, IdText, NightsNumber, PoolQuantities, QuantityNumber, SeatIds,
+    DayText, FreeText, NightsNumber, PoolQuantities, QuantityNumber, SeatIds, StayIdText,
 };
 use jiff::civil::Date;
 use onrush_core::Refusal;
@@ -17,21 +17,21 @@ use std::borrow::Cow;
 use std::fmt;
 use utoipa::ToSchema;
 
-/// Units of pools, seats and stays, all or nothing. At least one, and at most 1000 units together.
+/// Units of pools, seats and stays, all or nothing: at most 1000 units and 400 lines together.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = Wish)]
+#[schema(as = Wish, min_properties = 1)]
 pub struct WishBody<'a> {
     /// Pools and how many units of each.
     #[serde(borrow, default)]
     #[schema(value_type = Option<PoolQuantities>, nullable = false)]
     pools: PoolWishes<'a>,
     /// Seats, each once.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "some")]
     #[schema(value_type = Option<SeatIds>, nullable = false)]
     seats: Vec<Cow<'a, str>>,
     /// Stays of several nights.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "some")]
     #[schema(value_type = Option<Vec<Stay>>, nullable = false, min_items = 1, max_items = 400)]
     stays: Vec<Object<Stay<'a>>>,
 }
@@ -39,13 +39,14 @@ pub struct WishBody<'a> {
 /// Units of pools and seats, and who takes them off sale or puts them back, and why.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(min_properties = 3)]
 pub struct UnitsAndReason<'a> {
     /// Pools and how many units of each.
     #[serde(borrow, default)]
     #[schema(value_type = Option<PoolQuantities>, nullable = false)]
     pools: PoolWishes<'a>,
     /// Seats, each once.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "some")]
     #[schema(value_type = Option<SeatIds>, nullable = false)]
     seats: Vec<Cow<'a, str>>,
     /// Who.
@@ -73,7 +74,7 @@ impl UnitsAndReason<'_> {
 #[serde(deny_unknown_fields)]
 pub struct Stay<'a> {
     /// What the nights' pools begin with.
-    #[schema(value_type = IdText)]
+    #[schema(value_type = StayIdText)]
     #[serde(borrow)]
     pool: Cow<'a, str>,
     /// The first night.
@@ -154,11 +155,26 @@ impl<'de: 'a, 'a> Deserialize<'de> for PoolWishes<'a> {
                 while let Some((Text(pool), quantity)) = map.next_entry()? {
                     wishes.push((pool, quantity));
                 }
+                // Who wants nothing of pools leaves them out.
+                if wishes.is_empty() {
+                    return Err(de::Error::invalid_length(0, &self));
+                }
                 Ok(PoolWishes(wishes))
             }
         }
         deserializer.deserialize_map(Visitor)
     }
+}
+
+/// A list that is not empty.
+fn some<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let list = Vec::deserialize(deserializer)?;
+    if list.is_empty() {
+        return Err(de::Error::invalid_length(0, &"at least one; leave out what is empty"));
+    }
+    Ok(list)
 }
 
 /// A text that is borrowed from the body where it has no escapes; serde borrows a map's keys only when told to.
@@ -190,14 +206,30 @@ impl Stay<'_> {
         if nights as usize > MAX_LINES_PER_HOLD {
             return Err(Refusal::InvalidLines { why: "use at most 400 nights" }.into());
         }
-        let not_a_day = || Problem::new(Code::InvalidBody, "from: use a day such as 2026-12-24");
-        let mut day: Date = self.from.parse().map_err(|_| not_a_day())?;
+        let stay: PoolId = id(&self.pool)?;
+        let mut night = Some(day(&self.from)?);
         for _ in 0..nights {
-            let pool: PoolId = id(&format!("{}.{day}", self.pool))?;
+            // The calendar ends with the year 9999, and no pool is named after a later night.
+            let Some(date) = night else {
+                return Err(Refusal::ZoneNotFound { pool: stay }.into());
+            };
+            let pool: PoolId = id(&format!("{stay}.{date}"))?;
             pools.push(PoolLine { pool, quantity: rooms });
-            day = day.tomorrow().map_err(|_| not_a_day())?;
+            night = date.tomorrow().ok();
         }
         Ok(())
+    }
+}
+
+/// A day of the years 0001 to 9999, written as `2026-12-24` and in no other of the forms that ISO 8601 has.
+fn day(text: &str) -> Result<Date, Problem> {
+    let plain = text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let day: Option<Date> = plain.then(|| text.parse().ok()).flatten();
+    match day {
+        Some(day) if day.year() >= 1 => Ok(day),
+        Some(_) | None => {
+            Err(Problem::new(Code::InvalidBody, "from: use a day such as 2026-12-24"))
+        }
     }
 }
 
@@ -239,7 +271,13 @@ mod tests {
             (r#"{"pools": {"ga": "1"}}"#, "INVALID_BODY"),
             (r#"{"pools": {"g a": 1}}"#, "INVALID_ID"),
             (r#"{"seats": ["A:1"]}"#, "INVALID_ID"),
+            (r#"{"pools": {"ga": 600, "vip": 600}}"#, "INVALID_LINES"),
             (r#"{"seats": ["A-1", "A-1"]}"#, "INVALID_LINES"),
+            (r#"{"seats": ["A-1"], "pools": {}}"#, "INVALID_BODY"),
+            (r#"{"pools": {"ga": 1}, "seats": []}"#, "INVALID_BODY"),
+            (r#"{"stays": [{"pool": "d", "from": "20260201", "nights": 1}]}"#, "INVALID_BODY"),
+            (r#"{"stays": [{"pool": "d", "from": "0000-02-01", "nights": 1}]}"#, "INVALID_BODY"),
+            (r#"{"stays": [{"pool": "d", "from": "9999-12-31", "nights": 2}]}"#, "ZONE_NOT_FOUND"),
             (r#"{"seats": ["A-1"], "price": 1}"#, "INVALID_BODY"),
             (r#"{"stays": [{"pool": "d", "from": "2026-02-30", "nights": 1}]}"#, "INVALID_BODY"),
             (

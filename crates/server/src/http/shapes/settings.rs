@@ -3,7 +3,7 @@
 use crate::http::body::Object;
 use crate::http::shapes::ids::{
     CurrencyText, DurationNumber, EventIdText, FreeText, LimitNumber, PlacesNumber,
-    QueueSizeNumber, RoomCapacityNumber, SmallLimitNumber, TimeMs, TimesNumber,
+    QueueSizeNumber, RoomCapacityNumber, SettableTime, SmallLimitNumber, TimesNumber,
 };
 use crate::http::shapes::whole::Whole;
 use onrush_core::Time;
@@ -12,6 +12,21 @@ use onrush_core::money::Currency;
 use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
+
+/// The latest time that can be set: the last millisecond of the year 9999.
+pub const LATEST_MS: i64 = 253_402_300_799_999;
+
+/// A time that can be set: 1970 to 9999.
+#[derive(Clone, Copy)]
+struct Settable(Time);
+
+impl TryFrom<i64> for Settable {
+    type Error = ();
+
+    fn try_from(ms: i64) -> Result<Self, ()> {
+        if (0..=LATEST_MS).contains(&ms) { Ok(Self(Time(ms))) } else { Err(()) }
+    }
+}
 
 /// The order of the people in the prequeue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -146,14 +161,14 @@ pub struct NewEvent {
     #[schema(value_type = Option<LimitNumber>)]
     max_per_user: Option<Option<Whole<u32>>>,
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<TimeMs>)]
-    prequeue_at: Option<Option<Whole<i64>>>,
+    #[schema(value_type = Option<SettableTime>)]
+    prequeue_at: Option<Option<Whole<Settable>>>,
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<TimeMs>)]
-    opens_at: Option<Option<Whole<i64>>>,
+    #[schema(value_type = Option<SettableTime>)]
+    opens_at: Option<Option<Whole<Settable>>>,
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<TimeMs>)]
-    closes_at: Option<Option<Whole<i64>>>,
+    #[schema(value_type = Option<SettableTime>)]
+    closes_at: Option<Option<Whole<Settable>>>,
 }
 
 impl NewEvent {
@@ -214,16 +229,16 @@ pub struct SettingsChange {
     max_per_user: Option<Option<Whole<u32>>>,
     /// When the prequeue starts by itself.
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<TimeMs>)]
-    prequeue_at: Option<Option<Whole<i64>>>,
+    #[schema(value_type = Option<SettableTime>)]
+    prequeue_at: Option<Option<Whole<Settable>>>,
     /// When the sale opens by itself.
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<TimeMs>)]
-    opens_at: Option<Option<Whole<i64>>>,
+    #[schema(value_type = Option<SettableTime>)]
+    opens_at: Option<Option<Whole<Settable>>>,
     /// When the sale closes by itself.
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<TimeMs>)]
-    closes_at: Option<Option<Whole<i64>>>,
+    #[schema(value_type = Option<SettableTime>)]
+    closes_at: Option<Option<Whole<Settable>>>,
 }
 
 impl SettingsChange {
@@ -272,9 +287,9 @@ impl SettingsChange {
         set(&mut settings.payment_attempts, whole(self.payment_attempts));
         set(&mut settings.extensions, whole(self.extensions));
         set(&mut settings.max_per_user, self.max_per_user.map(whole));
-        set(&mut settings.prequeue_at, self.prequeue_at.map(|at| whole(at).map(Time)));
-        set(&mut settings.opens_at, self.opens_at.map(|at| whole(at).map(Time)));
-        set(&mut settings.closes_at, self.closes_at.map(|at| whole(at).map(Time)));
+        set(&mut settings.prequeue_at, self.prequeue_at.map(time));
+        set(&mut settings.opens_at, self.opens_at.map(time));
+        set(&mut settings.closes_at, self.closes_at.map(time));
     }
 }
 
@@ -286,6 +301,10 @@ fn set<T>(slot: &mut T, value: Option<T>) {
 
 fn whole<T>(number: Option<Whole<T>>) -> Option<T> {
     number.map(|number| number.0)
+}
+
+fn time(at: Option<Whole<Settable>>) -> Option<Time> {
+    whole(at).map(|Settable(at)| at)
 }
 
 /// Tells a member that is `null` (`Some(None)`) from one that is left out (`None`, by `default`).
