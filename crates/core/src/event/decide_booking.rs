@@ -397,18 +397,18 @@ impl Event {
         quantity: u32,
         ttl_ms: Option<i64>,
     ) -> Result<Decision, Refusal> {
+        if ttl_ms.is_some_and(|ttl_ms| !(1..=MAX_DURATION_MS).contains(&ttl_ms)) {
+            return Err(Refusal::InvalidSettings { why: "ttl_ms: use 1 ms to 366 days" });
+        }
+        if !(1..=MAX_UNITS_PER_HOLD).contains(&quantity) {
+            return Err(Refusal::InvalidQuantity);
+        }
         if let Some(known) = self.claims.get(claim) {
             let same = known.user.as_ref() == Some(user)
                 && known.pool == *pool
                 && known.amount == i64::from(quantity);
             let reply = || Decision::nothing(Reply::Claim(known.clone()));
             return if same { Ok(reply()) } else { Err(Refusal::BookingMismatch) };
-        }
-        if ttl_ms.is_some_and(|ttl_ms| !(1..=MAX_DURATION_MS).contains(&ttl_ms)) {
-            return Err(Refusal::InvalidSettings { why: "ttl_ms: use 1 ms to 366 days" });
-        }
-        if !(1..=MAX_UNITS_PER_HOLD).contains(&quantity) {
-            return Err(Refusal::InvalidQuantity);
         }
         let found =
             self.stock.get(pool).ok_or_else(|| Refusal::ZoneNotFound { pool: pool.clone() })?;
@@ -486,14 +486,14 @@ impl Event {
         amount: i64,
         reason: &Reason,
     ) -> Result<Decision, Refusal> {
+        check_reason(reason)?;
+        if amount == 0 || amount.unsigned_abs() > u64::from(MAX_POOL_CAPACITY) {
+            return Err(Refusal::InvalidQuantity);
+        }
         if let Some(known) = self.claims.get(claim) {
             let same = known.user.is_none() && known.pool == *pool && known.amount == amount;
             let reply = || Decision::nothing(Reply::Claim(known.clone()));
             return if same { Ok(reply()) } else { Err(Refusal::BookingMismatch) };
-        }
-        check_reason(reason)?;
-        if amount == 0 || amount.unsigned_abs() > u64::from(MAX_POOL_CAPACITY) {
-            return Err(Refusal::InvalidQuantity);
         }
         let found =
             self.stock.get(pool).ok_or_else(|| Refusal::ZoneNotFound { pool: pool.clone() })?;

@@ -45,6 +45,7 @@ fn a_claim_seen_before_gets_its_first_answer() {
     assert_eq!(stage.free("ga"), 5);
     stage.refused(claim("c1", "ann", 4, None), "BOOKING_MISMATCH");
     stage.refused(claim("c1", "bob", 3, None), "BOOKING_MISMATCH");
+    stage.refused(claim("c1", "ann", 3, Some(0)), "INVALID_SETTINGS");
     let given_back = stage.ok(declaim("c1", "ann"));
     assert_eq!(stage.ok(declaim("c1", "ann")), given_back);
     assert_eq!(stage.free("ga"), 8);
