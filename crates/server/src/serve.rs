@@ -4,12 +4,14 @@ use crate::app::App;
 use crate::config::{Config, ConfigError};
 use crate::draw;
 use crate::http;
-use crate::http::caller::PeerAddress;
+use crate::http::caller::Connection;
+use crate::live::handover::{Handover, Streaming};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response};
 use axum::routing::future::RouteFuture;
 use hyper::body::Incoming;
+use hyper::rt::ReadBufCursor;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use onrush_store::Engine;
@@ -17,16 +19,16 @@ use onrush_store::embedded::{Embedded, OpenError, Options};
 use pin_project_lite::pin_project;
 use std::convert::Infallible;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tower_service::Service;
 
@@ -93,6 +95,7 @@ async fn serve_counted(
     shutdown: impl Future<Output = ()>,
 ) {
     let (stop, stopped) = watch::channel(false);
+    let (hand_over, mut handed_over) = mpsc::unbounded_channel::<Streaming<Counted>>();
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
@@ -107,20 +110,33 @@ async fn serve_counted(
                 Ok((stream, peer)) => {
                     let service = Answering {
                         router: router.clone(),
-                        peer: peer.ip().to_canonical(),
-                        traffic: traffic.clone(),
+                        connection: Connection {
+                            peer: peer.ip().to_canonical(),
+                            handover: Arc::default(),
+                        },
+                        counted: Counted::new(traffic.clone()),
                     };
-                    connections.spawn(connection(stream, service, builder.clone(), stopped.clone()));
+                    let (stopped, hand_over) = (stopped.clone(), hand_over.clone());
+                    connections.spawn(answer(stream, service, builder.clone(), stopped, hand_over));
                 }
                 Err(error) => accept_failed(&error).await,
             },
+            Some(streaming) = handed_over.recv() => {
+                connections.spawn(streaming);
+            }
             // Ended connections are forgotten as they end.
             Some(_) = connections.join_next() => {}
         }
     }
     drop(listener);
     stop.send_replace(true);
-    let drained = async { while connections.join_next().await.is_some() {} };
+    let drained = async {
+        while connections.join_next().await.is_some() {
+            while let Ok(streaming) = handed_over.try_recv() {
+                connections.spawn(streaming);
+            }
+        }
+    };
     if tokio::time::timeout(DRAIN, drained).await.is_err() {
         tracing::warn!(open = connections.len(), "connections did not end in time and are cut");
         connections.shutdown().await;
@@ -140,65 +156,142 @@ async fn accept_failed(error: &io::Error) {
     }
 }
 
-async fn connection(
+/// Answers the requests of one connection, until it ends or becomes a stream.
+async fn answer(
     stream: TcpStream,
     service: Answering,
     builder: http1::Builder,
     mut stopped: watch::Receiver<bool>,
+    hand_over: mpsc::UnboundedSender<Streaming<Counted>>,
 ) {
     // Without this, small answers would wait for the acknowledgement of earlier ones.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection broke off at once");
         return;
     }
-    let traffic = service.traffic.clone();
-    traffic.connections.fetch_add(1, Ordering::Relaxed);
-    let mut connection =
-        pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
-    let stop = async { drop(stopped.wait_for(|stop| *stop).await) };
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let handover = service.connection.handover.clone();
+    let socket = Socket { inner: TokioIo::new(stream), handover: handover.clone() };
+    let mut connection = builder.serve_connection(socket, service).with_upgrades();
+    let mut stop = pin!(async { drop(stopped.wait_for(|stop| *stop).await) });
+    let mut stopping = false;
+    let open = poll_fn(|context| {
+        if !stopping && stop.as_mut().poll(context).is_ready() {
+            stopping = true;
+            Pin::new(&mut connection).graceful_shutdown();
         }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended early");
+        match Pin::new(&mut connection).poll(context) {
+            Poll::Ready(ended) => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection ended early");
+                }
+                Poll::Ready(None)
+            }
+            Poll::Pending => handover.take().map_or(Poll::Pending, |open| Poll::Ready(Some(open))),
+        }
+    });
+    if let Some(open) = open.await
+        && let Some(parts) = connection.into_parts()
+    {
+        let stream = parts.io.inner.into_inner();
+        // The other end of the channel goes only with the server itself.
+        drop(hand_over.send(Streaming::new(stream, open, parts.service.counted)));
     }
-    traffic.connections.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// A socket that says when all that was written is on its way.
+struct Socket {
+    inner: TokioIo<TcpStream>,
+    handover: Arc<Handover>,
+}
+
+impl hyper::rt::Read for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(context, buffer)
+    }
+}
+
+impl hyper::rt::Write for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(context, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write_vectored(context, parts)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = ready!(Pin::new(&mut self.inner).poll_flush(context));
+        self.handover.flushed();
+        Poll::Ready(flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}
+
+/// A connection in the count of open ones.
+struct Counted(Arc<Traffic>);
+
+impl Counted {
+    fn new(traffic: Arc<Traffic>) -> Self {
+        traffic.connections.fetch_add(1, Ordering::Relaxed);
+        Self(traffic)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The router as hyper calls it.
 struct Answering {
     router: Router,
-    peer: IpAddr,
-    traffic: Arc<Traffic>,
+    connection: Connection,
+    counted: Counted,
 }
 
 impl hyper::service::Service<Request<Incoming>> for Answering {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Counted;
+    type Future = Underway;
 
-    fn call(&self, mut request: Request<Incoming>) -> Counted {
-        request.extensions_mut().insert(PeerAddress(self.peer));
+    fn call(&self, mut request: Request<Incoming>) -> Underway {
+        request.extensions_mut().insert(self.connection.clone());
         // Calling takes `&mut`, and a router is a shared pointer.
         let answer = self.router.clone().call(request);
-        Counted { answer, traffic: self.traffic.clone() }
+        Underway { answer, traffic: self.counted.0.clone() }
     }
 }
 
 pin_project! {
     /// An answer under way, counted when it is there.
-    struct Counted {
+    struct Underway {
         #[pin]
         answer: RouteFuture<Infallible>,
         traffic: Arc<Traffic>,
     }
 }
 
-impl Future for Counted {
+impl Future for Underway {
     type Output = Result<Response<Body>, Infallible>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::auth::{TokenError, unix_now_s};
 use crate::http::problem::{Code, Problem};
+use crate::live::handover::Handover;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::header::{AUTHORIZATION, HeaderName};
@@ -12,9 +13,14 @@ use serde::de::DeserializeOwned;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// The address at the other end of the connection; the accept loop notes it on each request.
-#[derive(Clone, Copy, Debug)]
-pub struct PeerAddress(pub IpAddr);
+/// The connection that a request came over; the accept loop notes it on each.
+#[derive(Clone)]
+pub struct Connection {
+    /// The address at the other end.
+    pub peer: IpAddr,
+    /// How the connection becomes a stream.
+    pub handover: Arc<Handover>,
+}
 
 /// A visitor, by his token.
 pub struct Visitor(pub UserId);

@@ -11,8 +11,11 @@ use serde::Serialize;
 #[derive(Clone, Debug)]
 pub struct Message {
     kind: Kind,
-    /// `event: <type>\ndata: <JSON>\n\n`; empty for a sign of life.
-    frame: Bytes,
+    /// A chunk of an HTTP body: its length in hexadecimal digits, a line break, the event, a line break.
+    chunk: Bytes,
+    /// Where the event `event: <type>\ndata: <JSON>\n\n` begins.
+    event_from: usize,
+    /// Where the JSON text begins.
     json_from: usize,
 }
 
@@ -143,21 +146,24 @@ impl Message {
     #[must_use]
     pub fn new(content: &Content<'_>) -> Self {
         let (kind, name) = content.kind_and_type();
-        let mut frame = Vec::with_capacity(192);
-        frame.extend_from_slice(b"event: ");
-        frame.extend_from_slice(name.as_bytes());
-        frame.extend_from_slice(b"\ndata: ");
-        let json_from = frame.len();
+        let mut event = Vec::with_capacity(192);
+        event.extend_from_slice(b"event: ");
+        event.extend_from_slice(name.as_bytes());
+        event.extend_from_slice(b"\ndata: ");
+        let json_from = event.len();
         // JSON text has no line breaks of its own, so it is one line of SSE data.
-        serde_json::to_writer(&mut frame, content).expect("a message is JSON");
-        frame.extend_from_slice(b"\n\n");
-        Self { kind, frame: frame.into(), json_from }
+        serde_json::to_writer(&mut event, content).expect("a message is JSON");
+        event.extend_from_slice(b"\n\n");
+        let head = format!("{:x}\r\n", event.len());
+        let chunk = [head.as_bytes(), &event, b"\r\n"].concat().into();
+        Self { kind, chunk, event_from: head.len(), json_from: head.len() + json_from }
     }
 
     /// A sign of life: a comment in SSE, a ping over WebSocket.
     #[must_use]
     pub const fn keep_alive() -> Self {
-        Self { kind: Kind::KeepAlive, frame: Bytes::from_static(b":\n\n"), json_from: 0 }
+        let chunk = Bytes::from_static(b"3\r\n:\n\n\r\n");
+        Self { kind: Kind::KeepAlive, chunk, event_from: 3, json_from: 3 }
     }
 
     /// How it is dealt with.
@@ -168,13 +174,35 @@ impl Message {
 
     /// As SSE writes it.
     #[must_use]
-    pub fn sse(self) -> Bytes {
-        self.frame
+    pub fn sse(&self) -> Bytes {
+        self.chunk.slice(self.event_from..self.chunk.len() - 2)
+    }
+
+    /// The same as a chunk of a body whose length nobody knows.
+    #[must_use]
+    pub fn chunk(self) -> Bytes {
+        self.chunk
     }
 
     /// As WebSocket sends it.
     #[must_use]
     pub fn json(&self) -> Bytes {
-        self.frame.slice(self.json_from..self.frame.len().saturating_sub(2))
+        self.chunk.slice(self.json_from..self.chunk.len() - 4)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_text_is_chunk_event_and_json() {
+        let message = Message::new(&Content::Phase { phase: Phase::Open });
+        assert_eq!(&message.json()[..], br#"{"type":"phase","phase":"open"}"#);
+        let event = "event: phase\ndata: {\"type\":\"phase\",\"phase\":\"open\"}\n\n";
+        assert_eq!(&message.sse()[..], event.as_bytes());
+        let chunk = format!("{:x}\r\n{event}\r\n", event.len());
+        assert_eq!(&message.chunk()[..], chunk.as_bytes());
+        assert_eq!(&Message::keep_alive().sse()[..], b":\n\n");
     }
 }

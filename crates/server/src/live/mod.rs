@@ -5,6 +5,7 @@
 //! anyone relies on: whoever missed a message asks the API.
 
 pub mod conn;
+pub mod handover;
 pub mod message;
 mod route;
 pub mod seats;

@@ -3,7 +3,7 @@
 use super::Open;
 use crate::app::App;
 use crate::auth::{TokenError, unix_now_s};
-use crate::http::caller::{Ids, Strict, bearer};
+use crate::http::caller::{Connection, Ids, Strict, bearer};
 use crate::http::openapi::StreamProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::ids::{EventIdText, PlaceIdText};
@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderName, ORIGIN};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::{HeaderMap, HeaderValue, Method, Version};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body::Frame;
@@ -93,9 +93,17 @@ pub async fn stream(
     State(app): State<Arc<App>>,
     Ids(event): Ids<EventId>,
     caller: StreamCaller,
+    request: axum::extract::Request,
 ) -> Result<Response, Problem> {
     let open = app.hub.open(event, caller.user, caller.place).await?;
-    let mut response = Response::new(Body::new(SseBody { open }));
+    let connection = request.extensions().get::<Connection>();
+    let handed_over = request.method() == Method::GET && request.version() == Version::HTTP_11;
+    let body = match connection.filter(|_| handed_over) {
+        Some(connection) => connection.handover.offer(open),
+        // Older clients know no chunks, and who asks for the head alone gets no stream.
+        None => Body::new(SseBody { open }),
+    };
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

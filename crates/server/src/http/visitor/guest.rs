@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::auth::limiter::client_address;
 use crate::auth::unix_now_s;
 use crate::http::body::{Nothing, OptionalBody, json};
-use crate::http::caller::PeerAddress;
+use crate::http::caller::Connection;
 use crate::http::openapi::GuestProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::ids::{IdText, TimeMs};
@@ -41,7 +41,7 @@ pub struct Guest {
 )]
 pub async fn guest(
     State(app): State<Arc<App>>,
-    Extension(PeerAddress(peer)): Extension<PeerAddress>,
+    Extension(connection): Extension<Connection>,
     headers: HeaderMap,
     _: OptionalBody<Nothing>,
 ) -> Result<Response, Problem> {
@@ -50,7 +50,7 @@ pub async fn guest(
         return Err(Problem::new(Code::GuestsDisabled, why));
     }
     let forwarded = headers.get("x-forwarded-for").and_then(|value| value.to_str().ok());
-    let address = client_address(peer, forwarded, &app.config.trusted_proxies);
+    let address = client_address(connection.peer, forwarded, &app.config.trusted_proxies);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now_us = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
     app.limiter.take(address, now_us).map_err(|wait_ms| {
