@@ -302,14 +302,14 @@ pub fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::PlaceNotFound
         | Refusal::ReservationNotFound
         | Refusal::ClaimNotFound => StatusCode::NOT_FOUND,
-        Refusal::InvalidSettings { .. } | Refusal::InvalidQuantity | Refusal::BookingMismatch => {
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
+        Refusal::InvalidSettings { .. }
+        | Refusal::InvalidQuantity
+        | Refusal::InvalidLines { .. }
+        | Refusal::BookingMismatch => StatusCode::UNPROCESSABLE_ENTITY,
         Refusal::PaymentRequired { .. } => StatusCode::PAYMENT_REQUIRED,
         Refusal::EventExists
         | Refusal::PoolExists { .. }
         | Refusal::SeatExists { .. }
-        | Refusal::InvalidLines { .. }
         | Refusal::EventNotOpen { .. }
         | Refusal::InvalidState { .. }
         | Refusal::Duplicate { .. }
