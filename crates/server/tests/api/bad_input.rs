@@ -45,7 +45,7 @@ async fn bad_requests_have_their_code_and_change_nothing() {
         ("negative", hold(r#"{"pools": {"ga": -1}}"#), 422, "INVALID_QUANTITY"),
         ("too many", hold(r#"{"pools": {"ga": 1001}}"#), 422, "INVALID_QUANTITY"),
         ("absurd", hold(r#"{"pools": {"ga": 1e300}}"#), 422, "INVALID_QUANTITY"),
-        ("a seat twice", hold(r#"{"seats": ["A", "A"]}"#), 409, "INVALID_LINES"),
+        ("a seat twice", hold(r#"{"seats": ["A", "A"]}"#), 422, "INVALID_LINES"),
         ("a pool's id", hold(r#"{"pools": {"g:a": 1}}"#), 400, "INVALID_ID"),
         ("a seat's id", hold(r#"{"seats": [""]}"#), 400, "INVALID_ID"),
         ("unknown pool", hold(r#"{"pools": {"vip": 1}}"#), 404, "ZONE_NOT_FOUND"),

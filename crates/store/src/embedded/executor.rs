@@ -54,6 +54,8 @@ impl Executor {
             loop {
                 let rest = asks.split_off(asks.len().min(MAX_ASKS_PER_TURN));
                 self.at = self.at.max(self.clock.now());
+                // What is due by now comes first, so that nobody is told of a hold whose time is up.
+                self.tick();
                 for ask in &mut asks {
                     self.serve(ask);
                 }

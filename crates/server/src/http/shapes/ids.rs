@@ -198,7 +198,6 @@ impl PartialSchema for SeatIds {
         let schema = ArrayBuilder::new()
             .items(IdText::schema())
             .unique_items(true)
-            .min_items(Some(1))
             .max_items(Some(MAX_LINES_PER_HOLD));
         schema.into()
     }
@@ -219,7 +218,6 @@ impl PartialSchema for PoolQuantities {
             .schema_type(Type::Object)
             .property_names(id)
             .additional_properties(Some(QuantityNumber::schema()))
-            .min_properties(Some(1))
             .max_properties(Some(MAX_LINES_PER_HOLD));
         schema.into()
     }

@@ -20,33 +20,32 @@ use utoipa::ToSchema;
 /// Units of pools, seats and stays, all or nothing: at most 1000 units and 400 lines together.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = Wish, min_properties = 1)]
+#[schema(as = Wish)]
 pub struct WishBody<'a> {
     /// Pools and how many units of each.
     #[serde(borrow, default)]
     #[schema(value_type = Option<PoolQuantities>, nullable = false)]
     pools: PoolWishes<'a>,
     /// Seats, each once.
-    #[serde(borrow, default, deserialize_with = "some")]
+    #[serde(borrow, default)]
     #[schema(value_type = Option<SeatIds>, nullable = false)]
     seats: Vec<Cow<'a, str>>,
     /// Stays of several nights.
-    #[serde(borrow, default, deserialize_with = "some")]
-    #[schema(value_type = Option<Vec<Stay>>, nullable = false, min_items = 1, max_items = 400)]
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<Vec<Stay>>, nullable = false, max_items = 400)]
     stays: Vec<Object<Stay<'a>>>,
 }
 
 /// Units of pools and seats, and who takes them off sale or puts them back, and why.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(min_properties = 3)]
 pub struct UnitsAndReason<'a> {
     /// Pools and how many units of each.
     #[serde(borrow, default)]
     #[schema(value_type = Option<PoolQuantities>, nullable = false)]
     pools: PoolWishes<'a>,
     /// Seats, each once.
-    #[serde(borrow, default, deserialize_with = "some")]
+    #[serde(borrow, default)]
     #[schema(value_type = Option<SeatIds>, nullable = false)]
     seats: Vec<Cow<'a, str>>,
     /// Who.
@@ -155,26 +154,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for PoolWishes<'a> {
                 while let Some((Text(pool), quantity)) = map.next_entry()? {
                     wishes.push((pool, quantity));
                 }
-                // Who wants nothing of pools leaves them out.
-                if wishes.is_empty() {
-                    return Err(de::Error::invalid_length(0, &self));
-                }
                 Ok(PoolWishes(wishes))
             }
         }
         deserializer.deserialize_map(Visitor)
     }
-}
-
-/// A list that is not empty.
-fn some<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<T>, D::Error> {
-    let list = Vec::deserialize(deserializer)?;
-    if list.is_empty() {
-        return Err(de::Error::invalid_length(0, &"at least one; leave out what is empty"));
-    }
-    Ok(list)
 }
 
 /// A text that is borrowed from the body where it has no escapes; serde borrows a map's keys only when told to.
@@ -260,6 +244,12 @@ mod tests {
     }
 
     #[test]
+    fn what_is_empty_may_be_written_or_left_out() {
+        assert_eq!(lines(r#"{"seats": ["A-1"], "pools": {}}"#), lines(r#"{"seats": ["A-1"]}"#));
+        assert_eq!(lines(r#"{"pools": {"ga": 1}, "seats": []}"#), lines(r#"{"pools": {"ga": 1}}"#));
+    }
+
+    #[test]
     fn bad_wishes_have_the_code_that_says_what_is_bad() {
         let cases = [
             (r#"{}"#, "INVALID_QUANTITY"),
@@ -273,8 +263,7 @@ mod tests {
             (r#"{"seats": ["A:1"]}"#, "INVALID_ID"),
             (r#"{"pools": {"ga": 600, "vip": 600}}"#, "INVALID_LINES"),
             (r#"{"seats": ["A-1", "A-1"]}"#, "INVALID_LINES"),
-            (r#"{"seats": ["A-1"], "pools": {}}"#, "INVALID_BODY"),
-            (r#"{"pools": {"ga": 1}, "seats": []}"#, "INVALID_BODY"),
+            (r#"{"seats": [], "pools": {}, "stays": []}"#, "INVALID_QUANTITY"),
             (r#"{"stays": [{"pool": "d", "from": "20260201", "nights": 1}]}"#, "INVALID_BODY"),
             (r#"{"stays": [{"pool": "d", "from": "0000-02-01", "nights": 1}]}"#, "INVALID_BODY"),
             (r#"{"stays": [{"pool": "d", "from": "9999-12-31", "nights": 2}]}"#, "ZONE_NOT_FOUND"),
