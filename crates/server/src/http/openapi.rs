@@ -86,12 +86,12 @@ fn described(status: u16) -> Response {
         403 => "`ORIGIN_REFUSED`, `GUESTS_DISABLED`",
         404 => "There is no such thing, or it is not yours",
         409 => {
-            "Each member is right, but they do not go together or not with the state; the code says why"
+            "The state does not allow it, or settings or a plan's parts do not go together; the code says why"
         }
         413 => "`BODY_TOO_LARGE`",
         415 => "`UNSUPPORTED_MEDIA_TYPE`",
         422 => {
-            "A member by itself is wrong: `INVALID_BODY`, `INVALID_QUANTITY`, `INVALID_SETTINGS`, …"
+            "The request is understood and wrong: `INVALID_BODY`, `INVALID_QUANTITY`, `INVALID_LINES`, `INVALID_SETTINGS`, …"
         }
         429 => "`RATE_LIMITED`: come back after Retry-After",
         _ => "`BUSY`, `STOPPED`, `DISK_LOW`: come back after Retry-After",
