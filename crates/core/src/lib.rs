@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod arena;
+pub mod booking;
 mod bookings;
 pub mod change;
 mod claims;

@@ -11,7 +11,9 @@ pub mod http;
 pub mod live;
 pub mod metrics;
 pub mod plans;
+pub mod saga;
 pub mod serve;
+pub mod signature;
 
 pub use config::Config;
 pub use serve::{Server, StartError};

@@ -1,0 +1,74 @@
+//! Bookings as the feed tells of them, and who pays for them.
+
+use onrush_core::Time;
+use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
+use onrush_core::lines::Lines;
+use onrush_core::money::Currency;
+
+/// A booking, as the feed tells of it. Never an input of a decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Booking {
+    /// Its id.
+    pub booking: BookingId,
+    /// The event.
+    pub event: EventId,
+    /// Whose.
+    pub user: UserId,
+    /// `held`, `paying`, `confirmed`, `released`, `expired` or `cancelled`.
+    pub status: String,
+    /// What it is about.
+    pub lines: Lines,
+    /// What it costs, fees included, in minor units.
+    pub amount_minor: i64,
+    /// How much of that is fees.
+    pub fee_minor: i64,
+    /// In which currency.
+    pub currency: Currency,
+    /// The payment that runs or succeeded.
+    pub payment: Option<PaymentId>,
+    /// What a cancellation gave back, in minor units.
+    pub refund_minor: i64,
+    /// Tickets that were checked in.
+    pub checked_in: u32,
+    /// When it was held.
+    pub created_at: Time,
+    /// When it last changed.
+    pub updated_at: Time,
+}
+
+/// Who pays for a booking. Only the ledger knows; it can be erased.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Buyer {
+    /// As it is printed on the ticket.
+    pub name: String,
+    /// Where the ticket goes.
+    pub email: String,
+    /// A language tag such as `en` or `th`.
+    pub language: String,
+}
+
+/// Whose data is to be forgotten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BuyerOf {
+    /// One booking's buyer.
+    Booking(BookingId),
+    /// A visitor's, for all of his bookings.
+    User(UserId),
+    /// Everybody with this address, in whatever capitals.
+    Email(String),
+}
+
+/// Which bookings. All that is set must fit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BookingFilter {
+    /// Of one event.
+    pub event: Option<EventId>,
+    /// With one status.
+    pub status: Option<String>,
+    /// Of one visitor.
+    pub user: Option<UserId>,
+    /// Part of a booking's id, or of its buyer's name or address, in whatever capitals.
+    pub text: Option<String>,
+    /// Where the page begins: the `next` of the one before.
+    pub after: Option<String>,
+}

@@ -1,0 +1,70 @@
+//! What people and other systems are to be told: messages, and their delivery over each channel.
+
+use onrush_core::Time;
+use onrush_core::ids::{BookingId, EventId};
+
+/// Something to tell. Its id is the same however often it is told, so that receivers can drop repeats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its id; a message with an id that is known already is dropped.
+    pub id: String,
+    /// What it is about, such as `booking_confirmed`.
+    pub kind: String,
+    /// The event.
+    pub event: EventId,
+    /// The booking, if it is about one.
+    pub booking: Option<BookingId>,
+    /// When it happened.
+    pub at: Time,
+    /// The facts as JSON, without anything that names a person.
+    pub body: String,
+    /// Over which channels: `mail`, or `webhook:<name>`.
+    pub channels: Vec<String>,
+}
+
+/// A message to be delivered over one channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// What to tell (`channels` is empty here).
+    pub message: Message,
+    /// Attempts so far.
+    pub attempts: u32,
+    /// When the first attempt could have been made.
+    pub since: Time,
+}
+
+/// What became of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// It arrived, or nobody is to be told any more.
+    Done,
+    /// It did not arrive; try again.
+    Again {
+        /// When.
+        at: Time,
+        /// What went wrong.
+        error: String,
+    },
+    /// It did not arrive, and it is given up.
+    Dead {
+        /// When.
+        at: Time,
+        /// What went wrong.
+        error: String,
+    },
+}
+
+/// A delivery that was given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// The message (`channels` is empty here).
+    pub message: Message,
+    /// The channel.
+    pub channel: String,
+    /// Attempts.
+    pub attempts: u32,
+    /// When it was given up.
+    pub died_at: Time,
+    /// What went wrong last.
+    pub error: String,
+}

@@ -1,0 +1,160 @@
+//! The ledger: what must be remembered about money, beside the engine's journal of stock.
+//!
+//! It has the catalogue and the bookings as projections of the feed, and as truths of its own the sagas, payments,
+//! refunds, buyers, answers to requests with a key, and what people are to be told. [`Ledger`] is the seam; it knows no
+//! particular database.
+
+#![forbid(unsafe_code)]
+
+pub mod booking;
+pub mod delivery;
+pub mod money;
+pub mod projection;
+pub mod request;
+pub mod saga;
+pub mod sqlite;
+
+use booking::{Booking, BookingFilter, Buyer, BuyerOf};
+use delivery::{DeadLetter, Delivered, Delivery};
+use money::{Payment, PaymentFilter, Refund, Totals};
+use onrush_core::Time;
+use onrush_core::ids::{BookingId, EventId, PaymentId};
+use projection::{CatalogueText, Projection};
+use request::{Begun, RequestKey, StoredAnswer};
+use saga::{File, Saga, SagaFilter, SagaNote, Transition};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+/// Why the ledger did not do what it was asked to; nothing was changed then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LedgerError {
+    /// The row has changed since it was read: read it again.
+    Conflict,
+    /// It cannot be read or written now. What it holds is unknown.
+    Unavailable(String),
+}
+
+impl fmt::Display for LedgerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Conflict => f.write_str("somebody else changed it meanwhile; read it again"),
+            Self::Unavailable(why) => write!(f, "the ledger cannot be used: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for LedgerError {}
+
+/// A future answer. What it tells of is durable by then. Dropping it does not undo what was asked.
+pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, LedgerError>> + Send>>;
+
+/// One page of a list, and where the next one begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page<T> {
+    /// The rows.
+    pub rows: Vec<T>,
+    /// What to ask for to go on; `None` at the end.
+    pub next: Option<String>,
+}
+
+/// What remembers money. Every write is atomic and durable before it is answered; what was answered is seen by every
+/// later read.
+pub trait Ledger: Send + Sync + 'static {
+    /// Everything about one booking's money; `None` if there is no saga.
+    fn file(&self, booking: &BookingId) -> Pending<Option<File>>;
+
+    /// Writes one transition of one saga, all of it or nothing. Rows of payments and refunds are added or replaced.
+    ///
+    /// # Errors
+    /// [`LedgerError::Conflict`] unless the stored saga's version is one less than the new one's (none stored: version 1).
+    fn advance(&self, transition: Transition) -> Pending<()>;
+
+    /// Sagas whose time to be looked at has come, the most overdue first; none that are stuck.
+    fn due(&self, at: Time, limit: usize) -> Pending<Vec<BookingId>>;
+
+    /// When the next saga is to be looked at, stuck ones apart.
+    fn next_due(&self) -> Pending<Option<Time>>;
+
+    /// Follows the feed: see [`Projection`].
+    fn project(&self, projection: Projection) -> Pending<()>;
+
+    /// How far the feed was followed: the number of the last decision that was projected, 0 at first.
+    fn cursor(&self) -> Pending<u64>;
+
+    /// Says that a request with a key begins. `owner` names this run of the process: what another run left unfinished
+    /// begins anew.
+    fn begin(&self, key: RequestKey, body_hash: [u8; 32], owner: u64, at: Time) -> Pending<Begun>;
+
+    /// Keeps the answer to a request that began, for 24 hours; `None` forgets that it began.
+    fn finish(&self, key: RequestKey, answer: Option<StoredAnswer>) -> Pending<()>;
+
+    /// Forgets answers older than `before`; says how many.
+    fn forget_answers(&self, before: Time) -> Pending<u64>;
+
+    /// Who pays for a booking.
+    fn set_buyer(&self, booking: &BookingId, buyer: Buyer) -> Pending<()>;
+
+    /// Who pays for a booking, if it is known.
+    fn buyer(&self, booking: &BookingId) -> Pending<Option<Buyer>>;
+
+    /// Forgets who a person is, wherever he bought; says for how many bookings.
+    fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64>;
+
+    /// One booking as projected.
+    fn booking(&self, booking: &BookingId) -> Pending<Option<Booking>>;
+
+    /// Bookings, the latest first.
+    fn bookings(
+        &self,
+        filter: BookingFilter,
+        limit: usize,
+    ) -> Pending<Page<(Booking, Option<Buyer>)>>;
+
+    /// Payments, the latest first.
+    fn payments(&self, filter: PaymentFilter, limit: usize) -> Pending<Page<Payment>>;
+
+    /// Refunds, the latest first.
+    fn refunds(&self, filter: PaymentFilter, limit: usize) -> Pending<Page<Refund>>;
+
+    /// Sagas, the longest unchanged first.
+    fn sagas(&self, filter: SagaFilter, limit: usize) -> Pending<Page<Saga>>;
+
+    /// What happened to one saga, oldest first.
+    fn history(&self, booking: &BookingId) -> Pending<Vec<SagaNote>>;
+
+    /// Sums over everything.
+    fn totals(&self) -> Pending<Totals>;
+
+    /// Texts about an event in one language, replaced.
+    fn set_text(&self, event: &EventId, language: &str, text: CatalogueText) -> Pending<()>;
+
+    /// Texts about an event by language.
+    fn texts(&self, event: &EventId) -> Pending<Vec<(String, CatalogueText)>>;
+
+    /// Deliveries over `channel` that are due, the most overdue first.
+    fn deliveries(&self, channel: &str, at: Time, limit: usize) -> Pending<Vec<Delivery>>;
+
+    /// When the next delivery over `channel` is due.
+    fn next_delivery(&self, channel: &str) -> Pending<Option<Time>>;
+
+    /// What became of deliveries.
+    fn delivered(&self, channel: &str, outcomes: Vec<(String, Delivered)>) -> Pending<()>;
+
+    /// Deliveries that were given up, the latest first, of all channels or one.
+    fn dead_letters(
+        &self,
+        channel: Option<String>,
+        after: Option<String>,
+        limit: usize,
+    ) -> Pending<Page<DeadLetter>>;
+
+    /// Has given-up deliveries tried again from `at` on: one message's, or all of a channel's. Says how many.
+    fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64>;
+}
+
+/// The booking that a payment is for: a payment's id is the booking's, a dot and 12 digits.
+#[must_use]
+pub fn booking_of(payment: &PaymentId) -> Option<BookingId> {
+    payment.as_str().rsplit_once('.')?.0.parse().ok()
+}

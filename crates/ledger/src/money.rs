@@ -1,0 +1,120 @@
+//! Payments and refunds.
+
+use onrush_core::Time;
+use onrush_core::booking::Stage;
+use onrush_core::ids::{BookingId, EventId, PaymentId};
+use onrush_core::money::Currency;
+
+/// What a declined payment does to its hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnDecline {
+    /// The hold stays for another attempt.
+    Keep,
+    /// The hold is released and the session ends (S3.7).
+    Release,
+}
+
+/// One attempt to pay for a booking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payment {
+    /// Its id: also its idempotency key at the gateway.
+    pub payment: PaymentId,
+    /// What it is for.
+    pub booking: BookingId,
+    /// The gateway's name.
+    pub gateway: String,
+    /// What the gateway calls it, once that is known.
+    pub reference: Option<String>,
+    /// Where the buyer pays, if the gateway has a page.
+    pub url: Option<String>,
+    /// What the buyer's page needs to pay, if the gateway works that way.
+    pub client_secret: Option<String>,
+    /// What is to be paid, in minor units.
+    pub amount_minor: i64,
+    /// In which currency.
+    pub currency: Currency,
+    /// Where it stands.
+    pub stage: Stage,
+    /// Money that was taken, in minor units.
+    pub captured_minor: i64,
+    /// Why it failed, or what is odd about it.
+    pub why: Option<String>,
+    /// Whether what the gateway says contradicts what was asked for (another amount, another booking).
+    pub flagged: bool,
+    /// What a decline does.
+    pub on_decline: OnDecline,
+    /// When it was written down. The gateway was asked no earlier.
+    pub created_at: Time,
+    /// When this row was last written.
+    pub updated_at: Time,
+}
+
+/// How far a refund is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefundStatus {
+    /// It is written down; the gateway may have heard of it or not.
+    Requested,
+    /// The gateway works on it.
+    Sent,
+    /// The money went back.
+    Done,
+    /// The gateway will not do it.
+    Failed,
+}
+
+/// Money that goes back for one payment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refund {
+    /// `refund:<booking>:<n>`: also its idempotency key at the gateway.
+    pub refund: String,
+    /// The booking.
+    pub booking: BookingId,
+    /// The payment.
+    pub payment: PaymentId,
+    /// How much, in minor units.
+    pub amount_minor: i64,
+    /// In which currency.
+    pub currency: Currency,
+    /// How far it is.
+    pub status: RefundStatus,
+    /// Why it is made, or why it failed.
+    pub why: String,
+    /// What the gateway calls it.
+    pub reference: Option<String>,
+    /// When it was written down.
+    pub created_at: Time,
+    /// When this row was last written.
+    pub updated_at: Time,
+}
+
+/// Which payments or refunds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PaymentFilter {
+    /// Of one event.
+    pub event: Option<EventId>,
+    /// Of one booking.
+    pub booking: Option<BookingId>,
+    /// Payments at one stage; refunds are not told apart by it.
+    pub stage: Option<Stage>,
+    /// Only payments whose gateway contradicted us.
+    pub flagged: bool,
+    /// Where the page begins: the `next` of the one before.
+    pub after: Option<String>,
+}
+
+/// Sums over everything, for audits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Sagas that are not at an end (confirmed or failed).
+    pub open_sagas: u64,
+    /// Sagas that wait for an operator.
+    pub stuck_sagas: u64,
+    /// Payments from which money was taken.
+    pub captured_payments: u64,
+    /// Their money, in minor units of all currencies together.
+    pub captured_minor: i64,
+    /// Money that went back.
+    pub refunded_minor: i64,
+    /// Money that is to go back and has not yet.
+    pub refunding_minor: i64,
+}

@@ -1,0 +1,34 @@
+//! Requests with an `Idempotency-Key`: the first answer is kept and given again (S1.1).
+
+/// What names a request: who asks, of what, under which key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RequestKey {
+    /// Who asks, and which operation on what: the same key elsewhere is another request.
+    pub scope: String,
+    /// The key as the caller chose it.
+    pub key: String,
+}
+
+/// An answer as it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredAnswer {
+    /// Its status.
+    pub status: u16,
+    /// Its content type.
+    pub content_type: String,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+/// What is known of a request when it comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// It is new, or a run of the process that is over left it unfinished. It has begun now.
+    Fresh,
+    /// It is under way.
+    InProgress,
+    /// It was answered.
+    Answered(StoredAnswer),
+    /// The same key came with another body.
+    OtherBody,
+}

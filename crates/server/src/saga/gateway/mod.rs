@@ -1,0 +1,213 @@
+//! Payment gateways, behind one seam. Each call carries a key, so that a repeated one does nothing twice.
+
+use axum::http::HeaderMap;
+use onrush_core::ids::{BookingId, EventId, PaymentId};
+use onrush_core::money::Currency;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+/// A future answer of a gateway.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, GatewayError>> + Send + 'a>>;
+
+/// A service that takes money.
+pub trait Gateway: Send + Sync + 'static {
+    /// Its name, as it appears in paths, rows and logs.
+    fn name(&self) -> &'static str;
+
+    /// Creates a payment, or finds the one that was created under the same id before.
+    fn create<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing>;
+
+    /// What became of a payment that may or may not have been created.
+    fn status<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing>;
+
+    /// Makes sure that no money will be taken any more, if none was. A payment that the gateway never heard of counts as
+    /// cancelled only if the gateway will not create it later because of an earlier call that is still under way.
+    fn cancel<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing>;
+
+    /// Gives money back, or finds the refund that was made under the same key before.
+    fn refund<'a>(&'a self, order: &'a RefundOrder) -> Answer<'a, RefundStanding>;
+
+    /// Reads a message of the gateway: who sent it must be proven by its signature, and it must be fresh.
+    ///
+    /// # Errors
+    /// [`NotGenuine`], with what is wrong.
+    fn read_webhook(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+        now_s: i64,
+    ) -> Result<Notice, NotGenuine>;
+}
+
+/// What is to be paid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// The payment: its idempotency key as well.
+    pub payment: PaymentId,
+    /// What it is for.
+    pub booking: BookingId,
+    /// The event.
+    pub event: EventId,
+    /// How much, in minor units.
+    pub amount_minor: i64,
+    /// In which currency.
+    pub currency: Currency,
+    /// What the buyer reads.
+    pub description: String,
+    /// What the gateway calls it, if it said so before.
+    pub reference: Option<String>,
+    /// When it was written down, in seconds since the epoch: the gateway was asked no earlier. Keys are kept for a day
+    /// by gateways, so an older payment must not be repeated but looked up.
+    pub written_at_s: i64,
+}
+
+/// What is to be given back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefundOrder {
+    /// Its idempotency key: `refund:<booking>:<n>`.
+    pub refund: String,
+    /// What was paid.
+    pub payment: Order,
+    /// How much goes back, in minor units.
+    pub amount_minor: i64,
+    /// When it was written down, in seconds since the epoch.
+    pub written_at_s: i64,
+    /// What the gateway calls it, if it said so before.
+    pub reference: Option<String>,
+}
+
+/// Where a payment stands at the gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The gateway never heard of it.
+    Unknown,
+    /// It waits for the buyer.
+    Open {
+        /// What the gateway calls it.
+        reference: String,
+        /// Where the buyer pays, if the gateway has a page.
+        url: Option<String>,
+        /// What the buyer's page needs to pay, if the gateway works that way.
+        client_secret: Option<String>,
+    },
+    /// The buyer's attempt was declined. Money may still be taken, unless it is cancelled.
+    Declined {
+        /// What the gateway calls it.
+        reference: String,
+        /// `insufficient_funds`, `timeout`, `cancelled`, or another word of the gateway's.
+        why: String,
+    },
+    /// No money was taken, and none will be.
+    Cancelled {
+        /// Why, in the gateway's words.
+        why: String,
+    },
+    /// Money was taken.
+    Captured {
+        /// What the gateway calls it.
+        reference: String,
+        /// How much, in minor units.
+        amount_minor: i64,
+        /// In which currency.
+        currency: Currency,
+    },
+}
+
+/// Where a refund stands at the gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefundStanding {
+    /// The gateway works on it.
+    Pending {
+        /// What the gateway calls it.
+        reference: String,
+    },
+    /// The money is back.
+    Done {
+        /// What the gateway calls it.
+        reference: String,
+    },
+    /// It will not be made.
+    Failed {
+        /// Why, in the gateway's words.
+        why: String,
+    },
+}
+
+/// A genuine message of a gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The message's own id.
+    pub id: String,
+    /// What it tells of; `None` if it is nothing that concerns payments or refunds of ours.
+    pub news: Option<News>,
+}
+
+/// What a message tells of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// Of a payment.
+    Payment {
+        /// Which.
+        payment: PaymentId,
+        /// What it is said to be for.
+        booking: BookingId,
+        /// Where it stands.
+        standing: Standing,
+    },
+    /// Of a refund.
+    Refund {
+        /// Of which payment.
+        payment: PaymentId,
+        /// Its key.
+        refund: String,
+        /// Where it stands.
+        standing: RefundStanding,
+    },
+}
+
+/// Why a gateway's answer is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GatewayError {
+    /// No answer, or one that says to come again. Whether it did what was asked is unknown: ask again with the same key.
+    Unavailable(String),
+    /// It understood, and will never do it.
+    Refused(String),
+}
+
+impl fmt::Display for GatewayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable(why) => write!(f, "the payment gateway does not answer: {why}"),
+            Self::Refused(why) => write!(f, "the payment gateway refuses: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for GatewayError {}
+
+/// Why a message is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotGenuine {
+    /// It has no signature, or one of the wrong form.
+    SignatureMissing,
+    /// The signature does not fit.
+    SignatureWrong,
+    /// It was signed more than five minutes ago, or in the future.
+    TooOld,
+    /// It is signed and cannot be understood.
+    Unreadable,
+}
+
+impl fmt::Display for NotGenuine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SignatureMissing => "the message is not signed; sign it with the shared secret",
+            Self::SignatureWrong => "the signature does not fit; check the shared secret",
+            Self::TooOld => "the signature is more than five minutes old or new; check both clocks",
+            Self::Unreadable => "the message is signed and cannot be understood",
+        })
+    }
+}
+
+impl std::error::Error for NotGenuine {}

@@ -1,0 +1,3 @@
+//! Money: gateways take it, and the driver of sagas sees every payment through.
+
+pub mod gateway;
