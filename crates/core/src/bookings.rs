@@ -1,7 +1,7 @@
 //! All bookings of one event: found by id, by user, and by deadline.
 
 use crate::arena::{Idx, Keyed, Table};
-use crate::hold::{HoldState, HoldTerms};
+use crate::hold::{CheckIn, HoldState, HoldTerms};
 use crate::ids::BookingId;
 use crate::limits::ENDED_KNOWN_MS;
 use crate::time::Time;
@@ -23,6 +23,8 @@ pub(crate) struct Hold {
     newer: Option<Idx>,
     pub(crate) payments: u8,
     pub(crate) extensions: u8,
+    /// Tickets that were let in, by their number.
+    pub(crate) checked_in: Vec<CheckIn>,
 }
 
 impl Keyed for Hold {
@@ -40,7 +42,7 @@ impl Hold {
             HoldState::Expired { payment: Some(_), .. } => None,
             HoldState::Released { at }
             | HoldState::Expired { at, payment: None }
-            | HoldState::Cancelled { at } => Some(at.plus_ms(ENDED_KNOWN_MS)),
+            | HoldState::Cancelled { at, refund_minor: _ } => Some(at.plus_ms(ENDED_KNOWN_MS)),
         }
     }
 
@@ -50,6 +52,7 @@ impl Hold {
             state: self.state.clone(),
             payments: self.payments,
             extensions: self.extensions,
+            checked_in: self.checked_in.clone(),
         }
     }
 }
@@ -133,7 +136,16 @@ impl Bookings {
         users: &mut Users,
     ) -> Idx {
         let older = users[user].last_hold;
-        let hold = Hold { terms, state, user, older, newer: None, payments: 0, extensions: 0 };
+        let hold = Hold {
+            terms,
+            state,
+            user,
+            older,
+            newer: None,
+            payments: 0,
+            extensions: 0,
+            checked_in: Vec::new(),
+        };
         let idx = self.table.insert(hold);
         if let Some(older) = older {
             self.table[older].newer = Some(idx);
@@ -258,9 +270,22 @@ impl Bookings {
         self.table[idx].extensions += 1;
     }
 
+    /// Lets the owner of a ticket in.
+    pub(crate) fn check_in(&mut self, idx: Idx, check_in: CheckIn) {
+        let all = &mut self.table[idx].checked_in;
+        let place = all.binary_search_by_key(&check_in.ticket, |known| known.ticket);
+        all.insert(place.expect_err("a ticket is let in once"), check_in);
+    }
+
     /// Restores the counts of a snapshot.
-    pub(crate) fn restore_counts(&mut self, idx: Idx, payments: u8, extensions: u8) {
-        self.table[idx].payments = payments;
-        self.table[idx].extensions = extensions;
+    pub(crate) fn restore_counts(
+        &mut self,
+        idx: Idx,
+        payments: u8,
+        extensions: u8,
+        checked_in: Vec<CheckIn>,
+    ) {
+        let hold = &mut self.table[idx];
+        (hold.payments, hold.extensions, hold.checked_in) = (payments, extensions, checked_in);
     }
 }

@@ -1,7 +1,7 @@
 //! What happened to an event. The journal and the feed are made of these; state is what they add up to.
 
 use crate::command::{CategorySpec, PoolSpec, Reason, SeatSpec};
-use crate::hold::HoldTerms;
+use crate::hold::{HoldTerms, is_zero};
 use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, PoolId, UserId};
 use crate::lines::Lines;
 use crate::settings::{Digest, Settings};
@@ -196,6 +196,13 @@ pub enum Change {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         payment: Option<PaymentId>,
     },
+    /// Money came after the hold ran out, and the same units were still free: the booking is final after all.
+    HoldConfirmedLate {
+        /// The booking.
+        booking: BookingId,
+        /// Its payment.
+        payment: PaymentId,
+    },
     /// A hold was given back.
     HoldReleased {
         /// The booking.
@@ -212,6 +219,16 @@ pub enum Change {
         booking: BookingId,
         /// Who and why.
         reason: Reason,
+        /// What goes back to the buyer, in minor units.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        refund_minor: i64,
+    },
+    /// The owner of a ticket was let in.
+    CheckedIn {
+        /// The booking.
+        booking: BookingId,
+        /// The ticket's number within it, from 1.
+        ticket: u32,
     },
     /// An ended booking's id is no longer known.
     HoldForgotten {
@@ -298,6 +315,8 @@ pub enum SessionEnd {
     Left,
     /// The visitor has what he came for.
     Completed,
+    /// The visitor's payment failed, and with it his hold (S3.7).
+    PaymentFailed,
 }
 
 /// How a claim was given back.

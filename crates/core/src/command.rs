@@ -1,5 +1,6 @@
 //! What may be asked of an event. Every state change begins as one of these.
 
+use crate::hold::OnDecline;
 use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, PoolId, SeatId, UserId};
 use crate::lines::Lines;
 use crate::settings::{Digest, Settings};
@@ -47,6 +48,22 @@ pub struct SeatSpec {
     pub number: Box<str>,
     /// Its price category, by name.
     pub category: Box<str>,
+}
+
+/// Who takes a confirmed booking back, and what the buyer gets for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelTerms {
+    /// Its owner, by the event's rules about refunds.
+    Buyer {
+        /// Who he is.
+        user: UserId,
+    },
+    /// The organiser.
+    Organiser {
+        /// What goes back, in minor units; `None` is all that was paid.
+        refund_minor: Option<i64>,
+    },
 }
 
 /// One thing asked of one event.
@@ -177,7 +194,7 @@ pub enum Command {
         /// The payment to start.
         payment: PaymentId,
     },
-    /// A payment failed; the hold stays for another attempt.
+    /// A payment failed.
     FailPayment {
         /// The booking.
         booking: BookingId,
@@ -185,8 +202,12 @@ pub enum Command {
         payment: PaymentId,
         /// Why, as the gateway says.
         why: Box<str>,
+        /// What becomes of the hold.
+        then: OnDecline,
     },
     /// Makes a hold final: with its payment, or without one if nothing is to be paid.
+    ///
+    /// Money that comes after the hold ran out still buys the same units, if they are free.
     Confirm {
         /// The booking.
         booking: BookingId,
@@ -201,6 +222,15 @@ pub enum Command {
         booking: BookingId,
         /// Who and why.
         reason: Reason,
+        /// Who may do so, and what goes back.
+        terms: CancelTerms,
+    },
+    /// Lets the owner of a ticket in, once.
+    CheckIn {
+        /// The booking.
+        booking: BookingId,
+        /// The ticket's number within it, from 1: one ticket a unit.
+        ticket: u32,
     },
 
     /// Takes units of a pool at once and for good (S2.1).

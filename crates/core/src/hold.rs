@@ -14,8 +14,11 @@ pub struct HoldTerms {
     pub user: UserId,
     /// What.
     pub lines: Lines,
-    /// The price of all of it when it was held, in minor units of the event's currency.
+    /// The price of all of it when it was held, fees included, in minor units of the event's currency.
     pub amount_minor: i64,
+    /// How much of that is fees.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub fee_minor: i64,
     /// When it was held.
     pub created_at: Time,
 }
@@ -63,7 +66,35 @@ pub enum HoldState {
     Cancelled {
         /// When.
         at: Time,
+        /// What goes back to the buyer, in minor units.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        refund_minor: i64,
     },
+}
+
+/// Serde asks for a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+pub(crate) fn is_zero(number: &i64) -> bool {
+    *number == 0
+}
+
+/// A ticket of a confirmed booking that was let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckIn {
+    /// The ticket's number within its booking, from 1: one ticket a unit.
+    pub ticket: u32,
+    /// When.
+    pub at: Time,
+}
+
+/// What a declined payment does to its hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDecline {
+    /// The hold stays for another attempt.
+    Keep,
+    /// The hold is released and the session ends (S3.7).
+    Release,
 }
 
 impl HoldState {

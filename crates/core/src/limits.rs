@@ -20,6 +20,10 @@ pub const MAX_SEATS_PER_EVENT: usize = 250_000;
 pub const MAX_CATEGORIES_PER_EVENT: usize = 1_000;
 /// The largest price of one unit, in minor units; a thousand of them still fit an `i64`.
 pub const MAX_PRICE_MINOR: i64 = 1_000_000_000_000;
+/// The largest percentage fee, in basis points: 100 %.
+pub const MAX_FEE_BP: u32 = 10_000;
+/// Rules about refunds in one event.
+pub const MAX_REFUND_RULES: usize = 20;
 /// People waiting in one event at a time. Always finite: a queue is memory.
 pub const MAX_QUEUE_SIZE: u32 = 20_000_000;
 /// Places taken in one event over its whole life (places are numbered with 32 bits).

@@ -2,6 +2,7 @@
 
 use crate::event::Phase;
 use crate::ids::{PlaceId, PoolId, SeatId};
+use crate::time::Time;
 use std::fmt;
 
 /// A refused command.
@@ -143,6 +144,23 @@ pub enum Refusal {
     UnitsNotBlocked,
     /// The seed is not the one committed to.
     SeedMismatch,
+    /// The booking has no such ticket.
+    TicketNotFound {
+        /// How many it has.
+        tickets: u32,
+    },
+    /// The ticket, or one of the booking's, was let in already.
+    AlreadyCheckedIn {
+        /// When.
+        at: Time,
+    },
+    /// The event's rules about refunds do not let the buyer cancel now.
+    NotCancellable,
+    /// More would go back than was paid.
+    RefundExceedsPaid {
+        /// What was paid, in minor units.
+        paid_minor: i64,
+    },
 }
 
 /// What a caller can rely on about a refusal.
@@ -197,6 +215,10 @@ impl Refusal {
             Self::CapacityBelowCommitted { .. } => facts(33, "CAPACITY_BELOW_COMMITTED"),
             Self::UnitsNotBlocked => facts(34, "UNITS_NOT_BLOCKED"),
             Self::SeedMismatch => facts(35, "SEED_MISMATCH"),
+            Self::TicketNotFound { .. } => facts(36, "TICKET_NOT_FOUND"),
+            Self::AlreadyCheckedIn { .. } => facts(37, "ALREADY_CHECKED_IN"),
+            Self::NotCancellable => facts(38, "NOT_CANCELLABLE"),
+            Self::RefundExceedsPaid { .. } => facts(39, "REFUND_EXCEEDS_PAID"),
         }
     }
 
@@ -325,6 +347,18 @@ impl fmt::Display for Refusal {
             Self::SeedMismatch => f.write_str(
                 "the seed's SHA-256 is not the published one; open with the seed committed to",
             ),
+            Self::TicketNotFound { tickets } => {
+                write!(f, "the booking has tickets 1 to {tickets}; check the number")
+            }
+            Self::AlreadyCheckedIn { at } => {
+                write!(f, "let in already, at {at} (milliseconds since 1970); let nobody in again")
+            }
+            Self::NotCancellable => {
+                f.write_str("the organiser's rules do not let you cancel now; ask the organiser")
+            }
+            Self::RefundExceedsPaid { paid_minor } => {
+                write!(f, "{paid_minor} minor units were paid; give back 0 to as many")
+            }
         }
     }
 }

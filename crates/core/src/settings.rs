@@ -1,7 +1,8 @@
 //! What an organiser sets for an event.
 
 use crate::limits::{
-    MAX_DURATION_MS, MAX_PLACES_PER_USER, MAX_QUEUE_SIZE, MAX_ROOM_CAPACITY, fits_text,
+    MAX_DURATION_MS, MAX_FEE_BP, MAX_PLACES_PER_USER, MAX_PRICE_MINOR, MAX_QUEUE_SIZE,
+    MAX_REFUND_RULES, MAX_ROOM_CAPACITY, fits_text,
 };
 use crate::money::Currency;
 use crate::time::Time;
@@ -40,6 +41,53 @@ pub struct Settings {
     /// When the sale closes by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes_at: Option<Time>,
+    /// When the event itself begins; refunds count the days before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts_at: Option<Time>,
+    /// What a booking costs beside its units.
+    #[serde(default, skip_serializing_if = "Fees::are_none")]
+    pub fees: Fees,
+    /// What a buyer gets back who cancels; without a rule that applies, buyers cannot cancel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refunds: Vec<RefundRule>,
+}
+
+/// What a booking costs beside its units. A booking free of charge has no fees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fees {
+    /// For each booking, in minor units.
+    #[serde(default)]
+    pub fixed_minor: i64,
+    /// Of the units' price, in basis points: 250 is 2.5 %.
+    #[serde(default)]
+    pub percent_bp: u32,
+}
+
+impl Fees {
+    fn are_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The fees on units of this price, in minor units; half a minor unit counts as one.
+    #[must_use]
+    pub fn on_minor(&self, price_minor: i64) -> i64 {
+        if price_minor == 0 {
+            return 0;
+        }
+        let share = (i128::from(price_minor) * i128::from(self.percent_bp) + 5_000) / 10_000;
+        self.fixed_minor + i64::try_from(share).expect("the largest price and fee fit")
+    }
+}
+
+/// What a buyer gets back who cancels early enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RefundRule {
+    /// Full days before the event begins, at least.
+    pub days_before: u16,
+    /// How much of the units' price, in percent; fees are kept.
+    pub percent: u8,
 }
 
 /// How the waiting room admits. All durations are milliseconds.
@@ -156,7 +204,20 @@ impl Settings {
             prequeue_at: None,
             opens_at: None,
             closes_at: None,
+            starts_at: None,
+            fees: Fees::default(),
+            refunds: Vec::new(),
         }
+    }
+
+    /// What a buyer gets back who cancels at `at`, in percent of the units' price; `None` if he cannot.
+    #[must_use]
+    pub fn refund_percent(&self, at: Time) -> Option<u8> {
+        const DAY_MS: i64 = 24 * 3_600_000;
+        let days_left = self.starts_at?.since_ms(at).div_euclid(DAY_MS);
+        let applies = |rule: &&RefundRule| i64::from(rule.days_before) <= days_left;
+        let rule = self.refunds.iter().filter(applies).max_by_key(|rule| rule.days_before)?;
+        Some(rule.percent)
     }
 
     /// The commitment of an event whose prequeue is drawn.
@@ -184,6 +245,18 @@ impl Settings {
         if self.payment_attempts == 0 {
             return Some("payment_attempts: use at least 1");
         }
+        if !(0..=MAX_PRICE_MINOR).contains(&self.fees.fixed_minor) {
+            return Some("fees.fixed_minor: use 0 to 1000000000000");
+        }
+        if self.fees.percent_bp > MAX_FEE_BP {
+            return Some("fees.percent_bp: use 0 to 10000 (which is 100 %)");
+        }
+        if self.refunds.len() > MAX_REFUND_RULES {
+            return Some("refunds: use at most 20 rules");
+        }
+        if self.refunds.iter().any(|rule| rule.percent > 100) {
+            return Some("refunds: use 0 to 100 percent");
+        }
         if self.max_per_user == Some(0) {
             return Some("max_per_user: use at least 1, or leave it out for no limit");
         }
@@ -195,6 +268,9 @@ impl Settings {
     pub fn contradiction(&self) -> Option<&'static str> {
         if self.hold_max_ms < self.hold_ttl_ms {
             return Some("hold_max_ms: use at least hold_ttl_ms");
+        }
+        if !self.refunds.is_empty() && self.starts_at.is_none() {
+            return Some("refunds: they count the days before starts_at, so set that too");
         }
         let ordered = |first: Option<Time>, then: Option<Time>| {
             first.zip(then).is_none_or(|(first, then)| first < then)

@@ -4,7 +4,7 @@
 
 use crate::command::{CategorySpec, PoolSpec, SeatSpec};
 use crate::event::{Event, Phase};
-use crate::hold::{HoldState, HoldTerms};
+use crate::hold::{CheckIn, HoldState, HoldTerms};
 use crate::ids::{EventId, PlaceId, UserId};
 use crate::seats::SeatState;
 use crate::settings::Settings;
@@ -84,6 +84,8 @@ pub struct HoldRow {
     state: HoldState,
     payments: u8,
     extensions: u8,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    checked_in: Vec<CheckIn>,
 }
 
 /// A session.
@@ -141,6 +143,7 @@ impl Event {
                 state: hold.state.clone(),
                 payments: hold.payments,
                 extensions: hold.extensions,
+                checked_in: hold.checked_in.clone(),
             })
         });
         let sessions = sessions.into_iter().map(|session| {
@@ -251,7 +254,7 @@ impl Event {
     fn restore_hold(&mut self, row: HoldRow) {
         let user = self.users.find_or_add(&row.terms.user);
         let idx = self.bookings.insert(Arc::clone(&row.terms), row.state, user, &mut self.users);
-        self.bookings.restore_counts(idx, row.payments, row.extensions);
+        self.bookings.restore_counts(idx, row.payments, row.extensions, row.checked_in);
         let (live, confirmed) = match self.bookings[idx].state {
             HoldState::Held { .. } | HoldState::Paying { .. } => (true, false),
             HoldState::Confirmed { .. } => (true, true),

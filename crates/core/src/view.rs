@@ -1,7 +1,7 @@
 //! What can be asked about an event without changing it, and the answers to commands.
 
 use crate::event::Phase;
-use crate::hold::{HoldState, HoldTerms};
+use crate::hold::{CheckIn, HoldState, HoldTerms};
 use crate::ids::{BookingId, ClaimId, EventId, PlaceId, PoolId, SeatId, UserId};
 use crate::settings::{Digest, Settings};
 use crate::time::Time;
@@ -264,6 +264,9 @@ pub struct HoldView {
     pub payments: u8,
     /// Extensions so far.
     pub extensions: u8,
+    /// Tickets that were let in, by their number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checked_in: Vec<CheckIn>,
 }
 
 /// A claim, or a service's adjustment.

@@ -3,8 +3,8 @@
 use super::{Event, Phase};
 use crate::arena::Idx;
 use crate::change::{Change, DeclaimedHow};
-use crate::hold::{HoldState, HoldTerms};
-use crate::ids::{BookingId, ClaimId, PlaceId, UserId};
+use crate::hold::{CheckIn, HoldState, HoldTerms};
+use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, UserId};
 use crate::lines::Lines;
 use crate::seats::SeatState;
 use crate::time::Time;
@@ -170,6 +170,9 @@ impl Event {
                 let payment = payment.clone();
                 self.end_hold(booking, HoldState::Confirmed { at, payment });
             }
+            Change::HoldConfirmedLate { booking, payment } => {
+                self.confirm_late(at, booking, payment);
+            }
             Change::HoldReleased { booking } => self.end_hold(booking, HoldState::Released { at }),
             Change::HoldExpired { booking } => {
                 let payment = match &self.bookings[self.bookings.find(booking)].state {
@@ -182,7 +185,20 @@ impl Event {
                 };
                 self.end_hold(booking, HoldState::Expired { at, payment });
             }
-            Change::ConfirmedCancelled { booking, reason: _ } => self.cancel_confirmed(at, booking),
+            Change::ConfirmedCancelled { booking, reason: _, refund_minor } => {
+                self.cancel_confirmed(
+                    booking,
+                    HoldState::Cancelled { at, refund_minor: *refund_minor },
+                );
+            }
+            Change::CheckedIn { booking, ticket } => {
+                let idx = self.bookings.find(booking);
+                assert!(
+                    matches!(self.bookings[idx].state, HoldState::Confirmed { .. }),
+                    "only a confirmed booking has tickets"
+                );
+                self.bookings.check_in(idx, CheckIn { ticket: *ticket, at });
+            }
             Change::HoldForgotten { booking } => {
                 let idx = self.bookings.find(booking);
                 let user = self.bookings[idx].user;
@@ -337,7 +353,22 @@ impl Event {
         }
     }
 
-    fn cancel_confirmed(&mut self, at: Time, booking: &BookingId) {
+    /// Takes the units of a hold that ran out again, and sells them.
+    fn confirm_late(&mut self, at: Time, booking: &BookingId, payment: &PaymentId) {
+        let idx = self.bookings.find(booking);
+        let hold = &self.bookings[idx];
+        let late = matches!(&hold.state,
+            HoldState::Expired { payment: Some(running), .. } if running == payment);
+        assert!(late, "only an expired hold's running payment is late");
+        let (terms, user) = (Arc::clone(&hold.terms), hold.user);
+        self.occupy(&terms.lines, idx);
+        self.sell(&terms.lines, idx);
+        self.users[user].units += terms.lines.units();
+        let state = HoldState::Confirmed { at, payment: Some(payment.clone()) };
+        self.bookings.set_state(idx, state);
+    }
+
+    fn cancel_confirmed(&mut self, booking: &BookingId, cancelled: HoldState) {
         let idx = self.bookings.find(booking);
         let hold = &self.bookings[idx];
         assert!(
@@ -353,7 +384,7 @@ impl Event {
             assert_eq!(before, SeatState::Sold(idx), "a booking gives back only its own seats");
         }
         self.give_back_units(user, terms.lines.units());
-        self.bookings.set_state(idx, HoldState::Cancelled { at });
+        self.bookings.set_state(idx, cancelled);
     }
 
     fn give_back_units(&mut self, user: Idx, units: u32) {

@@ -1,6 +1,8 @@
 //! One event: its state, what a command would change, and how changes add up.
 
 mod decide_booking;
+mod decide_claim;
+mod decide_money;
 mod decide_organiser;
 mod decide_visitor;
 mod evolve;
@@ -150,13 +152,16 @@ impl Event {
             Command::BeginPayment { booking, user, payment } => {
                 self.decide_begin_payment(at, settings, booking, user, payment)
             }
-            Command::FailPayment { booking, payment, why } => {
-                self.decide_fail_payment(at, booking, payment, why)
+            Command::FailPayment { booking, payment, why, then } => {
+                self.decide_fail_payment(at, booking, payment, why, *then)
             }
             Command::Confirm { booking, user, payment } => {
                 self.decide_confirm(at, booking, user, payment.as_ref())
             }
-            Command::CancelConfirmed { booking, reason } => self.decide_cancel(booking, reason),
+            Command::CancelConfirmed { booking, reason, terms } => {
+                self.decide_cancel(at, settings, booking, reason, terms)
+            }
+            Command::CheckIn { booking, ticket } => self.decide_check_in(booking, *ticket),
 
             Command::Claim { claim, user, pool, quantity, ttl_ms } => {
                 self.decide_claim(at, claim, user, pool, *quantity, *ttl_ms)

@@ -3,7 +3,8 @@
 use crate::stage::{
     OPENING, Stage, booking_id, confirm, hold, hold_ga, join, lines, reason, release, settings,
 };
-use onrush_core::hold::HoldState;
+use onrush_core::command::CancelTerms;
+use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::Settings;
 use onrush_core::{Command, Query, Reply, View};
@@ -26,7 +27,12 @@ fn begin(booking: &str, user: &str, payment: &str) -> Command {
 
 fn fail(booking: &str, payment: &str) -> Command {
     let payment = payment.parse().expect("an id");
-    Command::FailPayment { booking: booking_id(booking), payment, why: "insufficient_funds".into() }
+    Command::FailPayment {
+        booking: booking_id(booking),
+        payment,
+        why: "insufficient_funds".into(),
+        then: OnDecline::Keep,
+    }
 }
 
 fn extend(booking: &str, user: &str) -> Command {
@@ -34,7 +40,11 @@ fn extend(booking: &str, user: &str) -> Command {
 }
 
 fn cancel(booking: &str) -> Command {
-    Command::CancelConfirmed { booking: booking_id(booking), reason: reason() }
+    Command::CancelConfirmed {
+        booking: booking_id(booking),
+        reason: reason(),
+        terms: CancelTerms::Organiser { refund_minor: None },
+    }
 }
 
 /// When the hold runs out, in milliseconds after the opening.
@@ -274,7 +284,8 @@ fn a_hold_that_ran_out_while_paying_is_known_until_its_payment_ends() {
     stage.pass_ms(600_000);
     assert_eq!(stage.status("b1"), "expired");
     assert_eq!(stage.free("ga"), 10);
-    stage.refused(confirm("b1", "ann", Some("p1")), "HOLD_EXPIRED");
+    stage.refused(confirm("b1", "ann", Some("p2")), "HOLD_EXPIRED");
+    stage.refused(confirm("b1", "ann", None), "HOLD_EXPIRED");
     stage.pass_ms(30 * 24 * 3_600_000);
     assert_eq!(stage.status("b1"), "expired", "money may still arrive");
     stage.ok(fail("b1", "p1"));

@@ -2,6 +2,8 @@
 
 use crate::stage::{Stage, booking_id, place_id, reason, settings};
 use onrush_core::change::Change;
+use onrush_core::command::CancelTerms;
+use onrush_core::hold::OnDecline;
 use onrush_core::ids::{PlaceId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{RoomSettings, Settings};
@@ -144,15 +146,19 @@ impl Step {
                 booking: booking(b),
                 payment: payment_id(payment),
                 why: "cancelled".into(),
+                // Half of the payments are of the kind whose decline gives the hold back.
+                then: if payment % 2 == 0 { OnDecline::Keep } else { OnDecline::Release },
             },
             Self::Confirm { booking: b, user: u, payment } => Command::Confirm {
                 booking: booking(b),
                 user: user(u),
                 payment: payment.map(payment_id),
             },
-            Self::Cancel { booking: b } => {
-                Command::CancelConfirmed { booking: booking(b), reason: reason() }
-            }
+            Self::Cancel { booking: b } => Command::CancelConfirmed {
+                booking: booking(b),
+                reason: reason(),
+                terms: CancelTerms::Organiser { refund_minor: None },
+            },
             Self::Claim { claim, user: u, quantity, ttl_ms } => Command::Claim {
                 claim: claim_id(claim),
                 user: user(u),
@@ -231,6 +237,8 @@ struct Naive {
     line: Vec<(String, String)>,
     inside: Vec<(String, String)>,
     held: BTreeMap<String, (String, Lines)>,
+    /// What was held once: late money may buy it after all.
+    ended: BTreeMap<String, (String, Lines)>,
     owners: BTreeMap<String, String>,
 }
 
@@ -271,10 +279,21 @@ impl Naive {
                 }
                 self.held.insert(booking, (terms.user.to_string(), terms.lines.clone()));
             }
+            Change::HoldConfirmedLate { booking, .. } => {
+                let booking = booking.to_string();
+                let (user, lines) = self.ended[&booking].clone();
+                for seat in lines.seats() {
+                    let before = self.owners.insert(seat.to_string(), booking.clone());
+                    assert_eq!(before, None, "one owner a seat, also of late money");
+                }
+                self.held.insert(booking, (user, lines));
+            }
             Change::HoldReleased { booking }
             | Change::HoldExpired { booking }
             | Change::ConfirmedCancelled { booking, .. } => {
-                let (_, lines) = self.held.remove(booking.as_str()).expect("a hold that counts");
+                let ended = self.held.remove(booking.as_str()).expect("a hold that counts");
+                let lines = ended.1.clone();
+                self.ended.insert(booking.to_string(), ended);
                 lines.seats().iter().for_each(|seat| {
                     self.owners.remove(seat.as_str());
                 });

@@ -3,6 +3,7 @@
 use crate::stage::{
     Stage, booking_id, confirm, hold, hold_ga, join, leave, lines, reason, release, settings,
 };
+use onrush_core::hold::OnDecline;
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::view::PlaceState;
 use onrush_core::{Change, Command, Event, Reply};
@@ -179,7 +180,8 @@ fn s3_a_payment_result_for_another_payment_does_nothing() {
     stage.ok(begin("b1", "ann", "p1"));
     stage.refused(confirm("b1", "ann", Some("p9")), "PAYMENT_MISMATCH");
     let (payment, why) = ("p9".parse().expect("an id"), "timeout".into());
-    let fail = Command::FailPayment { booking: booking_id("b1"), payment, why };
+    let fail =
+        Command::FailPayment { booking: booking_id("b1"), payment, why, then: OnDecline::Keep };
     stage.refused(fail, "PAYMENT_MISMATCH");
     assert_eq!(stage.status("b1"), "paying");
 }

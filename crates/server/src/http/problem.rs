@@ -63,13 +63,37 @@ pub enum Code {
     DiskLow,
     /// The engine has stopped, or the server is starting or stopping.
     Stopped,
+    /// No payment gateway is configured.
+    PaymentsOff,
+    /// The payment gateway does not answer.
+    GatewayUnavailable,
+    /// The payment gateway will not have the payment.
+    GatewayRefused,
+    /// There is no gateway of this name.
+    GatewayNotFound,
+    /// A gateway's message is not signed, wrongly signed or too old.
+    WebhookNotGenuine,
+    /// A gateway's message contradicts what was asked for.
+    WebhookMismatch,
+    /// The same request is under way.
+    InProgress,
+    /// The ledger cannot be read or written.
+    LedgerUnavailable,
+    /// There is no saga of this booking.
+    SagaNotFound,
+    /// The saga goes on by itself.
+    SagaNotStuck,
+    /// The ticket is not signed by us.
+    TicketNotGenuine,
+    /// There is no such dead letter.
+    MessageNotFound,
     /// Something is wrong on our side.
     Internal,
 }
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 39] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
@@ -96,6 +120,18 @@ impl Code {
         Self::StreamsFull,
         Self::DiskLow,
         Self::Stopped,
+        Self::PaymentsOff,
+        Self::GatewayUnavailable,
+        Self::GatewayRefused,
+        Self::GatewayNotFound,
+        Self::WebhookNotGenuine,
+        Self::WebhookMismatch,
+        Self::InProgress,
+        Self::LedgerUnavailable,
+        Self::SagaNotFound,
+        Self::SagaNotStuck,
+        Self::TicketNotGenuine,
+        Self::MessageNotFound,
         Self::Internal,
     ];
 
@@ -131,6 +167,18 @@ impl Code {
             Self::StreamsFull => ("STREAMS_FULL", StatusCode::SERVICE_UNAVAILABLE),
             Self::DiskLow => ("DISK_LOW", StatusCode::SERVICE_UNAVAILABLE),
             Self::Stopped => ("STOPPED", StatusCode::SERVICE_UNAVAILABLE),
+            Self::PaymentsOff => ("PAYMENTS_OFF", StatusCode::CONFLICT),
+            Self::GatewayUnavailable => ("GATEWAY_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE),
+            Self::GatewayRefused => ("GATEWAY_REFUSED", StatusCode::BAD_GATEWAY),
+            Self::GatewayNotFound => ("GATEWAY_NOT_FOUND", StatusCode::NOT_FOUND),
+            Self::WebhookNotGenuine => ("WEBHOOK_NOT_GENUINE", StatusCode::BAD_REQUEST),
+            Self::WebhookMismatch => ("WEBHOOK_MISMATCH", StatusCode::CONFLICT),
+            Self::InProgress => ("IN_PROGRESS", StatusCode::CONFLICT),
+            Self::LedgerUnavailable => ("LEDGER_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE),
+            Self::SagaNotFound => ("SAGA_NOT_FOUND", StatusCode::NOT_FOUND),
+            Self::SagaNotStuck => ("SAGA_NOT_STUCK", StatusCode::CONFLICT),
+            Self::TicketNotGenuine => ("TICKET_NOT_GENUINE", StatusCode::UNPROCESSABLE_ENTITY),
+            Self::MessageNotFound => ("MESSAGE_NOT_FOUND", StatusCode::NOT_FOUND),
             Self::Internal => ("INTERNAL", StatusCode::INTERNAL_SERVER_ERROR),
         }
     }
@@ -144,7 +192,10 @@ impl Code {
             | Self::Busy
             | Self::StreamsFull
             | Self::DiskLow
-            | Self::Stopped => true,
+            | Self::Stopped
+            | Self::GatewayUnavailable
+            | Self::InProgress
+            | Self::LedgerUnavailable => true,
             Self::MalformedJson
             | Self::InvalidBody
             | Self::UnsupportedMediaType
@@ -165,6 +216,15 @@ impl Code {
             | Self::MethodNotAllowed
             | Self::DrawNotFound
             | Self::UpgradeRequired
+            | Self::PaymentsOff
+            | Self::GatewayRefused
+            | Self::GatewayNotFound
+            | Self::WebhookNotGenuine
+            | Self::WebhookMismatch
+            | Self::SagaNotFound
+            | Self::SagaNotStuck
+            | Self::TicketNotGenuine
+            | Self::MessageNotFound
             | Self::Internal => false,
         }
     }
@@ -301,7 +361,8 @@ pub fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::SeatNotFound { .. }
         | Refusal::PlaceNotFound
         | Refusal::ReservationNotFound
-        | Refusal::ClaimNotFound => StatusCode::NOT_FOUND,
+        | Refusal::ClaimNotFound
+        | Refusal::TicketNotFound { .. } => StatusCode::NOT_FOUND,
         Refusal::InvalidSettings { .. }
         | Refusal::InvalidQuantity
         | Refusal::InvalidLines { .. }
@@ -330,7 +391,10 @@ pub fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::CannotCancel
         | Refusal::CapacityBelowCommitted { .. }
         | Refusal::UnitsNotBlocked
-        | Refusal::SeedMismatch => StatusCode::CONFLICT,
+        | Refusal::SeedMismatch
+        | Refusal::AlreadyCheckedIn { .. }
+        | Refusal::NotCancellable
+        | Refusal::RefundExceedsPaid { .. } => StatusCode::CONFLICT,
     }
 }
 
@@ -354,6 +418,9 @@ fn facts_of(refusal: &Refusal) -> Value {
             json!({ "limit": limit })
         }
         Refusal::CapacityBelowCommitted { committed } => json!({ "committed": committed }),
+        Refusal::TicketNotFound { tickets } => json!({ "tickets": tickets }),
+        Refusal::AlreadyCheckedIn { at } => json!({ "checked_in_at": at }),
+        Refusal::RefundExceedsPaid { paid_minor } => json!({ "paid_minor": paid_minor }),
         Refusal::EventNotFound
         | Refusal::EventExists
         | Refusal::InvalidSettings { .. }
@@ -371,7 +438,8 @@ fn facts_of(refusal: &Refusal) -> Value {
         | Refusal::PaymentMismatch
         | Refusal::CannotCancel
         | Refusal::UnitsNotBlocked
-        | Refusal::SeedMismatch => Value::Null,
+        | Refusal::SeedMismatch
+        | Refusal::NotCancellable => Value::Null,
     }
 }
 

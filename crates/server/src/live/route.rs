@@ -115,9 +115,13 @@ impl Channel {
                 self.seats_changed = true;
                 self.tell_hold(booking, "confirmed", None);
             }
+            Change::HoldConfirmedLate { booking, payment: _ } => {
+                self.seats_changed = true;
+                self.tell_hold(booking, "confirmed", None);
+            }
             Change::HoldReleased { booking } => self.hold_ended(booking, "released"),
             Change::HoldExpired { booking } => self.hold_ended(booking, "expired"),
-            Change::ConfirmedCancelled { booking, reason: _ } => {
+            Change::ConfirmedCancelled { booking, reason: _, refund_minor: _ } => {
                 self.hold_ended(booking, "cancelled");
             }
 
@@ -137,6 +141,7 @@ impl Channel {
             | Change::CapacityAdjusted { .. }
             | Change::PrequeueClosed { .. }
             | Change::PlaceSeen { .. }
+            | Change::CheckedIn { .. }
             | Change::Arrived { .. }
             | Change::SlotFreed { .. }
             | Change::LatePaymentFailed { .. }

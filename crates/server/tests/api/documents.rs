@@ -69,6 +69,10 @@ fn refusals() -> Vec<Refusal> {
         Refusal::CapacityBelowCommitted { committed: 0 },
         Refusal::UnitsNotBlocked,
         Refusal::SeedMismatch,
+        Refusal::TicketNotFound { tickets: 0 },
+        Refusal::AlreadyCheckedIn { at: onrush_core::Time(0) },
+        Refusal::NotCancellable,
+        Refusal::RefundExceedsPaid { paid_minor: 0 },
     ];
     for refusal in &all {
         match refusal {
@@ -106,7 +110,11 @@ fn refusals() -> Vec<Refusal> {
             | Refusal::CannotCancel
             | Refusal::CapacityBelowCommitted { .. }
             | Refusal::UnitsNotBlocked
-            | Refusal::SeedMismatch => {}
+            | Refusal::SeedMismatch
+            | Refusal::TicketNotFound { .. }
+            | Refusal::AlreadyCheckedIn { .. }
+            | Refusal::NotCancellable
+            | Refusal::RefundExceedsPaid { .. } => {}
         }
     }
     all

@@ -150,6 +150,7 @@ impl Ledger {
             Change::HoldConfirmed { booking, .. } => {
                 self.turn(booking, Has::Held, Has::Sold, findings)
             }
+            Change::HoldConfirmedLate { booking, .. } => self.buy_late(booking, findings),
             Change::HoldReleased { booking } | Change::HoldExpired { booking } => {
                 self.turn(booking, Has::Held, Has::Nothing, findings);
             }
@@ -206,6 +207,7 @@ impl Ledger {
             | Change::PaymentBegun { .. }
             | Change::PaymentFailed { .. }
             | Change::LatePaymentFailed { .. }
+            | Change::CheckedIn { .. }
             | Change::Resumed { .. } => {}
         }
     }
@@ -277,6 +279,19 @@ impl Ledger {
                 }
             }
         }
+    }
+
+    /// Units that a hold gave back by running out are taken and sold again.
+    fn buy_late(&mut self, booking: &BookingId, findings: &mut Findings) {
+        let Some((terms, has)) =
+            self.bookings.get_mut(booking).filter(|(_, has)| *has == Has::Nothing)
+        else {
+            findings.violation(format!("booking {booking} is paid for late and had not run out"));
+            return;
+        };
+        *has = Has::Sold;
+        let terms = terms.clone();
+        self.occupy(booking, &terms.lines, findings);
     }
 
     fn claim(&mut self, claim: &ClaimId, pool: &PoolId, amount: i64, findings: &mut Findings) {

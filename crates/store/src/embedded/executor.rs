@@ -223,6 +223,7 @@ fn is_new_business(command: &Command) -> bool {
         | Command::FailPayment { .. }
         | Command::Confirm { .. }
         | Command::CancelConfirmed { .. }
+        | Command::CheckIn { .. }
         | Command::Declaim { .. }
         | Command::Tick
         | Command::Recover { .. } => false,

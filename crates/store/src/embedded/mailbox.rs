@@ -73,6 +73,7 @@ impl Ask {
                 | Command::Extend { .. }
                 | Command::BeginPayment { .. }
                 | Command::CancelConfirmed { .. }
+                | Command::CheckIn { .. }
                 | Command::Claim { .. }
                 | Command::AdjustClaimed { .. } => false,
             },

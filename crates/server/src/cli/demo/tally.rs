@@ -141,7 +141,8 @@ impl JournalTally {
                 Change::HoldPlaced { terms, .. } => {
                     self.held.insert(terms.booking.to_string(), plain(&terms.lines));
                 }
-                Change::HoldConfirmed { booking, .. } => {
+                Change::HoldConfirmed { booking, .. }
+                | Change::HoldConfirmedLate { booking, .. } => {
                     let lines = self.held.get(booking.as_str()).cloned().unwrap_or_default();
                     self.tally.bookings.insert(booking.to_string(), lines);
                 }
@@ -162,6 +163,7 @@ impl JournalTally {
                 | Change::SaleResumed
                 | Change::SaleClosed
                 | Change::PlaceSeen { .. }
+                | Change::CheckedIn { .. }
                 | Change::PlaceLeft { .. }
                 | Change::Arrived { .. }
                 | Change::SessionEnded { .. }

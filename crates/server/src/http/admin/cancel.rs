@@ -8,10 +8,12 @@ use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
 use crate::http::shapes::ids::{EventIdText, FreeText, IdText};
+use crate::http::shapes::whole::Whole;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::Command;
+use onrush_core::command::CancelTerms;
 use onrush_core::ids::{BookingId, EventId};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -27,6 +29,9 @@ pub struct Cancellation {
     /// Why.
     #[schema(value_type = FreeText)]
     why: Box<str>,
+    /// What goes back to the buyer, in minor units; all that was paid if left out.
+    #[schema(value_type = Option<i64>, minimum = 0, nullable = false)]
+    refund_minor: Option<Whole<i64>>,
 }
 
 /// Takes a confirmed booking back; its units are free again.
@@ -42,9 +47,14 @@ pub async fn cancel(
     State(app): State<Arc<App>>,
     Ids((event, booking)): Ids<(EventId, BookingId)>,
     _: Admin,
-    JsonBody(Cancellation { by, why }): JsonBody<Cancellation>,
+    JsonBody(Cancellation { by, why, refund_minor }): JsonBody<Cancellation>,
 ) -> Result<Response, Problem> {
-    let command = Command::CancelConfirmed { booking: booking.clone(), reason: reason(by, why) };
+    let refund_minor = refund_minor.map(|Whole(refund_minor)| refund_minor);
+    let command = Command::CancelConfirmed {
+        booking: booking.clone(),
+        reason: reason(by, why),
+        terms: CancelTerms::Organiser { refund_minor },
+    };
     app.run(&event, command).await?;
     let view = find_booking(&app, &event, booking).await?;
     Ok(json(StatusCode::OK, &BookingBody::new(&event, &view)))

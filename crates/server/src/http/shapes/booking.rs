@@ -26,8 +26,10 @@ pub struct BookingBody<'a> {
     /// What it is.
     #[schema(value_type = LinesBody)]
     lines: &'a Lines,
-    /// The price of all of it, in minor units of the event's currency.
+    /// The price of all of it, fees included, in minor units of the event's currency.
     amount_minor: i64,
+    /// How much of that is fees.
+    fee_minor: i64,
     /// When it was held.
     #[schema(value_type = TimeMs)]
     created_at: Time,
@@ -51,12 +53,20 @@ pub struct BookingBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<TimeMs>, nullable = false)]
     cancelled_at: Option<Time>,
+    /// What goes back to the buyer, in minor units (cancelled).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    refund_minor: Option<i64>,
     /// The payment that runs, succeeded, or had not ended when the hold ran out.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<IdText>, nullable = false)]
     payment: Option<&'a PaymentId>,
     /// How often it was extended.
     extensions: u8,
+    /// Tickets that were let in, by their number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    checked_in: Vec<u32>,
 }
 
 /// The status of a booking.
@@ -99,14 +109,17 @@ impl<'a> BookingBody<'a> {
             status: view.state.status(),
             lines: &terms.lines,
             amount_minor: terms.amount_minor,
+            fee_minor: terms.fee_minor,
             created_at: terms.created_at,
             until: view.state.until(),
             confirmed_at: None,
             released_at: None,
             expired_at: None,
             cancelled_at: None,
+            refund_minor: None,
             payment: None,
             extensions: view.extensions,
+            checked_in: view.checked_in.iter().map(|check_in| check_in.ticket).collect(),
         };
         match &view.state {
             HoldState::Held { until: _ } => {}
@@ -120,7 +133,10 @@ impl<'a> BookingBody<'a> {
                 body.expired_at = Some(*at);
                 body.payment = payment.as_ref();
             }
-            HoldState::Cancelled { at } => body.cancelled_at = Some(*at),
+            HoldState::Cancelled { at, refund_minor } => {
+                body.cancelled_at = Some(*at);
+                body.refund_minor = Some(*refund_minor);
+            }
         }
         body
     }

@@ -1,7 +1,7 @@
 //! Events as a whole.
 
 use crate::http::shapes::ids::{CurrencyText, DigestText, EventIdText, FreeText, TimeMs};
-use crate::http::shapes::settings::RoomBody;
+use crate::http::shapes::settings::{FeesBody, RefundRuleBody, RoomBody};
 use onrush_core::ids::EventId;
 use onrush_core::settings::Digest;
 use onrush_core::view::{DrawView, EventView, Units};
@@ -46,6 +46,18 @@ pub struct EventBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<TimeMs>, nullable = false)]
     closes_at: Option<Time>,
+    /// When the event itself begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    starts_at: Option<Time>,
+    /// Missing if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    fees: Option<FeesBody>,
+    /// What a buyer gets back who cancels; missing if buyers cannot.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    refunds: Vec<RefundRuleBody>,
     /// People waiting.
     waiting: u32,
     /// Slots of the room in use.
@@ -77,6 +89,9 @@ impl EventBody {
             prequeue_at: settings.prequeue_at,
             opens_at: settings.opens_at,
             closes_at: settings.closes_at,
+            starts_at: settings.starts_at,
+            fees: FeesBody::shown(&settings.fees),
+            refunds: RefundRuleBody::shown(&settings.refunds),
             waiting: view.waiting,
             active: view.active,
             places_taken: view.places_taken,

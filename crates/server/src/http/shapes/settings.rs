@@ -9,7 +9,7 @@ use crate::http::shapes::whole::Whole;
 use onrush_core::Time;
 use onrush_core::ids::EventId;
 use onrush_core::money::Currency;
-use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
+use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
@@ -130,6 +130,61 @@ impl RoomChange {
     }
 }
 
+/// What a booking costs beside its units; what is left out is 0.
+#[derive(Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Fees)]
+pub struct FeesBody {
+    /// For each booking, in minor units.
+    #[serde(default)]
+    #[schema(minimum = 0, maximum = 1_000_000_000_000_i64)]
+    fixed_minor: i64,
+    /// Of the units' price, in basis points: 250 is 2.5 %.
+    #[serde(default)]
+    #[schema(maximum = 10_000)]
+    percent_bp: u32,
+}
+
+impl FeesBody {
+    /// What is shown of fees; nothing if there are none.
+    #[must_use]
+    pub fn shown(fees: &Fees) -> Option<Self> {
+        let Fees { fixed_minor, percent_bp } = *fees;
+        (*fees != Fees::default()).then_some(Self { fixed_minor, percent_bp })
+    }
+
+    fn fees(self) -> Fees {
+        Fees { fixed_minor: self.fixed_minor, percent_bp: self.percent_bp }
+    }
+}
+
+/// What a buyer gets back who cancels early enough.
+#[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RefundRule)]
+pub struct RefundRuleBody {
+    /// Full days before `starts_at`, at least.
+    days_before: u16,
+    /// How much of the units' price, in percent; fees are kept.
+    #[schema(maximum = 100)]
+    percent: u8,
+}
+
+impl RefundRuleBody {
+    /// What is shown of the rules.
+    #[must_use]
+    pub fn shown(rules: &[RefundRule]) -> Vec<Self> {
+        let shown =
+            |rule: &RefundRule| Self { days_before: rule.days_before, percent: rule.percent };
+        rules.iter().map(shown).collect()
+    }
+
+    fn rules(rules: Vec<Object<Self>>) -> Vec<RefundRule> {
+        let rule = |Object(Self { days_before, percent })| RefundRule { days_before, percent };
+        rules.into_iter().map(rule).collect()
+    }
+}
+
 /// A new event: settings that are left out have their defaults.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -169,6 +224,13 @@ pub struct NewEvent {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<SettableTime>)]
     closes_at: Option<Option<Whole<Settable>>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<SettableTime>)]
+    starts_at: Option<Option<Whole<Settable>>>,
+    #[schema(value_type = Option<FeesBody>)]
+    fees: Option<Object<FeesBody>>,
+    #[schema(value_type = Option<Vec<RefundRuleBody>>, max_items = 20)]
+    refunds: Option<Vec<Object<RefundRuleBody>>>,
 }
 
 impl NewEvent {
@@ -189,6 +251,9 @@ impl NewEvent {
             prequeue_at: self.prequeue_at,
             opens_at: self.opens_at,
             closes_at: self.closes_at,
+            starts_at: self.starts_at,
+            fees: self.fees,
+            refunds: self.refunds,
         };
         (self.event, settings, change)
     }
@@ -239,6 +304,16 @@ pub struct SettingsChange {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<SettableTime>)]
     closes_at: Option<Option<Whole<Settable>>>,
+    /// When the event itself begins; refunds count the days before it.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<SettableTime>)]
+    starts_at: Option<Option<Whole<Settable>>>,
+    /// What a booking costs beside its units.
+    #[schema(value_type = Option<FeesBody>)]
+    fees: Option<Object<FeesBody>>,
+    /// What a buyer gets back who cancels; without a rule that applies, buyers cannot cancel.
+    #[schema(value_type = Option<Vec<RefundRuleBody>>, max_items = 20)]
+    refunds: Option<Vec<Object<RefundRuleBody>>>,
 }
 
 impl SettingsChange {
@@ -258,6 +333,9 @@ impl SettingsChange {
             prequeue_at: None,
             opens_at: None,
             closes_at: None,
+            starts_at: None,
+            fees: None,
+            refunds: None,
         }
     }
 
@@ -290,6 +368,9 @@ impl SettingsChange {
         set(&mut settings.prequeue_at, self.prequeue_at.map(time));
         set(&mut settings.opens_at, self.opens_at.map(time));
         set(&mut settings.closes_at, self.closes_at.map(time));
+        set(&mut settings.starts_at, self.starts_at.map(time));
+        set(&mut settings.fees, self.fees.map(|Object(fees)| fees.fees()));
+        set(&mut settings.refunds, self.refunds.map(RefundRuleBody::rules));
     }
 }
 

@@ -1,0 +1,304 @@
+//! What is asked for a booking's money: its payments, its confirmation, its end.
+
+use super::decide_organiser::check_reason;
+use super::{Changes, Decision, Event, Phase};
+use crate::bookings::Hold;
+use crate::change::{Change, SessionEnd};
+use crate::command::{CancelTerms, Reason};
+use crate::hold::{HoldState, OnDecline};
+use crate::ids::{BookingId, PaymentId, UserId};
+use crate::limits::{AFTER_FAILED_PAYMENT_MS, fits_text};
+use crate::refusal::Refusal;
+use crate::settings::Settings;
+use crate::time::Time;
+use crate::view::{HoldView, Reply};
+use crate::waiting_room::session::SessionState;
+use smallvec::smallvec;
+
+impl Event {
+    pub(super) fn decide_begin_payment(
+        &self,
+        at: Time,
+        settings: &Settings,
+        booking: &BookingId,
+        user: &UserId,
+        payment: &PaymentId,
+    ) -> Result<Decision, Refusal> {
+        let hold = self.booking_of(booking, user)?;
+        match &hold.state {
+            HoldState::Held { until } if at < *until => {
+                if hold.terms.amount_minor == 0 {
+                    return Err(Refusal::InvalidState {
+                        why: "nothing is to be paid; confirm at once",
+                    });
+                }
+                if hold.payments >= settings.payment_attempts {
+                    return Err(Refusal::TooManyAttempts { limit: settings.payment_attempts });
+                }
+                let longest = hold.terms.created_at.plus_ms(settings.hold_max_ms);
+                let moved = at.plus_ms(settings.payment_window_ms).min(longest).max(*until);
+                let (booking, payment) = (booking.clone(), payment.clone());
+                let state =
+                    HoldState::Paying { until: moved, before: *until, payment: payment.clone() };
+                let view = HoldView { state, payments: hold.payments + 1, ..hold.view() };
+                Ok(Decision {
+                    reply: Reply::Hold(view),
+                    changes: smallvec![Change::PaymentBegun { booking, payment, until: moved }],
+                })
+            }
+            // The payment that runs stays (S3.5): the answer names it.
+            HoldState::Paying { until, .. } if at < *until => {
+                Ok(Decision::nothing(Reply::Hold(hold.view())))
+            }
+            HoldState::Held { .. } | HoldState::Paying { .. } | HoldState::Expired { .. } => {
+                Err(Refusal::HoldExpired)
+            }
+            HoldState::Confirmed { .. } => Err(Refusal::AlreadyConfirmed),
+            HoldState::Released { .. } => Err(Refusal::AlreadyReleased),
+            HoldState::Cancelled { .. } => Err(Refusal::InvalidStatus { status: "cancelled" }),
+        }
+    }
+
+    pub(super) fn decide_fail_payment(
+        &self,
+        at: Time,
+        booking: &BookingId,
+        payment: &PaymentId,
+        why: &str,
+        then: OnDecline,
+    ) -> Result<Decision, Refusal> {
+        if !fits_text(why) {
+            return Err(Refusal::InvalidSettings { why: "why: use at most 500 characters" });
+        }
+        let hold = self.bookings.get(booking).ok_or(Refusal::ReservationNotFound)?;
+        let late = |booking: &BookingId| Change::LatePaymentFailed {
+            booking: booking.clone(),
+            payment: payment.clone(),
+            why: why.into(),
+        };
+        match &hold.state {
+            HoldState::Paying { payment: running, before, until } if running == payment => {
+                if at < *until {
+                    let until = at.plus_ms(AFTER_FAILED_PAYMENT_MS).max(*before);
+                    let payment = payment.clone();
+                    let failed = Change::PaymentFailed {
+                        booking: booking.clone(),
+                        payment,
+                        why: why.into(),
+                        until,
+                    };
+                    let mut changes: Changes = smallvec![failed];
+                    let state = match then {
+                        OnDecline::Keep => HoldState::Held { until },
+                        OnDecline::Release => {
+                            changes.push(Change::HoldReleased { booking: booking.clone() });
+                            changes.extend(self.session_after(hold, SessionEnd::PaymentFailed));
+                            HoldState::Released { at }
+                        }
+                    };
+                    Ok(Decision { reply: Reply::Hold(HoldView { state, ..hold.view() }), changes })
+                } else {
+                    // The hold ran out already, and its tick has not come yet.
+                    let mut changes = self.expiry_of(hold);
+                    changes.push(late(booking));
+                    let state = HoldState::Expired { at, payment: None };
+                    Ok(Decision { reply: Reply::Hold(HoldView { state, ..hold.view() }), changes })
+                }
+            }
+            HoldState::Expired { payment: Some(running), at: expired_at } if running == payment => {
+                let state = HoldState::Expired { at: *expired_at, payment: None };
+                Ok(Decision {
+                    reply: Reply::Hold(HoldView { state, ..hold.view() }),
+                    changes: smallvec![late(booking)],
+                })
+            }
+            HoldState::Confirmed { payment: Some(paid), .. } if paid == payment => {
+                Err(Refusal::AlreadyConfirmed)
+            }
+            HoldState::Held { .. }
+            | HoldState::Paying { .. }
+            | HoldState::Confirmed { .. }
+            | HoldState::Released { .. }
+            | HoldState::Expired { .. }
+            | HoldState::Cancelled { .. } => Err(Refusal::PaymentMismatch),
+        }
+    }
+
+    pub(super) fn decide_confirm(
+        &self,
+        at: Time,
+        booking: &BookingId,
+        user: &UserId,
+        payment: Option<&PaymentId>,
+    ) -> Result<Decision, Refusal> {
+        let hold = self.booking_of(booking, user)?;
+        match &hold.state {
+            HoldState::Paying { until, payment: running, .. }
+                if *until <= at && payment == Some(running) =>
+            {
+                // The hold ran out already, and its tick has not come yet: its units are still its own.
+                self.check_may_buy_late(at)?;
+                let changes = self.expiry_of(hold);
+                return Ok(Self::confirmed_late(at, hold, running, changes));
+            }
+            HoldState::Held { until } | HoldState::Paying { until, .. } if *until <= at => {
+                return Err(Refusal::HoldExpired);
+            }
+            HoldState::Held { .. } => {
+                if hold.terms.amount_minor > 0 && payment.is_none() {
+                    return Err(Refusal::PaymentRequired { amount_minor: hold.terms.amount_minor });
+                }
+            }
+            HoldState::Paying { payment: running, .. } => match payment {
+                Some(payment) if payment == running => {}
+                Some(_) => return Err(Refusal::PaymentMismatch),
+                None => {
+                    return Err(Refusal::PaymentRequired { amount_minor: hold.terms.amount_minor });
+                }
+            },
+            HoldState::Confirmed { payment: paid, .. } => {
+                let same = paid.as_ref() == payment;
+                let reply = || Decision::nothing(Reply::Hold(hold.view()));
+                return if same { Ok(reply()) } else { Err(Refusal::AlreadyConfirmed) };
+            }
+            HoldState::Released { .. } => return Err(Refusal::AlreadyReleased),
+            HoldState::Expired { payment: Some(running), .. } if payment == Some(running) => {
+                self.check_may_buy_late(at)?;
+                self.check_lines_free(&hold.terms.lines)?;
+                self.check_user_limit(user, hold.terms.lines.units())?;
+                return Ok(Self::confirmed_late(at, hold, running, Changes::new()));
+            }
+            HoldState::Expired { .. } => return Err(Refusal::HoldExpired),
+            HoldState::Cancelled { .. } => {
+                return Err(Refusal::InvalidStatus { status: "cancelled" });
+            }
+        }
+        let payment = payment.cloned();
+        let state = HoldState::Confirmed { at, payment: payment.clone() };
+        let mut changes: Changes =
+            smallvec![Change::HoldConfirmed { booking: booking.clone(), payment }];
+        changes.extend(self.session_after(hold, SessionEnd::Completed));
+        Ok(Decision { reply: Reply::Hold(HoldView { state, ..hold.view() }), changes })
+    }
+
+    /// Late money buys only while the sale is open: whoever held in time could have paid in time.
+    fn check_may_buy_late(&self, at: Time) -> Result<(), Refusal> {
+        match self.phase_at(at) {
+            Phase::Open => Ok(()),
+            phase @ (Phase::Scheduled | Phase::Prequeue | Phase::Paused | Phase::Closed) => {
+                Err(Refusal::EventNotOpen { phase })
+            }
+        }
+    }
+
+    fn confirmed_late(
+        at: Time,
+        hold: &Hold,
+        payment: &PaymentId,
+        mut changes: Changes,
+    ) -> Decision {
+        let (booking, payment) = (hold.terms.booking.clone(), payment.clone());
+        let state = HoldState::Confirmed { at, payment: Some(payment.clone()) };
+        changes.push(Change::HoldConfirmedLate { booking, payment });
+        Decision { reply: Reply::Hold(HoldView { state, ..hold.view() }), changes }
+    }
+
+    /// Who has what he came for leaves the room (S3.6), and so does whose payment failed (S3.7), unless he holds more.
+    fn session_after(&self, hold: &Hold, how: SessionEnd) -> Changes {
+        let mut changes = Changes::new();
+        let Some(idx) = self.users[hold.user].session else { return changes };
+        let session = self.room.sessions.get(idx);
+        if session.live_holds > 1 {
+            return changes;
+        }
+        let (place, user) = (session.place, &hold.terms.user);
+        if session.state != SessionState::Ended {
+            changes.push(Change::SessionEnded { place, user: user.clone(), how });
+        }
+        changes.push(Change::SlotFreed { place, user: user.clone() });
+        changes
+    }
+
+    pub(super) fn decide_cancel(
+        &self,
+        at: Time,
+        settings: &Settings,
+        booking: &BookingId,
+        reason: &Reason,
+        terms: &CancelTerms,
+    ) -> Result<Decision, Refusal> {
+        check_reason(reason)?;
+        let hold = match terms {
+            CancelTerms::Buyer { user } => self.booking_of(booking, user)?,
+            CancelTerms::Organiser { .. } => {
+                self.bookings.get(booking).ok_or(Refusal::ReservationNotFound)?
+            }
+        };
+        match &hold.state {
+            HoldState::Confirmed { .. } => {}
+            HoldState::Cancelled { .. } => {
+                return Ok(Decision::nothing(Reply::Hold(hold.view())));
+            }
+            state @ (HoldState::Held { .. }
+            | HoldState::Paying { .. }
+            | HoldState::Released { .. }
+            | HoldState::Expired { .. }) => {
+                return Err(Refusal::InvalidStatus { status: state.status() });
+            }
+        }
+        if let Some(first) = hold.checked_in.first() {
+            return Err(Refusal::AlreadyCheckedIn { at: first.at });
+        }
+        let amount_minor = hold.terms.amount_minor;
+        let refund_minor = match terms {
+            CancelTerms::Buyer { .. } => {
+                let percent = settings.refund_percent(at).ok_or(Refusal::NotCancellable)?;
+                let price_minor = amount_minor - hold.terms.fee_minor;
+                let share = i128::from(price_minor) * i128::from(percent) / 100;
+                i64::try_from(share).expect("a share of an amount is no larger")
+            }
+            CancelTerms::Organiser { refund_minor: None } => amount_minor,
+            CancelTerms::Organiser { refund_minor: Some(wanted) } => {
+                if !(0..=amount_minor).contains(wanted) {
+                    return Err(Refusal::RefundExceedsPaid { paid_minor: amount_minor });
+                }
+                *wanted
+            }
+        };
+        let state = HoldState::Cancelled { at, refund_minor };
+        let (booking, reason) = (booking.clone(), reason.clone());
+        Ok(Decision {
+            reply: Reply::Hold(HoldView { state, ..hold.view() }),
+            changes: smallvec![Change::ConfirmedCancelled { booking, reason, refund_minor }],
+        })
+    }
+
+    pub(super) fn decide_check_in(
+        &self,
+        booking: &BookingId,
+        ticket: u32,
+    ) -> Result<Decision, Refusal> {
+        let hold = self.bookings.get(booking).ok_or(Refusal::ReservationNotFound)?;
+        match &hold.state {
+            HoldState::Confirmed { .. } => {}
+            state @ (HoldState::Held { .. }
+            | HoldState::Paying { .. }
+            | HoldState::Released { .. }
+            | HoldState::Expired { .. }
+            | HoldState::Cancelled { .. }) => {
+                return Err(Refusal::InvalidStatus { status: state.status() });
+            }
+        }
+        if !(1..=hold.terms.lines.units()).contains(&ticket) {
+            return Err(Refusal::TicketNotFound { tickets: hold.terms.lines.units() });
+        }
+        let known = hold.checked_in.binary_search_by_key(&ticket, |check_in| check_in.ticket);
+        match known {
+            Ok(index) => Err(Refusal::AlreadyCheckedIn { at: hold.checked_in[index].at }),
+            Err(_) => Ok(Decision {
+                reply: Reply::Hold(hold.view()),
+                changes: smallvec![Change::CheckedIn { booking: booking.clone(), ticket }],
+            }),
+        }
+    }
+}
