@@ -120,7 +120,10 @@ async fn a_declined_payment_keeps_the_hold_for_another() {
     use_card(payment["url"].as_str().unwrap(), POOR_CARD).await;
     guest.until_status(&booking, "held").await;
     let failed = guest.get(&format!("/bookings/{booking}/payment")).await.expect(200).json();
-    assert_eq!((&failed["status"], &failed["why"]), (&json!("failed"), &json!("insufficient_funds")));
+    assert_eq!(
+        (&failed["status"], &failed["why"]),
+        (&json!("failed"), &json!("insufficient_funds"))
+    );
 
     let second = guest.pay(&booking, "p2").await.expect(201).json();
     assert_ne!(second["payment"], payment["payment"]);
