@@ -1,0 +1,9 @@
+//! Payment gateways through real sockets: the sandbox and Stripe's API by one suite, and what is each one's own.
+
+mod calls;
+mod inbox;
+mod page;
+mod replay;
+mod sandbox;
+mod sandbox_faults;
+mod stage;
