@@ -6,6 +6,7 @@ use crate::auth::keys::KeyDir;
 use crate::auth::limiter::AddressLimiter;
 use crate::auth::names::Names;
 use crate::auth::pass::PassSigner;
+use crate::auth::scanner::ScannerKey;
 use crate::auth::shop::ShopVerifier;
 use crate::auth::ticket::StreamTickets;
 use crate::config::Config;
@@ -15,6 +16,7 @@ use crate::live::Hub;
 use crate::live::seats::Boards;
 use crate::metrics::Metrics;
 use crate::plans::PlanDir;
+use crate::tickets::TicketSigner;
 use onrush_core::ids::EventId;
 use onrush_core::view::{EventView, HoldView};
 use onrush_core::{Command, Query, Refusal, Reply, Time, View};
@@ -35,12 +37,16 @@ pub struct App {
     pub shop: Option<ShopVerifier>,
     /// The admin API key.
     pub admin: AdminKey,
+    /// The scanner key, if configured.
+    pub scanner: Option<ScannerKey>,
     /// Derived ids.
     pub names: Names,
     /// Passes.
     pub passes: Arc<PassSigner>,
     /// Stream tickets.
     pub tickets: StreamTickets,
+    /// Tickets of confirmed bookings.
+    pub ticket_signer: TicketSigner,
     /// The limit on guest tokens.
     pub limiter: AddressLimiter,
     /// Draws: their seeds and lists.
@@ -77,10 +83,12 @@ impl App {
             guests: GuestTokens::new(&token_key, config.guest_token_ttl_s),
             shop: config.shop_tokens.as_ref().map(ShopVerifier::new),
             admin,
+            scanner: config.scanner_key.as_ref().map(ScannerKey::new),
             names: Names::new(&keys.load_or_draw("ids.key")?),
             hub: Hub::new(engine.clone(), boards.clone(), passes.clone(), config.max_streams),
             passes,
             tickets: StreamTickets::new(&token_key),
+            ticket_signer: TicketSigner::open(&keys, &config.pass_issuer)?,
             limiter: AddressLimiter::new(config.visitors_per_min),
             draws: Draws::open(&config.data, keys)?,
             plans,

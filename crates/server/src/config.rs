@@ -19,6 +19,8 @@ pub struct Config {
     pub operator_listen: Option<SocketAddr>,
     /// The admin API key; `None` generates one at the first start.
     pub admin_key: Option<Secret>,
+    /// The key of those who check tickets in; the admin API key may always do so.
+    pub scanner_key: Option<Secret>,
     /// Whether anyone may have a guest token.
     pub guest_tokens: bool,
     /// How long a guest token is valid, in seconds.
@@ -81,6 +83,7 @@ impl Default for Config {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             operator_listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))),
             admin_key: None,
+            scanner_key: None,
             guest_tokens: true,
             guest_token_ttl_s: 86_400,
             visitors_per_min: 60,
@@ -148,6 +151,7 @@ impl Config {
                 self.operator_listen = if text == "off" { None } else { Some(parsed(text)?) };
             }
             "ADMIN_KEY" => self.admin_key = Some(Secret(text.to_owned())),
+            "SCANNER_KEY" => self.scanner_key = Some(Secret(text.to_owned())),
             "GUEST_TOKENS" => self.guest_tokens = parsed(text)?,
             "GUEST_TOKEN_TTL_S" => self.guest_token_ttl_s = parsed(text)?,
             "VISITORS_PER_MIN" => self.visitors_per_min = parsed(text)?,
@@ -169,6 +173,9 @@ impl Config {
         let wrong = |why: &str| Err(ConfigError(why.to_owned()));
         if self.admin_key.as_ref().is_some_and(|key| key.reveal().len() < 16) {
             return wrong("admin_key: use at least 16 characters");
+        }
+        if self.scanner_key.as_ref().is_some_and(|key| key.reveal().len() < 16) {
+            return wrong("scanner_key: use at least 16 characters");
         }
         if self.shop_tokens.as_ref().is_some_and(|shop| shop.secret.reveal().len() < 32) {
             return wrong("shop_tokens.secret: use at least 32 bytes");

@@ -14,6 +14,7 @@ pub mod plans;
 pub mod saga;
 pub mod serve;
 pub mod signature;
+pub mod tickets;
 
 pub use config::Config;
 pub use serve::{Server, StartError};

@@ -6,6 +6,7 @@ mod demo;
 mod load;
 mod serve;
 mod show;
+mod verify_ticket;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -32,6 +33,9 @@ enum Command {
     /// Recompute everything from the journal and compare it with the snapshot and the invariants
     #[command(after_help = EXIT_CODES)]
     Audit(audit::AuditArgs),
+    /// Say whether a ticket is genuine, without asking any server
+    #[command(after_help = verify_ticket::PROMISE)]
+    VerifyTicket(verify_ticket::VerifyTicketArgs),
     /// Measure speed and size
     Bench(bench::BenchArgs),
 }
@@ -67,6 +71,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Audit(args) => audit::run(&args),
+        Command::VerifyTicket(args) => verify_ticket::run(&args),
         Command::Bench(args) => bench::run(&args),
     };
     exit.into()

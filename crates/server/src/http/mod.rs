@@ -6,6 +6,7 @@ pub mod caller;
 pub mod openapi;
 pub mod operator;
 pub mod problem;
+pub mod scanner;
 pub mod shapes;
 pub mod visitor;
 
@@ -69,6 +70,9 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(visitor::extend::extend))
         .routes(routes!(visitor::cancel::cancel))
         .routes(routes!(visitor::confirm::confirm))
+        .routes(routes!(visitor::tickets::tickets))
+        .routes(routes!(visitor::ticket_picture::ticket_picture))
+        .routes(routes!(scanner::check_in::check_in))
         .routes(routes!(visitor::claim::claim))
         .routes(routes!(visitor::claim_view::claim_view, visitor::declaim::declaim));
     visitor

@@ -9,4 +9,5 @@ pub mod lines;
 pub mod place;
 pub mod seats;
 pub mod settings;
+pub mod ticket;
 pub mod whole;
