@@ -1,6 +1,7 @@
 //! What can be configured: by a file, then `ONRUSH_…` variables, then flags, each overriding the one before.
 
 use crate::auth::limiter::Network;
+use crate::relay::settings::{MailSettings, WebhookSettings};
 use serde::{Deserialize, Deserializer, de};
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -37,6 +38,10 @@ pub struct Config {
     pub pass_issuer: String,
     /// The shop's own tokens, if visitors come with those.
     pub shop_tokens: Option<ShopTokens>,
+    /// Mail to buyers; none if left out.
+    pub mail: Option<MailSettings>,
+    /// Who else is told what happens.
+    pub webhooks: Vec<WebhookSettings>,
 }
 
 /// The shop's JWTs: signed with HS256, nothing else.
@@ -92,6 +97,8 @@ impl Default for Config {
             max_streams: 100_000,
             pass_issuer: "onrush".into(),
             shop_tokens: None,
+            mail: None,
+            webhooks: Vec::new(),
         }
     }
 }
@@ -99,6 +106,14 @@ impl Default for Config {
 /// What is wrong with the configuration, as a sentence that names the place.
 #[derive(Debug)]
 pub struct ConfigError(String);
+
+impl ConfigError {
+    /// An error with this sentence.
+    #[must_use]
+    pub fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -185,6 +200,15 @@ impl Config {
         }
         if self.guest_token_ttl_s == 0 {
             return wrong("guest_token_ttl_s: use at least 1");
+        }
+        if let Some(mail) = &self.mail {
+            mail.check().map_err(ConfigError)?;
+        }
+        for (index, webhook) in self.webhooks.iter().enumerate() {
+            webhook.check().map_err(ConfigError)?;
+            if self.webhooks[..index].iter().any(|other| other.name == webhook.name) {
+                return wrong("webhooks.name: use each name once");
+            }
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ pub mod http_client;
 pub mod live;
 pub mod metrics;
 pub mod plans;
+pub mod relay;
 pub mod saga;
 pub mod sandbox;
 pub mod serve;
