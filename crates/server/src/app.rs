@@ -16,10 +16,14 @@ use crate::live::Hub;
 use crate::live::seats::Boards;
 use crate::metrics::Metrics;
 use crate::plans::PlanDir;
+use crate::relay::{self, Relay};
+use crate::saga::Sagas;
 use crate::tickets::TicketSigner;
 use onrush_core::ids::EventId;
 use onrush_core::view::{EventView, HoldView};
 use onrush_core::{Command, Query, Refusal, Reply, Time, View};
+use onrush_ledger::Ledger;
+use onrush_store::embedded::Clock;
 use onrush_store::{Engine, Failure};
 use std::io;
 use std::sync::Arc;
@@ -29,6 +33,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct App {
     /// What runs the rules.
     pub engine: Arc<dyn Engine>,
+    /// What remembers money.
+    pub ledger: Arc<dyn Ledger>,
+    /// Sagas, and who takes money.
+    pub sagas: Arc<Sagas>,
+    /// The engine's clock.
+    pub clock: Clock,
+    /// This run of the process: what another run began and left is nobody's any more.
+    pub run_id: u64,
     /// What was configured.
     pub config: Config,
     /// Guest tokens.
@@ -46,7 +58,9 @@ pub struct App {
     /// Stream tickets.
     pub tickets: StreamTickets,
     /// Tickets of confirmed bookings.
-    pub ticket_signer: TicketSigner,
+    pub ticket_signer: Arc<TicketSigner>,
+    /// What tells people and other systems.
+    pub relay: Arc<Relay>,
     /// The limit on guest tokens.
     pub limiter: AddressLimiter,
     /// Draws: their seeds and lists.
@@ -64,6 +78,16 @@ pub struct App {
     ready: AtomicBool,
 }
 
+/// What the money side of a server is made of.
+pub struct Money {
+    /// What remembers.
+    pub ledger: Arc<dyn Ledger>,
+    /// What drives.
+    pub sagas: Arc<Sagas>,
+    /// The engine's clock.
+    pub clock: Clock,
+}
+
 impl App {
     /// Everything from the configuration and the data directory; also the admin key, if it was generated just now.
     ///
@@ -72,12 +96,21 @@ impl App {
     pub fn open(
         config: Config,
         engine: Arc<dyn Engine>,
+        money: Money,
     ) -> io::Result<(Arc<Self>, Option<String>)> {
         let keys = KeyDir::open(&config.data)?;
         let plans = PlanDir::open(&config.data)?;
         let token_key = keys.load_or_draw("token.key")?;
         let passes = Arc::new(PassSigner::open(&keys, &config.pass_issuer)?);
         let (admin, fresh) = AdminKey::open(&keys, config.admin_key.as_ref())?;
+        let ticket_signer = Arc::new(TicketSigner::open(&keys, &config.pass_issuer)?);
+        let parts = relay::Parts {
+            ledger: money.ledger.clone(),
+            engine: engine.clone(),
+            tickets: ticket_signer.clone(),
+            clock: money.clock.clone(),
+        };
+        let relay = Arc::new(Relay::new(&config, &parts).map_err(io::Error::other)?);
         let boards = Arc::new(Boards::new(engine.clone(), plans.clone()));
         let app = Self {
             guests: GuestTokens::new(&token_key, config.guest_token_ttl_s),
@@ -88,7 +121,8 @@ impl App {
             hub: Hub::new(engine.clone(), boards.clone(), passes.clone(), config.max_streams),
             passes,
             tickets: StreamTickets::new(&token_key),
-            ticket_signer: TicketSigner::open(&keys, &config.pass_issuer)?,
+            ticket_signer,
+            relay,
             limiter: AddressLimiter::new(config.visitors_per_min),
             draws: Draws::open(&config.data, keys)?,
             plans,
@@ -96,6 +130,10 @@ impl App {
             metrics: Metrics::default(),
             changing: tokio::sync::Mutex::default(),
             ready: AtomicBool::new(false),
+            ledger: money.ledger,
+            sagas: money.sagas,
+            clock: money.clock,
+            run_id: u64::from_le_bytes(crate::auth::random()) >> 1,
             engine,
             config,
         };

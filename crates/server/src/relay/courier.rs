@@ -4,18 +4,15 @@ use crate::auth::random;
 use futures_util::FutureExt;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use onrush_core::Time;
 use onrush_ledger::Ledger;
 use onrush_ledger::delivery::{Delivered, Delivery, Message};
+use onrush_store::embedded::Clock;
 use std::collections::{HashSet, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
-
-/// Where the time comes from. Tests move it.
-pub type Now = Arc<dyn Fn() -> Time + Send + Sync>;
 
 /// For how long a message is tried: three days.
 pub const GIVE_UP_AFTER_MS: i64 = 3 * 24 * 3_600_000;
@@ -62,7 +59,7 @@ pub trait Channel: Send + Sync + 'static {
 pub struct Courier {
     channel: Arc<dyn Channel>,
     ledger: Arc<dyn Ledger>,
-    now: Now,
+    clock: Clock,
     bell: Notify,
 }
 
@@ -80,8 +77,8 @@ struct Hands {
 impl Courier {
     /// A courier who has not started yet.
     #[must_use]
-    pub fn new(channel: Arc<dyn Channel>, ledger: Arc<dyn Ledger>, now: Now) -> Self {
-        Self { channel, ledger, now, bell: Notify::new() }
+    pub fn new(channel: Arc<dyn Channel>, ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
+        Self { channel, ledger, clock, bell: Notify::new() }
     }
 
     /// Says that there may be something new in the outbox.
@@ -134,7 +131,7 @@ impl Courier {
     /// Takes what is due from the outbox; says whether it could be read.
     async fn fetch(&self, hands: &mut Hands) -> bool {
         let limit = BATCH + hands.taken.len();
-        match self.ledger.deliveries(self.channel.name(), (self.now)(), limit).await {
+        match self.ledger.deliveries(self.channel.name(), self.clock.now(), limit).await {
             Ok(due) => {
                 for delivery in due {
                     if hands.taken.insert(delivery.message.id.clone()) {
@@ -162,7 +159,7 @@ impl Courier {
         match self.ledger.next_delivery(self.channel.name()).await {
             Ok(None) => LONGEST_SLEEP,
             Ok(Some(next)) => {
-                let pause_ms = next.since_ms((self.now)());
+                let pause_ms = next.since_ms(self.clock.now());
                 // What is due by now and was not given to us is asked for again, but not at full speed.
                 match u64::try_from(pause_ms) {
                     Ok(pause_ms) if pause_ms > 0 => {
@@ -179,7 +176,7 @@ impl Courier {
         let Delivery { message, attempts, since } = delivery;
         let id = message.id.clone();
         let attempt = self.channel.attempt(message).await;
-        let at = (self.now)();
+        let at = self.clock.now();
         let outcome = match attempt {
             Attempt::Done => Delivered::Done,
             Attempt::Failed(error) => {

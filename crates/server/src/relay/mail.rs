@@ -4,7 +4,7 @@ use crate::config::ConfigError;
 use crate::relay::Parts;
 use crate::relay::courier::{Attempt, Attempting, Channel};
 use crate::relay::letter::{Facts, Letter, compose, one_line};
-use crate::relay::messages::{BOOKING_CONFIRMED, MAIL};
+use crate::relay::messages::{BOOKING_CANCELLED, BOOKING_CONFIRMED, MAIL};
 use crate::relay::settings::{MailSettings, Tls};
 use crate::tickets::{Confirmed, TicketSigner};
 use lettre::message::header::ContentType;
@@ -206,7 +206,7 @@ impl Work {
             fee_minor: booking.fee_minor,
             currency: booking.currency,
             refund_minor: said.refund_minor,
-            why: &said.why,
+            why: if message.kind == BOOKING_CANCELLED { &said.why } else { "" },
             late: said.late,
             tickets: &tickets,
             url: url.as_deref(),

@@ -194,6 +194,15 @@ pub fn refund_done(
     message(id, kind, event, &refund.booking, at, facts, channels)
 }
 
+/// What a message's body says, and with it what the booking is about, which never changes.
+///
+/// # Errors
+/// The body is not JSON.
+pub fn said_of(body: &str, booking: Option<&Booking>) -> serde_json::Result<Value> {
+    let said = serde_json::from_str(body)?;
+    Ok(joined(booking.map(facts_of).unwrap_or_else(|| json!({})), said))
+}
+
 fn facts_of(booking: &Booking) -> Value {
     json!({
         "lines": booking.lines,

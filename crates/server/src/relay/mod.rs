@@ -14,12 +14,13 @@ pub mod webhook;
 
 use crate::config::{Config, ConfigError};
 use crate::tickets::TicketSigner;
-use courier::{Courier, Now};
+use courier::Courier;
 use messages::Channels;
 use onrush_ledger::Ledger;
 use onrush_store::Engine;
+use onrush_store::embedded::Clock;
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 /// What couriers work with.
@@ -32,31 +33,33 @@ pub struct Parts {
     /// What makes tickets.
     pub tickets: Arc<TicketSigner>,
     /// The time.
-    pub now: Now,
+    pub clock: Clock,
 }
 
 /// All channels that are configured, each with its courier.
 pub struct Relay {
     channels: Channels,
     couriers: Vec<Arc<Courier>>,
+    stopping: watch::Sender<bool>,
 }
 
 impl Relay {
-    /// A courier for each configured channel. Nothing is sent before [`Self::start`].
+    /// A courier for each configured channel. Nothing is sent before [`Self::run`].
     ///
     /// # Errors
     /// A channel's settings cannot be used.
     pub fn new(config: &Config, parts: &Parts) -> Result<Self, ConfigError> {
         let mut couriers = Vec::new();
+        let courier = |channel| Courier::new(channel, parts.ledger.clone(), parts.clock.clone());
         if let Some(settings) = &config.mail {
-            let channel = Arc::new(mail::MailChannel::new(settings, parts)?);
-            couriers.push(Arc::new(Courier::new(channel, parts.ledger.clone(), parts.now.clone())));
+            couriers.push(Arc::new(courier(Arc::new(mail::MailChannel::new(settings, parts)?))));
         }
         for settings in &config.webhooks {
-            let channel = Arc::new(webhook::WebhookChannel::new(settings, parts.now.clone())?);
-            couriers.push(Arc::new(Courier::new(channel, parts.ledger.clone(), parts.now.clone())));
+            let channel = webhook::WebhookChannel::new(settings, parts)?;
+            couriers.push(Arc::new(courier(Arc::new(channel))));
         }
-        Ok(Self { channels: Channels::of(config), couriers })
+        let stopping = watch::Sender::new(false);
+        Ok(Self { channels: Channels::of(config), couriers, stopping })
     }
 
     /// Which messages go where.
@@ -72,9 +75,29 @@ impl Relay {
         }
     }
 
-    /// Starts the couriers; they end soon after `stop` says so.
-    pub fn start(&self, stop: &watch::Receiver<bool>) -> Vec<JoinHandle<()>> {
-        let run = |courier: &Arc<Courier>| tokio::spawn(courier.clone().run(stop.clone()));
-        self.couriers.iter().map(run).collect()
+    /// Starts the couriers. They look into the outbox whenever `told` rings, and end soon after [`Self::stop`].
+    pub fn run(self: &Arc<Self>, told: Arc<Notify>) -> Vec<JoinHandle<()>> {
+        let run =
+            |courier: &Arc<Courier>| tokio::spawn(courier.clone().run(self.stopping.subscribe()));
+        let mut tasks: Vec<_> = self.couriers.iter().map(run).collect();
+        let (relay, mut stop) = (self.clone(), self.stopping.subscribe());
+        tasks.push(tokio::spawn(async move {
+            let ringing = async {
+                loop {
+                    told.notified().await;
+                    relay.ring();
+                }
+            };
+            tokio::select! {
+                () = ringing => {}
+                () = async { drop(stop.wait_for(|stop| *stop).await) } => {}
+            }
+        }));
+        tasks
+    }
+
+    /// Has the couriers end what they are at, and nothing more.
+    pub fn stop(&self) {
+        self.stopping.send_replace(true);
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::config::ConfigError;
 use crate::http_client::{AddressPolicy, CallError, HttpClient};
-use crate::relay::courier::{Attempt, Attempting, Channel, Now};
-use crate::relay::messages::webhook_channel;
+use crate::relay::Parts;
+use crate::relay::courier::{Attempt, Attempting, Channel};
+use crate::relay::messages::{said_of, webhook_channel};
 use crate::relay::settings::WebhookSettings;
 use crate::signature;
 use axum::http::header::{CONTENT_TYPE, USER_AGENT};
@@ -11,9 +12,13 @@ use axum::http::{Method, Request, StatusCode, Uri};
 use bytes::Bytes;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId};
+use onrush_ledger::Ledger;
+use onrush_ledger::booking::Booking;
 use onrush_ledger::delivery::Message;
+use onrush_store::embedded::Clock;
 use serde::Serialize;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// How long one attempt may take, in milliseconds.
 const TIMEOUT_MS: u64 = 10_000;
@@ -27,10 +32,15 @@ pub const MESSAGE_ID_HEADER: &str = "onrush-message-id";
 /// One receiver.
 pub struct WebhookChannel {
     name: String,
+    receiver: Arc<Receiver>,
+}
+
+struct Receiver {
     url: Uri,
     secret: String,
     client: HttpClient,
-    now: Now,
+    clock: Clock,
+    ledger: Arc<dyn Ledger>,
 }
 
 /// What is sent.
@@ -50,28 +60,66 @@ impl WebhookChannel {
     ///
     /// # Errors
     /// Its settings cannot be used.
-    pub fn new(settings: &WebhookSettings, now: Now) -> Result<Self, ConfigError> {
+    pub fn new(settings: &WebhookSettings, parts: &Parts) -> Result<Self, ConfigError> {
         settings.check().map_err(ConfigError::new)?;
         let policy = match settings.allow_private {
             true => AddressPolicy::Any,
             false => AddressPolicy::PublicOnly,
         };
-        Ok(Self {
-            name: webhook_channel(&settings.name),
+        let receiver = Receiver {
             url: settings.url.parse().map_err(|error| ConfigError::new(format!("{error}")))?,
             secret: settings.secret.reveal().to_owned(),
             client: HttpClient::new(policy),
-            now,
-        })
+            clock: parts.clock.clone(),
+            ledger: parts.ledger.clone(),
+        };
+        Ok(Self { name: webhook_channel(&settings.name), receiver: Arc::new(receiver) })
+    }
+}
+
+impl Receiver {
+    async fn attempt(&self, message: &Message) -> Attempt {
+        let about = match &message.booking {
+            Some(booking) => match self.ledger.booking(booking).await {
+                Ok(about) => about,
+                Err(error) => return Attempt::Failed(format!("the ledger: {error}")),
+            },
+            None => None,
+        };
+        let request = match self.request(message, about.as_ref()) {
+            Ok(request) => request,
+            Err(why) => return Attempt::Hopeless(format!("it cannot be sent: {why}")),
+        };
+        match self.client.call(request, TIMEOUT_MS).await {
+            Ok(answer) if answer.status().is_success() => Attempt::Done,
+            Ok(answer) if answer.status() == StatusCode::GONE => {
+                Attempt::Hopeless("the receiver wants no more of it: 410".into())
+            }
+            Ok(answer) => {
+                Attempt::Failed(format!("the receiver answered {}", answer.status().as_u16()))
+            }
+            // The same address will not become a public one.
+            Err(error @ CallError::Forbidden) => Attempt::Hopeless(error.to_string()),
+            Err(
+                error @ (CallError::Unreachable(_)
+                | CallError::TimedOut
+                | CallError::Broken(_)
+                | CallError::TooLong),
+            ) => Attempt::Failed(error.to_string()),
+        }
     }
 
-    fn request(&self, message: &Message) -> Result<Request<Bytes>, String> {
-        let data = serde_json::from_str(&message.body).map_err(|error| error.to_string())?;
+    fn request(
+        &self,
+        message: &Message,
+        about: Option<&Booking>,
+    ) -> Result<Request<Bytes>, String> {
+        let data = said_of(&message.body, about).map_err(|error| error.to_string())?;
         let Message { id, kind, event, booking, at, body: _, channels: _ } = message;
         let body = Body { id, kind, event, booking: booking.as_ref(), at: *at, data };
         let body = serde_json::to_vec(&body).map_err(|error| error.to_string())?;
         // Each attempt has a signature of its own: an old one would not be believed.
-        let now_s = (self.now)().0.div_euclid(1_000);
+        let now_s = self.clock.now().0.div_euclid(1_000);
         Request::builder()
             .method(Method::POST)
             .uri(&self.url)
@@ -94,32 +142,7 @@ impl Channel for WebhookChannel {
     }
 
     fn attempt(&self, message: Message) -> Attempting {
-        let request = match self.request(&message) {
-            Ok(request) => request,
-            Err(why) => {
-                let hopeless = Attempt::Hopeless(format!("it cannot be sent: {why}"));
-                return Box::pin(std::future::ready(hopeless));
-            }
-        };
-        let client = self.client.clone();
-        Box::pin(async move {
-            match client.call(request, TIMEOUT_MS).await {
-                Ok(answer) if answer.status().is_success() => Attempt::Done,
-                Ok(answer) if answer.status() == StatusCode::GONE => {
-                    Attempt::Hopeless("the receiver wants no more of it: 410".into())
-                }
-                Ok(answer) => {
-                    Attempt::Failed(format!("the receiver answered {}", answer.status().as_u16()))
-                }
-                // The same address will not become a public one.
-                Err(error @ CallError::Forbidden) => Attempt::Hopeless(error.to_string()),
-                Err(
-                    error @ (CallError::Unreachable(_)
-                    | CallError::TimedOut
-                    | CallError::Broken(_)
-                    | CallError::TooLong),
-                ) => Attempt::Failed(error.to_string()),
-            }
-        })
+        let receiver = self.receiver.clone();
+        Box::pin(async move { receiver.attempt(&message).await })
     }
 }

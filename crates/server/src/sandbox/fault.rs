@@ -111,7 +111,8 @@ impl Script {
 }
 
 /// How many payments of a hundred go wrong, and how. Which ones follows from the seed and their ids alone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct FaultMix {
     /// Another seed, other payments.
     pub seed: u64,

@@ -164,6 +164,11 @@ impl Sandbox {
         format!("http://{}", self.address)
     }
 
+    /// Sums over all payments, as `GET /v1/totals` has them; `None` if its file failed.
+    pub async fn totals(&self) -> Option<SandboxTotals> {
+        self.desk.totals().await.ok()
+    }
+
     /// Sends webhooks elsewhere from now on.
     pub fn set_webhook_url(&self, url: Option<Uri>) {
         self.desk.set_webhook_url(url);

@@ -1,7 +1,7 @@
 //! `GET /bookings/{booking}`.
 
-use super::{booking_answer, find_own_booking};
-use crate::app::App;
+use super::{booking_answer, event_of_booking, hide_event};
+use crate::app::{App, odd_answer};
 use crate::http::caller::{Ids, Visitor};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
@@ -11,6 +11,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::BookingId;
+use onrush_core::{Query, Refusal, View};
 use std::sync::Arc;
 
 /// One of the visitor's own bookings.
@@ -25,6 +26,16 @@ pub async fn booking(
     Ids(booking): Ids<BookingId>,
     Visitor(user): Visitor,
 ) -> Result<Response, Problem> {
-    let (event, view) = find_own_booking(&app, booking, user).await?;
-    Ok(booking_answer(StatusCode::OK, &event, &view))
+    let event = event_of_booking(&booking)?;
+    let query = Query::Booking { booking, user: Some(user) };
+    let answer = app.engine.query(event.clone(), query).await;
+    match answer.map_err(|f| hide_event(f.into(), Refusal::ReservationNotFound))?.value {
+        View::Booking(view) => Ok(booking_answer(StatusCode::OK, &event, &view)),
+        View::Event(_)
+        | View::Availability(_)
+        | View::Seats(_)
+        | View::Place(_)
+        | View::Bookings(_)
+        | View::Claim(_) => Err(odd_answer()),
+    }
 }

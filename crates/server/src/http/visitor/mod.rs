@@ -11,6 +11,7 @@ pub mod confirm;
 pub mod declaim;
 pub mod draw;
 pub mod entrants;
+pub mod erase_buyer;
 pub mod event;
 pub mod events;
 pub mod extend;
@@ -19,6 +20,8 @@ pub mod hold;
 pub mod join;
 pub mod keys;
 pub mod leave;
+pub mod pay;
+pub mod payment;
 pub mod position;
 pub mod seat_statuses;
 pub mod seats;
@@ -64,6 +67,26 @@ async fn find_place(
     }
 }
 
+/// A visitor's own booking.
+async fn find_own_booking(
+    app: &App,
+    event: &EventId,
+    booking: &BookingId,
+    user: &UserId,
+) -> Result<HoldView, Problem> {
+    let query = Query::Booking { booking: booking.clone(), user: Some(user.clone()) };
+    let answer = app.engine.query(event.clone(), query).await.map_err(Problem::from);
+    match answer.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?.value {
+        View::Booking(view) => Ok(view),
+        View::Event(_)
+        | View::Availability(_)
+        | View::Seats(_)
+        | View::Place(_)
+        | View::Bookings(_)
+        | View::Claim(_) => Err(odd_answer()),
+    }
+}
+
 /// The event that a booking's id names; an id of another form was never given to anyone.
 fn event_of_booking(booking: &BookingId) -> Result<EventId, Problem> {
     event_of(booking.as_str()).ok_or_else(|| Refusal::ReservationNotFound.into())
@@ -77,26 +100,6 @@ fn event_of_claim(claim: &ClaimId) -> Result<EventId, Problem> {
 /// An unknown event in a booking's id means that there is no such booking.
 fn hide_event(problem: Problem, instead: Refusal) -> Problem {
     if problem.code() == Refusal::EventNotFound.code() { instead.into() } else { problem }
-}
-
-/// A visitor's own booking and its event.
-async fn find_own_booking(
-    app: &App,
-    booking: BookingId,
-    user: UserId,
-) -> Result<(EventId, HoldView), Problem> {
-    let event = event_of_booking(&booking)?;
-    let query = Query::Booking { booking, user: Some(user) };
-    let answer = app.engine.query(event.clone(), query).await;
-    match answer.map_err(|f| hide_event(f.into(), Refusal::ReservationNotFound))?.value {
-        View::Booking(view) => Ok((event, view)),
-        View::Event(_)
-        | View::Availability(_)
-        | View::Seats(_)
-        | View::Place(_)
-        | View::Bookings(_)
-        | View::Claim(_) => Err(odd_answer()),
-    }
 }
 
 /// When a booking was confirmed.

@@ -1,6 +1,6 @@
 //! `GET /bookings/{booking}/tickets/{n}.svg`.
 
-use super::{confirmed_at, find_own_booking};
+use super::{confirmed_at, event_of_booking, find_own_booking};
 use crate::app::{App, broken, refused};
 use crate::http::caller::{Ids, Visitor};
 use crate::http::openapi::ConflictProblems;
@@ -32,7 +32,8 @@ pub async fn ticket_picture(
     let number = number_of(&file).ok_or_else(|| {
         Problem::new(Code::InvalidId, "use a ticket's number and .svg, such as 1.svg")
     })?;
-    let (event, view) = find_own_booking(&app, booking, user).await?;
+    let event = event_of_booking(&booking)?;
+    let view = find_own_booking(&app, &event, &booking, &user).await?;
     let terms = &view.terms;
     let (booking, user, lines) = (&terms.booking, &terms.user, &terms.lines);
     let confirmed = Confirmed { booking, event: &event, user, lines, at: confirmed_at(&view)? };

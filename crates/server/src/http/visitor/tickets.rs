@@ -1,6 +1,6 @@
 //! `GET /bookings/{booking}/tickets`.
 
-use super::{confirmed_at, find_own_booking};
+use super::{confirmed_at, event_of_booking, find_own_booking};
 use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::{Ids, Visitor};
@@ -27,7 +27,8 @@ pub async fn tickets(
     Ids(booking): Ids<BookingId>,
     Visitor(user): Visitor,
 ) -> Result<Response, Problem> {
-    let (event, view) = find_own_booking(&app, booking, user).await?;
+    let event = event_of_booking(&booking)?;
+    let view = find_own_booking(&app, &event, &booking, &user).await?;
     let terms = &view.terms;
     let (booking, user, lines) = (&terms.booking, &terms.user, &terms.lines);
     let confirmed = Confirmed { booking, event: &event, user, lines, at: confirmed_at(&view)? };
