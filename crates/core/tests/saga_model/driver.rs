@@ -1,6 +1,6 @@
 //! The saga's driver, as the server has it: one thing to do after another, each told from the row alone.
 
-use crate::rules::{Asked, Rules, Standing, Who};
+use crate::rules::{Asked, Refunded, Rules, Standing, Who};
 use crate::world::{AtGateway, Fault, Thought, World};
 use onrush_core::booking::{Outcome, Step, Todo, todo};
 
@@ -67,10 +67,13 @@ impl World {
             (_, Standing::Paying(payment)) => return (Outcome::PaymentWanted, Some(payment)),
             (_, Standing::Held) => Outcome::Held,
             (_, Standing::Confirmed(_)) => Outcome::HoldConfirmed,
-            (Step::Confirmed, Standing::Cancelled) => Outcome::Cancelled,
+            (Step::Confirmed, Standing::Cancelled(Refunded::All)) => Outcome::Cancelled,
+            (Step::Confirmed, Standing::Cancelled(Refunded::Nothing)) => {
+                Outcome::CancelledUnrefunded
+            }
             (
                 _,
-                Standing::Absent | Standing::Released | Standing::Expired | Standing::Cancelled,
+                Standing::Absent | Standing::Released | Standing::Expired | Standing::Cancelled(_),
             ) => Outcome::NotHeld,
         };
         (outcome, None)
@@ -121,9 +124,10 @@ impl World {
     }
 
     /// Writes down what is in memory, unless the row has changed since it was read.
-    pub(crate) fn write_thought(&mut self) {
+    pub(crate) fn write_thought(&mut self, fault: Option<Fault>) {
         let Some(Thought { read, payment, outcome, stale }) = self.thought.take() else { return };
-        if read == self.row && !stale {
+        if (read == self.row && !stale) || fault == Some(Fault::WritesOverOthers) {
+            self.row = read;
             self.write(outcome, payment);
         } else {
             self.wake = true;

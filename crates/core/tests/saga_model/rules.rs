@@ -5,7 +5,7 @@ use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId, SeatId};
 use onrush_core::lines::Lines;
 use onrush_core::settings::Settings;
-use onrush_core::{Change, Command, Event, Query, Time, View};
+use onrush_core::{Change, Command, Event, Phase, Query, Time, View};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
@@ -28,8 +28,10 @@ pub(crate) enum Asked {
     Begin(Who, u8),
     Fail(u8, DeclineThen),
     Confirm(Who, u8),
-    CancelBuyers,
+    /// With all of the money back, or none.
+    CancelBuyers(Refunded),
     ReleaseCompetitors,
+    CloseSale,
     Tick,
 }
 
@@ -38,6 +40,13 @@ pub(crate) enum Asked {
 pub(crate) enum DeclineThen {
     Keep,
     Release,
+}
+
+/// What a cancellation gives back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Refunded {
+    All,
+    Nothing,
 }
 
 /// Where a booking stands, payments by their number.
@@ -49,7 +58,7 @@ pub(crate) enum Standing {
     Confirmed(u8),
     Released,
     Expired,
-    Cancelled,
+    Cancelled(Refunded),
 }
 
 impl Standing {
@@ -65,6 +74,8 @@ pub(crate) struct Facts {
     pub(crate) competitor: Standing,
     /// When the next hold runs out.
     pub(crate) hold_until_ms: Option<i64>,
+    /// Whether the sale goes on.
+    pub(crate) is_open: bool,
     /// When the next tick is due.
     pub(crate) tick_ms: Option<i64>,
 }
@@ -206,6 +217,10 @@ fn facts_of(event: &Event) -> Facts {
     let until = |state: &Option<HoldState>| Some(state.as_ref()?.until()?.0);
     Facts {
         hold_until_ms: [until(&buyer), until(&competitor)].into_iter().flatten().min(),
+        is_open: match event.query(Time(0), &Query::Event) {
+            Ok(View::Event(view)) => view.phase == Phase::Open,
+            other => panic!("an event is asked for, not {other:?}"),
+        },
         tick_ms: event.next_deadline().map(|due| due.0),
         buyer: standing(buyer),
         competitor: standing(competitor),
@@ -226,7 +241,10 @@ fn standing(state: Option<HoldState>) -> Standing {
         }
         Some(HoldState::Released { .. }) => Standing::Released,
         Some(HoldState::Expired { .. }) => Standing::Expired,
-        Some(HoldState::Cancelled { .. }) => Standing::Cancelled,
+        Some(HoldState::Cancelled { refund_minor: 0, .. }) => {
+            Standing::Cancelled(Refunded::Nothing)
+        }
+        Some(HoldState::Cancelled { .. }) => Standing::Cancelled(Refunded::All),
     }
 }
 
@@ -271,14 +289,20 @@ fn command(asked: Asked) -> Command {
             user: user(who),
             payment: Some(payment(number)),
         },
-        Asked::CancelBuyers => Command::CancelConfirmed {
+        Asked::CancelBuyers(refunded) => Command::CancelConfirmed {
             booking: booking_of(Who::Buyer),
             reason: Reason { by: "ann".into(), why: "ill".into() },
-            terms: CancelTerms::Organiser { refund_minor: None },
+            terms: CancelTerms::Organiser {
+                refund_minor: match refunded {
+                    Refunded::All => None,
+                    Refunded::Nothing => Some(0),
+                },
+            },
         },
         Asked::ReleaseCompetitors => {
             Command::Release { booking: booking_of(Who::Competitor), user: user(Who::Competitor) }
         }
+        Asked::CloseSale => Command::Close,
         Asked::Tick => Command::Tick,
     }
 }

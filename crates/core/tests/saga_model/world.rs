@@ -1,6 +1,6 @@
 //! The state of the model: everything that survives a crash, the little that does not, and what really happened.
 
-use crate::rules::{Asked, DeclineThen, Facts, Rules, Standing};
+use crate::rules::{Asked, DeclineThen, Facts, Refunded, Rules, Standing};
 use onrush_core::booking::{Outcome, Position, Stage, Step, Todo, advance, todo};
 
 /// Payments of the one booking, by number.
@@ -21,6 +21,10 @@ pub(crate) enum Fault {
     CancelForgetsTheUnheardOf,
     /// The driver does not follow the feed.
     NobodyFollowsTheFeed,
+    /// The driver writes what it has in mind over what was written meanwhile.
+    WritesOverOthers,
+    /// A hold without a payment is not looked at again (a trap of S1).
+    ReserveOkIsNotRecovered,
 }
 
 /// Where a payment stands at the gateway.
@@ -75,6 +79,7 @@ pub(crate) struct Thought {
 pub(crate) struct Wire {
     pub(crate) captured: bool,
     pub(crate) declined: bool,
+    pub(crate) cancelled: bool,
     /// A request to create the payment that the gateway has not got yet.
     pub(crate) create: bool,
 }
@@ -104,7 +109,7 @@ pub(crate) struct World {
     pub(crate) gateway: [AtGateway; 2],
     pub(crate) wire: [Wire; 2],
     pub(crate) on_decline: DeclineThen,
-    /// What people do once: reserve, compete, cancel.
+    /// What people do once.
     pub(crate) reserved: bool,
     pub(crate) competed: bool,
     pub(crate) cancelled: bool,
@@ -164,8 +169,12 @@ impl World {
     }
 
     /// Whether the driver has something to do now.
-    pub(crate) fn driver_due(&self) -> bool {
-        self.thought.is_none() && self.wake && todo(self.row.position()) != Todo::Rest
+    pub(crate) fn driver_due(&self, fault: Option<Fault>) -> bool {
+        let trap = fault == Some(Fault::ReserveOkIsNotRecovered);
+        !(trap && self.row.step == Step::ReserveOk)
+            && self.thought.is_none()
+            && self.wake
+            && todo(self.row.position()) != Todo::Rest
     }
 
     /// Whether looking at an open payment at its own deadline would tell anything new.
@@ -176,9 +185,9 @@ impl World {
     }
 
     /// Whether nothing happens any more unless a person does something.
-    pub(crate) fn at_rest(&self, facts: &Facts) -> bool {
+    pub(crate) fn at_rest(&self, facts: &Facts, fault: Option<Fault>) -> bool {
         self.thought.is_none()
-            && !self.driver_due()
+            && !self.driver_due(fault)
             && !self.poll_due()
             && !self.feed
             && facts.hold_until_ms.is_none()
@@ -189,9 +198,11 @@ impl World {
         let owed_nothing = PAYMENTS.into_iter().all(|payment| {
             let nth = usize::from(payment);
             let bought = facts.buyer == Standing::Confirmed(payment);
+            let forfeited = facts.buyer == Standing::Cancelled(Refunded::Nothing);
             let returned = self.refunded[nth] == 1;
             match self.captured[nth] {
                 0 => !bought && !returned,
+                _ if forfeited => self.row.stages[nth] == Some(Stage::Captured) && !returned,
                 _ => bought != returned,
             }
         });
