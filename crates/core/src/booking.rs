@@ -192,7 +192,8 @@ pub fn advance(position: Position, outcome: Outcome) -> Result<Position, Illegal
             Some(G::Creating | G::Open | G::Closing | G::Closed),
             O::PaymentClosed,
         ) => at(S::PaymentSent, G::Closed),
-        (S::PaymentSent, Some(G::Creating | G::Open | G::Closing), O::MoneyTaken) => {
+        // Also of a payment that the gateway had called cancelled: money counts more than words.
+        (S::PaymentSent, Some(G::Creating | G::Open | G::Closing | G::Closed), O::MoneyTaken) => {
             at(S::PaymentOk, G::Captured)
         }
         (S::PaymentSent, Some(G::Closed), O::PaymentUnwanted) => stay,

@@ -2,17 +2,9 @@
 
 use onrush_core::Time;
 use onrush_core::booking::Stage;
+pub use onrush_core::hold::OnDecline;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
-
-/// What a declined payment does to its hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnDecline {
-    /// The hold stays for another attempt.
-    Keep,
-    /// The hold is released and the session ends (S3.7).
-    Release,
-}
 
 /// One attempt to pay for a booking.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -66,13 +66,12 @@ pub enum Fact {
 
 /// A booking has another status, and its saga may have something to do because of it.
 ///
-/// With `wake`, the saga is made to be looked at: `next_at` becomes `at` unless it is earlier already, in a new version.
-/// A saga that is stuck is left alone, and so is one whose present payment is `payment` if the status is `paying`: whoever
-/// began that payment sees to it.
+/// A saga at `RESERVE_OK` moves by itself: to `CONFIRMED` if the status is `confirmed` and to `FAILED` if it is `released`
+/// or `expired`, in a new version, with a line in its history and nothing left to do (`next_at` is null).
 ///
-/// Without `wake`, the saga is left alone unless it is at `RESERVE_OK`: then it moves to `CONFIRMED` if the status is
-/// `confirmed` and to `FAILED` if it is `released` or `expired`, in a new version, with a line in its history and nothing
-/// left to do (`next_at` is null).
+/// Any other saga is left alone without `wake`. With it, the saga is made to be looked at: `next_at` becomes `at` unless it
+/// is earlier already, in a new version. One that is stuck or at `FAILED` is left alone even so, and so is one whose
+/// present payment is `payment` if the status is `paying`: whoever began that payment sees to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
     /// The booking.

@@ -1,5 +1,8 @@
 //! Requests with an `Idempotency-Key`: the first answer is kept and given again (S1.1).
 
+/// An answer is kept for this long after its request began; then the key is as good as new.
+pub const KEPT_MS: i64 = 24 * 3_600_000;
+
 /// What names a request: who asks, of what, under which key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RequestKey {

@@ -15,9 +15,12 @@ use crate::live::Hub;
 use crate::live::seats::Boards;
 use crate::metrics::Metrics;
 use crate::plans::PlanDir;
+use crate::saga::Sagas;
 use onrush_core::ids::EventId;
 use onrush_core::view::{EventView, HoldView};
 use onrush_core::{Command, Query, Refusal, Reply, Time, View};
+use onrush_ledger::Ledger;
+use onrush_store::embedded::Clock;
 use onrush_store::{Engine, Failure};
 use std::io;
 use std::sync::Arc;
@@ -27,6 +30,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct App {
     /// What runs the rules.
     pub engine: Arc<dyn Engine>,
+    /// What remembers money.
+    pub ledger: Arc<dyn Ledger>,
+    /// Sagas, and who takes money.
+    pub sagas: Arc<Sagas>,
+    /// The engine's clock.
+    pub clock: Clock,
+    /// This run of the process: what another run began and left is nobody's any more.
+    pub run_id: u64,
     /// What was configured.
     pub config: Config,
     /// Guest tokens.
@@ -58,6 +69,16 @@ pub struct App {
     ready: AtomicBool,
 }
 
+/// What the money side of a server is made of.
+pub struct Money {
+    /// What remembers.
+    pub ledger: Arc<dyn Ledger>,
+    /// What drives.
+    pub sagas: Arc<Sagas>,
+    /// The engine's clock.
+    pub clock: Clock,
+}
+
 impl App {
     /// Everything from the configuration and the data directory; also the admin key, if it was generated just now.
     ///
@@ -66,6 +87,7 @@ impl App {
     pub fn open(
         config: Config,
         engine: Arc<dyn Engine>,
+        money: Money,
     ) -> io::Result<(Arc<Self>, Option<String>)> {
         let keys = KeyDir::open(&config.data)?;
         let plans = PlanDir::open(&config.data)?;
@@ -88,6 +110,10 @@ impl App {
             metrics: Metrics::default(),
             changing: tokio::sync::Mutex::default(),
             ready: AtomicBool::new(false),
+            ledger: money.ledger,
+            sagas: money.sagas,
+            clock: money.clock,
+            run_id: u64::from_le_bytes(crate::auth::random()) >> 1,
             engine,
             config,
         };

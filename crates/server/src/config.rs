@@ -1,6 +1,8 @@
 //! What can be configured: by a file, then `ONRUSH_…` variables, then flags, each overriding the one before.
 
 use crate::auth::limiter::Network;
+use crate::saga::Patience;
+use crate::sandbox::FaultMix;
 use serde::{Deserialize, Deserializer, de};
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -35,6 +37,92 @@ pub struct Config {
     pub pass_issuer: String,
     /// The shop's own tokens, if visitors come with those.
     pub shop_tokens: Option<ShopTokens>,
+    /// Who takes money; nobody unless it is said.
+    pub gateway: GatewayName,
+    /// Whether the sandbox may be used where it can be reached from outside.
+    pub allow_sandbox: bool,
+    /// The sandbox, if that is the gateway.
+    pub sandbox: SandboxSettings,
+    /// Stripe, if that is the gateway.
+    pub stripe: Option<StripeSettings>,
+    /// How patient the driver of sagas is.
+    pub saga: Patience,
+    /// Whether the paths of S3 (`/api/booking/…`, `/api/seats/…`) are served too.
+    pub s3_paths: bool,
+}
+
+/// Who takes money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GatewayName {
+    /// Nobody: only what is free of charge can be sold, and what the box office takes money for.
+    #[default]
+    None,
+    /// The sandbox: a real service that takes no real money.
+    Sandbox,
+    /// Stripe, or whoever speaks its API.
+    Stripe,
+}
+
+impl std::str::FromStr for GatewayName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "none" => Ok(Self::None),
+            "sandbox" => Ok(Self::Sandbox),
+            "stripe" => Ok(Self::Stripe),
+            _ => Err("use none, sandbox or stripe"),
+        }
+    }
+}
+
+/// The sandbox gateway. Without a URL it runs in the same process, on an address of its own.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SandboxSettings {
+    /// Where the sandbox runs, if it is a process of its own, such as `http://127.0.0.1:8090`.
+    pub url: Option<String>,
+    /// Where it listens if it runs in this process; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// What proves to it who asks; drawn if it runs in this process.
+    pub secret: Option<Secret>,
+    /// What signs its webhooks; drawn if it runs in this process.
+    pub webhook_secret: Option<Secret>,
+    /// What goes wrong with payments, if it runs in this process.
+    pub faults: FaultMix,
+    /// How late a late webhook is, in milliseconds.
+    pub late_ms: u64,
+}
+
+impl Default for SandboxSettings {
+    fn default() -> Self {
+        Self {
+            url: None,
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            secret: None,
+            webhook_secret: None,
+            faults: FaultMix::default(),
+            late_ms: 60_000,
+        }
+    }
+}
+
+/// Stripe's settings.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StripeSettings {
+    /// The secret key (`sk_…`).
+    pub secret_key: Secret,
+    /// The webhook endpoint's signing secret (`whsec_…`).
+    pub webhook_secret: Secret,
+    /// Where the API is.
+    #[serde(default = "stripe_url")]
+    pub base_url: String,
+}
+
+fn stripe_url() -> String {
+    "https://api.stripe.com".into()
 }
 
 /// The shop's JWTs: signed with HS256, nothing else.
@@ -89,6 +177,12 @@ impl Default for Config {
             max_streams: 100_000,
             pass_issuer: "onrush".into(),
             shop_tokens: None,
+            gateway: GatewayName::None,
+            allow_sandbox: false,
+            sandbox: SandboxSettings::default(),
+            stripe: None,
+            saga: Patience::default(),
+            s3_paths: false,
         }
     }
 }
@@ -155,6 +249,12 @@ impl Config {
             "ALLOWED_ORIGINS" => self.allowed_origins = list(text)?,
             "MAX_STREAMS" => self.max_streams = parsed(text)?,
             "PASS_ISSUER" => self.pass_issuer = text.to_owned(),
+            "GATEWAY" => self.gateway = parsed(text)?,
+            "ALLOW_SANDBOX" => self.allow_sandbox = parsed(text)?,
+            "SANDBOX_URL" => self.sandbox.url = Some(text.to_owned()),
+            "SANDBOX_SECRET" => self.sandbox.secret = Some(Secret(text.to_owned())),
+            "SANDBOX_WEBHOOK_SECRET" => self.sandbox.webhook_secret = Some(Secret(text.to_owned())),
+            "S3_PATHS" => self.s3_paths = parsed(text)?,
             // Other variables of this prefix belong to the command line.
             _ => {}
         }
@@ -175,6 +275,31 @@ impl Config {
         }
         if self.visitors_per_min == 0 {
             return wrong("visitors_per_min: use at least 1, or switch guest_tokens off");
+        }
+        match self.gateway {
+            GatewayName::None => {}
+            GatewayName::Sandbox => {
+                if !self.allow_sandbox && !self.listen.ip().is_loopback() {
+                    return wrong(
+                        "gateway: the sandbox takes no real money, so it is refused on an address that others reach; \
+                         set allow_sandbox = true if that is what you want",
+                    );
+                }
+                let outside = self.sandbox.url.is_some();
+                let secrets =
+                    self.sandbox.secret.is_some() && self.sandbox.webhook_secret.is_some();
+                if outside && !secrets {
+                    return wrong("sandbox.url: set sandbox.secret and sandbox.webhook_secret too");
+                }
+            }
+            GatewayName::Stripe => {
+                if self.stripe.is_none() {
+                    return wrong("stripe: set secret_key and webhook_secret");
+                }
+            }
+        }
+        if self.saga.tries == 0 || self.saga.at_a_time == 0 || self.saga.first_pause_ms < 1 {
+            return wrong("saga: tries, at_a_time and first_pause_ms must be at least 1");
         }
         if self.guest_token_ttl_s == 0 {
             return wrong("guest_token_ttl_s: use at least 1");

@@ -3,15 +3,18 @@
 //! This crate is the edge: it turns HTTP into commands and the feed into live updates. What may happen is decided in
 //! `onrush-core`; what happened is kept by `onrush-store`.
 
+pub mod amount;
 pub mod app;
 pub mod auth;
 pub mod config;
 pub mod draw;
 pub mod http;
+pub mod http_client;
 pub mod live;
 pub mod metrics;
 pub mod plans;
 pub mod saga;
+pub mod sandbox;
 pub mod serve;
 pub mod signature;
 

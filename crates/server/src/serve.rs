@@ -6,6 +6,8 @@ use crate::draw;
 use crate::http;
 use crate::http::caller::Connection;
 use crate::live::handover::{Handover, Streaming};
+use crate::saga::{self, Sagas};
+use crate::sandbox::Sandbox;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response};
@@ -14,6 +16,7 @@ use hyper::body::Incoming;
 use hyper::rt::ReadBufCursor;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use onrush_ledger::sqlite::SqliteLedger;
 use onrush_store::Engine;
 use onrush_store::embedded::{Embedded, OpenError, Options};
 use pin_project_lite::pin_project;
@@ -316,6 +319,10 @@ pub enum StartError {
     Listen(SocketAddr, io::Error),
     /// The data directory cannot be used.
     Data(io::Error),
+    /// The ledger cannot be opened.
+    Ledger(onrush_ledger::sqlite::OpenError),
+    /// The payment gateway cannot be used.
+    Gateway(io::Error),
 }
 
 impl fmt::Display for StartError {
@@ -324,6 +331,8 @@ impl fmt::Display for StartError {
             Self::Config(error) => error.fmt(f),
             Self::Engine(error) => error.fmt(f),
             Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
+            Self::Ledger(error) => error.fmt(f),
+            Self::Gateway(error) => write!(f, "the payment gateway cannot be used: {error}"),
             Self::Data(error) => write!(f, "the data directory cannot be used: {error}"),
         }
     }
@@ -339,6 +348,9 @@ pub struct Server {
     admin_key: Option<String>,
     app: Arc<App>,
     engine: Arc<Embedded>,
+    ledger: Arc<SqliteLedger>,
+    /// The sandbox gateway, if it runs in this process.
+    sandbox: Option<Sandbox>,
     stop: [Option<oneshot::Sender<()>>; 2],
     tasks: Vec<JoinHandle<()>>,
 }
@@ -381,6 +393,7 @@ impl Server {
 
         let data = config.data.clone();
         let runtime = tokio::runtime::Handle::current();
+        let clock = options.clock.clone();
         let options = Options { runtime: options.runtime.or(Some(runtime)), ..options };
         // Recovery reads files for as long as it takes.
         let engine = tokio::task::spawn_blocking(move || Embedded::open(&data, options)).await;
@@ -389,7 +402,16 @@ impl Server {
             Err(error) => return Err(StartError::Data(io::Error::other(error))),
         };
         let configured = config.admin_key.as_ref().map(|key| key.reveal().to_owned());
-        let (app, fresh) = App::open(config, engine.clone()).map_err(StartError::Data)?;
+        let data = config.data.clone();
+        let ledger = tokio::task::spawn_blocking(move || SqliteLedger::open(&data)).await;
+        let ledger = match ledger {
+            Ok(opened) => Arc::new(opened.map_err(StartError::Ledger)?),
+            Err(error) => return Err(StartError::Data(io::Error::other(error))),
+        };
+        let money = saga::open(&config, public_addr, engine.clone(), ledger.clone(), clock);
+        let (money, sandbox) = money.await.map_err(StartError::Gateway)?;
+        let sagas = money.sagas.clone();
+        let (app, fresh) = App::open(config, engine.clone(), money).map_err(StartError::Data)?;
         drop(app_slot.set(app.clone()));
 
         let (stop, stopped) = oneshot::channel();
@@ -398,10 +420,21 @@ impl Server {
             drop(stopped.await);
         })));
         tasks.push(tokio::spawn(draw::open_drawn_sales(app.clone())));
+        tasks.extend(sagas.run());
         app.set_ready(true);
         let admin_key = configured.or(fresh);
         let stop = [Some(stop), operator_stop];
-        Ok(Self { public_addr, operator_addr, admin_key, app, engine, stop, tasks })
+        Ok(Self {
+            public_addr,
+            operator_addr,
+            admin_key,
+            app,
+            engine,
+            ledger,
+            sandbox,
+            stop,
+            tasks,
+        })
     }
 
     /// Where visitors and the organiser connect.
@@ -422,6 +455,24 @@ impl Server {
         self.engine.clone()
     }
 
+    /// The ledger.
+    #[must_use]
+    pub fn ledger(&self) -> &Arc<SqliteLedger> {
+        &self.ledger
+    }
+
+    /// The sagas.
+    #[must_use]
+    pub fn sagas(&self) -> &Arc<Sagas> {
+        &self.app.sagas
+    }
+
+    /// The sandbox gateway, if it runs in this process.
+    #[must_use]
+    pub fn sandbox(&self) -> Option<&Sandbox> {
+        self.sandbox.as_ref()
+    }
+
     /// The admin API key, if it is known: it was configured, or generated just now. Only its hash is kept.
     #[must_use]
     pub fn admin_key(&self) -> Option<&str> {
@@ -438,6 +489,7 @@ impl Server {
     pub async fn shutdown(mut self) {
         self.app.set_ready(false);
         self.app.draws.stop();
+        self.app.sagas.stop();
         self.app.hub.close();
         // The operator's listener goes last: until then it says that the server is not ready.
         let [public, operator] = &mut self.stop;
@@ -460,7 +512,11 @@ impl Server {
             }
             tokio::time::sleep(LET_GO_PAUSE).await;
         }
-        // The last one to let go closes it, which waits for its threads.
-        drop(tokio::task::spawn_blocking(move || drop(engine)).await);
+        if let Some(sandbox) = self.sandbox {
+            sandbox.shutdown().await;
+        }
+        let ledger = self.ledger;
+        // The last one to let go closes each, which waits for its threads.
+        drop(tokio::task::spawn_blocking(move || drop((engine, ledger))).await);
     }
 }

@@ -1,1 +1,327 @@
-//! The ledger in an SQLite file.
+//! The ledger in one SQLite file.
+//!
+//! ```text
+//! callers ─► mailbox ─► writer thread ─► callers        one transaction a batch, fsync, then the answers
+//!        └─► mailbox ─► report threads ─► callers       long lists, each from a connection of its own
+//! ```
+//!
+//! Short reads go through the writer too: they see all that was asked before them, and what they tell of is durable. A
+//! transaction that fails changes nothing and is answered with [`LedgerError::Unavailable`]; the next one is tried.
+
+mod bookings;
+mod buyers;
+mod catalogue;
+mod checkpointer;
+mod columns;
+mod database;
+mod deliveries;
+mod error;
+#[cfg(feature = "testing")]
+mod faults;
+mod mailbox;
+mod migrations;
+mod money;
+mod projection;
+mod query;
+mod reader;
+mod reports;
+mod requests;
+mod sagas;
+mod statements;
+mod writer;
+
+pub use error::OpenError;
+pub use reader::LedgerReader;
+
+use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
+use crate::delivery::{DeadLetter, Delivered, Delivery};
+use crate::money::{Payment, PaymentFilter, Refund, Totals};
+use crate::projection::{CatalogueText, Projection};
+use crate::request::{Begun, RequestKey, StoredAnswer};
+use crate::saga::{File, Saga, SagaFilter, SagaNote, Transition};
+use crate::{Ledger, LedgerError, Page, Pending};
+use checkpointer::Checkpointer;
+use mailbox::{Fault, Lane, Mailbox, NotTaken, job};
+use onrush_core::Time;
+use onrush_core::ids::{BookingId, EventId};
+use reports::Reporter;
+use statements::Statements;
+use std::future::ready;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use writer::Writer;
+
+#[cfg(feature = "testing")]
+use faults::Faults;
+#[cfg(feature = "testing")]
+use std::sync::atomic::Ordering;
+
+/// What may be waiting to be written before callers are told to come again later.
+const CAPACITY: usize = 16_384;
+/// Reports that may be waiting.
+const REPORT_CAPACITY: usize = 256;
+/// Threads for reports: a long one shall not delay all others.
+const REPORT_THREADS: usize = 2;
+
+/// The ledger in one SQLite file, `ledger.db`. Dropping it closes it, as [`SqliteLedger::close`] does.
+pub struct SqliteLedger {
+    writing: Arc<Mailbox>,
+    reporting: Arc<Mailbox>,
+    threads: Vec<JoinHandle<()>>,
+    #[cfg(feature = "testing")]
+    faults: Arc<Faults>,
+    /// Held as long as the ledger is open.
+    _lock: std::fs::File,
+}
+
+impl SqliteLedger {
+    /// Opens the ledger in the directory `dir`; what is missing is created, and older tables are brought up to date.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; the file is not changed then.
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        let path = database::path_in(dir);
+        // A file that is not ours is left alone, also by the lock below.
+        database::exists(&path)?;
+        std::fs::create_dir_all(dir).map_err(OpenError::io(dir))?;
+        let lock = database::lock(dir)?;
+        if !database::exists(&path)? {
+            database::create(&path)?;
+        }
+        database::migrate(&path)?;
+        let connection = database::open_writer(&path).map_err(OpenError::sqlite(&path))?;
+        let (checkpointer, checkpointer_thread) = Checkpointer::start(&path)?;
+
+        #[cfg(feature = "testing")]
+        let faults = Arc::new(Faults::default());
+        let mut ledger = Self {
+            writing: Arc::new(Mailbox::new(CAPACITY)),
+            reporting: Arc::new(Mailbox::new(REPORT_CAPACITY)),
+            threads: Vec::new(),
+            #[cfg(feature = "testing")]
+            faults: faults.clone(),
+            _lock: lock,
+        };
+        let writer = Writer {
+            path: path.clone(),
+            mailbox: ledger.writing.clone(),
+            checkpointer,
+            #[cfg(feature = "testing")]
+            faults: faults.clone(),
+        };
+        let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
+            thread::Builder::new().name(name.into()).spawn(run).map_err(OpenError::io(dir))
+        };
+        ledger.threads.push(spawn("onrush-ledger", Box::new(move || writer.run(connection)))?);
+        ledger.threads.push(checkpointer_thread);
+        for _ in 0..REPORT_THREADS {
+            let reporter = Reporter {
+                path: path.clone(),
+                mailbox: ledger.reporting.clone(),
+                #[cfg(feature = "testing")]
+                faults: faults.clone(),
+            };
+            ledger.threads.push(spawn("onrush-reports", Box::new(move || reporter.run()))?);
+        }
+        Ok(ledger)
+    }
+
+    /// Lets nothing more in, does and answers what is waiting, and ends the threads.
+    pub fn close(self) {}
+
+    /// Makes everything that is asked from now on fail as if the disk were gone, or work again.
+    #[cfg(feature = "testing")]
+    pub fn break_for_tests(&self, broken: bool) {
+        self.faults.broken.store(broken, Ordering::Release);
+    }
+
+    /// Makes the file unable to grow from now on, as if the disk were full, or able again.
+    #[cfg(feature = "testing")]
+    pub fn fill_for_tests(&self, full: bool) {
+        self.faults.full.store(full, Ordering::Release);
+    }
+
+    fn ask<T, F>(mailbox: &Mailbox, lane: Lane, run: F) -> Pending<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&Statements<'_>) -> Result<T, Fault> + Send + 'static,
+    {
+        let unavailable = |why: &str| LedgerError::Unavailable(why.to_owned());
+        let (job, answer) = job(run);
+        match mailbox.put(job, lane) {
+            Ok(()) => Box::pin(async move {
+                answer.await.unwrap_or_else(|_| Err(unavailable("it has stopped")))
+            }),
+            Err(NotTaken::Full) => {
+                Box::pin(ready(Err(unavailable("it is asked too much at once"))))
+            }
+            Err(NotTaken::Closed) => Box::pin(ready(Err(unavailable("it is closed")))),
+        }
+    }
+
+    /// Has something done by the writer, unless too much is waiting.
+    fn ask_writer<T, F>(&self, mut run: F) -> Pending<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&Statements<'_>) -> rusqlite::Result<T> + Send + 'static,
+    {
+        Self::ask(&self.writing, Lane::Bounded, move |db| Ok(run(db)?))
+    }
+
+    /// Has something done by the writer, however much is waiting.
+    fn tell_writer<T, F>(&self, run: F) -> Pending<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&Statements<'_>) -> Result<T, Fault> + Send + 'static,
+    {
+        Self::ask(&self.writing, Lane::Always, run)
+    }
+
+    /// Has something read beside the writer.
+    fn report<T, F>(&self, mut run: F) -> Pending<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&Statements<'_>) -> rusqlite::Result<T> + Send + 'static,
+    {
+        Self::ask(&self.reporting, Lane::Bounded, move |db| Ok(run(db)?))
+    }
+}
+
+impl Drop for SqliteLedger {
+    fn drop(&mut self) {
+        self.writing.close();
+        self.reporting.close();
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the ledger panicked");
+            }
+        }
+    }
+}
+
+impl Ledger for SqliteLedger {
+    fn file(&self, booking: &BookingId) -> Pending<Option<File>> {
+        let booking = booking.clone();
+        self.ask_writer(move |db| sagas::file(db, &booking))
+    }
+
+    fn advance(&self, transition: Transition) -> Pending<()> {
+        self.tell_writer(move |db| sagas::advance(db, &transition))
+    }
+
+    fn due(&self, at: Time, limit: usize) -> Pending<Vec<BookingId>> {
+        self.ask_writer(move |db| sagas::due(db, at, limit))
+    }
+
+    fn next_due(&self) -> Pending<Option<Time>> {
+        self.ask_writer(sagas::next_due)
+    }
+
+    fn project(&self, projection: Projection) -> Pending<()> {
+        self.tell_writer(move |db| Ok(projection::project(db, &projection)?))
+    }
+
+    fn cursor(&self) -> Pending<u64> {
+        self.ask_writer(projection::cursor)
+    }
+
+    fn begin(&self, key: RequestKey, body_hash: [u8; 32], owner: u64, at: Time) -> Pending<Begun> {
+        self.ask_writer(move |db| requests::begin(db, &key, &body_hash, owner, at))
+    }
+
+    fn finish(&self, key: RequestKey, answer: Option<StoredAnswer>) -> Pending<()> {
+        self.tell_writer(move |db| Ok(requests::finish(db, &key, answer.as_ref())?))
+    }
+
+    fn forget_answers(&self, before: Time) -> Pending<u64> {
+        self.ask_writer(move |db| requests::forget(db, before))
+    }
+
+    fn set_buyer(&self, booking: &BookingId, buyer: Buyer) -> Pending<()> {
+        let booking = booking.clone();
+        self.ask_writer(move |db| buyers::put(db, &booking, &buyer))
+    }
+
+    fn buyer(&self, booking: &BookingId) -> Pending<Option<Buyer>> {
+        let booking = booking.clone();
+        self.ask_writer(move |db| buyers::find(db, &booking))
+    }
+
+    fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64> {
+        self.ask_writer(move |db| buyers::erase(db, &whose))
+    }
+
+    fn booking(&self, booking: &BookingId) -> Pending<Option<Booking>> {
+        let booking = booking.clone();
+        self.ask_writer(move |db| bookings::find(db, &booking))
+    }
+
+    fn bookings(
+        &self,
+        filter: BookingFilter,
+        limit: usize,
+    ) -> Pending<Page<(Booking, Option<Buyer>)>> {
+        self.report(move |db| bookings::list(db, &filter, limit))
+    }
+
+    fn payments(&self, filter: PaymentFilter, limit: usize) -> Pending<Page<Payment>> {
+        self.report(move |db| money::payments(db, &filter, limit))
+    }
+
+    fn refunds(&self, filter: PaymentFilter, limit: usize) -> Pending<Page<Refund>> {
+        self.report(move |db| money::refunds(db, &filter, limit))
+    }
+
+    fn sagas(&self, filter: SagaFilter, limit: usize) -> Pending<Page<Saga>> {
+        self.report(move |db| sagas::list(db, &filter, limit))
+    }
+
+    fn history(&self, booking: &BookingId) -> Pending<Vec<SagaNote>> {
+        let booking = booking.clone();
+        self.report(move |db| sagas::history(db, &booking))
+    }
+
+    fn totals(&self) -> Pending<Totals> {
+        self.report(money::totals)
+    }
+
+    fn set_text(&self, event: &EventId, language: &str, text: CatalogueText) -> Pending<()> {
+        let (event, language) = (event.clone(), language.to_owned());
+        self.ask_writer(move |db| catalogue::put_text(db, &event, &language, &text))
+    }
+
+    fn texts(&self, event: &EventId) -> Pending<Vec<(String, CatalogueText)>> {
+        let event = event.clone();
+        self.ask_writer(move |db| catalogue::texts(db, &event))
+    }
+
+    fn deliveries(&self, channel: &str, at: Time, limit: usize) -> Pending<Vec<Delivery>> {
+        let channel = channel.to_owned();
+        self.ask_writer(move |db| deliveries::due(db, &channel, at, limit))
+    }
+
+    fn next_delivery(&self, channel: &str) -> Pending<Option<Time>> {
+        let channel = channel.to_owned();
+        self.ask_writer(move |db| deliveries::next(db, &channel))
+    }
+
+    fn delivered(&self, channel: &str, outcomes: Vec<(String, Delivered)>) -> Pending<()> {
+        let channel = channel.to_owned();
+        self.tell_writer(move |db| Ok(deliveries::delivered(db, &channel, &outcomes)?))
+    }
+
+    fn dead_letters(
+        &self,
+        channel: Option<String>,
+        after: Option<String>,
+        limit: usize,
+    ) -> Pending<Page<DeadLetter>> {
+        self.report(move |db| deliveries::dead(db, channel.as_deref(), after.as_deref(), limit))
+    }
+
+    fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64> {
+        let channel = channel.to_owned();
+        self.ask_writer(move |db| deliveries::replay(db, &channel, message.as_deref(), at))
+    }
+}

@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod demo;
 mod load;
+mod sandbox;
 mod serve;
 mod show;
 
@@ -26,6 +27,9 @@ enum Command {
     /// Run the server
     #[command(after_help = serve::PRECEDENCE)]
     Serve(serve::ServeArgs),
+    /// Run the sandbox: a payment gateway that moves no money
+    #[command(after_help = EXIT_CODES)]
+    Sandbox(sandbox::SandboxArgs),
     /// Sell out an arena to thousands of fans over real HTTP, and count everything twice
     #[command(after_help = EXIT_CODES)]
     Demo(demo::DemoArgs),
@@ -65,6 +69,7 @@ impl From<Exit> for ExitCode {
 pub(crate) fn run() -> ExitCode {
     let exit = match Cli::parse().command {
         Command::Serve(args) => serve::run(&args),
+        Command::Sandbox(args) => sandbox::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -132,9 +132,11 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     let key_is_new = config.admin_key.is_none();
     let server = Server::start(config).await.map_err(|error| match error {
         StartError::Config(error) => Ended::Usage(error.to_string()),
-        StartError::Engine(_) | StartError::Listen(..) | StartError::Data(_) => {
-            Ended::CouldNotRun(error.to_string())
-        }
+        StartError::Engine(_)
+        | StartError::Listen(..)
+        | StartError::Data(_)
+        | StartError::Ledger(_)
+        | StartError::Gateway(_) => Ended::CouldNotRun(error.to_string()),
     })?;
     let ready = Ready {
         listen: server.public_addr(),

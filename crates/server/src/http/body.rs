@@ -77,6 +77,54 @@ impl<T: DeserializeOwned + Default, S: Sync> FromRequest<S> for OptionalBody<T> 
     }
 }
 
+/// A JSON body that may be left out, as it came: what answers a key's first request must know every byte of it.
+pub struct OptionalBytes(Bytes);
+
+impl OptionalBytes {
+    /// The body's contents.
+    ///
+    /// # Errors
+    /// `MALFORMED_JSON`, `INVALID_BODY`.
+    pub fn parse<T: DeserializeOwned + Default>(&self) -> Result<T, Problem> {
+        if self.0.is_empty() || self.0.trim_ascii() == b"null" {
+            Ok(T::default())
+        } else {
+            parse(&self.0)
+        }
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl<S: Sync> FromRequest<S> for OptionalBytes {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let json = is_json(request.headers());
+        let bytes = read::<MAX_BODY_BYTES>(request).await?;
+        if bytes.is_empty() || json {
+            return Ok(Self(bytes));
+        }
+        let why = "send nothing, or JSON with Content-Type: application/json";
+        Err(Problem::new(Code::UnsupportedMediaType, why))
+    }
+}
+
+/// A body of any kind, as it came: signatures are over bytes.
+pub struct RawBody(pub Bytes);
+
+impl<S: Sync> FromRequest<S> for RawBody {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        read::<MAX_BODY_BYTES>(request).await.map(Self)
+    }
+}
+
 /// A body with no members: what paths that need none accept beside nothing.
 #[derive(Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -3,6 +3,8 @@
 pub mod admin;
 pub mod body;
 pub mod caller;
+pub mod gateway;
+pub mod once;
 pub mod openapi;
 pub mod operator;
 pub mod problem;
@@ -69,6 +71,9 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(visitor::extend::extend))
         .routes(routes!(visitor::cancel::cancel))
         .routes(routes!(visitor::confirm::confirm))
+        .routes(routes!(visitor::pay::pay, visitor::payment::payment))
+        .routes(routes!(visitor::erase_buyer::erase_buyer))
+        .routes(routes!(gateway::webhook::webhook))
         .routes(routes!(visitor::claim::claim))
         .routes(routes!(visitor::claim_view::claim_view, visitor::declaim::declaim));
     visitor

@@ -21,6 +21,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
         (name = "queue", description = "The waiting room"),
         (name = "live", description = "Live updates"),
         (name = "bookings", description = "Holds and what becomes of them"),
+        (name = "gateways", description = "For payment gateways"),
         (name = "claims", description = "Units taken at once, such as vouchers"),
         (name = "admin", description = "For the organiser"),
     ),
@@ -72,6 +73,10 @@ problems! {
     WriteProblems: 400 401 404 409 413 415 422 503;
     /// Of asking for a guest token.
     GuestProblems: 400 403 413 415 422 429 503;
+    /// Of paying.
+    PayProblems: 400 401 404 409 413 415 422 502 503;
+    /// Of a gateway's message.
+    WebhookProblems: 400 404 409 413 503;
     /// Of opening a stream.
     StreamProblems: 400 401 403 404 503;
 }
@@ -93,6 +98,7 @@ fn described(status: u16) -> Response {
         422 => {
             "The request is understood and wrong: `INVALID_BODY`, `INVALID_QUANTITY`, `INVALID_LINES`, `INVALID_SETTINGS`, …"
         }
+        502 => "`GATEWAY_REFUSED`: the payment gateway will not have it",
         429 => "`RATE_LIMITED`: come back after Retry-After",
         _ => "`BUSY`, `STOPPED`, `DISK_LOW`: come back after Retry-After",
     };

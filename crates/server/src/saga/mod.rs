@@ -1,3 +1,176 @@
 //! Money: gateways take it, and the driver of sagas sees every payment through.
+//!
+//! ```text
+//! visitor ── pay ──► start ─┐                         ┌─► engine   (BeginPayment, Confirm, FailPayment)
+//! gateway ── webhook ► notice ─► driver ── todo ──────┼─► gateway  (create, status, cancel, refund)
+//! feed ────► follower ► ledger ► recovery ─┘  ▲       └─► ledger   (before and after each of them)
+//! operator ──────────────────────────────────-┘
+//! ```
+//!
+//! What to do next follows from the ledger's row alone, so that after a crash the driver goes on where it was.
 
+mod draft;
+mod driver;
+mod follower;
 pub mod gateway;
+mod kill;
+mod locks;
+mod notice;
+mod open;
+mod operator;
+mod recovery;
+mod rows;
+mod start;
+
+pub use driver::DriveError;
+pub use notice::NoticeError;
+pub(crate) use open::open;
+pub use operator::Action;
+pub use start::{StartError, Started, Wish};
+
+use gateway::Gateway;
+use locks::Locks;
+use onrush_core::Time;
+use onrush_ledger::Ledger;
+use onrush_store::Engine;
+use onrush_store::embedded::Clock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::task::JoinHandle;
+
+/// How patient the driver is. All durations are milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Patience {
+    /// How long a gateway may take to answer.
+    pub gateway_timeout_ms: u64,
+    /// After how long without news the gateway is asked what became of a payment (S1.4: 5 to 10 minutes).
+    pub ask_after_ms: i64,
+    /// After how long a step is taken to be abandoned by a process that died.
+    pub abandoned_after_ms: i64,
+    /// The first pause after a failure; each further one is twice as long.
+    pub first_pause_ms: i64,
+    /// The longest pause.
+    pub longest_pause_ms: i64,
+    /// After how many failures in a row a saga waits for an operator.
+    pub tries: u32,
+    /// Sagas that recovery drives at a time.
+    pub at_a_time: usize,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            gateway_timeout_ms: 10_000,
+            ask_after_ms: 300_000,
+            abandoned_after_ms: 30_000,
+            first_pause_ms: 500,
+            longest_pause_ms: 60_000,
+            tries: 60,
+            at_a_time: 128,
+        }
+    }
+}
+
+/// All sagas, and what drives them.
+pub struct Sagas {
+    engine: Arc<dyn Engine>,
+    ledger: Arc<dyn Ledger>,
+    gateway: Option<Arc<dyn Gateway>>,
+    clock: Clock,
+    patience: Patience,
+    /// Over which channels people are told.
+    channels: Vec<String>,
+    locks: Locks,
+    /// Rings when something became due earlier than was known.
+    due: Notify,
+    /// When recovery wakes by itself, in milliseconds since the epoch.
+    wakes_at: AtomicI64,
+    /// Rings when there is something to tell.
+    pub told: Arc<Notify>,
+    at_a_time: Arc<Semaphore>,
+    stopping: watch::Sender<bool>,
+}
+
+/// What sagas need to run.
+pub struct Parts {
+    /// What runs the rules.
+    pub engine: Arc<dyn Engine>,
+    /// What remembers.
+    pub ledger: Arc<dyn Ledger>,
+    /// Who takes money, if anyone does.
+    pub gateway: Option<Arc<dyn Gateway>>,
+    /// The engine's clock.
+    pub clock: Clock,
+    /// How patient to be.
+    pub patience: Patience,
+    /// Over which channels people are told: `mail`, `webhook:<name>`.
+    pub channels: Vec<String>,
+}
+
+impl Sagas {
+    /// Sagas that nobody drives yet.
+    #[must_use]
+    pub fn new(parts: Parts) -> Arc<Self> {
+        let Parts { engine, ledger, gateway, clock, patience, channels } = parts;
+        Arc::new(Self {
+            engine,
+            ledger,
+            gateway,
+            clock,
+            patience,
+            channels,
+            locks: Locks::default(),
+            due: Notify::new(),
+            wakes_at: AtomicI64::new(i64::MAX),
+            told: Arc::new(Notify::new()),
+            at_a_time: Arc::new(Semaphore::new(patience.at_a_time)),
+            stopping: watch::Sender::new(false),
+        })
+    }
+
+    /// Who takes money, if anyone does.
+    #[must_use]
+    pub fn gateway(&self) -> Option<&Arc<dyn Gateway>> {
+        self.gateway.as_ref()
+    }
+
+    /// Looks at once for sagas that have something to do. Needed only where time does not pass by itself.
+    pub fn look(&self) {
+        self.due.notify_one();
+    }
+
+    /// Has the tasks that drive sagas end as soon as they can.
+    pub fn stop(&self) {
+        self.stopping.send_replace(true);
+        self.due.notify_one();
+    }
+
+    fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// Waits until the tasks that drive sagas are to end.
+    async fn stopped(&self) {
+        let mut stopping = self.stopping.subscribe();
+        // The sender lives as long as we do.
+        let _ = stopping.wait_for(|stop| *stop).await;
+    }
+
+    /// Starts the tasks that drive sagas; they end some time after [`Self::stop`].
+    pub(crate) fn run(self: &Arc<Self>) -> [JoinHandle<()>; 2] {
+        [tokio::spawn(follower::run(self.clone())), tokio::spawn(recovery::run(self.clone()))]
+    }
+
+    /// Wakes recovery if it would sleep beyond this time.
+    fn due_at(&self, at: Time) {
+        if at.0 < self.wakes_at.load(Ordering::SeqCst) {
+            self.due.notify_one();
+        }
+    }
+
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+}

@@ -8,6 +8,7 @@ mod drawing;
 mod holding;
 mod joining;
 mod organising;
+mod paying;
 mod seat_maps;
 mod shop;
 mod stopping;

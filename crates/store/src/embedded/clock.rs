@@ -23,7 +23,9 @@ pub enum Clock {
 }
 
 impl Clock {
-    pub(super) fn now(&self) -> Time {
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Time {
         match self {
             Self::System => {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -6,6 +6,7 @@ pub mod claim;
 pub mod event;
 pub mod ids;
 pub mod lines;
+pub mod payment;
 pub mod place;
 pub mod seats;
 pub mod settings;

@@ -11,6 +11,7 @@ pub mod confirm;
 pub mod declaim;
 pub mod draw;
 pub mod entrants;
+pub mod erase_buyer;
 pub mod event;
 pub mod events;
 pub mod extend;
@@ -19,6 +20,8 @@ pub mod hold;
 pub mod join;
 pub mod keys;
 pub mod leave;
+pub mod pay;
+pub mod payment;
 pub mod position;
 pub mod seat_statuses;
 pub mod seats;
@@ -56,6 +59,26 @@ async fn find_place(
         | View::Availability(_)
         | View::Seats(_)
         | View::Booking(_)
+        | View::Bookings(_)
+        | View::Claim(_) => Err(odd_answer()),
+    }
+}
+
+/// A visitor's own booking.
+async fn find_own_booking(
+    app: &App,
+    event: &EventId,
+    booking: &BookingId,
+    user: &UserId,
+) -> Result<HoldView, Problem> {
+    let query = Query::Booking { booking: booking.clone(), user: Some(user.clone()) };
+    let answer = app.engine.query(event.clone(), query).await.map_err(Problem::from);
+    match answer.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?.value {
+        View::Booking(view) => Ok(view),
+        View::Event(_)
+        | View::Availability(_)
+        | View::Seats(_)
+        | View::Place(_)
         | View::Bookings(_)
         | View::Claim(_) => Err(odd_answer()),
     }

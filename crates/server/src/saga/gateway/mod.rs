@@ -1,5 +1,8 @@
 //! Payment gateways, behind one seam. Each call carries a key, so that a repeated one does nothing twice.
 
+pub mod sandbox;
+
+use crate::signature::Unsigned;
 use axum::http::HeaderMap;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
@@ -211,3 +214,13 @@ impl fmt::Display for NotGenuine {
 }
 
 impl std::error::Error for NotGenuine {}
+
+impl From<Unsigned> for NotGenuine {
+    fn from(why: Unsigned) -> Self {
+        match why {
+            Unsigned::Malformed => Self::SignatureMissing,
+            Unsigned::Wrong => Self::SignatureWrong,
+            Unsigned::TooOld => Self::TooOld,
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Who pays for bookings.
+
+use super::columns::Columns;
+use super::statements::Statements;
+use crate::booking::{Buyer, BuyerOf};
+use onrush_core::ids::BookingId;
+use rusqlite::params;
+
+pub(super) fn put(db: &Statements<'_>, booking: &BookingId, buyer: &Buyer) -> rusqlite::Result<()> {
+    let Buyer { name, email, language } = buyer;
+    db.execute(
+        "INSERT INTO buyers (booking_id, name, email, language, name_lower, email_lower) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+         ON CONFLICT (booking_id) DO UPDATE SET name = excluded.name, email = excluded.email, \
+         language = excluded.language, name_lower = excluded.name_lower, \
+         email_lower = excluded.email_lower",
+        params![booking.as_str(), name, email, language, name.to_lowercase(), email.to_lowercase()],
+    )
+    .map(drop)
+}
+
+pub(super) fn find(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<Option<Buyer>> {
+    db.first(
+        "SELECT name, email, language FROM buyers WHERE booking_id = ?1",
+        [booking.as_str()],
+        |row| {
+            let mut columns = Columns::of(row);
+            Ok(Buyer { name: columns.take()?, email: columns.take()?, language: columns.take()? })
+        },
+    )
+}
+
+pub(super) fn erase(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<u64> {
+    let rows = match whose {
+        BuyerOf::Booking(booking) => {
+            db.execute("DELETE FROM buyers WHERE booking_id = ?1", [booking.as_str()])?
+        }
+        // A booking may have come to its saga and not yet, through the feed, to the bookings.
+        BuyerOf::User(user) => db.execute(
+            "DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM bookings \
+             WHERE user_id = ?1 UNION SELECT booking_id FROM sagas WHERE user_id = ?1)",
+            [user.as_str()],
+        )?,
+        BuyerOf::Email(email) => {
+            db.execute("DELETE FROM buyers WHERE email_lower = ?1", [email.to_lowercase()])?
+        }
+    };
+    Ok(rows as u64)
+}

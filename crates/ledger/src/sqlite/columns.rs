@@ -1,0 +1,197 @@
+//! What a row's columns are to the ledger, and back.
+
+use crate::money::{OnDecline, RefundStatus};
+use onrush_core::Time;
+use onrush_core::booking::{Stage, Step};
+use rusqlite::Row;
+use rusqlite::types::{FromSql, Type};
+use std::error::Error;
+use std::fmt;
+use std::str::FromStr;
+
+/// Something that stands in a column as one of a few words.
+pub(super) trait Word: Copy + Sized + 'static {
+    /// All there are.
+    const ALL: &'static [Self];
+
+    /// The word.
+    fn word(self) -> &'static str;
+
+    /// What the word means.
+    fn of(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|known| known.word() == word)
+    }
+}
+
+impl Word for Step {
+    const ALL: &'static [Self] = &[
+        Self::ReserveSent,
+        Self::ReserveOk,
+        Self::PaymentSent,
+        Self::PaymentOk,
+        Self::Confirmed,
+        Self::Compensating,
+        Self::Failed,
+    ];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::ReserveSent => "RESERVE_SENT",
+            Self::ReserveOk => "RESERVE_OK",
+            Self::PaymentSent => "PAYMENT_SENT",
+            Self::PaymentOk => "PAYMENT_OK",
+            Self::Confirmed => "CONFIRMED",
+            Self::Compensating => "COMPENSATING",
+            Self::Failed => "FAILED",
+        }
+    }
+}
+
+impl Word for Stage {
+    const ALL: &'static [Self] = &[
+        Self::Creating,
+        Self::Open,
+        Self::Closing,
+        Self::Closed,
+        Self::Void,
+        Self::Captured,
+        Self::Refunding,
+        Self::Returned,
+        Self::Refunded,
+    ];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Creating => "creating",
+            Self::Open => "open",
+            Self::Closing => "closing",
+            Self::Closed => "closed",
+            Self::Void => "void",
+            Self::Captured => "captured",
+            Self::Refunding => "refunding",
+            Self::Returned => "returned",
+            Self::Refunded => "refunded",
+        }
+    }
+}
+
+impl Word for OnDecline {
+    const ALL: &'static [Self] = &[Self::Keep, Self::Release];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Release => "release",
+        }
+    }
+}
+
+impl Word for RefundStatus {
+    const ALL: &'static [Self] = &[Self::Requested, Self::Sent, Self::Done, Self::Failed];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Requested => "requested",
+            Self::Sent => "sent",
+            Self::Done => "done",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A number as SQLite has it. Versions, cursors and counts stay far below the limit; a process's name uses all bits.
+pub(super) fn signed(number: u64) -> i64 {
+    number.cast_signed()
+}
+
+/// A row that is read from left to right.
+pub(super) struct Columns<'a, 's> {
+    row: &'a Row<'s>,
+    next: usize,
+}
+
+impl<'a, 's> Columns<'a, 's> {
+    pub(super) fn of(row: &'a Row<'s>) -> Self {
+        Self { row, next: 0 }
+    }
+
+    fn step(&mut self) -> usize {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// A column as it is.
+    pub(super) fn take<T: FromSql>(&mut self) -> rusqlite::Result<T> {
+        let column = self.step();
+        self.row.get(column)
+    }
+
+    /// A count.
+    pub(super) fn count<T: TryFrom<i64>>(&mut self) -> rusqlite::Result<T> {
+        let column = self.step();
+        let number: i64 = self.row.get(column)?;
+        T::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
+    }
+
+    pub(super) fn time(&mut self) -> rusqlite::Result<Time> {
+        self.take().map(Time)
+    }
+
+    pub(super) fn time_if_any(&mut self) -> rusqlite::Result<Option<Time>> {
+        Ok(self.take::<Option<i64>>()?.map(Time))
+    }
+
+    /// An id, or another text with a meaning.
+    pub(super) fn parsed<T>(&mut self) -> rusqlite::Result<T>
+    where
+        T: FromStr<Err: Error + Send + Sync + 'static>,
+    {
+        let column = self.step();
+        let text = self.row.get_ref(column)?.as_str()?;
+        text.parse().map_err(|error| unreadable(column, error))
+    }
+
+    pub(super) fn parsed_if_any<T>(&mut self) -> rusqlite::Result<Option<T>>
+    where
+        T: FromStr<Err: Error + Send + Sync + 'static>,
+    {
+        let column = self.step();
+        let text = self.row.get_ref(column)?.as_str_or_null()?;
+        text.map(|text| text.parse().map_err(|error| unreadable(column, error))).transpose()
+    }
+
+    pub(super) fn json<T: serde::de::DeserializeOwned>(&mut self) -> rusqlite::Result<T> {
+        let column = self.step();
+        let text = self.row.get_ref(column)?.as_str()?;
+        serde_json::from_str(text).map_err(|error| unreadable(column, error))
+    }
+
+    pub(super) fn word<T: Word>(&mut self) -> rusqlite::Result<T> {
+        let column = self.step();
+        let word = self.row.get_ref(column)?.as_str()?;
+        T::of(word).ok_or_else(|| unreadable(column, UnknownWord(word.to_owned())))
+    }
+
+    pub(super) fn word_if_any<T: Word>(&mut self) -> rusqlite::Result<Option<T>> {
+        let column = self.step();
+        let word = self.row.get_ref(column)?.as_str_or_null()?;
+        let meaning =
+            |word: &str| T::of(word).ok_or_else(|| unreadable(column, UnknownWord(word.into())));
+        word.map(meaning).transpose()
+    }
+}
+
+fn unreadable(column: usize, error: impl Error + Send + Sync + 'static) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
+}
+
+#[derive(Debug)]
+struct UnknownWord(String);
+
+impl fmt::Display for UnknownWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\" means nothing here", self.0)
+    }
+}
+
+impl Error for UnknownWord {}

@@ -1,0 +1,167 @@
+//! The SQLite file: its stamp, and how it is created and opened.
+
+use super::error::OpenError;
+use super::migrations;
+use rusqlite::{Connection, OpenFlags};
+use std::fs::{self, File, TryLockError};
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// "OnrL", SQLite's `application_id`.
+const APPLICATION_ID: u32 = 0x4f6e_724c;
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// How long to wait for another connection to this file. The others are readers, which never hold a lock long.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+/// Pages that the writer keeps in memory, in KiB: those of the bookings that people make now.
+const CACHE_KIB: u32 = 64 << 10;
+
+pub(super) fn path_in(dir: &Path) -> PathBuf {
+    dir.join("ledger.db")
+}
+
+/// Says whether the file exists and is ours, by its first hundred bytes alone: SQLite might create files beside it. An
+/// empty file is as good as none.
+pub(super) fn exists(path: &Path) -> Result<bool, OpenError> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(source) => return Err(OpenError::Io { path: path.to_owned(), source }),
+    };
+    let mut header = Vec::with_capacity(100);
+    file.by_ref().take(100).read_to_end(&mut header).map_err(OpenError::io(path))?;
+    if header.is_empty() {
+        return Ok(false);
+    }
+    let foreign = |what: String| Err(OpenError::Foreign { path: path.to_owned(), what });
+    if header.len() < 100 || !header.starts_with(MAGIC) {
+        return foreign("it is not an SQLite file".into());
+    }
+    let number =
+        |offset: usize| u32::from_be_bytes([0, 1, 2, 3].map(|byte: usize| header[offset + byte]));
+    if number(68) != APPLICATION_ID {
+        return foreign(format!("an SQLite file with application_id {:#x}", number(68)));
+    }
+    known(path, number(60))?;
+    Ok(true)
+}
+
+fn known(path: &Path, version: u32) -> Result<(), OpenError> {
+    if version > migrations::NEWEST {
+        return Err(OpenError::Newer { path: path.to_owned(), version, known: migrations::NEWEST });
+    }
+    Ok(())
+}
+
+/// Locks the ledger for this process. Two writers would not corrupt it, but each would take the other's unfinished
+/// requests for those of a run that is over.
+pub(super) fn lock(dir: &Path) -> Result<File, OpenError> {
+    let path = dir.join("ledger.lock");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(OpenError::io(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::Locked { path }),
+        Err(TryLockError::Error(source)) => Err(OpenError::Io { path, source }),
+    }
+}
+
+/// Creates the file under another name and moves it into place, so that there is never half of one.
+pub(super) fn create(path: &Path) -> Result<(), OpenError> {
+    let draft = path.with_extension("db.new");
+    match fs::remove_file(&draft) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(source) => return Err(OpenError::Io { path: draft, source }),
+    }
+    let build = || -> rusqlite::Result<()> {
+        let connection = Connection::open(&draft)?;
+        connection.execute_batch(&format!("PRAGMA application_id = {APPLICATION_ID};"))?;
+        migrations::run(&connection)?;
+        connection.execute_batch("PRAGMA journal_mode = WAL;")?;
+        connection.close().map_err(|(_, error)| error)
+    };
+    build().map_err(OpenError::sqlite(&draft))?;
+    let sync = |path: &Path| File::open(path)?.sync_all();
+    sync(&draft).map_err(OpenError::io(&draft))?;
+    fs::rename(&draft, path).map_err(OpenError::io(path))?;
+    let dir = path.parent().unwrap_or(Path::new("."));
+    sync(dir).map_err(OpenError::io(dir))
+}
+
+/// Brings the tables up to date.
+pub(super) fn migrate(path: &Path) -> Result<(), OpenError> {
+    let connection = open_writer(path).map_err(OpenError::sqlite(path))?;
+    // The header does not show what is only in the write-ahead log.
+    let version = migrations::version(&connection).map_err(OpenError::sqlite(path))?;
+    known(path, version)?;
+    if version < migrations::NEWEST {
+        tracing::info!(version, newest = migrations::NEWEST, "bringing the ledger up to date");
+        migrations::run(&connection).map_err(OpenError::sqlite(path))?;
+    }
+    Ok(())
+}
+
+/// Opens the file for writing.
+pub(super) fn open_writer(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(LOCK_PATIENCE)?;
+    // Erased names are overwritten where that costs no further pages.
+    connection.execute_batch(&format!(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
+         PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST; PRAGMA cache_size = -{CACHE_KIB};"
+    ))?;
+    Ok(connection)
+}
+
+/// Opens the file for reading beside the writer.
+pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(LOCK_PATIENCE)?;
+    migrations::version(&connection)?;
+    Ok(connection)
+}
+
+/// Opens the file for a reader of its own, which may run without a writer, also where nothing can be written.
+pub(super) fn open_alone(path: &Path) -> Result<Connection, OpenError> {
+    if !exists(path)? {
+        return Err(OpenError::Missing { path: path.to_owned() });
+    }
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let has_log = fs::metadata(log).is_ok_and(|log| log.len() > 0);
+    let connection = open_reader(path)
+        .or_else(|error| if has_log { Err(error) } else { open_unlocked(path) })
+        .map_err(OpenError::sqlite(path))?;
+    let version = migrations::version(&connection).map_err(OpenError::sqlite(path))?;
+    known(path, version)?;
+    if version < migrations::NEWEST {
+        return Err(OpenError::Older { path: path.to_owned(), version, known: migrations::NEWEST });
+    }
+    Ok(connection)
+}
+
+/// Opens the file for reading as if nobody could ever write it; SQLite then leaves no files beside it.
+fn open_unlocked(path: &Path) -> rusqlite::Result<Connection> {
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/._-".contains(byte) {
+            uri.push(char::from(*byte));
+        } else {
+            uri.push_str(&format!("%{byte:02x}"));
+        }
+    }
+    uri.push_str("?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(&uri, flags)?;
+    migrations::version(&connection)?;
+    Ok(connection)
+}

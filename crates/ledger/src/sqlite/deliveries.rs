@@ -1,0 +1,172 @@
+//! Messages, and their delivery over each channel.
+
+use super::columns::Columns;
+use super::query::{Query, text};
+use super::statements::Statements;
+use crate::Page;
+use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
+use onrush_core::Time;
+use rusqlite::types::Value;
+use rusqlite::{Row, params};
+
+/// Writes down a message with a delivery for each of its channels, due at once. One that is known is dropped whole.
+pub(super) fn put(db: &Statements<'_>, message: &Message) -> rusqlite::Result<()> {
+    let Message { id, kind, event, booking, at, body, channels } = message;
+    let new = db.execute(
+        "INSERT INTO messages (message_id, kind, event_id, booking_id, at, body) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (message_id) DO NOTHING",
+        params![
+            id,
+            kind,
+            event.as_str(),
+            booking.as_ref().map(|booking| booking.as_str()),
+            at.0,
+            body
+        ],
+    )?;
+    if new == 0 {
+        return Ok(());
+    }
+    for channel in channels {
+        db.execute(
+            "INSERT INTO deliveries (message_id, channel, attempts, since, next_at) \
+             VALUES (?1, ?2, 0, ?3, ?3) ON CONFLICT (message_id, channel) DO NOTHING",
+            params![id, channel, at.0],
+        )?;
+    }
+    Ok(())
+}
+
+fn message(columns: &mut Columns<'_, '_>) -> rusqlite::Result<Message> {
+    Ok(Message {
+        id: columns.take()?,
+        kind: columns.take()?,
+        event: columns.parsed()?,
+        booking: columns.parsed_if_any()?,
+        at: columns.time()?,
+        body: columns.take()?,
+        channels: Vec::new(),
+    })
+}
+
+pub(super) fn due(
+    db: &Statements<'_>,
+    channel: &str,
+    at: Time,
+    limit: usize,
+) -> rusqlite::Result<Vec<Delivery>> {
+    db.all(
+        "SELECT messages.message_id, kind, event_id, booking_id, at, body, attempts, since \
+         FROM deliveries JOIN messages ON messages.message_id = deliveries.message_id \
+         WHERE channel = ?1 AND next_at IS NOT NULL AND next_at <= ?2 ORDER BY next_at LIMIT ?3",
+        params![channel, at.0, i64::try_from(limit).unwrap_or(i64::MAX)],
+        |row| {
+            let mut columns = Columns::of(row);
+            Ok(Delivery {
+                message: message(&mut columns)?,
+                attempts: columns.count()?,
+                since: columns.time()?,
+            })
+        },
+    )
+}
+
+pub(super) fn next(db: &Statements<'_>, channel: &str) -> rusqlite::Result<Option<Time>> {
+    db.first(
+        "SELECT next_at FROM deliveries WHERE channel = ?1 AND next_at IS NOT NULL \
+         ORDER BY next_at LIMIT 1",
+        [channel],
+        |row| Columns::of(row).time(),
+    )
+}
+
+pub(super) fn delivered(
+    db: &Statements<'_>,
+    channel: &str,
+    outcomes: &[(String, Delivered)],
+) -> rusqlite::Result<()> {
+    for (message, outcome) in outcomes {
+        match outcome {
+            Delivered::Done => db.execute(
+                "DELETE FROM deliveries WHERE message_id = ?1 AND channel = ?2",
+                [message.as_str(), channel],
+            )?,
+            Delivered::Again { at, error } => db.execute(
+                "UPDATE deliveries SET attempts = attempts + 1, next_at = ?3, died_at = NULL, \
+                 error = ?4 WHERE message_id = ?1 AND channel = ?2",
+                params![message, channel, at.0, error],
+            )?,
+            Delivered::Dead { at, error } => db.execute(
+                "UPDATE deliveries SET attempts = attempts + 1, next_at = NULL, died_at = ?3, \
+                 error = ?4 WHERE message_id = ?1 AND channel = ?2",
+                params![message, channel, at.0, error],
+            )?,
+        };
+    }
+    Ok(())
+}
+
+fn read_dead(row: &Row<'_>) -> rusqlite::Result<DeadLetter> {
+    let mut columns = Columns::of(row);
+    Ok(DeadLetter {
+        message: message(&mut columns)?,
+        channel: columns.take()?,
+        attempts: columns.count()?,
+        died_at: columns.time()?,
+        error: columns.take()?,
+    })
+}
+
+pub(super) fn dead(
+    db: &Statements<'_>,
+    channel: Option<&str>,
+    after: Option<&str>,
+    limit: usize,
+) -> rusqlite::Result<Page<DeadLetter>> {
+    let mut query = Query::new(
+        "SELECT messages.message_id, kind, event_id, booking_id, at, body, channel, attempts, \
+         died_at, error FROM deliveries JOIN messages ON messages.message_id = deliveries.message_id",
+    );
+    query.only("died_at IS NOT NULL", []);
+    if let Some(channel) = channel {
+        query.only("channel = ?", [text(channel)]);
+    }
+    let position = "(died_at, deliveries.message_id, channel) < (?, ?, ?)";
+    query.after(after, position, dead_key);
+    let order = "died_at DESC, deliveries.message_id DESC, channel DESC";
+    query.page(db, order, limit, read_dead, |dead| {
+        // Neither a message's id nor a channel's name is free of any character.
+        let DeadLetter { message, channel, died_at, .. } = dead;
+        format!("{died_at}/{}/{}{channel}", message.id.len(), message.id)
+    })
+}
+
+/// Reads `<milliseconds>/<bytes of the message's id>/<message's id><channel>`.
+fn dead_key(key: &str) -> Option<[Value; 3]> {
+    let (died_at, rest) = key.split_once('/')?;
+    let (bytes, rest) = rest.split_once('/')?;
+    let (message, channel) = rest.split_at_checked(bytes.parse().ok()?)?;
+    Some([Value::Integer(died_at.parse().ok()?), text(message), text(channel)])
+}
+
+/// Makes what was given up due again, as if it had never been tried.
+pub(super) fn replay(
+    db: &Statements<'_>,
+    channel: &str,
+    message: Option<&str>,
+    at: Time,
+) -> rusqlite::Result<u64> {
+    let rows = match message {
+        Some(message) => db.execute(
+            "UPDATE deliveries SET attempts = 0, since = ?3, next_at = ?3, died_at = NULL \
+             WHERE message_id = ?1 AND channel = ?2 AND died_at IS NOT NULL",
+            params![message, channel, at.0],
+        )?,
+        None => db.execute(
+            "UPDATE deliveries SET attempts = 0, since = ?2, next_at = ?2, died_at = NULL \
+             WHERE channel = ?1 AND died_at IS NOT NULL",
+            params![channel, at.0],
+        )?,
+    };
+    Ok(rows as u64)
+}

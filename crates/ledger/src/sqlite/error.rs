@@ -1,0 +1,117 @@
+//! Why a ledger cannot be opened.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a ledger cannot be used. Nothing in its file was changed.
+#[derive(Debug)]
+pub enum OpenError {
+    /// A file or directory cannot be read or written.
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Another process writes to the ledger.
+    Locked {
+        /// The file it has locked.
+        path: PathBuf,
+    },
+    /// There is no ledger to read.
+    Missing {
+        /// Where it would be.
+        path: PathBuf,
+    },
+    /// The file is not an Onrush ledger.
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        what: String,
+    },
+    /// The ledger was written by a newer Onrush.
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+        /// The newest version that is known here.
+        known: u32,
+    },
+    /// The ledger was written by an older Onrush, and a reader does not bring it up to date.
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+        /// The version that can be read.
+        known: u32,
+    },
+    /// SQLite cannot open the file for another reason.
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        why: String,
+    },
+}
+
+impl OpenError {
+    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        |source| Self::Io { path: path.to_owned(), source }
+    }
+
+    pub(super) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Self + '_ {
+        |error| Self::Sqlite { path: path.to_owned(), why: error.to_string() }
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Locked { path } => write!(
+                f,
+                "{}: another onrush process uses this ledger; stop it, or choose another directory",
+                path.display()
+            ),
+            Self::Missing { path } => {
+                write!(f, "{}: there is no ledger; check the directory", path.display())
+            }
+            Self::Foreign { path, what } => write!(
+                f,
+                "{}: not an onrush ledger ({what}); move the file away, or choose another directory",
+                path.display()
+            ),
+            Self::Newer { path, version, known } => write!(
+                f,
+                "{}: written by a newer onrush (version {version}, this one knows {known}); \
+                 start that one, or restore a backup",
+                path.display()
+            ),
+            Self::Older { path, version, known } => write!(
+                f,
+                "{}: written by an older onrush (version {version}, this one reads {known}); \
+                 start the server once to bring it up to date",
+                path.display()
+            ),
+            Self::Sqlite { path, why } => write!(f, "{}: {why}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Locked { .. }
+            | Self::Missing { .. }
+            | Self::Foreign { .. }
+            | Self::Newer { .. }
+            | Self::Older { .. }
+            | Self::Sqlite { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! What brings a ledger's tables up to date, one step after the other.
+
+use rusqlite::Connection;
+
+/// The steps, in order. Step `n` makes version `n`; one that was released is never changed.
+const STEPS: &[&str] = &[include_str!("../../migrations/sqlite/V1__tables.sql")];
+
+/// The version that this program reads and writes, SQLite's `user_version`.
+pub(super) const NEWEST: u32 = STEPS.len() as u32;
+
+/// The version of the tables; 0 if there are none.
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Runs the steps that are missing, all of them or none. A newer version is left alone.
+pub(super) fn run(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let steps = || {
+        for (step, number) in STEPS.iter().zip(1..).skip(version(connection)? as usize) {
+            connection.execute_batch(step)?;
+            connection.execute_batch(&format!("PRAGMA user_version = {number}"))?;
+        }
+        connection.execute_batch("COMMIT")
+    };
+    let outcome = steps();
+    if outcome.is_err() && !connection.is_autocommit() {
+        connection.execute_batch("ROLLBACK")?;
+    }
+    outcome
+}

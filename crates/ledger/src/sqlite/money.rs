@@ -1,0 +1,284 @@
+//! Payments, refunds and their sums.
+
+use super::columns::{Columns, Word};
+use super::query::{Query, text, time_key};
+use super::statements::Statements;
+use crate::Page;
+use crate::money::{Payment, PaymentFilter, Refund, Totals};
+use onrush_core::booking::Stage;
+use onrush_core::ids::{BookingId, PaymentId};
+use rusqlite::{Row, params};
+
+macro_rules! select_payments {
+    ($rest:literal) => {
+        concat!(
+            "SELECT payment_id, booking_id, gateway, reference, url, client_secret, amount_minor, \
+             currency, stage, captured_minor, why, flagged, on_decline, created_at, updated_at \
+             FROM payments",
+            $rest
+        )
+    };
+}
+
+macro_rules! select_refunds {
+    ($rest:literal) => {
+        concat!(
+            "SELECT refund_id, booking_id, payment_id, amount_minor, currency, status, why, reference, \
+             created_at, updated_at FROM refunds",
+            $rest
+        )
+    };
+}
+
+fn read_payment(row: &Row<'_>) -> rusqlite::Result<Payment> {
+    let mut columns = Columns::of(row);
+    Ok(Payment {
+        payment: columns.parsed()?,
+        booking: columns.parsed()?,
+        gateway: columns.take()?,
+        reference: columns.take()?,
+        url: columns.take()?,
+        client_secret: columns.take()?,
+        amount_minor: columns.take()?,
+        currency: columns.parsed()?,
+        stage: columns.word()?,
+        captured_minor: columns.take()?,
+        why: columns.take()?,
+        flagged: columns.take()?,
+        on_decline: columns.word()?,
+        created_at: columns.time()?,
+        updated_at: columns.time()?,
+    })
+}
+
+fn read_refund(row: &Row<'_>) -> rusqlite::Result<Refund> {
+    let mut columns = Columns::of(row);
+    Ok(Refund {
+        refund: columns.take()?,
+        booking: columns.parsed()?,
+        payment: columns.parsed()?,
+        amount_minor: columns.take()?,
+        currency: columns.parsed()?,
+        status: columns.word()?,
+        why: columns.take()?,
+        reference: columns.take()?,
+        created_at: columns.time()?,
+        updated_at: columns.time()?,
+    })
+}
+
+pub(super) fn payments_of(
+    db: &Statements<'_>,
+    booking: &BookingId,
+) -> rusqlite::Result<Vec<Payment>> {
+    db.all(
+        select_payments!(" WHERE booking_id = ?1 ORDER BY created_at, payment_id"),
+        [booking.as_str()],
+        read_payment,
+    )
+}
+
+pub(super) fn refunds_of(
+    db: &Statements<'_>,
+    booking: &BookingId,
+) -> rusqlite::Result<Vec<Refund>> {
+    db.all(
+        select_refunds!(" WHERE booking_id = ?1 ORDER BY created_at, refund_id"),
+        [booking.as_str()],
+        read_refund,
+    )
+}
+
+/// Where a payment stands.
+pub(super) fn stage(
+    db: &Statements<'_>,
+    booking: &BookingId,
+    payment: &PaymentId,
+) -> rusqlite::Result<Option<Stage>> {
+    db.first(
+        "SELECT stage FROM payments WHERE booking_id = ?1 AND payment_id = ?2",
+        [booking.as_str(), payment.as_str()],
+        |row| Columns::of(row).word(),
+    )
+}
+
+/// Whether a booking has a payment that is neither void nor refunded.
+pub(super) fn is_unfinished(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<bool> {
+    db.first(
+        "SELECT 1 FROM payments WHERE booking_id = ?1 AND stage NOT IN ('void', 'refunded') LIMIT 1",
+        [booking.as_str()],
+        |_| Ok(()),
+    )
+    .map(|found| found.is_some())
+}
+
+pub(super) fn put_payment(db: &Statements<'_>, payment: &Payment) -> rusqlite::Result<()> {
+    db.execute(
+        "INSERT INTO payments (payment_id, booking_id, gateway, reference, url, client_secret, \
+         amount_minor, currency, stage, captured_minor, why, flagged, on_decline, created_at, \
+         updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
+         ON CONFLICT (booking_id, payment_id) DO UPDATE SET gateway = excluded.gateway, \
+         reference = excluded.reference, url = excluded.url, client_secret = excluded.client_secret, \
+         amount_minor = excluded.amount_minor, currency = excluded.currency, stage = excluded.stage, \
+         captured_minor = excluded.captured_minor, why = excluded.why, flagged = excluded.flagged, \
+         on_decline = excluded.on_decline, created_at = excluded.created_at, \
+         updated_at = excluded.updated_at",
+        params![
+            payment.payment.as_str(),
+            payment.booking.as_str(),
+            payment.gateway,
+            payment.reference,
+            payment.url,
+            payment.client_secret,
+            payment.amount_minor,
+            payment.currency.as_str(),
+            payment.stage.word(),
+            payment.captured_minor,
+            payment.why,
+            payment.flagged,
+            payment.on_decline.word(),
+            payment.created_at.0,
+            payment.updated_at.0,
+        ],
+    )
+    .map(drop)
+}
+
+pub(super) fn put_refund(db: &Statements<'_>, refund: &Refund) -> rusqlite::Result<()> {
+    db.execute(
+        "INSERT INTO refunds (refund_id, booking_id, payment_id, amount_minor, currency, status, why, \
+         reference, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+         ON CONFLICT (booking_id, refund_id) DO UPDATE SET payment_id = excluded.payment_id, \
+         amount_minor = excluded.amount_minor, currency = excluded.currency, \
+         status = excluded.status, why = excluded.why, reference = excluded.reference, \
+         created_at = excluded.created_at, updated_at = excluded.updated_at",
+        params![
+            refund.refund,
+            refund.booking.as_str(),
+            refund.payment.as_str(),
+            refund.amount_minor,
+            refund.currency.as_str(),
+            refund.status.word(),
+            refund.why,
+            refund.reference,
+            refund.created_at.0,
+            refund.updated_at.0,
+        ],
+    )
+    .map(drop)
+}
+
+/// What both lists can be told: of one event, of one booking.
+fn narrow(query: &mut Query, filter: &PaymentFilter) {
+    if let Some(event) = &filter.event {
+        query.only(
+            "booking_id IN (SELECT booking_id FROM sagas WHERE event_id = ?)",
+            [text(event.as_str())],
+        );
+    }
+    if let Some(booking) = &filter.booking {
+        query.only("booking_id = ?", [text(booking.as_str())]);
+    }
+}
+
+pub(super) fn payments(
+    db: &Statements<'_>,
+    filter: &PaymentFilter,
+    limit: usize,
+) -> rusqlite::Result<Page<Payment>> {
+    let mut query = Query::new(select_payments!(""));
+    narrow(&mut query, filter);
+    if let Some(stage) = filter.stage {
+        query.only("stage = ?", [text(stage.word())]);
+    }
+    if filter.flagged {
+        query.only("flagged = 1", []);
+    }
+    query.after(filter.after.as_deref(), "(created_at, payment_id) < (?, ?)", time_key);
+    query.page(db, "created_at DESC, payment_id DESC", limit, read_payment, |payment| {
+        format!("{}/{}", payment.created_at, payment.payment)
+    })
+}
+
+pub(super) fn refunds(
+    db: &Statements<'_>,
+    filter: &PaymentFilter,
+    limit: usize,
+) -> rusqlite::Result<Page<Refund>> {
+    let mut query = Query::new(select_refunds!(""));
+    narrow(&mut query, filter);
+    query.after(filter.after.as_deref(), "(created_at, refund_id) < (?, ?)", time_key);
+    query.page(db, "created_at DESC, refund_id DESC", limit, read_refund, |refund| {
+        format!("{}/{}", refund.created_at, refund.refund)
+    })
+}
+
+/// The key of a list by booking: `<booking>/<text>`. No booking has a slash in its id.
+fn booking_key(key: &str) -> Option<[rusqlite::types::Value; 2]> {
+    let (booking, id) = key.split_once('/')?;
+    Some([text(booking), text(id)])
+}
+
+/// All payments, by booking.
+pub(super) fn all_payments(
+    db: &Statements<'_>,
+    after: Option<&str>,
+    limit: usize,
+) -> rusqlite::Result<Page<Payment>> {
+    let mut query = Query::new(select_payments!(""));
+    query.after(after, "(booking_id, payment_id) > (?, ?)", booking_key);
+    query.page(db, "booking_id, payment_id", limit, read_payment, |payment| {
+        format!("{}/{}", payment.booking, payment.payment)
+    })
+}
+
+/// All refunds, by booking.
+pub(super) fn all_refunds(
+    db: &Statements<'_>,
+    after: Option<&str>,
+    limit: usize,
+) -> rusqlite::Result<Page<Refund>> {
+    let mut query = Query::new(select_refunds!(""));
+    query.after(after, "(booking_id, refund_id) > (?, ?)", booking_key);
+    query.page(db, "booking_id, refund_id", limit, read_refund, |refund| {
+        format!("{}/{}", refund.booking, refund.refund)
+    })
+}
+
+pub(super) fn totals(db: &Statements<'_>) -> rusqlite::Result<Totals> {
+    let mut totals = Totals::default();
+    db.first(
+        "SELECT count(CASE WHEN current_step NOT IN ('CONFIRMED', 'FAILED') THEN 1 END), count(stuck) \
+         FROM sagas",
+        [],
+        |row| {
+            let mut columns = Columns::of(row);
+            totals.open_sagas = columns.count()?;
+            totals.stuck_sagas = columns.count()?;
+            Ok(())
+        },
+    )?;
+    db.first(
+        "SELECT count(*), coalesce(sum(captured_minor), 0) FROM payments WHERE captured_minor > 0",
+        [],
+        |row| {
+            let mut columns = Columns::of(row);
+            totals.captured_payments = columns.count()?;
+            totals.captured_minor = columns.take()?;
+            Ok(())
+        },
+    )?;
+    db.first(
+        "SELECT coalesce(sum(CASE WHEN status = 'done' THEN amount_minor END), 0), \
+         coalesce(sum(CASE WHEN status IN ('requested', 'sent') THEN amount_minor END), 0) \
+         FROM refunds",
+        [],
+        |row| {
+            let mut columns = Columns::of(row);
+            totals.refunded_minor = columns.take()?;
+            totals.refunding_minor = columns.take()?;
+            Ok(())
+        },
+    )?;
+    Ok(totals)
+}

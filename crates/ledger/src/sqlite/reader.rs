@@ -1,0 +1,125 @@
+//! Reading a ledger from outside, for audits.
+
+use super::database;
+use super::error::OpenError;
+use super::statements::Statements;
+use super::{bookings, money, projection, sagas};
+use crate::booking::Booking;
+use crate::money::{Payment, Refund, Totals};
+use crate::saga::{File, Saga, SagaNote};
+use crate::{LedgerError, Page};
+use onrush_core::ids::BookingId;
+use rusqlite::Connection;
+use std::path::Path;
+
+/// A ledger as it was when the reader was opened, also beside a running server.
+///
+/// Lists are in the order of the bookings' ids, so that they can be compared row by row. What `next` says is to be given
+/// as `after`. While a reader lives, the ledger's write-ahead log grows: do not keep it. Its methods block.
+pub struct LedgerReader {
+    connection: Connection,
+}
+
+impl LedgerReader {
+    /// Opens the ledger in `dir` for reading.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        let path = database::path_in(dir);
+        let connection = database::open_alone(&path)?;
+        // The first look at a table within the transaction fixes what is seen.
+        connection
+            .execute_batch("BEGIN; SELECT seq FROM feed_cursor;")
+            .map_err(OpenError::sqlite(&path))?;
+        Ok(Self { connection })
+    }
+
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&Statements<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, LedgerError> {
+        read(&Statements::new(&self.connection))
+            .map_err(|error| LedgerError::Unavailable(error.to_string()))
+    }
+
+    /// How far the feed was followed.
+    ///
+    /// # Errors
+    /// [`LedgerError::Unavailable`] if the file cannot be read, here and below.
+    pub fn cursor(&self) -> Result<u64, LedgerError> {
+        self.read(projection::cursor)
+    }
+
+    /// Sums over everything.
+    ///
+    /// # Errors
+    /// As for [`LedgerReader::cursor`].
+    pub fn totals(&self) -> Result<Totals, LedgerError> {
+        self.read(money::totals)
+    }
+
+    /// Everything about one booking's money; `None` if there is no saga.
+    ///
+    /// # Errors
+    /// As for [`LedgerReader::cursor`].
+    pub fn file(&self, booking: &BookingId) -> Result<Option<File>, LedgerError> {
+        self.read(|db| sagas::file(db, booking))
+    }
+
+    /// What happened to one saga, oldest first.
+    ///
+    /// # Errors
+    /// As for [`LedgerReader::cursor`].
+    pub fn history(&self, booking: &BookingId) -> Result<Vec<SagaNote>, LedgerError> {
+        self.read(|db| sagas::history(db, booking))
+    }
+
+    /// One booking as projected.
+    ///
+    /// # Errors
+    /// As for [`LedgerReader::cursor`].
+    pub fn booking(&self, booking: &BookingId) -> Result<Option<Booking>, LedgerError> {
+        self.read(|db| bookings::find(db, booking))
+    }
+
+    /// All sagas.
+    ///
+    /// # Errors
+    /// As for [`LedgerReader::cursor`].
+    pub fn sagas(&self, after: Option<&str>, limit: usize) -> Result<Page<Saga>, LedgerError> {
+        self.read(|db| sagas::all(db, after, limit))
+    }
+
+    /// All payments.
+    ///
+    /// # Errors
+    /// As for [`LedgerReader::cursor`].
+    pub fn payments(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Payment>, LedgerError> {
+        self.read(|db| money::all_payments(db, after, limit))
+    }
+
+    /// All refunds.
+    ///
+    /// # Errors
+    /// As for [`LedgerReader::cursor`].
+    pub fn refunds(&self, after: Option<&str>, limit: usize) -> Result<Page<Refund>, LedgerError> {
+        self.read(|db| money::all_refunds(db, after, limit))
+    }
+
+    /// All bookings.
+    ///
+    /// # Errors
+    /// As for [`LedgerReader::cursor`].
+    pub fn bookings(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Booking>, LedgerError> {
+        self.read(|db| bookings::all(db, after, limit))
+    }
+}

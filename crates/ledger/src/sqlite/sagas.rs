@@ -1,0 +1,257 @@
+//! Sagas, their transitions and their histories.
+
+use super::buyers;
+use super::columns::{Columns, Word, signed};
+use super::deliveries;
+use super::mailbox::Fault;
+use super::money;
+use super::query::{Query, text, time_key};
+use super::statements::Statements;
+use crate::Page;
+use crate::saga::{File, Saga, SagaFilter, SagaNote, Transition};
+use onrush_core::Time;
+use onrush_core::booking::Stage;
+use onrush_core::ids::BookingId;
+use rusqlite::{Row, params};
+
+macro_rules! select_sagas {
+    ($rest:literal) => {
+        concat!(
+            "SELECT saga_id, booking_id, event_id, user_id, amount_minor, currency, current_step, \
+             reserve_completed_at, payment_completed_at, updated_at, version, payment_id, next_at, \
+             tries, stuck FROM sagas",
+            $rest
+        )
+    };
+}
+
+pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Saga> {
+    let mut columns = Columns::of(row);
+    Ok(Saga {
+        saga_id: columns.take()?,
+        booking: columns.parsed()?,
+        event: columns.parsed()?,
+        user: columns.parsed()?,
+        amount_minor: columns.take()?,
+        currency: columns.parsed()?,
+        step: columns.word()?,
+        reserve_completed_at: columns.time_if_any()?,
+        payment_completed_at: columns.time_if_any()?,
+        updated_at: columns.time()?,
+        version: columns.count()?,
+        payment: columns.parsed_if_any()?,
+        next_at: columns.time_if_any()?,
+        tries: columns.count()?,
+        stuck: columns.take()?,
+    })
+}
+
+pub(super) fn find(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<Option<Saga>> {
+    db.first(select_sagas!(" WHERE booking_id = ?1"), [booking.as_str()], read)
+}
+
+pub(super) fn file(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<Option<File>> {
+    let Some(saga) = find(db, booking)? else { return Ok(None) };
+    let payments = money::payments_of(db, booking)?;
+    let refunds = money::refunds_of(db, booking)?;
+    Ok(Some(File { saga, payments, refunds }))
+}
+
+/// Writes a saga for the first time, with the first line of its history. Says whether there was none before.
+pub(super) fn begin(
+    db: &Statements<'_>,
+    saga: &Saga,
+    stage: Option<Stage>,
+    note: &str,
+) -> rusqlite::Result<bool> {
+    let number = db.first(
+        "INSERT INTO sagas (saga_id, booking_id, event_id, user_id, amount_minor, currency, \
+         current_step, reserve_completed_at, payment_completed_at, updated_at, version, payment_id, \
+         next_at, tries, stuck) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
+         ON CONFLICT (booking_id) DO NOTHING RETURNING number",
+        params![
+            saga.saga_id,
+            saga.booking.as_str(),
+            saga.event.as_str(),
+            saga.user.as_str(),
+            saga.amount_minor,
+            saga.currency.as_str(),
+            saga.step.word(),
+            saga.reserve_completed_at.map(|at| at.0),
+            saga.payment_completed_at.map(|at| at.0),
+            saga.updated_at.0,
+            signed(saga.version),
+            saga.payment.as_ref().map(|payment| payment.as_str()),
+            saga.next_at.map(|at| at.0),
+            saga.tries,
+            saga.stuck,
+        ],
+        |row| row.get(0),
+    )?;
+    let Some(number) = number else { return Ok(false) };
+    remember(db, number, saga, stage, note)?;
+    Ok(true)
+}
+
+/// Writes a saga in place of the one whose version is one less, with a line of its history. Says whether that one was
+/// there.
+pub(super) fn replace(
+    db: &Statements<'_>,
+    saga: &Saga,
+    stage: Option<Stage>,
+    note: &str,
+) -> rusqlite::Result<bool> {
+    let number = db.first(
+        "UPDATE sagas SET saga_id = ?2, event_id = ?3, user_id = ?4, amount_minor = ?5, currency = ?6, \
+         current_step = ?7, reserve_completed_at = ?8, payment_completed_at = ?9, updated_at = ?10, \
+         version = ?11 + 1, payment_id = ?12, next_at = ?13, tries = ?14, stuck = ?15 \
+         WHERE booking_id = ?1 AND version = ?11 RETURNING number",
+        params![
+            saga.booking.as_str(),
+            saga.saga_id,
+            saga.event.as_str(),
+            saga.user.as_str(),
+            saga.amount_minor,
+            saga.currency.as_str(),
+            saga.step.word(),
+            saga.reserve_completed_at.map(|at| at.0),
+            saga.payment_completed_at.map(|at| at.0),
+            saga.updated_at.0,
+            signed(saga.version.saturating_sub(1)),
+            saga.payment.as_ref().map(|payment| payment.as_str()),
+            saga.next_at.map(|at| at.0),
+            saga.tries,
+            saga.stuck,
+        ],
+        |row| row.get(0),
+    )?;
+    let Some(number) = number else { return Ok(false) };
+    remember(db, number, saga, stage, note)?;
+    Ok(true)
+}
+
+fn remember(
+    db: &Statements<'_>,
+    number: i64,
+    saga: &Saga,
+    stage: Option<Stage>,
+    note: &str,
+) -> rusqlite::Result<()> {
+    db.execute(
+        "INSERT INTO saga_history (saga, version, at, step, stage, note) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![
+            number,
+            signed(saga.version),
+            saga.updated_at.0,
+            saga.step.word(),
+            stage.map(Word::word),
+            note
+        ],
+    )
+    .map(drop)
+}
+
+pub(super) fn advance(db: &Statements<'_>, transition: &Transition) -> Result<(), Fault> {
+    let Transition { saga, payments, refunds, buyer, note, messages } = transition;
+    let stage = match &saga.payment {
+        None => None,
+        Some(present) => match payments.iter().find(|payment| payment.payment == *present) {
+            Some(payment) => Some(payment.stage),
+            None => money::stage(db, &saga.booking, present)?,
+        },
+    };
+    let written = match saga.version {
+        0 => false,
+        1 => begin(db, saga, stage, note)?,
+        2.. => replace(db, saga, stage, note)?,
+    };
+    // Nothing was written so far if it was not.
+    if !written {
+        return Err(Fault::Conflict);
+    }
+    for payment in payments {
+        money::put_payment(db, payment)?;
+    }
+    for refund in refunds {
+        money::put_refund(db, refund)?;
+    }
+    if let Some(buyer) = buyer {
+        buyers::put(db, &saga.booking, buyer)?;
+    }
+    for message in messages {
+        deliveries::put(db, message)?;
+    }
+    Ok(())
+}
+
+pub(super) fn due(db: &Statements<'_>, at: Time, limit: usize) -> rusqlite::Result<Vec<BookingId>> {
+    db.all(
+        "SELECT booking_id FROM sagas WHERE stuck IS NULL AND next_at IS NOT NULL AND next_at <= ?1 \
+         ORDER BY next_at LIMIT ?2",
+        params![at.0, i64::try_from(limit).unwrap_or(i64::MAX)],
+        |row| Columns::of(row).parsed(),
+    )
+}
+
+pub(super) fn next_due(db: &Statements<'_>) -> rusqlite::Result<Option<Time>> {
+    db.first(
+        "SELECT next_at FROM sagas WHERE stuck IS NULL AND next_at IS NOT NULL \
+         ORDER BY next_at LIMIT 1",
+        [],
+        |row| Columns::of(row).time(),
+    )
+}
+
+pub(super) fn list(
+    db: &Statements<'_>,
+    filter: &SagaFilter,
+    limit: usize,
+) -> rusqlite::Result<Page<Saga>> {
+    let SagaFilter { event, step, stuck, after } = filter;
+    let mut query = Query::new(select_sagas!(""));
+    if let Some(event) = event {
+        query.only("event_id = ?", [text(event.as_str())]);
+    }
+    if let Some(step) = step {
+        query.only("current_step = ?", [text(step.word())]);
+    }
+    if *stuck {
+        query.only("stuck IS NOT NULL", []);
+    }
+    query.after(after.as_deref(), "(updated_at, booking_id) > (?, ?)", time_key);
+    query.page(db, "updated_at, booking_id", limit, read, |saga| {
+        format!("{}/{}", saga.updated_at, saga.booking)
+    })
+}
+
+/// All sagas, by booking.
+pub(super) fn all(
+    db: &Statements<'_>,
+    after: Option<&str>,
+    limit: usize,
+) -> rusqlite::Result<Page<Saga>> {
+    let mut query = Query::new(select_sagas!(""));
+    query.after(after, "booking_id > ?", |after| Some([text(after)]));
+    query.page(db, "booking_id", limit, read, |saga| saga.booking.to_string())
+}
+
+pub(super) fn history(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<Vec<SagaNote>> {
+    db.all(
+        "SELECT saga_history.version, at, step, stage, note FROM saga_history \
+         JOIN sagas ON sagas.number = saga_history.saga WHERE booking_id = ?1 \
+         ORDER BY saga_history.version",
+        [booking.as_str()],
+        |row| {
+            let mut columns = Columns::of(row);
+            Ok(SagaNote {
+                version: columns.count()?,
+                at: columns.time()?,
+                step: columns.word()?,
+                stage: columns.word_if_any()?,
+                note: columns.take()?,
+            })
+        },
+    )
+}

@@ -1,0 +1,43 @@
+//! Amounts as people write them.
+
+use onrush_core::money::Currency;
+
+/// How many decimals a currency's minor unit has (ISO 4217); `None` if it is no currency with a minor unit.
+#[must_use]
+pub fn decimals(currency: Currency) -> Option<u32> {
+    iso_currency::Currency::from_code(currency.as_str())?.exponent().map(u32::from)
+}
+
+/// An amount with its currency's decimals: `12.50 EUR`, `1250 JPY`, `1.250 KWD`. A currency that ISO 4217 does not have
+/// is taken to have two.
+#[must_use]
+pub fn readable(amount_minor: i64, currency: Currency) -> String {
+    let digits = decimals(currency).unwrap_or(2);
+    let sign = if amount_minor < 0 { "-" } else { "" };
+    let (amount, unit) = (amount_minor.unsigned_abs(), 10_u64.pow(digits));
+    let (whole, rest) = (amount / unit, amount % unit);
+    match digits {
+        0 => format!("{sign}{whole} {currency}"),
+        _ => format!("{sign}{whole}.{rest:0width$} {currency}", width = digits as usize),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_their_currencys_decimals() {
+        for (amount_minor, currency, text) in [
+            (1_250, "EUR", "12.50 EUR"),
+            (5, "EUR", "0.05 EUR"),
+            (-5, "EUR", "-0.05 EUR"),
+            (1_250, "JPY", "1250 JPY"),
+            (1_250, "KWD", "1.250 KWD"),
+            (0, "THB", "0.00 THB"),
+            (i64::MIN, "JPY", "-9223372036854775808 JPY"),
+        ] {
+            assert_eq!(readable(amount_minor, currency.parse().unwrap()), text);
+        }
+    }
+}

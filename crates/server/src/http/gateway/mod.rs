@@ -1,0 +1,3 @@
+//! What payment gateways ask for.
+
+pub mod webhook;

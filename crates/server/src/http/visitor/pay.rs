@@ -1,0 +1,85 @@
+//! `POST /bookings/{booking}/payment`.
+
+use super::{event_of_booking, hide_event};
+use crate::app::App;
+use crate::http::body::{OptionalBytes, json};
+use crate::http::caller::{IdempotencyKey, Ids, Visitor};
+use crate::http::once::once;
+use crate::http::openapi::PayProblems;
+use crate::http::problem::{Code, Problem};
+use crate::http::shapes::ids::IdText;
+use crate::http::shapes::payment::{PaymentBody, PaymentWish};
+use crate::saga::{StartError, Wish};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::Refusal;
+use onrush_core::hold::OnDecline;
+use onrush_core::ids::BookingId;
+use std::sync::Arc;
+
+/// Begins a payment for a hold, or finds the one that runs. The hold's deadline moves to the end of the payment window.
+///
+/// A declined payment leaves the hold for another attempt, under another key; how many there may be is the event's
+/// `payment_attempts`.
+#[utoipa::path(
+    post, path = "/api/v1/bookings/{booking}/payment", tag = "bookings",
+    params(
+        ("booking" = IdText, Path),
+        ("Idempotency-Key" = String, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
+    ),
+    request_body = Option<PaymentWish>,
+    responses(
+        (status = 201, description = "The payment runs", body = PaymentBody),
+        (status = 200, description = "A payment ran already: this one", body = PaymentBody),
+        PayProblems,
+    ),
+    security(("visitor" = []))
+)]
+pub async fn pay(
+    State(app): State<Arc<App>>,
+    Ids(booking): Ids<BookingId>,
+    Visitor(user): Visitor,
+    key: IdempotencyKey,
+    body: OptionalBytes,
+) -> Result<Response, Problem> {
+    let event = event_of_booking(&booking)?;
+    let wish = body.parse::<PaymentWish>()?;
+    let buyer = wish.buyer.map(crate::http::shapes::payment::BuyerBody::buyer).transpose();
+    let buyer = buyer.map_err(|why| Problem::new(Code::InvalidBody, why))?;
+    let scope = format!("pay {booking} {user}");
+    let wish = Wish { booking, event, user, buyer, on_decline: OnDecline::Keep };
+    let work = start(app.clone(), wish);
+    once(app, scope, key.as_str(), body.as_bytes(), work).await
+}
+
+async fn start(app: Arc<App>, wish: Wish) -> Result<Response, Problem> {
+    let started = app.sagas.start(wish).await.map_err(problem_of)?;
+    let status = if started.existed { StatusCode::OK } else { StatusCode::CREATED };
+    Ok(json(status, &PaymentBody::new(&started.payment, Some(started.until))))
+}
+
+/// What is answered if no payment runs.
+pub(crate) fn problem_of(error: StartError) -> Problem {
+    match error {
+        StartError::Off => Problem::new(
+            Code::PaymentsOff,
+            "no payment gateway is configured; set gateway, or confirm at the box office",
+        ),
+        StartError::Engine(failure) => hide_event(failure.into(), Refusal::ReservationNotFound),
+        StartError::Ledger(error) => error.into(),
+        StartError::GatewayUnavailable(why) => {
+            let why =
+                format!("the payment gateway does not answer; ask again with the same key ({why})");
+            Problem::new(Code::GatewayUnavailable, why).after_ms(2_000)
+        }
+        StartError::GatewayRefused(why) => Problem::new(
+            Code::GatewayRefused,
+            format!("the payment gateway will not have it: {why}"),
+        ),
+        StartError::Stuck => Problem::new(
+            Code::Internal,
+            "an operator has to look at this booking; please ask the organiser",
+        ),
+    }
+}

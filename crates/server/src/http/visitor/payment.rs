@@ -1,0 +1,36 @@
+//! `GET /bookings/{booking}/payment`.
+
+use super::{event_of_booking, find_own_booking};
+use crate::app::App;
+use crate::http::body::json;
+use crate::http::caller::{Ids, Visitor};
+use crate::http::openapi::ReadProblems;
+use crate::http::problem::{Code, Problem};
+use crate::http::shapes::ids::IdText;
+use crate::http::shapes::payment::PaymentBody;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::ids::BookingId;
+use std::sync::Arc;
+
+/// The latest payment for a booking.
+#[utoipa::path(
+    get, path = "/api/v1/bookings/{booking}/payment", tag = "bookings",
+    params(("booking" = IdText, Path)),
+    responses((status = 200, description = "The payment", body = PaymentBody), ReadProblems),
+    security(("visitor" = []))
+)]
+pub async fn payment(
+    State(app): State<Arc<App>>,
+    Ids(booking): Ids<BookingId>,
+    Visitor(user): Visitor,
+) -> Result<Response, Problem> {
+    let event = event_of_booking(&booking)?;
+    let view = find_own_booking(&app, &event, &booking, &user).await?;
+    let file = app.ledger.file(&booking).await?;
+    let none = || Problem::new(Code::SagaNotFound, "no payment was begun for this booking");
+    let file = file.ok_or_else(none)?;
+    let payment = file.payments.last().ok_or_else(none)?;
+    Ok(json(StatusCode::OK, &PaymentBody::new(payment, view.state.until())))
+}

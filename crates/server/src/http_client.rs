@@ -1,0 +1,328 @@
+//! Calls to others: payment gateways, and whoever wants our messages.
+//!
+//! Connections are kept and used again. Redirects are never followed: what answers is what was asked.
+
+use axum::http::{Request, Response, Uri};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tower_service::Service;
+
+/// The longest answer that is read, in bytes.
+pub const MAX_ANSWER_BYTES: usize = 1 << 20;
+/// Idle connections that are kept to one host.
+const IDLE_PER_HOST: usize = 256;
+/// How long an idle connection is kept: less than servers wait, so that they rarely close one that is just being used.
+const IDLE: Duration = Duration::from_secs(20);
+
+/// Which addresses may be connected to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressPolicy {
+    /// All of them.
+    Any,
+    /// Only those that the whole internet can reach: others are for ourselves, and who names one may want to look inside.
+    PublicOnly,
+}
+
+/// Why a call has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallError {
+    /// The address may not be connected to. Nothing was sent, and nothing ever will be.
+    Forbidden,
+    /// Nobody could be connected to. Nothing was sent.
+    Unreachable(String),
+    /// The answer did not come in time. The other side may have done what was asked.
+    TimedOut,
+    /// The connection broke. The other side may have done what was asked.
+    Broken(String),
+    /// The answer is longer than [`MAX_ANSWER_BYTES`].
+    TooLong,
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Forbidden => f.write_str("the address is not a public one"),
+            Self::Unreachable(why) => write!(f, "no connection: {why}"),
+            Self::TimedOut => f.write_str("no answer in time"),
+            Self::Broken(why) => write!(f, "the connection broke: {why}"),
+            Self::TooLong => write!(f, "the answer is longer than {MAX_ANSWER_BYTES} bytes"),
+        }
+    }
+}
+
+impl Error for CallError {}
+
+/// A client with a pool of connections. Cloning it shares the pool.
+#[derive(Clone)]
+pub struct HttpClient {
+    client: Client<HttpsConnector<Connector>, Full<Bytes>>,
+}
+
+impl HttpClient {
+    /// A client that connects to what `policy` allows, over TLS where the address says `https`.
+    #[must_use]
+    pub fn new(policy: AddressPolicy) -> Self {
+        let mut http =
+            HttpConnector::new_with_resolver(Resolver { policy, ask: GaiResolver::new() });
+        http.set_nodelay(true);
+        http.enforce_http(false);
+        let connector = HttpsConnectorBuilder::new()
+            .with_webpki_roots()
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(Connector { policy, http });
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .pool_max_idle_per_host(IDLE_PER_HOST)
+            .build(connector);
+        Self { client }
+    }
+
+    /// Sends a request and reads the whole answer, all within `timeout_ms`.
+    ///
+    /// # Errors
+    /// See [`CallError`]. A status of any kind is an answer and no error.
+    pub async fn call(
+        &self,
+        request: Request<Bytes>,
+        timeout_ms: u64,
+    ) -> Result<Response<Bytes>, CallError> {
+        let exchange = async {
+            let answer = self.client.request(request.map(Full::new)).await.map_err(|error| {
+                if is_forbidden(&error) {
+                    CallError::Forbidden
+                } else if error.is_connect() {
+                    CallError::Unreachable(innermost(&error))
+                } else {
+                    CallError::Broken(innermost(&error))
+                }
+            })?;
+            let (parts, body) = answer.into_parts();
+            let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await.map_err(|error| {
+                if error.is::<LengthLimitError>() {
+                    CallError::TooLong
+                } else {
+                    CallError::Broken(innermost(&*error))
+                }
+            })?;
+            Ok(Response::from_parts(parts, body.to_bytes()))
+        };
+        tokio::time::timeout(Duration::from_millis(timeout_ms), exchange)
+            .await
+            .unwrap_or(Err(CallError::TimedOut))
+    }
+}
+
+/// The error that the others are about.
+fn innermost(error: &(dyn Error + 'static)) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
+
+fn is_forbidden(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<NotPublic>() {
+            return true;
+        }
+        // An I/O error shows the source of what it carries, and not that itself.
+        let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        if carried.is_some_and(|carried| carried.is::<NotPublic>()) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// The address is one of ours, or of nobody.
+#[derive(Debug)]
+struct NotPublic;
+
+impl fmt::Display for NotPublic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a public address")
+    }
+}
+
+impl Error for NotPublic {}
+
+type BoxError = Box<dyn Error + Send + Sync>;
+type Pending<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
+
+/// Connects, unless the address stands in the URI and may not be connected to.
+#[derive(Clone)]
+struct Connector {
+    policy: AddressPolicy,
+    http: HttpConnector<Resolver>,
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<TcpStream>;
+    type Error = BoxError;
+    type Future = Pending<Self::Response, BoxError>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.http.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        // An address needs no resolver, so the resolver cannot be the only one to look.
+        let host = uri.host().unwrap_or_default();
+        let literal = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        if self.policy == AddressPolicy::PublicOnly && literal.is_ok_and(|ip| !is_public(ip)) {
+            return Box::pin(async { Err(NotPublic.into()) });
+        }
+        let connecting = self.http.call(uri);
+        Box::pin(async { connecting.await.map_err(Into::into) })
+    }
+}
+
+/// Resolves names. What it lets through is what is connected to: the name is not resolved again in between.
+#[derive(Clone)]
+struct Resolver {
+    policy: AddressPolicy,
+    ask: GaiResolver,
+}
+
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Pending<Self::Response, io::Error>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        self.ask.poll_ready(context)
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let (policy, asking) = (self.policy, self.ask.call(name));
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = asking.await?.collect();
+            match policy {
+                AddressPolicy::Any => Ok(found.into_iter()),
+                AddressPolicy::PublicOnly => {
+                    let any = !found.is_empty();
+                    let public: Vec<SocketAddr> =
+                        found.into_iter().filter(|address| is_public(address.ip())).collect();
+                    if any && public.is_empty() {
+                        return Err(io::Error::new(io::ErrorKind::PermissionDenied, NotPublic));
+                    }
+                    Ok(public.into_iter())
+                }
+            }
+        })
+    }
+}
+
+/// Whether the whole internet can reach an address.
+#[must_use]
+pub fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+/// The networks that are not for the public: RFC 6890 and what was added to its registry.
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    let refused = match (a, b, c) {
+        // This network, private ones, loopback.
+        (0 | 10 | 127, _, _) => true,
+        // Addresses behind a carrier's translation.
+        (100, 64..=127, _) => true,
+        // Link-local: where clouds have their metadata.
+        (169, 254, _) => true,
+        (172, 16..=31, _) => true,
+        // Protocol assignments, documentation, and the old relays.
+        (192, 0, 0 | 2) | (192, 88, 99) | (198, 51, 100) | (203, 0, 113) => true,
+        (192, 168, _) => true,
+        // Benchmarks.
+        (198, 18 | 19, _) => true,
+        // Multicast, reserved, broadcast.
+        (224.., _, _) => true,
+        _ => false,
+    };
+    !refused
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let segments = address.segments();
+    let last_v4 = || Ipv4Addr::from(((u32::from(segments[6])) << 16) | u32::from(segments[7]));
+    match segments {
+        // IPv4 in IPv6 clothes counts as what it is: mapped, translated, and 6to4.
+        [0, 0, 0, 0, 0, 0xffff, _, _] | [0x64, 0xff9b, 0, 0, 0, 0, _, _] => is_public_v4(last_v4()),
+        [0x2002, high, low, ..] => {
+            is_public_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)))
+        }
+        // Teredo, benchmarks and other protocol assignments; documentation.
+        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
+        // Only 2000::/3 is given out. Loopback, unspecified, unique local, link-local and multicast lie elsewhere.
+        [first, ..] => first & 0xe000 == 0x2000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_the_whole_internet_are_public() {
+        for (text, public) in [
+            ("1.1.1.1", true),
+            ("172.32.0.1", true),
+            ("100.128.0.1", true),
+            ("198.20.0.1", true),
+            ("2606:4700::1111", true),
+            ("::ffff:8.8.8.8", true),
+            ("64:ff9b::808:808", true),
+            ("0.0.0.0", false),
+            ("0.1.2.3", false),
+            ("10.1.2.3", false),
+            ("100.64.0.1", false),
+            ("100.127.255.255", false),
+            ("127.0.0.1", false),
+            ("169.254.169.254", false),
+            ("172.16.0.1", false),
+            ("172.31.255.255", false),
+            ("192.168.1.1", false),
+            ("198.19.0.1", false),
+            ("224.0.0.1", false),
+            ("255.255.255.255", false),
+            ("::", false),
+            ("::1", false),
+            ("::7f00:1", false),
+            ("::ffff:127.0.0.1", false),
+            ("::ffff:10.0.0.1", false),
+            ("64:ff9b::a00:1", false),
+            ("64:ff9b:1::1", false),
+            ("2002:a00:1::1", false),
+            ("2001:db8::1", false),
+            ("fc00::1", false),
+            ("fd12:3456::1", false),
+            ("fe80::1", false),
+            ("fec0::1", false),
+            ("ff02::1", false),
+        ] {
+            assert_eq!(is_public(text.parse().unwrap()), public, "{text}");
+        }
+    }
+}

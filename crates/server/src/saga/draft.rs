@@ -1,0 +1,172 @@
+//! What is about to be written about one saga.
+
+use onrush_core::Time;
+use onrush_core::booking::{Illegal, Outcome, Position, Stage, advance};
+use onrush_core::ids::PaymentId;
+use onrush_ledger::booking::Buyer;
+use onrush_ledger::delivery::Message;
+use onrush_ledger::money::{Payment, Refund};
+use onrush_ledger::saga::{File, Transition};
+
+/// A file that is being changed, and what is new about it.
+pub(super) struct Draft {
+    file: File,
+    at: Time,
+    payments: Vec<PaymentId>,
+    refunds: Vec<String>,
+    note: String,
+    buyer: Option<Buyer>,
+    messages: Vec<Message>,
+}
+
+impl Draft {
+    /// Nothing is new yet.
+    pub(super) fn of(file: &File, at: Time) -> Self {
+        Self {
+            file: file.clone(),
+            at,
+            payments: Vec::new(),
+            refunds: Vec::new(),
+            note: String::new(),
+            buyer: None,
+            messages: Vec::new(),
+        }
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Goes where the outcome leads.
+    pub(super) fn advance(&mut self, outcome: Outcome, note: &str) -> Result<(), Illegal> {
+        let Position { step, stage } = advance(self.file.position(), outcome)?;
+        self.file.saga.step = step;
+        if let (Some(stage), Some(payment)) = (stage, self.file.saga.payment.clone()) {
+            self.payment(&payment, |row| row.stage = stage);
+        }
+        self.file.saga.tries = 0;
+        self.note(note);
+        Ok(())
+    }
+
+    /// Adds a payment as the present one.
+    pub(super) fn begin_payment(&mut self, payment: Payment) {
+        self.file.saga.payment = Some(payment.payment.clone());
+        self.payments.push(payment.payment.clone());
+        self.file.payments.push(payment);
+    }
+
+    /// Changes a payment.
+    pub(super) fn payment(&mut self, payment: &PaymentId, change: impl FnOnce(&mut Payment)) {
+        let row = self.file.payments.iter_mut().find(|row| row.payment == *payment);
+        let row = row.expect("only known payments are changed");
+        change(row);
+        row.updated_at = self.at;
+        if !self.payments.contains(payment) {
+            self.payments.push(payment.clone());
+        }
+    }
+
+    /// Changes the present payment.
+    pub(super) fn present(&mut self, change: impl FnOnce(&mut Payment)) {
+        if let Some(payment) = self.file.saga.payment.clone() {
+            self.payment(&payment, change);
+        }
+    }
+
+    /// Moves a payment that is not the present one.
+    pub(super) fn stray(&mut self, payment: &PaymentId, stage: Stage, note: &str) {
+        self.payment(payment, |row| row.stage = stage);
+        self.note(note);
+    }
+
+    pub(super) fn add_refund(&mut self, refund: Refund) {
+        self.refunds.push(refund.refund.clone());
+        self.file.refunds.push(refund);
+    }
+
+    pub(super) fn refund(&mut self, refund: &str, change: impl FnOnce(&mut Refund)) {
+        let row = self.file.refunds.iter_mut().find(|row| row.refund == refund);
+        let row = row.expect("only known refunds are changed");
+        change(row);
+        row.updated_at = self.at;
+        if !self.refunds.iter().any(|other| other == refund) {
+            self.refunds.push(refund.to_owned());
+        }
+    }
+
+    pub(super) fn note(&mut self, note: &str) {
+        if !self.note.is_empty() {
+            self.note.push_str("; ");
+        }
+        self.note.push_str(note);
+    }
+
+    pub(super) fn next_at(&mut self, at: Option<Time>) {
+        self.file.saga.next_at = at;
+    }
+
+    pub(super) fn stuck(&mut self, why: Option<&str>) {
+        self.file.saga.stuck = why.map(str::to_owned);
+    }
+
+    pub(super) fn tries(&mut self, tries: u32) {
+        self.file.saga.tries = tries;
+    }
+
+    pub(super) fn captured_at(&mut self, at: Time) {
+        self.file.saga.payment_completed_at.get_or_insert(at);
+    }
+
+    pub(super) fn buyer(&mut self, buyer: Option<Buyer>) {
+        self.buyer = buyer;
+    }
+
+    pub(super) fn tell(&mut self, message: Message) {
+        self.messages.push(message);
+    }
+
+    /// The write, and the file as it is after it.
+    pub(super) fn finish(mut self) -> (Transition, File) {
+        self.file.saga.version += 1;
+        self.file.saga.updated_at = self.at;
+        let payments = self.file.payments.iter();
+        let payments = payments.filter(|row| self.payments.contains(&row.payment)).cloned();
+        let refunds = self.file.refunds.iter();
+        let refunds = refunds.filter(|row| self.refunds.contains(&row.refund)).cloned();
+        let transition = Transition {
+            saga: self.file.saga.clone(),
+            payments: payments.collect(),
+            refunds: refunds.collect(),
+            buyer: self.buyer,
+            note: self.note,
+            messages: self.messages,
+        };
+        (transition, self.file)
+    }
+}
+
+/// What only operators and odd messages lead to.
+impl Draft {
+    /// Puts saga and present payment where an operator wants them.
+    pub(super) fn settle(&mut self, step: onrush_core::booking::Step, stage: Stage) {
+        self.file.saga.step = step;
+        self.present(|row| row.stage = stage);
+    }
+
+    /// Ends a saga without a payment.
+    pub(super) fn give_up(&mut self) {
+        self.file.saga.step = onrush_core::booking::Step::Failed;
+        self.file.saga.next_at = None;
+    }
+
+    /// The present payment becomes a stray: the saga goes on without it.
+    pub(super) fn abandon_present(&mut self) {
+        self.file.saga.payment = None;
+    }
+
+    /// A refund that failed is tried again.
+    pub(super) fn reopen_refund(&mut self, refund: &str) {
+        self.refund(refund, |row| row.status = onrush_ledger::money::RefundStatus::Requested);
+    }
+}

@@ -1,0 +1,662 @@
+//! The driver: it does what a saga's row says is to be done, and writes down what came of it, before and after.
+
+use super::draft::Draft;
+use super::gateway::{GatewayError, RefundOrder, RefundStanding, Standing};
+use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga, refund_of};
+use super::{Sagas, kill};
+use onrush_core::booking::{Illegal, Outcome, Stage, Step, Todo, todo};
+use onrush_core::hold::{HoldState, OnDecline};
+use onrush_core::ids::{BookingId, PaymentId};
+use onrush_core::view::HoldView;
+use onrush_core::{Command, Query, Reply, Time, View};
+use onrush_ledger::LedgerError;
+use onrush_ledger::delivery::Message;
+use onrush_ledger::money::{Payment, Refund, RefundStatus};
+use onrush_ledger::saga::File;
+use onrush_store::Failure;
+use std::time::Duration;
+
+/// More steps than any saga has in one go: only a fault of ours takes as many.
+const MOST_STEPS: u32 = 32;
+
+/// Why a saga was not driven on.
+#[derive(Debug)]
+pub enum DriveError {
+    /// There is no such saga.
+    NoSaga,
+    /// The ledger failed; the saga is as it was.
+    Ledger(LedgerError),
+}
+
+impl From<LedgerError> for DriveError {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+/// What one look at a saga came to.
+enum Look {
+    /// Nothing is to be done now.
+    Rest,
+    /// Something is to be written, and then there may be more to do.
+    Write(Draft),
+    /// Something is to be written, and that is all for now.
+    WriteAndRest(Draft),
+}
+
+/// Why a look came to nothing: it is tried again later, or an operator has to act.
+enum Trouble {
+    Later(String),
+    Stuck(String),
+}
+
+impl From<Illegal> for Trouble {
+    fn from(illegal: Illegal) -> Self {
+        Self::Stuck(illegal.to_string())
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self::Later(failure.to_string())
+    }
+}
+
+impl From<GatewayError> for Trouble {
+    fn from(error: GatewayError) -> Self {
+        match error {
+            GatewayError::Unavailable(_) => Self::Later(error.to_string()),
+            GatewayError::Refused(_) => Self::Stuck(error.to_string()),
+        }
+    }
+}
+
+impl Sagas {
+    /// Drives a saga until nothing is to be done now. `woken` looks also at what only waits for others.
+    pub(super) async fn drive(&self, booking: &BookingId, woken: bool) -> Result<File, DriveError> {
+        let _held = self.locks.hold(booking).await;
+        let file = self.ledger.file(booking).await?.ok_or(DriveError::NoSaga)?;
+        self.drive_on(file, woken).await
+    }
+
+    /// The same for a file that was just read, by whoever holds its lock.
+    pub(super) async fn drive_on(
+        &self,
+        mut file: File,
+        mut woken: bool,
+    ) -> Result<File, DriveError> {
+        for _ in 0..MOST_STEPS {
+            if file.saga.stuck.is_some() {
+                return Ok(file);
+            }
+            let look = match self.look_at(&file, woken).await {
+                Ok(Look::Rest) => self.look_at_strays(&file).await,
+                look => look,
+            };
+            let (draft, more) = match look {
+                Ok(Look::Rest) => return Ok(file),
+                Ok(Look::Write(draft)) => (draft, true),
+                Ok(Look::WriteAndRest(draft)) => (draft, false),
+                Err(trouble) => (self.troubled(&file, trouble), false),
+            };
+            match self.write(draft).await {
+                Ok(written) => {
+                    file = written;
+                    woken = false;
+                    if !more {
+                        return Ok(file);
+                    }
+                }
+                Err(LedgerError::Conflict) => {
+                    let booking = file.saga.booking.clone();
+                    file = self.ledger.file(&booking).await?.ok_or(DriveError::NoSaga)?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        tracing::error!(booking = %file.saga.booking, "a saga does not come to rest");
+        Ok(file)
+    }
+
+    /// Writes a draft down, durably.
+    pub(super) async fn write(&self, mut draft: Draft) -> Result<File, LedgerError> {
+        if draft.file().strays().next().is_some() && draft.file().saga.next_at.is_none() {
+            draft.next_at(Some(self.now().plus_ms(self.patience.abandoned_after_ms)));
+        }
+        let tells = draft.file().saga.stuck.is_some();
+        let (transition, file) = draft.finish();
+        let position = file.position();
+        kill::point("before", position);
+        let next_at = file.saga.next_at;
+        self.ledger.advance(transition).await?;
+        kill::point("after", position);
+        if tells {
+            let (booking, why) = (&file.saga.booking, file.saga.stuck.as_deref().unwrap_or(""));
+            tracing::warn!(%booking, why, "a saga is stuck: see /api/v1/admin/sagas?stuck=true");
+        }
+        if let Some(next_at) = next_at {
+            self.due_at(next_at);
+        }
+        Ok(file)
+    }
+
+    fn draft(&self, file: &File) -> Draft {
+        let mut draft = Draft::of(file, self.now());
+        draft.next_at(None);
+        draft
+    }
+
+    /// A draft whose next step is taken at once, and by recovery if this process dies before.
+    fn moving(&self, file: &File) -> Draft {
+        let mut draft = Draft::of(file, self.now());
+        draft.next_at(Some(self.now().plus_ms(self.patience.abandoned_after_ms)));
+        draft
+    }
+
+    fn troubled(&self, file: &File, trouble: Trouble) -> Draft {
+        let mut draft = self.draft(file);
+        let tries = file.saga.tries + 1;
+        draft.tries(tries);
+        match trouble {
+            Trouble::Later(why) if tries < self.patience.tries => {
+                draft.note(&why);
+                draft.next_at(Some(self.now().plus_ms(self.pause_ms(tries))));
+            }
+            Trouble::Later(why) | Trouble::Stuck(why) => {
+                draft.note(&why);
+                draft.stuck(Some(&why));
+            }
+        }
+        draft
+    }
+
+    /// Twice as long after each failure, and up to half of it left to chance, so that not all come at once.
+    fn pause_ms(&self, tries: u32) -> i64 {
+        let doubled = self.patience.first_pause_ms.saturating_mul(1 << (tries - 1).min(30));
+        let longest = doubled.min(self.patience.longest_pause_ms).max(1);
+        let chance = i64::from(crate::auth::random::<1>()[0]);
+        longest - longest * chance / 512
+    }
+
+    async fn look_at(&self, file: &File, woken: bool) -> Result<Look, Trouble> {
+        let position = file.position();
+        match todo(position) {
+            Todo::Rest => Ok(Look::Rest),
+            Todo::AskHold if woken => self.ask_hold(file).await,
+            Todo::Watch if woken => self.watch(file).await,
+            Todo::AskHold | Todo::Watch => Ok(Look::Rest),
+            Todo::Create => self.create(file, woken).await,
+            Todo::Cancel => self.cancel(file).await,
+            Todo::TellFailed => self.tell_failed(file).await,
+            Todo::Confirm => self.confirm(file).await,
+            Todo::Refund => self.refund_present(file).await,
+            Todo::TellRefunded => self.tell_refunded(file).await,
+        }
+    }
+
+    /// What the engine knows of a booking; `None` if nothing.
+    async fn hold(&self, file: &File) -> Result<Option<HoldView>, Trouble> {
+        let query = Query::Booking { booking: file.saga.booking.clone(), user: None };
+        match self.engine.query(file.saga.event.clone(), query).await {
+            Ok(answer) => match answer.value {
+                View::Booking(view) => Ok(Some(view)),
+                View::Event(_)
+                | View::Availability(_)
+                | View::Seats(_)
+                | View::Place(_)
+                | View::Bookings(_)
+                | View::Claim(_) => {
+                    Err(Trouble::Stuck("the engine answered something else".into()))
+                }
+            },
+            Err(Failure::Refused(_)) => Ok(None),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    async fn ask_hold(&self, file: &File) -> Result<Look, Trouble> {
+        let view = self.hold(file).await?;
+        let mut draft = self.draft(file);
+        let state = view.as_ref().map(|view| &view.state);
+        if file.saga.step == Step::Confirmed {
+            return match state {
+                Some(HoldState::Cancelled { refund_minor, .. }) if *refund_minor > 0 => self
+                    .give_back(
+                        file,
+                        *refund_minor,
+                        Outcome::Cancelled,
+                        "the booking was cancelled",
+                    ),
+                Some(HoldState::Cancelled { .. }) => {
+                    draft.advance(Outcome::CancelledUnrefunded, "the booking was cancelled")?;
+                    Ok(Look::WriteAndRest(draft))
+                }
+                // The engine forgets a cancelled booking after a day; what it gave back is then in the feed only.
+                None => Err(Trouble::Stuck("the engine knows no such booking any more".into())),
+                Some(
+                    HoldState::Confirmed { .. }
+                    | HoldState::Held { .. }
+                    | HoldState::Paying { .. }
+                    | HoldState::Released { .. }
+                    | HoldState::Expired { .. },
+                ) if file.saga.next_at.is_some() => {
+                    draft.note("looked at; nothing is to be done");
+                    Ok(Look::Write(draft))
+                }
+                Some(_) => Ok(Look::Rest),
+            };
+        }
+        match state {
+            Some(HoldState::Held { until }) => {
+                draft.advance(Outcome::Held, "the units are held")?;
+                draft.next_at(Some(until.plus_ms(AFTER_HOLD_MS)));
+                Ok(Look::WriteAndRest(draft))
+            }
+            // A payment was begun, and nobody lived to write it down.
+            Some(
+                HoldState::Paying { payment, .. }
+                | HoldState::Expired { payment: Some(payment), .. },
+            ) => {
+                let Some(gateway) = &self.gateway else {
+                    return Err(Trouble::Stuck("no payment gateway is configured".into()));
+                };
+                let mut draft = self.moving(file);
+                let at = self.now();
+                if file.payments.iter().any(|row| row.payment == *payment) {
+                    return Err(Trouble::Stuck(format!("payment {payment} has ended and runs")));
+                }
+                let row = payment_of_saga(&file.saga, payment, gateway.name(), OnDecline::Keep, at);
+                draft
+                    .advance(Outcome::PaymentWanted, "a payment was begun and not written down")?;
+                draft.begin_payment(row);
+                Ok(Look::Write(draft))
+            }
+            Some(HoldState::Confirmed { .. }) => {
+                draft.advance(Outcome::HoldConfirmed, "confirmed without a payment of ours")?;
+                Ok(Look::WriteAndRest(draft))
+            }
+            Some(
+                HoldState::Released { .. }
+                | HoldState::Expired { payment: None, .. }
+                | HoldState::Cancelled { .. },
+            )
+            | None => {
+                draft.advance(Outcome::NotHeld, "the units are not held")?;
+                Ok(Look::WriteAndRest(draft))
+            }
+        }
+    }
+
+    /// The present payment; a saga at a step that has one has it.
+    fn present<'a>(file: &'a File) -> Result<&'a Payment, Trouble> {
+        file.present().ok_or_else(|| Trouble::Stuck("the saga's payment is missing".into()))
+    }
+
+    /// Until when the hold waits for this payment; `None` if it does not.
+    async fn waits_until(&self, file: &File, payment: &PaymentId) -> Result<Option<Time>, Trouble> {
+        let view = self.hold(file).await?;
+        Ok(match view.map(|view| view.state) {
+            Some(HoldState::Paying { payment: running, until, .. }) if running == *payment => {
+                Some(until)
+            }
+            Some(
+                HoldState::Held { .. }
+                | HoldState::Paying { .. }
+                | HoldState::Confirmed { .. }
+                | HoldState::Released { .. }
+                | HoldState::Expired { .. }
+                | HoldState::Cancelled { .. },
+            )
+            | None => None,
+        })
+    }
+
+    async fn watch(&self, file: &File) -> Result<Look, Trouble> {
+        let payment = Self::present(file)?;
+        let Some(until) = self.waits_until(file, &payment.payment).await? else {
+            let mut draft = self.moving(file);
+            draft.advance(Outcome::PaymentUnwanted, "the hold does not wait for the payment")?;
+            draft.present(|row| row.why = Some("timeout".into()));
+            return Ok(Look::Write(draft));
+        };
+        let order = order_of(&file.saga, payment);
+        let standing = self.asked(|gateway| gateway.status(&order)).await?;
+        self.heard(file, standing, until)
+    }
+
+    async fn create(&self, file: &File, woken: bool) -> Result<Look, Trouble> {
+        let payment = Self::present(file)?;
+        // The one who just began it knows that the hold waits.
+        let until = if woken || file.saga.tries > 0 {
+            self.waits_until(file, &payment.payment).await?
+        } else {
+            Some(self.now().plus_ms(self.patience.ask_after_ms))
+        };
+        let Some(until) = until else {
+            let mut draft = self.moving(file);
+            draft.advance(Outcome::PaymentUnwanted, "the hold does not wait for the payment")?;
+            draft.present(|row| row.why = Some("timeout".into()));
+            return Ok(Look::Write(draft));
+        };
+        let order = order_of(&file.saga, payment);
+        match self.asked(|gateway| gateway.create(&order)).await {
+            Ok(standing) => self.heard(file, standing, until),
+            Err(GatewayError::Refused(why)) => {
+                let mut draft = self.moving(file);
+                draft.advance(Outcome::PaymentUnwanted, &format!("the gateway refuses: {why}"))?;
+                draft.present(|row| row.why = Some(why));
+                Ok(Look::Write(draft))
+            }
+            Err(error @ GatewayError::Unavailable(_)) => Err(error.into()),
+        }
+    }
+
+    /// What the gateway says of the present payment, while the hold waits for it.
+    fn heard(&self, file: &File, standing: Standing, until: Time) -> Result<Look, Trouble> {
+        let mut draft = self.moving(file);
+        match standing {
+            Standing::Open { reference, url, client_secret } => {
+                draft.advance(Outcome::PaymentOpen, "the gateway waits for the buyer")?;
+                draft.present(|row| {
+                    row.reference = Some(reference);
+                    row.url = url;
+                    row.client_secret = client_secret;
+                });
+                let ask_at = self.now().plus_ms(self.patience.ask_after_ms);
+                draft.next_at(Some(ask_at.min(until.plus_ms(AFTER_HOLD_MS))));
+                Ok(Look::WriteAndRest(draft))
+            }
+            Standing::Captured { .. } => self.captured(file, standing),
+            Standing::Declined { reference, why } => {
+                draft.advance(Outcome::PaymentUnwanted, &format!("declined: {why}"))?;
+                draft.present(|row| (row.reference, row.why) = (Some(reference), Some(why)));
+                Ok(Look::Write(draft))
+            }
+            Standing::Cancelled { why } => {
+                draft.advance(Outcome::PaymentClosed, &format!("cancelled: {why}"))?;
+                draft.present(|row| row.why = Some(why));
+                Ok(Look::Write(draft))
+            }
+            Standing::Unknown => {
+                draft.advance(Outcome::PaymentUnwanted, "the gateway knows no such payment")?;
+                Ok(Look::Write(draft))
+            }
+        }
+    }
+
+    /// Money was taken for the present payment.
+    fn captured(&self, file: &File, standing: Standing) -> Result<Look, Trouble> {
+        let Standing::Captured { reference, amount_minor, currency } = standing else {
+            return Err(Trouble::Stuck("only captured money counts".into()));
+        };
+        let payment = Self::present(file)?;
+        if (amount_minor, currency) != (payment.amount_minor, payment.currency) {
+            let why = format!(
+                "{amount_minor} {currency} were taken and {} {} were asked for",
+                payment.amount_minor, payment.currency
+            );
+            let mut draft = self.draft(file);
+            draft.present(|row| {
+                row.flagged = true;
+                row.captured_minor = amount_minor;
+                row.why = Some(why.clone());
+                row.reference = Some(reference);
+            });
+            draft.note(&why);
+            draft.stuck(Some(&why));
+            return Ok(Look::WriteAndRest(draft));
+        }
+        let mut draft = self.moving(file);
+        draft.advance(Outcome::MoneyTaken, "money was taken")?;
+        draft.captured_at(self.now());
+        draft.present(|row| {
+            row.captured_minor = amount_minor;
+            row.reference = Some(reference);
+        });
+        Ok(Look::Write(draft))
+    }
+
+    async fn cancel(&self, file: &File) -> Result<Look, Trouble> {
+        let payment = Self::present(file)?;
+        let order = order_of(&file.saga, payment);
+        match self.asked(|gateway| gateway.cancel(&order)).await? {
+            standing @ Standing::Captured { .. } => self.captured(file, standing),
+            Standing::Cancelled { why } => {
+                let mut draft = self.moving(file);
+                draft.advance(Outcome::PaymentClosed, "the gateway will take no money")?;
+                draft.present(|row| {
+                    row.why.get_or_insert(why);
+                });
+                Ok(Look::Write(draft))
+            }
+            Standing::Open { .. } | Standing::Declined { .. } | Standing::Unknown => {
+                Err(Trouble::Later("the gateway has not cancelled the payment".into()))
+            }
+        }
+    }
+
+    async fn tell_failed(&self, file: &File) -> Result<Look, Trouble> {
+        let payment = Self::present(file)?;
+        let why = payment.why.clone().unwrap_or_else(|| "cancelled".into());
+        let told = self.fail_in_engine(file, payment, &why).await?;
+        let state = match told {
+            Some(view) => Some(view.state),
+            None => self.hold(file).await?.map(|view| view.state),
+        };
+        let mut draft = self.draft(file);
+        match state {
+            Some(HoldState::Held { until }) => {
+                draft.advance(Outcome::HoldKept, "the hold waits for another payment")?;
+                draft.next_at(Some(until.plus_ms(AFTER_HOLD_MS)));
+            }
+            Some(
+                HoldState::Released { .. }
+                | HoldState::Expired { .. }
+                | HoldState::Cancelled { .. },
+            )
+            | None => draft.advance(Outcome::HoldGone, "there is no hold any more")?,
+            Some(HoldState::Paying { .. } | HoldState::Confirmed { .. }) => {
+                return Err(Trouble::Stuck("the engine goes on with another payment".into()));
+            }
+        }
+        Ok(Look::WriteAndRest(draft))
+    }
+
+    /// Tells the engine that a payment ended without money for us; `None` if it does not wait for that one.
+    async fn fail_in_engine(
+        &self,
+        file: &File,
+        payment: &Payment,
+        why: &str,
+    ) -> Result<Option<HoldView>, Trouble> {
+        let command = Command::FailPayment {
+            booking: file.saga.booking.clone(),
+            payment: payment.payment.clone(),
+            why: why.chars().take(500).collect::<String>().into(),
+            then: payment.on_decline,
+        };
+        match self.engine.execute(file.saga.event.clone(), command).await {
+            Ok(answer) => match answer.value {
+                Reply::Hold(view) => Ok(Some(view)),
+                Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) => Ok(None),
+            },
+            Err(Failure::Refused(_)) => Ok(None),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    async fn confirm(&self, file: &File) -> Result<Look, Trouble> {
+        let payment = Self::present(file)?;
+        let command = Command::Confirm {
+            booking: file.saga.booking.clone(),
+            user: file.saga.user.clone(),
+            payment: Some(payment.payment.clone()),
+        };
+        match self.engine.execute(file.saga.event.clone(), command).await {
+            Ok(_) => {
+                let mut draft = self.draft(file);
+                draft.advance(Outcome::HoldConfirmed, "the booking is confirmed")?;
+                Ok(Look::WriteAndRest(draft))
+            }
+            Err(Failure::Refused(refusal)) => {
+                let why = format!("the booking cannot be confirmed: {}", refusal.code());
+                self.give_back(file, payment.captured_minor, Outcome::ConfirmRefused, &why)
+            }
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// Money is to go back for the present payment.
+    fn give_back(
+        &self,
+        file: &File,
+        amount_minor: i64,
+        outcome: Outcome,
+        why: &str,
+    ) -> Result<Look, Trouble> {
+        let mut draft = self.moving(file);
+        let Some(payment) = file.present().filter(|row| row.captured_minor >= amount_minor) else {
+            // Paid at the box office: what it took, it gives back.
+            let mut draft = self.draft(file);
+            draft.advance(Outcome::CancelledUnrefunded, "nothing was paid here; refund by hand")?;
+            return Ok(Look::WriteAndRest(draft));
+        };
+        draft.advance(outcome, why)?;
+        draft.add_refund(refund_of(file, payment, amount_minor, why, self.now()));
+        Ok(Look::Write(draft))
+    }
+
+    /// A payment's refund that has not come to its end.
+    fn open_refund<'a>(file: &'a File, payment: &PaymentId) -> Result<&'a Refund, Trouble> {
+        let open = |refund: &&Refund| {
+            refund.payment == *payment
+                && matches!(refund.status, RefundStatus::Requested | RefundStatus::Sent)
+        };
+        let refund = file.refunds.iter().find(open);
+        refund.ok_or_else(|| Trouble::Stuck("the refund's row is missing".into()))
+    }
+
+    async fn refund_at_gateway(
+        &self,
+        file: &File,
+        payment: &Payment,
+    ) -> Result<(Refund, RefundStanding), Trouble> {
+        let refund = Self::open_refund(file, &payment.payment)?.clone();
+        let order = RefundOrder {
+            refund: refund.refund.clone(),
+            payment: order_of(&file.saga, payment),
+            amount_minor: refund.amount_minor,
+            written_at_s: refund.created_at.0.div_euclid(1_000),
+            reference: refund.reference.clone(),
+        };
+        let standing = self.asked(|gateway| gateway.refund(&order)).await?;
+        Ok((refund, standing))
+    }
+
+    async fn refund_present(&self, file: &File) -> Result<Look, Trouble> {
+        let payment = Self::present(file)?;
+        let (refund, standing) = self.refund_at_gateway(file, payment).await?;
+        match standing {
+            RefundStanding::Done { reference } => {
+                let mut draft = self.moving(file);
+                draft.advance(Outcome::MoneyReturned, "the money went back")?;
+                self.refund_done(&mut draft, &refund, reference);
+                Ok(Look::Write(draft))
+            }
+            RefundStanding::Pending { reference } => Ok(self.refund_sent(file, &refund, reference)),
+            RefundStanding::Failed { why } => Ok(self.refund_failed(file, &refund, &why)),
+        }
+    }
+
+    fn refund_done(&self, draft: &mut Draft, refund: &Refund, reference: String) {
+        draft.refund(&refund.refund, |row| {
+            row.status = RefundStatus::Done;
+            row.reference = Some(reference);
+        });
+        let saga = &draft.file().saga;
+        let body = serde_json::json!({
+            "refund": refund.refund, "payment": refund.payment, "amount_minor": refund.amount_minor,
+            "currency": refund.currency, "why": refund.why,
+        });
+        let message = Message {
+            id: refund.refund.replace(':', "-"),
+            kind: "booking_refunded".into(),
+            event: saga.event.clone(),
+            booking: Some(saga.booking.clone()),
+            at: self.now(),
+            body: body.to_string(),
+            channels: self.channels.clone(),
+        };
+        draft.tell(message);
+    }
+
+    fn refund_sent(&self, file: &File, refund: &Refund, reference: String) -> Look {
+        let mut draft = self.draft(file);
+        draft.refund(&refund.refund, |row| {
+            row.status = RefundStatus::Sent;
+            row.reference = Some(reference);
+        });
+        draft.note("the gateway works on the refund");
+        draft.next_at(Some(self.now().plus_ms(self.patience.longest_pause_ms)));
+        Look::WriteAndRest(draft)
+    }
+
+    fn refund_failed(&self, file: &File, refund: &Refund, why: &str) -> Look {
+        let why = format!("the gateway will not give the money back: {why}");
+        let mut draft = self.draft(file);
+        draft.refund(&refund.refund, |row| {
+            row.status = RefundStatus::Failed;
+            row.why.clone_from(&why);
+        });
+        draft.note(&why);
+        draft.stuck(Some(&why));
+        Look::WriteAndRest(draft)
+    }
+
+    async fn tell_refunded(&self, file: &File) -> Result<Look, Trouble> {
+        let payment = Self::present(file)?;
+        // A booking that was cancelled knows of its refund already, and the engine answers so.
+        self.fail_in_engine(file, payment, "refunded").await?;
+        let mut draft = self.draft(file);
+        draft.advance(Outcome::Acknowledged, "nothing is held and nothing is owed")?;
+        Ok(Look::WriteAndRest(draft))
+    }
+
+    /// Money of a payment that is not the present one goes back.
+    async fn look_at_strays(&self, file: &File) -> Result<Look, Trouble> {
+        let Some(stray) = file.strays().next() else { return Ok(Look::Rest) };
+        if stray.stage == Stage::Captured {
+            let mut draft = self.moving(file);
+            let why = "the booking does not wait for this payment";
+            draft.stray(&stray.payment, Stage::Refunding, why);
+            draft.add_refund(refund_of(file, stray, stray.captured_minor, why, self.now()));
+            return Ok(Look::Write(draft));
+        }
+        let (refund, standing) = self.refund_at_gateway(file, stray).await?;
+        match standing {
+            RefundStanding::Done { reference } => {
+                let mut draft = Draft::of(file, self.now());
+                draft.stray(&stray.payment, Stage::Refunded, "a stray payment went back");
+                self.refund_done(&mut draft, &refund, reference);
+                Ok(Look::Write(draft))
+            }
+            RefundStanding::Pending { reference } => Ok(self.refund_sent(file, &refund, reference)),
+            RefundStanding::Failed { why } => Ok(self.refund_failed(file, &refund, &why)),
+        }
+    }
+
+    /// Asks the gateway something, for as long as patience lasts.
+    async fn asked<'a, T>(
+        &'a self,
+        ask: impl FnOnce(&'a dyn super::gateway::Gateway) -> super::gateway::Answer<'a, T>,
+    ) -> Result<T, GatewayError> {
+        let Some(gateway) = &self.gateway else {
+            return Err(GatewayError::Unavailable("no payment gateway is configured".into()));
+        };
+        let patience = Duration::from_millis(self.patience.gateway_timeout_ms);
+        match tokio::time::timeout(patience, ask(&**gateway)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(GatewayError::Unavailable("no answer in time".into())),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The money side of a server, as it is configured.
+
+use super::gateway::Gateway;
+use super::gateway::sandbox::SandboxGateway;
+use super::{Parts, Sagas};
+use crate::app::Money;
+use crate::auth::hex;
+use crate::auth::keys::KeyDir;
+use crate::config::{Config, GatewayName, Secret};
+use crate::sandbox::{Sandbox, SandboxConfig};
+use onrush_ledger::Ledger;
+use onrush_store::Engine;
+use onrush_store::embedded::Clock;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Opens the gateway, starts the sandbox if that is it and nobody else runs it, and makes sagas of it all.
+///
+/// # Errors
+/// Whatever stands in the way of the sandbox, as a sentence.
+pub(crate) async fn open(
+    config: &Config,
+    public: SocketAddr,
+    engine: Arc<dyn Engine>,
+    ledger: Arc<dyn Ledger>,
+    clock: Clock,
+) -> io::Result<(Money, Option<Sandbox>)> {
+    let (gateway, sandbox) = gateway(config, public).await?;
+    let sagas = Sagas::new(Parts {
+        engine,
+        ledger: ledger.clone(),
+        gateway,
+        clock: clock.clone(),
+        patience: config.saga,
+        channels: Vec::new(),
+    });
+    Ok((Money { ledger, sagas, clock }, sandbox))
+}
+
+type Opened = (Option<Arc<dyn Gateway>>, Option<Sandbox>);
+
+async fn gateway(config: &Config, public: SocketAddr) -> io::Result<Opened> {
+    match config.gateway {
+        GatewayName::None => Ok((None, None)),
+        GatewayName::Sandbox => sandbox(config, public).await,
+        GatewayName::Stripe => Err(io::Error::other("stripe is not there yet")),
+    }
+}
+
+async fn sandbox(config: &Config, public: SocketAddr) -> io::Result<Opened> {
+    let keys = KeyDir::open(&config.data)?;
+    let drawn = |name: &str, configured: &Option<Secret>| match configured {
+        Some(secret) => Ok(secret.clone()),
+        None => keys.load_or_draw(name).map(|bytes| Secret::from(hex(&bytes))),
+    };
+    let secret = drawn("sandbox.key", &config.sandbox.secret)?;
+    let webhook_secret = drawn("sandbox-webhook.key", &config.sandbox.webhook_secret)?;
+    if let Some(url) = &config.sandbox.url {
+        let gateway = SandboxGateway::new(url, &secret, webhook_secret);
+        return Ok((Some(Arc::new(gateway)), None));
+    }
+    let webhook_url = format!("http://{public}/api/v1/payments/webhook/sandbox");
+    let sandbox = Sandbox::start(SandboxConfig {
+        listen: config.sandbox.listen,
+        webhook_url: Some(webhook_url.parse().map_err(io::Error::other)?),
+        faults: config.sandbox.faults,
+        late_ms: config.sandbox.late_ms,
+        allow_sandbox: config.allow_sandbox,
+        ..SandboxConfig::new(config.data.join("sandbox"), secret.clone(), webhook_secret.clone())
+    });
+    let sandbox = sandbox.await.map_err(|error| io::Error::other(error.to_string()))?;
+    let gateway = SandboxGateway::new(&sandbox.base_url(), &secret, webhook_secret);
+    Ok((Some(Arc::new(gateway)), Some(sandbox)))
+}

@@ -1,0 +1,107 @@
+//! The ledger's rows, made from what the engine says.
+
+use super::gateway::Order;
+use onrush_core::Time;
+use onrush_core::booking::{Stage, Step};
+use onrush_core::hold::HoldTerms;
+use onrush_core::ids::{BookingId, EventId, PaymentId};
+use onrush_core::money::Currency;
+use onrush_ledger::money::{OnDecline, Payment, Refund, RefundStatus};
+use onrush_ledger::saga::{File, Saga};
+
+/// After the end of a hold, how long to wait for the feed to tell of it before asking.
+pub(super) const AFTER_HOLD_MS: i64 = 10_000;
+
+/// The saga of a hold that was just placed.
+pub(super) fn saga_of_hold(
+    event: &EventId,
+    terms: &HoldTerms,
+    currency: Currency,
+    until: Time,
+) -> Saga {
+    let digits = terms.booking.as_str().rsplit_once('.').map_or("", |(_, digits)| digits);
+    Saga {
+        saga_id: format!("saga-{digits}"),
+        booking: terms.booking.clone(),
+        event: event.clone(),
+        user: terms.user.clone(),
+        amount_minor: terms.amount_minor,
+        currency,
+        step: Step::ReserveOk,
+        reserve_completed_at: Some(terms.created_at),
+        payment_completed_at: None,
+        updated_at: terms.created_at,
+        version: 1,
+        payment: None,
+        next_at: Some(until.plus_ms(AFTER_HOLD_MS)),
+        tries: 0,
+        stuck: None,
+    }
+}
+
+/// A payment that was just begun.
+pub(super) fn payment_of_saga(
+    saga: &Saga,
+    payment: &PaymentId,
+    gateway: &str,
+    on_decline: OnDecline,
+    at: Time,
+) -> Payment {
+    Payment {
+        payment: payment.clone(),
+        booking: saga.booking.clone(),
+        gateway: gateway.to_owned(),
+        reference: None,
+        url: None,
+        client_secret: None,
+        amount_minor: saga.amount_minor,
+        currency: saga.currency,
+        stage: Stage::Creating,
+        captured_minor: 0,
+        why: None,
+        flagged: false,
+        on_decline,
+        created_at: at,
+        updated_at: at,
+    }
+}
+
+/// Money that is to go back for a payment.
+pub(super) fn refund_of(
+    file: &File,
+    payment: &Payment,
+    amount_minor: i64,
+    why: &str,
+    at: Time,
+) -> Refund {
+    Refund {
+        refund: refund_key(&file.saga.booking, file.refunds.len() + 1),
+        booking: file.saga.booking.clone(),
+        payment: payment.payment.clone(),
+        amount_minor,
+        currency: payment.currency,
+        status: RefundStatus::Requested,
+        why: why.to_owned(),
+        reference: None,
+        created_at: at,
+        updated_at: at,
+    }
+}
+
+fn refund_key(booking: &BookingId, number: usize) -> String {
+    format!("refund:{booking}:{number}")
+}
+
+/// What the gateway is told about a payment.
+pub(super) fn order_of(saga: &Saga, payment: &Payment) -> Order {
+    Order {
+        payment: payment.payment.clone(),
+        booking: saga.booking.clone(),
+        event: saga.event.clone(),
+        amount_minor: payment.amount_minor,
+        currency: payment.currency,
+        description: format!("{} {}", saga.event, saga.saga_id),
+        reference: payment.reference.clone(),
+        written_at_s: payment.created_at.0.div_euclid(1_000),
+    }
+}

@@ -1,0 +1,154 @@
+//! Paying: from the hold to the confirmed booking, and every way in which that goes wrong.
+
+use crate::client::{Answer, Request};
+use crate::shop::{Guest, Shop};
+use onrush::config::GatewayName;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+pub(crate) const GOOD_CARD: &str = "4242 4242 4242 4242";
+const POOR_CARD: &str = "4000 0000 0000 0010";
+
+/// A shop with the sandbox, and an event `e` whose ten standing places cost 25.00 each.
+pub(crate) async fn paid_shop() -> Shop {
+    let shop = Shop::start_with(|config| config.gateway = GatewayName::Sandbox).await;
+    let body = json!({"event": "e", "title": "Paid", "currency": "EUR", "room": null, "max_per_user": 4,
+        "fees": {"fixed_minor": 100, "percent_bp": 500}});
+    shop.organise("POST", "/events", &body).await;
+    shop.add_pool("e", "ga", 10, 2_500).await;
+    shop.organise_plainly("/events/e/open").await;
+    shop
+}
+
+impl Guest<'_> {
+    /// Holds units of `ga` in event `e`; says the booking's id.
+    pub(crate) async fn hold_ga(&self, key: &str, quantity: u32) -> String {
+        self.hold("e", key, &json!({"pools": {"ga": quantity}})).await.expect(201).text("booking")
+    }
+
+    pub(crate) async fn pay(&self, booking: &str, key: &str) -> Answer {
+        self.ask("POST", &format!("/bookings/{booking}/payment")).key(key).send().await
+    }
+
+    pub(crate) async fn booking(&self, booking: &str) -> Value {
+        self.get(&format!("/bookings/{booking}")).await.expect(200).json()
+    }
+
+    /// Asks until the booking has a status: what the gateway tells goes its own way.
+    pub(crate) async fn until_status(&self, booking: &str, status: &str) -> Value {
+        let wait = async {
+            loop {
+                let now = self.booking(booking).await;
+                if now["status"] == status {
+                    return now;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), wait)
+            .await
+            .unwrap_or_else(|_| panic!("{booking} never became {status}"))
+    }
+}
+
+/// Types a card into the sandbox's page and presses "pay".
+pub(crate) async fn use_card(url: &str, card: &str) -> Answer {
+    let rest = url.strip_prefix("http://").unwrap();
+    let (host, path) = rest.split_at(rest.find('/').unwrap());
+    let form = format!("card={}&action=pay", card.replace(' ', ""));
+    Request::new(host.parse().unwrap(), "POST", path)
+        .header("Accept", "application/json")
+        .header("Content-Type", "application/x-www-form-urlencoded")
+        .body(form)
+        .send()
+        .await
+}
+
+async fn free(shop: &Shop) -> i64 {
+    let answer = shop.ask("GET", "/events/e/availability").send().await;
+    answer.expect(200).json()["pools"][0]["free"].as_i64().unwrap()
+}
+
+/// What the sandbox took and gave back.
+async fn sandbox_totals(shop: &Shop) -> (i64, i64) {
+    let totals = shop.server.sandbox().unwrap().totals().await.unwrap();
+    (totals.captured_minor, totals.refunded_minor)
+}
+
+#[tokio::test]
+async fn a_hold_that_is_paid_for_is_confirmed() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 2).await;
+    let held = guest.booking(&booking).await;
+    // 2 x 25.00, and 5 % of that and 1.00 on top.
+    assert_eq!((&held["amount_minor"], &held["fee_minor"]), (&json!(5_350), &json!(350)));
+
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    assert_eq!(payment["amount_minor"], 5_350);
+    assert_eq!(payment["status"], "open");
+    assert_eq!(guest.booking(&booking).await["status"], "paying");
+    use_card(payment["url"].as_str().unwrap(), GOOD_CARD).await.expect(200);
+    let confirmed = guest.until_status(&booking, "confirmed").await;
+    assert_eq!(confirmed["payment"], payment["payment"]);
+    assert_eq!(free(&shop).await, 8);
+    assert_eq!(sandbox_totals(&shop).await, (5_350, 0));
+}
+
+#[tokio::test]
+async fn the_same_key_again_gives_the_same_answer_and_one_payment() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let first = guest.pay(&booking, "p").await.expect(201);
+    let again = guest.pay(&booking, "p").await.expect(201);
+    assert_eq!(first.body, again.body);
+    let path = format!("/bookings/{booking}/payment");
+    let other = guest.ask("POST", &path).key("p").json(&json!({})).send().await;
+    assert_eq!(other.problem(), (422, "BOOKING_MISMATCH".into()));
+    // Another key finds the payment that runs (S3.5).
+    let existing = guest.pay(&booking, "q").await.expect(200).json();
+    assert_eq!(existing["payment"], first.json()["payment"]);
+}
+
+#[tokio::test]
+async fn a_declined_payment_keeps_the_hold_for_another() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    use_card(payment["url"].as_str().unwrap(), POOR_CARD).await;
+    guest.until_status(&booking, "held").await;
+    let failed = guest.get(&format!("/bookings/{booking}/payment")).await.expect(200).json();
+    assert_eq!(
+        (&failed["status"], &failed["why"]),
+        (&json!("failed"), &json!("insufficient_funds"))
+    );
+
+    let second = guest.pay(&booking, "p2").await.expect(201).json();
+    assert_ne!(second["payment"], payment["payment"]);
+    use_card(second["url"].as_str().unwrap(), GOOD_CARD).await.expect(200);
+    guest.until_status(&booking, "confirmed").await;
+    assert_eq!(sandbox_totals(&shop).await.0, 2_725);
+}
+
+#[tokio::test]
+async fn a_hold_that_runs_out_cancels_its_payment() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    shop.clock.advance_ms(600_000);
+    guest.until_status(&booking, "expired").await;
+    let path = format!("/bookings/{booking}/payment");
+    let failed = async {
+        while guest.get(&path).await.expect(200).json()["status"] != "failed" {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), failed).await.expect("the payment is cancelled");
+    // The page takes no money for it any more.
+    use_card(payment["url"].as_str().unwrap(), GOOD_CARD).await;
+    assert_eq!(sandbox_totals(&shop).await, (0, 0));
+    assert_eq!(free(&shop).await, 10);
+}
