@@ -11,6 +11,9 @@ use onrush_ledger::saga::{File, Transition};
 /// A file that is being changed, and what is new about it.
 pub(super) struct Draft {
     file: File,
+    /// The stages of its payments before.
+    stages: Vec<Stage>,
+    was_stuck: bool,
     at: Time,
     payments: Vec<PaymentId>,
     refunds: Vec<String>,
@@ -24,6 +27,8 @@ impl Draft {
     pub(super) fn of(file: &File, at: Time) -> Self {
         Self {
             file: file.clone(),
+            stages: file.payments.iter().map(|payment| payment.stage).collect(),
+            was_stuck: file.saga.stuck.is_some(),
             at,
             payments: Vec::new(),
             refunds: Vec::new(),
@@ -124,6 +129,18 @@ impl Draft {
 
     pub(super) fn tell(&mut self, message: Message) {
         self.messages.push(message);
+    }
+
+    /// The stages that payments come to by it.
+    pub(super) fn new_stages(&self) -> impl Iterator<Item = Stage> + '_ {
+        let now = self.file.payments.iter().map(|payment| payment.stage);
+        let before = self.stages.iter().copied().map(Some).chain(std::iter::repeat(None));
+        now.zip(before).filter(|(now, before)| *before != Some(*now)).map(|(now, _)| now)
+    }
+
+    /// Whether the saga has to wait for an operator from now on.
+    pub(super) fn gets_stuck(&self) -> bool {
+        !self.was_stuck && self.file.saga.stuck.is_some()
     }
 
     /// The write, and the file as it is after it.

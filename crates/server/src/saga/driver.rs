@@ -4,6 +4,7 @@ use super::draft::Draft;
 use super::gateway::{GatewayError, RefundOrder, RefundStanding, Standing};
 use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga, refund_of};
 use super::{Sagas, kill};
+use crate::metrics::count;
 use crate::relay::messages::refund_done;
 use onrush_core::booking::{Illegal, Outcome, Stage, Step, Todo, todo};
 use onrush_core::hold::{HoldState, OnDecline};
@@ -14,6 +15,7 @@ use onrush_ledger::LedgerError;
 use onrush_ledger::money::{Payment, Refund, RefundStatus};
 use onrush_ledger::saga::File;
 use onrush_store::Failure;
+use smallvec::SmallVec;
 use std::time::Duration;
 
 /// More steps than any saga has in one go: only a fault of ours takes as many.
@@ -125,7 +127,8 @@ impl Sagas {
         if draft.file().strays().next().is_some() && draft.file().saga.next_at.is_none() {
             draft.next_at(Some(self.now().plus_ms(self.patience.abandoned_after_ms)));
         }
-        let tells = draft.file().saga.stuck.is_some();
+        let gets_stuck = draft.gets_stuck();
+        let stages: SmallVec<[Stage; 2]> = draft.new_stages().collect();
         let (transition, file) = draft.finish();
         let has_messages = !transition.messages.is_empty();
         let position = file.position();
@@ -136,7 +139,9 @@ impl Sagas {
         if has_messages {
             self.told.notify_one();
         }
-        if tells {
+        self.counts.add(&stages);
+        if gets_stuck {
+            count(&self.counts.stuck);
             let (booking, why) = (&file.saga.booking, file.saga.stuck.as_deref().unwrap_or(""));
             tracing::warn!(%booking, why, "a saga is stuck: see /api/v1/admin/sagas?stuck=true");
         }

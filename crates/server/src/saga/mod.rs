@@ -28,15 +28,17 @@ pub(crate) use open::open;
 pub use operator::Action;
 pub use start::{StartError, Started, Wish};
 
+use crate::metrics::count;
 use crate::relay::messages::Channels;
 use gateway::Gateway;
 use locks::Locks;
 use onrush_core::Time;
+use onrush_core::booking::Stage;
 use onrush_ledger::Ledger;
 use onrush_store::Engine;
 use onrush_store::embedded::Clock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 
@@ -74,6 +76,40 @@ impl Default for Patience {
     }
 }
 
+/// How often things happened since the process started.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Payments begun.
+    pub begun: AtomicU64,
+    /// Payments from which money was taken.
+    pub captured: AtomicU64,
+    /// Payments that ended without money.
+    pub failed: AtomicU64,
+    /// Refunds that were made.
+    pub refunded: AtomicU64,
+    /// Sagas that came to wait for an operator.
+    pub stuck: AtomicU64,
+}
+
+impl Counts {
+    /// Counts what payments came to.
+    fn add(&self, stages: &[Stage]) {
+        for stage in stages {
+            match stage {
+                Stage::Creating => count(&self.begun),
+                Stage::Captured => count(&self.captured),
+                Stage::Void => count(&self.failed),
+                Stage::Refunded => count(&self.refunded),
+                Stage::Open
+                | Stage::Closing
+                | Stage::Closed
+                | Stage::Refunding
+                | Stage::Returned => {}
+            }
+        }
+    }
+}
+
 /// All sagas, and what drives them.
 pub struct Sagas {
     engine: Arc<dyn Engine>,
@@ -83,6 +119,7 @@ pub struct Sagas {
     patience: Patience,
     /// Who is told what.
     channels: Channels,
+    counts: Counts,
     locks: Locks,
     /// Rings when something became due earlier than was known.
     due: Notify,
@@ -122,6 +159,7 @@ impl Sagas {
             clock,
             patience,
             channels,
+            counts: Counts::default(),
             locks: Locks::default(),
             due: Notify::new(),
             wakes_at: AtomicI64::new(i64::MAX),
@@ -135,6 +173,12 @@ impl Sagas {
     #[must_use]
     pub fn gateway(&self) -> Option<&Arc<dyn Gateway>> {
         self.gateway.as_ref()
+    }
+
+    /// How often things happened.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// Looks at once for sagas that have something to do. Needed only where time does not pass by itself.
