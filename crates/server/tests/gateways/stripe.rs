@@ -30,6 +30,8 @@ async fn what_is_sent_is_what_the_documents_name() {
     assert_eq!((&intent["amount"], &intent["currency"]), (&json!(1_250), &json!("eur")));
     assert_eq!(intent["metadata"], json!({"payment": "p", "booking": "tour.p", "event": "tour"}));
     assert_eq!(intent["description"], "Two seats");
+    let silent = Order { description: String::new(), ..order("q") };
+    assert!(rig.gateway.create(&silent).await.is_ok());
     rig.fake.pay("p");
     rig.gateway.refund(&refund_of(&order("p"), 1, 50)).await.unwrap();
     let refund = json!({"payment": "p", "booking": "tour.p", "refund": "refund:tour.p:1"});

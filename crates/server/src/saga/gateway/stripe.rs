@@ -191,15 +191,18 @@ impl StripeGateway {
         };
         let currency = order.currency.as_str().to_ascii_lowercase();
         let amount = amount.to_string();
-        let fields = [
+        let mut fields = vec![
             ("amount", amount.as_str()),
             ("currency", &currency),
-            ("description", &order.description),
             ("metadata[payment]", order.payment.as_str()),
             ("metadata[booking]", order.booking.as_str()),
             ("metadata[event]", order.event.as_str()),
             ("automatic_payment_methods[enabled]", "true"),
         ];
+        // A parameter without a value is an error.
+        if !order.description.is_empty() {
+            fields.push(("description", &order.description));
+        }
         let key = Some(order.payment.as_str());
         match self.call(Method::POST, "/v1/payment_intents", key, &fields).await? {
             Said::FailedBefore(why) => {
