@@ -8,6 +8,7 @@ pub mod once;
 pub mod openapi;
 pub mod operator;
 pub mod problem;
+pub mod scanner;
 pub mod shapes;
 pub mod visitor;
 
@@ -71,6 +72,10 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(visitor::extend::extend))
         .routes(routes!(visitor::cancel::cancel))
         .routes(routes!(visitor::confirm::confirm))
+        .routes(routes!(visitor::tickets::tickets))
+        .routes(routes!(visitor::ticket_picture::ticket_picture))
+        .routes(routes!(scanner::check_in::check_in))
+        .routes(routes!(scanner::revoked::revoked))
         .routes(routes!(visitor::pay::pay, visitor::payment::payment))
         .routes(routes!(visitor::erase_buyer::erase_buyer))
         .routes(routes!(gateway::webhook::webhook))
@@ -96,6 +101,8 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(admin::cancel::cancel))
         .routes(routes!(admin::seats::seats))
         .routes(routes!(admin::feed::feed))
+        .routes(routes!(admin::dead_messages::dead_messages))
+        .routes(routes!(admin::replay_messages::replay_messages))
         .routes(routes!(admin::inventory_status::inventory_status))
 }
 

@@ -4,13 +4,13 @@ use super::draft::Draft;
 use super::gateway::{GatewayError, RefundOrder, RefundStanding, Standing};
 use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga, refund_of};
 use super::{Sagas, kill};
+use crate::relay::messages::refund_done;
 use onrush_core::booking::{Illegal, Outcome, Stage, Step, Todo, todo};
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Query, Reply, Time, View};
 use onrush_ledger::LedgerError;
-use onrush_ledger::delivery::Message;
 use onrush_ledger::money::{Payment, Refund, RefundStatus};
 use onrush_ledger::saga::File;
 use onrush_store::Failure;
@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// More steps than any saga has in one go: only a fault of ours takes as many.
 const MOST_STEPS: u32 = 32;
+/// How the reason begins for which money goes back that bought nothing.
+const UNCONFIRMED: &str = "the booking cannot be confirmed";
 
 /// Why a saga was not driven on.
 #[derive(Debug)]
@@ -125,11 +127,15 @@ impl Sagas {
         }
         let tells = draft.file().saga.stuck.is_some();
         let (transition, file) = draft.finish();
+        let has_messages = !transition.messages.is_empty();
         let position = file.position();
         kill::point("before", position);
         let next_at = file.saga.next_at;
         self.ledger.advance(transition).await?;
         kill::point("after", position);
+        if has_messages {
+            self.told.notify_one();
+        }
         if tells {
             let (booking, why) = (&file.saga.booking, file.saga.stuck.as_deref().unwrap_or(""));
             tracing::warn!(%booking, why, "a saga is stuck: see /api/v1/admin/sagas?stuck=true");
@@ -499,7 +505,7 @@ impl Sagas {
                 Ok(Look::WriteAndRest(draft))
             }
             Err(Failure::Refused(refusal)) => {
-                let why = format!("the booking cannot be confirmed: {}", refusal.code());
+                let why = format!("{UNCONFIRMED}: {}", refusal.code());
                 self.give_back(file, payment.captured_minor, Outcome::ConfirmRefused, &why)
             }
             Err(failure) => Err(failure.into()),
@@ -573,21 +579,11 @@ impl Sagas {
             row.status = RefundStatus::Done;
             row.reference = Some(reference);
         });
-        let saga = &draft.file().saga;
-        let body = serde_json::json!({
-            "refund": refund.refund, "payment": refund.payment, "amount_minor": refund.amount_minor,
-            "currency": refund.currency, "why": refund.why,
-        });
-        let message = Message {
-            id: refund.refund.replace(':', "-"),
-            kind: "booking_refunded".into(),
-            event: saga.event.clone(),
-            booking: Some(saga.booking.clone()),
-            at: self.now(),
-            body: body.to_string(),
-            channels: self.channels.clone(),
-        };
-        draft.tell(message);
+        let late = refund.why.starts_with(UNCONFIRMED);
+        let event = &draft.file().saga.event;
+        if let Some(message) = refund_done(refund, event, self.now(), late, None, &self.channels) {
+            draft.tell(message);
+        }
     }
 
     fn refund_sent(&self, file: &File, refund: &Refund, reference: String) -> Look {

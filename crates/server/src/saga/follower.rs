@@ -2,6 +2,7 @@
 
 use super::Sagas;
 use super::rows::saga_of_hold;
+use crate::relay::messages::of_change;
 use onrush_core::Change;
 use onrush_core::ids::{EventId, PaymentId};
 use onrush_core::money::Currency;
@@ -70,7 +71,7 @@ async fn follow(
             sagas.due.notify_one();
         }
         if tells {
-            sagas.told.notify_waiters();
+            sagas.told.notify_one();
         }
     }
 }
@@ -83,7 +84,7 @@ async fn project(
     let mut projection = Projection::default();
     for entry in page {
         projection.cursor = entry.seq.0;
-        for change in &entry.changes {
+        for (index, change) in entry.changes.iter().enumerate() {
             if let Change::EventCreated { settings } | Change::SettingsChanged { settings } = change
             {
                 currencies.insert(entry.event.clone(), settings.currency);
@@ -97,6 +98,10 @@ async fn project(
                 }
             };
             add(&mut projection.facts, entry, change, currency);
+            let (seq, at) = (entry.seq.0, entry.at);
+            // What the booking is about is added when the message is sent.
+            let message = of_change(seq, index, at, &entry.event, change, None, &sagas.channels);
+            projection.messages.extend(message);
         }
     }
     Ok(projection)

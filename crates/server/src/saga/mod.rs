@@ -28,6 +28,7 @@ pub(crate) use open::open;
 pub use operator::Action;
 pub use start::{StartError, Started, Wish};
 
+use crate::relay::messages::Channels;
 use gateway::Gateway;
 use locks::Locks;
 use onrush_core::Time;
@@ -80,8 +81,8 @@ pub struct Sagas {
     gateway: Option<Arc<dyn Gateway>>,
     clock: Clock,
     patience: Patience,
-    /// Over which channels people are told.
-    channels: Vec<String>,
+    /// Who is told what.
+    channels: Channels,
     locks: Locks,
     /// Rings when something became due earlier than was known.
     due: Notify,
@@ -105,8 +106,8 @@ pub struct Parts {
     pub clock: Clock,
     /// How patient to be.
     pub patience: Patience,
-    /// Over which channels people are told: `mail`, `webhook:<name>`.
-    pub channels: Vec<String>,
+    /// Who is told what.
+    pub channels: Channels,
 }
 
 impl Sagas {

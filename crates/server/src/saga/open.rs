@@ -7,6 +7,7 @@ use crate::app::Money;
 use crate::auth::hex;
 use crate::auth::keys::KeyDir;
 use crate::config::{Config, GatewayName, Secret};
+use crate::relay::messages::Channels;
 use crate::sandbox::{Sandbox, SandboxConfig};
 use onrush_ledger::Ledger;
 use onrush_store::Engine;
@@ -33,7 +34,7 @@ pub(crate) async fn open(
         gateway,
         clock: clock.clone(),
         patience: config.saga,
-        channels: Vec::new(),
+        channels: Channels::of(config),
     });
     Ok((Money { ledger, sagas, clock }, sandbox))
 }

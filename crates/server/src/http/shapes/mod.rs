@@ -10,4 +10,5 @@ pub mod payment;
 pub mod place;
 pub mod seats;
 pub mod settings;
+pub mod ticket;
 pub mod whole;
