@@ -34,7 +34,12 @@ impl World {
             Todo::TellFailed => {
                 // A refusal means that the engine knows already; either way its state says what became of the hold.
                 let _refused_or_not = self.ask(rules, Asked::Fail(payment(), self.on_decline));
-                let lives = rules.facts(self.engine).buyer.owns();
+                let standing = rules.facts(self.engine).buyer;
+                if fault == Some(Fault::NextPaymentIsTrouble) && standing != Standing::Held {
+                    self.illegal |= standing.owns();
+                }
+                // It may be in the next payment already: then asking for the hold leads on to that one.
+                let lives = standing.owns();
                 (if lives { Outcome::HoldKept } else { Outcome::HoldGone }, present)
             }
             Todo::Confirm => (self.confirm(rules, payment(), fault), present),

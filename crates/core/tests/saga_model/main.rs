@@ -48,6 +48,7 @@ const COMPETITORS_PAYMENT: u8 = 9;
 const ONE_OWNER: &str = "a seat has at most one owner";
 const REFUNDED_ONCE: &str = "a payment is refunded at most once, and no other";
 const SETTLED: &str = "what is at rest is settled";
+const KNOWN: &str = "every outcome is known where it comes";
 
 /// One step of one of those who act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -359,9 +360,7 @@ impl Model for PaidBooking {
             Property::always("a booking is confirmed at most once", |_: &Self, world: &World| {
                 world.confirmed <= 1
             }),
-            Property::always("every outcome is known where it comes", |_: &Self, world: &World| {
-                !world.illegal
-            }),
+            Property::always(KNOWN, |_: &Self, world: &World| !world.illegal),
             Property::always(SETTLED, |model: &Self, world: &World| {
                 let facts = model.facts(world);
                 !world.at_rest(&model.rules, model.fault) || world.is_settled(&facts)
@@ -447,8 +446,11 @@ fn every_run_comes_to_an_end() {
 /// Plants `fault` and asserts that the checker finds that it breaks `promise`.
 #[track_caller]
 fn assert_found(fault: Fault, promise: &'static str) {
-    // The smallest bounds that every one of the faults shows within.
-    let bounds = Mishaps { crashes: 1, losses: 1 };
+    assert_found_within(Mishaps { crashes: 1, losses: 1 }, fault, promise);
+}
+
+#[track_caller]
+fn assert_found_within(bounds: Mishaps, fault: Fault, promise: &'static str) {
     let promises = HasDiscoveries::AllOf(BTreeSet::from([promise]));
     let model = PaidBooking::new(bounds, Some(fault));
     let checker = model.checker().finish_when(promises).spawn_bfs().join();
@@ -500,4 +502,11 @@ fn s1_a_driver_that_does_not_recover_reserve_ok_is_found() {
 #[test]
 fn a_driver_that_takes_a_cancelled_booking_for_one_never_confirmed_is_found() {
     assert_found(Fault::CancelledIsNeverConfirmed, SETTLED);
+}
+
+#[test]
+fn a_driver_that_cannot_find_the_next_payment_running_is_found() {
+    // It takes no mishap at all: only a buyer who tries again before the end of his first payment is written down.
+    let nothing_goes_wrong = Mishaps { crashes: 0, losses: 0 };
+    assert_found_within(nothing_goes_wrong, Fault::NextPaymentIsTrouble, KNOWN);
 }

@@ -27,6 +27,8 @@ pub(crate) enum Fault {
     ReserveOkIsNotRecovered,
     /// A booking that was cancelled before its confirmation was written down counts as never confirmed.
     CancelledIsNeverConfirmed,
+    /// A driver that comes to tell of a payment's end, and finds that the next one runs, does not know what to do.
+    NextPaymentIsTrouble,
 }
 
 /// Where a payment stands at the gateway.
