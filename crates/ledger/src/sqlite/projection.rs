@@ -48,8 +48,11 @@ fn apply(db: &Statements<'_>, fact: &Fact) -> rusqlite::Result<()> {
         Fact::Moved(moved) => {
             bookings::set_status(db, moved)?;
             match sagas::find(db, &moved.booking)? {
-                Some(saga) if moved.wake => wake(db, saga, moved),
-                Some(saga) => follow(db, saga, moved),
+                Some(saga) => match end_without_payment(moved.status) {
+                    Some(step) if saga.step == Step::ReserveOk => follow(db, saga, step, moved),
+                    Some(_) | None if moved.wake => wake(db, saga, moved),
+                    Some(_) | None => Ok(()),
+                },
                 None => Ok(()),
             }
         }
@@ -61,7 +64,7 @@ fn apply(db: &Statements<'_>, fact: &Fact) -> rusqlite::Result<()> {
 fn wake(db: &Statements<'_>, saga: Saga, moved: &Moved) -> rusqlite::Result<()> {
     let is_seen_to =
         moved.status == "paying" && moved.payment.is_some() && saga.payment == moved.payment;
-    if saga.stuck.is_some() || is_seen_to {
+    if saga.stuck.is_some() || saga.step == Step::Failed || is_seen_to {
         return Ok(());
     }
     let next_at = saga.next_at.map_or(moved.at, |next| next.min(moved.at));
@@ -69,16 +72,17 @@ fn wake(db: &Statements<'_>, saga: Saga, moved: &Moved) -> rusqlite::Result<()> 
     write(db, woken, moved)
 }
 
-/// Moves a saga whose hold ended without a payment.
-fn follow(db: &Statements<'_>, saga: Saga, moved: &Moved) -> rusqlite::Result<()> {
-    let step = match moved.status {
-        "confirmed" => Step::Confirmed,
-        "released" | "expired" => Step::Failed,
-        _ => return Ok(()),
-    };
-    if saga.step != Step::ReserveOk {
-        return Ok(());
+/// Where a status leads a saga that has no payment.
+fn end_without_payment(status: &str) -> Option<Step> {
+    match status {
+        "confirmed" => Some(Step::Confirmed),
+        "released" | "expired" => Some(Step::Failed),
+        _ => None,
     }
+}
+
+/// Moves a saga whose hold ended without a payment.
+fn follow(db: &Statements<'_>, saga: Saga, step: Step, moved: &Moved) -> rusqlite::Result<()> {
     // Money that an earlier payment took after all must still be given back.
     let followed = if money::is_unfinished(db, &saga.booking)? {
         let next_at = saga.next_at.map_or(moved.at, |next| next.min(moved.at));
