@@ -261,6 +261,10 @@ impl Config {
             }
             "ADMIN_KEY" => self.admin_key = Some(Secret(text.to_owned())),
             "SCANNER_KEY" => self.scanner_key = Some(Secret(text.to_owned())),
+            "MAIL_PASSWORD" => match &mut self.mail {
+                Some(mail) => mail.password = Some(Secret(text.to_owned())),
+                None => return Err("there is no [mail] in the file".into()),
+            },
             "GUEST_TOKENS" => self.guest_tokens = parsed(text)?,
             "GUEST_TOKEN_TTL_S" => self.guest_token_ttl_s = parsed(text)?,
             "VISITORS_PER_MIN" => self.visitors_per_min = parsed(text)?,
@@ -380,6 +384,35 @@ mod tests {
     #[test]
     fn an_unknown_key_in_the_file_is_an_error() {
         assert!(toml::from_str::<Config>("lissen = \"127.0.0.1:1\"").is_err());
+    }
+
+    fn checked(text: &str) -> Result<(), String> {
+        let config: Config = toml::from_str(text).map_err(|error| error.to_string())?;
+        config.check().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn mail_and_webhooks_are_checked_before_anything_is_sent() {
+        let mail = "[mail]\nsmtp = \"mx.shop.example:587\"\nfrom = \"Shop <a@shop.example>\"\n";
+        let hook = "[[webhooks]]\nname = \"crm\"\nurl = \"https://crm.example/in\"\n\
+            secret = \"0123456789abcdef\"\n";
+        checked(&format!("{mail}{hook}")).unwrap();
+        for (text, place) in [
+            (mail.replace(":587", ""), "mail.smtp"),
+            (mail.replace("a@shop", "shop"), "mail.from"),
+            (format!("{mail}user = \"u\"\n"), "mail: user"),
+            (format!("{mail}user = \"u\"\npassword = \"p\"\ntls = \"none\"\n"), "mail.tls"),
+            (format!("{mail}booking_url = \"https://shop.example/\"\n"), "mail.booking_url"),
+            (hook.replace("crm\"", "CRM 1\""), "webhooks.name"),
+            (hook.replace("https://", ""), "webhooks.url"),
+            (hook.replace("0123456789abcdef", "short"), "webhooks.secret"),
+            (format!("{hook}kinds = [\"everything\"]\n"), "webhooks.kinds"),
+            (format!("{hook}{hook}"), "webhooks.name"),
+            (format!("{mail}colour = \"red\"\n"), "colour"),
+        ] {
+            let why = checked(&text).unwrap_err();
+            assert!(why.contains(place), "{place}: {why}");
+        }
     }
 
     #[test]

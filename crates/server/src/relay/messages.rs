@@ -114,6 +114,9 @@ pub fn of_change(
     booking: Option<&Booking>,
     channels: &Channels,
 ) -> Option<Message> {
+    if channels.is_empty() {
+        return None;
+    }
     let (kind, id, more) = match change {
         Change::HoldConfirmed { booking, payment } => {
             (BOOKING_CONFIRMED, booking, json!({"payment": payment, "late": false}))
@@ -239,4 +242,108 @@ fn message(
         body: facts.to_string(),
         channels,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onrush_core::command::Reason;
+    use onrush_core::lines::{Lines, PoolLine};
+
+    fn channels(kinds: Option<&[&str]>) -> Channels {
+        let kinds = kinds.map(|kinds| kinds.iter().map(|&kind| kind.to_owned()).collect());
+        Channels { mail: true, webhooks: vec![(webhook_channel("crm"), kinds)] }
+    }
+
+    fn told(change: &Change, channels: &Channels) -> Option<Message> {
+        of_change(7, 1, Time(5), &"e".parse().unwrap(), change, None, channels)
+    }
+
+    fn booking() -> Booking {
+        let pools = vec![PoolLine { pool: "ga".parse().unwrap(), quantity: 2 }];
+        Booking {
+            booking: "e.1".parse().unwrap(),
+            event: "e".parse().unwrap(),
+            user: "ann".parse().unwrap(),
+            status: "confirmed".into(),
+            lines: Lines::new(pools, Vec::new()).unwrap(),
+            amount_minor: 5_000,
+            fee_minor: 0,
+            currency: "EUR".parse().unwrap(),
+            payment: None,
+            refund_minor: 0,
+            checked_in: 0,
+            created_at: Time(1),
+            updated_at: Time(2),
+        }
+    }
+
+    fn value(body: &str) -> Value {
+        serde_json::from_str(body).unwrap()
+    }
+
+    #[test]
+    fn a_change_always_makes_the_same_message() {
+        let change = Change::HoldConfirmedLate {
+            booking: "e.1".parse().unwrap(),
+            payment: "p.1".parse().unwrap(),
+        };
+        let message = told(&change, &channels(None)).unwrap();
+        assert_eq!(told(&change, &channels(None)), Some(message.clone()));
+        assert_eq!((message.id.as_str(), message.kind.as_str()), ("e-7-1", BOOKING_CONFIRMED));
+        assert_eq!(message.at, Time(5));
+        assert_eq!(message.channels, ["mail", "webhook:crm"]);
+        assert_eq!(value(&message.body), json!({"payment": "p.1", "late": true}));
+    }
+
+    #[test]
+    fn who_cancelled_stays_inside_and_why_is_told() {
+        let change = Change::ConfirmedCancelled {
+            booking: "e.1".parse().unwrap(),
+            reason: Reason { by: "ann@box.example".into(), why: "rain".into() },
+            refund_minor: 30,
+        };
+        let message = told(&change, &channels(None)).unwrap();
+        assert_eq!(value(&message.body), json!({"refund_minor": 30, "why": "rain"}));
+        let said = said_of(&message.body, Some(&booking())).unwrap();
+        let expected = json!({"lines": {"pools": {"ga": 2}}, "amount_minor": 5_000, "fee_minor": 0,
+            "currency": "EUR", "refund_minor": 30, "why": "rain"});
+        assert_eq!(said, expected);
+        assert!(said_of("no JSON", None).is_err());
+    }
+
+    #[test]
+    fn each_channel_is_told_what_it_wants_and_buyers_what_concerns_them() {
+        let checked_in = Change::CheckedIn { booking: "e.1".parse().unwrap(), ticket: 1 };
+        assert_eq!(told(&checked_in, &channels(None)).unwrap().channels, ["webhook:crm"]);
+        assert_eq!(told(&checked_in, &channels(Some(&[BOOKING_EXPIRED]))), None);
+        let expired = Change::HoldExpired { booking: "e.1".parse().unwrap() };
+        let both = told(&expired, &channels(Some(&[BOOKING_EXPIRED]))).unwrap();
+        assert_eq!(both.channels, ["mail", "webhook:crm"]);
+        assert_eq!(told(&expired, &Channels::default()), None);
+        assert_eq!(told(&Change::SalePaused, &channels(None)), None);
+    }
+
+    #[test]
+    fn a_refund_is_told_once_under_its_own_name() {
+        let refund = Refund {
+            refund: "refund:e.1:1".into(),
+            booking: "e.1".parse().unwrap(),
+            payment: "e.1.000000000001".parse().unwrap(),
+            amount_minor: 30,
+            currency: "EUR".parse().unwrap(),
+            status: onrush_ledger::money::RefundStatus::Done,
+            why: "the booking was cancelled".into(),
+            reference: None,
+            created_at: Time(1),
+            updated_at: Time(2),
+        };
+        let event = "e".parse().unwrap();
+        for (late, kind) in [(false, BOOKING_REFUNDED), (true, PAYMENT_LATE_REFUNDED)] {
+            let message = refund_done(&refund, &event, Time(3), late, None, &channels(None));
+            let message = message.unwrap();
+            assert_eq!((message.id.as_str(), message.kind.as_str()), ("refund-e.1-1", kind));
+            assert_eq!(value(&message.body)["refund_minor"], 30);
+        }
+    }
 }
