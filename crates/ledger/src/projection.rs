@@ -71,7 +71,7 @@ pub enum Fact {
 /// A saga at `RESERVE_OK` moves by itself: to `CONFIRMED` if the status is `confirmed` and to `FAILED` if it is `released`
 /// or `expired`, in a new version, with a line in its history and nothing left to do (`next_at` is null, it is not stuck).
 /// Only if an earlier payment of it is neither void nor refunded it is looked at all the same: money that came after all
-/// must go back.
+/// must go back. One that is due already (a payment was begun and not written down) is treated like any other saga.
 ///
 /// Any other saga is left alone without `wake`. With it, the saga is made to be looked at: `next_at` becomes `at` unless it
 /// is earlier already, in a new version (in either case, so that whoever works on it at that moment notices), with a line in

@@ -55,10 +55,24 @@ impl Draft {
     }
 
     /// Adds a payment as the present one.
-    pub(super) fn begin_payment(&mut self, payment: Payment) {
+    pub(super) fn begin_payment(&mut self, payment: Payment, note: &str) -> Result<(), Illegal> {
+        let (before, outcome) = (self.file.position(), Outcome::PaymentWanted);
+        let Position { step, stage } = advance(before, outcome)?;
+        let last_is_over = matches!(before.stage, None | Some(Stage::Void | Stage::Closed));
+        if !last_is_over || stage != Some(Stage::Creating) {
+            return Err(Illegal { position: before, outcome });
+        }
+        if before.stage == Some(Stage::Closed) {
+            // The engine begins the next one only once it knows how the last one ended.
+            self.present(|row| row.stage = Stage::Void);
+        }
+        self.file.saga.step = step;
+        self.file.saga.tries = 0;
+        self.note(note);
         self.file.saga.payment = Some(payment.payment.clone());
         self.payments.push(payment.payment.clone());
         self.file.payments.push(payment);
+        Ok(())
     }
 
     /// Changes a payment.

@@ -39,8 +39,12 @@ use onrush_store::Engine;
 use onrush_store::embedded::Clock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
+
+/// How often old answers are forgotten.
+const TIDY_EVERY: Duration = Duration::from_secs(3_600);
 
 /// How patient the driver is. All durations are milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
@@ -204,8 +208,26 @@ impl Sagas {
     }
 
     /// Starts the tasks that drive sagas; they end some time after [`Self::stop`].
-    pub(crate) fn run(self: &Arc<Self>) -> [JoinHandle<()>; 2] {
-        [tokio::spawn(follower::run(self.clone())), tokio::spawn(recovery::run(self.clone()))]
+    pub(crate) fn run(self: &Arc<Self>) -> [JoinHandle<()>; 3] {
+        [
+            tokio::spawn(follower::run(self.clone())),
+            tokio::spawn(recovery::run(self.clone())),
+            tokio::spawn(self.clone().forget_answers()),
+        ]
+    }
+
+    /// Forgets answers to requests with a key a day after they were given.
+    async fn forget_answers(self: Arc<Self>) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(TIDY_EVERY) => {}
+                () = self.stopped() => return,
+            }
+            let before = self.now().plus_ms(-onrush_ledger::request::KEPT_MS);
+            if let Err(error) = self.ledger.forget_answers(before).await {
+                tracing::warn!(%error, "old answers could not be forgotten");
+            }
+        }
     }
 
     /// Wakes recovery if it would sleep beyond this time.
