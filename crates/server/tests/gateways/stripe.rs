@@ -102,6 +102,9 @@ async fn failure_that_is_kept_under_its_key_does_not_hide_the_payment() {
         is_unavailable(rig.gateway.create(&other).await);
     }
     is_unavailable(rig.gateway.cancel(&other).await);
+    // Hours later the search would show it if it were there.
+    let later = Order { written_at_s: now_s() - 3 * 3_600, ..other };
+    assert!(matches!(rig.gateway.cancel(&later).await, Ok(Standing::Cancelled { .. })));
     assert_eq!(rig.fake.intents().len(), 1);
 }
 
