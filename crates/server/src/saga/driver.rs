@@ -300,7 +300,7 @@ impl Sagas {
     }
 
     /// The present payment; a saga at a step that has one has it.
-    fn present<'a>(file: &'a File) -> Result<&'a Payment, Trouble> {
+    fn present(file: &File) -> Result<&Payment, Trouble> {
         file.present().ok_or_else(|| Trouble::Stuck("the saga's payment is missing".into()))
     }
 
