@@ -26,6 +26,7 @@ pub mod position;
 pub mod seat_statuses;
 pub mod seats;
 pub mod stream_ticket;
+pub mod texts;
 
 use crate::app::{App, odd_answer};
 use crate::auth::names::event_of;
