@@ -179,6 +179,8 @@ pub fn advance(position: Position, outcome: Outcome) -> Result<Position, Illegal
         (S::Failed, _, O::NotHeld) => stay,
 
         (S::ReserveOk, None | Some(G::Void), O::PaymentWanted) => at(S::PaymentSent, G::Creating),
+        // The engine let another payment begin, so it knows of the end of this one.
+        (S::PaymentSent, Some(G::Closed), O::PaymentWanted) => at(S::PaymentSent, G::Creating),
         (S::PaymentSent, Some(_), O::PaymentWanted) => stay,
         (S::PaymentSent, Some(G::Creating | G::Open), O::PaymentOpen) => {
             at(S::PaymentSent, G::Open)

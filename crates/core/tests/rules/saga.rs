@@ -110,8 +110,13 @@ const TABLE: [Row; 17] = [
     Row {
         at: (PaymentSent, Some(Closed)),
         todo: Todo::TellFailed,
-        moves: &[(HoldKept, (ReserveOk, Some(Void))), (HoldGone, (Failed, Some(Void)))],
-        stays: &[PaymentWanted, PaymentOpen, PaymentUnwanted, PaymentClosed],
+        moves: &[
+            (PaymentWanted, (PaymentSent, Some(Creating))),
+            (MoneyTaken, (PaymentOk, Some(Captured))),
+            (HoldKept, (ReserveOk, Some(Void))),
+            (HoldGone, (Failed, Some(Void))),
+        ],
+        stays: &[PaymentOpen, PaymentUnwanted, PaymentClosed],
     },
     Row {
         at: (PaymentOk, Some(Captured)),

@@ -34,7 +34,12 @@ impl World {
             Todo::TellFailed => {
                 // A refusal means that the engine knows already; either way its state says what became of the hold.
                 let _refused_or_not = self.ask(rules, Asked::Fail(payment(), self.on_decline));
-                let lives = rules.facts(self.engine).buyer.owns();
+                let standing = rules.facts(self.engine).buyer;
+                if fault == Some(Fault::NextPaymentIsTrouble) && standing != Standing::Held {
+                    self.illegal |= standing.owns();
+                }
+                // It may be in the next payment already: then asking for the hold leads on to that one.
+                let lives = standing.owns();
                 (if lives { Outcome::HoldKept } else { Outcome::HoldGone }, present)
             }
             Todo::Confirm => (self.confirm(rules, payment(), fault), present),
@@ -48,7 +53,11 @@ impl World {
                 (Outcome::Acknowledged, present)
             }
         };
-        self.thought = Some(Thought { read, payment: about, outcome, stale: false });
+        // Whoever finds a cancelled booking where he wanted to confirm has to see to the cancellation: the feed told of
+        // it before, and will not again.
+        let again = outcome == Outcome::HoldConfirmed
+            && matches!(rules.facts(self.engine).buyer, Standing::Cancelled(_));
+        self.thought = Some(Thought { read, payment: about, outcome, stale: false, again });
     }
 
     /// Creates a payment whose hold ran out after the driver had looked at it.
@@ -56,15 +65,17 @@ impl World {
         let present = self.row.present.expect("a payment is to be created");
         let outcome = standing_outcome(self.create(present));
         let (read, payment) = (self.row, Some(present));
-        self.thought = Some(Thought { read, payment, outcome, stale: false });
+        self.thought = Some(Thought { read, payment, outcome, stale: false, again: false });
     }
 
     fn ask_hold(&self, rules: &Rules) -> (Outcome, Option<u8>) {
         let standing = rules.facts(self.engine).buyer;
         let outcome = match (self.row.step, standing) {
-            (Step::ReserveSent, Standing::Paying(_)) => Outcome::Held,
             // A payment was begun, and whoever began it did not come to write it down.
-            (_, Standing::Paying(payment)) => return (Outcome::PaymentWanted, Some(payment)),
+            (Step::ReserveOk, Standing::Paying(payment) | Standing::Expired(Some(payment))) => {
+                return (Outcome::PaymentWanted, Some(payment));
+            }
+            (_, Standing::Paying(_)) => Outcome::Held,
             (_, Standing::Held) => Outcome::Held,
             (_, Standing::Confirmed(_)) => Outcome::HoldConfirmed,
             (Step::Confirmed, Standing::Cancelled(Refunded::All)) => Outcome::Cancelled,
@@ -73,7 +84,10 @@ impl World {
             }
             (
                 _,
-                Standing::Absent | Standing::Released | Standing::Expired | Standing::Cancelled(_),
+                Standing::Absent
+                | Standing::Released
+                | Standing::Expired(_)
+                | Standing::Cancelled(_),
             ) => Outcome::NotHeld,
         };
         (outcome, None)
@@ -84,7 +98,9 @@ impl World {
         match refused {
             None => Outcome::HoldConfirmed,
             // It was confirmed, this was not written down, and then it was cancelled: the cancellation is seen next.
-            Some("INVALID_STATUS") => Outcome::HoldConfirmed,
+            Some("INVALID_STATUS") if fault != Some(Fault::CancelledIsNeverConfirmed) => {
+                Outcome::HoldConfirmed
+            }
             Some("SEAT_UNAVAILABLE") if fault == Some(Fault::ConfirmIgnoresOwner) => {
                 self.stolen = true;
                 Outcome::HoldConfirmed
@@ -125,10 +141,13 @@ impl World {
 
     /// Writes down what is in memory, unless the row has changed since it was read.
     pub(crate) fn write_thought(&mut self, fault: Option<Fault>) {
-        let Some(Thought { read, payment, outcome, stale }) = self.thought.take() else { return };
+        let Some(Thought { read, payment, outcome, stale, again }) = self.thought.take() else {
+            return;
+        };
         if (read == self.row && !stale) || fault == Some(Fault::WritesOverOthers) {
             self.row = read;
             self.write(outcome, payment);
+            self.wake |= again;
         } else {
             self.wake = true;
         }

@@ -1,12 +1,13 @@
 //! The engine of the model: the real rules, with every state they get into kept once under a number.
 
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use onrush_core::command::{CancelTerms, CategorySpec, Reason, SeatSpec};
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId, SeatId};
 use onrush_core::lines::Lines;
 use onrush_core::settings::Settings;
 use onrush_core::{Change, Command, Event, Phase, Query, Time, View};
-use std::collections::HashMap;
 use std::sync::Mutex;
 
 /// How long a hold lasts. Nothing else in the model has a length: a deadline is either reached or not.
@@ -57,7 +58,8 @@ pub(crate) enum Standing {
     Paying(u8),
     Confirmed(u8),
     Released,
-    Expired,
+    /// With the payment that ran then, if it has not ended.
+    Expired(Option<u8>),
     Cancelled(Refunded),
 }
 
@@ -102,8 +104,8 @@ pub(crate) struct Rules {
 
 struct Book {
     events: Vec<(Event, Facts)>,
-    numbers: HashMap<String, u32>,
-    answers: HashMap<(u32, i64, Asked), Answer>,
+    numbers: HashMap<String, u32, FixedState>,
+    answers: HashMap<(u32, i64, Asked), Answer, FixedState>,
 }
 
 impl Rules {
@@ -134,7 +136,7 @@ impl Rules {
             decision.changes.iter().for_each(|change| event.evolve(Time(0), change));
         }
         let mut book =
-            Book { events: Vec::new(), numbers: HashMap::new(), answers: HashMap::new() };
+            Book { events: Vec::new(), numbers: HashMap::default(), answers: HashMap::default() };
         book.number(event);
         Self { book: Mutex::new(book) }
     }
@@ -240,7 +242,7 @@ fn standing(state: Option<HoldState>) -> Standing {
             Standing::Confirmed(number(payment.expect("the seat is not free of charge")))
         }
         Some(HoldState::Released { .. }) => Standing::Released,
-        Some(HoldState::Expired { .. }) => Standing::Expired,
+        Some(HoldState::Expired { payment, .. }) => Standing::Expired(payment.map(number)),
         Some(HoldState::Cancelled { refund_minor: 0, .. }) => {
             Standing::Cancelled(Refunded::Nothing)
         }

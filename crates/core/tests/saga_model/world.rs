@@ -25,6 +25,10 @@ pub(crate) enum Fault {
     WritesOverOthers,
     /// A hold without a payment is not looked at again (a trap of S1).
     ReserveOkIsNotRecovered,
+    /// A booking that was cancelled before its confirmation was written down counts as never confirmed.
+    CancelledIsNeverConfirmed,
+    /// A driver that comes to tell of a payment's end, and finds that the next one runs, does not know what to do.
+    NextPaymentIsTrouble,
 }
 
 /// Where a payment stands at the gateway.
@@ -72,12 +76,13 @@ pub(crate) struct Thought {
     pub(crate) outcome: Outcome,
     /// The row was given a new version although it says the same.
     pub(crate) stale: bool,
+    /// The saga is to be looked at again once this is written.
+    pub(crate) again: bool,
 }
 
-/// Webhooks under way for one payment.
+/// What is under way between the gateway and us for one payment, beside the news of its money.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Wire {
-    pub(crate) captured: bool,
     pub(crate) declined: bool,
     pub(crate) cancelled: bool,
     /// A request to create the payment that the gateway has not got yet.
@@ -90,8 +95,6 @@ pub(crate) struct Mishaps {
     pub(crate) crashes: u8,
     /// Answers that never come and requests that come late.
     pub(crate) losses: u8,
-    /// Webhooks that come once more.
-    pub(crate) copies: u8,
 }
 
 /// All of it.
@@ -106,6 +109,10 @@ pub(crate) struct World {
     /// The feed tells of something that was not followed yet.
     pub(crate) feed: bool,
     pub(crate) thought: Option<Thought>,
+    /// A payment that the engine let a request begin, and that the request has not written down yet.
+    pub(crate) request: Option<u8>,
+    /// Payments begun so far: each has an id of its own.
+    pub(crate) begun: u8,
     pub(crate) gateway: [AtGateway; 2],
     pub(crate) wire: [Wire; 2],
     pub(crate) on_decline: DeclineThen,
@@ -137,6 +144,8 @@ impl World {
             wake: true,
             feed: false,
             thought: None,
+            request: None,
+            begun: 0,
             gateway: [AtGateway::Unheard; 2],
             wire: [Wire::default(); 2],
             on_decline,
@@ -163,6 +172,16 @@ impl World {
         answer.refused
     }
 
+    /// What the gateway's webhooks say, or may say once more, about a payment.
+    pub(crate) fn told(&self, payment: u8) -> impl Iterator<Item = Outcome> + use<> {
+        let nth = usize::from(payment);
+        let wire = self.wire[nth];
+        let captured = self.captured[nth] > 0;
+        let declined = wire.declined.then_some(Outcome::PaymentUnwanted);
+        let cancelled = wire.cancelled.then_some(Outcome::PaymentClosed);
+        [captured.then_some(Outcome::MoneyTaken), declined, cancelled].into_iter().flatten()
+    }
+
     /// Whether the hold waits for this payment.
     pub(crate) fn hold_waits(&self, rules: &Rules, payment: u8) -> bool {
         rules.facts(self.engine).buyer == Standing::Paying(payment)
@@ -177,20 +196,38 @@ impl World {
             && todo(self.row.position()) != Todo::Rest
     }
 
-    /// Whether looking at an open payment at its own deadline would tell anything new.
-    pub(crate) fn poll_due(&self) -> bool {
-        let open = todo(self.row.position()) == Todo::Watch && !self.wake;
-        let present = self.row.present.map(|payment| self.gateway[usize::from(payment)]);
-        open && present != Some(AtGateway::Open)
+    /// Whether looking at it at its own deadline would tell anything new: a hold or an open payment has one.
+    pub(crate) fn poll_due(&self, rules: &Rules, fault: Option<Fault>) -> bool {
+        let standing = rules.facts(self.engine).buyer;
+        let news = match (self.row.step, self.row.present) {
+            (Step::ReserveOk, _) => {
+                standing != Standing::Held && fault != Some(Fault::ReserveOkIsNotRecovered)
+            }
+            (Step::PaymentSent, Some(payment)) if todo(self.row.position()) == Todo::Watch => {
+                let at_gateway = self.gateway[usize::from(payment)];
+                at_gateway != AtGateway::Open || !self.hold_waits(rules, payment)
+            }
+            (
+                Step::ReserveSent
+                | Step::PaymentSent
+                | Step::PaymentOk
+                | Step::Confirmed
+                | Step::Compensating
+                | Step::Failed,
+                _,
+            ) => false,
+        };
+        news && !self.wake && self.thought.is_none()
     }
 
     /// Whether nothing happens any more unless a person does something.
-    pub(crate) fn at_rest(&self, facts: &Facts, fault: Option<Fault>) -> bool {
+    pub(crate) fn at_rest(&self, rules: &Rules, fault: Option<Fault>) -> bool {
         self.thought.is_none()
             && !self.driver_due(fault)
-            && !self.poll_due()
+            && self.request.is_none()
+            && !self.poll_due(rules, fault)
             && !self.feed
-            && facts.hold_until_ms.is_none()
+            && rules.facts(self.engine).hold_until_ms.is_none()
     }
 
     /// Whether everybody has what he is owed.
@@ -224,14 +261,48 @@ impl World {
         let before = self.row;
         match advance(before.position(), outcome) {
             Ok(then) => {
-                if outcome == Outcome::PaymentWanted && then != before.position() {
+                if outcome == Outcome::PaymentWanted {
+                    // Only the end of one payment lets another begin, and each is begun once.
+                    let fresh = payment.is_some_and(|p| self.row.stages[usize::from(p)].is_none());
+                    self.illegal |= !fresh || then.stage != Some(Stage::Creating);
                     self.row.present = payment;
                 }
                 self.row = self.row.moved_to(then);
-                // What is new is looked at at once; what is known already leaves the saga to wait for the next event.
-                self.wake = self.row != before;
+                // The next step is taken at once, except for looking: that waits for an event or a deadline.
+                let looks = matches!(todo(then), Todo::AskHold | Todo::Watch);
+                self.wake = self.row != before && !looks;
             }
             Err(_) => self.illegal = true,
+        }
+    }
+
+    /// A request writes down the payment that it had the engine begin.
+    pub(crate) fn write_request(&mut self) {
+        let Some(payment) = self.request.take() else { return };
+        let known = self.row.present == Some(payment);
+        // A saga that is over, or has another payment, answers the request that it came too late.
+        if !known && advance(self.row.position(), Outcome::PaymentWanted).is_ok() {
+            self.write(Outcome::PaymentWanted, Some(payment));
+        }
+    }
+
+    /// The feed is followed: the saga is woken, or ended with its hold if it has no payment.
+    pub(crate) fn follow(&mut self, rules: &Rules, fault: Option<Fault>) {
+        self.feed = false;
+        if fault == Some(Fault::NobodyFollowsTheFeed) {
+            return;
+        }
+        if let Some(thought) = &mut self.thought {
+            // To wake a saga is to write its row.
+            thought.stale = true;
+        }
+        let over =
+            matches!(rules.facts(self.engine).buyer, Standing::Expired(_) | Standing::Released);
+        let trap = fault == Some(Fault::ReserveOkIsNotRecovered);
+        if self.row.step == Step::ReserveOk && over && !trap {
+            self.row.step = Step::Failed;
+        } else {
+            self.wake = true;
         }
     }
 }

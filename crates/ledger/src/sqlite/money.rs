@@ -180,12 +180,14 @@ pub(super) fn put_refund(db: &Statements<'_>, refund: &Refund) -> rusqlite::Resu
 }
 
 /// What both lists can be told: of one event, of one booking.
-fn narrow(query: &mut Query, filter: &PaymentFilter) {
+fn narrow(query: &mut Query, table: &str, filter: &PaymentFilter) {
     if let Some(event) = &filter.event {
-        query.only(
-            "booking_id IN (SELECT booking_id FROM sagas WHERE event_id = ?)",
-            [text(event.as_str())],
+        // Row by row, so that a page need not look at all there are.
+        let condition = format!(
+            "EXISTS (SELECT 1 FROM sagas WHERE sagas.booking_id = {table}.booking_id \
+             AND event_id = ?)"
         );
+        query.only(&condition, [text(event.as_str())]);
     }
     if let Some(booking) = &filter.booking {
         query.only("booking_id = ?", [text(booking.as_str())]);
@@ -198,7 +200,7 @@ pub(super) fn payments(
     limit: usize,
 ) -> rusqlite::Result<Page<Payment>> {
     let mut query = Query::new(select_payments!(""));
-    narrow(&mut query, filter);
+    narrow(&mut query, "payments", filter);
     if let Some(stage) = filter.stage {
         query.only("stage = ?", [text(stage.word())]);
     }
@@ -217,7 +219,7 @@ pub(super) fn refunds(
     limit: usize,
 ) -> rusqlite::Result<Page<Refund>> {
     let mut query = Query::new(select_refunds!(""));
-    narrow(&mut query, filter);
+    narrow(&mut query, "refunds", filter);
     query.after(filter.after.as_deref(), "(created_at, refund_id) < (?, ?)", time_key);
     query.page(db, "created_at DESC, refund_id DESC", limit, read_refund, |refund| {
         format!("{}/{}", refund.created_at, refund.refund)

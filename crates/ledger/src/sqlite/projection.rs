@@ -49,7 +49,10 @@ fn apply(db: &Statements<'_>, fact: &Fact) -> rusqlite::Result<()> {
             bookings::set_status(db, moved)?;
             match sagas::find(db, &moved.booking)? {
                 Some(saga) => match end_without_payment(moved.status) {
-                    Some(step) if saga.step == Step::ReserveOk => follow(db, saga, step, moved),
+                    // One that was woken and not looked at yet has something to find out first.
+                    Some(step) if saga.step == Step::ReserveOk && !is_due(&saga, moved) => {
+                        follow(db, saga, step, moved)
+                    }
                     Some(_) | None if moved.wake => wake(db, saga, moved),
                     Some(_) | None => Ok(()),
                 },
@@ -58,6 +61,10 @@ fn apply(db: &Statements<'_>, fact: &Fact) -> rusqlite::Result<()> {
         }
         Fact::CheckedIn { booking, at } => bookings::check_in(db, booking, *at),
     }
+}
+
+fn is_due(saga: &Saga, moved: &Moved) -> bool {
+    saga.next_at.is_some_and(|next_at| next_at <= moved.at)
 }
 
 /// Has a saga looked at. It gets a new version even if it is due already: who works on it now may not know of this.

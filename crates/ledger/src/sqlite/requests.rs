@@ -94,7 +94,15 @@ pub(super) fn finish(
     .map(drop)
 }
 
+/// Requests forgotten in one go at most: nobody shall wait long for it.
+pub(super) const FORGOTTEN_AT_ONCE: u64 = 500;
+
+/// Forgets the oldest of the requests that began before `before`.
 pub(super) fn forget(db: &Statements<'_>, before: Time) -> rusqlite::Result<u64> {
-    let rows = db.execute("DELETE FROM requests WHERE begun_at < ?1", [before.0])?;
+    let rows = db.execute(
+        "DELETE FROM requests WHERE (scope, request_key) IN (SELECT scope, request_key \
+         FROM requests WHERE begun_at < ?1 ORDER BY begun_at LIMIT ?2)",
+        params![before.0, signed(FORGOTTEN_AT_ONCE)],
+    )?;
     Ok(rows as u64)
 }

@@ -38,7 +38,7 @@ async fn ledger_that_was_never_closed_has_all_that_it_answered() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_amid_concurrent_callers_loses_nothing_that_was_answered() {
     const CALLERS: usize = 64;
-    const EACH: u64 = 12;
+    const EACH: u64 = 40;
     let dir = TempDir::new().expect("a directory");
     let ledger = Arc::new(SqliteLedger::open(dir.path()).expect("opened"));
     let answered: Arc<Vec<AtomicU64>> = Arc::new((0..CALLERS).map(|_| AtomicU64::new(0)).collect());
@@ -56,7 +56,7 @@ async fn crash_amid_concurrent_callers_loses_nothing_that_was_answered() {
     }
     let snapshot = || -> Vec<u64> { answered.iter().map(|n| n.load(Ordering::Acquire)).collect() };
     let mut images = Vec::new();
-    while !callers.iter().all(tokio::task::JoinHandle::is_finished) && images.len() < 8 {
+    while !callers.iter().all(tokio::task::JoinHandle::is_finished) && images.len() < 40 {
         let before = snapshot();
         images.push((before, crash_image(dir.path())));
         tokio::task::yield_now().await;

@@ -99,6 +99,18 @@ async fn old_answers_are_forgotten() {
 }
 
 #[tokio::test]
+async fn any_number_of_old_answers_is_forgotten_at_once() {
+    let books = Books::new();
+    let begun: Vec<_> =
+        (0..1_500).map(|n| books.begin(key(&format!("k{n}")), BODY, THIS_RUN, Time(n))).collect();
+    for begun in begun {
+        assert_eq!(begun.await, Ok(Begun::Fresh));
+    }
+    assert_eq!(books.forget_answers(Time(1_499)).await, Ok(1_499));
+    assert_eq!(books.forget_answers(Time(1_500)).await, Ok(1));
+}
+
+#[tokio::test]
 async fn one_of_many_concurrent_requests_begins() {
     let books = Books::new();
     let pending: Vec<_> =

@@ -4,16 +4,18 @@ use super::draft::Draft;
 use super::gateway::{GatewayError, RefundOrder, RefundStanding, Standing};
 use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga, refund_of};
 use super::{Sagas, kill};
+use crate::metrics::count;
 use crate::relay::messages::refund_done;
 use onrush_core::booking::{Illegal, Outcome, Stage, Step, Todo, todo};
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::view::HoldView;
-use onrush_core::{Command, Query, Reply, Time, View};
+use onrush_core::{Command, Query, Refusal, Reply, Time, View};
 use onrush_ledger::LedgerError;
 use onrush_ledger::money::{Payment, Refund, RefundStatus};
 use onrush_ledger::saga::File;
 use onrush_store::Failure;
+use smallvec::SmallVec;
 use std::time::Duration;
 
 /// More steps than any saga has in one go: only a fault of ours takes as many.
@@ -42,6 +44,8 @@ enum Look {
     Rest,
     /// Something is to be written, and then there may be more to do.
     Write(Draft),
+    /// The same, and what only waits for others is to be looked at too.
+    WriteAndAsk(Draft),
     /// Something is to be written, and that is all for now.
     WriteAndRest(Draft),
 }
@@ -95,16 +99,17 @@ impl Sagas {
                 Ok(Look::Rest) => self.look_at_strays(&file).await,
                 look => look,
             };
-            let (draft, more) = match look {
+            let (draft, more, ask) = match look {
                 Ok(Look::Rest) => return Ok(file),
-                Ok(Look::Write(draft)) => (draft, true),
-                Ok(Look::WriteAndRest(draft)) => (draft, false),
-                Err(trouble) => (self.troubled(&file, trouble), false),
+                Ok(Look::Write(draft)) => (draft, true, false),
+                Ok(Look::WriteAndAsk(draft)) => (draft, true, true),
+                Ok(Look::WriteAndRest(draft)) => (draft, false, false),
+                Err(trouble) => (self.troubled(&file, trouble), false, false),
             };
             match self.write(draft).await {
                 Ok(written) => {
                     file = written;
-                    woken = false;
+                    woken = ask;
                     if !more {
                         return Ok(file);
                     }
@@ -125,7 +130,8 @@ impl Sagas {
         if draft.file().strays().next().is_some() && draft.file().saga.next_at.is_none() {
             draft.next_at(Some(self.now().plus_ms(self.patience.abandoned_after_ms)));
         }
-        let tells = draft.file().saga.stuck.is_some();
+        let gets_stuck = draft.gets_stuck();
+        let stages: SmallVec<[Stage; 2]> = draft.new_stages().collect();
         let (transition, file) = draft.finish();
         let has_messages = !transition.messages.is_empty();
         let position = file.position();
@@ -136,7 +142,9 @@ impl Sagas {
         if has_messages {
             self.told.notify_one();
         }
-        if tells {
+        self.counts.add(&stages);
+        if gets_stuck {
+            count(&self.counts.stuck);
             let (booking, why) = (&file.saga.booking, file.saga.stuck.as_deref().unwrap_or(""));
             tracing::warn!(%booking, why, "a saga is stuck: see /api/v1/admin/sagas?stuck=true");
         }
@@ -272,9 +280,7 @@ impl Sagas {
                     return Err(Trouble::Stuck(format!("payment {payment} has ended and runs")));
                 }
                 let row = payment_of_saga(&file.saga, payment, gateway.name(), OnDecline::Keep, at);
-                draft
-                    .advance(Outcome::PaymentWanted, "a payment was begun and not written down")?;
-                draft.begin_payment(row);
+                draft.begin_payment(row, "a payment was begun and not written down")?;
                 Ok(Look::Write(draft))
             }
             Some(HoldState::Confirmed { .. }) => {
@@ -461,8 +467,12 @@ impl Sagas {
                 | HoldState::Cancelled { .. },
             )
             | None => draft.advance(Outcome::HoldGone, "there is no hold any more")?,
+            // The engine was told before, and that could not be written down; the next payment runs already. Whoever
+            // began it writes it down, or recovery does.
             Some(HoldState::Paying { .. } | HoldState::Confirmed { .. }) => {
-                return Err(Trouble::Stuck("the engine goes on with another payment".into()));
+                let mut draft = self.moving(file);
+                draft.advance(Outcome::HoldKept, "the booking goes on with another payment")?;
+                return Ok(Look::WriteAndRest(draft));
             }
         }
         Ok(Look::WriteAndRest(draft))
@@ -504,12 +514,27 @@ impl Sagas {
                 draft.advance(Outcome::HoldConfirmed, "the booking is confirmed")?;
                 Ok(Look::WriteAndRest(draft))
             }
+            Err(Failure::Refused(Refusal::InvalidStatus { .. }))
+                if self.was_cancelled(file).await? =>
+            {
+                // It had been confirmed, which could not be written down, and was cancelled since: what goes back for
+                // that is the cancellation's to say.
+                let mut draft = self.moving(file);
+                draft.advance(Outcome::HoldConfirmed, "the booking had been confirmed")?;
+                Ok(Look::WriteAndAsk(draft))
+            }
             Err(Failure::Refused(refusal)) => {
                 let why = format!("{UNCONFIRMED}: {}", refusal.code());
                 self.give_back(file, payment.captured_minor, Outcome::ConfirmRefused, &why)
             }
             Err(failure) => Err(failure.into()),
         }
+    }
+
+    /// Whether the booking was confirmed once, and cancelled since: only confirmed ones are ever cancelled.
+    async fn was_cancelled(&self, file: &File) -> Result<bool, Trouble> {
+        let view = self.hold(file).await?;
+        Ok(view.is_some_and(|view| matches!(view.state, HoldState::Cancelled { .. })))
     }
 
     /// Money is to go back for the present payment.

@@ -2,6 +2,7 @@
 
 use super::gateway::Gateway;
 use super::gateway::sandbox::SandboxGateway;
+use super::gateway::stripe::StripeGateway;
 use super::{Parts, Sagas};
 use crate::app::Money;
 use crate::auth::hex;
@@ -45,8 +46,16 @@ async fn gateway(config: &Config, public: SocketAddr) -> io::Result<Opened> {
     match config.gateway {
         GatewayName::None => Ok((None, None)),
         GatewayName::Sandbox => sandbox(config, public).await,
-        GatewayName::Stripe => Err(io::Error::other("stripe is not there yet")),
+        GatewayName::Stripe => stripe(config),
     }
+}
+
+fn stripe(config: &Config) -> io::Result<Opened> {
+    let missing = || io::Error::other("stripe: set secret_key and webhook_secret");
+    let settings = config.stripe.as_ref().ok_or_else(missing)?;
+    let gateway = StripeGateway::new(&settings.secret_key, settings.webhook_secret.clone());
+    let gateway = gateway.with_base_url(&settings.base_url);
+    Ok((Some(Arc::new(gateway.with_timeout_ms(config.saga.gateway_timeout_ms))), None))
 }
 
 async fn sandbox(config: &Config, public: SocketAddr) -> io::Result<Opened> {

@@ -95,6 +95,22 @@ async fn answers_that_are_too_long_or_too_late_or_cut_off_are_errors() {
     assert!(matches!(call("/cut", TIMEOUT_MS).await, Err(CallError::Broken(_))));
 }
 
+/// Whoever asks for `https` gets TLS or nothing.
+#[tokio::test]
+async fn server_without_tls_is_not_spoken_to_in_the_clear() {
+    let asked = Arc::new(AtomicU32::new(0));
+    let counter = asked.clone();
+    let count = move || {
+        counter.fetch_add(1, Ordering::SeqCst);
+        async {}
+    };
+    let served = serve(Router::new().fallback(count));
+    let client = HttpClient::new(AddressPolicy::Any);
+    let answer = client.call(to(&format!("https://{}/", served.address)), TIMEOUT_MS).await;
+    assert!(matches!(answer, Err(CallError::Unreachable(_))), "{answer:?}");
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+}
+
 #[tokio::test]
 async fn nobody_there_is_unreachable() {
     let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();

@@ -4,6 +4,7 @@ mod calls;
 mod fake_stripe;
 mod fake_stripe_form;
 mod inbox;
+mod killed;
 mod page;
 mod replay;
 mod sandbox;

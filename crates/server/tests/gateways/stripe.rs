@@ -30,6 +30,8 @@ async fn what_is_sent_is_what_the_documents_name() {
     assert_eq!((&intent["amount"], &intent["currency"]), (&json!(1_250), &json!("eur")));
     assert_eq!(intent["metadata"], json!({"payment": "p", "booking": "tour.p", "event": "tour"}));
     assert_eq!(intent["description"], "Two seats");
+    let silent = Order { description: String::new(), ..order("q") };
+    assert!(rig.gateway.create(&silent).await.is_ok());
     rig.fake.pay("p");
     rig.gateway.refund(&refund_of(&order("p"), 1, 50)).await.unwrap();
     let refund = json!({"payment": "p", "booking": "tour.p", "refund": "refund:tour.p:1"});
@@ -100,6 +102,9 @@ async fn failure_that_is_kept_under_its_key_does_not_hide_the_payment() {
         is_unavailable(rig.gateway.create(&other).await);
     }
     is_unavailable(rig.gateway.cancel(&other).await);
+    // Hours later the search would show it if it were there.
+    let later = Order { written_at_s: now_s() - 3 * 3_600, ..other };
+    assert!(matches!(rig.gateway.cancel(&later).await, Ok(Standing::Cancelled { .. })));
     assert_eq!(rig.fake.intents().len(), 1);
 }
 

@@ -31,6 +31,8 @@ pub const SIGNATURE: &str = "stripe-signature";
 const TIMEOUT_MS: u64 = 20_000;
 /// How long a key is surely good for: an hour less than promised.
 const KEY_AGE_S: i64 = 23 * 3_600;
+/// How far a search may be behind: an hour in bad times, and one more.
+const SEARCH_LAG_S: i64 = 2 * 3_600;
 /// Objects on one page of a list.
 const PAGE: &str = "100";
 
@@ -76,9 +78,21 @@ fn unavailable<T>(why: impl Into<String>) -> Result<T, GatewayError> {
     Err(GatewayError::Unavailable(why.into()))
 }
 
+/// What asking for a payment under its key gave.
+enum Created {
+    /// It is there.
+    Found(Intent),
+    /// The first call under the key has failed, and a search does not show that it did anything all the same.
+    NotShown(String),
+}
+
+fn age_s(written_at_s: i64) -> i64 {
+    unix_now_s().saturating_sub(written_at_s)
+}
+
 /// Whether a key that was used at this time is still good.
 fn is_fresh(written_at_s: i64) -> bool {
-    unix_now_s().saturating_sub(written_at_s) < KEY_AGE_S
+    age_s(written_at_s) < KEY_AGE_S
 }
 
 impl StripeGateway {
@@ -184,30 +198,33 @@ impl StripeGateway {
     }
 
     /// Creates a payment under its key, or finds the one that is there.
-    async fn created(&self, order: &Order) -> Result<Intent, GatewayError> {
+    async fn created(&self, order: &Order) -> Result<Created, GatewayError> {
         let Some(amount) = money::to_stripe(order.amount_minor, order.currency) else {
             let amount = crate::amount::readable(order.amount_minor, order.currency);
             return Err(GatewayError::Refused(format!("it cannot take {amount}")));
         };
         let currency = order.currency.as_str().to_ascii_lowercase();
         let amount = amount.to_string();
-        let fields = [
+        let mut fields = vec![
             ("amount", amount.as_str()),
             ("currency", &currency),
-            ("description", &order.description),
             ("metadata[payment]", order.payment.as_str()),
             ("metadata[booking]", order.booking.as_str()),
             ("metadata[event]", order.event.as_str()),
             ("automatic_payment_methods[enabled]", "true"),
         ];
+        // A parameter without a value is an error.
+        if !order.description.is_empty() {
+            fields.push(("description", &order.description));
+        }
         let key = Some(order.payment.as_str());
         match self.call(Method::POST, "/v1/payment_intents", key, &fields).await? {
             Said::FailedBefore(why) => {
                 let found = self.search(order).await?;
-                found.ok_or(GatewayError::Unavailable(why))
+                Ok(found.map_or(Created::NotShown(why), Created::Found))
             }
             Said::Missing => unavailable("what answers is not Stripe's API"),
-            said => said.done(),
+            said => said.done().map(Created::Found),
         }
     }
 
@@ -318,7 +335,10 @@ impl Gateway for StripeGateway {
     fn create<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
         Box::pin(async move {
             if is_fresh(order.written_at_s) {
-                return standing(self.created(order).await?);
+                return match self.created(order).await? {
+                    Created::Found(intent) => standing(intent),
+                    Created::NotShown(why) => unavailable(why),
+                };
             }
             match self.search(order).await? {
                 Some(intent) => standing(intent),
@@ -346,7 +366,10 @@ impl Gateway for StripeGateway {
             // its key does not: there is one payment then, and it can be cancelled.
             let found = if is_fresh(order.written_at_s) {
                 match self.created(order).await {
-                    Ok(intent) => Some(intent),
+                    Ok(Created::Found(intent)) => Some(intent),
+                    // Nothing can be created under this key any more, and by now a search would show what was.
+                    Ok(Created::NotShown(_)) if age_s(order.written_at_s) > SEARCH_LAG_S => None,
+                    Ok(Created::NotShown(why)) => return unavailable(why),
                     // An earlier call was refused as well.
                     Err(GatewayError::Refused(why)) => return Ok(Standing::Cancelled { why }),
                     Err(error) => return Err(error),
