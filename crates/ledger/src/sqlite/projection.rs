@@ -50,7 +50,7 @@ fn apply(db: &Statements<'_>, fact: &Fact) -> rusqlite::Result<()> {
             match sagas::find(db, &moved.booking)? {
                 Some(saga) => match end_without_payment(moved.status) {
                     // One that was woken and not looked at yet has something to find out first.
-                    Some(step) if saga.step == Step::ReserveOk && !is_due(&saga, moved) => {
+                    Some(step) if saga.step == Step::ReserveOk && !is_called(&saga, moved) => {
                         follow(db, saga, step, moved)
                     }
                     Some(_) | None if moved.wake => wake(db, saga, moved),
@@ -63,8 +63,10 @@ fn apply(db: &Statements<'_>, fact: &Fact) -> rusqlite::Result<()> {
     }
 }
 
-fn is_due(saga: &Saga, moved: &Moved) -> bool {
-    saga.next_at.is_some_and(|next_at| next_at <= moved.at)
+/// Whether somebody was called to look at a saga and has not done so.
+fn is_called(saga: &Saga, moved: &Moved) -> bool {
+    let is_due = saga.next_at.is_some_and(|next_at| next_at <= moved.at);
+    is_due || (moved.wake && saga.stuck.is_some())
 }
 
 /// Has a saga looked at. It gets a new version even if it is due already: who works on it now may not know of this.

@@ -58,6 +58,7 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(visitor::events::events))
         .routes(routes!(visitor::event::event))
         .routes(routes!(visitor::availability::availability))
+        .routes(routes!(visitor::texts::texts))
         .routes(routes!(visitor::seats::seats))
         .routes(routes!(visitor::seat_statuses::seat_statuses))
         .routes(routes!(visitor::draw::draw))
@@ -104,6 +105,17 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(admin::dead_messages::dead_messages))
         .routes(routes!(admin::replay_messages::replay_messages))
         .routes(routes!(admin::inventory_status::inventory_status))
+        .routes(routes!(admin::bookings::bookings))
+        .routes(routes!(admin::bookings_csv::bookings_csv))
+        .routes(routes!(admin::sagas::sagas))
+        .routes(routes!(admin::saga::saga))
+        .routes(routes!(admin::saga_retry::saga_retry))
+        .routes(routes!(admin::saga_refund::saga_refund))
+        .routes(routes!(admin::saga_release::saga_release))
+        .routes(routes!(admin::payments::payments))
+        .routes(routes!(admin::refunds::refunds))
+        .routes(routes!(admin::erase::erase))
+        .routes(routes!(admin::texts::texts))
 }
 
 async fn no_such_path() -> Problem {

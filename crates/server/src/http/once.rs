@@ -1,6 +1,7 @@
 //! Requests with a key are done once: the first answer is kept for a day and given again (S1.1).
 
 use crate::app::App;
+use crate::http::caller::OptionalKey;
 use crate::http::problem::{Code, Problem};
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
@@ -63,6 +64,26 @@ where
     });
     let broken = |_| Problem::new(Code::Internal, "the request broke down; the log has more");
     done.await.map_err(broken)
+}
+
+/// The same where the key is optional: without one, `work` runs each time.
+///
+/// # Errors
+/// As [`once`].
+pub async fn once_if_keyed<F>(
+    app: Arc<App>,
+    scope: String,
+    key: &OptionalKey,
+    body: &[u8],
+    work: F,
+) -> Result<Response, Problem>
+where
+    F: Future<Output = Result<Response, Problem>> + Send + 'static,
+{
+    match &key.0 {
+        Some(key) => once(app, scope, key.as_str(), body, work).await,
+        None => work.await,
+    }
 }
 
 /// The answer, and what is kept of it: nothing if the same request may come to another end.

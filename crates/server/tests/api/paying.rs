@@ -12,12 +12,16 @@ const POOR_CARD: &str = "4000 0000 0000 0010";
 /// A shop with the sandbox, and an event `e` whose ten standing places cost 25.00 each.
 pub(crate) async fn paid_shop() -> Shop {
     let shop = Shop::start_with(|config| config.gateway = GatewayName::Sandbox).await;
+    open_paid_event(&shop).await;
+    shop
+}
+
+pub(crate) async fn open_paid_event(shop: &Shop) {
     let body = json!({"event": "e", "title": "Paid", "currency": "EUR", "room": null, "max_per_user": 4,
         "fees": {"fixed_minor": 100, "percent_bp": 500}});
     shop.organise("POST", "/events", &body).await;
     shop.add_pool("e", "ga", 10, 2_500).await;
     shop.organise_plainly("/events/e/open").await;
-    shop
 }
 
 impl Guest<'_> {

@@ -2,6 +2,8 @@
 
 pub mod add_pool;
 pub mod block;
+pub mod bookings;
+pub mod bookings_csv;
 pub mod cancel;
 pub mod capacity;
 pub mod change;
@@ -11,30 +13,47 @@ pub mod close_prequeue;
 pub mod confirm;
 pub mod create;
 pub mod dead_messages;
+pub mod erase;
 pub mod feed;
 pub mod inventory_status;
 pub mod open;
 pub mod pause;
+pub mod payments;
 pub mod prequeue;
+pub mod refunds;
 pub mod replay_messages;
 pub mod resume;
 pub mod room;
+pub mod saga;
+pub mod saga_refund;
+pub mod saga_release;
+pub mod saga_retry;
+pub mod sagas;
 pub mod seat_map;
 pub mod seats;
+pub mod texts;
 pub mod unblock;
 
 use crate::app::{App, odd_answer};
 use crate::http::body::json;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::event::EventBody;
+use crate::http::shapes::ids::FreeText;
+use crate::http::shapes::ledger::SagaFile;
 use crate::http::shapes::settings::SettingsChange;
+use crate::saga::{Action, DriveError};
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::command::Reason;
 use onrush_core::ids::{BookingId, EventId};
+use onrush_core::limits::fits_text;
 use onrush_core::settings::Settings;
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Query, View};
+use onrush_ledger::saga::File;
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
 
 /// The event as it is after a change.
 async fn event_answer(app: &App, status: StatusCode, event: &EventId) -> Result<Response, Problem> {
@@ -93,4 +112,64 @@ async fn find_booking(app: &App, event: &EventId, booking: BookingId) -> Result<
 /// Who and why, from a body that has been read.
 fn reason(by: Box<str>, why: Box<str>) -> Reason {
     Reason { by, why }
+}
+
+/// Who does something about a stuck saga.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct By {
+    /// Who; the saga's history names him.
+    #[schema(value_type = FreeText)]
+    by: Box<str>,
+}
+
+/// Does something about a stuck saga, and answers with it as it is afterwards.
+async fn act(
+    app: Arc<App>,
+    booking: BookingId,
+    action: Action,
+    By { by }: By,
+) -> Result<Response, Problem> {
+    if by.is_empty() || !fits_text(&by) {
+        return Err(Problem::new(Code::InvalidBody, "by: use 1 to 500 characters"));
+    }
+    let (sagas, of) = (app.sagas.clone(), booking.clone());
+    // An operator who hangs up must not stop half-way what he began.
+    let done = tokio::spawn(async move { sagas.act(&of, action, &by).await }).await;
+    let file = match done {
+        Ok(Ok(Some(file))) => Some(file),
+        Ok(Ok(None)) => {
+            let why = "the saga goes on by itself, or is over; look at its history";
+            return Err(Problem::new(Code::SagaNotStuck, why));
+        }
+        Ok(Err(DriveError::NoSaga)) => None,
+        Ok(Err(DriveError::Ledger(error))) => return Err(error.into()),
+        Err(_) => {
+            let why = "the saga broke down on the way; the log has more";
+            return Err(Problem::new(Code::Internal, why));
+        }
+    };
+    saga_answer(&app, &booking, file).await
+}
+
+/// A saga with its history, if there is one.
+async fn saga_answer(
+    app: &App,
+    booking: &BookingId,
+    file: Option<File>,
+) -> Result<Response, Problem> {
+    let none = || Problem::new(Code::SagaNotFound, "there is no saga of this booking");
+    let file = file.ok_or_else(none)?;
+    let history = app.ledger.history(booking).await?;
+    Ok(json(StatusCode::OK, &SagaFile::new(file, history)))
+}
+
+/// What to look for in bookings and buyers, if it is a text of ordinary length.
+fn search_text(text: Option<String>) -> Result<Option<String>, Problem> {
+    match text {
+        Some(text) if text.is_empty() || !fits_text(&text) => {
+            Err(Problem::new(Code::InvalidQuery, "text: use 1 to 500 characters"))
+        }
+        text => Ok(text),
+    }
 }

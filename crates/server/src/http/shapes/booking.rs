@@ -6,7 +6,7 @@ use onrush_core::hold::HoldState;
 use onrush_core::ids::{EventId, PaymentId};
 use onrush_core::lines::Lines;
 use onrush_core::view::HoldView;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use utoipa::ToSchema;
 
@@ -70,7 +70,8 @@ pub struct BookingBody<'a> {
 }
 
 /// The status of a booking.
-#[derive(ToSchema)]
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 #[schema(rename_all = "snake_case")]
 pub enum BookingStatus {
     /// Held until a deadline.
@@ -85,6 +86,21 @@ pub enum BookingStatus {
     Expired,
     /// Taken back after it was confirmed.
     Cancelled,
+}
+
+impl BookingStatus {
+    /// The status as one word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Paying => "paying",
+            Self::Confirmed => "confirmed",
+            Self::Released => "released",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+        }
+    }
 }
 
 /// Units of pools, and seats; what is empty is missing.

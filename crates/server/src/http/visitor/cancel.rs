@@ -2,8 +2,9 @@
 
 use super::{booking_answer, event_of_booking, hide_event};
 use crate::app::App;
-use crate::http::body::{Nothing, OptionalBody};
-use crate::http::caller::{Ids, Visitor};
+use crate::http::body::{Nothing, OptionalBytes};
+use crate::http::caller::{Ids, OptionalKey, Visitor};
+use crate::http::once::once_if_keyed;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
@@ -12,14 +13,18 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::command::{CancelTerms, Reason};
-use onrush_core::ids::BookingId;
+use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::{Command, Refusal};
 use std::sync::Arc;
 
 /// Gives a hold back, or cancels a confirmed booking if the event's rules about refunds allow it; `refund_minor` says what goes back.
+/// The same key again gets the first answer.
 #[utoipa::path(
     post, path = "/api/v1/bookings/{booking}/cancel", tag = "bookings",
-    params(("booking" = IdText, Path)),
+    params(
+        ("booking" = IdText, Path),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
+    ),
     request_body = Option<Nothing>,
     responses(
         (status = 200, description = "The booking", body = BookingBody),
@@ -31,9 +36,22 @@ pub async fn cancel(
     State(app): State<Arc<App>>,
     Ids(booking): Ids<BookingId>,
     Visitor(user): Visitor,
-    _: OptionalBody<Nothing>,
+    key: OptionalKey,
+    body: OptionalBytes,
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
+    body.parse::<Nothing>()?;
+    let scope = format!("cancel {booking} {user}");
+    let work = give_back(app.clone(), event, booking, user);
+    once_if_keyed(app, scope, &key, body.as_bytes(), work).await
+}
+
+async fn give_back(
+    app: Arc<App>,
+    event: EventId,
+    booking: BookingId,
+    user: UserId,
+) -> Result<Response, Problem> {
     let release = Command::Release { booking: booking.clone(), user: user.clone() };
     let mut view = app.run_booking(&event, release).await;
     if view.as_ref().is_err_and(|problem| problem.code() == Refusal::AlreadyConfirmed.code()) {

@@ -2,8 +2,9 @@
 
 use super::{booking_answer, event_of_booking, hide_event};
 use crate::app::App;
-use crate::http::body::{Nothing, OptionalBody};
-use crate::http::caller::{Ids, Visitor};
+use crate::http::body::{Nothing, OptionalBytes};
+use crate::http::caller::{Ids, OptionalKey, Visitor};
+use crate::http::once::once_if_keyed;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
@@ -11,14 +12,17 @@ use crate::http::shapes::ids::IdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use onrush_core::ids::BookingId;
+use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::{Command, Refusal};
 use std::sync::Arc;
 
-/// Gives a hold more time, as often as the event allows.
+/// Gives a hold more time, as often as the event allows. The same key again gets the first answer, and no more time.
 #[utoipa::path(
     post, path = "/api/v1/bookings/{booking}/extend", tag = "bookings",
-    params(("booking" = IdText, Path)),
+    params(
+        ("booking" = IdText, Path),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
+    ),
     request_body = Option<Nothing>,
     responses(
         (status = 200, description = "The booking", body = BookingBody),
@@ -30,9 +34,22 @@ pub async fn extend(
     State(app): State<Arc<App>>,
     Ids(booking): Ids<BookingId>,
     Visitor(user): Visitor,
-    _: OptionalBody<Nothing>,
+    key: OptionalKey,
+    body: OptionalBytes,
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
+    body.parse::<Nothing>()?;
+    let scope = format!("extend {booking} {user}");
+    let work = give_time(app.clone(), event, booking, user);
+    once_if_keyed(app, scope, &key, body.as_bytes(), work).await
+}
+
+async fn give_time(
+    app: Arc<App>,
+    event: EventId,
+    booking: BookingId,
+    user: UserId,
+) -> Result<Response, Problem> {
     let command = Command::Extend { booking, user };
     let view = app.run_booking(&event, command).await;
     let view = view.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?;

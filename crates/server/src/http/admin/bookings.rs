@@ -1,0 +1,66 @@
+//! `GET /admin/bookings`.
+
+use super::search_text;
+use crate::app::App;
+use crate::http::body::json;
+use crate::http::caller::{Admin, Strict};
+use crate::http::openapi::ReadProblems;
+use crate::http::problem::Problem;
+use crate::http::shapes::booking::BookingStatus;
+use crate::http::shapes::ids::{EventIdText, IdText};
+use crate::http::shapes::ledger::{LedgerBooking, LedgerBookings, page_size};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::ids::{EventId, UserId};
+use onrush_ledger::booking::BookingFilter;
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::IntoParams;
+
+/// Which bookings, and which page of them.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct BookingSearch {
+    /// Only of this event.
+    #[param(value_type = Option<EventIdText>, nullable = false)]
+    event: Option<EventId>,
+    /// Only with this status.
+    #[param(nullable = false, inline)]
+    status: Option<BookingStatus>,
+    /// Only of this visitor.
+    #[param(value_type = Option<IdText>, nullable = false)]
+    user: Option<UserId>,
+    /// Part of a booking's id, or of its buyer's name or mail address, in whatever capitals.
+    #[param(min_length = 1, max_length = 500, nullable = false)]
+    text: Option<String>,
+    /// The `next` of the page before.
+    #[param(nullable = false)]
+    after: Option<String>,
+    /// How many at most; 100 if left out.
+    #[param(minimum = 1, maximum = 1000, nullable = false)]
+    limit: Option<usize>,
+}
+
+/// Bookings with their buyers, the latest first. They follow the engine by the feed, so the very latest may be a moment behind.
+#[utoipa::path(
+    get, path = "/api/v1/admin/bookings", tag = "admin", operation_id = "search_bookings",
+    params(BookingSearch),
+    responses((status = 200, description = "A page of bookings", body = LedgerBookings), ReadProblems),
+    security(("admin" = []))
+)]
+pub async fn bookings(
+    State(app): State<Arc<App>>,
+    _: Admin,
+    Strict(query): Strict<BookingSearch>,
+) -> Result<Response, Problem> {
+    let BookingSearch { event, status, user, text, after, limit } = query;
+    let limit = page_size(limit)?;
+    let status = status.map(|status| status.word().to_owned());
+    let filter = BookingFilter { event, status, user, text: search_text(text)?, after };
+    let page = app.ledger.bookings(filter, limit).await?;
+    let rows = page.rows.into_iter().map(|(row, buyer)| LedgerBooking::new(row, buyer));
+    let body = LedgerBookings { bookings: rows.collect(), next: page.next };
+    Ok(json(StatusCode::OK, &body))
+}

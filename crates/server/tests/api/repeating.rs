@@ -1,0 +1,146 @@
+//! Requests with a key, sent again: S1.1.
+
+use crate::paying::{GOOD_CARD, paid_shop, use_card};
+use crate::sandboxed::Sandboxed;
+use crate::shop::Guest;
+use serde_json::json;
+use std::time::Duration;
+
+impl Guest<'_> {
+    async fn on_booking(&self, booking: &str, what: &str, key: &str) -> crate::client::Answer {
+        self.ask("POST", &format!("/bookings/{booking}/{what}")).key(key).send().await
+    }
+}
+
+#[tokio::test]
+async fn an_extension_under_the_same_key_is_given_once() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    shop.clock.advance_ms(60_000);
+    let first = guest.on_booking(&booking, "extend", "x").await.expect(200);
+    assert_eq!(first.json()["extensions"], 1);
+    shop.clock.advance_ms(60_000);
+    let before = shop.committed();
+    let again = guest.on_booking(&booking, "extend", "x").await.expect(200);
+    assert_eq!((first.status, &first.body), (again.status, &again.body));
+    assert_eq!(first.header("content-type"), again.header("content-type"));
+    assert_eq!(shop.committed(), before);
+    // Another key is another wish, and so is none.
+    let more = guest.on_booking(&booking, "extend", "y").await;
+    assert_eq!(more.problem(), (409, "EXTENSION_LIMIT".into()));
+    let more = guest.ask("POST", &format!("/bookings/{booking}/extend")).send().await;
+    assert_eq!(more.problem(), (409, "EXTENSION_LIMIT".into()));
+}
+
+#[tokio::test]
+async fn a_cancellation_under_the_same_key_gets_the_first_answer() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let first = guest.on_booking(&booking, "cancel", "x").await.expect(200);
+    assert_eq!(first.json()["status"], "released");
+    let again = guest.on_booking(&booking, "cancel", "x").await.expect(200);
+    assert_eq!(first.body, again.body);
+    let other = guest.on_booking(&booking, "cancel", "y").await;
+    assert_eq!(other.problem(), (409, "ALREADY_RELEASED".into()));
+    // A refusal is an answer too.
+    let refused = guest.on_booking(&booking, "cancel", "y").await;
+    assert_eq!((other.status, &other.body), (refused.status, &refused.body));
+}
+
+#[tokio::test]
+async fn a_key_is_its_owners_and_its_operations_alone() {
+    let shop = paid_shop().await;
+    let (ann, bob) = (shop.guest().await, shop.guest().await);
+    let booking = ann.hold_ga("h", 1).await;
+    shop.clock.advance_ms(60_000);
+    ann.on_booking(&booking, "extend", "k").await.expect(200);
+    let stranger = bob.on_booking(&booking, "extend", "k").await;
+    assert_eq!(stranger.problem(), (404, "RESERVATION_NOT_FOUND".into()));
+    let cancelled = ann.on_booking(&booking, "cancel", "k").await.expect(200);
+    assert_eq!(cancelled.json()["status"], "released");
+}
+
+#[tokio::test]
+async fn a_key_with_another_body_is_refused_and_nothing_is_done() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    shop.clock.advance_ms(60_000);
+    guest.on_booking(&booking, "extend", "x").await.expect(200);
+    let path = format!("/bookings/{booking}/extend");
+    let other = guest.ask("POST", &path).key("x").json(&json!({})).send().await;
+    assert_eq!(other.problem(), (422, "BOOKING_MISMATCH".into()));
+    for (what, key) in [("extend", "x y"), ("cancel", "")] {
+        let path = format!("/bookings/{booking}/{what}");
+        let odd = guest.ask("POST", &path).key(key).send().await;
+        assert_eq!(odd.problem(), (400, "IDEMPOTENCY_KEY_INVALID".into()));
+    }
+    assert_eq!(guest.booking(&booking).await["status"], "held");
+}
+
+#[tokio::test]
+async fn a_request_that_is_under_way_is_not_begun_again() {
+    let sandboxed = Sandboxed::start(|_| {}).await;
+    let guest = sandboxed.shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    sandboxed.script(&json!({"fault": "delay", "on": "create"})).await;
+    let request = guest.ask("POST", &format!("/bookings/{booking}/payment")).key("p");
+    let first = tokio::spawn(request.clone().send());
+    guest.until_status(&booking, "paying").await;
+    let second = request.clone().send().await;
+    assert_eq!(second.problem(), (409, "IN_PROGRESS".into()));
+    let first = first.await.unwrap().expect(201);
+    // Once it is answered, the answer is there for all.
+    let third = request.send().await.expect(201);
+    assert_eq!(first.body, third.body);
+    use_card(first.json()["url"].as_str().unwrap(), GOOD_CARD).await.expect(200);
+    guest.until_status(&booking, "confirmed").await;
+    assert_eq!(sandboxed.totals().await.0, 2_725);
+}
+
+#[tokio::test]
+async fn a_caller_who_hangs_up_stops_nothing() {
+    let sandboxed = Sandboxed::start(|_| {}).await;
+    let guest = sandboxed.shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    sandboxed.script(&json!({"fault": "delay", "on": "create"})).await;
+    let request = guest.ask("POST", &format!("/bookings/{booking}/payment")).key("p");
+    let connection = request.clone().start().await;
+    guest.until_status(&booking, "paying").await;
+    drop(connection);
+    let answered = async {
+        loop {
+            let answer = request.clone().send().await;
+            if answer.status == 201 {
+                return answer;
+            }
+            assert_eq!(answer.problem(), (409, "IN_PROGRESS".into()));
+        }
+    };
+    let answer = tokio::time::timeout(Duration::from_secs(20), answered).await.unwrap();
+    assert_eq!(answer.json()["status"], "open");
+}
+
+#[tokio::test]
+async fn nothing_is_begun_while_the_ledger_cannot_remember_it() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    shop.clock.advance_ms(60_000);
+    let before = guest.booking(&booking).await;
+    let committed = shop.committed();
+    shop.server.ledger().break_for_tests(true);
+    for what in ["payment", "extend", "cancel"] {
+        let answer = guest.on_booking(&booking, what, "k").await;
+        assert_eq!(answer.problem(), (503, "LEDGER_UNAVAILABLE".into()), "{what}");
+    }
+    assert_eq!(guest.booking(&booking).await, before);
+    assert_eq!(shop.committed(), committed);
+    assert_eq!(shop.server.sandbox().unwrap().totals().await.unwrap().captured_minor, 0);
+    shop.server.ledger().break_for_tests(false);
+    // The same keys are as good as new.
+    guest.on_booking(&booking, "extend", "k").await.expect(200);
+    guest.on_booking(&booking, "payment", "k").await.expect(201);
+}
