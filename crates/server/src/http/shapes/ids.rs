@@ -50,10 +50,6 @@ text!(
     StayIdText, "^[A-Za-z0-9._-]{1,117}$", MAX_ID_BYTES - ".2026-12-24".len(), "deluxe"
 );
 text!(
-    /// The number of a ticket within its booking, as the name of a picture.
-    TicketFileText, r"^[1-9][0-9]{0,3}\.svg$", 8, "1.svg"
-);
-text!(
     /// A place in the queue.
     PlaceIdText, "^[0-9a-f]{32}$", 32, "00112233445566778899aabbccddeeff"
 );

@@ -5,7 +5,7 @@ use crate::app::{App, broken, refused};
 use crate::http::caller::{Ids, Visitor};
 use crate::http::openapi::ConflictProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::{IdText, TicketFileText};
+use crate::http::shapes::ids::IdText;
 use crate::tickets::{Confirmed, qr};
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The QR code of a ticket of one of the visitor's own confirmed bookings.
 #[utoipa::path(
     get, path = "/api/v1/bookings/{booking}/tickets/{file}", tag = "tickets",
-    params(("booking" = IdText, Path), ("file" = TicketFileText, Path, description = "`<number>.svg`")),
+    params(("booking" = IdText, Path), ("file" = String, Path, description = "The ticket's number and `.svg`", pattern = r"^[1-9][0-9]{0,3}\.svg$", example = "1.svg")),
     responses(
         (status = 200, description = "The code", body = String, content_type = "image/svg+xml"),
         ConflictProblems,
