@@ -195,9 +195,4 @@ impl Draft {
     pub(super) fn abandon_present(&mut self) {
         self.file.saga.payment = None;
     }
-
-    /// A refund that failed is tried again.
-    pub(super) fn reopen_refund(&mut self, refund: &str) {
-        self.refund(refund, |row| row.status = onrush_ledger::money::RefundStatus::Requested);
-    }
 }

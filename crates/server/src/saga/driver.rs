@@ -1,19 +1,18 @@
 //! The driver: it does what a saga's row says is to be done, and writes down what came of it, before and after.
 
 use super::draft::Draft;
-use super::gateway::{GatewayError, RefundOrder, RefundStanding, Standing};
-use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga, refund_of};
+use super::gateway::{GatewayError, Standing};
+use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga};
 use super::{Sagas, kill};
 use crate::metrics::count;
-use crate::relay::messages::refund_done;
 use onrush_core::booking::{Illegal, Outcome, Stage, Step, Todo, todo};
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Query, Refusal, Reply, Time, View};
-use onrush_ledger::LedgerError;
-use onrush_ledger::money::{Payment, Refund, RefundStatus};
+use onrush_ledger::money::Payment;
 use onrush_ledger::saga::File;
+use onrush_ledger::{LedgerError, booking_of};
 use onrush_store::Failure;
 use smallvec::SmallVec;
 use std::time::Duration;
@@ -21,7 +20,9 @@ use std::time::Duration;
 /// More steps than any saga has in one go: only a fault of ours takes as many.
 const MOST_STEPS: u32 = 32;
 /// How the reason begins for which money goes back that bought nothing.
-const UNCONFIRMED: &str = "the booking cannot be confirmed";
+pub(super) const UNCONFIRMED: &str = "the booking cannot be confirmed";
+/// Why money goes back for a booking that its buyer or the organiser took back.
+const CANCELLED: &str = "the booking was cancelled";
 
 /// Why a saga was not driven on.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ impl From<LedgerError> for DriveError {
 }
 
 /// What one look at a saga came to.
-enum Look {
+pub(super) enum Look {
     /// Nothing is to be done now.
     Rest,
     /// Something is to be written, and then there may be more to do.
@@ -51,7 +52,7 @@ enum Look {
 }
 
 /// Why a look came to nothing: it is tried again later, or an operator has to act.
-enum Trouble {
+pub(super) enum Trouble {
     Later(String),
     Stuck(String),
 }
@@ -95,11 +96,13 @@ impl Sagas {
             if file.saga.stuck.is_some() {
                 return Ok(file);
             }
-            let look = match self.look_at(&file, woken).await {
-                Ok(Look::Rest) => self.look_at_strays(&file).await,
+            // Money that has no business here goes back first, whatever else the booking waits for.
+            let look = match self.look_at_strays(&file, woken).await {
+                Ok(Look::Rest) => self.look_at(&file, woken).await,
                 look => look,
             };
             let (draft, more, ask) = match look {
+                Ok(Look::Rest) if self.is_due(&file) => (self.at_rest(&file), false, false),
                 Ok(Look::Rest) => return Ok(file),
                 Ok(Look::Write(draft)) => (draft, true, false),
                 Ok(Look::WriteAndAsk(draft)) => (draft, true, true),
@@ -117,12 +120,25 @@ impl Sagas {
                 Err(LedgerError::Conflict) => {
                     let booking = file.saga.booking.clone();
                     file = self.ledger.file(&booking).await?.ok_or(DriveError::NoSaga)?;
+                    // The feed had it woken meanwhile, which what is written next would undo.
+                    woken = true;
                 }
                 Err(error) => return Err(error.into()),
             }
         }
         tracing::error!(booking = %file.saga.booking, "a saga does not come to rest");
         Ok(file)
+    }
+
+    fn is_due(&self, file: &File) -> bool {
+        file.saga.next_at.is_some_and(|next_at| next_at <= self.now())
+    }
+
+    /// Nothing is to be done although it was due: nobody needs to look again.
+    fn at_rest(&self, file: &File) -> Draft {
+        let mut draft = self.draft(file);
+        draft.note("looked at; nothing is to be done");
+        draft
     }
 
     /// Writes a draft down, durably.
@@ -154,14 +170,14 @@ impl Sagas {
         Ok(file)
     }
 
-    fn draft(&self, file: &File) -> Draft {
+    pub(super) fn draft(&self, file: &File) -> Draft {
         let mut draft = Draft::of(file, self.now());
         draft.next_at(None);
         draft
     }
 
     /// A draft whose next step is taken at once, and by recovery if this process dies before.
-    fn moving(&self, file: &File) -> Draft {
+    pub(super) fn moving(&self, file: &File) -> Draft {
         let mut draft = Draft::of(file, self.now());
         draft.next_at(Some(self.now().plus_ms(self.patience.abandoned_after_ms)));
         draft
@@ -209,7 +225,7 @@ impl Sagas {
     }
 
     /// What the engine knows of a booking; `None` if nothing.
-    async fn hold(&self, file: &File) -> Result<Option<HoldView>, Trouble> {
+    pub(super) async fn hold(&self, file: &File) -> Result<Option<HoldView>, Trouble> {
         let query = Query::Booking { booking: file.saga.booking.clone(), user: None };
         match self.engine.query(file.saga.event.clone(), query).await {
             Ok(answer) => match answer.value {
@@ -223,7 +239,10 @@ impl Sagas {
                     Err(Trouble::Stuck("the engine answered something else".into()))
                 }
             },
-            Err(Failure::Refused(_)) => Ok(None),
+            Err(Failure::Refused(Refusal::ReservationNotFound | Refusal::EventNotFound)) => {
+                Ok(None)
+            }
+            // Nothing else refuses a question; what might is no answer to it.
             Err(failure) => Err(failure.into()),
         }
     }
@@ -234,30 +253,21 @@ impl Sagas {
         let state = view.as_ref().map(|view| &view.state);
         if file.saga.step == Step::Confirmed {
             return match state {
-                Some(HoldState::Cancelled { refund_minor, .. }) if *refund_minor > 0 => self
-                    .give_back(
-                        file,
-                        *refund_minor,
-                        Outcome::Cancelled,
-                        "the booking was cancelled",
-                    ),
+                Some(HoldState::Cancelled { refund_minor, .. }) if *refund_minor > 0 => {
+                    self.give_back(file, *refund_minor, Outcome::Cancelled, CANCELLED)
+                }
                 Some(HoldState::Cancelled { .. }) => {
-                    draft.advance(Outcome::CancelledUnrefunded, "the booking was cancelled")?;
+                    draft.advance(Outcome::CancelledUnrefunded, CANCELLED)?;
                     Ok(Look::WriteAndRest(draft))
                 }
-                // The engine forgets a cancelled booking after a day; what it gave back is then in the feed only.
-                None => Err(Trouble::Stuck("the engine knows no such booking any more".into())),
+                None => self.cancelled_and_forgotten(file).await,
                 Some(
                     HoldState::Confirmed { .. }
                     | HoldState::Held { .. }
                     | HoldState::Paying { .. }
                     | HoldState::Released { .. }
                     | HoldState::Expired { .. },
-                ) if file.saga.next_at.is_some() => {
-                    draft.note("looked at; nothing is to be done");
-                    Ok(Look::Write(draft))
-                }
-                Some(_) => Ok(Look::Rest),
+                ) => Ok(Look::Rest),
             };
         }
         match state {
@@ -270,7 +280,7 @@ impl Sagas {
             Some(
                 HoldState::Paying { payment, .. }
                 | HoldState::Expired { payment: Some(payment), .. },
-            ) => {
+            ) if booking_of(payment).as_ref() == Some(&file.saga.booking) => {
                 let Some(gateway) = &self.gateway else {
                     return Err(Trouble::Stuck("no payment gateway is configured".into()));
                 };
@@ -281,7 +291,14 @@ impl Sagas {
                 }
                 let row = payment_of_saga(&file.saga, payment, gateway.name(), OnDecline::Keep, at);
                 draft.begin_payment(row, "a payment was begun and not written down")?;
-                Ok(Look::Write(draft))
+                // The hold may have run out since, and then no gateway shall hear of it.
+                Ok(Look::WriteAndAsk(draft))
+            }
+            // Somebody else's payment, such as the box office's, is somebody else's business.
+            Some(HoldState::Paying { until, .. }) => {
+                draft.note("a payment runs that is not ours");
+                draft.next_at(Some(until.plus_ms(AFTER_HOLD_MS)));
+                Ok(Look::WriteAndRest(draft))
             }
             Some(HoldState::Confirmed { .. }) => {
                 draft.advance(Outcome::HoldConfirmed, "confirmed without a payment of ours")?;
@@ -289,7 +306,7 @@ impl Sagas {
             }
             Some(
                 HoldState::Released { .. }
-                | HoldState::Expired { payment: None, .. }
+                | HoldState::Expired { .. }
                 | HoldState::Cancelled { .. },
             )
             | None => {
@@ -299,8 +316,23 @@ impl Sagas {
         }
     }
 
+    /// The engine forgets a cancelled booking after a day. What goes back for it was told by the feed before.
+    async fn cancelled_and_forgotten(&self, file: &File) -> Result<Look, Trouble> {
+        let row = self.ledger.booking(&file.saga.booking).await;
+        let row = row.map_err(|error| Trouble::Later(error.to_string()))?;
+        let Some(row) = row.filter(|row| row.status == "cancelled") else {
+            return Err(Trouble::Stuck("the engine knows no such booking any more".into()));
+        };
+        if row.refund_minor > 0 {
+            return self.give_back(file, row.refund_minor, Outcome::Cancelled, CANCELLED);
+        }
+        let mut draft = self.draft(file);
+        draft.advance(Outcome::CancelledUnrefunded, CANCELLED)?;
+        Ok(Look::WriteAndRest(draft))
+    }
+
     /// The present payment; a saga at a step that has one has it.
-    fn present(file: &File) -> Result<&Payment, Trouble> {
+    pub(super) fn present(file: &File) -> Result<&Payment, Trouble> {
         file.present().ok_or_else(|| Trouble::Stuck("the saga's payment is missing".into()))
     }
 
@@ -450,7 +482,7 @@ impl Sagas {
     async fn tell_failed(&self, file: &File) -> Result<Look, Trouble> {
         let payment = Self::present(file)?;
         let why = payment.why.clone().unwrap_or_else(|| "cancelled".into());
-        let told = self.fail_in_engine(file, payment, &why).await?;
+        let told = self.fail_in_engine(file, payment, &why, payment.on_decline).await?;
         let state = match told {
             Some(view) => Some(view.state),
             None => self.hold(file).await?.map(|view| view.state),
@@ -479,17 +511,18 @@ impl Sagas {
     }
 
     /// Tells the engine that a payment ended without money for us; `None` if it does not wait for that one.
-    async fn fail_in_engine(
+    pub(super) async fn fail_in_engine(
         &self,
         file: &File,
         payment: &Payment,
         why: &str,
+        then: OnDecline,
     ) -> Result<Option<HoldView>, Trouble> {
         let command = Command::FailPayment {
             booking: file.saga.booking.clone(),
             payment: payment.payment.clone(),
             why: why.chars().take(500).collect::<String>().into(),
-            then: payment.on_decline,
+            then,
         };
         match self.engine.execute(file.saga.event.clone(), command).await {
             Ok(answer) => match answer.value {
@@ -537,137 +570,8 @@ impl Sagas {
         Ok(view.is_some_and(|view| matches!(view.state, HoldState::Cancelled { .. })))
     }
 
-    /// Money is to go back for the present payment.
-    fn give_back(
-        &self,
-        file: &File,
-        amount_minor: i64,
-        outcome: Outcome,
-        why: &str,
-    ) -> Result<Look, Trouble> {
-        let mut draft = self.moving(file);
-        let Some(payment) = file.present().filter(|row| row.captured_minor >= amount_minor) else {
-            // Paid at the box office: what it took, it gives back.
-            let mut draft = self.draft(file);
-            draft.advance(Outcome::CancelledUnrefunded, "nothing was paid here; refund by hand")?;
-            return Ok(Look::WriteAndRest(draft));
-        };
-        draft.advance(outcome, why)?;
-        draft.add_refund(refund_of(file, payment, amount_minor, why, self.now()));
-        Ok(Look::Write(draft))
-    }
-
-    /// A payment's refund that has not come to its end.
-    fn open_refund<'a>(file: &'a File, payment: &PaymentId) -> Result<&'a Refund, Trouble> {
-        let open = |refund: &&Refund| {
-            refund.payment == *payment
-                && matches!(refund.status, RefundStatus::Requested | RefundStatus::Sent)
-        };
-        let refund = file.refunds.iter().find(open);
-        refund.ok_or_else(|| Trouble::Stuck("the refund's row is missing".into()))
-    }
-
-    async fn refund_at_gateway(
-        &self,
-        file: &File,
-        payment: &Payment,
-    ) -> Result<(Refund, RefundStanding), Trouble> {
-        let refund = Self::open_refund(file, &payment.payment)?.clone();
-        let order = RefundOrder {
-            refund: refund.refund.clone(),
-            payment: order_of(&file.saga, payment),
-            amount_minor: refund.amount_minor,
-            written_at_s: refund.created_at.0.div_euclid(1_000),
-            reference: refund.reference.clone(),
-        };
-        let standing = self.asked(|gateway| gateway.refund(&order)).await?;
-        Ok((refund, standing))
-    }
-
-    async fn refund_present(&self, file: &File) -> Result<Look, Trouble> {
-        let payment = Self::present(file)?;
-        let (refund, standing) = self.refund_at_gateway(file, payment).await?;
-        match standing {
-            RefundStanding::Done { reference } => {
-                let mut draft = self.moving(file);
-                draft.advance(Outcome::MoneyReturned, "the money went back")?;
-                self.refund_done(&mut draft, &refund, reference);
-                Ok(Look::Write(draft))
-            }
-            RefundStanding::Pending { reference } => Ok(self.refund_sent(file, &refund, reference)),
-            RefundStanding::Failed { why } => Ok(self.refund_failed(file, &refund, &why)),
-        }
-    }
-
-    fn refund_done(&self, draft: &mut Draft, refund: &Refund, reference: String) {
-        draft.refund(&refund.refund, |row| {
-            row.status = RefundStatus::Done;
-            row.reference = Some(reference);
-        });
-        let late = refund.why.starts_with(UNCONFIRMED);
-        let event = &draft.file().saga.event;
-        if let Some(message) = refund_done(refund, event, self.now(), late, None, &self.channels) {
-            draft.tell(message);
-        }
-    }
-
-    fn refund_sent(&self, file: &File, refund: &Refund, reference: String) -> Look {
-        let mut draft = self.draft(file);
-        draft.refund(&refund.refund, |row| {
-            row.status = RefundStatus::Sent;
-            row.reference = Some(reference);
-        });
-        draft.note("the gateway works on the refund");
-        draft.next_at(Some(self.now().plus_ms(self.patience.longest_pause_ms)));
-        Look::WriteAndRest(draft)
-    }
-
-    fn refund_failed(&self, file: &File, refund: &Refund, why: &str) -> Look {
-        let why = format!("the gateway will not give the money back: {why}");
-        let mut draft = self.draft(file);
-        draft.refund(&refund.refund, |row| {
-            row.status = RefundStatus::Failed;
-            row.why.clone_from(&why);
-        });
-        draft.note(&why);
-        draft.stuck(Some(&why));
-        Look::WriteAndRest(draft)
-    }
-
-    async fn tell_refunded(&self, file: &File) -> Result<Look, Trouble> {
-        let payment = Self::present(file)?;
-        // A booking that was cancelled knows of its refund already, and the engine answers so.
-        self.fail_in_engine(file, payment, "refunded").await?;
-        let mut draft = self.draft(file);
-        draft.advance(Outcome::Acknowledged, "nothing is held and nothing is owed")?;
-        Ok(Look::WriteAndRest(draft))
-    }
-
-    /// Money of a payment that is not the present one goes back.
-    async fn look_at_strays(&self, file: &File) -> Result<Look, Trouble> {
-        let Some(stray) = file.strays().next() else { return Ok(Look::Rest) };
-        if stray.stage == Stage::Captured {
-            let mut draft = self.moving(file);
-            let why = "the booking does not wait for this payment";
-            draft.stray(&stray.payment, Stage::Refunding, why);
-            draft.add_refund(refund_of(file, stray, stray.captured_minor, why, self.now()));
-            return Ok(Look::Write(draft));
-        }
-        let (refund, standing) = self.refund_at_gateway(file, stray).await?;
-        match standing {
-            RefundStanding::Done { reference } => {
-                let mut draft = Draft::of(file, self.now());
-                draft.stray(&stray.payment, Stage::Refunded, "a stray payment went back");
-                self.refund_done(&mut draft, &refund, reference);
-                Ok(Look::Write(draft))
-            }
-            RefundStanding::Pending { reference } => Ok(self.refund_sent(file, &refund, reference)),
-            RefundStanding::Failed { why } => Ok(self.refund_failed(file, &refund, &why)),
-        }
-    }
-
     /// Asks the gateway something, for as long as patience lasts.
-    async fn asked<'a, T>(
+    pub(super) async fn asked<'a, T>(
         &'a self,
         ask: impl FnOnce(&'a dyn super::gateway::Gateway) -> super::gateway::Answer<'a, T>,
     ) -> Result<T, GatewayError> {

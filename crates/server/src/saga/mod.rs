@@ -19,6 +19,7 @@ mod notice;
 mod open;
 mod operator;
 mod recovery;
+mod refunds;
 mod rows;
 mod start;
 

@@ -4,9 +4,9 @@ use super::Sagas;
 use super::draft::Draft;
 use super::driver::DriveError;
 use super::gateway::{News, Notice, RefundStanding, Standing};
-use onrush_core::booking::{Outcome, Stage};
+use onrush_core::booking::{Outcome, Stage, Step};
 use onrush_core::ids::{BookingId, PaymentId};
-use onrush_ledger::money::{Payment, RefundStatus};
+use onrush_ledger::money::{Payment, Refund, RefundStatus};
 use onrush_ledger::saga::File;
 use onrush_ledger::{LedgerError, booking_of};
 
@@ -77,6 +77,7 @@ impl Sagas {
                     draft.next_at(Some(self.now().plus_ms(self.patience.abandoned_after_ms)));
                     // News is what a saga that had given up was waiting for.
                     draft.stuck(None);
+                    draft.tries(0);
                     if matches!(standing, Standing::Captured { .. }) {
                         draft.captured_at(self.now());
                     }
@@ -109,6 +110,13 @@ impl Sagas {
             row.why = Some(why.to_owned());
         });
         draft.note(&format!("a message was refused: {why}"));
+        let ended = file.payments.iter().find(|row| row.payment == *payment).is_some_and(|row| {
+            matches!(row.stage, Stage::Closed | Stage::Void | Stage::Returned | Stage::Refunded)
+        });
+        if ended {
+            // Nobody would ask the gateway about it again.
+            draft.stuck(Some(&format!("a payment that had ended: {why}")));
+        }
         self.write(draft).await.map(drop)
     }
 
@@ -120,19 +128,102 @@ impl Sagas {
     ) -> Result<(), NoticeError> {
         let unknown = || NoticeError::Mismatch("there is no such refund".into());
         let own = booking_of(payment).ok_or_else(unknown)?;
-        let file = self.ledger.file(&own).await?.ok_or_else(unknown)?;
-        let row = file.refunds.iter().find(|row| row.refund == refund && row.payment == *payment);
-        let row = row.ok_or_else(unknown)?;
-        match (row.status, standing) {
-            (RefundStatus::Done | RefundStatus::Failed, _)
-            | (RefundStatus::Requested, _)
-            | (RefundStatus::Sent, RefundStanding::Pending { .. }) => Ok(()),
-            // The driver asks the gateway again under the same key, and writes what it says.
-            (RefundStatus::Sent, RefundStanding::Done { .. } | RefundStanding::Failed { .. }) => {
-                self.drive(&own, true).await?;
-                Ok(())
+        let _held = self.locks.hold(&own).await;
+        loop {
+            let file = self.ledger.file(&own).await?.ok_or_else(unknown)?;
+            let is_it = |row: &&Refund| row.refund == refund && row.payment == *payment;
+            let row = file.refunds.iter().find(is_it).ok_or_else(unknown)?;
+            let draft = match (row.status, &standing) {
+                (RefundStatus::Requested | RefundStatus::Sent, RefundStanding::Pending { .. })
+                | (
+                    RefundStatus::Done,
+                    RefundStanding::Pending { .. } | RefundStanding::Done { .. },
+                )
+                | (
+                    RefundStatus::Failed,
+                    RefundStanding::Pending { .. } | RefundStanding::Failed { .. },
+                ) => return Ok(()),
+                // The driver asks the gateway again under the same key, and writes what it says.
+                (
+                    RefundStatus::Requested | RefundStatus::Sent,
+                    RefundStanding::Done { .. } | RefundStanding::Failed { .. },
+                ) => {
+                    self.drive_on(file, true).await?;
+                    return Ok(());
+                }
+                // The buyer's bank sent it back after all.
+                (RefundStatus::Done, RefundStanding::Failed { why }) => {
+                    self.bounced(&file, payment, refund, why)
+                }
+                (RefundStatus::Failed, RefundStanding::Done { reference }) => {
+                    self.done_after_all(&file, payment, refund, reference)
+                }
+            };
+            match self.write(draft).await {
+                Ok(file) => {
+                    self.drive_on(file, true).await?;
+                    return Ok(());
+                }
+                Err(LedgerError::Conflict) => {}
+                Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// Money that had gone back is here again: somebody has to find another way.
+    fn bounced(&self, file: &File, payment: &PaymentId, refund: &str, why: &str) -> Draft {
+        let why = format!("a refund came back: {why}");
+        let mut draft = Draft::of(file, self.now());
+        draft.refund(refund, |row| {
+            row.status = RefundStatus::Failed;
+            row.why.clone_from(&why);
+        });
+        if file.saga.payment.as_ref() == Some(payment) {
+            draft.settle(Step::Compensating, Stage::Refunding);
+            draft.note(&why);
+        } else {
+            draft.stray(payment, Stage::Refunding, &why);
+        }
+        draft.stuck(Some(&why));
+        draft
+    }
+
+    /// A refund that was said to have failed was made after all.
+    fn done_after_all(
+        &self,
+        file: &File,
+        payment: &PaymentId,
+        refund: &str,
+        reference: &str,
+    ) -> Draft {
+        let mut draft = Draft::of(file, self.now());
+        draft.refund(refund, |row| {
+            row.status = RefundStatus::Done;
+            row.reference = Some(reference.to_owned());
+        });
+        let note = "the refund was made after all";
+        let asked_again = file.refunds.iter().any(|row| {
+            row.payment == *payment
+                && row.refund != refund
+                && matches!(
+                    row.status,
+                    RefundStatus::Requested | RefundStatus::Sent | RefundStatus::Done
+                )
+        });
+        if asked_again {
+            // Another one is under way or made: somebody has to look which of the two to stop.
+            draft.note(note);
+            draft.stuck(Some("a refund that had failed was made after all, beside another one"));
+            return draft;
+        }
+        draft.stuck(None);
+        draft.tries(0);
+        draft.next_at(Some(self.now()));
+        let present = file.saga.payment.as_ref() == Some(payment);
+        if !(present && draft.advance(Outcome::MoneyReturned, note).is_ok()) {
+            draft.stray(payment, Stage::Refunded, note);
+        }
+        draft
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Sagas read from the ledger at a time.
 const PAGE: usize = 1_024;
@@ -21,7 +22,13 @@ const LEDGER_PAUSE: Duration = Duration::from_secs(1);
 /// Drives what is due, until told to stop.
 pub(crate) async fn run(sagas: Arc<Sagas>) {
     let driven = Arc::new(Mutex::new(HashSet::new()));
-    ask_about_all(&sagas, &driven).await;
+    let asking = tokio::spawn(ask_about_all(sagas.clone(), driven.clone()));
+    drive_what_is_due(&sagas, &driven).await;
+    // It ends as soon as it sees that everything is stopping.
+    drop(asking.await);
+}
+
+async fn drive_what_is_due(sagas: &Arc<Sagas>, driven: &Arc<Mutex<HashSet<BookingId>>>) {
     while !sagas.is_stopping() {
         let page = match sagas.ledger.due(sagas.now(), PAGE).await {
             Ok(page) => page,
@@ -36,16 +43,20 @@ pub(crate) async fn run(sagas: Arc<Sagas>) {
             if sagas.is_stopping() {
                 return;
             }
-            begun |= spawn(&sagas, &driven, booking).await;
+            let Ok(permit) = sagas.at_a_time.clone().acquire_owned().await else { return };
+            begun |= spawn(sagas, driven, booking, permit);
         }
         if !begun {
-            wait(&sagas, busy).await;
+            wait(sagas, busy).await;
         }
     }
 }
 
 /// Looks at every payment that was under way when the process started: messages may have been lost meanwhile (S1.4).
-async fn ask_about_all(sagas: &Arc<Sagas>, driven: &Arc<Mutex<HashSet<BookingId>>>) {
+///
+/// It takes at most half of what may be driven at a time: a gateway that hangs must not keep the others waiting.
+async fn ask_about_all(sagas: Arc<Sagas>, driven: Arc<Mutex<HashSet<BookingId>>>) {
+    let share = Arc::new(Semaphore::new(sagas.patience.at_a_time.div_ceil(2)));
     let begun = sagas.now();
     let mut filter = SagaFilter { step: Some(Step::PaymentSent), ..SagaFilter::default() };
     loop {
@@ -61,7 +72,8 @@ async fn ask_about_all(sagas: &Arc<Sagas>, driven: &Arc<Mutex<HashSet<BookingId>
             if saga.updated_at >= begun || sagas.is_stopping() {
                 return;
             }
-            spawn(sagas, driven, saga.booking).await;
+            let Ok(permit) = share.clone().acquire_owned().await else { return };
+            spawn(&sagas, &driven, saga.booking, permit);
         }
         match page.next {
             Some(next) => filter.after = Some(next),
@@ -70,25 +82,26 @@ async fn ask_about_all(sagas: &Arc<Sagas>, driven: &Arc<Mutex<HashSet<BookingId>
     }
 }
 
-/// Drives one saga beside the others; false if it is being driven.
-async fn spawn(
+/// Drives one saga beside the others, and gives the permit back; false if it is being driven already.
+fn spawn(
     sagas: &Arc<Sagas>,
     driven: &Arc<Mutex<HashSet<BookingId>>>,
     booking: BookingId,
+    permit: OwnedSemaphorePermit,
 ) -> bool {
-    let set = || driven.lock().unwrap_or_else(PoisonError::into_inner);
-    if set().contains(&booking) {
+    if !driven.lock().unwrap_or_else(PoisonError::into_inner).insert(booking.clone()) {
         return false;
     }
-    let Ok(permit) = sagas.at_a_time.clone().acquire_owned().await else { return false };
-    set().insert(booking.clone());
     let (sagas, driven) = (sagas.clone(), driven.clone());
     tokio::spawn(async move {
-        if let Err(error) = sagas.drive(&booking, true).await {
+        let done = sagas.drive(&booking, true).await;
+        drop(permit);
+        if let Err(error) = done {
             tracing::warn!(%booking, ?error, "a saga could not be driven");
+            // It is due as before, and must not be tried without a pause.
+            tokio::time::sleep(LEDGER_PAUSE).await;
         }
         driven.lock().unwrap_or_else(PoisonError::into_inner).remove(&booking);
-        drop(permit);
         sagas.due.notify_one();
     });
     true

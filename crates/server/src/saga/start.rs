@@ -107,6 +107,12 @@ impl Sagas {
         {
             self.ledger.set_buyer(&booking, buyer).await?;
         }
+        if file.saga.payment.as_ref() != Some(&payment)
+            && file.payments.iter().any(|row| row.payment == payment)
+        {
+            // It ended while this request waited its turn, and another one may run by now.
+            return started(file, &payment, until, true);
+        }
         while file.saga.payment.as_ref() != Some(&payment) {
             existed = false;
             let at = self.now();
@@ -114,6 +120,11 @@ impl Sagas {
             let row = payment_of_saga(&file.saga, &payment, gateway.name(), on_decline, at);
             if let Err(illegal) = draft.begin_payment(row, "the buyer wants to pay") {
                 tracing::error!(%booking, %illegal, "a payment cannot begin");
+                // The engine must not wait for it.
+                let why: Box<str> = "the saga has ended".into();
+                let then = OnDecline::Release;
+                let fail = Command::FailPayment { booking, payment, why, then };
+                self.engine.execute(event, fail).await?;
                 return Err(StartError::Stuck);
             }
             draft.buyer(buyer.clone());
