@@ -8,6 +8,7 @@ pub mod once;
 pub mod openapi;
 pub mod operator;
 pub mod problem;
+pub mod s3;
 pub mod scanner;
 pub mod shapes;
 pub mod visitor;
@@ -25,7 +26,7 @@ use utoipa_axum::routes;
 
 /// Everything the public listener answers.
 pub fn public_router(app: Arc<App>) -> Router {
-    let (router, document) = described().split_for_parts();
+    let (router, document) = described(app.config.s3_paths).split_for_parts();
     let text: Arc<str> = document.to_json().expect("the OpenAPI document is JSON").into();
     router
         .route("/api/openapi.json", get(move || openapi::document(text)))
@@ -50,7 +51,7 @@ pub fn operator_router(app: Arc<OnceLock<Arc<App>>>, traffic: Arc<Traffic>) -> R
 }
 
 /// The paths that the OpenAPI document describes, with their whole path each: nesting would rewrite every request's.
-fn described() -> OpenApiRouter<Arc<App>> {
+fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
     let visitor = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .routes(routes!(visitor::guest::guest))
         .routes(routes!(visitor::stream_ticket::stream_ticket))
@@ -82,7 +83,7 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(gateway::webhook::webhook))
         .routes(routes!(visitor::claim::claim))
         .routes(routes!(visitor::claim_view::claim_view, visitor::declaim::declaim));
-    visitor
+    let all = visitor
         .routes(routes!(admin::create::create))
         .routes(routes!(admin::change::change))
         .routes(routes!(admin::room::room))
@@ -115,7 +116,21 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(admin::payments::payments))
         .routes(routes!(admin::refunds::refunds))
         .routes(routes!(admin::erase::erase))
-        .routes(routes!(admin::texts::texts))
+        .routes(routes!(admin::texts::texts));
+    if s3_paths { all.merge(described_s3()) } else { all }
+}
+
+/// The paths of S3.
+fn described_s3() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(s3::request::request))
+        .routes(routes!(s3::position::position))
+        .routes(routes!(s3::select_seat::select_seat))
+        .routes(routes!(s3::initiate::initiate))
+        .routes(routes!(s3::success::success))
+        .routes(routes!(s3::failure::failure))
+        .routes(routes!(s3::cancel::cancel))
+        .routes(routes!(s3::seats::seats))
 }
 
 async fn no_such_path() -> Problem {
@@ -132,7 +147,7 @@ mod tests {
 
     /// The document as a value.
     fn document() -> serde_json::Value {
-        serde_json::to_value(described().into_openapi()).unwrap()
+        serde_json::to_value(described(true).into_openapi()).unwrap()
     }
 
     #[test]

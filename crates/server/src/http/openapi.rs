@@ -25,6 +25,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
         (name = "gateways", description = "For payment gateways"),
         (name = "claims", description = "Units taken at once, such as vouchers"),
         (name = "admin", description = "For the organiser"),
+        (name = "s3", description = "The same sale with the paths, fields and words of S3, where they are switched on"),
     ),
     components(schemas(ProblemBody)),
     modifiers(&Schemes),

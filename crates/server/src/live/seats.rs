@@ -293,6 +293,13 @@ impl Snapshot {
         self.statuses.get_or_init(write).clone()
     }
 
+    /// The seats that are free, in the order of the map.
+    pub fn free(&self) -> impl Iterator<Item = &SeatId> {
+        let free = letter(SeatStatus::Free);
+        let pairs = self.board.seats.iter().zip(&self.letters);
+        pairs.filter(move |(_, letter)| **letter == free).map(|(seat, _)| seat)
+    }
+
     /// When it was read.
     #[must_use]
     pub fn at(&self) -> Time {

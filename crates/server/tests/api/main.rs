@@ -11,6 +11,7 @@ mod money_admin;
 mod organising;
 mod paying;
 mod repeating;
+mod s3_paths;
 mod sandboxed;
 mod seat_maps;
 mod shop;

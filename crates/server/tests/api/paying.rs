@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 pub(crate) const GOOD_CARD: &str = "4242 4242 4242 4242";
-const POOR_CARD: &str = "4000 0000 0000 0010";
+pub(crate) const POOR_CARD: &str = "4000 0000 0000 0010";
 
 /// A shop with the sandbox, and an event `e` whose ten standing places cost 25.00 each.
 pub(crate) async fn paid_shop() -> Shop {

@@ -50,7 +50,7 @@ fn place_body(app: &App, event: &EventId, user: &UserId, view: &PlaceView) -> Pl
 }
 
 /// A user's place.
-async fn find_place(
+pub(in crate::http) async fn find_place(
     app: &App,
     event: &EventId,
     user: &UserId,

@@ -1,0 +1,87 @@
+//! `POST /api/booking/payment/initiate`.
+
+use super::{OfEvent, Refused, Word, bookings, chosen, refused};
+use crate::app::App;
+use crate::http::body::{JsonBody, json};
+use crate::http::caller::Visitor;
+use crate::http::openapi::PayProblems;
+use crate::http::problem::{Code, Problem};
+use crate::http::visitor::pay::problem_of;
+use crate::saga::{StartError, Wish};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::Refusal;
+use onrush_core::hold::OnDecline;
+use onrush_store::Failure;
+use serde::Serialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// Where to pay.
+#[derive(Serialize, ToSchema)]
+#[schema(as = S3Payment)]
+pub struct Initiated {
+    /// The gateway's page; null if it has none.
+    payment_url: Option<String>,
+    /// What the shop's page needs to pay, if the gateway has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    client_secret: Option<String>,
+    /// `true` if the payment had been begun before; missing otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    payment_existed: bool,
+}
+
+/// Begins the payment for the selected seat, or finds the one that runs (S3.5). If it is declined, seat and slot are free
+/// again (S3.7).
+#[utoipa::path(
+    post, path = "/api/booking/payment/initiate", tag = "s3", operation_id = "s3_initiate",
+    request_body = OfEvent,
+    responses(
+        (status = 200, description = "Where to pay", body = Initiated),
+        PayProblems,
+        (status = 409, description = "`invalid_state`: no seat is selected, or it is free of charge", body = Refused),
+    ),
+    security(("visitor" = []))
+)]
+pub async fn initiate(
+    State(app): State<Arc<App>>,
+    Visitor(user): Visitor,
+    JsonBody(OfEvent { event_id: event }): JsonBody<OfEvent>,
+) -> Result<Response, Problem> {
+    let (at, holds) = bookings(&app, &event, &user).await?;
+    let Some(chosen) = chosen(&holds, at) else { return Ok(refused(Word::InvalidState)) };
+    let booking = chosen.hold.terms.booking.clone();
+    // Without a key there is no record that would fail first: nothing begins that the ledger cannot remember.
+    app.ledger.file(&booking).await?;
+    let wish = Wish { booking, event, user, buyer: None, on_decline: OnDecline::Release };
+    let sagas = app.sagas.clone();
+    // A visitor who hangs up must not stop half-way what he began.
+    match tokio::spawn(async move { sagas.start(wish).await }).await {
+        Ok(Ok(started)) => {
+            let payment = started.payment;
+            let client_secret = payment.client_secret.filter(|_| payment.url.is_none());
+            let body = Initiated {
+                payment_url: payment.url,
+                client_secret,
+                payment_existed: started.existed,
+            };
+            Ok(json(StatusCode::OK, &body))
+        }
+        Ok(Err(StartError::Engine(Failure::Refused(
+            Refusal::InvalidState { .. }
+            | Refusal::HoldExpired
+            | Refusal::AlreadyReleased
+            | Refusal::AlreadyConfirmed
+            | Refusal::InvalidStatus { .. }
+            | Refusal::ReservationNotFound,
+        )))) => Ok(refused(Word::InvalidState)),
+        Ok(Err(error)) => Err(problem_of(error)),
+        Err(_) => Err(Problem::new(
+            Code::Internal,
+            "the payment could not be begun; ask again, nothing is paid twice",
+        )),
+    }
+}

@@ -1,0 +1,104 @@
+//! `GET /api/booking/position`.
+
+use super::{OfEvent, bookings, chosen, completed, place, seconds};
+use crate::app::App;
+use crate::http::body::json;
+use crate::http::caller::{Strict, Visitor};
+use crate::http::openapi::ReadProblems;
+use crate::http::problem::Problem;
+use crate::http::shapes::ids::IdText;
+use crate::metrics::count;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::Command;
+use onrush_core::view::PlaceState;
+use serde::Serialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// Where a visitor stands.
+#[derive(Serialize, ToSchema)]
+#[serde(tag = "status", rename_all = "snake_case")]
+#[schema(as = S3Position)]
+pub enum Standing<'a> {
+    /// In the queue.
+    Queued {
+        /// 1 is served next; null before a draw.
+        position: Option<u32>,
+        /// People waiting.
+        total: u32,
+    },
+    /// Admitted.
+    Active {
+        /// How far he is.
+        state: State3,
+        /// The seat that he selected or has.
+        #[schema(value_type = Option<IdText>)]
+        seat_id: Option<&'a str>,
+        /// When this ends by itself, in seconds since 1970-01-01T00:00:00Z.
+        expire_time: i64,
+    },
+    /// Neither.
+    NotFound,
+}
+
+/// How far an admitted visitor is (S3.12).
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = S3State, rename_all = "snake_case")]
+pub enum State3 {
+    /// He may select a seat.
+    Active,
+    /// He has selected one.
+    SeatSelected,
+    /// He pays.
+    PaymentPending,
+    /// He has paid.
+    Completed,
+}
+
+/// Where the visitor stands (S3.2). A sign of life, but not an arrival: that is selecting a seat.
+#[utoipa::path(
+    get, path = "/api/booking/position", tag = "s3", operation_id = "s3_position",
+    params(OfEvent),
+    responses((status = 200, description = "Where the visitor stands", body = Standing), ReadProblems),
+    security(("visitor" = []))
+)]
+pub async fn position(
+    State(app): State<Arc<App>>,
+    Visitor(user): Visitor,
+    Strict(OfEvent { event_id: event }): Strict<OfEvent>,
+) -> Result<Response, Problem> {
+    count(&app.metrics.positions);
+    let (at, holds) = bookings(&app, &event, &user).await?;
+    let active = |state, seat_id, until| {
+        json(StatusCode::OK, &Standing::Active { state, seat_id, expire_time: seconds(until) })
+    };
+    if let Some(chosen) = chosen(&holds, at) {
+        let state = if chosen.paying { State3::PaymentPending } else { State3::SeatSelected };
+        return Ok(active(state, Some(chosen.seat.as_str()), chosen.until));
+    }
+    let Some(view) = place(&app, &event, &user).await? else {
+        return Ok(match completed(&holds, at) {
+            Some((seat, until)) => active(State3::Completed, Some(seat.as_str()), until),
+            None => json(StatusCode::OK, &Standing::NotFound),
+        });
+    };
+    match view.state {
+        PlaceState::Queued { position, total, see_due, lapses_at: _ } => {
+            if see_due {
+                // If it fails, the next question is a sign of life as well.
+                if let Err(failure) =
+                    app.run(&event, Command::See { place: view.place, user }).await
+                {
+                    tracing::debug!(%failure, %event, "a sign of life was not written down");
+                }
+            }
+            Ok(json(StatusCode::OK, &Standing::Queued { position, total }))
+        }
+        PlaceState::Active { until, arrive_by } => {
+            Ok(active(State3::Active, None, arrive_by.unwrap_or(until)))
+        }
+    }
+}
