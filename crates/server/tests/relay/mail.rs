@@ -182,34 +182,80 @@ async fn use_card(url: &str, card: &str) -> Answer {
         .await
 }
 
-#[tokio::test]
-async fn a_paid_booking_that_is_cancelled_is_mailed_three_times() {
-    let mut sink = Sink::start();
+/// A shop that sends mail and takes money, and an event `e` whose ten standing places cost 25.00 each.
+async fn paid_shop(sink: &Sink, never_pct: u32) -> Shop {
     let shop = Shop::start_with(|config| {
-        with_mail(config, &sink);
+        with_mail(config, sink);
         config.gateway = GatewayName::Sandbox;
+        config.sandbox.faults.never_pct = never_pct;
     })
     .await;
     let body = json!({"event": "e", "title": "Paid", "currency": "EUR", "room": null});
     shop.organise("POST", "/events", &body).await;
     shop.add_pool("e", "ga", 10, 2_500).await;
     shop.organise_plainly("/events/e/open").await;
+    shop
+}
+
+impl Guest<'_> {
+    /// Holds two places and pays for them; says the booking's id. That the money was taken may never be told.
+    async fn pay_for_two(&self) -> String {
+        let held = self.hold("e", "k", &json!({"pools": {"ga": 2}})).await.expect(201);
+        let booking = held.text("booking");
+        let pay = self.ask("POST", &format!("/bookings/{booking}/payment")).key("p");
+        let buyer = json!({"name": "Ann", "email": "ann@post.example", "language": "en"});
+        let payment = pay.json(&json!({ "buyer": buyer })).send().await.expect(201);
+        use_card(&payment.text("url"), "4242424242424242").await.expect(200);
+        booking
+    }
+}
+
+/// The next two mails, by their subjects.
+async fn two_mails(sink: &mut Sink) -> [Value; 2] {
+    let mut mails = [sink.next().await, sink.next().await];
+    mails.sort_by_key(|mail| header(mail, "Subject").unwrap().to_owned());
+    mails
+}
+
+#[tokio::test]
+async fn money_that_comes_too_late_buys_the_places_or_goes_back_and_the_buyer_is_told_which() {
+    for (closed, subject, said) in [
+        (false, "Your tickets: Paid", "places were still free"),
+        (true, "Your payment came too late: Paid", "Refund: 50.00 EUR"),
+    ] {
+        let mut sink = Sink::start();
+        let shop = paid_shop(&sink, 100).await;
+        let guest = shop.guest().await;
+        guest.pay_for_two().await;
+        if closed {
+            shop.organise_plainly("/events/e/close").await;
+        }
+        shop.clock.advance_ms(600_000);
+        shop.server.sagas().look();
+        let mails = two_mails(&mut sink).await;
+        let mut subjects = [subject, "Your reservation has run out: Paid"];
+        subjects.sort_unstable();
+        assert_eq!(mails.each_ref().map(|mail| header(mail, "Subject").unwrap()), subjects);
+        let late = mails.iter().find(|mail| header(mail, "Subject") == Some(subject)).unwrap();
+        assert!(late["text"].as_str().unwrap().contains(said), "{late}");
+        assert_eq!(late["pictures"].as_object().unwrap().len(), if closed { 0 } else { 2 });
+        assert_eq!(shop.settled("mail").await, None);
+    }
+}
+
+#[tokio::test]
+async fn a_paid_booking_that_is_cancelled_is_mailed_three_times() {
+    let mut sink = Sink::start();
+    let shop = paid_shop(&sink, 0).await;
     let guest = shop.guest().await;
-    let held = guest.hold("e", "k", &json!({"pools": {"ga": 2}})).await.expect(201);
-    let booking = held.text("booking");
-    let pay = guest.ask("POST", &format!("/bookings/{booking}/payment")).key("p");
-    let buyer = json!({"buyer": {"name": "Ann", "email": "ann@post.example", "language": "en"}});
-    let payment = pay.json(&buyer).send().await.expect(201);
-    use_card(&payment.text("url"), "4242424242424242").await.expect(200);
+    let booking = guest.pay_for_two().await;
     let confirmed = sink.next().await;
     assert_eq!(header(&confirmed, "Subject"), Some("Your tickets: Paid"));
     assert!(confirmed["text"].as_str().unwrap().contains("50.00 EUR"), "{confirmed}");
     assert_eq!(confirmed["pictures"].as_object().unwrap().len(), 2);
 
     shop.cancel(&booking).await;
-    let mut later = [sink.next().await, sink.next().await];
-    later.sort_by_key(|mail| header(mail, "Subject").unwrap().to_owned());
-    let [cancelled, refunded] = &later;
+    let [cancelled, refunded] = &two_mails(&mut sink).await;
     assert_eq!(header(cancelled, "Subject"), Some("Your booking is cancelled: Paid"));
     assert_eq!(header(refunded, "Subject"), Some("Your refund: Paid"));
     for (mail, said) in [

@@ -22,10 +22,10 @@ use utoipa::{IntoParams, ToSchema};
 #[into_params(parameter_in = Query)]
 pub struct DeadQuery {
     /// Only of this channel: `mail`, or `webhook:<name>`.
-    #[param(nullable = false, max_length = 64)]
+    #[param(nullable = false)]
     channel: Option<String>,
     /// Where the page begins: the `next` of the one before.
-    #[param(nullable = false, max_length = 500)]
+    #[param(nullable = false)]
     after: Option<String>,
     /// How many at most; 100 if left out.
     #[param(minimum = 1, maximum = 1000, nullable = false)]

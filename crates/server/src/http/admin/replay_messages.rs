@@ -17,11 +17,9 @@ use utoipa::ToSchema;
 #[serde(deny_unknown_fields)]
 pub struct Replay {
     /// The channel: `mail`, or `webhook:<name>`.
-    #[schema(max_length = 64)]
     channel: String,
     /// The message; all that the channel gave up if left out.
     #[serde(default)]
-    #[schema(max_length = 500)]
     message: Option<String>,
 }
 
