@@ -86,9 +86,9 @@ pub async fn bookings_csv(
     let filter = BookingFilter { event, status, user, text: search_text(text)?, after: None };
     // The first page is read before anything is answered: a ledger that is broken now is a proper 503.
     let (first, rest) = read(&*app.ledger, filter).await?;
-    let head = table(|out| out.write_record(HEAD)).and_then(|mut head| {
+    let head = table(|out| out.write_record(HEAD)).map(|mut head| {
         head.extend(first);
-        Ok(head)
+        head
     });
     let head = head.map_err(|error| broken("writing the table", &error))?;
     let rest = stream::try_unfold((app.ledger.clone(), rest), |(ledger, rest)| async move {
