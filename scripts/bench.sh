@@ -5,3 +5,4 @@ cd "$(dirname "$0")/.."
 cargo build --release --locked --quiet
 target/release/onrush bench engine "$@"
 target/release/onrush bench http "$@"
+target/release/onrush bench paid "$@"

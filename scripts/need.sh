@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Makes sure that the named tools are there: installs what it can, and says exactly what to install where it cannot.
-# Usage: scripts/need.sh cargo cc python3 schemathesis
+# Usage: scripts/need.sh cargo cc python3 schemathesis aiosmtpd
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 rust_at_least=1.95
 schemathesis_version=4.32.5
+aiosmtpd_version=1.4.6
 
 missing() {
   echo "onrush needs $1. $2" >&2
@@ -23,6 +24,17 @@ from_debian() {
   fi
 }
 
+# Into target/python. What cannot be installed is only said here: the check that wants it says that it did not run, or fails.
+from_pypi() {
+  local package=$1 version=$2 venv=target/python
+  [ "$("$venv/bin/python" -c "from importlib.metadata import version; print(version('$package'))" 2>/dev/null)" != "$version" ] || return 0
+  echo "installing $package $version" >&2
+  python3 -m venv "$venv" 2>/dev/null || {
+    from_debian no-such-command-venv python3-venv && python3 -m venv "$venv"
+  }
+  "$venv/bin/python" -m pip install --quiet "$package==$version" || echo "$package could not be installed" >&2
+}
+
 for tool in "$@"; do
   case $tool in
     cargo)
@@ -35,18 +47,8 @@ for tool in "$@"; do
       ;;
     cc) from_debian cc build-essential ;;
     python3) from_debian python3 "python3 python3-venv" ;;
-    schemathesis)
-      venv=target/python
-      if [ "$("$venv/bin/python" -c "from importlib.metadata import version; print(version('schemathesis'))" 2>/dev/null)" != "$schemathesis_version" ]; then
-        echo "installing schemathesis $schemathesis_version" >&2
-        python3 -m venv "$venv" 2>/dev/null || {
-          from_debian no-such-command-venv python3-venv && python3 -m venv "$venv"
-        }
-        # Without it the test of the OpenAPI document says that it did not run; CI does not let that pass.
-        "$venv/bin/python" -m pip install --quiet "schemathesis==$schemathesis_version" ||
-          echo "schemathesis could not be installed" >&2
-      fi
-      ;;
+    schemathesis) from_pypi schemathesis "$schemathesis_version" ;;
+    aiosmtpd) from_pypi aiosmtpd "$aiosmtpd_version" ;;
     *) missing "$tool" "It is not a tool this script knows." ;;
   esac
 done

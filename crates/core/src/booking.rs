@@ -176,14 +176,16 @@ pub fn advance(position: Position, outcome: Outcome) -> Result<Position, Illegal
         (S::ReserveSent, None, O::Held) => step(S::ReserveOk),
         (S::ReserveOk, _, O::Held) => stay,
         (S::ReserveSent | S::ReserveOk, _, O::NotHeld) => step(S::Failed),
-        (S::Failed, None | Some(G::Void | G::Refunded), O::NotHeld) => stay,
+        (S::Failed, _, O::NotHeld) => stay,
 
         (S::ReserveOk, None | Some(G::Void), O::PaymentWanted) => at(S::PaymentSent, G::Creating),
+        // The engine let another payment begin, so it knows of the end of this one.
+        (S::PaymentSent, Some(G::Closed), O::PaymentWanted) => at(S::PaymentSent, G::Creating),
         (S::PaymentSent, Some(_), O::PaymentWanted) => stay,
         (S::PaymentSent, Some(G::Creating | G::Open), O::PaymentOpen) => {
             at(S::PaymentSent, G::Open)
         }
-        (S::PaymentSent, Some(G::Closing), O::PaymentOpen) => stay,
+        (S::PaymentSent, Some(G::Closing | G::Closed), O::PaymentOpen) => stay,
         (S::PaymentSent, Some(G::Creating | G::Open | G::Closing), O::PaymentUnwanted) => {
             at(S::PaymentSent, G::Closing)
         }
@@ -196,10 +198,19 @@ pub fn advance(position: Position, outcome: Outcome) -> Result<Position, Illegal
         (S::PaymentSent, Some(G::Creating | G::Open | G::Closing | G::Closed), O::MoneyTaken) => {
             at(S::PaymentOk, G::Captured)
         }
+        (S::PaymentSent, Some(G::Closed), O::PaymentUnwanted) => stay,
         (S::PaymentSent, Some(G::Closed), O::HoldKept) => at(S::ReserveOk, G::Void),
         (S::PaymentSent, Some(G::Closed), O::HoldGone) => at(S::Failed, G::Void),
-        // A decline that is told again, or after the money was taken, changes nothing: the gateway's money decides.
-        (S::ReserveOk | S::Failed, Some(G::Void), O::PaymentUnwanted | O::PaymentClosed) => stay,
+        (S::ReserveOk, Some(G::Void), O::HoldKept) | (S::Failed, Some(G::Void), O::HoldGone) => {
+            stay
+        }
+        // What the gateway said before the end of a payment may be told again after it. A decline that comes after the
+        // money was taken changes nothing either: the gateway's money decides.
+        (
+            S::ReserveOk | S::Confirmed | S::Failed,
+            Some(G::Void),
+            O::PaymentOpen | O::PaymentUnwanted | O::PaymentClosed,
+        ) => stay,
         (
             S::PaymentOk | S::Confirmed | S::Compensating | S::Failed,
             Some(G::Captured | G::Refunding | G::Returned | G::Refunded),
@@ -208,12 +219,20 @@ pub fn advance(position: Position, outcome: Outcome) -> Result<Position, Illegal
 
         (S::PaymentOk, Some(G::Captured), O::HoldConfirmed) => step(S::Confirmed),
         (S::PaymentOk, Some(G::Captured), O::ConfirmRefused) => at(S::Compensating, G::Refunding),
+        (S::Compensating, Some(G::Refunding | G::Returned), O::ConfirmRefused)
+        | (S::Failed, Some(G::Refunded), O::ConfirmRefused) => stay,
         (S::Confirmed, _, O::HoldConfirmed | O::Held) => stay,
         // The box office took the money, or nothing was to be paid.
-        (S::ReserveOk, _, O::HoldConfirmed) => step(S::Confirmed),
+        (S::ReserveSent | S::ReserveOk, _, O::HoldConfirmed) => step(S::Confirmed),
         (S::Confirmed, Some(G::Captured), O::Cancelled) => at(S::Compensating, G::Refunding),
-        (S::Confirmed, _, O::CancelledUnrefunded | O::NotHeld) => step(S::Failed),
-        (S::Compensating, Some(G::Refunding | G::Returned), O::Cancelled) => stay,
+        // What the box office took goes back there.
+        (S::Confirmed, None | Some(G::Void), O::Cancelled) => step(S::Failed),
+        (S::Confirmed, _, O::CancelledUnrefunded) => step(S::Failed),
+        // With money taken this would end the saga without saying whether it goes back: an operator has to.
+        (S::Confirmed, None | Some(G::Void), O::NotHeld) => step(S::Failed),
+        (S::Compensating, Some(G::Refunding | G::Returned), O::Cancelled)
+        | (S::Failed, None | Some(G::Void | G::Refunded), O::Cancelled)
+        | (S::Failed, None | Some(G::Void | G::Captured), O::CancelledUnrefunded) => stay,
 
         (S::Compensating, Some(G::Refunding | G::Returned), O::MoneyReturned) => {
             at(S::Compensating, G::Returned)

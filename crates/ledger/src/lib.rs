@@ -31,7 +31,8 @@ use std::pin::Pin;
 pub enum LedgerError {
     /// The row has changed since it was read: read it again.
     Conflict,
-    /// It cannot be read or written now. What it holds is unknown.
+    /// It cannot be read or written now. What it holds is unknown: if the process ends before it can be asked again, even
+    /// this write may turn out to have been made.
     Unavailable(String),
 }
 
@@ -54,7 +55,8 @@ pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, LedgerError>> + Send
 pub struct Page<T> {
     /// The rows.
     pub rows: Vec<T>,
-    /// What to ask for to go on; `None` at the end.
+    /// What to ask for to go on; `None` at the end. Opaque, and short enough for a URL; nothing comes after a text that
+    /// is no `next` of the same list.
     pub next: Option<String>,
 }
 
@@ -76,20 +78,22 @@ pub trait Ledger: Send + Sync + 'static {
     /// When the next saga is to be looked at, stuck ones apart.
     fn next_due(&self) -> Pending<Option<Time>>;
 
-    /// Follows the feed: see [`Projection`].
+    /// Follows the feed: see [`Projection`]. After an error, [`Ledger::cursor`] says where to go on.
     fn project(&self, projection: Projection) -> Pending<()>;
 
     /// How far the feed was followed: the number of the last decision that was projected, 0 at first.
     fn cursor(&self) -> Pending<u64>;
 
     /// Says that a request with a key begins. `owner` names this run of the process: what another run left unfinished
-    /// begins anew.
+    /// begins anew, unless it comes with another body. What began 24 hours ago or earlier counts no more, whatever became
+    /// of it.
     fn begin(&self, key: RequestKey, body_hash: [u8; 32], owner: u64, at: Time) -> Pending<Begun>;
 
-    /// Keeps the answer to a request that began, for 24 hours; `None` forgets that it began.
+    /// Keeps the answer to a request that began, until 24 hours after its beginning; `None` forgets that it began. An
+    /// answer that is kept already stays.
     fn finish(&self, key: RequestKey, answer: Option<StoredAnswer>) -> Pending<()>;
 
-    /// Forgets answers older than `before`; says how many.
+    /// Forgets requests that began before `before`, with their answers; says how many.
     fn forget_answers(&self, before: Time) -> Pending<u64>;
 
     /// Who pays for a booking.
@@ -138,7 +142,7 @@ pub trait Ledger: Send + Sync + 'static {
     /// When the next delivery over `channel` is due.
     fn next_delivery(&self, channel: &str) -> Pending<Option<Time>>;
 
-    /// What became of deliveries.
+    /// What became of deliveries, by message id. Each counts one attempt more; one that is not known is passed over.
     fn delivered(&self, channel: &str, outcomes: Vec<(String, Delivered)>) -> Pending<()>;
 
     /// Deliveries that were given up, the latest first, of all channels or one.
@@ -149,7 +153,8 @@ pub trait Ledger: Send + Sync + 'static {
         limit: usize,
     ) -> Pending<Page<DeadLetter>>;
 
-    /// Has given-up deliveries tried again from `at` on: one message's, or all of a channel's. Says how many.
+    /// Has given-up deliveries tried again from `at` on: one message's, or all of a channel's. Says how many. They begin
+    /// anew, with no attempts and `since` at `at`: else the next failure would be the last again.
     fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64>;
 }
 

@@ -107,6 +107,6 @@ pub struct Totals {
     pub captured_minor: i64,
     /// Money that went back.
     pub refunded_minor: i64,
-    /// Money that is to go back and has not yet.
+    /// Money that is to go back and has not yet. A refund that failed is in neither sum.
     pub refunding_minor: i64,
 }

@@ -7,7 +7,9 @@ use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 
 /// A page of the feed, in order, as rows. It is written as a whole together with the cursor, so that no decision is
-/// projected twice or left out. A projection that does not go beyond the stored cursor changes nothing.
+/// projected twice or left out. A projection that does not go beyond the stored cursor changes nothing. One that goes
+/// beyond it is applied whole, so it has to begin after it: bookings and sagas would come to the same end if it did not,
+/// but a check-in would count twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Projection {
     /// The number of the last decision in it.
@@ -67,11 +69,14 @@ pub enum Fact {
 /// A booking has another status, and its saga may have something to do because of it.
 ///
 /// A saga at `RESERVE_OK` moves by itself: to `CONFIRMED` if the status is `confirmed` and to `FAILED` if it is `released`
-/// or `expired`, in a new version, with a line in its history and nothing left to do (`next_at` is null).
+/// or `expired`, in a new version, with a line in its history and nothing left to do (`next_at` is null, it is not stuck).
+/// Only if an earlier payment of it is neither void nor refunded it is looked at all the same: money that came after all
+/// must go back. One that is due already (a payment was begun and not written down) is treated like any other saga.
 ///
 /// Any other saga is left alone without `wake`. With it, the saga is made to be looked at: `next_at` becomes `at` unless it
-/// is earlier already, in a new version. One that is stuck or at `FAILED` is left alone even so, and so is one whose
-/// present payment is `payment` if the status is `paying`: whoever began that payment sees to it.
+/// is earlier already, in a new version (in either case, so that whoever works on it at that moment notices), with a line in
+/// its history. One that is stuck or at `FAILED` is left alone even so, and so is one whose present payment is `payment` if
+/// the status is `paying`: whoever began that payment sees to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
     /// The booking.

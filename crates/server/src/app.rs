@@ -6,6 +6,7 @@ use crate::auth::keys::KeyDir;
 use crate::auth::limiter::AddressLimiter;
 use crate::auth::names::Names;
 use crate::auth::pass::PassSigner;
+use crate::auth::scanner::ScannerKey;
 use crate::auth::shop::ShopVerifier;
 use crate::auth::ticket::StreamTickets;
 use crate::config::Config;
@@ -15,7 +16,9 @@ use crate::live::Hub;
 use crate::live::seats::Boards;
 use crate::metrics::Metrics;
 use crate::plans::PlanDir;
+use crate::relay::{self, Relay};
 use crate::saga::Sagas;
+use crate::tickets::TicketSigner;
 use onrush_core::ids::EventId;
 use onrush_core::view::{EventView, HoldView};
 use onrush_core::{Command, Query, Refusal, Reply, Time, View};
@@ -46,12 +49,18 @@ pub struct App {
     pub shop: Option<ShopVerifier>,
     /// The admin API key.
     pub admin: AdminKey,
+    /// The scanner key, if configured.
+    pub scanner: Option<ScannerKey>,
     /// Derived ids.
     pub names: Names,
     /// Passes.
     pub passes: Arc<PassSigner>,
     /// Stream tickets.
     pub tickets: StreamTickets,
+    /// Tickets of confirmed bookings.
+    pub ticket_signer: Arc<TicketSigner>,
+    /// What tells people and other systems.
+    pub relay: Arc<Relay>,
     /// The limit on guest tokens.
     pub limiter: AddressLimiter,
     /// Draws: their seeds and lists.
@@ -94,15 +103,26 @@ impl App {
         let token_key = keys.load_or_draw("token.key")?;
         let passes = Arc::new(PassSigner::open(&keys, &config.pass_issuer)?);
         let (admin, fresh) = AdminKey::open(&keys, config.admin_key.as_ref())?;
+        let ticket_signer = Arc::new(TicketSigner::open(&keys, &config.pass_issuer)?);
+        let parts = relay::Parts {
+            ledger: money.ledger.clone(),
+            engine: engine.clone(),
+            tickets: ticket_signer.clone(),
+            clock: money.clock.clone(),
+        };
+        let relay = Arc::new(Relay::new(&config, &parts).map_err(io::Error::other)?);
         let boards = Arc::new(Boards::new(engine.clone(), plans.clone()));
         let app = Self {
             guests: GuestTokens::new(&token_key, config.guest_token_ttl_s),
             shop: config.shop_tokens.as_ref().map(ShopVerifier::new),
             admin,
+            scanner: config.scanner_key.as_ref().map(ScannerKey::new),
             names: Names::new(&keys.load_or_draw("ids.key")?),
             hub: Hub::new(engine.clone(), boards.clone(), passes.clone(), config.max_streams),
             passes,
             tickets: StreamTickets::new(&token_key),
+            ticket_signer,
+            relay,
             limiter: AddressLimiter::new(config.visitors_per_min),
             draws: Draws::open(&config.data, keys)?,
             plans,

@@ -1,6 +1,7 @@
 //! What can be configured: by a file, then `ONRUSH_…` variables, then flags, each overriding the one before.
 
 use crate::auth::limiter::Network;
+use crate::relay::settings::{MailSettings, WebhookSettings};
 use crate::saga::Patience;
 use crate::sandbox::FaultMix;
 use serde::{Deserialize, Deserializer, de};
@@ -21,6 +22,8 @@ pub struct Config {
     pub operator_listen: Option<SocketAddr>,
     /// The admin API key; `None` generates one at the first start.
     pub admin_key: Option<Secret>,
+    /// The key of those who check tickets in; the admin API key may always do so.
+    pub scanner_key: Option<Secret>,
     /// Whether anyone may have a guest token.
     pub guest_tokens: bool,
     /// How long a guest token is valid, in seconds.
@@ -37,6 +40,10 @@ pub struct Config {
     pub pass_issuer: String,
     /// The shop's own tokens, if visitors come with those.
     pub shop_tokens: Option<ShopTokens>,
+    /// Mail to buyers; none if left out.
+    pub mail: Option<MailSettings>,
+    /// Who else is told what happens.
+    pub webhooks: Vec<WebhookSettings>,
     /// Who takes money; nobody unless it is said.
     pub gateway: GatewayName,
     /// Whether the sandbox may be used where it can be reached from outside.
@@ -169,6 +176,7 @@ impl Default for Config {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             operator_listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))),
             admin_key: None,
+            scanner_key: None,
             guest_tokens: true,
             guest_token_ttl_s: 86_400,
             visitors_per_min: 60,
@@ -177,6 +185,8 @@ impl Default for Config {
             max_streams: 100_000,
             pass_issuer: "onrush".into(),
             shop_tokens: None,
+            mail: None,
+            webhooks: Vec::new(),
             gateway: GatewayName::None,
             allow_sandbox: false,
             sandbox: SandboxSettings::default(),
@@ -190,6 +200,14 @@ impl Default for Config {
 /// What is wrong with the configuration, as a sentence that names the place.
 #[derive(Debug)]
 pub struct ConfigError(String);
+
+impl ConfigError {
+    /// An error with this sentence.
+    #[must_use]
+    pub fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -242,6 +260,11 @@ impl Config {
                 self.operator_listen = if text == "off" { None } else { Some(parsed(text)?) };
             }
             "ADMIN_KEY" => self.admin_key = Some(Secret(text.to_owned())),
+            "SCANNER_KEY" => self.scanner_key = Some(Secret(text.to_owned())),
+            "MAIL_PASSWORD" => match &mut self.mail {
+                Some(mail) => mail.password = Some(Secret(text.to_owned())),
+                None => return Err("there is no [mail] in the file".into()),
+            },
             "GUEST_TOKENS" => self.guest_tokens = parsed(text)?,
             "GUEST_TOKEN_TTL_S" => self.guest_token_ttl_s = parsed(text)?,
             "VISITORS_PER_MIN" => self.visitors_per_min = parsed(text)?,
@@ -269,6 +292,9 @@ impl Config {
         let wrong = |why: &str| Err(ConfigError(why.to_owned()));
         if self.admin_key.as_ref().is_some_and(|key| key.reveal().len() < 16) {
             return wrong("admin_key: use at least 16 characters");
+        }
+        if self.scanner_key.as_ref().is_some_and(|key| key.reveal().len() < 16) {
+            return wrong("scanner_key: use at least 16 characters");
         }
         if self.shop_tokens.as_ref().is_some_and(|shop| shop.secret.reveal().len() < 32) {
             return wrong("shop_tokens.secret: use at least 32 bytes");
@@ -303,6 +329,15 @@ impl Config {
         }
         if self.guest_token_ttl_s == 0 {
             return wrong("guest_token_ttl_s: use at least 1");
+        }
+        if let Some(mail) = &self.mail {
+            mail.check().map_err(ConfigError)?;
+        }
+        for (index, webhook) in self.webhooks.iter().enumerate() {
+            webhook.check().map_err(ConfigError)?;
+            if self.webhooks[..index].iter().any(|other| other.name == webhook.name) {
+                return wrong("webhooks.name: use each name once");
+            }
         }
         Ok(())
     }
@@ -349,6 +384,35 @@ mod tests {
     #[test]
     fn an_unknown_key_in_the_file_is_an_error() {
         assert!(toml::from_str::<Config>("lissen = \"127.0.0.1:1\"").is_err());
+    }
+
+    fn checked(text: &str) -> Result<(), String> {
+        let config: Config = toml::from_str(text).map_err(|error| error.to_string())?;
+        config.check().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn mail_and_webhooks_are_checked_before_anything_is_sent() {
+        let mail = "[mail]\nsmtp = \"mx.shop.example:587\"\nfrom = \"Shop <a@shop.example>\"\n";
+        let hook = "[[webhooks]]\nname = \"crm\"\nurl = \"https://crm.example/in\"\n\
+            secret = \"0123456789abcdef\"\n";
+        checked(&format!("{mail}{hook}")).unwrap();
+        for (text, place) in [
+            (mail.replace(":587", ""), "mail.smtp"),
+            (mail.replace("a@shop", "shop"), "mail.from"),
+            (format!("{mail}user = \"u\"\n"), "mail: user"),
+            (format!("{mail}user = \"u\"\npassword = \"p\"\ntls = \"none\"\n"), "mail.tls"),
+            (format!("{mail}booking_url = \"https://shop.example/\"\n"), "mail.booking_url"),
+            (hook.replace("crm\"", "CRM 1\""), "webhooks.name"),
+            (hook.replace("https://", ""), "webhooks.url"),
+            (hook.replace("0123456789abcdef", "short"), "webhooks.secret"),
+            (format!("{hook}kinds = [\"everything\"]\n"), "webhooks.kinds"),
+            (format!("{hook}{hook}"), "webhooks.name"),
+            (format!("{mail}colour = \"red\"\n"), "colour"),
+        ] {
+            let why = checked(&text).unwrap_err();
+            assert!(why.contains(place), "{place}: {why}");
+        }
     }
 
     #[test]

@@ -13,10 +13,12 @@ pub mod http_client;
 pub mod live;
 pub mod metrics;
 pub mod plans;
+pub mod relay;
 pub mod saga;
 pub mod sandbox;
 pub mod serve;
 pub mod signature;
+pub mod tickets;
 
 pub use config::Config;
 pub use serve::{Server, StartError};

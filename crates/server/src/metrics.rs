@@ -1,6 +1,7 @@
 //! What `/metrics` shows: counters kept here, and gauges read from the engine when somebody looks.
 
 use crate::app::App;
+use crate::saga::Counts;
 use crate::serve::Traffic;
 use onrush_core::{Query, View};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -62,6 +63,13 @@ pub async fn render(app: &App, traffic: &Traffic) -> String {
     counter(&mut registry, "joins", "Places taken in queues", joins);
     counter(&mut registry, "positions", "Positions asked for", positions);
     counter(&mut registry, "guests", "Guest tokens made", guests);
+
+    let Counts { begun, captured, failed, refunded, stuck } = app.sagas.counts();
+    counter(&mut registry, "payments_begun", "Payments begun", begun);
+    counter(&mut registry, "payments_captured", "Payments from which money was taken", captured);
+    counter(&mut registry, "payments_failed", "Payments that ended without money", failed);
+    counter(&mut registry, "refunds", "Refunds made", refunded);
+    counter(&mut registry, "sagas_stuck", "Sagas that came to wait for an operator", stuck);
 
     let responses = Family::<ByClass, Counter>::default();
     for (class, answered) in traffic.responses() {

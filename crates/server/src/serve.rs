@@ -421,6 +421,7 @@ impl Server {
         })));
         tasks.push(tokio::spawn(draw::open_drawn_sales(app.clone())));
         tasks.extend(sagas.run());
+        tasks.extend(app.relay.run(sagas.told.clone()));
         app.set_ready(true);
         let admin_key = configured.or(fresh);
         let stop = [Some(stop), operator_stop];
@@ -490,6 +491,7 @@ impl Server {
         self.app.set_ready(false);
         self.app.draws.stop();
         self.app.sagas.stop();
+        self.app.relay.stop();
         self.app.hub.close();
         // The operator's listener goes last: until then it says that the server is not ready.
         let [public, operator] = &mut self.stop;

@@ -5,7 +5,7 @@ use super::{Changes, Decision, Event, Phase};
 use crate::bookings::Hold;
 use crate::change::{Change, SessionEnd};
 use crate::command::{CancelTerms, Reason};
-use crate::hold::{HoldState, OnDecline};
+use crate::hold::{CheckIn, HoldState, OnDecline};
 use crate::ids::{BookingId, PaymentId, UserId};
 use crate::limits::{AFTER_FAILED_PAYMENT_MS, fits_text};
 use crate::refusal::Refusal;
@@ -275,6 +275,7 @@ impl Event {
 
     pub(super) fn decide_check_in(
         &self,
+        at: Time,
         booking: &BookingId,
         ticket: u32,
     ) -> Result<Decision, Refusal> {
@@ -295,8 +296,12 @@ impl Event {
         let known = hold.checked_in.binary_search_by_key(&ticket, |check_in| check_in.ticket);
         match known {
             Ok(index) => Err(Refusal::AlreadyCheckedIn { at: hold.checked_in[index].at }),
-            Err(_) => Ok(Decision {
-                reply: Reply::Hold(hold.view()),
+            Err(place) => Ok(Decision {
+                reply: Reply::Hold({
+                    let mut view = hold.view();
+                    view.checked_in.insert(place, CheckIn { ticket, at });
+                    view
+                }),
                 changes: smallvec![Change::CheckedIn { booking: booking.clone(), ticket }],
             }),
         }

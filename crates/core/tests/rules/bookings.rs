@@ -1,9 +1,9 @@
 //! Holds, payments and confirmations, one fact a test.
 
 use crate::stage::{
-    OPENING, Stage, booking_id, confirm, hold, hold_ga, join, lines, reason, release, settings,
+    OPENING, Stage, begin, booking_id, cancel, confirm, hold, hold_ga, join, lines, release,
+    settings,
 };
-use onrush_core::command::CancelTerms;
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::Settings;
@@ -15,14 +15,6 @@ fn paid() -> Stage {
     stage.stock_up(5_000);
     stage.ok(Command::OpenSale { seed: None, public_value: None });
     stage
-}
-
-fn begin(booking: &str, user: &str, payment: &str) -> Command {
-    Command::BeginPayment {
-        booking: booking_id(booking),
-        user: user.parse().expect("an id"),
-        payment: payment.parse().expect("an id"),
-    }
 }
 
 fn fail(booking: &str, payment: &str) -> Command {
@@ -37,14 +29,6 @@ fn fail(booking: &str, payment: &str) -> Command {
 
 fn extend(booking: &str, user: &str) -> Command {
     Command::Extend { booking: booking_id(booking), user: user.parse().expect("an id") }
-}
-
-fn cancel(booking: &str) -> Command {
-    Command::CancelConfirmed {
-        booking: booking_id(booking),
-        reason: reason(),
-        terms: CancelTerms::Organiser { refund_minor: None },
-    }
 }
 
 /// When the hold runs out, in milliseconds after the opening.
@@ -135,7 +119,7 @@ fn the_user_limit_counts_held_and_confirmed_units_only() {
     stage.ok(hold_ga("b4", "bob", 4));
     stage.ok(release("b2", "ann"));
     stage.ok(hold_ga("b3", "ann", 2));
-    stage.ok(cancel("b1"));
+    stage.ok(cancel("b1", None));
     stage.ok(hold_ga("b5", "ann", 2));
     stage.refused(hold_ga("b6", "ann", 1), "USER_LIMIT_EXCEEDED");
     stage.check_recovery();
@@ -330,12 +314,12 @@ fn another_users_booking_is_as_good_as_none() {
 fn a_cancelled_booking_gives_its_units_back_once() {
     let mut stage = Stage::flash();
     stage.ok(hold("b1", "ann", lines(&[("ga", 2)], &["A-1"])));
-    stage.refused(cancel("b1"), "INVALID_STATUS");
+    stage.refused(cancel("b1", None), "INVALID_STATUS");
     stage.ok(confirm("b1", "ann", None));
-    stage.ok(cancel("b1"));
+    stage.ok(cancel("b1", None));
     assert_eq!((stage.free("ga"), stage.free_seats()), (10, 4));
     let changes = stage.journal.len();
-    stage.ok(cancel("b1"));
+    stage.ok(cancel("b1", None));
     assert_eq!(stage.journal.len(), changes);
     stage.refused(confirm("b1", "ann", None), "INVALID_STATUS");
     stage.check_recovery();

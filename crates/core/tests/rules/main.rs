@@ -2,8 +2,11 @@
 
 mod bookings;
 mod claims;
+mod money;
 mod organiser;
 mod properties;
+mod refunds;
+mod saga;
 mod score;
 mod stage;
 mod traps;

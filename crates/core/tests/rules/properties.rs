@@ -10,6 +10,8 @@ use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::view::PlaceState;
 use onrush_core::{Command, Event, Query, View};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use std::collections::{BTreeMap, BTreeSet};
 
 const USERS: u8 = 8;
@@ -18,29 +20,100 @@ const LIMIT: u32 = 6;
 /// What a visitor, an operator or the clock may do. Numbers name users, bookings, places and the like.
 #[derive(Clone, Debug)]
 enum Step {
-    Join { user: u8, place: u8 },
-    Leave { user: u8, place: u8 },
-    See { user: u8, place: u8 },
-    Arrive { user: u8, place: u8 },
-    Hold { booking: u8, user: u8, quantity: u32, seats: Vec<u8> },
-    Extend { booking: u8, user: u8 },
-    Release { booking: u8, user: u8 },
-    Begin { booking: u8, user: u8, payment: u8 },
-    Fail { booking: u8, payment: u8 },
-    Confirm { booking: u8, user: u8, payment: Option<u8> },
-    Cancel { booking: u8 },
-    Claim { claim: u8, user: u8, quantity: u32, ttl_ms: Option<i64> },
-    Declaim { claim: u8, user: u8 },
-    Adjust { claim: u8, amount: i64 },
-    Capacity { capacity: u32 },
-    Block { quantity: u32, seat: Option<u8> },
-    Unblock { quantity: u32, seat: Option<u8> },
-    Room { capacity: u32, outflow_per_min: Option<u32> },
+    Join {
+        user: u8,
+        place: u8,
+    },
+    Leave {
+        user: u8,
+        place: u8,
+    },
+    See {
+        user: u8,
+        place: u8,
+    },
+    Arrive {
+        user: u8,
+        place: u8,
+    },
+    Hold {
+        booking: u8,
+        user: u8,
+        quantity: u32,
+        seats: Vec<u8>,
+    },
+    Extend {
+        booking: u8,
+        user: u8,
+    },
+    Release {
+        booking: u8,
+        user: u8,
+    },
+    Begin {
+        booking: u8,
+        user: u8,
+        payment: u8,
+    },
+    Fail {
+        booking: u8,
+        payment: u8,
+    },
+    Confirm {
+        booking: u8,
+        user: u8,
+        payment: Option<u8>,
+    },
+    /// The payment that ran when the hold ran out ends after all, with or without money.
+    EndLate {
+        late: u8,
+        paid: bool,
+    },
+    Cancel {
+        booking: u8,
+    },
+    CheckIn {
+        booking: u8,
+        ticket: u32,
+    },
+    Claim {
+        claim: u8,
+        user: u8,
+        quantity: u32,
+        ttl_ms: Option<i64>,
+    },
+    Declaim {
+        claim: u8,
+        user: u8,
+    },
+    Adjust {
+        claim: u8,
+        amount: i64,
+    },
+    Capacity {
+        capacity: u32,
+    },
+    Block {
+        quantity: u32,
+        seat: Option<u8>,
+    },
+    Unblock {
+        quantity: u32,
+        seat: Option<u8>,
+    },
+    Room {
+        capacity: u32,
+        outflow_per_min: Option<u32>,
+    },
     Pause,
     Resume,
     Tick,
-    Pass { ms: i64 },
-    Away { ms: i64 },
+    Pass {
+        ms: i64,
+    },
+    Away {
+        ms: i64,
+    },
 }
 
 fn user(n: u8) -> onrush_core::ids::UserId {
@@ -103,12 +176,27 @@ impl Step {
                 *booking = digits(known).expect("bookings are numbered");
                 *user = digits(owner).expect("users are numbered");
             }
-            Self::Cancel { booking } | Self::Fail { booking, .. }
+            Self::Cancel { booking }
+            | Self::Fail { booking, .. }
+            | Self::CheckIn { booking, .. }
                 if *booking % 4 != 0 && !naive.held.is_empty() =>
             {
                 let nth = usize::from(*booking) % naive.held.len();
                 let known = naive.held.keys().nth(nth).expect("it is within");
                 *booking = digits(known).expect("bookings are numbered");
+            }
+            Self::EndLate { late, paid } if !naive.late.is_empty() => {
+                let nth = usize::from(*late) % naive.late.len();
+                let (known, payment) = naive.late.iter().nth(nth).expect("it is within");
+                let (owner, _) = &naive.ended[known];
+                let booking = digits(known).expect("bookings are numbered");
+                let payment = digits(payment).expect("payments are numbered");
+                self = if *paid {
+                    let user = digits(owner).expect("users are numbered");
+                    Self::Confirm { booking, user, payment: Some(payment) }
+                } else {
+                    Self::Fail { booking, payment }
+                };
             }
             _ => {}
         }
@@ -154,6 +242,11 @@ impl Step {
                 user: user(u),
                 payment: payment.map(payment_id),
             },
+            // There is no late payment to aim at.
+            Self::EndLate { .. } => return None,
+            Self::CheckIn { booking: b, ticket } => {
+                Command::CheckIn { booking: booking(b), ticket }
+            }
             Self::Cancel { booking: b } => Command::CancelConfirmed {
                 booking: booking(b),
                 reason: reason(),
@@ -213,7 +306,9 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (b.clone(), payment.clone()).prop_map(|(booking, payment)| Step::Fail { booking, payment }),
         4 => (b.clone(), u.clone(), prop::option::of(payment))
             .prop_map(|(booking, user, payment)| Step::Confirm { booking, user, payment }),
-        1 => b.prop_map(|booking| Step::Cancel { booking }),
+        6 => (any::<u8>(), any::<bool>()).prop_map(|(late, paid)| Step::EndLate { late, paid }),
+        1 => b.clone().prop_map(|booking| Step::Cancel { booking }),
+        2 => (b, 0..5_u32).prop_map(|(booking, ticket)| Step::CheckIn { booking, ticket }),
         2 => (0..8_u8, u.clone(), 0..3_u32, prop::option::of(1..900_000_i64))
             .prop_map(|(claim, user, quantity, ttl_ms)| Step::Claim { claim, user, quantity, ttl_ms }),
         1 => (0..8_u8, u).prop_map(|(claim, user)| Step::Declaim { claim, user }),
@@ -226,7 +321,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Pause),
         4 => Just(Step::Resume),
         6 => Just(Step::Tick),
-        3 => (0..200_000_i64).prop_map(|ms| Step::Pass { ms }),
+        4 => (0..200_000_i64).prop_map(|ms| Step::Pass { ms }),
         1 => (1..5_000_000_i64).prop_map(|ms| Step::Away { ms }),
     ]
 }
@@ -239,6 +334,12 @@ struct Naive {
     held: BTreeMap<String, (String, Lines)>,
     /// What was held once: late money may buy it after all.
     ended: BTreeMap<String, (String, Lines)>,
+    /// The payment that runs for a booking.
+    paying: BTreeMap<String, String>,
+    /// The payment that ran when a hold ran out, and did not end since.
+    late: BTreeMap<String, String>,
+    confirmed: BTreeSet<String>,
+    let_in: BTreeSet<(String, u32)>,
     owners: BTreeMap<String, String>,
 }
 
@@ -286,11 +387,40 @@ impl Naive {
                     let before = self.owners.insert(seat.to_string(), booking.clone());
                     assert_eq!(before, None, "one owner a seat, also of late money");
                 }
+                self.late.remove(&booking).expect("late money is of the payment that ran");
+                self.confirmed.insert(booking.clone());
                 self.held.insert(booking, (user, lines));
+            }
+            Change::PaymentBegun { booking, payment, .. } => {
+                let before = self.paying.insert(booking.to_string(), payment.to_string());
+                assert_eq!(before, None, "one payment at a time");
+            }
+            Change::PaymentFailed { booking, .. } => {
+                self.paying.remove(booking.as_str()).expect("a payment that runs");
+            }
+            Change::LatePaymentFailed { booking, .. } => {
+                self.late.remove(booking.as_str()).expect("a payment that ran");
+            }
+            Change::HoldConfirmed { booking, .. } => {
+                self.paying.remove(booking.as_str());
+                assert!(self.confirmed.insert(booking.to_string()), "a booking is confirmed once");
+            }
+            Change::CheckedIn { booking, ticket } => {
+                assert!(self.confirmed.contains(booking.as_str()), "only tickets let in");
+                let units = self.held[booking.as_str()].1.units();
+                assert!((1..=units).contains(ticket), "one ticket a unit");
+                assert!(self.let_in.insert((booking.to_string(), *ticket)), "each lets in once");
             }
             Change::HoldReleased { booking }
             | Change::HoldExpired { booking }
             | Change::ConfirmedCancelled { booking, .. } => {
+                let unused = self.let_in.iter().all(|(known, _)| known != booking.as_str());
+                assert!(unused, "who was let in cannot give his ticket back");
+                self.confirmed.remove(booking.as_str());
+                if let Some(payment) = self.paying.remove(booking.as_str()) {
+                    assert!(matches!(change, Change::HoldExpired { .. }), "a payment runs");
+                    self.late.insert(booking.to_string(), payment);
+                }
                 let ended = self.held.remove(booking.as_str()).expect("a hold that counts");
                 let lines = ended.1.clone();
                 self.ended.insert(booking.to_string(), ended);
@@ -338,6 +468,75 @@ impl Naive {
     }
 }
 
+/// An open event with a pool, seats and vouchers.
+fn set_up(price_minor: i64, has_room: bool) -> Stage {
+    let with_room = room(3, None);
+    let room = if has_room { with_room.room.clone() } else { None };
+    let mut stage = Stage::created(Settings { room, ..with_room });
+    stage.stock_up(price_minor);
+    let vouchers = "vouchers".parse().expect("an id");
+    let spec = onrush_core::command::PoolSpec { pool: vouchers, capacity: 5, price_minor: 0 };
+    stage.ok(Command::AddPool { spec });
+    stage.ok(Command::OpenSale { seed: None, public_value: None });
+    stage
+}
+
+/// Takes the steps one by one and compares with the naive model after each.
+fn play(stage: &mut Stage, steps: Vec<Step>) {
+    let mut naive = Naive::default();
+    let mut followed = 0;
+    for step in steps {
+        match step.aimed(&naive) {
+            Step::Pass { ms } => stage.pass_ms(ms),
+            Step::Away { ms } => {
+                stage.now = stage.now.plus_ms(ms);
+                stage.ok(Command::Recover { gap_ms: ms });
+            }
+            step => {
+                let before = stage.journal.len();
+                if let Some(command) = step.command()
+                    && stage.run(command).is_err()
+                {
+                    assert_eq!(stage.journal.len(), before, "a refusal changes nothing");
+                }
+            }
+        }
+        stage.journal[followed..].iter().for_each(|(_, change)| naive.follow(change));
+        followed = stage.journal.len();
+        naive.check_positions(stage);
+        naive.check_stock(stage);
+    }
+}
+
+#[test]
+fn the_steps_reach_late_money_declines_and_check_ins() {
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    // The same random numbers in each run.
+    let mut runner =
+        TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for _ in 0..200 {
+        let steps = prop::collection::vec(step(), 200).new_tree(&mut runner).expect("steps");
+        let mut stage = set_up(700, false);
+        play(&mut stage, steps.current());
+        for (_, change) in &stage.journal {
+            let kind = match change {
+                Change::HoldConfirmedLate { .. } => "late money",
+                Change::LatePaymentFailed { .. } => "late failure",
+                Change::CheckedIn { .. } => "check-in",
+                Change::HoldConfirmed { .. } => "confirmed",
+                Change::ConfirmedCancelled { .. } => "cancelled",
+                _ => continue,
+            };
+            *counts.entry(kind).or_default() += 1;
+        }
+    }
+    for kind in ["late money", "late failure", "check-in", "confirmed", "cancelled"] {
+        let times = counts.get(kind).copied().unwrap_or(0);
+        assert!(times >= 20, "{kind} is reached {times} times only: {counts:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -348,37 +547,8 @@ proptest! {
         steps in prop::collection::vec(step(), 1..220),
         cut in 0.0..1.0_f64,
     ) {
-        let with_room = room(3, None);
-        let room = if has_room { with_room.room.clone() } else { None };
-        let mut stage = Stage::created(Settings { room, ..with_room });
-        stage.stock_up(price_minor);
-        let vouchers = "vouchers".parse().expect("an id");
-        let spec = onrush_core::command::PoolSpec { pool: vouchers, capacity: 5, price_minor: 0 };
-        stage.ok(Command::AddPool { spec });
-        stage.ok(Command::OpenSale { seed: None, public_value: None });
-        let mut naive = Naive::default();
-        let mut followed = 0;
-        for step in steps {
-            match step.aimed(&naive) {
-                Step::Pass { ms } => stage.pass_ms(ms),
-                Step::Away { ms } => {
-                    stage.now = stage.now.plus_ms(ms);
-                    stage.ok(Command::Recover { gap_ms: ms });
-                }
-                step => {
-                    let before = stage.journal.len();
-                    if let Some(command) = step.command()
-                        && stage.run(command).is_err()
-                    {
-                        prop_assert_eq!(stage.journal.len(), before, "a refusal changes nothing");
-                    }
-                }
-            }
-            stage.journal[followed..].iter().for_each(|(_, change)| naive.follow(change));
-            followed = stage.journal.len();
-            naive.check_positions(&stage);
-            naive.check_stock(&stage);
-        }
+        let mut stage = set_up(price_minor, has_room);
+        play(&mut stage, steps);
         stage.check_recovery();
 
         // Any prefix of the journal is a state that could have been.

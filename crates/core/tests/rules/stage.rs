@@ -1,10 +1,10 @@
 //! One event under test: commands in, replies or refusals out, everything checked on the way.
 
-use onrush_core::command::{CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::command::{CancelTerms, CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::ids::{BookingId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{RoomSettings, Settings};
-use onrush_core::view::{PlaceState, PlaceView};
+use onrush_core::view::{HoldView, PlaceState, PlaceView};
 use onrush_core::{Change, Command, Event, Query, Refusal, Reply, Time, View};
 
 /// 2026-12-01T10:00:00Z: an on-sale starts on the hour.
@@ -177,12 +177,16 @@ impl Stage {
         view.categories.iter().map(|category| category.units.free).sum()
     }
 
-    pub(crate) fn status(&self, booking: &str) -> &'static str {
+    pub(crate) fn booking(&self, booking: &str) -> HoldView {
         let query = Query::Booking { booking: booking.parse().expect("an id"), user: None };
         match self.event.query(self.now, &query).expect("a booking") {
-            View::Booking(view) => view.state.status(),
+            View::Booking(view) => view,
             other => panic!("a booking is asked for, not {other:?}"),
         }
+    }
+
+    pub(crate) fn status(&self, booking: &str) -> &'static str {
+        self.booking(booking).state.status()
     }
 }
 
@@ -244,4 +248,22 @@ pub(crate) fn confirm(booking: &str, user: &str, payment: Option<&str>) -> Comma
 
 pub(crate) fn booking_id(booking: &str) -> BookingId {
     booking.parse().expect("an id")
+}
+
+pub(crate) fn begin(booking: &str, user: &str, payment: &str) -> Command {
+    Command::BeginPayment {
+        booking: booking_id(booking),
+        user: user.parse().expect("an id"),
+        payment: payment.parse().expect("an id"),
+    }
+}
+
+/// Cancels as the organiser; `None` gives back all that was paid.
+pub(crate) fn cancel(booking: &str, refund_minor: Option<i64>) -> Command {
+    let terms = CancelTerms::Organiser { refund_minor };
+    Command::CancelConfirmed { booking: booking_id(booking), reason: reason(), terms }
+}
+
+pub(crate) fn check_in(booking: &str, ticket: u32) -> Command {
+    Command::CheckIn { booking: booking_id(booking), ticket }
 }

@@ -1,8 +1,9 @@
 //! Faults of earlier designs that this one must not have. Each test is named after its trap in the requirements.
 
 use crate::stage::{
-    Stage, booking_id, confirm, hold, hold_ga, join, leave, lines, reason, release, settings,
+    Stage, begin, booking_id, confirm, hold, hold_ga, join, leave, lines, reason, release, settings,
 };
+use onrush_core::booking::{self as payment, Outcome, Position, Step, Todo, advance, todo};
 use onrush_core::hold::OnDecline;
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::view::PlaceState;
@@ -13,14 +14,6 @@ fn paid(price_minor: i64) -> Stage {
     stage.stock_up(price_minor);
     stage.ok(Command::OpenSale { seed: None, public_value: None });
     stage
-}
-
-fn begin(booking: &str, user: &str, payment: &str) -> Command {
-    Command::BeginPayment {
-        booking: booking_id(booking),
-        user: user.parse().expect("an id"),
-        payment: payment.parse().expect("an id"),
-    }
 }
 
 fn small_room(capacity: u32) -> Stage {
@@ -101,6 +94,52 @@ fn s1_a_confirm_with_no_hold_left_does_not_succeed() {
     stage.ok(hold_ga("b1", "ann", 4));
     stage.ok(release("b1", "ann"));
     stage.refused(confirm("b1", "ann", None), "ALREADY_RELEASED");
+}
+
+#[test]
+fn s1_a_refused_reserve_is_not_compensated() {
+    let sent = Position { step: Step::ReserveSent, stage: None };
+    let refused = advance(sent, Outcome::NotHeld).expect("a refusal may come");
+    assert_eq!(refused, Position { step: Step::Failed, stage: None });
+    assert_eq!(todo(refused), Todo::Rest, "nothing is released, because nothing was taken");
+}
+
+#[test]
+fn s1_a_confirm_of_a_hold_that_ran_out_under_its_payment_takes_no_other_seat_and_no_sold_one() {
+    let mut stage = paid(100);
+    stage.ok(hold("b1", "ann", lines(&[], &["A-1"])));
+    stage.ok(begin("b1", "ann", "p1"));
+    stage.pass_ms(600_000);
+    stage.ok(hold("b2", "bob", lines(&[], &["A-1"])));
+    stage.refused(confirm("b1", "ann", Some("p1")), "SEAT_UNAVAILABLE");
+    assert_eq!((stage.status("b1"), stage.status("b2")), ("expired", "held"));
+    assert_eq!(stage.free_seats(), 3);
+}
+
+#[test]
+fn s1_a_failure_that_is_told_after_the_expiry_adds_no_stock() {
+    let mut stage = paid(100);
+    stage.ok(hold_ga("b1", "ann", 4));
+    stage.ok(begin("b1", "ann", "p1"));
+    stage.pass_ms(600_000);
+    assert_eq!(stage.free("ga"), 10);
+    let (payment, why) = ("p1".parse().expect("an id"), "timeout".into());
+    let fail =
+        Command::FailPayment { booking: booking_id("b1"), payment, why, then: OnDecline::Release };
+    stage.ok(fail);
+    assert_eq!(stage.free("ga"), 10);
+}
+
+#[test]
+fn s1_reserve_ok_is_recovered() {
+    for stage in [None, Some(payment::Stage::Void)] {
+        let held = Position { step: Step::ReserveOk, stage };
+        assert_eq!(todo(held), Todo::AskHold, "a hold without a payment is looked at");
+        let ran_out = advance(held, Outcome::NotHeld).expect("a hold may run out");
+        assert_eq!(ran_out, Position { step: Step::Failed, stage });
+        let paid_at_the_box_office = advance(held, Outcome::HoldConfirmed).expect("or be final");
+        assert_eq!(paid_at_the_box_office, Position { step: Step::Confirmed, stage });
+    }
 }
 
 #[test]

@@ -8,15 +8,21 @@ use rusqlite::params;
 
 pub(super) fn put(db: &Statements<'_>, booking: &BookingId, buyer: &Buyer) -> rusqlite::Result<()> {
     let Buyer { name, email, language } = buyer;
-    db.execute(
-        "INSERT INTO buyers (booking_id, name, email, language, name_lower, email_lower) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
-         ON CONFLICT (booking_id) DO UPDATE SET name = excluded.name, email = excluded.email, \
-         language = excluded.language, name_lower = excluded.name_lower, \
-         email_lower = excluded.email_lower",
-        params![booking.as_str(), name, email, language, name.to_lowercase(), email.to_lowercase()],
-    )
-    .map(drop)
+    let (name_lower, email_lower) = (name.to_lowercase(), email.to_lowercase());
+    let columns = params![booking.as_str(), name, email, language, name_lower, email_lower];
+    let known = db.execute(
+        "UPDATE buyers SET name = ?2, email = ?3, language = ?4, name_lower = ?5, email_lower = ?6 \
+         WHERE booking_id = ?1",
+        columns,
+    )?;
+    if known == 0 {
+        db.execute(
+            "INSERT INTO buyers (booking_id, name, email, language, name_lower, email_lower) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            columns,
+        )?;
+    }
+    Ok(())
 }
 
 pub(super) fn find(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<Option<Buyer>> {

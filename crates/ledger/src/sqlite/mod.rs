@@ -235,7 +235,19 @@ impl Ledger for SqliteLedger {
     }
 
     fn forget_answers(&self, before: Time) -> Pending<u64> {
-        self.ask_writer(move |db| requests::forget(db, before))
+        let writing = self.writing.clone();
+        let forget =
+            move || Self::ask(&writing, Lane::Bounded, move |db| Ok(requests::forget(db, before)?));
+        let first = forget();
+        Box::pin(async move {
+            let mut rows = first.await?;
+            let mut forgotten = rows;
+            while rows == requests::FORGOTTEN_AT_ONCE {
+                rows = forget().await?;
+                forgotten += rows;
+            }
+            Ok(forgotten)
+        })
     }
 
     fn set_buyer(&self, booking: &BookingId, buyer: Buyer) -> Pending<()> {

@@ -112,69 +112,82 @@ pub(super) fn is_unfinished(db: &Statements<'_>, booking: &BookingId) -> rusqlit
     .map(|found| found.is_some())
 }
 
+/// Adds or replaces a payment. Most are known already, and SQLite's `DO UPDATE` costs it a temporary table each time.
 pub(super) fn put_payment(db: &Statements<'_>, payment: &Payment) -> rusqlite::Result<()> {
-    db.execute(
-        "INSERT INTO payments (payment_id, booking_id, gateway, reference, url, client_secret, \
-         amount_minor, currency, stage, captured_minor, why, flagged, on_decline, created_at, \
-         updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
-         ON CONFLICT (booking_id, payment_id) DO UPDATE SET gateway = excluded.gateway, \
-         reference = excluded.reference, url = excluded.url, client_secret = excluded.client_secret, \
-         amount_minor = excluded.amount_minor, currency = excluded.currency, stage = excluded.stage, \
-         captured_minor = excluded.captured_minor, why = excluded.why, flagged = excluded.flagged, \
-         on_decline = excluded.on_decline, created_at = excluded.created_at, \
-         updated_at = excluded.updated_at",
-        params![
-            payment.payment.as_str(),
-            payment.booking.as_str(),
-            payment.gateway,
-            payment.reference,
-            payment.url,
-            payment.client_secret,
-            payment.amount_minor,
-            payment.currency.as_str(),
-            payment.stage.word(),
-            payment.captured_minor,
-            payment.why,
-            payment.flagged,
-            payment.on_decline.word(),
-            payment.created_at.0,
-            payment.updated_at.0,
-        ],
-    )
-    .map(drop)
+    let columns = params![
+        payment.booking.as_str(),
+        payment.payment.as_str(),
+        payment.gateway,
+        payment.reference,
+        payment.url,
+        payment.client_secret,
+        payment.amount_minor,
+        payment.currency.as_str(),
+        payment.stage.word(),
+        payment.captured_minor,
+        payment.why,
+        payment.flagged,
+        payment.on_decline.word(),
+        payment.created_at.0,
+        payment.updated_at.0,
+    ];
+    let known = db.execute(
+        "UPDATE payments SET gateway = ?3, reference = ?4, url = ?5, client_secret = ?6, \
+         amount_minor = ?7, currency = ?8, stage = ?9, captured_minor = ?10, why = ?11, \
+         flagged = ?12, on_decline = ?13, created_at = ?14, updated_at = ?15 \
+         WHERE booking_id = ?1 AND payment_id = ?2",
+        columns,
+    )?;
+    if known == 0 {
+        db.execute(
+            "INSERT INTO payments (booking_id, payment_id, gateway, reference, url, client_secret, \
+             amount_minor, currency, stage, captured_minor, why, flagged, on_decline, created_at, \
+             updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+            columns,
+        )?;
+    }
+    Ok(())
 }
 
+/// Adds or replaces a refund.
 pub(super) fn put_refund(db: &Statements<'_>, refund: &Refund) -> rusqlite::Result<()> {
-    db.execute(
-        "INSERT INTO refunds (refund_id, booking_id, payment_id, amount_minor, currency, status, why, \
-         reference, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
-         ON CONFLICT (booking_id, refund_id) DO UPDATE SET payment_id = excluded.payment_id, \
-         amount_minor = excluded.amount_minor, currency = excluded.currency, \
-         status = excluded.status, why = excluded.why, reference = excluded.reference, \
-         created_at = excluded.created_at, updated_at = excluded.updated_at",
-        params![
-            refund.refund,
-            refund.booking.as_str(),
-            refund.payment.as_str(),
-            refund.amount_minor,
-            refund.currency.as_str(),
-            refund.status.word(),
-            refund.why,
-            refund.reference,
-            refund.created_at.0,
-            refund.updated_at.0,
-        ],
-    )
-    .map(drop)
+    let columns = params![
+        refund.booking.as_str(),
+        refund.refund,
+        refund.payment.as_str(),
+        refund.amount_minor,
+        refund.currency.as_str(),
+        refund.status.word(),
+        refund.why,
+        refund.reference,
+        refund.created_at.0,
+        refund.updated_at.0,
+    ];
+    let known = db.execute(
+        "UPDATE refunds SET payment_id = ?3, amount_minor = ?4, currency = ?5, status = ?6, why = ?7, \
+         reference = ?8, created_at = ?9, updated_at = ?10 WHERE booking_id = ?1 AND refund_id = ?2",
+        columns,
+    )?;
+    if known == 0 {
+        db.execute(
+            "INSERT INTO refunds (booking_id, refund_id, payment_id, amount_minor, currency, status, \
+             why, reference, created_at, updated_at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            columns,
+        )?;
+    }
+    Ok(())
 }
 
 /// What both lists can be told: of one event, of one booking.
-fn narrow(query: &mut Query, filter: &PaymentFilter) {
+fn narrow(query: &mut Query, table: &str, filter: &PaymentFilter) {
     if let Some(event) = &filter.event {
-        query.only(
-            "booking_id IN (SELECT booking_id FROM sagas WHERE event_id = ?)",
-            [text(event.as_str())],
+        // Row by row, so that a page need not look at all there are.
+        let condition = format!(
+            "EXISTS (SELECT 1 FROM sagas WHERE sagas.booking_id = {table}.booking_id \
+             AND event_id = ?)"
         );
+        query.only(&condition, [text(event.as_str())]);
     }
     if let Some(booking) = &filter.booking {
         query.only("booking_id = ?", [text(booking.as_str())]);
@@ -187,7 +200,7 @@ pub(super) fn payments(
     limit: usize,
 ) -> rusqlite::Result<Page<Payment>> {
     let mut query = Query::new(select_payments!(""));
-    narrow(&mut query, filter);
+    narrow(&mut query, "payments", filter);
     if let Some(stage) = filter.stage {
         query.only("stage = ?", [text(stage.word())]);
     }
@@ -206,7 +219,7 @@ pub(super) fn refunds(
     limit: usize,
 ) -> rusqlite::Result<Page<Refund>> {
     let mut query = Query::new(select_refunds!(""));
-    narrow(&mut query, filter);
+    narrow(&mut query, "refunds", filter);
     query.after(filter.after.as_deref(), "(created_at, refund_id) < (?, ?)", time_key);
     query.page(db, "created_at DESC, refund_id DESC", limit, read_refund, |refund| {
         format!("{}/{}", refund.created_at, refund.refund)

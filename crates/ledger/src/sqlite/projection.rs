@@ -48,8 +48,14 @@ fn apply(db: &Statements<'_>, fact: &Fact) -> rusqlite::Result<()> {
         Fact::Moved(moved) => {
             bookings::set_status(db, moved)?;
             match sagas::find(db, &moved.booking)? {
-                Some(saga) if moved.wake => wake(db, saga, moved),
-                Some(saga) => follow(db, saga, moved),
+                Some(saga) => match end_without_payment(moved.status) {
+                    // One that was woken and not looked at yet has something to find out first.
+                    Some(step) if saga.step == Step::ReserveOk && !is_called(&saga, moved) => {
+                        follow(db, saga, step, moved)
+                    }
+                    Some(_) | None if moved.wake => wake(db, saga, moved),
+                    Some(_) | None => Ok(()),
+                },
                 None => Ok(()),
             }
         }
@@ -57,11 +63,17 @@ fn apply(db: &Statements<'_>, fact: &Fact) -> rusqlite::Result<()> {
     }
 }
 
+/// Whether somebody was called to look at a saga and has not done so.
+fn is_called(saga: &Saga, moved: &Moved) -> bool {
+    let is_due = saga.next_at.is_some_and(|next_at| next_at <= moved.at);
+    is_due || (moved.wake && saga.stuck.is_some())
+}
+
 /// Has a saga looked at. It gets a new version even if it is due already: who works on it now may not know of this.
 fn wake(db: &Statements<'_>, saga: Saga, moved: &Moved) -> rusqlite::Result<()> {
     let is_seen_to =
         moved.status == "paying" && moved.payment.is_some() && saga.payment == moved.payment;
-    if saga.stuck.is_some() || is_seen_to {
+    if saga.stuck.is_some() || saga.step == Step::Failed || is_seen_to {
         return Ok(());
     }
     let next_at = saga.next_at.map_or(moved.at, |next| next.min(moved.at));
@@ -69,16 +81,17 @@ fn wake(db: &Statements<'_>, saga: Saga, moved: &Moved) -> rusqlite::Result<()> 
     write(db, woken, moved)
 }
 
-/// Moves a saga whose hold ended without a payment.
-fn follow(db: &Statements<'_>, saga: Saga, moved: &Moved) -> rusqlite::Result<()> {
-    let step = match moved.status {
-        "confirmed" => Step::Confirmed,
-        "released" | "expired" => Step::Failed,
-        _ => return Ok(()),
-    };
-    if saga.step != Step::ReserveOk {
-        return Ok(());
+/// Where a status leads a saga that has no payment.
+fn end_without_payment(status: &str) -> Option<Step> {
+    match status {
+        "confirmed" => Some(Step::Confirmed),
+        "released" | "expired" => Some(Step::Failed),
+        _ => None,
     }
+}
+
+/// Moves a saga whose hold ended without a payment.
+fn follow(db: &Statements<'_>, saga: Saga, step: Step, moved: &Moved) -> rusqlite::Result<()> {
     // Money that an earlier payment took after all must still be given back.
     let followed = if money::is_unfinished(db, &saga.booking)? {
         let next_at = saga.next_at.map_or(moved.at, |next| next.min(moved.at));

@@ -44,9 +44,17 @@ pub(super) fn begin(
     at: Time,
 ) -> rusqlite::Result<Begun> {
     let owner = signed(owner);
-    if let Some(record) = find(db, key)?
-        && at.since_ms(record.begun_at) < KEPT_MS
-    {
+    let found = find(db, key)?;
+    let columns = params![key.scope, key.key, body_hash, owner, at.0];
+    let Some(record) = found else {
+        db.execute(
+            "INSERT INTO requests (scope, request_key, body_hash, owner, begun_at) \
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+            columns,
+        )?;
+        return Ok(Begun::Fresh);
+    };
+    if at.since_ms(record.begun_at) < KEPT_MS {
         // Also if another run left it unfinished: that run may have done what the other body says.
         if record.body_hash != *body_hash {
             return Ok(Begun::OtherBody);
@@ -59,12 +67,9 @@ pub(super) fn begin(
         }
     }
     db.execute(
-        "INSERT INTO requests (scope, request_key, body_hash, owner, begun_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5) \
-         ON CONFLICT (scope, request_key) DO UPDATE SET body_hash = excluded.body_hash, \
-         owner = excluded.owner, begun_at = excluded.begun_at, status = NULL, content_type = NULL, \
-         body = NULL",
-        params![key.scope, key.key, body_hash, owner, at.0],
+        "UPDATE requests SET body_hash = ?3, owner = ?4, begun_at = ?5, status = NULL, \
+         content_type = NULL, body = NULL WHERE scope = ?1 AND request_key = ?2",
+        columns,
     )?;
     Ok(Begun::Fresh)
 }
@@ -89,7 +94,15 @@ pub(super) fn finish(
     .map(drop)
 }
 
+/// Requests forgotten in one go at most: nobody shall wait long for it.
+pub(super) const FORGOTTEN_AT_ONCE: u64 = 500;
+
+/// Forgets the oldest of the requests that began before `before`.
 pub(super) fn forget(db: &Statements<'_>, before: Time) -> rusqlite::Result<u64> {
-    let rows = db.execute("DELETE FROM requests WHERE begun_at < ?1", [before.0])?;
+    let rows = db.execute(
+        "DELETE FROM requests WHERE (scope, request_key) IN (SELECT scope, request_key \
+         FROM requests WHERE begun_at < ?1 ORDER BY begun_at LIMIT ?2)",
+        params![before.0, signed(FORGOTTEN_AT_ONCE)],
+    )?;
     Ok(rows as u64)
 }

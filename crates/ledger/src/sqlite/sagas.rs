@@ -64,12 +64,12 @@ pub(super) fn begin(
     stage: Option<Stage>,
     note: &str,
 ) -> rusqlite::Result<bool> {
-    let number = db.first(
+    let rows = db.execute(
         "INSERT INTO sagas (saga_id, booking_id, event_id, user_id, amount_minor, currency, \
          current_step, reserve_completed_at, payment_completed_at, updated_at, version, payment_id, \
          next_at, tries, stuck) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
-         ON CONFLICT (booking_id) DO NOTHING RETURNING number",
+         ON CONFLICT (booking_id) DO NOTHING",
         params![
             saga.saga_id,
             saga.booking.as_str(),
@@ -87,11 +87,8 @@ pub(super) fn begin(
             saga.tries,
             saga.stuck,
         ],
-        |row| row.get(0),
     )?;
-    let Some(number) = number else { return Ok(false) };
-    remember(db, number, saga, stage, note)?;
-    Ok(true)
+    remember_if(db, rows > 0, saga, stage, note)
 }
 
 /// Writes a saga in place of the one whose version is one less, with a line of its history. Says whether that one was
@@ -102,11 +99,11 @@ pub(super) fn replace(
     stage: Option<Stage>,
     note: &str,
 ) -> rusqlite::Result<bool> {
-    let number = db.first(
+    let rows = db.execute(
         "UPDATE sagas SET saga_id = ?2, event_id = ?3, user_id = ?4, amount_minor = ?5, currency = ?6, \
          current_step = ?7, reserve_completed_at = ?8, payment_completed_at = ?9, updated_at = ?10, \
          version = ?11 + 1, payment_id = ?12, next_at = ?13, tries = ?14, stuck = ?15 \
-         WHERE booking_id = ?1 AND version = ?11 RETURNING number",
+         WHERE booking_id = ?1 AND version = ?11",
         params![
             saga.booking.as_str(),
             saga.saga_id,
@@ -124,20 +121,28 @@ pub(super) fn replace(
             saga.tries,
             saga.stuck,
         ],
-        |row| row.get(0),
     )?;
-    let Some(number) = number else { return Ok(false) };
-    remember(db, number, saga, stage, note)?;
-    Ok(true)
+    remember_if(db, rows > 0, saga, stage, note)
 }
 
-fn remember(
+/// Writes a line of history if the saga was written.
+///
+/// Its number is looked up: with `RETURNING`, SQLite would keep a journal for each statement, which costs more.
+fn remember_if(
     db: &Statements<'_>,
-    number: i64,
+    written: bool,
     saga: &Saga,
     stage: Option<Stage>,
     note: &str,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<bool> {
+    if !written {
+        return Ok(false);
+    }
+    let number: Option<i64> = db.first(
+        "SELECT number FROM sagas WHERE booking_id = ?1",
+        [saga.booking.as_str()],
+        |row| row.get(0),
+    )?;
     db.execute(
         "INSERT INTO saga_history (saga, version, at, step, stage, note) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -149,8 +154,8 @@ fn remember(
             stage.map(Word::word),
             note
         ],
-    )
-    .map(drop)
+    )?;
+    Ok(true)
 }
 
 pub(super) fn advance(db: &Statements<'_>, transition: &Transition) -> Result<(), Fault> {

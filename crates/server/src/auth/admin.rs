@@ -40,6 +40,6 @@ impl AdminKey {
     }
 }
 
-fn hash(key: &str) -> [u8; 32] {
+pub(crate) fn hash(key: &str) -> [u8; 32] {
     Sha256::digest(key.as_bytes()).into()
 }

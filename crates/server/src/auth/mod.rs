@@ -1,11 +1,14 @@
-//! Who is asking: guest tokens, the shop's tokens, admin keys, stream tickets, and the passes we sign for others.
+//! Who is asking: guest tokens, the shop's tokens, the keys of admins and scanners, stream tickets, and what we sign for
+//! others to verify.
 
 pub mod admin;
 pub mod guest;
+pub mod jws;
 pub mod keys;
 pub mod limiter;
 pub mod names;
 pub mod pass;
+pub mod scanner;
 pub mod shop;
 pub mod ticket;
 

@@ -7,6 +7,7 @@ mod load;
 mod sandbox;
 mod serve;
 mod show;
+mod verify_ticket;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -36,6 +37,9 @@ enum Command {
     /// Recompute everything from the journal and compare it with the snapshot and the invariants
     #[command(after_help = EXIT_CODES)]
     Audit(audit::AuditArgs),
+    /// Say whether a ticket is genuine, without asking any server
+    #[command(after_help = verify_ticket::PROMISE)]
+    VerifyTicket(verify_ticket::VerifyTicketArgs),
     /// Measure speed and size
     Bench(bench::BenchArgs),
 }
@@ -72,6 +76,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Sandbox(args) => sandbox::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Audit(args) => audit::run(&args),
+        Command::VerifyTicket(args) => verify_ticket::run(&args),
         Command::Bench(args) => bench::run(&args),
     };
     exit.into()

@@ -9,6 +9,7 @@ pub mod openapi;
 pub mod operator;
 pub mod problem;
 pub mod s3;
+pub mod scanner;
 pub mod shapes;
 pub mod visitor;
 
@@ -73,6 +74,10 @@ fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(visitor::extend::extend))
         .routes(routes!(visitor::cancel::cancel))
         .routes(routes!(visitor::confirm::confirm))
+        .routes(routes!(visitor::tickets::tickets))
+        .routes(routes!(visitor::ticket_picture::ticket_picture))
+        .routes(routes!(scanner::check_in::check_in))
+        .routes(routes!(scanner::revoked::revoked))
         .routes(routes!(visitor::pay::pay, visitor::payment::payment))
         .routes(routes!(visitor::erase_buyer::erase_buyer))
         .routes(routes!(gateway::webhook::webhook))
@@ -98,6 +103,8 @@ fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(admin::cancel::cancel))
         .routes(routes!(admin::seats::seats))
         .routes(routes!(admin::feed::feed))
+        .routes(routes!(admin::dead_messages::dead_messages))
+        .routes(routes!(admin::replay_messages::replay_messages))
         .routes(routes!(admin::inventory_status::inventory_status))
         .routes(routes!(admin::bookings::bookings))
         .routes(routes!(admin::bookings_csv::bookings_csv))

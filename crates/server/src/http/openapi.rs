@@ -21,6 +21,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
         (name = "queue", description = "The waiting room"),
         (name = "live", description = "Live updates"),
         (name = "bookings", description = "Holds and what becomes of them"),
+        (name = "tickets", description = "Proof of a confirmed booking, unit by unit"),
         (name = "gateways", description = "For payment gateways"),
         (name = "claims", description = "Units taken at once, such as vouchers"),
         (name = "admin", description = "For the organiser"),
@@ -38,6 +39,7 @@ impl Modify for Schemes {
         let components = document.components.get_or_insert_default();
         for (name, what) in [
             ("visitor", "A guest token from POST /api/v1/visitors, or the shop's token"),
+            ("scanner", "The scanner key"),
             ("admin", "The admin API key"),
         ] {
             let scheme =
@@ -70,6 +72,8 @@ problems! {
     EventProblems: 400 404 503;
     /// Of reading with a token.
     ReadProblems: 400 401 404 503;
+    /// Of reading with a token what only some states have.
+    ConflictProblems: 400 401 404 409 503;
     /// Of changing something.
     WriteProblems: 400 401 404 409 413 415 422 503;
     /// Of asking for a guest token.

@@ -11,6 +11,9 @@ use onrush_ledger::saga::{File, Transition};
 /// A file that is being changed, and what is new about it.
 pub(super) struct Draft {
     file: File,
+    /// The stages of its payments before.
+    stages: Vec<Stage>,
+    was_stuck: bool,
     at: Time,
     payments: Vec<PaymentId>,
     refunds: Vec<String>,
@@ -24,6 +27,8 @@ impl Draft {
     pub(super) fn of(file: &File, at: Time) -> Self {
         Self {
             file: file.clone(),
+            stages: file.payments.iter().map(|payment| payment.stage).collect(),
+            was_stuck: file.saga.stuck.is_some(),
             at,
             payments: Vec::new(),
             refunds: Vec::new(),
@@ -50,10 +55,24 @@ impl Draft {
     }
 
     /// Adds a payment as the present one.
-    pub(super) fn begin_payment(&mut self, payment: Payment) {
+    pub(super) fn begin_payment(&mut self, payment: Payment, note: &str) -> Result<(), Illegal> {
+        let (before, outcome) = (self.file.position(), Outcome::PaymentWanted);
+        let Position { step, stage } = advance(before, outcome)?;
+        let last_is_over = matches!(before.stage, None | Some(Stage::Void | Stage::Closed));
+        if !last_is_over || stage != Some(Stage::Creating) {
+            return Err(Illegal { position: before, outcome });
+        }
+        if before.stage == Some(Stage::Closed) {
+            // The engine begins the next one only once it knows how the last one ended.
+            self.present(|row| row.stage = Stage::Void);
+        }
+        self.file.saga.step = step;
+        self.file.saga.tries = 0;
+        self.note(note);
         self.file.saga.payment = Some(payment.payment.clone());
         self.payments.push(payment.payment.clone());
         self.file.payments.push(payment);
+        Ok(())
     }
 
     /// Changes a payment.
@@ -124,6 +143,18 @@ impl Draft {
 
     pub(super) fn tell(&mut self, message: Message) {
         self.messages.push(message);
+    }
+
+    /// The stages that payments come to by it.
+    pub(super) fn new_stages(&self) -> impl Iterator<Item = Stage> + '_ {
+        let now = self.file.payments.iter().map(|payment| payment.stage);
+        let before = self.stages.iter().copied().map(Some).chain(std::iter::repeat(None));
+        now.zip(before).filter(|(now, before)| *before != Some(*now)).map(|(now, _)| now)
+    }
+
+    /// Whether the saga has to wait for an operator from now on.
+    pub(super) fn gets_stuck(&self) -> bool {
+        !self.was_stuck && self.file.saga.stuck.is_some()
     }
 
     /// The write, and the file as it is after it.

@@ -4,20 +4,24 @@ use super::draft::Draft;
 use super::gateway::{GatewayError, RefundOrder, RefundStanding, Standing};
 use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga, refund_of};
 use super::{Sagas, kill};
+use crate::metrics::count;
+use crate::relay::messages::refund_done;
 use onrush_core::booking::{Illegal, Outcome, Stage, Step, Todo, todo};
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::view::HoldView;
-use onrush_core::{Command, Query, Reply, Time, View};
+use onrush_core::{Command, Query, Refusal, Reply, Time, View};
 use onrush_ledger::LedgerError;
-use onrush_ledger::delivery::Message;
 use onrush_ledger::money::{Payment, Refund, RefundStatus};
 use onrush_ledger::saga::File;
 use onrush_store::Failure;
+use smallvec::SmallVec;
 use std::time::Duration;
 
 /// More steps than any saga has in one go: only a fault of ours takes as many.
 const MOST_STEPS: u32 = 32;
+/// How the reason begins for which money goes back that bought nothing.
+const UNCONFIRMED: &str = "the booking cannot be confirmed";
 
 /// Why a saga was not driven on.
 #[derive(Debug)]
@@ -40,6 +44,8 @@ enum Look {
     Rest,
     /// Something is to be written, and then there may be more to do.
     Write(Draft),
+    /// The same, and what only waits for others is to be looked at too.
+    WriteAndAsk(Draft),
     /// Something is to be written, and that is all for now.
     WriteAndRest(Draft),
 }
@@ -93,16 +99,17 @@ impl Sagas {
                 Ok(Look::Rest) => self.look_at_strays(&file).await,
                 look => look,
             };
-            let (draft, more) = match look {
+            let (draft, more, ask) = match look {
                 Ok(Look::Rest) => return Ok(file),
-                Ok(Look::Write(draft)) => (draft, true),
-                Ok(Look::WriteAndRest(draft)) => (draft, false),
-                Err(trouble) => (self.troubled(&file, trouble), false),
+                Ok(Look::Write(draft)) => (draft, true, false),
+                Ok(Look::WriteAndAsk(draft)) => (draft, true, true),
+                Ok(Look::WriteAndRest(draft)) => (draft, false, false),
+                Err(trouble) => (self.troubled(&file, trouble), false, false),
             };
             match self.write(draft).await {
                 Ok(written) => {
                     file = written;
-                    woken = false;
+                    woken = ask;
                     if !more {
                         return Ok(file);
                     }
@@ -123,14 +130,21 @@ impl Sagas {
         if draft.file().strays().next().is_some() && draft.file().saga.next_at.is_none() {
             draft.next_at(Some(self.now().plus_ms(self.patience.abandoned_after_ms)));
         }
-        let tells = draft.file().saga.stuck.is_some();
+        let gets_stuck = draft.gets_stuck();
+        let stages: SmallVec<[Stage; 2]> = draft.new_stages().collect();
         let (transition, file) = draft.finish();
+        let has_messages = !transition.messages.is_empty();
         let position = file.position();
         kill::point("before", position);
         let next_at = file.saga.next_at;
         self.ledger.advance(transition).await?;
         kill::point("after", position);
-        if tells {
+        if has_messages {
+            self.told.notify_one();
+        }
+        self.counts.add(&stages);
+        if gets_stuck {
+            count(&self.counts.stuck);
             let (booking, why) = (&file.saga.booking, file.saga.stuck.as_deref().unwrap_or(""));
             tracing::warn!(%booking, why, "a saga is stuck: see /api/v1/admin/sagas?stuck=true");
         }
@@ -266,9 +280,7 @@ impl Sagas {
                     return Err(Trouble::Stuck(format!("payment {payment} has ended and runs")));
                 }
                 let row = payment_of_saga(&file.saga, payment, gateway.name(), OnDecline::Keep, at);
-                draft
-                    .advance(Outcome::PaymentWanted, "a payment was begun and not written down")?;
-                draft.begin_payment(row);
+                draft.begin_payment(row, "a payment was begun and not written down")?;
                 Ok(Look::Write(draft))
             }
             Some(HoldState::Confirmed { .. }) => {
@@ -288,7 +300,7 @@ impl Sagas {
     }
 
     /// The present payment; a saga at a step that has one has it.
-    fn present<'a>(file: &'a File) -> Result<&'a Payment, Trouble> {
+    fn present(file: &File) -> Result<&Payment, Trouble> {
         file.present().ok_or_else(|| Trouble::Stuck("the saga's payment is missing".into()))
     }
 
@@ -455,8 +467,12 @@ impl Sagas {
                 | HoldState::Cancelled { .. },
             )
             | None => draft.advance(Outcome::HoldGone, "there is no hold any more")?,
+            // The engine was told before, and that could not be written down; the next payment runs already. Whoever
+            // began it writes it down, or recovery does.
             Some(HoldState::Paying { .. } | HoldState::Confirmed { .. }) => {
-                return Err(Trouble::Stuck("the engine goes on with another payment".into()));
+                let mut draft = self.moving(file);
+                draft.advance(Outcome::HoldKept, "the booking goes on with another payment")?;
+                return Ok(Look::WriteAndRest(draft));
             }
         }
         Ok(Look::WriteAndRest(draft))
@@ -498,12 +514,27 @@ impl Sagas {
                 draft.advance(Outcome::HoldConfirmed, "the booking is confirmed")?;
                 Ok(Look::WriteAndRest(draft))
             }
+            Err(Failure::Refused(Refusal::InvalidStatus { .. }))
+                if self.was_cancelled(file).await? =>
+            {
+                // It had been confirmed, which could not be written down, and was cancelled since: what goes back for
+                // that is the cancellation's to say.
+                let mut draft = self.moving(file);
+                draft.advance(Outcome::HoldConfirmed, "the booking had been confirmed")?;
+                Ok(Look::WriteAndAsk(draft))
+            }
             Err(Failure::Refused(refusal)) => {
-                let why = format!("the booking cannot be confirmed: {}", refusal.code());
+                let why = format!("{UNCONFIRMED}: {}", refusal.code());
                 self.give_back(file, payment.captured_minor, Outcome::ConfirmRefused, &why)
             }
             Err(failure) => Err(failure.into()),
         }
+    }
+
+    /// Whether the booking was confirmed once, and cancelled since: only confirmed ones are ever cancelled.
+    async fn was_cancelled(&self, file: &File) -> Result<bool, Trouble> {
+        let view = self.hold(file).await?;
+        Ok(view.is_some_and(|view| matches!(view.state, HoldState::Cancelled { .. })))
     }
 
     /// Money is to go back for the present payment.
@@ -573,21 +604,11 @@ impl Sagas {
             row.status = RefundStatus::Done;
             row.reference = Some(reference);
         });
-        let saga = &draft.file().saga;
-        let body = serde_json::json!({
-            "refund": refund.refund, "payment": refund.payment, "amount_minor": refund.amount_minor,
-            "currency": refund.currency, "why": refund.why,
-        });
-        let message = Message {
-            id: refund.refund.replace(':', "-"),
-            kind: "booking_refunded".into(),
-            event: saga.event.clone(),
-            booking: Some(saga.booking.clone()),
-            at: self.now(),
-            body: body.to_string(),
-            channels: self.channels.clone(),
-        };
-        draft.tell(message);
+        let late = refund.why.starts_with(UNCONFIRMED);
+        let event = &draft.file().saga.event;
+        if let Some(message) = refund_done(refund, event, self.now(), late, None, &self.channels) {
+            draft.tell(message);
+        }
     }
 
     fn refund_sent(&self, file: &File, refund: &Refund, reference: String) -> Look {

@@ -2,61 +2,78 @@
 
 use super::Sagas;
 use super::rows::saga_of_hold;
-use onrush_core::Change;
-use onrush_core::ids::{EventId, PaymentId};
+use crate::relay::messages::of_change;
+use onrush_core::hold::HoldTerms;
+use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
 use onrush_core::settings::Settings;
+use onrush_core::{Change, Query, Time, View};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::projection::{Fact, Moved, Projection};
-use onrush_store::{FeedEntry, Seq};
+use onrush_ledger::saga::Saga;
+use onrush_store::{Failure, FeedEntry, FeedPage, Seq};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// How long to wait for a ledger or a journal that does not answer.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long to gather before the ledger is written: a sync for each of the engine's batches would slow both down.
+const GATHER: Duration = Duration::from_millis(20);
+/// Facts that are written at once, about.
+const MAX_FACTS: usize = 8_192;
 
 /// Follows the feed until the engine has stopped.
 pub(crate) async fn run(sagas: Arc<Sagas>) {
-    let mut currencies = HashMap::new();
-    loop {
-        let cursor = match sagas.ledger.cursor().await {
-            Ok(cursor) => cursor,
-            Err(error) => {
-                tracing::error!(%error, "the ledger's place in the feed cannot be read");
-                if sagas.is_stopping() {
-                    return;
-                }
-                tokio::time::sleep(PAUSE).await;
-                continue;
-            }
-        };
-        match follow(&sagas, Seq(cursor), &mut currencies).await {
-            Ok(()) => return,
-            Err(error) => {
-                tracing::error!(error, "the feed cannot be followed; trying again");
-                if sagas.is_stopping() {
-                    return;
-                }
-                tokio::time::sleep(PAUSE).await;
-            }
+    while let Err(error) = Follower::new(sagas.clone()).follow().await {
+        tracing::error!(error, "the feed cannot be followed into the ledger; trying again");
+        tokio::select! {
+            () = tokio::time::sleep(PAUSE) => {}
+            () = sagas.stopped() => return,
         }
     }
 }
 
-async fn follow(
-    sagas: &Arc<Sagas>,
-    after: Seq,
-    currencies: &mut HashMap<EventId, Currency>,
-) -> Result<(), String> {
-    let mut feed = sagas.engine.subscribe(after);
-    loop {
-        let page = tokio::select! {
-            page = feed.next() => page?,
-            () = sagas.stopped() => None,
-        };
-        let Some(page) = page else { return Ok(()) };
-        let projection = project(sagas, &page, currencies).await?;
+/// What is remembered from page to page.
+struct Follower {
+    sagas: Arc<Sagas>,
+    currencies: HashMap<EventId, Currency>,
+    /// Holds free of charge that live: the ledger hears of them only if they are confirmed, so that a flash sale that
+    /// costs nothing costs the ledger nothing either.
+    free: HashMap<BookingId, Arc<HoldTerms>>,
+}
+
+impl Follower {
+    fn new(sagas: Arc<Sagas>) -> Self {
+        Self { sagas, currencies: HashMap::new(), free: HashMap::new() }
+    }
+
+    async fn follow(mut self) -> Result<(), String> {
+        let sagas = self.sagas.clone();
+        let cursor = sagas.ledger.cursor().await.map_err(|error| error.to_string())?;
+        let mut feed = sagas.engine.subscribe(Seq(cursor));
+        loop {
+            let mut projection = Projection::default();
+            let mut ends = tokio::select! {
+                page = feed.next() => self.gather(page?, &mut projection).await?,
+                () = sagas.stopped() => return Ok(()),
+            };
+            let until = Instant::now() + GATHER;
+            while !ends && projection.facts.len() < MAX_FACTS {
+                tokio::select! {
+                    page = feed.next() => ends = self.gather(page?, &mut projection).await?,
+                    () = tokio::time::sleep_until(until) => break,
+                }
+            }
+            self.write(projection).await?;
+            if ends {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn write(&self, projection: Projection) -> Result<(), String> {
         let wakes = projection.facts.iter().any(|fact| match fact {
             Fact::Moved(moved) => moved.wake,
             Fact::Event { .. }
@@ -65,59 +82,137 @@ async fn follow(
             | Fact::CheckedIn { .. } => false,
         });
         let tells = !projection.messages.is_empty();
-        sagas.ledger.project(projection).await.map_err(|error| error.to_string())?;
+        self.sagas.ledger.project(projection).await.map_err(|error| error.to_string())?;
         if wakes {
-            sagas.due.notify_one();
+            self.sagas.due.notify_one();
         }
         if tells {
-            sagas.told.notify_waiters();
+            self.sagas.told.notify_one();
         }
+        Ok(())
+    }
+
+    /// Adds a page; true if it was the last one.
+    async fn gather(
+        &mut self,
+        page: Option<FeedPage>,
+        projection: &mut Projection,
+    ) -> Result<bool, String> {
+        let Some(page) = page else { return Ok(true) };
+        for entry in &page {
+            projection.cursor = entry.seq.0;
+            for (index, change) in entry.changes.iter().enumerate() {
+                let currency = self.currency(&entry.event, change).await?;
+                if let Some(terms) = self.confirmed_free(entry, change).await? {
+                    projection.facts.push(held(&entry.event, &terms, currency, None, entry.at));
+                }
+                if !self.is_free(change) {
+                    add(&mut projection.facts, entry, change, currency);
+                }
+                let (seq, at) = (entry.seq.0, entry.at);
+                // What the booking is about is added when the message is sent.
+                let channels = &self.sagas.channels;
+                let message = of_change(seq, index, at, &entry.event, change, None, channels);
+                projection.messages.extend(message);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn currency(&mut self, event: &EventId, change: &Change) -> Result<Currency, String> {
+        if let Change::EventCreated { settings } | Change::SettingsChanged { settings } = change {
+            self.currencies.insert(event.clone(), settings.currency);
+        }
+        if let Some(currency) = self.currencies.get(event) {
+            return Ok(*currency);
+        }
+        let currency = self.sagas.currency(event).await.map_err(|error| error.to_string())?;
+        self.currencies.insert(event.clone(), currency);
+        Ok(currency)
+    }
+
+    /// What a hold is about that is confirmed without a payment. After a restart only the engine knows.
+    async fn confirmed_free(
+        &mut self,
+        entry: &FeedEntry,
+        change: &Change,
+    ) -> Result<Option<Arc<HoldTerms>>, String> {
+        let Change::HoldConfirmed { booking, payment: None } = change else { return Ok(None) };
+        if let Some(terms) = self.free.remove(booking) {
+            return Ok(Some(terms));
+        }
+        let query = Query::Booking { booking: booking.clone(), user: None };
+        match self.sagas.engine.query(entry.event.clone(), query).await {
+            Ok(answer) => match answer.value {
+                View::Booking(view) => Ok(Some(view.terms)),
+                View::Event(_)
+                | View::Availability(_)
+                | View::Seats(_)
+                | View::Place(_)
+                | View::Bookings(_)
+                | View::Claim(_) => Err("the engine answered something else".into()),
+            },
+            // It was cancelled and forgotten since; there is nobody left whom it concerns.
+            Err(Failure::Refused(_)) => Ok(None),
+            Err(failure) => Err(failure.to_string()),
+        }
+    }
+
+    /// Whether a change is about a hold free of charge, as far as the ledger need not know of it.
+    fn is_free(&mut self, change: &Change) -> bool {
+        if let Change::HoldPlaced { terms, .. } = change
+            && terms.amount_minor == 0
+        {
+            self.free.insert(terms.booking.clone(), terms.clone());
+            return true;
+        }
+        let (Change::HoldReleased { booking } | Change::HoldExpired { booking }) = change else {
+            return false;
+        };
+        self.free.remove(booking).is_some()
     }
 }
 
-async fn project(
-    sagas: &Sagas,
-    page: &[Arc<FeedEntry>],
-    currencies: &mut HashMap<EventId, Currency>,
-) -> Result<Projection, String> {
-    let mut projection = Projection::default();
-    for entry in page {
-        projection.cursor = entry.seq.0;
-        for change in &entry.changes {
-            if let Change::EventCreated { settings } | Change::SettingsChanged { settings } = change
-            {
-                currencies.insert(entry.event.clone(), settings.currency);
-            }
-            let currency = match currencies.get(&entry.event) {
-                Some(currency) => *currency,
-                None => {
-                    let currency = sagas.currency(&entry.event).await.map_err(|e| e.to_string())?;
-                    currencies.insert(entry.event.clone(), currency);
-                    currency
-                }
-            };
-            add(&mut projection.facts, entry, change, currency);
-        }
-    }
-    Ok(projection)
+/// A booking that is held.
+fn held(
+    event: &EventId,
+    terms: &HoldTerms,
+    currency: Currency,
+    saga: Option<Box<Saga>>,
+    at: Time,
+) -> Fact {
+    let booking = Box::new(Booking {
+        booking: terms.booking.clone(),
+        event: event.clone(),
+        user: terms.user.clone(),
+        status: "held".into(),
+        lines: terms.lines.clone(),
+        amount_minor: terms.amount_minor,
+        fee_minor: terms.fee_minor,
+        currency,
+        payment: None,
+        refund_minor: 0,
+        checked_in: 0,
+        created_at: terms.created_at,
+        updated_at: at,
+    });
+    Fact::Held { booking, saga }
 }
 
 /// What one change makes of the ledger's rows.
 fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Currency) {
     let (event, at) = (&entry.event, entry.at);
-    let moved = |booking: &onrush_core::ids::BookingId,
-                 status: &'static str,
-                 payment: Option<&PaymentId>,
-                 wake: bool| {
-        Fact::Moved(Box::new(Moved {
-            booking: booking.clone(),
-            status,
-            payment: payment.cloned(),
-            refund_minor: 0,
-            at,
-            wake,
-        }))
-    };
+    let moved =
+        |booking: &BookingId, status: &'static str, payment: Option<&PaymentId>, wake: bool| {
+            Fact::Moved(Box::new(Moved {
+                booking: booking.clone(),
+                status,
+                payment: payment.cloned(),
+                refund_minor: 0,
+                at,
+                wake,
+            }))
+        };
     match change {
         Change::EventCreated { settings } | Change::SettingsChanged { settings } => {
             facts.push(catalogue(event, settings, at));
@@ -137,25 +232,8 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
             }));
         }
         Change::HoldPlaced { terms, until } => {
-            let booking = Box::new(Booking {
-                booking: terms.booking.clone(),
-                event: event.clone(),
-                user: terms.user.clone(),
-                status: "held".into(),
-                lines: terms.lines.clone(),
-                amount_minor: terms.amount_minor,
-                fee_minor: terms.fee_minor,
-                currency,
-                payment: None,
-                refund_minor: 0,
-                checked_in: 0,
-                created_at: terms.created_at,
-                updated_at: at,
-            });
-            // What is free of charge needs no saga: the engine's own record is all there is to it.
-            let priced = terms.amount_minor > 0;
-            let saga = priced.then(|| Box::new(saga_of_hold(event, terms, currency, *until)));
-            facts.push(Fact::Held { booking, saga });
+            let saga = saga_of_hold(event, terms, currency, *until);
+            facts.push(held(event, terms, currency, Some(Box::new(saga)), at));
         }
         Change::PaymentBegun { booking, payment, .. } => {
             facts.push(moved(booking, "paying", Some(payment), true));
@@ -210,7 +288,7 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
     }
 }
 
-fn catalogue(event: &EventId, settings: &Settings, at: onrush_core::Time) -> Fact {
+fn catalogue(event: &EventId, settings: &Settings, at: Time) -> Fact {
     Fact::Event {
         event: event.clone(),
         title: settings.title.to_string(),

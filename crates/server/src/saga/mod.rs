@@ -28,16 +28,23 @@ pub(crate) use open::open;
 pub use operator::Action;
 pub use start::{StartError, Started, Wish};
 
+use crate::metrics::count;
+use crate::relay::messages::Channels;
 use gateway::Gateway;
 use locks::Locks;
 use onrush_core::Time;
+use onrush_core::booking::Stage;
 use onrush_ledger::Ledger;
 use onrush_store::Engine;
 use onrush_store::embedded::Clock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
+
+/// How often old answers are forgotten.
+const TIDY_EVERY: Duration = Duration::from_secs(3_600);
 
 /// How patient the driver is. All durations are milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
@@ -73,6 +80,40 @@ impl Default for Patience {
     }
 }
 
+/// How often things happened since the process started.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Payments begun.
+    pub begun: AtomicU64,
+    /// Payments from which money was taken.
+    pub captured: AtomicU64,
+    /// Payments that ended without money.
+    pub failed: AtomicU64,
+    /// Refunds that were made.
+    pub refunded: AtomicU64,
+    /// Sagas that came to wait for an operator.
+    pub stuck: AtomicU64,
+}
+
+impl Counts {
+    /// Counts what payments came to.
+    fn add(&self, stages: &[Stage]) {
+        for stage in stages {
+            match stage {
+                Stage::Creating => count(&self.begun),
+                Stage::Captured => count(&self.captured),
+                Stage::Void => count(&self.failed),
+                Stage::Refunded => count(&self.refunded),
+                Stage::Open
+                | Stage::Closing
+                | Stage::Closed
+                | Stage::Refunding
+                | Stage::Returned => {}
+            }
+        }
+    }
+}
+
 /// All sagas, and what drives them.
 pub struct Sagas {
     engine: Arc<dyn Engine>,
@@ -80,8 +121,9 @@ pub struct Sagas {
     gateway: Option<Arc<dyn Gateway>>,
     clock: Clock,
     patience: Patience,
-    /// Over which channels people are told.
-    channels: Vec<String>,
+    /// Who is told what.
+    channels: Channels,
+    counts: Counts,
     locks: Locks,
     /// Rings when something became due earlier than was known.
     due: Notify,
@@ -105,8 +147,8 @@ pub struct Parts {
     pub clock: Clock,
     /// How patient to be.
     pub patience: Patience,
-    /// Over which channels people are told: `mail`, `webhook:<name>`.
-    pub channels: Vec<String>,
+    /// Who is told what.
+    pub channels: Channels,
 }
 
 impl Sagas {
@@ -121,6 +163,7 @@ impl Sagas {
             clock,
             patience,
             channels,
+            counts: Counts::default(),
             locks: Locks::default(),
             due: Notify::new(),
             wakes_at: AtomicI64::new(i64::MAX),
@@ -134,6 +177,12 @@ impl Sagas {
     #[must_use]
     pub fn gateway(&self) -> Option<&Arc<dyn Gateway>> {
         self.gateway.as_ref()
+    }
+
+    /// How often things happened.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// Looks at once for sagas that have something to do. Needed only where time does not pass by itself.
@@ -159,8 +208,26 @@ impl Sagas {
     }
 
     /// Starts the tasks that drive sagas; they end some time after [`Self::stop`].
-    pub(crate) fn run(self: &Arc<Self>) -> [JoinHandle<()>; 2] {
-        [tokio::spawn(follower::run(self.clone())), tokio::spawn(recovery::run(self.clone()))]
+    pub(crate) fn run(self: &Arc<Self>) -> [JoinHandle<()>; 3] {
+        [
+            tokio::spawn(follower::run(self.clone())),
+            tokio::spawn(recovery::run(self.clone())),
+            tokio::spawn(self.clone().forget_answers()),
+        ]
+    }
+
+    /// Forgets answers to requests with a key a day after they were given.
+    async fn forget_answers(self: Arc<Self>) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(TIDY_EVERY) => {}
+                () = self.stopped() => return,
+            }
+            let before = self.now().plus_ms(-onrush_ledger::request::KEPT_MS);
+            if let Err(error) = self.ledger.forget_answers(before).await {
+                tracing::warn!(%error, "old answers could not be forgotten");
+            }
+        }
     }
 
     /// Wakes recovery if it would sleep beyond this time.

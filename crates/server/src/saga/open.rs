@@ -2,11 +2,13 @@
 
 use super::gateway::Gateway;
 use super::gateway::sandbox::SandboxGateway;
+use super::gateway::stripe::StripeGateway;
 use super::{Parts, Sagas};
 use crate::app::Money;
 use crate::auth::hex;
 use crate::auth::keys::KeyDir;
 use crate::config::{Config, GatewayName, Secret};
+use crate::relay::messages::Channels;
 use crate::sandbox::{Sandbox, SandboxConfig};
 use onrush_ledger::Ledger;
 use onrush_store::Engine;
@@ -33,7 +35,7 @@ pub(crate) async fn open(
         gateway,
         clock: clock.clone(),
         patience: config.saga,
-        channels: Vec::new(),
+        channels: Channels::of(config),
     });
     Ok((Money { ledger, sagas, clock }, sandbox))
 }
@@ -44,8 +46,16 @@ async fn gateway(config: &Config, public: SocketAddr) -> io::Result<Opened> {
     match config.gateway {
         GatewayName::None => Ok((None, None)),
         GatewayName::Sandbox => sandbox(config, public).await,
-        GatewayName::Stripe => Err(io::Error::other("stripe is not there yet")),
+        GatewayName::Stripe => stripe(config),
     }
+}
+
+fn stripe(config: &Config) -> io::Result<Opened> {
+    let missing = || io::Error::other("stripe: set secret_key and webhook_secret");
+    let settings = config.stripe.as_ref().ok_or_else(missing)?;
+    let gateway = StripeGateway::new(&settings.secret_key, settings.webhook_secret.clone());
+    let gateway = gateway.with_base_url(&settings.base_url);
+    Ok((Some(Arc::new(gateway.with_timeout_ms(config.saga.gateway_timeout_ms))), None))
 }
 
 async fn sandbox(config: &Config, public: SocketAddr) -> io::Result<Opened> {

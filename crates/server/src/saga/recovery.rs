@@ -1,7 +1,9 @@
 //! Sagas that nobody drives any more: at the start, and at each step's own deadline (S1.4).
 
 use super::Sagas;
+use onrush_core::booking::Step;
 use onrush_core::ids::BookingId;
+use onrush_ledger::saga::SagaFilter;
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +21,7 @@ const LEDGER_PAUSE: Duration = Duration::from_secs(1);
 /// Drives what is due, until told to stop.
 pub(crate) async fn run(sagas: Arc<Sagas>) {
     let driven = Arc::new(Mutex::new(HashSet::new()));
+    ask_about_all(&sagas, &driven).await;
     while !sagas.is_stopping() {
         let page = match sagas.ledger.due(sagas.now(), PAGE).await {
             Ok(page) => page,
@@ -37,6 +40,32 @@ pub(crate) async fn run(sagas: Arc<Sagas>) {
         }
         if !begun {
             wait(&sagas, busy).await;
+        }
+    }
+}
+
+/// Looks at every payment that was under way when the process started: messages may have been lost meanwhile (S1.4).
+async fn ask_about_all(sagas: &Arc<Sagas>, driven: &Arc<Mutex<HashSet<BookingId>>>) {
+    let begun = sagas.now();
+    let mut filter = SagaFilter { step: Some(Step::PaymentSent), ..SagaFilter::default() };
+    loop {
+        let page = match sagas.ledger.sagas(filter.clone(), PAGE).await {
+            Ok(page) => page,
+            Err(error) => {
+                tracing::error!(%error, "payments under way cannot be looked up; each is asked about in its time");
+                return;
+            }
+        };
+        for saga in page.rows {
+            // The longest unchanged come first, so what was begun or looked at since is the end.
+            if saga.updated_at >= begun || sagas.is_stopping() {
+                return;
+            }
+            spawn(sagas, driven, saga.booking).await;
+        }
+        match page.next {
+            Some(next) => filter.after = Some(next),
+            None => return,
         }
     }
 }

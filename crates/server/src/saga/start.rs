@@ -4,7 +4,7 @@ use super::Sagas;
 use super::draft::Draft;
 use super::driver::DriveError;
 use super::rows::{payment_of_saga, saga_of_hold};
-use onrush_core::booking::{Outcome, Stage, Step};
+use onrush_core::booking::{Stage, Step};
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::money::Currency;
@@ -103,16 +103,19 @@ impl Sagas {
             None => self.open_file(&event, &view, until).await?,
         };
         let mut existed = payment != fresh;
+        if let Some(buyer) = buyer.clone().filter(|_| file.saga.payment.as_ref() == Some(&payment))
+        {
+            self.ledger.set_buyer(&booking, buyer).await?;
+        }
         while file.saga.payment.as_ref() != Some(&payment) {
             existed = false;
             let at = self.now();
             let mut draft = Draft::of(&file, at);
             let row = payment_of_saga(&file.saga, &payment, gateway.name(), on_decline, at);
-            let wanted = draft.advance(Outcome::PaymentWanted, "the buyer wants to pay");
-            if wanted.is_err() {
+            if let Err(illegal) = draft.begin_payment(row, "the buyer wants to pay") {
+                tracing::error!(%booking, %illegal, "a payment cannot begin");
                 return Err(StartError::Stuck);
             }
-            draft.begin_payment(row);
             draft.buyer(buyer.clone());
             draft.next_at(Some(at.plus_ms(self.patience.abandoned_after_ms)));
             file = match self.write(draft).await {

@@ -126,9 +126,9 @@ impl Van {
     }
 
     async fn attempt(&self, body: Bytes) -> bool {
+        let Some(to) = self.desk.webhook_url().await else { return false };
         // The semaphore lives as long as this and is never closed.
         let Ok(_slot) = self.slots.acquire().await else { return false };
-        let Some(to) = self.desk.webhook_url() else { return false };
         let signature = sign(self.desk.webhook_secret(), &body, unix_now_s());
         let request = Request::builder()
             .method(Method::POST)

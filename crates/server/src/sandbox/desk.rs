@@ -11,9 +11,9 @@ use onrush_core::money::Currency;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// The wall clock in milliseconds.
 pub(super) fn now_ms() -> i64 {
@@ -26,7 +26,7 @@ pub(super) struct Desk {
     book: Mutex<Book>,
     journal: Journal,
     parcels: mpsc::UnboundedSender<Parcel>,
-    webhook_url: RwLock<Option<Uri>>,
+    webhook_url: watch::Sender<Option<Uri>>,
     base_url: String,
     config: SandboxConfig,
 }
@@ -34,7 +34,7 @@ pub(super) struct Desk {
 /// How a call ends.
 pub(super) enum Answer {
     /// With what it asked for.
-    Done(PaymentView),
+    Done(Box<PaymentView>),
     /// With a refusal.
     Refused(Refused),
     /// With an error, once.
@@ -57,7 +57,7 @@ impl Desk {
             // The other end is held by whoever calls.
             let _ = parcels.send(parcel.clone());
         }
-        let webhook_url = RwLock::new(config.webhook_url.clone());
+        let webhook_url = watch::Sender::new(config.webhook_url.clone());
         Self { book: Mutex::new(book), journal, parcels, webhook_url, base_url, config }
     }
 
@@ -69,12 +69,14 @@ impl Desk {
         self.config.webhook_secret.reveal().as_bytes()
     }
 
-    pub(super) fn webhook_url(&self) -> Option<Uri> {
-        self.webhook_url.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Where webhooks go, as soon as that is known.
+    pub(super) async fn webhook_url(&self) -> Option<Uri> {
+        let mut url = self.webhook_url.subscribe();
+        url.wait_for(Option::is_some).await.ok()?.clone()
     }
 
     pub(super) fn set_webhook_url(&self, url: Option<Uri>) {
-        *self.webhook_url.write().unwrap_or_else(PoisonError::into_inner) = url;
+        self.webhook_url.send_replace(url);
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -180,7 +182,9 @@ impl Desk {
                 Some(Some(why)) => Answer::Refused(why),
                 None if stumbled => Answer::Stumbled,
                 None if loses || fault == Some(Fault::LostAnswer) => Answer::Lost,
-                None => self.view(&book, payment).map_or_else(Answer::Refused, Answer::Done),
+                None => self
+                    .view(&book, payment)
+                    .map_or_else(Answer::Refused, |view| Answer::Done(Box::new(view))),
             };
             (written, answer, parcel, fault)
         };

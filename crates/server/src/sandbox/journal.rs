@@ -50,6 +50,15 @@ impl Journal {
         Ok((Self { entries: Some(entries), writer: Some(writer) }, book))
     }
 
+    /// Reads what happened so far, also beside a running sandbox; `None` if there is no file.
+    pub(super) fn look(dir: &Path) -> io::Result<Option<Book>> {
+        match File::open(dir.join(FILE)) {
+            Ok(file) => read(&file).map(|(book, _)| Some(book)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Puts changes into the line for the file. Whoever changes the book does it under the book's lock, so that the file
     /// has the book's order.
     pub(super) fn append(&self, changes: &[Change]) -> Written {

@@ -23,10 +23,11 @@ use axum::http::Uri;
 use axum::routing::{get, post, put};
 use desk::Desk;
 use journal::Journal;
+use onrush_core::ids::{BookingId, PaymentId};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -185,6 +186,33 @@ impl Sandbox {
         // The last one to let go closes the file, which waits for its thread.
         let _ = tokio::task::spawn_blocking(move || drop(desk)).await;
     }
+}
+
+/// What a sandbox did with the money of one payment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The payment.
+    pub payment: PaymentId,
+    /// What it is for.
+    pub booking: BookingId,
+    /// Money that was taken, in minor units.
+    pub captured_minor: i64,
+    /// Money that went back, in minor units.
+    pub refunded_minor: i64,
+}
+
+/// Reads from its directory what a sandbox took and gave back, also beside a running one; `None` if there was none.
+///
+/// # Errors
+/// Whatever the file system says, or `InvalidData` with the line.
+pub fn taken(dir: &Path) -> io::Result<Option<Vec<Taken>>> {
+    let taken = |there: &book::Payment| Taken {
+        payment: there.asked.payment.clone(),
+        booking: there.asked.booking.clone(),
+        captured_minor: there.captured_minor(),
+        refunded_minor: there.refunded_minor(),
+    };
+    Ok(Journal::look(dir)?.map(|book| book.payments.values().map(taken).collect()))
 }
 
 fn router(desk: Arc<Desk>) -> Router {

@@ -122,7 +122,7 @@ async fn a_hold_is_extended_released_confirmed_and_told_apart_afterwards() {
 
     let confirmed = act(&kept, "confirm").await.expect(200).json();
     assert_eq!(confirmed["status"], "confirmed");
-    assert_eq!(act(&kept, "cancel").await.problem(), (409, "ALREADY_CONFIRMED".into()));
+    assert_eq!(act(&kept, "cancel").await.problem(), (409, "NOT_CANCELLABLE".into()));
     let listed = guest.get("/bookings").await.expect(200).json();
     assert_eq!(listed["bookings"], json!([confirmed, released]));
     let none = guest.get("/bookings?event=nowhere").await;

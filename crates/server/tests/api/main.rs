@@ -17,4 +17,5 @@ mod seat_maps;
 mod shop;
 mod stopping;
 mod streaming;
+mod ticketing;
 mod tokens;

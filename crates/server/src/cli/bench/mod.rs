@@ -5,7 +5,9 @@
 
 mod engine;
 mod http;
+mod paid;
 mod results;
+mod server;
 
 use super::Exit;
 use super::show::say;
@@ -26,6 +28,8 @@ enum What {
     Engine(engine::EngineArgs),
     /// Measure the server over real HTTP, beside a bare one with the same serve loop
     Http(http::HttpArgs),
+    /// Measure the whole way from the queue to the paid ticket
+    Paid(paid::PaidArgs),
     /// Run the bare server that `http` compares with
     #[command(hide = true)]
     Bare,
@@ -88,6 +92,7 @@ pub(crate) fn run(args: &BenchArgs) -> Exit {
     let results = match &args.what {
         What::Engine(args) => engine::run(args),
         What::Http(args) => http::run(args),
+        What::Paid(args) => paid::run(args),
         What::Bare => return http::bare(),
     };
     match results {

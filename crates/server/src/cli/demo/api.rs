@@ -71,6 +71,25 @@ pub(super) struct Booking {
     pub(super) status: String,
     /// What it is for.
     pub(super) lines: Lines,
+    /// What it costs, fees included.
+    pub(super) amount_minor: i64,
+}
+
+/// A payment, as its buyer sees it.
+#[derive(Deserialize)]
+pub(super) struct Payment {
+    /// Its id.
+    pub(super) payment: String,
+    /// `open`, `captured`, `failed` or `refunded`.
+    pub(super) status: String,
+    /// Where the buyer pays.
+    pub(super) url: Option<String>,
+}
+
+/// What the sandbox says to a buyer.
+#[derive(Deserialize)]
+struct AtSandbox {
+    status: String,
 }
 
 /// Seats and units of pools.
@@ -132,8 +151,12 @@ pub(super) enum Ask {
     Look,
     /// A hold.
     Hold,
-    /// A confirmation.
-    Confirm,
+    /// A payment to be begun.
+    Pay,
+    /// A card on the gateway's page.
+    Card,
+    /// How a booking or its payment stands.
+    Standing,
     /// Everything else.
     Other,
 }
@@ -157,6 +180,8 @@ impl Figures {
 /// The server, from outside.
 pub(super) struct Api {
     pool: Pool,
+    /// The payment gateway's pages.
+    gateway: Pool,
     event: String,
     begun: Instant,
     figures: Mutex<BTreeMap<Ask, Figures>>,
@@ -165,9 +190,10 @@ pub(super) struct Api {
 
 impl Api {
     /// Speaks to the server behind `pool` about `event`.
-    pub(super) fn new(pool: Pool, event: &str) -> Self {
+    pub(super) fn new(pool: Pool, gateway: Pool, event: &str) -> Self {
         Self {
             pool,
+            gateway,
             event: event.to_owned(),
             begun: Instant::now(),
             figures: Mutex::default(),
@@ -266,7 +292,63 @@ impl Api {
         self.ask(Ask::Hold, due, request).await
     }
 
-    /// `POST /bookings/{booking}/confirm` or `/cancel`.
+    /// `POST /bookings/{booking}/payment`.
+    pub(super) async fn pay(
+        &self,
+        due: Instant,
+        token: &str,
+        booking: &str,
+        key: &str,
+    ) -> Result<Said<Payment>, Trouble> {
+        let path = format!("/api/v1/bookings/{booking}/payment");
+        self.ask(Ask::Pay, due, Request::to("POST", &path).token(token).key(key).bare()).await
+    }
+
+    /// `GET /bookings/{booking}/payment`.
+    pub(super) async fn payment(
+        &self,
+        due: Instant,
+        token: &str,
+        booking: &str,
+    ) -> Result<Payment, Trouble> {
+        let path = format!("/api/v1/bookings/{booking}/payment");
+        self.must(Ask::Standing, due, Request::to("GET", &path).token(token).bare()).await
+    }
+
+    /// `GET /bookings/{booking}`.
+    pub(super) async fn standing(
+        &self,
+        due: Instant,
+        token: &str,
+        booking: &str,
+    ) -> Result<Booking, Trouble> {
+        let path = format!("/api/v1/bookings/{booking}");
+        self.must(Ask::Standing, due, Request::to("GET", &path).token(token).bare()).await
+    }
+
+    /// A card and "pay" on the gateway's page: whether the money was taken. A page that does not answer leaves that open.
+    pub(super) async fn use_card(&self, url: &str) -> Result<Option<bool>, Trouble> {
+        let due = Instant::now();
+        let path = url.splitn(4, '/').nth(3).ok_or_else(|| format!("an odd pay page: {url}"))?;
+        let request =
+            Request::to("POST", &format!("/{path}")).form("card=4242424242424242&action=pay");
+        let read = |answer: crate::cli::load::Answer<'_>| match answer.status {
+            200..=299 => serde_json::from_slice::<AtSandbox>(answer.body)
+                .map(|said| Some(said.status == "captured"))
+                .map_err(|error| format!("unreadable answer of the gateway: {error}")),
+            // The hold ran out and the payment was called off, or the page stumbled.
+            _ => Ok(None),
+        };
+        match self.gateway.exchange(&request, read).await {
+            Ok(said) => {
+                self.count(Ask::Card, due, matches!(said, Ok(Some(true))));
+                said
+            }
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// `POST /bookings/{booking}/cancel`.
     pub(super) async fn booking(
         &self,
         ask: Ask,

@@ -19,6 +19,8 @@ pub(super) const MAX_PER_USER: u32 = 4;
 const FIRST_ROWS: usize = 6;
 /// How often a fan looks again before he gives up.
 const MAX_LOOKS: usize = 60;
+/// How long a fan waits for the end of a payment. Late money takes a while, and so does a gateway that says nothing.
+const LONGEST_WAIT: Duration = Duration::from_secs(90);
 
 /// What kind of person a fan is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +65,10 @@ pub(super) enum End {
     NoShow,
     /// He disappeared with something in his basket.
     Vanished,
+    /// His payments were declined until nothing was left to try.
+    Declined,
+    /// His money came too late and went back.
+    Refunded,
     /// He was still waiting when everything was sold.
     StillWaiting,
     /// Something happened that must not happen.
@@ -113,6 +119,18 @@ pub(super) struct Fan {
     comes_at: Instant,
     /// Holds tried so far: each new wish gets a key of its own.
     tries: u32,
+}
+
+/// What became of a payment.
+enum Outcome {
+    /// The booking is confirmed.
+    Confirmed(Booking),
+    /// No money was taken, and the hold waits for another payment.
+    Declined,
+    /// No money was taken, and the hold is gone.
+    Gone,
+    /// Money was taken too late, and went back.
+    Refunded,
 }
 
 /// Why a fan stops early.
@@ -300,24 +318,91 @@ impl Fan {
                 sale.api.booking(Ask::Other, due, token, &held.booking, "cancel").await?;
                 continue;
             }
-            match sale.api.booking(Ask::Confirm, due, token, &held.booking, "confirm").await? {
-                Said::Yes(booking) if booking.status == "confirmed" && booking.lines == lines => {
-                    return Ok(booking);
-                }
-                Said::Yes(booking) => {
-                    return Err(Stop::Trouble(format!(
-                        "{}: confirmed something else",
-                        booking.booking
-                    )));
-                }
-                // He took too long; he tries again.
-                Said::No(problem) if problem.code == "HOLD_EXPIRED" => {}
-                Said::No(problem) => {
-                    return Err(Stop::Trouble(format!("cannot confirm: {}", problem.code)));
-                }
+            if let Some(booking) = self.pay(sale, token, due, &held).await? {
+                return Ok(booking);
             }
+            // He took too long; he tries again.
         }
         Err(Stop::Ended(End::SoldOut))
+    }
+
+    /// Pays, with another card where one is declined; `None` if the hold ran out before any money was taken.
+    async fn pay(
+        &mut self,
+        sale: &Sale,
+        token: &str,
+        mut due: Instant,
+        held: &Booking,
+    ) -> Result<Option<Booking>, Stop> {
+        for attempt in 1.. {
+            let key = format!("fan-{}-{}-pay-{attempt}", self.number, self.tries);
+            let payment = match sale.api.pay(due, token, &held.booking, &key).await? {
+                Said::Yes(payment) => payment,
+                Said::No(problem) => match problem.code.as_str() {
+                    "HOLD_EXPIRED" => return Ok(None),
+                    "TOO_MANY_ATTEMPTS" => {
+                        sale.api.booking(Ask::Other, due, token, &held.booking, "cancel").await?;
+                        return Err(Stop::Ended(End::Declined));
+                    }
+                    code => return Err(Stop::Trouble(format!("cannot pay: {code}"))),
+                },
+            };
+            let typed = Instant::now() + self.chance.between_ms(100, 900);
+            tokio::time::sleep_until(typed.into()).await;
+            let Some(url) = &payment.url else {
+                return Err(Stop::Trouble(format!("{}: no page to pay at", payment.payment)));
+            };
+            sale.api.use_card(url).await?;
+            match self.outcome(sale, token, &held.booking, &payment.payment).await? {
+                Outcome::Confirmed(booking) if booking.lines == held.lines => {
+                    return Ok(Some(booking));
+                }
+                Outcome::Confirmed(booking) => {
+                    let why = format!("{}: something else was confirmed", booking.booking);
+                    return Err(Stop::Trouble(why));
+                }
+                Outcome::Refunded => return Err(Stop::Ended(End::Refunded)),
+                Outcome::Gone => return Ok(None),
+                Outcome::Declined => due = Instant::now(),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Asks until it is clear what became of a payment.
+    async fn outcome(
+        &mut self,
+        sale: &Sale,
+        token: &str,
+        booking: &str,
+        payment: &str,
+    ) -> Result<Outcome, Stop> {
+        let begun = Instant::now();
+        let mut due = begun + Duration::from_millis(40);
+        while begun.elapsed() < LONGEST_WAIT {
+            tokio::time::sleep_until(due.into()).await;
+            let now = sale.api.standing(due, token, booking).await?;
+            match now.status.as_str() {
+                "confirmed" => return Ok(Outcome::Confirmed(now)),
+                // Declined, and the hold waits for another card.
+                "held" => return Ok(Outcome::Declined),
+                "expired" => {
+                    let latest = sale.api.payment(due, token, booking).await?;
+                    match latest.status.as_str() {
+                        "failed" => return Ok(Outcome::Gone),
+                        "refunded" => return Ok(Outcome::Refunded),
+                        // The gateway has not said its last word.
+                        _ => {}
+                    }
+                }
+                "paying" => {}
+                status => {
+                    return Err(Stop::Trouble(format!("{booking} is {status} while paid for")));
+                }
+            }
+            due = Instant::now() + self.chance.between_ms(80, 250);
+        }
+        Err(Stop::Trouble(format!("{payment}: nobody says what became of it")))
     }
 
     /// Looks at what is free, and says what he would like of it. If it is nothing, he wishes something else next time.

@@ -4,6 +4,7 @@ mod api;
 mod chance;
 mod fan;
 mod house;
+mod money;
 mod report;
 mod tally;
 
@@ -13,6 +14,9 @@ use super::show::{Progress, count, print_json, say};
 use api::{Api, Trouble};
 use fan::{End, FLOOR, Fan, MAX_PER_USER, Record, Sale};
 use house::House;
+use onrush::config::{GatewayName, SandboxSettings};
+use onrush::saga::Patience;
+use onrush::sandbox::FaultMix;
 use onrush::{Config, Server};
 use onrush_store::Seq;
 use onrush_store::embedded::{self, JournalReader};
@@ -31,6 +35,8 @@ const ARENA: &str = include_str!("../../../../../examples/arena.json");
 const EVENT: &str = "demo";
 /// Open files that are neither a fan's nor the server's end of a connection.
 const OTHER_FILES: u64 = 200;
+/// How late the gateway tells of late money: after the hold has run out.
+const LATE_MS: u64 = 9_000;
 /// Journal entries read at a time.
 const PAGE: usize = 10_000;
 /// Complaints of one kind that are shown; the rest is only counted.
@@ -51,6 +57,21 @@ pub(crate) struct DemoArgs {
     /// Fans who may shop at a time
     #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     room_capacity: u32,
+    /// Payments of a hundred that are declined at first
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=100))]
+    declined_pct: u32,
+    /// Calls of the gateway of a hundred that are done and not answered
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=100))]
+    lost_answer_pct: u32,
+    /// Payments of a hundred that the gateway tells of twice
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=100))]
+    duplicate_pct: u32,
+    /// Payments of a hundred that the gateway tells of when the hold has run out
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=100))]
+    late_pct: u32,
+    /// Payments of a hundred that the gateway never tells of
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=100))]
+    never_pct: u32,
     /// Connections that polling fans share
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     connections: u32,
@@ -136,11 +157,35 @@ async fn demo(args: &DemoArgs) -> Result<Report, Failed> {
         operator_listen: None,
         // The whole crowd comes from one address.
         visitors_per_min: u32::MAX,
+        gateway: GatewayName::Sandbox,
+        sandbox: SandboxSettings {
+            faults: FaultMix {
+                seed: args.seed,
+                declined_pct: args.declined_pct,
+                lost_answer_pct: args.lost_answer_pct,
+                duplicate_pct: args.duplicate_pct,
+                late_pct: args.late_pct,
+                never_pct: args.never_pct,
+            },
+            late_ms: LATE_MS,
+            ..SandboxSettings::default()
+        },
+        // The evening is short, so nobody waits minutes before he asks again.
+        saga: Patience {
+            ask_after_ms: 3_000,
+            abandoned_after_ms: 2_000,
+            first_pause_ms: 100,
+            longest_pause_ms: 2_000,
+            ..Patience::default()
+        },
+        s3_paths: true,
         ..Config::default()
     };
     let server = Server::start(config).await.map_err(|error| error.to_string())?;
     let pool = Pool::new(server.public_addr(), connections as usize);
-    let api = Api::new(pool, EVENT);
+    let sandbox = server.sandbox().ok_or_else(|| "the server has no sandbox".to_owned())?;
+    let pages = Pool::new(sandbox.address(), (connections as usize).div_ceil(2));
+    let api = Api::new(pool, pages, EVENT);
     let key =
         server.admin_key().ok_or_else(|| "the server has no admin key".to_owned())?.to_owned();
     set_up(&api, &key, args, &plan).await?;
@@ -163,12 +208,16 @@ async fn demo(args: &DemoArgs) -> Result<Report, Failed> {
     if evening.is_err() {
         over_now.send_replace(true);
     }
-    server.shutdown().await;
     let (records, sale_s) = evening?;
+    let settled = money::settle(&server).await?;
+    server.shutdown().await;
 
     let mut report = count_twice(args, &data, &sale, &records)?;
+    report.set_money(&settled);
     (report.streams, report.connections) = (streams, connections as usize);
     report.sale_s = report::round(sale_s, 3);
+    let bought = records.iter().filter(|record| record.receipt.is_some()).count();
+    report.paid_bookings_per_s = report::round(bought as f64 / sale_s.max(0.001), 1);
     let sale = Arc::into_inner(sale).ok_or_else(|| "a fan is still busy".to_owned())?;
     let (figures, refused) = sale.api.into_figures();
     report.refused = refused;
@@ -196,7 +245,7 @@ fn within_limits(connections: u32, streams: u32) -> (u32, u32) {
     (connections, streams)
 }
 
-/// Creates the event, free of charge, with everything that can be sold.
+/// Creates the event with everything that can be sold.
 async fn set_up(api: &Api, key: &str, args: &DemoArgs, plan: &str) -> Result<(), Trouble> {
     #[derive(Deserialize)]
     struct Plan {
@@ -216,20 +265,25 @@ async fn set_up(api: &Api, key: &str, args: &DemoArgs, plan: &str) -> Result<(),
     }
     let known: Plan = serde_json::from_str(plan).map_err(|error| format!("the plan: {error}"))?;
     let rows = known.zones.iter().flat_map(|zone| &zone.rows);
+    let categories: BTreeSet<&str> =
+        rows.flat_map(|row| &row.seats).map(|seat| seat.category.as_str()).collect();
     let prices: BTreeMap<&str, i64> =
-        rows.flat_map(|row| &row.seats).map(|seat| (seat.category.as_str(), 0)).collect();
+        categories.into_iter().zip((0..).map(|step| 4_500 + 1_500 * step)).collect();
     let prices = serde_json::to_string(&prices).map_err(|error| error.to_string())?;
 
     // Sessions and holds are short, so that what vanished fans had comes back while the sale runs.
     let event = format!(
         "{{\"event\":\"{EVENT}\",\"title\":\"The first sale\",\"currency\":\"EUR\",\
          \"room\":{{\"capacity\":{},\"session_ms\":20000,\"arrive_ms\":6000,\"max_queue_size\":1000000}},\
-         \"hold_ttl_ms\":4000,\"hold_max_ms\":8000,\"max_per_user\":{MAX_PER_USER}}}",
+         \"hold_ttl_ms\":4000,\"hold_max_ms\":10000,\"payment_window_ms\":5000,\"max_per_user\":{MAX_PER_USER},\
+         \"fees\":{{\"fixed_minor\":100,\"percent_bp\":500}}}}",
         args.room_capacity
     );
     api.admin("POST", "", key, &event).await?;
-    let zone =
-        format!("{{\"pool\":\"{FLOOR}\",\"capacity\":{},\"price_minor\":0}}", args.zone_capacity);
+    let zone = format!(
+        "{{\"pool\":\"{FLOOR}\",\"capacity\":{},\"price_minor\":3500}}",
+        args.zone_capacity
+    );
     api.admin("POST", &format!("/{EVENT}/pools"), key, &zone).await?;
     let map = format!("{{\"plan\":{plan},\"prices\":{prices}}}");
     api.admin("PUT", &format!("/{EVENT}/seat-map"), key, &map).await?;
@@ -327,6 +381,7 @@ fn count_twice(
         seats: seats.len() as u64,
         zone_capacity: args.zone_capacity,
         capacity: seats.len() as u64 + u64::from(args.zone_capacity),
+        confirmed_minor: journal.confirmed_minor,
         sold: by_journal.sold,
         oversold: by_journal.oversold.max(by_receipts.oversold),
         seats_sold_twice: by_journal.seats_sold_twice.max(by_receipts.seats_sold_twice),
@@ -349,6 +404,8 @@ fn words(end: End) -> &'static str {
         End::Left => "left the queue",
         End::NoShow => "never showed up",
         End::Vanished => "vanished with something held",
+        End::Declined => "were declined until they gave up",
+        End::Refunded => "paid too late and got it back",
         End::StillWaiting => "were waiting when all was sold",
         End::Trouble => "met with an error",
     }

@@ -1,6 +1,7 @@
 //! What the demo found out, for people and for machines.
 
 use super::api::{Ask, Figures};
+use super::money::Settled;
 use super::tally::Counts;
 use crate::cli::show::{count, ms};
 use serde::Serialize;
@@ -34,6 +35,22 @@ pub(super) struct Report {
     pub(super) by_journal: Counts,
     /// Counted from what the fans can prove.
     pub(super) by_receipts: Counts,
+    /// Money that the gateway took, in minor units.
+    pub(super) captured_minor: i64,
+    /// Money that the gateway gave back.
+    pub(super) refunded_minor: i64,
+    /// The price of all confirmed bookings.
+    pub(super) confirmed_minor: i64,
+    /// Money that is neither: must be 0.
+    pub(super) unexplained_minor: i64,
+    /// Sagas that wait for an operator: must be 0.
+    pub(super) stuck_sagas: u64,
+    /// Sagas that have not come to an end: must be 0.
+    pub(super) open_sagas: u64,
+    /// Payments from which the gateway took money.
+    pub(super) payments: u64,
+    /// Confirmed bookings a second, from the opening until all fans were through.
+    pub(super) paid_bookings_per_s: f64,
     /// How the fans' evenings ended.
     pub(super) ends: BTreeMap<&'static str, u64>,
     /// Refusals by code.
@@ -81,7 +98,21 @@ impl Report {
             && self.seats_sold_twice == 0
             && self.fifo_violations == 0
             && self.audit_violations == 0
+            && self.unexplained_minor == 0
+            && self.stuck_sagas == 0
+            && self.open_sagas == 0
             && self.complaints.is_empty()
+    }
+
+    /// Takes over what the gateway and the ledger say, once `confirmed_minor` is known.
+    pub(super) fn set_money(&mut self, settled: &Settled) {
+        self.captured_minor = settled.captured_minor;
+        self.refunded_minor = settled.refunded_minor;
+        self.unexplained_minor =
+            settled.captured_minor - settled.refunded_minor - self.confirmed_minor;
+        self.stuck_sagas = settled.stuck_sagas;
+        self.open_sagas = settled.open_sagas;
+        self.payments = settled.payments;
     }
 
     /// Takes over the figures of holds and positions.
@@ -139,6 +170,25 @@ impl fmt::Display for Report {
         }
         writeln!(f, "  audit of the journal: {} violations", self.audit_violations)?;
         writeln!(f)?;
+        writeln!(f, "  money, in minor units")?;
+        for (name, minor) in [
+            ("captured by the gateway", self.captured_minor),
+            ("refunded by the gateway", self.refunded_minor),
+            ("confirmed bookings", self.confirmed_minor),
+            ("unexplained", self.unexplained_minor),
+        ] {
+            let sign = if minor < 0 { "-" } else { "" };
+            writeln!(f, "    {name:<30} {:>12}", sign.to_owned() + &count(minor.unsigned_abs()))?;
+        }
+        writeln!(
+            f,
+            "    {} payments, {} bookings a second; {} sagas stuck, {} open",
+            count(self.payments),
+            count(self.paid_bookings_per_s as u64),
+            self.stuck_sagas,
+            self.open_sagas
+        )?;
+        writeln!(f)?;
         writeln!(f, "  fans")?;
         for (end, fans) in &self.ends {
             writeln!(f, "    {end:<34} {:>8}", count(*fans))?;
@@ -187,7 +237,7 @@ impl fmt::Display for Report {
             writeln!(f, "  WRONG: {complaint}")?;
         }
         let verdict = if self.is_clean() {
-            "nothing sold twice, nobody overtaken, both counts agree"
+            "nothing sold twice, nobody overtaken, every cent explained, both counts agree"
         } else {
             "something is wrong, see above"
         };

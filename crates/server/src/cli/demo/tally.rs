@@ -34,6 +34,8 @@ pub(super) struct Stock<'a> {
 pub(super) struct Tally {
     /// Confirmed bookings and what is in them.
     bookings: BTreeMap<String, Lines>,
+    /// What they cost together, in minor units.
+    pub(super) confirmed_minor: i64,
     /// Place numbers in the order of admission.
     admitted: Vec<u32>,
 }
@@ -49,6 +51,7 @@ impl Tally {
             .map(|(place, number)| (place.as_str(), *number))
             .collect();
         for receipt in records.iter().filter_map(|record| record.receipt.as_ref()) {
+            tally.confirmed_minor += receipt.amount_minor;
             if tally.bookings.insert(receipt.booking.clone(), receipt.lines.clone()).is_some() {
                 complaints.push(format!("two fans have a receipt for booking {}", receipt.booking));
             }
@@ -108,6 +111,10 @@ impl Tally {
                 }
             }
         }
+        if journal.confirmed_minor != receipts.confirmed_minor {
+            let (journal, receipts) = (journal.confirmed_minor, receipts.confirmed_minor);
+            found.push(format!("the journal sold for {journal} and the receipts say {receipts}"));
+        }
         if journal.admitted != receipts.admitted {
             found.push("the numbers that fans joined with are not those of the journal".to_owned());
         }
@@ -118,7 +125,7 @@ impl Tally {
 /// Reads the journal's side, entry by entry.
 #[derive(Default)]
 pub(super) struct JournalTally {
-    held: BTreeMap<String, Lines>,
+    held: BTreeMap<String, (Lines, i64)>,
     numbers: BTreeMap<String, u32>,
     admitted_places: Vec<String>,
     tally: Tally,
@@ -139,11 +146,16 @@ impl JournalTally {
                     self.admitted_places.push(place);
                 }
                 Change::HoldPlaced { terms, .. } => {
-                    self.held.insert(terms.booking.to_string(), plain(&terms.lines));
+                    self.held.insert(
+                        terms.booking.to_string(),
+                        (plain(&terms.lines), terms.amount_minor),
+                    );
                 }
                 Change::HoldConfirmed { booking, .. }
                 | Change::HoldConfirmedLate { booking, .. } => {
-                    let lines = self.held.get(booking.as_str()).cloned().unwrap_or_default();
+                    let held = self.held.get(booking.as_str());
+                    let (lines, amount_minor) = held.cloned().unwrap_or_default();
+                    self.tally.confirmed_minor += amount_minor;
                     self.tally.bookings.insert(booking.to_string(), lines);
                 }
                 Change::ConfirmedCancelled { booking, .. } => {
@@ -205,6 +217,7 @@ mod tests {
         let lines = |json: &str| serde_json::from_str(json).expect("lines");
         Tally {
             bookings: bookings.iter().map(|(id, json)| ((*id).to_owned(), lines(json))).collect(),
+            confirmed_minor: 0,
             admitted: admitted.to_vec(),
         }
     }

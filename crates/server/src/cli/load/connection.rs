@@ -46,7 +46,8 @@ impl RequestHead {
         self.header("idempotency-key", format_args!("{key}"))
     }
 
-    fn header(mut self, name: &str, value: std::fmt::Arguments<'_>) -> Self {
+    /// With one more header.
+    pub(crate) fn header(mut self, name: &str, value: std::fmt::Arguments<'_>) -> Self {
         let _ = write!(self.head, "{name}: {value}\r\n");
         self
     }
@@ -54,6 +55,17 @@ impl RequestHead {
     /// Ready, without a body.
     pub(crate) fn bare(mut self) -> Request {
         self.head.push_str("content-length: 0\r\n\r\n");
+        Request { bytes: self.head.into_bytes() }
+    }
+
+    /// Ready, with a form as a page sends it, for an answer in JSON.
+    pub(crate) fn form(mut self, body: &str) -> Request {
+        let length = body.len();
+        let _ = write!(
+            self.head,
+            "accept: application/json\r\ncontent-type: application/x-www-form-urlencoded\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        );
         Request { bytes: self.head.into_bytes() }
     }
 

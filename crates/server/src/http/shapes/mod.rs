@@ -12,4 +12,5 @@ pub mod place;
 pub mod seats;
 pub mod settings;
 pub mod texts;
+pub mod ticket;
 pub mod whole;

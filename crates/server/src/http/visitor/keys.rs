@@ -1,6 +1,7 @@
 //! `GET /keys`.
 
 use crate::app::App;
+use crate::auth::jws::PublicKeys;
 use crate::http::body::json;
 use crate::http::openapi::OpenProblems;
 use axum::extract::State;
@@ -11,14 +12,14 @@ use utoipa::ToSchema;
 
 /// A JWK set (RFC 7517).
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "it describes what auth::pass publishes")]
+#[expect(dead_code, reason = "it describes what auth::jws publishes")]
 pub struct KeySet {
     keys: Vec<Key>,
 }
 
 /// An Ed25519 key (RFC 8037).
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "it describes what auth::pass publishes")]
+#[expect(dead_code, reason = "it describes what auth::jws publishes")]
 pub struct Key {
     kty: String,
     crv: String,
@@ -26,13 +27,16 @@ pub struct Key {
     alg: String,
     kid: String,
     x: String,
+    /// What it signs: `passes` or `tickets`.
+    r#for: String,
 }
 
-/// The keys that verify passes.
+/// The keys that verify passes and tickets.
 #[utoipa::path(
     get, path = "/api/v1/keys", tag = "visitors",
     responses((status = 200, description = "The keys", body = KeySet), OpenProblems),
 )]
 pub async fn keys(State(app): State<Arc<App>>) -> Response {
-    json(StatusCode::OK, app.passes.published())
+    let keys = [app.ticket_signer.published(), app.passes.published()].concat();
+    json(StatusCode::OK, &PublicKeys { keys })
 }

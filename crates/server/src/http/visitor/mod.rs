@@ -27,6 +27,8 @@ pub mod seat_statuses;
 pub mod seats;
 pub mod stream_ticket;
 pub mod texts;
+pub mod ticket_picture;
+pub mod tickets;
 
 use crate::app::{App, odd_answer};
 use crate::auth::names::event_of;
@@ -37,9 +39,10 @@ use crate::http::shapes::booking::BookingBody;
 use crate::http::shapes::place::PlaceBody;
 use axum::http::StatusCode;
 use axum::response::Response;
+use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, ClaimId, EventId, PlaceId, UserId};
 use onrush_core::view::{HoldView, PlaceView};
-use onrush_core::{Query, Refusal, View};
+use onrush_core::{Query, Refusal, Time, View};
 
 /// A place as its owner sees it, with a pass if he is active.
 fn place_body(app: &App, event: &EventId, user: &UserId, view: &PlaceView) -> PlaceBody {
@@ -98,6 +101,20 @@ fn event_of_claim(claim: &ClaimId) -> Result<EventId, Problem> {
 /// An unknown event in a booking's id means that there is no such booking.
 fn hide_event(problem: Problem, instead: Refusal) -> Problem {
     if problem.code() == Refusal::EventNotFound.code() { instead.into() } else { problem }
+}
+
+/// When a booking was confirmed.
+fn confirmed_at(view: &HoldView) -> Result<Time, Problem> {
+    match &view.state {
+        HoldState::Confirmed { at, payment: _ } => Ok(*at),
+        state @ (HoldState::Held { .. }
+        | HoldState::Paying { .. }
+        | HoldState::Released { .. }
+        | HoldState::Expired { .. }
+        | HoldState::Cancelled { .. }) => {
+            Err(Refusal::InvalidStatus { status: state.status() }.into())
+        }
+    }
 }
 
 fn booking_answer(status: StatusCode, event: &EventId, view: &HoldView) -> Response {

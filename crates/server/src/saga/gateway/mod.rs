@@ -1,6 +1,7 @@
 //! Payment gateways, behind one seam. Each call carries a key, so that a repeated one does nothing twice.
 
 pub mod sandbox;
+pub mod stripe;
 
 use crate::signature::Unsigned;
 use axum::http::HeaderMap;

@@ -4,7 +4,7 @@
 
 mod closed_loop;
 mod rates;
-mod server;
+
 mod streams;
 
 use super::{Common, Results, measure};
@@ -54,7 +54,7 @@ pub(super) fn run(args: &HttpArgs) -> Result<(), String> {
 
 /// Runs the bare server until it is killed.
 pub(super) fn bare() -> Exit {
-    match crate::cli::runtime().and_then(|runtime| runtime.block_on(server::bare())) {
+    match crate::cli::runtime().and_then(|runtime| runtime.block_on(super::server::bare())) {
         Ok(()) => Exit::Ok,
         Err(why) => {
             say(&format!("error: {why}"));

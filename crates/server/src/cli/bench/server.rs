@@ -29,6 +29,10 @@ struct Ready {
 impl Served {
     /// Starts the product on `data`.
     pub(super) fn product(data: &Path) -> Result<Self, String> {
+        Self::start(Self::command(data)?)
+    }
+
+    fn command(data: &Path) -> Result<Command, String> {
         let mut command = this_program()?;
         command
             .args([
@@ -46,6 +50,13 @@ impl Served {
             .arg(data)
             .env("ONRUSH_ADMIN_KEY", ADMIN_KEY)
             .env("ONRUSH_VISITORS_PER_MIN", u32::MAX.to_string());
+        Ok(command)
+    }
+
+    /// Starts the product on `data` with the sandbox as its gateway, and with more variables.
+    pub(super) fn selling(data: &Path, more: &[(&str, &str)]) -> Result<Self, String> {
+        let mut command = Self::command(data)?;
+        command.env("ONRUSH_GATEWAY", "sandbox").envs(more.iter().copied());
         Self::start(command)
     }
 

@@ -1,4 +1,6 @@
-//! `onrush audit`: recomputes everything from the journal and says what does not add up.
+//! `onrush audit`: recomputes everything from the journal, compares it with the money, and says what does not add up.
+
+mod money;
 
 use super::Exit;
 use super::show::{count, print_json, say};
@@ -6,12 +8,18 @@ use onrush_store::embedded;
 use serde::Serialize;
 use std::path::PathBuf;
 
+/// Violations of the money that are listed at most; all are counted.
+const SHOWN: usize = 1_000;
+
 /// What to audit.
 #[derive(clap::Args)]
 pub(crate) struct AuditArgs {
     /// The directory with the data; a server may be running on it
     #[arg(long, value_name = "DIR", env = "ONRUSH_DATA", default_value = "onrush-data")]
     data: PathBuf,
+    /// The sandbox gateway's directory, if it ran as a process of its own [default: `sandbox` in the data directory]
+    #[arg(long, value_name = "DIR")]
+    sandbox: Option<PathBuf>,
     /// Print the result as one line of JSON
     #[arg(long)]
     json: bool,
@@ -40,17 +48,30 @@ struct Report<'a> {
     seats_sold_twice: u64,
     /// Admissions out of turn.
     fifo_violations: u64,
+    /// The money, if anything was ever to be paid.
+    #[serde(flatten)]
+    money: Option<money::Money>,
 }
 
 /// Runs the audit.
 pub(crate) fn run(args: &AuditArgs) -> Exit {
-    let audit = match embedded::audit(&args.data) {
+    let mut audit = match embedded::audit(&args.data) {
         Ok(audit) => audit,
         Err(error) => {
             say(&format!("error: {error}"));
             return Exit::CouldNotRun;
         }
     };
+    let mut found = Vec::new();
+    let money = match money::audit(&args.data, args.sandbox.as_deref(), &mut found) {
+        Ok(money) => money,
+        Err(error) => {
+            say(&format!("error: {error}"));
+            return Exit::CouldNotRun;
+        }
+    };
+    audit.violation_count += found.len() as u64;
+    audit.violations.extend(found.into_iter().take(SHOWN));
     let report = Report {
         violations: audit.violation_count,
         found: &audit.violations,
@@ -62,6 +83,7 @@ pub(crate) fn run(args: &AuditArgs) -> Exit {
         oversold: audit.oversold,
         seats_sold_twice: audit.seats_sold_twice,
         fifo_violations: audit.fifo_violations,
+        money,
     };
     if args.json {
         print_json(&report);
@@ -78,6 +100,9 @@ pub(crate) fn run(args: &AuditArgs) -> Exit {
             count(report.snapshots as u64),
             count(report.sold)
         );
+        if let Some(money) = &report.money {
+            println!("{money}");
+        }
     }
     if report.violations == 0 { Exit::Ok } else { Exit::Violation }
 }

@@ -1,0 +1,195 @@
+//! How confirmed bookings end, and how their tickets let in: refunds by policy and check-in, one fact a test.
+
+use crate::money::{DAY_MS, TTL_MS, buy, flash, hold_view, paid, priced};
+use crate::stage::{
+    OPENING, begin, booking_id, cancel, check_in, confirm, hold, hold_ga, lines, reason, release,
+};
+use onrush_core::command::CancelTerms;
+use onrush_core::hold::HoldState;
+use onrush_core::settings::{Fees, RefundRule, Settings};
+use onrush_core::{Command, Refusal};
+
+fn cancel_as_buyer(booking: &str, user: &str) -> Command {
+    let terms = CancelTerms::Buyer { user: user.parse().expect("an id") };
+    Command::CancelConfirmed { booking: booking_id(booking), reason: reason(), terms }
+}
+
+/// All back two weeks before, half a week before, a fifth until the beginning, which is 30 days after the opening.
+fn policy() -> Settings {
+    let rule = |days_before, percent| RefundRule { days_before, percent };
+    // In no particular order: the one that applies is the strictest that is met.
+    let refunds = vec![rule(7, 50), rule(0, 20), rule(14, 100)];
+    Settings { starts_at: Some(OPENING.plus_ms(30 * DAY_MS)), refunds, ..flash() }
+}
+
+#[test]
+fn the_refund_rule_with_the_most_full_days_left_applies() {
+    let starts_at = OPENING.plus_ms(30 * DAY_MS);
+    let left = |ms: i64| policy().refund_percent(starts_at.plus_ms(-ms));
+    assert_eq!(left(30 * DAY_MS), Some(100));
+    assert_eq!(left(14 * DAY_MS), Some(100), "14 days to the millisecond are 14 full days");
+    assert_eq!(left(14 * DAY_MS - 1), Some(50));
+    assert_eq!(left(7 * DAY_MS), Some(50));
+    assert_eq!(left(7 * DAY_MS - 1), Some(20));
+    assert_eq!(left(0), Some(20));
+    assert_eq!(left(-1), None, "the event has begun");
+    assert_eq!(left(-365 * DAY_MS), None);
+}
+
+#[test]
+fn without_a_beginning_or_a_rule_that_applies_buyers_cannot_cancel() {
+    assert_eq!(Settings { starts_at: None, ..policy() }.refund_percent(OPENING), None);
+    assert_eq!(Settings { refunds: Vec::new(), ..policy() }.refund_percent(OPENING), None);
+    let weeks = vec![RefundRule { days_before: 31, percent: 100 }];
+    let too_late = Settings { refunds: weeks, ..policy() };
+    assert_eq!(too_late.refund_percent(OPENING), None);
+    for settings in [flash(), too_late] {
+        let mut stage = paid(settings);
+        buy(&mut stage, hold_ga("b1", "ann", 1));
+        stage.refused(cancel_as_buyer("b1", "ann"), "NOT_CANCELLABLE");
+        assert_eq!(stage.status("b1"), "confirmed");
+        stage.check_recovery();
+    }
+}
+
+#[test]
+fn a_buyer_gets_his_share_of_the_price_and_fees_are_kept() {
+    let fees = Fees { fixed_minor: 100, percent_bp: 250 };
+    for (days, refund_minor) in [(0, 15_000), (16, 15_000), (17, 7_500), (24, 3_000)] {
+        let mut stage = paid(Settings { fees, ..policy() });
+        buy(&mut stage, hold("b1", "ann", lines(&[("ga", 2)], &["A-1"])));
+        stage.pass_ms(days * DAY_MS);
+        stage.refused(cancel_as_buyer("b1", "bob"), "RESERVATION_NOT_FOUND");
+        let answer = hold_view(stage.ok(cancel_as_buyer("b1", "ann")));
+        let cancelled = HoldState::Cancelled { at: stage.now, refund_minor };
+        assert_eq!(answer.state, cancelled, "after {days} days");
+        assert_eq!((stage.free("ga"), stage.free_seats()), (10, 4));
+        stage.check_recovery();
+    }
+}
+
+#[test]
+fn a_share_that_is_no_whole_unit_is_rounded_down() {
+    let mut stage = priced(policy(), 333);
+    buy(&mut stage, hold_ga("b1", "ann", 1));
+    stage.pass_ms(20 * DAY_MS);
+    let answer = hold_view(stage.ok(cancel_as_buyer("b1", "ann")));
+    assert_eq!(answer.state, HoldState::Cancelled { at: stage.now, refund_minor: 166 });
+}
+
+#[test]
+fn a_rule_of_nothing_lets_the_buyer_cancel_for_nothing() {
+    let refunds = vec![RefundRule { days_before: 0, percent: 0 }];
+    let mut stage = paid(Settings { refunds, ..policy() });
+    buy(&mut stage, hold_ga("b1", "ann", 1));
+    let answer = hold_view(stage.ok(cancel_as_buyer("b1", "ann")));
+    assert_eq!(answer.state, HoldState::Cancelled { at: stage.now, refund_minor: 0 });
+    assert_eq!(stage.free("ga"), 10);
+    stage.check_recovery();
+}
+
+#[test]
+fn the_organiser_gives_back_all_or_part_and_never_more_than_was_paid() {
+    let fees = Fees { fixed_minor: 100, percent_bp: 0 };
+    let table = [(None, 5_100), (Some(5_100), 5_100), (Some(1_234), 1_234), (Some(0), 0)];
+    for (asked, refund_minor) in table {
+        let mut stage = paid(Settings { fees, ..flash() });
+        buy(&mut stage, hold_ga("b1", "ann", 1));
+        stage.refused(cancel("b1", Some(5_101)), "REFUND_EXCEEDS_PAID");
+        stage.refused(cancel("b1", Some(-1)), "REFUND_EXCEEDS_PAID");
+        stage.refused(cancel("b9", None), "RESERVATION_NOT_FOUND");
+        let answer = hold_view(stage.ok(cancel("b1", asked)));
+        assert_eq!(answer.state, HoldState::Cancelled { at: stage.now, refund_minor });
+        stage.check_recovery();
+    }
+}
+
+#[test]
+fn cancelling_twice_gives_the_first_answer_whoever_asks() {
+    let mut stage = paid(policy());
+    buy(&mut stage, hold_ga("b1", "ann", 2));
+    let first = stage.ok(cancel("b1", Some(1_000)));
+    let changes = stage.journal.len();
+    stage.pass_ms(1_000);
+    for again in [cancel("b1", Some(1_000)), cancel("b1", None), cancel_as_buyer("b1", "ann")] {
+        assert_eq!(stage.ok(again), first, "no second refund, and no other one");
+    }
+    stage.refused(cancel_as_buyer("b1", "bob"), "RESERVATION_NOT_FOUND");
+    assert_eq!(stage.journal.len(), changes);
+    assert_eq!(stage.free("ga"), 10);
+    stage.check_recovery();
+}
+
+#[test]
+fn only_a_confirmed_booking_is_cancelled() {
+    let mut stage = paid(policy());
+    stage.ok(hold_ga("b1", "ann", 1));
+    stage.refused(cancel("b1", None), "INVALID_STATUS");
+    stage.ok(begin("b1", "ann", "p1"));
+    stage.refused(cancel_as_buyer("b1", "ann"), "INVALID_STATUS");
+    stage.pass_ms(TTL_MS);
+    stage.refused(cancel("b1", None), "INVALID_STATUS");
+    stage.ok(hold_ga("b2", "ann", 1));
+    stage.ok(release("b2", "ann"));
+    stage.refused(cancel("b2", None), "INVALID_STATUS");
+    stage.check_recovery();
+}
+
+// Check-in.
+
+#[test]
+fn each_ticket_lets_in_once() {
+    let mut stage = paid(flash());
+    buy(&mut stage, hold("b1", "ann", lines(&[("ga", 2)], &["A-1"])));
+    stage.ok(check_in("b1", 3));
+    let let_in_at = stage.now;
+    stage.pass_ms(1_000);
+    stage.ok(check_in("b1", 1));
+    let again = stage.run(check_in("b1", 3)).expect_err("a refusal");
+    assert_eq!(again, Refusal::AlreadyCheckedIn { at: let_in_at }, "it tells since when");
+    let known: Vec<_> = stage.booking("b1").checked_in.iter().map(|c| (c.ticket, c.at)).collect();
+    assert_eq!(known, [(1, stage.now), (3, let_in_at)]);
+    stage.check_recovery();
+}
+
+#[test]
+fn a_ticket_that_the_booking_does_not_have_lets_nobody_in() {
+    let mut stage = paid(flash());
+    buy(&mut stage, hold("b1", "ann", lines(&[("ga", 2)], &["A-1"])));
+    for ticket in [0, 4, u32::MAX] {
+        let refusal = stage.run(check_in("b1", ticket)).expect_err("a refusal");
+        assert_eq!(refusal, Refusal::TicketNotFound { tickets: 3 });
+    }
+    stage.refused(check_in("b9", 1), "RESERVATION_NOT_FOUND");
+    assert!(stage.booking("b1").checked_in.is_empty());
+    stage.check_recovery();
+}
+
+#[test]
+fn only_a_confirmed_booking_lets_in() {
+    let mut stage = paid(flash());
+    stage.ok(hold_ga("b1", "ann", 1));
+    stage.refused(check_in("b1", 1), "INVALID_STATUS");
+    stage.ok(begin("b1", "ann", "p1"));
+    stage.refused(check_in("b1", 1), "INVALID_STATUS");
+    stage.pass_ms(TTL_MS);
+    stage.refused(check_in("b1", 1), "INVALID_STATUS");
+    stage.ok(confirm("b1", "ann", Some("p1")));
+    stage.ok(cancel("b1", None));
+    stage.refused(check_in("b1", 1), "INVALID_STATUS");
+    stage.ok(hold_ga("b2", "ann", 1));
+    stage.ok(release("b2", "ann"));
+    stage.refused(check_in("b2", 1), "INVALID_STATUS");
+    stage.check_recovery();
+}
+
+#[test]
+fn whoever_was_let_in_cannot_cancel_any_more() {
+    let mut stage = paid(policy());
+    buy(&mut stage, hold_ga("b1", "ann", 2));
+    stage.ok(check_in("b1", 2));
+    stage.refused(cancel_as_buyer("b1", "ann"), "ALREADY_CHECKED_IN");
+    stage.refused(cancel("b1", Some(0)), "ALREADY_CHECKED_IN");
+    assert_eq!((stage.status("b1"), stage.free("ga")), ("confirmed", 8));
+    stage.check_recovery();
+}

@@ -1,0 +1,190 @@
+//! A ledger to try, and rows to put into it.
+
+use onrush_core::Time;
+use onrush_core::booking::{Stage, Step};
+use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
+use onrush_core::lines::{Lines, PoolLine};
+use onrush_ledger::Ledger;
+use onrush_ledger::booking::Booking;
+use onrush_ledger::delivery::Message;
+use onrush_ledger::money::{OnDecline, Payment, Refund, RefundStatus};
+use onrush_ledger::projection::{Fact, Moved, Projection};
+use onrush_ledger::saga::{Saga, Transition};
+use onrush_ledger::sqlite::SqliteLedger;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// The ledger that the suite is run against.
+pub(crate) fn open(dir: &Path) -> Box<dyn Ledger> {
+    Box::new(SqliteLedger::open(dir).expect("opened"))
+}
+
+/// A ledger in a directory of its own.
+pub(crate) struct Books {
+    pub(crate) dir: TempDir,
+    ledger: Option<Box<dyn Ledger>>,
+}
+
+impl Books {
+    pub(crate) fn new() -> Self {
+        let dir = TempDir::new().expect("a directory");
+        let ledger = Some(open(dir.path()));
+        Self { dir, ledger }
+    }
+
+    /// Closes the ledger and opens it again.
+    pub(crate) fn reopen(&mut self) {
+        drop(self.ledger.take());
+        self.ledger = Some(open(self.dir.path()));
+    }
+}
+
+impl std::ops::Deref for Books {
+    type Target = dyn Ledger;
+
+    fn deref(&self) -> &Self::Target {
+        self.ledger.as_deref().expect("it is open")
+    }
+}
+
+pub(crate) fn event(id: &str) -> EventId {
+    id.parse().expect("an id")
+}
+
+pub(crate) fn user(id: &str) -> UserId {
+    id.parse().expect("an id")
+}
+
+pub(crate) fn booking_id(id: &str) -> BookingId {
+    id.parse().expect("an id")
+}
+
+/// The `n`-th payment of a booking.
+pub(crate) fn payment_id(booking: &str, n: u32) -> PaymentId {
+    format!("{booking}.{n:012}").parse().expect("an id")
+}
+
+/// A held booking of `gala` that costs 1,050 of which 50 are fees.
+pub(crate) fn booking(id: &str, at: i64) -> Booking {
+    let ga = PoolLine { pool: "ga".parse().expect("an id"), quantity: 2 };
+    Booking {
+        booking: booking_id(id),
+        event: event("gala"),
+        user: user("ann"),
+        status: "held".into(),
+        lines: Lines::new(vec![ga], vec!["A-1".parse().expect("an id")]).expect("lines"),
+        amount_minor: 1_050,
+        fee_minor: 50,
+        currency: "EUR".parse().expect("a currency"),
+        payment: None,
+        refund_minor: 0,
+        checked_in: 0,
+        created_at: Time(at),
+        updated_at: Time(at),
+    }
+}
+
+/// The first version of that booking's saga, to be looked at in ten seconds.
+pub(crate) fn saga(id: &str, at: i64) -> Saga {
+    Saga {
+        saga_id: format!("saga-of-{id}"),
+        booking: booking_id(id),
+        event: event("gala"),
+        user: user("ann"),
+        amount_minor: 1_050,
+        currency: "EUR".parse().expect("a currency"),
+        step: Step::ReserveOk,
+        reserve_completed_at: Some(Time(at)),
+        payment_completed_at: None,
+        updated_at: Time(at),
+        version: 1,
+        payment: None,
+        next_at: Some(Time(at + 10_000)),
+        tries: 0,
+        stuck: None,
+    }
+}
+
+pub(crate) fn payment(booking: &str, n: u32, stage: Stage, at: i64) -> Payment {
+    Payment {
+        payment: payment_id(booking, n),
+        booking: booking_id(booking),
+        gateway: "sandbox".into(),
+        reference: Some(format!("pi_{n}")),
+        url: Some("https://pay.example/1".into()),
+        client_secret: Some("hush".into()),
+        amount_minor: 1_050,
+        currency: "EUR".parse().expect("a currency"),
+        stage,
+        captured_minor: if stage == Stage::Captured { 1_050 } else { 0 },
+        why: None,
+        flagged: false,
+        on_decline: OnDecline::Keep,
+        created_at: Time(at),
+        updated_at: Time(at),
+    }
+}
+
+pub(crate) fn refund(booking: &str, n: u32, status: RefundStatus, at: i64) -> Refund {
+    Refund {
+        refund: format!("refund:{booking}:{n}"),
+        booking: booking_id(booking),
+        payment: payment_id(booking, 1),
+        amount_minor: 400,
+        currency: "EUR".parse().expect("a currency"),
+        status,
+        why: "cancelled".into(),
+        reference: None,
+        created_at: Time(at),
+        updated_at: Time(at),
+    }
+}
+
+pub(crate) fn message(id: &str, at: i64, channels: &[&str]) -> Message {
+    Message {
+        id: id.into(),
+        kind: "booking_confirmed".into(),
+        event: event("gala"),
+        booking: Some(booking_id("gala.1")),
+        at: Time(at),
+        body: r#"{"units":3}"#.into(),
+        channels: channels.iter().map(|&channel| channel.into()).collect(),
+    }
+}
+
+/// A transition to `saga` and nothing else.
+pub(crate) fn to(saga: Saga) -> Transition {
+    Transition {
+        note: format!("version {}", saga.version),
+        saga,
+        payments: vec![],
+        refunds: vec![],
+        buyer: None,
+        messages: vec![],
+    }
+}
+
+/// The saga one version later.
+pub(crate) fn next(saga: &Saga) -> Saga {
+    Saga { version: saga.version + 1, updated_at: saga.updated_at.plus_ms(1), ..saga.clone() }
+}
+
+/// A page of the feed up to decision `cursor`.
+pub(crate) fn page(cursor: u64, facts: Vec<Fact>) -> Projection {
+    Projection { cursor, facts, messages: vec![] }
+}
+
+pub(crate) fn held(id: &str, at: i64) -> Fact {
+    Fact::Held { booking: Box::new(booking(id, at)), saga: Some(Box::new(saga(id, at))) }
+}
+
+pub(crate) fn moved(id: &str, status: &'static str, at: i64) -> Moved {
+    Moved {
+        booking: booking_id(id),
+        status,
+        payment: None,
+        refund_minor: 0,
+        at: Time(at),
+        wake: false,
+    }
+}

@@ -1,0 +1,98 @@
+use crate::books::{Books, booking, booking_id, page, saga, to, user};
+use onrush_core::ids::BookingId;
+use onrush_ledger::booking::{Booking, Buyer, BuyerOf};
+use onrush_ledger::projection::Fact;
+use onrush_ledger::saga::{Saga, Transition};
+
+fn buyer(name: &str, email: &str) -> Buyer {
+    Buyer { name: name.into(), email: email.into(), language: "th".into() }
+}
+
+async fn known(books: &Books, ids: &[&str]) -> Vec<bool> {
+    let mut known = Vec::new();
+    for id in ids {
+        known.push(books.buyer(&booking_id(id)).await.expect("read").is_some());
+    }
+    known
+}
+
+#[tokio::test]
+async fn buyer_is_kept_as_told_last() {
+    let mut books = Books::new();
+    let id: BookingId = booking_id("gala.1");
+    assert_eq!(books.buyer(&id).await, Ok(None));
+    books.set_buyer(&id, buyer("An", "a@example.org")).await.expect("kept");
+    let last = buyer("สมหญิง ใจดี", "Ann@Example.org");
+    books.set_buyer(&id, last.clone()).await.expect("kept");
+    books.reopen();
+    assert_eq!(books.buyer(&id).await, Ok(Some(last)));
+}
+
+#[tokio::test]
+async fn buyer_of_one_booking_is_erased() {
+    let books = Books::new();
+    for id in ["gala.1", "gala.2"] {
+        books.set_buyer(&booking_id(id), buyer("Ann", "ann@example.org")).await.expect("kept");
+    }
+    let whose = BuyerOf::Booking(booking_id("gala.1"));
+    assert_eq!(books.erase_buyer(whose.clone()).await, Ok(1));
+    assert_eq!(books.erase_buyer(whose).await, Ok(0));
+    assert_eq!(known(&books, &["gala.1", "gala.2"]).await, [false, true]);
+}
+
+#[tokio::test]
+async fn address_is_erased_everywhere_in_whatever_capitals() {
+    let books = Books::new();
+    let rows = [
+        ("gala.1", "Ann@Example.ORG"),
+        ("gala.2", "ann@example.org"),
+        ("gala.3", "joann@example.org"),
+        ("gala.4", "ÄNN@example.org"),
+    ];
+    for (id, email) in rows {
+        books.set_buyer(&booking_id(id), buyer("Ann", email)).await.expect("kept");
+    }
+    let whose = |email: &str| BuyerOf::Email(email.into());
+    assert_eq!(books.erase_buyer(whose("ANN@example.org")).await, Ok(2));
+    assert_eq!(books.erase_buyer(whose("änn@example.org")).await, Ok(1));
+    let ids = ["gala.1", "gala.2", "gala.3", "gala.4"];
+    assert_eq!(known(&books, &ids).await, [false, false, true, false]);
+}
+
+#[tokio::test]
+async fn visitor_is_erased_whether_the_feed_was_followed_so_far_or_not() {
+    let books = Books::new();
+    // Free of charge, so without a saga.
+    let free = Fact::Held { booking: Box::new(booking("gala.free", 5)), saga: None };
+    let of_bo = Booking { user: user("bo"), ..booking("gala.bo", 5) };
+    let of_bo = Fact::Held { booking: Box::new(of_bo), saga: None };
+    books.project(page(1, vec![free, of_bo])).await.expect("written");
+    for id in ["gala.free", "gala.bo"] {
+        books.set_buyer(&booking_id(id), buyer("X", "x@example.org")).await.expect("kept");
+    }
+    // Paid, and not in the bookings yet.
+    let paid =
+        Transition { buyer: Some(buyer("Ann", "ann@example.org")), ..to(saga("gala.paid", 5)) };
+    books.advance(paid).await.expect("written");
+    let other = Transition {
+        buyer: Some(buyer("Cy", "cy@example.org")),
+        ..to(Saga { user: user("cy"), ..saga("gala.cy", 5) })
+    };
+    books.advance(other).await.expect("written");
+
+    assert_eq!(books.erase_buyer(BuyerOf::User(user("ann"))).await, Ok(2));
+    let ids = ["gala.free", "gala.bo", "gala.paid", "gala.cy"];
+    assert_eq!(known(&books, &ids).await, [false, true, false, true]);
+}
+
+#[tokio::test]
+async fn what_was_bought_is_known_after_its_buyer_was_erased() {
+    let books = Books::new();
+    let paid = Transition { buyer: Some(buyer("Ann", "ann@x.org")), ..to(saga("gala.1", 5)) };
+    books.advance(paid).await.expect("written");
+    let whole = Fact::Held { booking: Box::new(booking("gala.1", 5)), saga: None };
+    books.project(page(1, vec![whole])).await.expect("written");
+    books.erase_buyer(BuyerOf::Email("ann@x.org".into())).await.expect("erased");
+    assert!(books.file(&booking_id("gala.1")).await.expect("read").is_some());
+    assert!(books.booking(&booking_id("gala.1")).await.expect("read").is_some());
+}

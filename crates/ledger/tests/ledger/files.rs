@@ -1,0 +1,229 @@
+//! What the SQLite ledger does with its file.
+
+use crate::books::{Books, booking_id, event, held, page, payment, refund, saga, to};
+use onrush_core::Time;
+use onrush_core::booking::Stage;
+use onrush_ledger::Ledger;
+use onrush_ledger::money::RefundStatus;
+use onrush_ledger::projection::Fact;
+use onrush_ledger::saga::Transition;
+use onrush_ledger::sqlite::{LedgerReader, OpenError, SqliteLedger};
+use rusqlite::Connection;
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+fn dir() -> TempDir {
+    TempDir::new().expect("a directory")
+}
+
+/// Everything in a directory.
+fn contents(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(dir)
+        .expect("a directory")
+        .map(|entry| {
+            let path = entry.expect("an entry").path();
+            (path.display().to_string(), fs::read(&path).expect("a file"))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+fn sql(dir: &Path) -> Connection {
+    Connection::open(dir.join("ledger.db")).expect("opened")
+}
+
+/// Why a directory is refused, once it is clear that nothing in it was changed.
+fn refusal(dir: &Path) -> OpenError {
+    let before = contents(dir);
+    let error = SqliteLedger::open(dir).err().expect("refused");
+    assert!(contents(dir) == before, "files were changed: {error}");
+    error
+}
+
+#[test]
+fn ledger_is_made_where_there_is_none() {
+    let dir = dir();
+    let deep = dir.path().join("a/b");
+    SqliteLedger::open(&deep).expect("opened").close();
+    let number = |pragma: &str| -> u32 {
+        sql(&deep).query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0)).expect("read")
+    };
+    assert_eq!(number("application_id"), 0x4f6e_724c);
+    assert_eq!(number("user_version"), 1);
+    assert!(!deep.join("ledger.db.new").exists());
+    SqliteLedger::open(&deep).expect("opened again");
+}
+
+#[test]
+fn empty_file_becomes_a_ledger() {
+    let dir = dir();
+    fs::write(dir.path().join("ledger.db"), "").expect("written");
+    SqliteLedger::open(dir.path()).expect("opened");
+    SqliteLedger::open(dir.path()).expect("opened again");
+}
+
+#[tokio::test]
+async fn tables_that_are_missing_are_made() {
+    let dir = dir();
+    // As if the first step had not existed yet.
+    let old = sql(dir.path());
+    old.execute_batch("PRAGMA application_id = 1332638284; PRAGMA user_version = 0;")
+        .expect("stamped");
+    drop(old);
+    assert!(matches!(LedgerReader::open(dir.path()), Err(OpenError::Older { version: 0, .. })));
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    ledger.advance(to(saga("gala.1", 5))).await.expect("written");
+}
+
+#[test]
+fn file_of_a_newer_version_is_refused_and_left_alone() {
+    let dir = dir();
+    SqliteLedger::open(dir.path()).expect("opened").close();
+    sql(dir.path()).execute_batch("PRAGMA user_version = 2").expect("stamped");
+    let error = refusal(dir.path());
+    assert!(matches!(error, OpenError::Newer { version: 2, known: 1, .. }), "{error}");
+    assert!(error.to_string().contains("newer onrush"), "{error}");
+    assert!(matches!(LedgerReader::open(dir.path()), Err(OpenError::Newer { .. })));
+}
+
+#[test]
+fn newer_version_is_refused_also_while_it_is_only_in_the_log() {
+    let dir = dir();
+    SqliteLedger::open(dir.path()).expect("opened").close();
+    let newer = sql(dir.path());
+    newer.execute_batch("PRAGMA user_version = 2").expect("stamped");
+    // As long as that connection is open, the log is not moved into the file.
+    let error = SqliteLedger::open(dir.path()).err().expect("refused");
+    assert!(matches!(error, OpenError::Newer { version: 2, .. }), "{error}");
+    drop(newer);
+}
+
+#[test]
+fn file_that_is_not_ours_is_refused_and_left_alone() {
+    let texts = ["hello", &"hello ".repeat(50)];
+    for text in texts {
+        let dir = dir();
+        fs::write(dir.path().join("ledger.db"), text).expect("written");
+        let error = refusal(dir.path());
+        assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+    }
+    let dir = dir();
+    sql(dir.path()).execute_batch("CREATE TABLE theirs (id INTEGER)").expect("made");
+    let error = refusal(dir.path());
+    assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+    assert!(error.to_string().contains("not an onrush ledger"), "{error}");
+}
+
+#[test]
+fn second_process_is_refused() {
+    let dir = dir();
+    let first = SqliteLedger::open(dir.path()).expect("opened");
+    assert!(matches!(SqliteLedger::open(dir.path()), Err(OpenError::Locked { .. })));
+    first.close();
+    SqliteLedger::open(dir.path()).expect("opened");
+}
+
+#[tokio::test]
+async fn catalogue_follows_the_feed() {
+    let books = Books::new();
+    let settings = |title: &str, at| Fact::Event {
+        event: event("gala"),
+        title: title.into(),
+        currency: "EUR".into(),
+        settings: "{}".into(),
+        at: Time(at),
+    };
+    let price = |kind, name: &str, price_minor| Fact::Price {
+        event: event("gala"),
+        kind,
+        name: name.into(),
+        price_minor,
+    };
+    let facts = vec![
+        settings("Gal", 5),
+        price("pool", "ga", 1),
+        price("category", "ga", 2),
+        settings("Gala", 6),
+        price("pool", "ga", 3),
+    ];
+    books.project(page(5, facts)).await.expect("written");
+    let db = sql(books.dir.path());
+    let title: (String, i64) = db
+        .query_row("SELECT title, updated_at FROM catalogue_events", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .expect("one row");
+    assert_eq!(title, ("Gala".to_owned(), 6));
+    let prices: Vec<(String, i64)> = db
+        .prepare("SELECT kind, price_minor FROM catalogue_prices ORDER BY kind")
+        .and_then(|mut rows| rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect())
+        .expect("rows");
+    assert_eq!(prices, [("category".to_owned(), 2), ("pool".to_owned(), 3)]);
+}
+
+#[tokio::test]
+async fn reader_sees_the_ledger_as_it_was_when_it_was_opened() {
+    let books = Books::new();
+    books.project(page(3, vec![held("gala.2", 5), held("gala.1", 6)])).await.expect("written");
+    let paid = Transition {
+        payments: vec![payment("gala.0", 1, Stage::Captured, 7)],
+        refunds: vec![refund("gala.0", 1, RefundStatus::Done, 8)],
+        ..to(saga("gala.0", 7))
+    };
+    books.advance(paid).await.expect("written");
+
+    let reader = LedgerReader::open(books.dir.path()).expect("opened");
+    books.project(page(4, vec![held("gala.3", 9)])).await.expect("written");
+    assert_eq!(reader.cursor(), Ok(3));
+    assert_eq!(reader.totals().map(|totals| totals.open_sagas), Ok(3));
+    let mut sagas = Vec::new();
+    let mut after = None;
+    loop {
+        let page = reader.sagas(after.as_deref(), 2).expect("read");
+        sagas.extend(page.rows.into_iter().map(|saga| saga.booking));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(sagas, ["gala.0", "gala.1", "gala.2"].map(booking_id));
+    let bookings = reader.bookings(None, 1).expect("read");
+    assert_eq!(bookings.rows[0].booking, booking_id("gala.1"));
+    let bookings = reader.bookings(bookings.next.as_deref(), 9).expect("read");
+    assert_eq!(bookings.rows[0].booking, booking_id("gala.2"));
+    assert_eq!((bookings.rows.len(), bookings.next), (1, None));
+    let payments = reader.payments(None, 9).expect("read").rows;
+    assert_eq!(payments, [payment("gala.0", 1, Stage::Captured, 7)]);
+    let key = format!("gala.0/{}", payments[0].payment);
+    assert_eq!(reader.payments(Some(&key), 9).expect("read").rows, []);
+    let refunds = reader.refunds(None, 9).expect("read").rows;
+    assert_eq!(refunds, [refund("gala.0", 1, RefundStatus::Done, 8)]);
+    assert_eq!(reader.refunds(Some("gala.0/refund:gala.0:1"), 9).expect("read").rows, []);
+    let file = reader.file(&booking_id("gala.0")).expect("read").expect("there");
+    assert_eq!((file.payments, file.refunds), (payments, refunds));
+    assert_eq!(reader.file(&booking_id("gala.3")), Ok(None));
+    assert_eq!(reader.booking(&booking_id("gala.3")), Ok(None));
+    assert_eq!(reader.history(&booking_id("gala.0")).expect("read").len(), 1);
+    drop(reader);
+    assert_eq!(LedgerReader::open(books.dir.path()).expect("opened").cursor(), Ok(4));
+}
+
+#[test]
+fn directory_without_a_ledger_cannot_be_read() {
+    let dir = dir();
+    assert!(matches!(LedgerReader::open(dir.path()), Err(OpenError::Missing { .. })));
+    assert!(contents(dir.path()).is_empty());
+}
+
+#[tokio::test]
+async fn closed_ledger_is_one_file_and_can_be_read() {
+    let dir = dir();
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    ledger.advance(to(saga("gala.1", 5))).await.expect("written");
+    ledger.close();
+    assert!(!dir.path().join("ledger.db-wal").exists());
+    let reader = LedgerReader::open(dir.path()).expect("opened");
+    assert_eq!(reader.totals().map(|totals| totals.open_sagas), Ok(1));
+}

@@ -1,0 +1,261 @@
+use crate::books::{
+    Books, booking, booking_id, event, held, message, moved, next, page, payment, payment_id, saga,
+    to,
+};
+use onrush_core::Time;
+use onrush_core::booking::{Stage, Step};
+use onrush_ledger::booking::Booking;
+use onrush_ledger::projection::{Fact, Moved, Projection};
+use onrush_ledger::saga::{Saga, Transition};
+
+async fn saga_of(books: &Books, id: &str) -> Saga {
+    books.file(&booking_id(id)).await.expect("read").expect("there").saga
+}
+
+async fn booking_of(books: &Books, id: &str) -> Booking {
+    books.booking(&booking_id(id)).await.expect("read").expect("there")
+}
+
+async fn project(books: &Books, cursor: u64, facts: Vec<Fact>) {
+    books.project(page(cursor, facts)).await.expect("written");
+}
+
+fn fact(moved: Moved) -> Fact {
+    Fact::Moved(Box::new(moved))
+}
+
+#[tokio::test]
+async fn held_booking_is_read_as_it_was_projected_with_its_saga() {
+    let mut books = Books::new();
+    assert_eq!(books.cursor().await, Ok(0));
+    project(&books, 17, vec![held("gala.1", 5)]).await;
+    books.reopen();
+    assert_eq!(books.cursor().await, Ok(17));
+    assert_eq!(booking_of(&books, "gala.1").await, booking("gala.1", 5));
+    assert_eq!(saga_of(&books, "gala.1").await, saga("gala.1", 5));
+    assert_eq!(books.history(&booking_id("gala.1")).await.expect("read").len(), 1);
+    assert_eq!(books.booking(&booking_id("gala.2")).await, Ok(None));
+}
+
+#[tokio::test]
+async fn booking_without_a_price_has_no_saga() {
+    let books = Books::new();
+    let free = Fact::Held { booking: Box::new(booking("gala.1", 5)), saga: None };
+    project(&books, 1, vec![free]).await;
+    assert_eq!(books.file(&booking_id("gala.1")).await, Ok(None));
+    assert!(books.booking(&booking_id("gala.1")).await.expect("read").is_some());
+}
+
+#[tokio::test]
+async fn page_that_comes_twice_is_projected_once() {
+    let books = Books::new();
+    let twice = Projection {
+        cursor: 3,
+        facts: vec![
+            held("gala.1", 5),
+            fact(Moved { wake: true, ..moved("gala.1", "confirmed", 6) }),
+            Fact::CheckedIn { booking: booking_id("gala.1"), at: Time(7) },
+        ],
+        messages: vec![message("m", 6, &["mail"])],
+    };
+    books.project(twice.clone()).await.expect("written");
+    let (saga, booking) = (saga_of(&books, "gala.1").await, booking_of(&books, "gala.1").await);
+    assert_eq!((booking.checked_in, saga.version), (1, 2));
+    books.project(twice.clone()).await.expect("taken");
+    books.project(Projection { cursor: 2, ..twice }).await.expect("taken");
+    assert_eq!(saga_of(&books, "gala.1").await, saga);
+    assert_eq!(booking_of(&books, "gala.1").await, booking);
+    assert_eq!(books.cursor().await, Ok(3));
+    assert_eq!(books.deliveries("mail", Time(99), 9).await.expect("read").len(), 1);
+}
+
+#[tokio::test]
+async fn page_that_overlaps_ends_where_the_feed_does() {
+    let books = Books::new();
+    let begin = vec![held("gala.1", 5), fact(moved("gala.1", "released", 6))];
+    project(&books, 2, begin.clone()).await;
+    let ended = saga_of(&books, "gala.1").await;
+    let mut both = begin;
+    both.push(held("gala.2", 7));
+    let overlapping = Projection {
+        messages: vec![message("m", 6, &["mail"]), message("m", 6, &["mail"])],
+        ..page(3, both)
+    };
+    books.project(overlapping).await.expect("written");
+    assert_eq!(saga_of(&books, "gala.1").await, ended);
+    assert_eq!(booking_of(&books, "gala.1").await.status, "released");
+    assert_eq!(booking_of(&books, "gala.2").await.status, "held");
+    assert_eq!(books.deliveries("mail", Time(99), 9).await.expect("read").len(), 1);
+}
+
+#[tokio::test]
+async fn saga_that_is_ahead_of_the_feed_stays_as_it_is() {
+    let books = Books::new();
+    let ahead = Saga { step: Step::PaymentSent, ..next(&saga("gala.1", 5)) };
+    books.advance(to(saga("gala.1", 5))).await.expect("written");
+    books.advance(to(ahead.clone())).await.expect("written");
+    project(&books, 1, vec![held("gala.1", 5)]).await;
+    assert_eq!(saga_of(&books, "gala.1").await, ahead);
+    assert_eq!(booking_of(&books, "gala.1").await.status, "held");
+    assert_eq!(books.history(&ahead.booking).await.expect("read").len(), 2);
+}
+
+#[tokio::test]
+async fn moved_booking_has_its_new_status_and_keeps_what_is_not_spoken_of() {
+    let books = Books::new();
+    let pay = Moved { payment: Some(payment_id("gala.1", 1)), ..moved("gala.1", "paying", 6) };
+    project(&books, 2, vec![held("gala.1", 5), fact(pay)]).await;
+    project(&books, 3, vec![fact(moved("gala.1", "confirmed", 7))]).await;
+    let cancelled = Moved { refund_minor: 400, ..moved("gala.1", "cancelled", 8) };
+    project(&books, 4, vec![fact(cancelled)]).await;
+    let expected = Booking {
+        status: "cancelled".into(),
+        payment: Some(payment_id("gala.1", 1)),
+        refund_minor: 400,
+        updated_at: Time(8),
+        ..booking("gala.1", 5)
+    };
+    assert_eq!(booking_of(&books, "gala.1").await, expected);
+    // Of a booking that nobody knows there is nothing to be moved.
+    project(&books, 5, vec![fact(Moved { wake: true, ..moved("gala.2", "expired", 9) })]).await;
+    assert_eq!(books.booking(&booking_id("gala.2")).await, Ok(None));
+    assert_eq!(books.cursor().await, Ok(5));
+}
+
+#[tokio::test]
+async fn saga_is_woken_at_once_unless_it_is_due_earlier() {
+    let books = Books::new();
+    let rows = [("gala.later", Some(90)), ("gala.never", None), ("gala.due", Some(3))];
+    for (id, next_at) in rows {
+        let row = Saga { next_at: next_at.map(Time), ..saga(id, 2) };
+        books.advance(to(row)).await.expect("written");
+    }
+    let wake = |id: &str| fact(Moved { wake: true, ..moved(id, "cancelled", 50) });
+    project(&books, 1, vec![wake("gala.later"), wake("gala.never"), wake("gala.due")]).await;
+    for (id, next_at) in [("gala.later", 50), ("gala.never", 50), ("gala.due", 3)] {
+        let expected = Saga {
+            next_at: Some(Time(next_at)),
+            // Also where it is due already: who works on it must notice.
+            version: 2,
+            updated_at: Time(50),
+            ..saga(id, 2)
+        };
+        assert_eq!(saga_of(&books, id).await, expected);
+        let history = books.history(&booking_id(id)).await.expect("read");
+        assert_eq!((history.len(), history[1].version, history[1].at), (2, 2, Time(50)));
+    }
+}
+
+#[tokio::test]
+async fn stuck_saga_is_not_woken() {
+    let books = Books::new();
+    let stuck = Saga { stuck: Some("no gateway".into()), ..saga("gala.1", 2) };
+    books.advance(to(stuck.clone())).await.expect("written");
+    let wake = Moved { wake: true, ..moved("gala.1", "expired", 50) };
+    project(&books, 1, vec![fact(wake)]).await;
+    assert_eq!(saga_of(&books, "gala.1").await, stuck);
+}
+
+#[tokio::test]
+async fn saga_is_not_woken_for_the_payment_that_it_has_but_for_another() {
+    let books = Books::new();
+    let paying = Saga {
+        step: Step::PaymentSent,
+        payment: Some(payment_id("gala.1", 2)),
+        ..saga("gala.1", 2)
+    };
+    books.advance(to(paying.clone())).await.expect("written");
+    let wake = |n| Moved {
+        wake: true,
+        payment: Some(payment_id("gala.1", n)),
+        ..moved("gala.1", "paying", 50)
+    };
+    project(&books, 1, vec![fact(wake(2))]).await;
+    assert_eq!(saga_of(&books, "gala.1").await, paying);
+    project(&books, 2, vec![fact(wake(1))]).await;
+    let woken = saga_of(&books, "gala.1").await;
+    assert_eq!((woken.version, woken.next_at), (2, Some(Time(50))));
+    // Money that was taken is another matter than a payment that begins.
+    project(&books, 3, vec![fact(Moved { status: "confirmed", ..wake(2) })]).await;
+    assert_eq!(saga_of(&books, "gala.1").await.version, 3);
+}
+
+#[tokio::test]
+async fn hold_that_ends_unpaid_ends_its_saga() {
+    let books = Books::new();
+    let ends =
+        [("confirmed", Step::Confirmed), ("released", Step::Failed), ("expired", Step::Failed)];
+    for (cursor, (status, step)) in (1..).zip(ends) {
+        let id = format!("gala.{status}");
+        project(&books, cursor, vec![held(&id, 5), fact(moved(&id, status, 9))]).await;
+        let expected =
+            Saga { step, version: 2, updated_at: Time(9), next_at: None, ..saga(&id, 5) };
+        assert_eq!(saga_of(&books, &id).await, expected);
+        let history = books.history(&booking_id(&id)).await.expect("read");
+        assert_eq!((history.len(), history[1].step, history[1].version), (2, step, 2));
+    }
+    assert_eq!(books.next_due().await, Ok(None));
+}
+
+#[tokio::test]
+async fn saga_beyond_its_reservation_is_left_alone_without_a_call() {
+    let books = Books::new();
+    let steps = [
+        Step::ReserveSent,
+        Step::PaymentSent,
+        Step::PaymentOk,
+        Step::Confirmed,
+        Step::Compensating,
+        Step::Failed,
+    ];
+    for (n, step) in steps.into_iter().enumerate() {
+        let row = Saga { step, ..saga(&format!("gala.{n}"), 5) };
+        books.advance(to(row.clone())).await.expect("written");
+        let facts = ["confirmed", "released", "expired", "cancelled", "paying", "held"]
+            .map(|status| fact(moved(row.booking.as_str(), status, 9)));
+        project(&books, n as u64 + 1, facts.into()).await;
+        assert_eq!(saga_of(&books, row.booking.as_str()).await, row);
+    }
+    let reserved = saga("gala.held", 5);
+    books.advance(to(reserved.clone())).await.expect("written");
+    let facts = ["cancelled", "paying", "held"].map(|status| fact(moved("gala.held", status, 9)));
+    project(&books, 99, facts.into()).await;
+    assert_eq!(saga_of(&books, "gala.held").await, reserved);
+}
+
+#[tokio::test]
+async fn saga_that_ends_with_a_stray_payment_is_still_looked_at() {
+    let books = Books::new();
+    for (id, stage) in [("gala.stray", Stage::Captured), ("gala.void", Stage::Void)] {
+        let row = Transition { payments: vec![payment(id, 1, stage, 6)], ..to(saga(id, 5)) };
+        books.advance(row).await.expect("written");
+    }
+    let ends = ["gala.stray", "gala.void"].map(|id| fact(moved(id, "expired", 9)));
+    project(&books, 1, ends.into()).await;
+    let stray = saga_of(&books, "gala.stray").await;
+    assert_eq!((stray.step, stray.next_at), (Step::Failed, Some(Time(9))));
+    let void = saga_of(&books, "gala.void").await;
+    assert_eq!((void.step, void.next_at), (Step::Failed, None));
+}
+
+#[tokio::test]
+async fn every_check_in_counts() {
+    let books = Books::new();
+    let check_in = |at| Fact::CheckedIn { booking: booking_id("gala.1"), at: Time(at) };
+    project(&books, 1, vec![held("gala.1", 5), check_in(8)]).await;
+    project(&books, 2, vec![check_in(9)]).await;
+    let booking = booking_of(&books, "gala.1").await;
+    assert_eq!((booking.checked_in, booking.updated_at), (2, Time(9)));
+}
+
+#[tokio::test]
+async fn page_that_cannot_be_written_leaves_the_cursor_where_it_was() {
+    let books = Books::new();
+    let impossible =
+        Fact::Price { event: event("gala"), kind: "neither", name: "ga".into(), price_minor: 1 };
+    let outcome = books.project(page(2, vec![held("gala.1", 5), impossible])).await;
+    assert!(outcome.is_err());
+    assert_eq!(books.cursor().await, Ok(0));
+    assert_eq!(books.booking(&booking_id("gala.1")).await, Ok(None));
+    assert_eq!(books.file(&booking_id("gala.1")).await, Ok(None));
+}

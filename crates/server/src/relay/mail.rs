@@ -1,0 +1,248 @@
+//! Mail to buyers, over the shop's own SMTP server.
+
+use crate::config::ConfigError;
+use crate::relay::Parts;
+use crate::relay::courier::{Attempt, Attempting, Channel};
+use crate::relay::letter::{Facts, Letter, compose, one_line};
+use crate::relay::messages::{BOOKING_CANCELLED, BOOKING_CONFIRMED, MAIL};
+use crate::relay::settings::{MailSettings, Tls};
+use crate::tickets::{Confirmed, TicketSigner};
+use lettre::message::header::ContentType;
+use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
+use lettre::transport::smtp::authentication::Credentials;
+use lettre::transport::smtp::client::{Tls as Wire, TlsParameters};
+use lettre::transport::smtp::{self, PoolConfig};
+use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
+use onrush_core::ids::EventId;
+use onrush_core::{Query, View};
+use onrush_ledger::booking::{Booking, Buyer};
+use onrush_ledger::delivery::Message;
+use onrush_ledger::projection::CatalogueText;
+use onrush_ledger::{Ledger, LedgerError};
+use onrush_store::Engine;
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the server may take for each answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long one attempt may take altogether.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Connections to the server at a time.
+const PARALLEL: u32 = 4;
+
+/// The channel to buyers.
+pub struct MailChannel {
+    work: Arc<Work>,
+}
+
+struct Work {
+    ledger: Arc<dyn Ledger>,
+    engine: Arc<dyn Engine>,
+    tickets: Arc<TicketSigner>,
+    server: AsyncSmtpTransport<Tokio1Executor>,
+    from: Mailbox,
+    reply_to: Option<Mailbox>,
+    booking_url: Option<String>,
+}
+
+/// What the body of a message may say, as far as a mail needs it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Said {
+    refund_minor: i64,
+    why: String,
+    late: bool,
+}
+
+impl MailChannel {
+    /// The channel over one server. It is not connected to yet.
+    ///
+    /// # Errors
+    /// The settings cannot be used.
+    pub fn new(settings: &MailSettings, parts: &Parts) -> Result<Self, ConfigError> {
+        settings.check().map_err(ConfigError::new)?;
+        let (host, port) = settings.server().map_err(ConfigError::new)?;
+        let tls = || {
+            TlsParameters::new(host.to_owned())
+                .map_err(|error| ConfigError::new(format!("mail.smtp: {error}")))
+        };
+        let wire = match settings.tls {
+            Tls::Starttls => Wire::Required(tls()?),
+            Tls::Tls => Wire::Wrapper(tls()?),
+            Tls::None => Wire::None,
+        };
+        let mut server = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(host)
+            .port(port)
+            .tls(wire)
+            .timeout(Some(ANSWER_TIMEOUT))
+            .pool_config(PoolConfig::new().max_size(PARALLEL));
+        if let (Some(user), Some(password)) = (&settings.user, &settings.password) {
+            let password = password.reveal().to_owned();
+            server = server.credentials(Credentials::new(user.clone(), password));
+        }
+        let work = Work {
+            ledger: parts.ledger.clone(),
+            engine: parts.engine.clone(),
+            tickets: parts.tickets.clone(),
+            server: server.build(),
+            from: settings.from().map_err(ConfigError::new)?,
+            reply_to: settings.reply_to().map_err(ConfigError::new)?,
+            booking_url: settings.booking_url.clone(),
+        };
+        Ok(Self { work: Arc::new(work) })
+    }
+}
+
+impl Channel for MailChannel {
+    fn name(&self) -> &str {
+        MAIL
+    }
+
+    fn parallel(&self) -> usize {
+        PARALLEL as usize
+    }
+
+    fn attempt(&self, message: Message) -> Attempting {
+        let work = self.work.clone();
+        Box::pin(async move {
+            match tokio::time::timeout(TIMEOUT, work.attempt(&message)).await {
+                Ok(Ok(attempt)) => attempt,
+                Ok(Err(error)) => Attempt::Failed(format!("the ledger: {error}")),
+                Err(_) => Attempt::Failed("the mail server took too long".into()),
+            }
+        })
+    }
+}
+
+impl Work {
+    async fn attempt(&self, message: &Message) -> Result<Attempt, LedgerError> {
+        let Some(id) = &message.booking else { return Ok(Attempt::Done) };
+        // Who the buyer is, is asked only now: he may have asked to be forgotten.
+        let Some(buyer) = self.ledger.buyer(id).await? else { return Ok(Attempt::Done) };
+        if buyer.email.is_empty() {
+            return Ok(Attempt::Done);
+        }
+        let Some(booking) = self.ledger.booking(id).await? else {
+            return Ok(Attempt::Failed("the booking is not in the ledger yet".into()));
+        };
+        // Void tickets are not sent. That the booking was cancelled is another mail.
+        if message.kind == BOOKING_CONFIRMED && booking.status != "confirmed" {
+            return Ok(Attempt::Done);
+        }
+        let texts = self.texts(&message.event, &buyer.language).await?;
+        let Some(letter) = self.letter(message, &booking, &buyer, &texts) else {
+            return Ok(Attempt::Done);
+        };
+        let mail = match self.mail(&message.id, &buyer, letter) {
+            Ok(mail) => mail,
+            Err(why) => return Ok(Attempt::Hopeless(why)),
+        };
+        Ok(match self.server.send(mail).await {
+            Ok(_) => Attempt::Done,
+            Err(error) => failed(&error, &buyer.email),
+        })
+    }
+
+    /// What is to be read about the event: in the buyer's language, or another one, or at least its title.
+    async fn texts(&self, event: &EventId, language: &str) -> Result<CatalogueText, LedgerError> {
+        let mut texts = self.ledger.texts(event).await?;
+        let primary = |tag: &str| tag.split(['-', '_']).next().map(str::to_ascii_lowercase);
+        let rank = |tag: &str| {
+            let is = |wanted: &str| primary(tag) == primary(wanted);
+            (tag != language, !is(language), !is("en"))
+        };
+        texts.sort_by_key(|(tag, _)| rank(tag));
+        let mut text = texts.into_iter().next().map(|(_, text)| text).unwrap_or_default();
+        if text.title.is_empty() {
+            let title = match self.engine.query(event.clone(), Query::Event).await {
+                Ok(answer) => match answer.value {
+                    View::Event(view) => view.settings.title.to_string(),
+                    View::Availability(_)
+                    | View::Seats(_)
+                    | View::Place(_)
+                    | View::Booking(_)
+                    | View::Bookings(_)
+                    | View::Claim(_) => String::new(),
+                },
+                Err(_) => String::new(),
+            };
+            text.title = if title.is_empty() { event.to_string() } else { title };
+        }
+        Ok(text)
+    }
+
+    fn letter(
+        &self,
+        message: &Message,
+        booking: &Booking,
+        buyer: &Buyer,
+        texts: &CatalogueText,
+    ) -> Option<Letter> {
+        let said: Said = serde_json::from_str(&message.body).unwrap_or_default();
+        let confirmed = Confirmed {
+            booking: &booking.booking,
+            event: &booking.event,
+            user: &booking.user,
+            lines: &booking.lines,
+            // It happened when the booking was confirmed, so that these are the tickets that everybody else sees.
+            at: message.at,
+        };
+        let tickets = match message.kind.as_str() {
+            BOOKING_CONFIRMED => self.tickets.sign_all(confirmed),
+            _ => Vec::new(),
+        };
+        let url = self.booking_url.as_ref();
+        let url = url.map(|url| url.replace("{booking}", booking.booking.as_str()));
+        compose(&Facts {
+            kind: &message.kind,
+            language: &buyer.language,
+            name: &buyer.name,
+            title: &texts.title,
+            venue: &texts.venue,
+            booking: booking.booking.as_str(),
+            lines: &booking.lines,
+            amount_minor: booking.amount_minor,
+            fee_minor: booking.fee_minor,
+            currency: booking.currency,
+            refund_minor: said.refund_minor,
+            why: if message.kind == BOOKING_CANCELLED { &said.why } else { "" },
+            late: said.late,
+            tickets: &tickets,
+            url: url.as_deref(),
+        })
+    }
+
+    fn mail(&self, id: &str, buyer: &Buyer, letter: Letter) -> Result<lettre::Message, String> {
+        // What goes wrong is kept, so it must not say who it is.
+        let address: Address =
+            buyer.email.parse().map_err(|_| "the buyer's address is none".to_owned())?;
+        let name = Some(one_line(&buyer.name)).filter(|name| !name.is_empty());
+        let mut pictured = MultiPart::related().singlepart(SinglePart::html(letter.html));
+        for (name, png) in letter.pictures {
+            let picture = ContentType::parse("image/png").map_err(|error| error.to_string())?;
+            pictured = pictured.singlepart(Attachment::new_inline(name).body(png, picture));
+        }
+        let content =
+            MultiPart::alternative().singlepart(SinglePart::plain(letter.text)).multipart(pictured);
+        let mut mail = lettre::Message::builder()
+            .from(self.from.clone())
+            .to(Mailbox::new(name, address))
+            .subject(letter.subject)
+            // The same message has the same id however often it is sent, so that mail programs can drop repeats.
+            .message_id(Some(format!("<{id}@{}>", self.from.email.domain())));
+        if let Some(reply_to) = &self.reply_to {
+            mail = mail.reply_to(reply_to.clone());
+        }
+        mail.multipart(content).map_err(|error| format!("the mail cannot be written: {error}"))
+    }
+}
+
+/// What a failure means. Only what is said of this address is final: the rest is the server's trouble or ours.
+fn failed(error: &smtp::Error, email: &str) -> Attempt {
+    let said = one_line(&error.to_string()).replace(email, "(the buyer's address)");
+    match error.status().map(|code| code.to_string()).as_deref() {
+        Some("550" | "551" | "553") => Attempt::Hopeless(said),
+        Some(_) | None => Attempt::Failed(said),
+    }
+}

@@ -1,0 +1,104 @@
+//! Amounts as Stripe counts them, which is not always in ISO 4217's minor units.
+//!
+//! Source: <https://docs.stripe.com/currencies>, "Zero-decimal currencies", "Three-decimal currencies" and "Special cases".
+
+use crate::amount;
+use onrush_core::money::Currency;
+
+/// Currencies that are counted whole.
+const ZERO_DECIMAL: [&str; 15] = [
+    "BIF", "CLP", "DJF", "GNF", "JPY", "KMF", "KRW", "MGA", "PYG", "RWF", "VND", "VUV", "XAF",
+    "XOF", "XPF",
+];
+/// Currencies that have no decimals any more, and are counted in hundredths as they used to be.
+const FORMERLY_TWO_DECIMAL: [&str; 2] = ["ISK", "UGX"];
+/// Currencies that are counted in thousandths, of which the last digit must be 0.
+const THREE_DECIMAL: [&str; 5] = ["BHD", "JOD", "KWD", "OMR", "TND"];
+
+/// How many decimals Stripe counts with, and whether its last digit must be 0.
+fn counting(currency: Currency, iso_decimals: u32) -> Option<(u32, bool)> {
+    let code = currency.as_str();
+    if ZERO_DECIMAL.contains(&code) {
+        Some((0, false))
+    } else if FORMERLY_TWO_DECIMAL.contains(&code) {
+        Some((2, false))
+    } else if THREE_DECIMAL.contains(&code) {
+        Some((3, true))
+    } else {
+        // HUF and TWD are whole only when Stripe pays out; charges have their two decimals.
+        (iso_decimals == 2).then_some((2, false))
+    }
+}
+
+fn scaled(amount: i64, from: u32, to: u32) -> Option<i64> {
+    if to >= from {
+        return amount.checked_mul(10_i64.checked_pow(to - from)?);
+    }
+    let divisor = 10_i64.checked_pow(from - to)?;
+    (amount % divisor == 0).then_some(amount / divisor)
+}
+
+/// What Stripe calls an amount; `None` if it has no way to express it.
+#[must_use]
+pub fn to_stripe(amount_minor: i64, currency: Currency) -> Option<i64> {
+    let iso_decimals = amount::decimals(currency)?;
+    let (decimals, ends_in_zero) = counting(currency, iso_decimals)?;
+    let amount = scaled(amount_minor, iso_decimals, decimals)?;
+    (amount > 0 && (!ends_in_zero || amount % 10 == 0)).then_some(amount)
+}
+
+/// What an amount of Stripe's is in minor units, and its currency; `None` if that cannot be told.
+#[must_use]
+pub fn from_stripe(amount: i64, currency: &str) -> Option<(i64, Currency)> {
+    let currency: Currency = currency.to_ascii_uppercase().parse().ok()?;
+    let iso_decimals = amount::decimals(currency)?;
+    let (decimals, _) = counting(currency, iso_decimals)?;
+    Some((scaled(amount, decimals, iso_decimals)?, currency))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_counted_as_stripe_does() {
+        for (amount_minor, code, expected) in [
+            (1_250, "EUR", Some(1_250)),
+            (1_250, "THB", Some(1_250)),
+            (1_045, "HUF", Some(1_045)),
+            (80_045, "TWD", Some(80_045)),
+            (500, "JPY", Some(500)),
+            (500, "VND", Some(500)),
+            // ISO 4217 gives the ariary two decimals, and Stripe none.
+            (500, "MGA", Some(5)),
+            (550, "MGA", None),
+            (5, "ISK", Some(500)),
+            (5, "UGX", Some(500)),
+            (5_120, "KWD", Some(5_120)),
+            (5_124, "KWD", None),
+            // Three decimals that Stripe does not have.
+            (5_120, "IQD", None),
+            (5_120, "LYD", None),
+            (1, "CLF", None),
+            (1, "XAU", None),
+            (1, "QQQ", None),
+            (0, "EUR", None),
+            (-1, "EUR", None),
+            (i64::MAX, "ISK", None),
+        ] {
+            let currency = code.parse().unwrap();
+            assert_eq!(to_stripe(amount_minor, currency), expected, "{amount_minor} {code}");
+            if let Some(amount) = expected {
+                let back = from_stripe(amount, &code.to_ascii_lowercase());
+                assert_eq!(back, Some((amount_minor, currency)), "{amount} {code}");
+            }
+        }
+    }
+
+    #[test]
+    fn amounts_of_stripe_that_we_cannot_have_are_none() {
+        assert_eq!(from_stripe(501, "isk"), None);
+        assert_eq!(from_stripe(100, "qqq"), None);
+        assert_eq!(from_stripe(100, "euro"), None);
+    }
+}

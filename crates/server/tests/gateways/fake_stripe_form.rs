@@ -1,0 +1,113 @@
+//! How the fake reads a request: strictly. Whatever the documents do not name is an error.
+
+use axum::http::{HeaderMap, Method};
+use onrush::saga::gateway::stripe::API_VERSION;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+pub(crate) const SECRET_KEY: &str = "sk_test_51_of_nobody";
+
+/// A status and a body.
+pub(crate) type Reply = (u16, Value);
+
+pub(crate) fn failure(status: u16, kind: &str, code: &str, message: &str) -> Reply {
+    (status, json!({"error": {"type": kind, "code": code, "message": message}}))
+}
+
+pub(crate) fn invalid(code: &str, message: &str) -> Reply {
+    failure(400, "invalid_request_error", code, message)
+}
+
+/// A request's parameters, each of which must be asked for.
+pub(crate) struct Form {
+    fields: BTreeMap<String, String>,
+}
+
+impl Form {
+    pub(crate) fn read(text: &str) -> Result<Self, Reply> {
+        let mut fields = BTreeMap::new();
+        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            let (name, value) = (name.into_owned(), value.into_owned());
+            if value.is_empty() {
+                return Err(invalid("parameter_invalid_empty", &name));
+            }
+            if fields.insert(name.clone(), value).is_some() {
+                return Err(invalid("parameter_invalid", &format!("twice: {name}")));
+            }
+        }
+        Ok(Self { fields })
+    }
+
+    pub(crate) fn take(&mut self, name: &str) -> Option<String> {
+        self.fields.remove(name)
+    }
+
+    pub(crate) fn need(&mut self, name: &str) -> Result<String, Reply> {
+        self.take(name).ok_or_else(|| invalid("parameter_missing", name))
+    }
+
+    pub(crate) fn amount(&mut self) -> Result<i64, Reply> {
+        let text = self.need("amount")?;
+        let amount: i64 =
+            text.parse().map_err(|_| invalid("parameter_invalid_integer", "amount"))?;
+        if amount < 1 {
+            return Err(invalid("parameter_invalid_integer", "amount"));
+        }
+        if amount > 99_999_999 {
+            return Err(invalid("amount_too_large", "amount"));
+        }
+        Ok(amount)
+    }
+
+    /// At most 50 entries with names of 40 and values of 500 characters.
+    pub(crate) fn metadata(&mut self) -> Result<Value, Reply> {
+        let mut metadata = Map::new();
+        let name_of = |field: &str| {
+            field
+                .strip_prefix("metadata[")
+                .and_then(|rest| rest.strip_suffix(']'))
+                .map(str::to_owned)
+        };
+        for (field, value) in std::mem::take(&mut self.fields) {
+            match name_of(&field) {
+                Some(name) if name.len() > 40 || value.chars().count() > 500 => {
+                    return Err(invalid("parameter_invalid", &field));
+                }
+                Some(name) => drop(metadata.insert(name, Value::String(value))),
+                None => drop(self.fields.insert(field, value)),
+            }
+        }
+        if metadata.len() > 50 {
+            return Err(invalid("parameter_invalid", "metadata"));
+        }
+        Ok(Value::Object(metadata))
+    }
+
+    /// Nothing may be left.
+    pub(crate) fn end(self) -> Result<(), Reply> {
+        match self.fields.into_keys().next() {
+            Some(name) => Err(invalid("parameter_unknown", &format!("unknown parameter: {name}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether the headers are as the documents want them.
+pub(crate) fn check_headers(method: &Method, headers: &HeaderMap) -> Result<(), Reply> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if header("authorization") != Some(&format!("Bearer {SECRET_KEY}")) {
+        return Err(failure(401, "invalid_request_error", "api_key_invalid", "no such key"));
+    }
+    if header("stripe-version") != Some(API_VERSION) {
+        return Err(invalid("version_invalid", "Stripe-Version"));
+    }
+    if method == Method::POST {
+        if header("content-type") != Some("application/x-www-form-urlencoded") {
+            return Err(invalid("content_type_invalid", "send a form"));
+        }
+        if !header("idempotency-key").is_some_and(|key| (1..=255).contains(&key.len())) {
+            return Err(invalid("idempotency_key_invalid", "send an Idempotency-Key"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,12 @@
+//! Telling people: mail through a real SMTP server, webhooks to a real receiver, dead letters and replay.
+
+#[path = "../api/client.rs"]
+#[expect(dead_code, reason = "these tests use a part of it")]
+mod client;
+mod mail;
+#[path = "../api/shop.rs"]
+#[expect(dead_code, reason = "these tests use a part of it")]
+mod shop;
+mod sink;
+mod told;
+mod webhooks;
