@@ -1,8 +1,9 @@
 //! Follows the feed into the ledger: bookings and catalogue as rows, and sagas that have something to do.
 
-use super::Sagas;
 use super::rows::saga_of_hold;
+use super::{Sagas, kill};
 use onrush_core::Change;
+use onrush_core::booking::{Position, Step};
 use onrush_core::ids::{EventId, PaymentId};
 use onrush_core::money::Currency;
 use onrush_core::settings::Settings;
@@ -64,8 +65,16 @@ async fn follow(
             | Fact::Held { .. }
             | Fact::CheckedIn { .. } => false,
         });
+        let holds = projection.facts.iter().any(|fact| matches!(fact, Fact::Held { .. }));
         let tells = !projection.messages.is_empty();
+        let held = Position { step: Step::ReserveOk, stage: None };
+        if holds {
+            kill::point("before", held);
+        }
         sagas.ledger.project(projection).await.map_err(|error| error.to_string())?;
+        if holds {
+            kill::point("after", held);
+        }
         if wakes {
             sagas.due.notify_one();
         }
