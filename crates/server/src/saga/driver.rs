@@ -94,6 +94,12 @@ impl Sagas {
                 look => look,
             };
             let (draft, more) = match look {
+                // The feed or a stray's refund had it looked at after its end: that is not to happen over and over.
+                Ok(Look::Rest) if Self::is_over(&file) && file.saga.next_at.is_some() => {
+                    let mut draft = self.draft(&file);
+                    draft.note("looked at; nothing is to be done");
+                    (draft, false)
+                }
                 Ok(Look::Rest) => return Ok(file),
                 Ok(Look::Write(draft)) => (draft, true),
                 Ok(Look::WriteAndRest(draft)) => (draft, false),
@@ -116,6 +122,11 @@ impl Sagas {
         }
         tracing::error!(booking = %file.saga.booking, "a saga does not come to rest");
         Ok(file)
+    }
+
+    /// Whether a saga has failed, and nothing is owed beside it.
+    fn is_over(file: &File) -> bool {
+        file.saga.step == Step::Failed && file.strays().next().is_none()
     }
 
     /// Writes a draft down, durably.
