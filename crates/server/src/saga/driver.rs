@@ -116,6 +116,8 @@ impl Sagas {
                 Err(LedgerError::Conflict) => {
                     let booking = file.saga.booking.clone();
                     file = self.ledger.file(&booking).await?.ok_or(DriveError::NoSaga)?;
+                    // The feed had it woken meanwhile, which what is written next would undo.
+                    woken = true;
                 }
                 Err(error) => return Err(error.into()),
             }
