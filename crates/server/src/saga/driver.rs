@@ -263,7 +263,9 @@ impl Sagas {
             Some(HoldState::Held { until }) => {
                 draft.advance(Outcome::Held, "the units are held")?;
                 draft.next_at(Some(until.plus_ms(AFTER_HOLD_MS)));
-                Ok(Look::WriteAndRest(draft))
+                // Money that came for a payment that had ended goes back while the hold waits for another.
+                let owes = file.strays().next().is_some();
+                Ok(if owes { Look::Write(draft) } else { Look::WriteAndRest(draft) })
             }
             // A payment was begun, and nobody lived to write it down.
             Some(
