@@ -470,8 +470,10 @@ impl Sagas {
                 | HoldState::Cancelled { .. },
             )
             | None => draft.advance(Outcome::HoldGone, "there is no hold any more")?,
+            // Our word was heard before, nobody lived to write that down, and the buyer went on.
             Some(HoldState::Paying { .. } | HoldState::Confirmed { .. }) => {
-                return Err(Trouble::Stuck("the engine goes on with another payment".into()));
+                draft.advance(Outcome::HoldKept, "the hold went on without this payment")?;
+                draft.next_at(Some(self.now()));
             }
         }
         Ok(Look::WriteAndRest(draft))
