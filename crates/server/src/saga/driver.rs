@@ -516,6 +516,15 @@ impl Sagas {
                 Ok(Look::WriteAndRest(draft))
             }
             Err(Failure::Refused(refusal)) => {
+                let view = self.hold(file).await?;
+                if let Some(HoldState::Cancelled { .. }) = view.map(|view| view.state) {
+                    // Only what was confirmed is cancelled: it was, nobody lived to write it down, and what goes back
+                    // was decided since.
+                    let mut draft = self.draft(file);
+                    draft.advance(Outcome::HoldConfirmed, "the booking was confirmed")?;
+                    draft.next_at(Some(self.now()));
+                    return Ok(Look::WriteAndRest(draft));
+                }
                 let why = format!("the booking cannot be confirmed: {}", refusal.code());
                 self.give_back(file, payment.captured_minor, Outcome::ConfirmRefused, &why)
             }
