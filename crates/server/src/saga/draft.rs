@@ -165,6 +165,14 @@ impl Draft {
         self.file.saga.payment = None;
     }
 
+    /// A refund is not tried any more.
+    pub(super) fn end_refund(&mut self, refund: &str, why: &str) {
+        self.refund(refund, |row| {
+            row.status = onrush_ledger::money::RefundStatus::Failed;
+            row.why = why.to_owned();
+        });
+    }
+
     /// A refund that failed is tried again.
     pub(super) fn reopen_refund(&mut self, refund: &str) {
         self.refund(refund, |row| row.status = onrush_ledger::money::RefundStatus::Requested);

@@ -5,8 +5,10 @@ use super::draft::Draft;
 use super::driver::DriveError;
 use super::rows::refund_of;
 use onrush_core::booking::{Stage, Step};
+use onrush_core::hold::OnDecline;
 use onrush_core::ids::BookingId;
 use onrush_ledger::LedgerError;
+use onrush_ledger::money::{Payment, Refund, RefundStatus};
 use onrush_ledger::saga::File;
 
 /// What to do about a stuck saga.
@@ -59,18 +61,40 @@ impl Sagas {
                 draft.note(&format!("{by}: try again"));
             }
             Action::Refund => {
-                if let Some(payment) = file.present().filter(|row| row.captured_minor > 0) {
-                    let why = format!("refunded by {by}");
-                    draft.add_refund(refund_of(file, payment, payment.captured_minor, &why, at));
+                if let Some(payment) = refundable(file) {
+                    // A refund that is under way has its own key: another one beside it could give back twice.
+                    if !file
+                        .refunds
+                        .iter()
+                        .any(|row| is_open(row) && row.payment == payment.payment)
+                    {
+                        let (why, left_minor) =
+                            (format!("refunded by {by}"), left_minor(file, payment));
+                        draft.add_refund(refund_of(file, payment, left_minor, &why, at));
+                    }
                     draft.settle(Step::Compensating, Stage::Refunding);
+                }
+                for failed in failed_refunds_of_strays(file) {
+                    draft.reopen_refund(&failed);
                 }
                 draft.note(&format!("{by}: give the money back"));
             }
             Action::Release => {
-                if file.saga.payment.is_some() {
-                    draft.settle(Step::PaymentSent, Stage::Closed);
-                } else {
-                    draft.give_up();
+                for refund in file.refunds.iter().filter(|row| is_open(row)) {
+                    draft.end_refund(&refund.refund, &format!("ended by {by}"));
+                }
+                let strays: Vec<_> = file.strays().map(|row| row.payment.clone()).collect();
+                for stray in &strays {
+                    draft.stray(stray, Stage::Void, "a stray payment is seen to by hand");
+                }
+                // A booking that is final stays, and so does one whose stray payment was all the trouble.
+                if file.saga.step != Step::Confirmed && strays.is_empty() {
+                    if file.saga.payment.is_some() {
+                        draft.settle(Step::PaymentSent, Stage::Closed);
+                        draft.present(|row| row.on_decline = OnDecline::Release);
+                    } else {
+                        draft.give_up();
+                    }
                 }
                 draft.note(&format!("{by}: end it without money"));
             }
@@ -79,9 +103,32 @@ impl Sagas {
     }
 }
 
+/// The present payment, if there is money of it to give back and no final booking for it.
+fn refundable(file: &File) -> Option<&Payment> {
+    let payment = file.present().filter(|row| left_minor(file, row) > 0);
+    payment.filter(|_| file.saga.step != Step::Confirmed)
+}
+
+/// Money of a payment that was taken and did not go back.
+fn left_minor(file: &File, payment: &Payment) -> i64 {
+    let done = |row: &&Refund| row.payment == payment.payment && row.status == RefundStatus::Done;
+    let back_minor: i64 = file.refunds.iter().filter(done).map(|row| row.amount_minor).sum();
+    payment.captured_minor - back_minor
+}
+
+fn is_open(refund: &Refund) -> bool {
+    matches!(refund.status, RefundStatus::Requested | RefundStatus::Sent)
+}
+
 fn failed_refunds(file: &File) -> Vec<String> {
-    let failed = |refund: &&onrush_ledger::money::Refund| {
-        refund.status == onrush_ledger::money::RefundStatus::Failed
-    };
+    let failed = |refund: &&Refund| refund.status == RefundStatus::Failed;
     file.refunds.iter().filter(failed).map(|refund| refund.refund.clone()).collect()
+}
+
+fn failed_refunds_of_strays(file: &File) -> Vec<String> {
+    let of_stray = |refund: &&Refund| {
+        refund.status == RefundStatus::Failed
+            && file.strays().any(|stray| stray.payment == refund.payment)
+    };
+    file.refunds.iter().filter(of_stray).map(|refund| refund.refund.clone()).collect()
 }
