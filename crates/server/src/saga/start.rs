@@ -124,6 +124,12 @@ impl Sagas {
                 Err(error) => return Err(error.into()),
             };
         }
+        if let Some(buyer) = buyer.filter(|_| existed)
+            && self.ledger.buyer(&booking).await?.is_none()
+        {
+            // Recovery wrote the payment down, and could not know who pays.
+            self.ledger.set_buyer(&booking, buyer).await?;
+        }
         let file = self.drive_on(file, false).await?;
         started(file, &payment, until, existed)
     }
