@@ -57,6 +57,8 @@ async fn spawn(
     tokio::spawn(async move {
         if let Err(error) = sagas.drive(&booking, true).await {
             tracing::warn!(%booking, ?error, "a saga could not be driven");
+            // It is due as before, and must not be tried without a pause.
+            tokio::time::sleep(LEDGER_PAUSE).await;
         }
         driven.lock().unwrap_or_else(PoisonError::into_inner).remove(&booking);
         drop(permit);
