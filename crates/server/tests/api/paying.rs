@@ -12,12 +12,17 @@ const POOR_CARD: &str = "4000 0000 0000 0010";
 /// A shop with the sandbox, and an event `e` whose ten standing places cost 25.00 each.
 pub(crate) async fn paid_shop() -> Shop {
     let shop = Shop::start_with(|config| config.gateway = GatewayName::Sandbox).await;
-    let body = json!({"event": "e", "title": "Paid", "currency": "EUR", "room": null, "max_per_user": 4,
+    paid_event(&shop, "e").await;
+    shop
+}
+
+/// An event whose ten standing places cost 25.00 each.
+pub(crate) async fn paid_event(shop: &Shop, event: &str) {
+    let body = json!({"event": event, "title": "Paid", "currency": "EUR", "room": null, "max_per_user": 4,
         "fees": {"fixed_minor": 100, "percent_bp": 500}});
     shop.organise("POST", "/events", &body).await;
-    shop.add_pool("e", "ga", 10, 2_500).await;
-    shop.organise_plainly("/events/e/open").await;
-    shop
+    shop.add_pool(event, "ga", 10, 2_500).await;
+    shop.organise_plainly(&format!("/events/{event}/open")).await;
 }
 
 impl Guest<'_> {
@@ -120,7 +125,10 @@ async fn a_declined_payment_keeps_the_hold_for_another() {
     use_card(payment["url"].as_str().unwrap(), POOR_CARD).await;
     guest.until_status(&booking, "held").await;
     let failed = guest.get(&format!("/bookings/{booking}/payment")).await.expect(200).json();
-    assert_eq!((&failed["status"], &failed["why"]), (&json!("failed"), &json!("insufficient_funds")));
+    assert_eq!(
+        (&failed["status"], &failed["why"]),
+        (&json!("failed"), &json!("insufficient_funds"))
+    );
 
     let second = guest.pay(&booking, "p2").await.expect(201).json();
     assert_ne!(second["payment"], payment["payment"]);
