@@ -1,8 +1,9 @@
 //! Follows the feed into the ledger: bookings and catalogue as rows, and sagas that have something to do.
 
-use super::Sagas;
 use super::rows::saga_of_hold;
+use super::{Sagas, kill};
 use crate::relay::messages::of_change;
+use onrush_core::booking::{Position, Step};
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
@@ -82,7 +83,15 @@ impl Follower {
             | Fact::CheckedIn { .. } => false,
         });
         let tells = !projection.messages.is_empty();
+        let holds = projection.facts.iter().any(|fact| matches!(fact, Fact::Held { .. }));
+        let held = Position { step: Step::ReserveOk, stage: None };
+        if holds {
+            kill::point("before", held);
+        }
         self.sagas.ledger.project(projection).await.map_err(|error| error.to_string())?;
+        if holds {
+            kill::point("after", held);
+        }
         if wakes {
             self.sagas.due.notify_one();
         }

@@ -13,7 +13,7 @@ mod draft;
 mod driver;
 mod follower;
 pub mod gateway;
-mod kill;
+pub(crate) mod kill;
 mod locks;
 mod notice;
 mod open;

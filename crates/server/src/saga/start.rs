@@ -94,19 +94,15 @@ impl Sagas {
             user: user.clone(),
             payment: fresh.clone(),
         };
+        // Held from here on: nobody else shall find the payment begun and not written down.
+        let _held = self.locks.hold(&booking).await;
         let answer = self.engine.execute(event.clone(), begin).await?;
         let (view, payment, until) = paying(answer.value)?;
-
-        let _held = self.locks.hold(&booking).await;
         let mut file = match self.ledger.file(&booking).await? {
             Some(file) => file,
             None => self.open_file(&event, &view, until).await?,
         };
         let mut existed = payment != fresh;
-        if let Some(buyer) = buyer.clone().filter(|_| file.saga.payment.as_ref() == Some(&payment))
-        {
-            self.ledger.set_buyer(&booking, buyer).await?;
-        }
         if file.saga.payment.as_ref() != Some(&payment)
             && file.payments.iter().any(|row| row.payment == payment)
         {
@@ -137,6 +133,12 @@ impl Sagas {
                 }
                 Err(error) => return Err(error.into()),
             };
+        }
+        if let Some(buyer) = buyer.filter(|_| existed)
+            && self.ledger.buyer(&booking).await?.is_none()
+        {
+            // Recovery wrote the payment down, and could not know who pays.
+            self.ledger.set_buyer(&booking, buyer).await?;
         }
         let file = self.drive_on(file, false).await?;
         started(file, &payment, until, existed)

@@ -1,6 +1,7 @@
 //! The HTTP API through real sockets: each test starts a server of its own on a free port, in a directory of its own.
 
 mod bad_input;
+mod chance;
 mod claiming;
 mod client;
 mod documents;
@@ -17,5 +18,8 @@ mod seat_maps;
 mod shop;
 mod stopping;
 mod streaming;
+mod stuck;
 mod ticketing;
+mod till;
 mod tokens;
+mod webhooks;

@@ -16,12 +16,18 @@ pub(crate) async fn paid_shop() -> Shop {
     shop
 }
 
+/// The event `e`, whose ten standing places cost 25.00 each.
 pub(crate) async fn open_paid_event(shop: &Shop) {
-    let body = json!({"event": "e", "title": "Paid", "currency": "EUR", "room": null, "max_per_user": 4,
+    paid_event(shop, "e").await;
+}
+
+/// An event whose ten standing places cost 25.00 each.
+pub(crate) async fn paid_event(shop: &Shop, event: &str) {
+    let body = json!({"event": event, "title": "Paid", "currency": "EUR", "room": null, "max_per_user": 4,
         "fees": {"fixed_minor": 100, "percent_bp": 500}});
     shop.organise("POST", "/events", &body).await;
-    shop.add_pool("e", "ga", 10, 2_500).await;
-    shop.organise_plainly("/events/e/open").await;
+    shop.add_pool(event, "ga", 10, 2_500).await;
+    shop.organise_plainly(&format!("/events/{event}/open")).await;
 }
 
 impl Guest<'_> {

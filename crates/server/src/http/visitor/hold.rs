@@ -43,6 +43,7 @@ pub async fn hold(
     let command = Command::Hold { booking, user, lines };
     match app.engine.execute(event.clone(), command).await {
         Ok(answer) => {
+            crate::saga::kill::reached("answering:Hold");
             count(&app.metrics.holds_accepted);
             match answer.value {
                 Reply::Hold(view) => Ok(booking_answer(StatusCode::CREATED, &event, &view)),
