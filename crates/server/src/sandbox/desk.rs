@@ -188,12 +188,18 @@ impl Desk {
             };
             (written, answer, parcel, fault)
         };
-        if let Err(Gone) = written.wait().await {
+        let parcels = self.parcels.clone();
+        // Whoever asked may hang up meanwhile, and what happened is told all the same.
+        let told = tokio::spawn(async move {
+            written.wait().await?;
+            if !parcel.is_empty() {
+                // When the courier is gone, the sandbox is being stopped, and the file has the message.
+                let _ = parcels.send(parcel);
+            }
+            Ok::<(), Gone>(())
+        });
+        if !matches!(told.await, Ok(Ok(()))) {
             return Answer::Broken;
-        }
-        if !parcel.is_empty() {
-            // When the courier is gone, the sandbox is being stopped, and the file has the message.
-            let _ = self.parcels.send(parcel);
         }
         if fault == Some(Fault::Delay) {
             self.delay().await;

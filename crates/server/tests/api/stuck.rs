@@ -124,6 +124,19 @@ async fn a_ledger_that_cannot_be_written_stops_money_and_loses_none() {
 }
 
 #[tokio::test]
+async fn a_refund_waits_for_a_ledger_that_cannot_be_written() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let (booking, _) = shop.sell(&till).await;
+    shop.server.ledger().break_for_tests(true);
+    shop.cancel(&booking).await.expect(200);
+    assert_eq!(till.calls().1, 0);
+    shop.server.ledger().break_for_tests(false);
+    shop.until_step(&booking, Step::Failed).await;
+    assert_eq!((till.totals(), till.calls().1), ((AMOUNT_MINOR, AMOUNT_MINOR), 1));
+}
+
+#[tokio::test]
 async fn a_booking_that_is_cancelled_twice_is_refunded_once() {
     let till = Till::start();
     let shop = shop_with(&till).await;
