@@ -499,12 +499,12 @@ impl Sagas {
                 | HoldState::Cancelled { .. },
             )
             | None => draft.advance(Outcome::HoldGone, "there is no hold any more")?,
-            // The engine was told before, and that could not be written down; the next payment runs already. Whoever
-            // began it writes it down, or recovery does.
+            // The engine was told before, and that could not be written down; the next payment runs already. Nobody else
+            // is about to write that one down: who begins a payment keeps others out until it is.
             Some(HoldState::Paying { .. } | HoldState::Confirmed { .. }) => {
                 let mut draft = self.moving(file);
                 draft.advance(Outcome::HoldKept, "the booking goes on with another payment")?;
-                return Ok(Look::WriteAndRest(draft));
+                return Ok(Look::WriteAndAsk(draft));
             }
         }
         Ok(Look::WriteAndRest(draft))

@@ -31,8 +31,10 @@ impl Shop {
     pub(crate) async fn until_file(&self, booking: &str, fits: impl Fn(&File) -> bool) -> File {
         let wait = async {
             loop {
-                let file = self.file(booking).await;
-                if fits(&file) {
+                // The feed may not have been followed so far yet.
+                let id: BookingId = booking.parse().unwrap();
+                let file = self.server.ledger().file(&id).await.unwrap();
+                if let Some(file) = file.filter(&fits) {
                     return file;
                 }
                 self.server.sagas().look();
