@@ -81,6 +81,32 @@ async fn a_key_with_another_body_is_refused_and_nothing_is_done() {
 }
 
 #[tokio::test]
+async fn a_caller_who_hangs_up_at_once_can_ask_again() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    shop.clock.advance_ms(60_000);
+    for round in 0..30 {
+        let key = format!("k{round}");
+        let request = guest.ask("POST", &format!("/bookings/{booking}/extend")).key(&key);
+        drop(request.start().await);
+        let answered = async {
+            loop {
+                let answer = guest.on_booking(&booking, "extend", &key).await;
+                if answer.status == 200 || answer.problem().1 != "IN_PROGRESS" {
+                    return answer;
+                }
+            }
+        };
+        let answer = tokio::time::timeout(Duration::from_secs(10), answered).await;
+        let answer = answer.unwrap_or_else(|_| panic!("{key} is under way for ever"));
+        let extended = answer.status == 200;
+        assert!(extended || answer.problem() == (409, "EXTENSION_LIMIT".into()), "{answer:?}");
+    }
+    assert_eq!(guest.booking(&booking).await["extensions"], 1);
+}
+
+#[tokio::test]
 async fn a_request_that_is_under_way_is_not_begun_again() {
     let sandboxed = Sandboxed::start(|_| {}).await;
     let guest = sandboxed.shop.guest().await;
