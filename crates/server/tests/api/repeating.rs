@@ -81,6 +81,28 @@ async fn a_key_with_another_body_is_refused_and_nothing_is_done() {
 }
 
 #[tokio::test]
+async fn what_is_not_the_callers_leaves_no_record() {
+    let shop = paid_shop().await;
+    let (ann, bob) = (shop.guest().await, shop.guest().await);
+    let booking = ann.hold_ga("h", 1).await;
+    let unknown = format!("e.{}", "0".repeat(32));
+    for (index, booking) in
+        [&booking, &unknown, &format!("nowhere{}", &unknown[1..])].into_iter().enumerate()
+    {
+        for what in ["payment", "extend", "cancel"] {
+            let answer = bob.on_booking(booking, what, &format!("k{index}")).await;
+            assert_eq!(answer.problem(), (404, "RESERVATION_NOT_FOUND".into()), "{what}");
+        }
+    }
+    let ledger = rusqlite::Connection::open(shop.dir.path().join("ledger.db")).unwrap();
+    let count =
+        || ledger.query_row("SELECT count(*) FROM requests", [], |row| row.get::<_, u32>(0));
+    assert_eq!(count().unwrap(), 0);
+    ann.on_booking(&booking, "cancel", "k").await.expect(200);
+    assert_eq!(count().unwrap(), 1);
+}
+
+#[tokio::test]
 async fn a_caller_who_hangs_up_at_once_can_ask_again() {
     let shop = paid_shop().await;
     let guest = shop.guest().await;
