@@ -47,7 +47,7 @@ pub async fn cancel(
     }
     let scope = format!("cancel {booking} {user}");
     let work = give_back(app.clone(), event, booking, user);
-    once_if_keyed(app, scope, &key, body.as_bytes(), work).await
+    once_if_keyed(app, scope, &key, &body.canonical(), work).await
 }
 
 async fn give_back(

@@ -45,7 +45,7 @@ pub async fn extend(
     }
     let scope = format!("extend {booking} {user}");
     let work = give_time(app.clone(), event, booking, user);
-    once_if_keyed(app, scope, &key, body.as_bytes(), work).await
+    once_if_keyed(app, scope, &key, &body.canonical(), work).await
 }
 
 async fn give_time(

@@ -52,7 +52,7 @@ pub async fn pay(
     let scope = format!("pay {booking} {user}");
     let wish = Wish { booking, event, user, buyer, on_decline: OnDecline::Keep };
     let work = start(app.clone(), wish);
-    once(app, scope, key.as_str(), body.as_bytes(), work).await
+    once(app, scope, key.as_str(), &body.canonical(), work).await
 }
 
 async fn start(app: Arc<App>, wish: Wish) -> Result<Response, Problem> {
