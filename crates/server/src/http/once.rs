@@ -128,13 +128,22 @@ async fn stored(answer: Response) -> (Response, Option<StoredAnswer>) {
     let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let status = parts.status;
     let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let keep = !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS;
-    let stored = keep.then(|| StoredAnswer {
+    let stored = is_final(status).then(|| StoredAnswer {
         status: status.as_u16(),
         content_type: content_type.unwrap_or_default().to_owned(),
         body: bytes.to_vec(),
     });
     (Response::from_parts(parts, Body::from(bytes)), stored)
+}
+
+/// Whether the same request would come to the same end. What the gateway refused it refuses for good: asking again would
+/// only use up another attempt. Whoever is not known, or asks of what is not there, is to leave nothing behind.
+fn is_final(status: StatusCode) -> bool {
+    match status {
+        StatusCode::BAD_GATEWAY => true,
+        StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND | StatusCode::TOO_MANY_REQUESTS => false,
+        status => !status.is_server_error(),
+    }
 }
 
 fn again(answer: StoredAnswer) -> Response {
@@ -157,6 +166,24 @@ mod tests {
         let (answer, stored) = stored(answer).await;
         assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(stored, None);
+    }
+
+    #[tokio::test]
+    async fn what_may_come_to_another_end_is_not_kept() {
+        for (code, keep) in [
+            (Code::GatewayRefused, true),
+            (Code::PaymentsOff, true),
+            (Code::InvalidBody, true),
+            (Code::GatewayUnavailable, false),
+            (Code::LedgerUnavailable, false),
+            (Code::Internal, false),
+            (Code::RateLimited, false),
+            (Code::TokenInvalid, false),
+            (Code::SagaNotFound, false),
+        ] {
+            let (_, stored) = stored(Problem::new(code, "why").into_response()).await;
+            assert_eq!(stored.is_some(), keep, "{code:?}");
+        }
     }
 
     #[tokio::test]
