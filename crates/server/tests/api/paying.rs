@@ -157,3 +157,17 @@ async fn a_hold_that_runs_out_cancels_its_payment() {
     assert_eq!(sandbox_totals(&shop).await, (0, 0));
     assert_eq!(free(&shop).await, 10);
 }
+
+#[tokio::test]
+async fn the_box_office_cannot_confirm_what_is_being_paid_for_online() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    let path = format!("/events/e/bookings/{booking}/confirm");
+    let till = shop.admin("POST", &path).json(&json!({"payment": "till-7"})).send().await;
+    assert_eq!(till.problem(), (409, "PAYMENT_MISMATCH".into()));
+    use_card(payment["url"].as_str().unwrap(), GOOD_CARD).await.expect(200);
+    let confirmed = guest.until_status(&booking, "confirmed").await;
+    assert_eq!(confirmed["payment"], payment["payment"]);
+}
