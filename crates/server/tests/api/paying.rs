@@ -3,6 +3,9 @@
 use crate::client::{Answer, Request};
 use crate::shop::{Guest, Shop};
 use onrush::config::GatewayName;
+use onrush_core::booking::Stage;
+use onrush_ledger::Ledger;
+use onrush_ledger::saga::Transition;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -170,4 +173,29 @@ async fn the_box_office_cannot_confirm_what_is_being_paid_for_online() {
     use_card(payment["url"].as_str().unwrap(), GOOD_CARD).await.expect(200);
     let confirmed = guest.until_status(&booking, "confirmed").await;
     assert_eq!(confirmed["payment"], payment["payment"]);
+}
+
+#[tokio::test]
+async fn the_payment_that_is_shown_is_the_present_one() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    let ledger = shop.server.ledger();
+    let file = ledger.file(&booking.parse().unwrap()).await.unwrap().unwrap();
+    let (mut saga, mut stray) = (file.saga, file.payments[0].clone());
+    saga.version += 1;
+    stray.payment = format!("{booking}.00000000stray").parse().unwrap();
+    (stray.stage, stray.created_at) = (Stage::Void, stray.created_at.plus_ms(1));
+    let transition = Transition {
+        saga,
+        payments: vec![stray],
+        refunds: Vec::new(),
+        buyer: None,
+        note: "a stray payment".into(),
+        messages: Vec::new(),
+    };
+    ledger.advance(transition).await.unwrap();
+    let shown = guest.get(&format!("/bookings/{booking}/payment")).await.expect(200).json();
+    assert_eq!(shown["payment"], payment["payment"]);
 }
