@@ -5,6 +5,7 @@ use crate::shop::{Guest, Shop};
 use onrush::config::GatewayName;
 use onrush_core::booking::Stage;
 use onrush_ledger::Ledger;
+use onrush_ledger::booking::{Booking, Buyer};
 use onrush_ledger::saga::Transition;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -198,4 +199,34 @@ async fn the_payment_that_is_shown_is_the_present_one() {
     ledger.advance(transition).await.unwrap();
     let shown = guest.get(&format!("/bookings/{booking}/payment")).await.expect(200).json();
     assert_eq!(shown["payment"], payment["payment"]);
+}
+
+#[tokio::test]
+async fn a_buyer_can_be_erased_when_the_engine_has_forgotten_the_booking() {
+    let shop = paid_shop().await;
+    let (guest, other) = (shop.guest().await, shop.guest().await);
+    let booking = guest.hold_ga("h", 1).await;
+    let (id, ledger) = (booking.parse().unwrap(), shop.server.ledger());
+    let [name, email, language] = ["Ann", "ann@post.example", "en"].map(str::to_owned);
+    ledger.set_buyer(&id, Buyer { name, email, language }).await.unwrap();
+    guest.ask("POST", &format!("/bookings/{booking}/cancel")).send().await.expect(200);
+    let follows = async {
+        let is_released = |known: &Booking| known.status == "released";
+        while !ledger.booking(&id).await.unwrap().as_ref().is_some_and(is_released) {
+            tokio::task::yield_now().await;
+        }
+        shop.clock.advance_ms(25 * 3_600_000);
+        while guest.get(&format!("/bookings/{booking}")).await.status != 404 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), follows).await.expect("it is forgotten");
+    let path = format!("/bookings/{booking}/buyer");
+    let stranger = other.ask("DELETE", &path).send().await;
+    assert_eq!(stranger.problem(), (404, "RESERVATION_NOT_FOUND".into()));
+    for erased in [1, 0] {
+        let answer = guest.ask("DELETE", &path).send().await.expect(200);
+        assert_eq!(answer.json(), json!({"erased": erased}));
+    }
+    assert_eq!(ledger.buyer(&id).await.unwrap(), None);
 }
