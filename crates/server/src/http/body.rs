@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -77,7 +78,7 @@ impl<T: DeserializeOwned + Default, S: Sync> FromRequest<S> for OptionalBody<T> 
     }
 }
 
-/// A JSON body that may be left out, as it came: what answers a key's first request must know every byte of it.
+/// A JSON body that may be left out, as it came: what answers a key's first request compares it with later ones.
 pub struct OptionalBytes(Bytes);
 
 impl OptionalBytes {
@@ -93,10 +94,19 @@ impl OptionalBytes {
         }
     }
 
-    /// The bytes.
+    /// One text for all bodies that mean the same: without spaces, members in order, and nothing for an empty one.
     #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+    pub fn canonical(&self) -> Vec<u8> {
+        match serde_json::from_slice::<Value>(&self.0) {
+            Ok(Value::Null) => Vec::new(),
+            Ok(Value::Object(members)) if members.is_empty() => Vec::new(),
+            Ok(mut value) => {
+                value.sort_all_objects();
+                value.to_string().into_bytes()
+            }
+            // No body at all; what is not JSON was refused before.
+            Err(_) => self.0.to_vec(),
+        }
     }
 }
 

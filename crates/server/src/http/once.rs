@@ -14,6 +14,15 @@ use onrush_ledger::request::{Begun, RequestKey, StoredAnswer};
 use sha2::{Digest, Sha256};
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Pauses between attempts to keep an answer. The caller waits meanwhile, so they are short.
+const PAUSES: [Duration; 4] = [
+    Duration::from_millis(20),
+    Duration::from_millis(100),
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+];
 
 impl From<LedgerError> for Problem {
     fn from(error: LedgerError) -> Self {
@@ -27,7 +36,8 @@ impl From<LedgerError> for Problem {
 
 /// Runs `work` unless it ran before under this key, and answers as the first time.
 ///
-/// The work goes on if the caller hangs up: nobody else would say that it ended.
+/// From the note that it begins to the kept answer all goes on if the caller hangs up: nobody else would say that it
+/// ended. `body` stands for what is asked: another body is another wish.
 ///
 /// # Errors
 /// `BOOKING_MISMATCH` if the key came with another body, `IN_PROGRESS`, `LEDGER_UNAVAILABLE`.
@@ -43,27 +53,25 @@ where
 {
     let key = RequestKey { scope, key: key.to_owned() };
     let hash = Sha256::digest(body).into();
-    match app.ledger.begin(key.clone(), hash, app.run_id, app.clock.now()).await? {
-        Begun::Fresh => {}
-        Begun::InProgress => {
-            let why = "the same request is under way; ask again in a moment, with the same key";
-            return Err(Problem::new(Code::InProgress, why));
-        }
-        Begun::OtherBody => return Err(Refusal::BookingMismatch.into()),
-        Begun::Answered(answer) => return Ok(again(answer)),
-    }
     let done = tokio::spawn(async move {
-        let answer = work.await.unwrap_or_else(IntoResponse::into_response);
-        let (answer, stored) = stored(answer).await;
-        let finished = app.ledger.finish(key, stored).await;
-        if let Err(error) = finished {
-            // The work is done, and doing it again does nothing twice: only this very answer may be lost.
-            tracing::error!(%error, "an answer could not be kept");
+        match app.ledger.begin(key.clone(), hash, app.run_id, app.clock.now()).await? {
+            Begun::Fresh => {}
+            Begun::InProgress => {
+                let why = "the same request is under way; ask again in a moment, with the same key";
+                return Err(Problem::new(Code::InProgress, why));
+            }
+            Begun::OtherBody => return Err(Refusal::BookingMismatch.into()),
+            Begun::Answered(answer) => return Ok(again(answer)),
         }
-        answer
+        let (answer, stored) = stored(answer_of(work).await).await;
+        let finish = || app.ledger.finish(key.clone(), stored.clone());
+        if let Err(error) = patiently(finish).await {
+            // What was done stays done; only this key is of no more use until the process starts anew.
+            tracing::error!(%error, scope = key.scope, "an answer could not be kept");
+        }
+        Ok(answer)
     });
-    let broken = |_| Problem::new(Code::Internal, "the request broke down; the log has more");
-    done.await.map_err(broken)
+    done.await.unwrap_or_else(|_| Err(broken_down()))
 }
 
 /// The same where the key is optional: without one, `work` runs each time.
@@ -86,6 +94,33 @@ where
     }
 }
 
+/// What `work` comes to, also if it panics: the key must not stay under way.
+async fn answer_of<F>(work: F) -> Response
+where
+    F: Future<Output = Result<Response, Problem>> + Send + 'static,
+{
+    let answer = tokio::spawn(work).await.unwrap_or_else(|_| Err(broken_down()));
+    answer.unwrap_or_else(IntoResponse::into_response)
+}
+
+fn broken_down() -> Problem {
+    Problem::new(Code::Internal, "the request broke down; the log has more")
+}
+
+/// Asks the ledger again for as long as it cannot be used, up to [`PAUSES`].
+async fn patiently<F>(mut ask: impl FnMut() -> F) -> Result<(), LedgerError>
+where
+    F: Future<Output = Result<(), LedgerError>>,
+{
+    for pause in PAUSES {
+        match ask().await {
+            Err(LedgerError::Unavailable(_)) => tokio::time::sleep(pause).await,
+            asked @ (Ok(()) | Err(LedgerError::Conflict)) => return asked,
+        }
+    }
+    ask().await
+}
+
 /// The answer, and what is kept of it: nothing if the same request may come to another end.
 async fn stored(answer: Response) -> (Response, Option<StoredAnswer>) {
     let (parts, body) = answer.into_parts();
@@ -93,13 +128,22 @@ async fn stored(answer: Response) -> (Response, Option<StoredAnswer>) {
     let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let status = parts.status;
     let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let keep = !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS;
-    let stored = keep.then(|| StoredAnswer {
+    let stored = is_final(status).then(|| StoredAnswer {
         status: status.as_u16(),
         content_type: content_type.unwrap_or_default().to_owned(),
         body: bytes.to_vec(),
     });
     (Response::from_parts(parts, Body::from(bytes)), stored)
+}
+
+/// Whether the same request would come to the same end. What the gateway refused it refuses for good: asking again would
+/// only use up another attempt. Whoever is not known, or asks of what is not there, is to leave nothing behind.
+fn is_final(status: StatusCode) -> bool {
+    match status {
+        StatusCode::BAD_GATEWAY => true,
+        StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND | StatusCode::TOO_MANY_REQUESTS => false,
+        status => !status.is_server_error(),
+    }
 }
 
 fn again(answer: StoredAnswer) -> Response {
@@ -110,4 +154,46 @@ fn again(answer: StoredAnswer) -> Response {
         response.headers_mut().insert(CONTENT_TYPE, value);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_panics_is_answered_and_not_kept() {
+        let answer = answer_of(async { panic!("a planted fault") }).await;
+        let (answer, stored) = stored(answer).await;
+        assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(stored, None);
+    }
+
+    #[tokio::test]
+    async fn what_may_come_to_another_end_is_not_kept() {
+        for (code, keep) in [
+            (Code::GatewayRefused, true),
+            (Code::PaymentsOff, true),
+            (Code::InvalidBody, true),
+            (Code::GatewayUnavailable, false),
+            (Code::LedgerUnavailable, false),
+            (Code::Internal, false),
+            (Code::RateLimited, false),
+            (Code::TokenInvalid, false),
+            (Code::SagaNotFound, false),
+        ] {
+            let (_, stored) = stored(Problem::new(code, "why").into_response()).await;
+            assert_eq!(stored.is_some(), keep, "{code:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_kept_although_the_ledger_fails_at_first() {
+        let unavailable = || Err(LedgerError::Unavailable("broken by a test".into()));
+        let mut asked = 0;
+        let kept = patiently(|| {
+            asked += 1;
+            std::future::ready(if asked < 3 { unavailable() } else { Ok(()) })
+        });
+        assert_eq!((kept.await, asked), (Ok(()), 3));
+    }
 }

@@ -13,6 +13,9 @@ use std::fmt::Write;
 /// Tickets whose codes stand in the mail itself; with more, the mail says where they are.
 pub const MAX_INLINE: usize = 10;
 
+/// Characters of a buyer's name that a mail repeats; a longer one is more than a name.
+const MAX_NAME_CHARS: usize = 60;
+
 /// What a mail is made of.
 #[derive(Clone, Debug)]
 pub struct Facts<'a> {
@@ -66,9 +69,9 @@ pub struct Letter {
 pub fn compose(facts: &Facts<'_>) -> Option<Letter> {
     let (language, texts) = closest(facts.language);
     let wording = wording(texts, facts)?;
-    let greeting = match facts.name.trim() {
-        "" => texts.greeting_without_name.clone(),
-        name => fill(&texts.greeting, &[("name", name)]),
+    let greeting = match addressable(facts.name) {
+        None => texts.greeting_without_name.clone(),
+        Some(name) => fill(&texts.greeting, &[("name", &name)]),
     };
     let rows = rows(texts, facts);
     let tickets = Tickets::new(texts, facts);
@@ -204,6 +207,16 @@ fn line(text: &mut String, content: &str) {
     text.push('\n');
 }
 
+/// The name as a mail may use it. Anyone can have mail sent to anyone under a name of his choice, so what looks like a
+/// message or an address of the web is not repeated.
+#[must_use]
+pub fn addressable(name: &str) -> Option<String> {
+    let name = one_line(name);
+    let lower = name.to_ascii_lowercase();
+    let fits = !name.is_empty() && name.chars().count() <= MAX_NAME_CHARS;
+    (fits && !lower.contains("://") && !lower.contains("www.")).then_some(name)
+}
+
 /// The text on one line: no break, no other control character.
 #[must_use]
 pub fn one_line(text: &str) -> String {
@@ -299,6 +312,29 @@ mod tests {
         assert!(!letter.html.contains("<script") && !letter.html.contains("<b>"));
         assert!(letter.html.contains("&lt;script&gt;") && letter.html.contains("a=1&amp;b=&quot;"));
         assert!(!letter.subject.contains(['\r', '\n']), "{}", letter.subject);
+    }
+
+    #[test]
+    fn names_that_are_messages_are_not_repeated() {
+        const LONGEST: &str = "éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé";
+        const TOO_LONG: &str = "ééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé";
+        for (name, greeted) in [
+            ("Ann", Some("Ann")),
+            (" Ann\r\nLee ", Some("Ann  Lee")),
+            (LONGEST, Some(LONGEST)),
+            (TOO_LONG, None),
+            ("Win at HTTPS://bad.example", None),
+            ("see WWW.bad.example", None),
+            ("", None),
+        ] {
+            assert_eq!(addressable(name).as_deref(), greeted, "{name}");
+            let letter = letter(|facts| facts.name = name).unwrap();
+            let neutral = letter.text.starts_with("Hello,\n");
+            assert_eq!(neutral, greeted.is_none(), "{name}: {}", letter.text);
+            assert!(
+                !letter.subject.contains("bad.example") && !letter.html.contains("bad.example")
+            );
+        }
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use crate::config::ConfigError;
 use crate::relay::Parts;
 use crate::relay::courier::{Attempt, Attempting, Channel};
-use crate::relay::letter::{Facts, Letter, compose, one_line};
-use crate::relay::messages::{BOOKING_CANCELLED, BOOKING_CONFIRMED, MAIL};
+use crate::relay::letter::{Facts, Letter, addressable, compose, one_line};
+use crate::relay::messages::{BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, MAIL};
 use crate::relay::settings::{MailSettings, Tls};
 use crate::tickets::{Confirmed, TicketSigner};
 use lettre::message::header::ContentType;
@@ -116,12 +116,19 @@ impl Channel for MailChannel {
 }
 
 impl Work {
-    async fn attempt(&self, message: &Message) -> Result<Attempt, LedgerError> {
+    async fn attempt(self: &Arc<Self>, message: &Message) -> Result<Attempt, LedgerError> {
         let Some(id) = &message.booking else { return Ok(Attempt::Done) };
         // Who the buyer is, is asked only now: he may have asked to be forgotten.
         let Some(buyer) = self.ledger.buyer(id).await? else { return Ok(Attempt::Done) };
         if buyer.email.is_empty() {
             return Ok(Attempt::Done);
+        }
+        // Who never began to pay has not asked for mail.
+        if message.kind == BOOKING_EXPIRED {
+            let file = self.ledger.file(id).await?;
+            if file.is_none_or(|file| file.payments.is_empty()) {
+                return Ok(Attempt::Done);
+            }
         }
         let Some(booking) = self.ledger.booking(id).await? else {
             return Ok(Attempt::Failed("the booking is not in the ledger yet".into()));
@@ -131,16 +138,22 @@ impl Work {
             return Ok(Attempt::Done);
         }
         let texts = self.texts(&message.event, &buyer.language).await?;
-        let Some(letter) = self.letter(message, &booking, &buyer, &texts) else {
-            return Ok(Attempt::Done);
-        };
-        let mail = match self.mail(&message.id, &buyer, letter) {
-            Ok(mail) => mail,
-            Err(why) => return Ok(Attempt::Hopeless(why)),
+        let email = buyer.email.clone();
+        let (work, message) = (self.clone(), message.clone());
+        // Signatures and pictures of many tickets take long, and others wait for this thread.
+        let written = tokio::task::spawn_blocking(move || {
+            let letter = work.letter(&message, &booking, &buyer, &texts)?;
+            Some(work.mail(&message.id, &buyer, letter))
+        });
+        let mail = match written.await {
+            Ok(None) => return Ok(Attempt::Done),
+            Ok(Some(Ok(mail))) => mail,
+            Ok(Some(Err(why))) => return Ok(Attempt::Hopeless(why)),
+            Err(_) => return Ok(Attempt::Failed("the mail could not be written".into())),
         };
         Ok(match self.server.send(mail).await {
             Ok(_) => Attempt::Done,
-            Err(error) => failed(&error, &buyer.email),
+            Err(error) => failed(&error, &email),
         })
     }
 
@@ -217,7 +230,7 @@ impl Work {
         // What goes wrong is kept, so it must not say who it is.
         let address: Address =
             buyer.email.parse().map_err(|_| "the buyer's address is none".to_owned())?;
-        let name = Some(one_line(&buyer.name)).filter(|name| !name.is_empty());
+        let name = addressable(&buyer.name);
         let mut pictured = MultiPart::related().singlepart(SinglePart::html(letter.html));
         for (name, png) in letter.pictures {
             let picture = ContentType::parse("image/png").map_err(|error| error.to_string())?;

@@ -166,6 +166,10 @@ async fn what_costs_something_is_confirmed_only_with_a_payment() {
     // A retry of the box office changes nothing.
     let again = shop.admin("POST", &at_box_office).json(&json!({"payment": "till-7"})).send().await;
     assert_eq!(again.expect(200).json(), confirmed);
+    // At no point did it look like a payment that is under way online.
+    let feed = shop.admin("GET", "/feed?event=e&limit=1000").send().await.expect(200).json();
+    let feed = feed["entries"].to_string();
+    assert!(feed.contains("hold_confirmed") && !feed.contains("payment_begun"), "{feed}");
 
     let cancel = format!("/events/e/bookings/{booking}/cancel");
     let reason = json!({"by": "box office", "why": "the show moved"});

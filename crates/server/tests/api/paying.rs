@@ -3,6 +3,10 @@
 use crate::client::{Answer, Request};
 use crate::shop::{Guest, Shop};
 use onrush::config::GatewayName;
+use onrush_core::booking::Stage;
+use onrush_ledger::Ledger;
+use onrush_ledger::booking::{Booking, Buyer};
+use onrush_ledger::saga::Transition;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -114,7 +118,8 @@ async fn the_same_key_again_gives_the_same_answer_and_one_payment() {
     let again = guest.pay(&booking, "p").await.expect(201);
     assert_eq!(first.body, again.body);
     let path = format!("/bookings/{booking}/payment");
-    let other = guest.ask("POST", &path).key("p").json(&json!({})).send().await;
+    let buyer = json!({"buyer": {"name": "Ann", "email": "ann@post.example", "language": "en"}});
+    let other = guest.ask("POST", &path).key("p").json(&buyer).send().await;
     assert_eq!(other.problem(), (422, "BOOKING_MISMATCH".into()));
     // Another key finds the payment that runs (S3.5).
     let existing = guest.pay(&booking, "q").await.expect(200).json();
@@ -161,4 +166,73 @@ async fn a_hold_that_runs_out_cancels_its_payment() {
     use_card(payment["url"].as_str().unwrap(), GOOD_CARD).await;
     assert_eq!(sandbox_totals(&shop).await, (0, 0));
     assert_eq!(free(&shop).await, 10);
+}
+
+#[tokio::test]
+async fn the_box_office_cannot_confirm_what_is_being_paid_for_online() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    let path = format!("/events/e/bookings/{booking}/confirm");
+    let till = shop.admin("POST", &path).json(&json!({"payment": "till-7"})).send().await;
+    assert_eq!(till.problem(), (409, "PAYMENT_MISMATCH".into()));
+    use_card(payment["url"].as_str().unwrap(), GOOD_CARD).await.expect(200);
+    let confirmed = guest.until_status(&booking, "confirmed").await;
+    assert_eq!(confirmed["payment"], payment["payment"]);
+}
+
+#[tokio::test]
+async fn the_payment_that_is_shown_is_the_present_one() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    let ledger = shop.server.ledger();
+    let file = ledger.file(&booking.parse().unwrap()).await.unwrap().unwrap();
+    let (mut saga, mut stray) = (file.saga, file.payments[0].clone());
+    saga.version += 1;
+    stray.payment = format!("{booking}.00000000stray").parse().unwrap();
+    (stray.stage, stray.created_at) = (Stage::Void, stray.created_at.plus_ms(1));
+    let transition = Transition {
+        saga,
+        payments: vec![stray],
+        refunds: Vec::new(),
+        buyer: None,
+        note: "a stray payment".into(),
+        messages: Vec::new(),
+    };
+    ledger.advance(transition).await.unwrap();
+    let shown = guest.get(&format!("/bookings/{booking}/payment")).await.expect(200).json();
+    assert_eq!(shown["payment"], payment["payment"]);
+}
+
+#[tokio::test]
+async fn a_buyer_can_be_erased_when_the_engine_has_forgotten_the_booking() {
+    let shop = paid_shop().await;
+    let (guest, other) = (shop.guest().await, shop.guest().await);
+    let booking = guest.hold_ga("h", 1).await;
+    let (id, ledger) = (booking.parse().unwrap(), shop.server.ledger());
+    let [name, email, language] = ["Ann", "ann@post.example", "en"].map(str::to_owned);
+    ledger.set_buyer(&id, Buyer { name, email, language }).await.unwrap();
+    guest.ask("POST", &format!("/bookings/{booking}/cancel")).send().await.expect(200);
+    let follows = async {
+        let is_released = |known: &Booking| known.status == "released";
+        while !ledger.booking(&id).await.unwrap().as_ref().is_some_and(is_released) {
+            tokio::task::yield_now().await;
+        }
+        shop.clock.advance_ms(25 * 3_600_000);
+        while guest.get(&format!("/bookings/{booking}")).await.status != 404 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), follows).await.expect("it is forgotten");
+    let path = format!("/bookings/{booking}/buyer");
+    let stranger = other.ask("DELETE", &path).send().await;
+    assert_eq!(stranger.problem(), (404, "RESERVATION_NOT_FOUND".into()));
+    for erased in [1, 0] {
+        let answer = guest.ask("DELETE", &path).send().await.expect(200);
+        assert_eq!(answer.json(), json!({"erased": erased}));
+    }
+    assert_eq!(ledger.buyer(&id).await.unwrap(), None);
 }

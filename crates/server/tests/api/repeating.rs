@@ -3,6 +3,7 @@
 use crate::paying::{GOOD_CARD, paid_shop, use_card};
 use crate::sandboxed::Sandboxed;
 use crate::shop::Guest;
+use onrush_ledger::Ledger;
 use serde_json::json;
 use std::time::Duration;
 
@@ -67,17 +68,87 @@ async fn a_key_with_another_body_is_refused_and_nothing_is_done() {
     let shop = paid_shop().await;
     let guest = shop.guest().await;
     let booking = guest.hold_ga("h", 1).await;
-    shop.clock.advance_ms(60_000);
-    guest.on_booking(&booking, "extend", "x").await.expect(200);
-    let path = format!("/bookings/{booking}/extend");
-    let other = guest.ask("POST", &path).key("x").json(&json!({})).send().await;
+    let path = format!("/bookings/{booking}/payment");
+    let first = guest.on_booking(&booking, "payment", "x").await.expect(201);
+    let buyer = json!({"buyer": {"name": "Ann", "email": "ann@post.example", "language": "en"}});
+    let other = guest.ask("POST", &path).key("x").json(&buyer).send().await;
     assert_eq!(other.problem(), (422, "BOOKING_MISMATCH".into()));
+    let id = booking.parse().unwrap();
+    assert_eq!(shop.server.ledger().buyer(&id).await.unwrap(), None);
+    assert_eq!(guest.on_booking(&booking, "payment", "x").await.body, first.body);
     for (what, key) in [("extend", "x y"), ("cancel", "")] {
         let path = format!("/bookings/{booking}/{what}");
         let odd = guest.ask("POST", &path).key(key).send().await;
         assert_eq!(odd.problem(), (400, "IDEMPOTENCY_KEY_INVALID".into()));
     }
-    assert_eq!(guest.booking(&booking).await["status"], "held");
+    assert_eq!(guest.booking(&booking).await["status"], "paying");
+}
+
+#[tokio::test]
+async fn bodies_that_mean_the_same_are_the_same_wish() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let (empty, named) = (guest.hold_ga("h", 1).await, guest.hold_ga("i", 1).await);
+    let send = async |booking: &str, body: &str| {
+        let request = guest.ask("POST", &format!("/bookings/{booking}/payment")).key("p");
+        let request = request.header("Content-Type", "application/json").body(body);
+        request.send().await.expect(201).body
+    };
+    let first = guest.on_booking(&empty, "payment", "p").await.expect(201).body;
+    for body in ["", "{}", " { } ", "null"] {
+        assert_eq!(send(&empty, body).await, first, "{body:?}");
+    }
+    let first = send(&named, r#"{"buyer": {"name": "Ann", "email": "a@b.example"}}"#).await;
+    let other = send(&named, r#"{ "buyer":{"email":"a@b.example","name":"Ann"} }"#).await;
+    assert_eq!(first, other);
+}
+
+#[tokio::test]
+async fn what_is_not_the_callers_leaves_no_record() {
+    let shop = paid_shop().await;
+    let (ann, bob) = (shop.guest().await, shop.guest().await);
+    let booking = ann.hold_ga("h", 1).await;
+    let unknown = format!("e.{}", "0".repeat(32));
+    for (index, booking) in
+        [&booking, &unknown, &format!("nowhere{}", &unknown[1..])].into_iter().enumerate()
+    {
+        for what in ["payment", "extend", "cancel"] {
+            let answer = bob.on_booking(booking, what, &format!("k{index}")).await;
+            assert_eq!(answer.problem(), (404, "RESERVATION_NOT_FOUND".into()), "{what}");
+        }
+    }
+    let ledger = rusqlite::Connection::open(shop.dir.path().join("ledger.db")).unwrap();
+    let count =
+        || ledger.query_row("SELECT count(*) FROM requests", [], |row| row.get::<_, u32>(0));
+    assert_eq!(count().unwrap(), 0);
+    ann.on_booking(&booking, "cancel", "k").await.expect(200);
+    assert_eq!(count().unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_caller_who_hangs_up_at_once_can_ask_again() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    shop.clock.advance_ms(60_000);
+    for round in 0..30 {
+        let key = format!("k{round}");
+        let request = guest.ask("POST", &format!("/bookings/{booking}/extend")).key(&key);
+        drop(request.start().await);
+        let answered = async {
+            loop {
+                let answer = guest.on_booking(&booking, "extend", &key).await;
+                if answer.status == 200 || answer.problem().1 != "IN_PROGRESS" {
+                    return answer;
+                }
+            }
+        };
+        let answer = tokio::time::timeout(Duration::from_secs(10), answered).await;
+        let answer = answer.unwrap_or_else(|_| panic!("{key} is under way for ever"));
+        let extended = answer.status == 200;
+        assert!(extended || answer.problem() == (409, "EXTENSION_LIMIT".into()), "{answer:?}");
+    }
+    assert_eq!(guest.booking(&booking).await["extensions"], 1);
 }
 
 #[tokio::test]

@@ -268,3 +268,20 @@ async fn a_paid_booking_that_is_cancelled_is_mailed_three_times() {
     }
     assert_eq!(shop.settled("mail").await, None);
 }
+
+#[tokio::test]
+async fn a_hold_that_nobody_began_to_pay_for_ends_without_a_mail() {
+    let sink = Sink::start();
+    let shop = shop(&sink).await;
+    shop.add_pool("e", "paid", 5, 2_500).await;
+    let guest = shop.guest().await;
+    let held = guest.hold("e", "k", &json!({"pools": {"paid": 1}})).await.expect(201);
+    let booking = held.text("booking");
+    let ann = buyer("Ann", "ann@post.example", "en").unwrap();
+    shop.server.ledger().set_buyer(&booking.parse().unwrap(), ann).await.unwrap();
+    shop.clock.advance_ms(600_000);
+    let view = guest.get(&format!("/bookings/{booking}")).await.expect(200).json();
+    assert_eq!(view["status"], "expired");
+    assert_eq!(shop.settled("mail").await, None);
+    assert_eq!(sink.stop_and_rest().await, Vec::<String>::new());
+}

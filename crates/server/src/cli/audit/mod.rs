@@ -1,6 +1,7 @@
 //! `onrush audit`: recomputes everything from the journal, compares it with the money, and says what does not add up.
 
 mod money;
+mod verdict;
 
 use super::Exit;
 use super::show::{count, print_json, say};

@@ -3,11 +3,12 @@
 //! Three books are compared: the journal (what is confirmed), the ledger (what was to be paid, taken and given back), and
 //! the gateway's own (what it took and gave back). Only sagas at their end are judged, so that a server may be running.
 
+use super::verdict::{
+    AtGateway, Sold, Standing, State, Sums, given_back, is_at_its_end, judge, judge_unknown,
+};
 use onrush::sandbox::{Taken, taken};
 use onrush_core::Change;
-use onrush_core::booking::Step;
 use onrush_core::ids::{BookingId, PaymentId};
-use onrush_ledger::money::{Payment, RefundStatus};
 use onrush_ledger::saga::File;
 use onrush_ledger::sqlite::LedgerReader;
 use onrush_store::Seq;
@@ -63,22 +64,6 @@ impl fmt::Display for Money {
     }
 }
 
-/// A booking, as the journal has it in the end.
-struct Sold {
-    amount_minor: i64,
-    state: State,
-}
-
-enum State {
-    /// Held, or ended without being confirmed.
-    NotSold,
-    Confirmed(Option<PaymentId>),
-    Cancelled {
-        payment: Option<PaymentId>,
-        refund_minor: i64,
-    },
-}
-
 /// Compares journal, ledger and, if its directory is known, the sandbox's file. `None` if there is no ledger.
 ///
 /// # Errors
@@ -91,18 +76,22 @@ pub(super) fn audit(
     if !data.join("ledger.db").exists() {
         return Ok(None);
     }
+    let own = data.join("sandbox");
+    let look =
+        || taken(sandbox.unwrap_or(&own)).map_err(|error| format!("the sandbox's file: {error}"));
+    let before = look()?;
     // The ledger is read as it was before the journal: what is at its end there is at its end in the journal too.
     let reader = LedgerReader::open(data).map_err(|error| error.to_string())?;
+    let followed = reader.cursor().map_err(|error| error.to_string())?;
     let bookings = read_journal(data)?;
-    let own = data.join("sandbox");
-    let gateway =
-        taken(sandbox.unwrap_or(&own)).map_err(|error| format!("the sandbox's file: {error}"))?;
-    let gateway: Option<HashMap<PaymentId, Taken>> =
-        gateway.map(|all| all.into_iter().map(|taken| (taken.payment.clone(), taken)).collect());
+    let after = look()?;
+    let gateway = after.map(|after| Gateway::new(before.unwrap_or_default(), after));
     let mut auditor = Auditor {
         money: Money { gateway: gateway.is_some(), ..Money::default() },
         gateway,
         bookings,
+        sagas: HashMap::new(),
+        followed,
         violations,
     };
     let mut after = None;
@@ -129,13 +118,15 @@ fn read_journal(data: &Path) -> Result<HashMap<BookingId, Sold>, String> {
         let page = reader.page(after, PAGE).map_err(|error| error.to_string())?;
         let Some(last) = page.last() else { return Ok(bookings) };
         after = last.seq;
-        for change in page.iter().flat_map(|entry| &entry.changes) {
-            note(&mut bookings, change);
+        for entry in &page {
+            for change in &entry.changes {
+                note(&mut bookings, entry.seq.0, change);
+            }
         }
     }
 }
 
-fn note(bookings: &mut HashMap<BookingId, Sold>, change: &Change) {
+fn note(bookings: &mut HashMap<BookingId, Sold>, seq: u64, change: &Change) {
     let mut set = |booking: &BookingId, state| {
         if let Some(sold) = bookings.get_mut(booking) {
             sold.state = state;
@@ -143,7 +134,8 @@ fn note(bookings: &mut HashMap<BookingId, Sold>, change: &Change) {
     };
     match change {
         Change::HoldPlaced { terms, .. } => {
-            let sold = Sold { amount_minor: terms.amount_minor, state: State::NotSold };
+            let amount_minor = terms.amount_minor;
+            let sold = Sold { amount_minor, state: State::NotSold, placed: seq };
             bookings.insert(terms.booking.clone(), sold);
         }
         Change::HoldConfirmed { booking, payment } => {
@@ -197,10 +189,42 @@ fn note(bookings: &mut HashMap<BookingId, Sold>, change: &Change) {
     }
 }
 
+/// The gateway's book: its payments, and what they are for.
+struct Gateway {
+    payments: HashMap<PaymentId, AtGateway>,
+    bookings: HashMap<PaymentId, BookingId>,
+}
+
+impl Gateway {
+    fn new(before: Vec<Taken>, after: Vec<Taken>) -> Self {
+        let mut book = Self { payments: HashMap::new(), bookings: HashMap::new() };
+        for (taken, is_after) in before
+            .into_iter()
+            .map(|taken| (taken, false))
+            .chain(after.into_iter().map(|taken| (taken, true)))
+        {
+            let Taken { payment, booking, captured_minor, refunded_minor } = taken;
+            let sums = Sums { captured_minor, refunded_minor };
+            let there = book.payments.entry(payment.clone()).or_default();
+            if is_after {
+                there.after = sums;
+                book.bookings.insert(payment, booking);
+            } else {
+                there.before = sums;
+            }
+        }
+        book
+    }
+}
+
 struct Auditor<'a> {
     money: Money,
-    gateway: Option<HashMap<PaymentId, Taken>>,
+    gateway: Option<Gateway>,
     bookings: HashMap<BookingId, Sold>,
+    /// The sagas that were read, and whether they are at their end.
+    sagas: HashMap<BookingId, Standing>,
+    /// How far the ledger has followed the feed.
+    followed: u64,
     violations: &'a mut Vec<String>,
 }
 
@@ -210,109 +234,39 @@ impl Auditor<'_> {
         let refunded = given_back(file, None);
         self.money.captured_minor += captured;
         self.money.refunded_minor += refunded;
-        let at_its_end = match file.saga.step {
-            Step::Confirmed | Step::Failed => file.strays().next().is_none(),
-            Step::ReserveSent
-            | Step::ReserveOk
-            | Step::PaymentSent
-            | Step::PaymentOk
-            | Step::Compensating => false,
-        };
         if file.saga.stuck.is_some() {
             self.money.stuck_sagas += 1;
         }
-        if !at_its_end || file.saga.stuck.is_some() {
+        let booking = &file.saga.booking;
+        if is_at_its_end(file) {
+            let payments = self.gateway.as_ref().map(|gateway| &gateway.payments);
+            let verdict = judge(file, self.bookings.get(booking), payments);
+            self.money.confirmed_minor += verdict.confirmed_minor;
+            self.money.kept_minor += verdict.kept_minor;
+            self.money.paid_twice += u64::from(verdict.paid_twice);
+            self.violations.extend(verdict.violations);
+            self.sagas.insert(booking.clone(), Standing::Ended);
+        } else {
             self.money.open_sagas += 1;
             self.money.pending_minor += captured - refunded;
-            for payment in &file.payments {
-                self.forget(&payment.payment);
-            }
-            return;
+            self.sagas.insert(booking.clone(), Standing::Open);
         }
-        self.judge(file, captured - refunded);
         for payment in &file.payments {
-            self.compare(file, payment);
-        }
-    }
-
-    /// What is left of the money for a saga at its end must be what the journal says it should be.
-    fn judge(&mut self, file: &File, left_minor: i64) {
-        let booking = &file.saga.booking;
-        let Some(sold) = self.bookings.get(booking) else {
-            self.violations
-                .push(format!("booking {booking}: the ledger has it and the journal has not"));
-            return;
-        };
-        let ours = |payment: &Option<PaymentId>| {
-            payment.as_ref().is_some_and(|id| file.payments.iter().any(|row| row.payment == *id))
-        };
-        let amount_minor = sold.amount_minor;
-        let (confirmed, kept) = match &sold.state {
-            State::Confirmed(payment) if ours(payment) => (amount_minor, 0),
-            // It was cancelled after the ledger was read, if the ledger says confirmed.
-            State::Cancelled { payment, .. }
-                if ours(payment) && file.saga.step == Step::Confirmed =>
-            {
-                (amount_minor, 0)
+            if let Some(gateway) = &mut self.gateway {
+                gateway.payments.remove(&payment.payment);
             }
-            State::Cancelled { payment, refund_minor } if ours(payment) => {
-                (0, amount_minor - refund_minor)
-            }
-            State::Confirmed(_) | State::Cancelled { .. } | State::NotSold => (0, 0),
-        };
-        self.money.confirmed_minor += confirmed;
-        self.money.kept_minor += kept;
-        if left_minor > amount_minor {
-            self.money.paid_twice += 1;
-        }
-        if left_minor != confirmed + kept {
-            self.violations.push(format!(
-                "booking {booking}: {left_minor} minor units are left of what was taken, and {} are accounted for",
-                confirmed + kept
-            ));
-        }
-        let is_sold = matches!(sold.state, State::Confirmed(_));
-        if is_sold != (file.saga.step == Step::Confirmed) && matches!(sold.state, State::NotSold) {
-            let step = file.saga.step;
-            self.violations.push(format!(
-                "booking {booking}: the ledger says {step:?} and the journal has not sold it"
-            ));
-        }
-        if is_sold && file.saga.step == Step::Failed {
-            self.violations
-                .push(format!("booking {booking}: the journal sold it and its saga has failed"));
-        }
-    }
-
-    /// The gateway's own book must say the same of a payment.
-    fn compare(&mut self, file: &File, payment: &Payment) {
-        let Some(gateway) = &mut self.gateway else { return };
-        let id = &payment.payment;
-        let (captured, refunded) =
-            gateway.remove(id).map_or((0, 0), |taken| (taken.captured_minor, taken.refunded_minor));
-        let ledger = (payment.captured_minor, given_back(file, Some(id)));
-        if (captured, refunded) != ledger {
-            self.violations.push(format!(
-                "payment {id}: the gateway took {captured} and gave back {refunded}, the ledger says {} and {}",
-                ledger.0, ledger.1
-            ));
-        }
-    }
-
-    fn forget(&mut self, payment: &PaymentId) {
-        if let Some(gateway) = &mut self.gateway {
-            gateway.remove(payment);
         }
     }
 
     fn finish(mut self) -> Money {
-        // What is left in the gateway's book belongs to no saga that was read.
-        for taken in self.gateway.iter().flat_map(HashMap::values) {
-            if taken.captured_minor > 0 && !self.bookings.contains_key(&taken.booking) {
-                let Taken { payment, captured_minor, .. } = taken;
-                self.violations.push(format!(
-                    "payment {payment}: the gateway took {captured_minor} for a booking that nobody knows"
-                ));
+        // What is left in the gateway's book belongs to no payment that was read.
+        if let Some(gateway) = self.gateway.take() {
+            for (payment, there) in &gateway.payments {
+                let Some(booking) = gateway.bookings.get(payment) else { continue };
+                let missing = Standing::Missing { followed: self.followed };
+                let saga = self.sagas.get(booking).copied().unwrap_or(missing);
+                let found = judge_unknown(payment, *there, self.bookings.get(booking), saga);
+                self.violations.extend(found);
             }
         }
         let Money {
@@ -331,12 +285,4 @@ impl Auditor<'_> {
         }
         self.money
     }
-}
-
-/// What went back, for one payment or all.
-fn given_back(file: &File, payment: Option<&PaymentId>) -> i64 {
-    let done = file.refunds.iter().filter(|refund| {
-        refund.status == RefundStatus::Done && payment.is_none_or(|id| refund.payment == *id)
-    });
-    done.map(|refund| refund.amount_minor).sum()
 }

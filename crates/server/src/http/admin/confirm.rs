@@ -13,7 +13,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::Command;
-use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -28,7 +27,7 @@ pub struct TakenPayment {
     payment: Option<String>,
 }
 
-/// Confirms anybody's hold: the box office took the money.
+/// Confirms anybody's hold: the box office took the money. While a payment is under way online, that is refused.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/bookings/{booking}/confirm", tag = "admin",
     operation_id = "confirm_at_box_office",
@@ -48,13 +47,8 @@ pub async fn confirm(
     OptionalBody(body): OptionalBody<TakenPayment>,
 ) -> Result<Response, Problem> {
     let payment: Option<PaymentId> = body.payment.as_deref().map(id).transpose()?;
-    let held = find_booking(&app, &event, booking.clone()).await?;
-    let user = held.terms.user.clone();
-    // The rules confirm a payment that runs, so this one is begun first. A retry finds it running.
-    if let (Some(payment), HoldState::Held { .. }) = (&payment, &held.state) {
-        let (booking, user, payment) = (booking.clone(), user.clone(), payment.clone());
-        app.run_booking(&event, Command::BeginPayment { booking, user, payment }).await?;
-    }
+    let user = find_booking(&app, &event, booking.clone()).await?.terms.user.clone();
+    // Nothing is begun first: what is half done would look like a payment that is under way online.
     let view = app.run_booking(&event, Command::Confirm { booking, user, payment }).await?;
     Ok(json(StatusCode::OK, &BookingBody::new(&event, &view)))
 }

@@ -1,6 +1,6 @@
 //! `POST /bookings/{booking}/cancel`.
 
-use super::{booking_answer, event_of_booking, hide_event};
+use super::{booking_answer, event_of_booking, find_own_booking, hide_event};
 use crate::app::App;
 use crate::http::body::{Nothing, OptionalBytes};
 use crate::http::caller::{Ids, OptionalKey, Visitor};
@@ -41,9 +41,13 @@ pub async fn cancel(
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
     body.parse::<Nothing>()?;
+    if key.0.is_some() {
+        // A key is noted down only for whoever may use it.
+        find_own_booking(&app, &event, &booking, &user).await?;
+    }
     let scope = format!("cancel {booking} {user}");
     let work = give_back(app.clone(), event, booking, user);
-    once_if_keyed(app, scope, &key, body.as_bytes(), work).await
+    once_if_keyed(app, scope, &key, &body.canonical(), work).await
 }
 
 async fn give_back(

@@ -1,6 +1,6 @@
 //! `POST /bookings/{booking}/extend`.
 
-use super::{booking_answer, event_of_booking, hide_event};
+use super::{booking_answer, event_of_booking, find_own_booking, hide_event};
 use crate::app::App;
 use crate::http::body::{Nothing, OptionalBytes};
 use crate::http::caller::{Ids, OptionalKey, Visitor};
@@ -39,9 +39,13 @@ pub async fn extend(
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
     body.parse::<Nothing>()?;
+    if key.0.is_some() {
+        // A key is noted down only for whoever may use it.
+        find_own_booking(&app, &event, &booking, &user).await?;
+    }
     let scope = format!("extend {booking} {user}");
     let work = give_time(app.clone(), event, booking, user);
-    once_if_keyed(app, scope, &key, body.as_bytes(), work).await
+    once_if_keyed(app, scope, &key, &body.canonical(), work).await
 }
 
 async fn give_time(

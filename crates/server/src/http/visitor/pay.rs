@@ -1,6 +1,6 @@
 //! `POST /bookings/{booking}/payment`.
 
-use super::{event_of_booking, hide_event};
+use super::{event_of_booking, find_own_booking, hide_event};
 use crate::app::App;
 use crate::http::body::{OptionalBytes, json};
 use crate::http::caller::{IdempotencyKey, Ids, Visitor};
@@ -47,10 +47,12 @@ pub async fn pay(
     let wish = body.parse::<PaymentWish>()?;
     let buyer = wish.buyer.map(crate::http::shapes::payment::BuyerBody::buyer).transpose();
     let buyer = buyer.map_err(|why| Problem::new(Code::InvalidBody, why))?;
+    // A key is noted down only for whoever may use it.
+    find_own_booking(&app, &event, &booking, &user).await?;
     let scope = format!("pay {booking} {user}");
     let wish = Wish { booking, event, user, buyer, on_decline: OnDecline::Keep };
     let work = start(app.clone(), wish);
-    once(app, scope, key.as_str(), body.as_bytes(), work).await
+    once(app, scope, key.as_str(), &body.canonical(), work).await
 }
 
 async fn start(app: Arc<App>, wish: Wish) -> Result<Response, Problem> {

@@ -12,9 +12,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::BookingId;
+use onrush_ledger::money::Payment;
+use onrush_ledger::saga::File;
 use std::sync::Arc;
 
-/// The latest payment for a booking.
+/// The present payment for a booking, or the latest if there is none.
 #[utoipa::path(
     get, path = "/api/v1/bookings/{booking}/payment", tag = "bookings",
     params(("booking" = IdText, Path)),
@@ -31,6 +33,12 @@ pub async fn payment(
     let file = app.ledger.file(&booking).await?;
     let none = || Problem::new(Code::SagaNotFound, "no payment was begun for this booking");
     let file = file.ok_or_else(none)?;
-    let payment = file.payments.last().ok_or_else(none)?;
+    let payment = shown(&file).ok_or_else(none)?;
     Ok(json(StatusCode::OK, &PaymentBody::new(payment, view.state.until())))
+}
+
+/// The one that counts; a later one may be a stray whose money goes back.
+fn shown(file: &File) -> Option<&Payment> {
+    let latest = || file.payments.iter().max_by_key(|payment| payment.created_at);
+    file.present().or_else(latest)
 }
