@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 pub(super) const EVENT: &str = "paid";
+/// How often a buyer asks for his place, and for his booking once he has paid: oftener than people do.
+const POLL: Duration = Duration::from_millis(50);
 
 /// Creates the event and opens it. With a room everyone queues first.
 pub(super) async fn set_up(pool: &Pool, room: bool) -> Result<(), String> {
@@ -70,7 +72,7 @@ impl<'a> Buyer<'a> {
         let path = format!("/api/v1/events/{EVENT}/queue");
         let mut place = self.ask("POST", &path, "", "").await?;
         while place.status != "active" {
-            tokio::time::sleep(Duration::from_millis(2)).await;
+            tokio::time::sleep(POLL).await;
             place = self.ask("GET", &path, "", "").await?;
         }
         Ok(())
@@ -91,10 +93,11 @@ impl<'a> Buyer<'a> {
     pub(super) async fn confirmed(&self, booking: &str) -> Result<(), String> {
         let path = format!("/api/v1/bookings/{booking}");
         loop {
+            tokio::time::sleep(POLL).await;
             let now = self.ask("GET", &path, "", "").await?;
             match now.status.as_str() {
                 "confirmed" => return Ok(()),
-                "paying" => tokio::time::sleep(Duration::from_millis(5)).await,
+                "paying" => {}
                 status => return Err(format!("{booking} is {status}")),
             }
         }
