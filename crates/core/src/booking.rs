@@ -1,6 +1,6 @@
 //! The booking saga: what its steps are, what is to be done at each, and where each outcome leads.
 //!
-//! Two functions are all of it. [`todo`] says what to do next from what is written down, and from nothing else, so that
+//! Two functions are all of it. [`todo()`] says what to do next from what is written down, and from nothing else, so that
 //! the way forward and recovery after a crash are the same. [`advance`] says where an outcome leads. Both are pure: a
 //! driver writes the stage down, does what is to be done, writes the outcome down, and asks again.
 //!
