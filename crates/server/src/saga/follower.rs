@@ -22,6 +22,10 @@ use tokio::time::Instant;
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long to gather before the ledger is written: a sync for each of the engine's batches would slow both down.
 const GATHER: Duration = Duration::from_millis(20);
+/// How long the ledger may not know how far the feed was followed if nothing concerned it.
+const QUIET: Duration = Duration::from_millis(200);
+/// Pages that are gathered at once, so that a feed that never pauses is written down all the same.
+const MAX_PAGES: u32 = 16;
 /// Facts that are written at once, about.
 const MAX_FACTS: usize = 8_192;
 
@@ -54,20 +58,33 @@ impl Follower {
         let sagas = self.sagas.clone();
         let cursor = sagas.ledger.cursor().await.map_err(|error| error.to_string())?;
         let mut feed = sagas.engine.subscribe(Seq(cursor));
+        let mut projection = Projection::default();
+        let mut write_by = Instant::now() + QUIET;
         loop {
-            let mut projection = Projection::default();
+            let moved = projection.cursor > 0;
             let mut ends = tokio::select! {
                 page = feed.next() => self.gather(page?, &mut projection).await?,
+                () = tokio::time::sleep_until(write_by), if moved => false,
                 () = sagas.stopped() => return Ok(()),
             };
-            let until = Instant::now() + GATHER;
-            while !ends && projection.facts.len() < MAX_FACTS {
-                tokio::select! {
-                    page = feed.next() => ends = self.gather(page?, &mut projection).await?,
-                    () = tokio::time::sleep_until(until) => break,
+            if !ends {
+                // Whoever is far behind finds the next pages at once all the same.
+                tokio::time::sleep(GATHER).await;
+            }
+            for _ in 0..MAX_PAGES {
+                if ends || projection.facts.len() >= MAX_FACTS {
+                    break;
+                }
+                match tokio::time::timeout(GATHER / 4, feed.next()).await {
+                    Ok(page) => ends = self.gather(page?, &mut projection).await?,
+                    Err(_) => break,
                 }
             }
-            self.write(projection).await?;
+            let says_something = !projection.facts.is_empty() || !projection.messages.is_empty();
+            if says_something || ends || Instant::now() >= write_by {
+                self.write(std::mem::take(&mut projection)).await?;
+                write_by = Instant::now() + QUIET;
+            }
             if ends {
                 return Ok(());
             }
