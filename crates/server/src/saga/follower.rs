@@ -319,8 +319,8 @@ fn catalogue(event: &EventId, settings: &Settings, at: Time) -> Fact {
         event: event.clone(),
         title: settings.title.to_string(),
         currency: settings.currency.to_string(),
-        // Settings are plain data, so they are JSON.
-        settings: serde_json::to_string(settings).unwrap_or_default(),
+        settings: serde_json::to_string(settings)
+            .expect("settings are plain data, so they are JSON"),
         at,
     }
 }
