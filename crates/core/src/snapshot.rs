@@ -10,10 +10,11 @@ use crate::seats::SeatState;
 use crate::settings::Settings;
 use crate::time::Time;
 use crate::view::{ClaimState, ClaimView};
-use crate::waiting_room::session::SessionState;
-use crate::waiting_room::{Entrants, Revealed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+pub use crate::waiting_room::session::SessionState;
+pub use crate::waiting_room::{Entrants, Revealed};
 
 /// One row of a snapshot of one event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,61 +41,86 @@ pub enum SnapshotRow {
 /// An event without its parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventRow {
-    settings: Settings,
-    phase: Phase,
-    at: Time,
-    opened: bool,
-    taken: u32,
-    outflow_clock_ns: i64,
-    entrants: Option<Entrants>,
-    revealed: Option<Revealed>,
+    /// Its settings.
+    pub settings: Settings,
+    /// Its phase.
+    pub phase: Phase,
+    /// The time of its last change.
+    pub at: Time,
+    /// Whether the sale was ever opened.
+    pub opened: bool,
+    /// Places taken so far.
+    pub taken: u32,
+    /// The outflow's clock, in nanoseconds: how far admissions have used up the time they may use.
+    pub outflow_clock_ns: i64,
+    /// The list of those who take part in the draw, once it is fixed.
+    pub entrants: Option<Entrants>,
+    /// What became known when the sale opened.
+    pub revealed: Option<Revealed>,
 }
 
 /// A pool without what bookings and claims tell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolRow {
-    spec: PoolSpec,
-    claimed_by_services: u32,
-    blocked_why: Vec<(Box<str>, u32)>,
+    /// The pool as it was added, with its present capacity.
+    pub spec: PoolSpec,
+    /// Units that services claimed.
+    pub claimed_by_services: u32,
+    /// Blocked units by reason.
+    pub blocked_why: Vec<(Box<str>, u32)>,
 }
 
 /// A seat without what bookings tell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeatRow {
-    spec: SeatSpec,
+    /// The seat as it was added.
+    pub spec: SeatSpec,
+    /// Why it is blocked, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    blocked_why: Option<Box<str>>,
+    pub blocked_why: Option<Box<str>>,
 }
 
 /// A waiting place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceRow {
-    place: PlaceId,
-    user: UserId,
-    number: u32,
-    /// `None` before the sale opens.
+    /// The place.
+    pub place: PlaceId,
+    /// Whose.
+    pub user: UserId,
+    /// Its number in the order taken, from 1.
+    pub number: u32,
+    /// When it was last seen; `None` before the sale opens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    last_seen: Option<Time>,
+    pub last_seen: Option<Time>,
 }
 
 /// A booking.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HoldRow {
-    terms: Arc<HoldTerms>,
-    state: HoldState,
-    payments: u8,
-    extensions: u8,
+    /// What never changes about it.
+    pub terms: Arc<HoldTerms>,
+    /// Where it stands.
+    pub state: HoldState,
+    /// Payments started so far.
+    pub payments: u8,
+    /// Extensions so far.
+    pub extensions: u8,
+    /// Tickets that were let in, by their number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    checked_in: Vec<CheckIn>,
+    pub checked_in: Vec<CheckIn>,
 }
 
 /// A session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRow {
-    place: PlaceId,
-    user: UserId,
-    number: u32,
-    state: SessionState,
+    /// The place it began with.
+    pub place: PlaceId,
+    /// Whose.
+    pub user: UserId,
+    /// The place's number in the order taken.
+    pub number: u32,
+    /// Where it stands.
+    pub state: SessionState,
 }
 
 impl Event {

@@ -39,6 +39,14 @@ pub enum Failure {
     },
     /// The disk is nearly full, and this would need space; nothing changed.
     DiskLow,
+    /// The event lost its latest changes and is being rebuilt from the archive; nothing changed. Ask again after this many
+    /// milliseconds.
+    Rebuilding {
+        /// How long to wait.
+        retry_after_ms: u32,
+    },
+    /// The engine's servers do not answer. Whether the command took effect is unknown: ask again with the same ids.
+    Unreachable,
     /// The engine has stopped. Whether the command took effect is unknown: ask again with the same ids.
     Stopped,
 }
@@ -52,6 +60,13 @@ impl fmt::Display for Failure {
             }
             Self::DiskLow => {
                 f.write_str("the disk is nearly full; free some space, then try again")
+            }
+            Self::Rebuilding { retry_after_ms } => write!(
+                f,
+                "the event is being rebuilt after a loss of data; try again in {retry_after_ms} ms"
+            ),
+            Self::Unreachable => {
+                f.write_str("the engine cannot be reached just now; try again with the same key")
             }
             Self::Stopped => f.write_str("the engine has stopped; try again with the same key"),
         }

@@ -2,5 +2,7 @@
 
 pub mod embedded;
 pub mod engine;
+#[cfg(feature = "cluster")]
+pub mod redis;
 
 pub use engine::{Answer, Engine, Failure, Feed, FeedEntry, FeedPage, Pending, Seq};

@@ -33,20 +33,22 @@ const _: () = assert!(size_of::<Place>() == 32 && size_of::<crate::users::User>(
 
 /// The list of those who take part in a draw, once it is fixed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Entrants {
+pub struct Entrants {
     /// How many they are.
-    pub(crate) count: u32,
+    pub count: u32,
     /// The published hash of the list.
-    pub(crate) hash: Digest,
+    pub hash: Digest,
     /// Places with a higher number came too late for the draw.
-    pub(crate) last_number: u32,
+    pub last_number: u32,
 }
 
 /// What became known when the sale opened.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Revealed {
-    pub(crate) seed: Option<Digest>,
-    pub(crate) public_value: Option<Box<str>>,
+pub struct Revealed {
+    /// The seed of the draw.
+    pub seed: Option<Digest>,
+    /// The public value mixed in.
+    pub public_value: Option<Box<str>>,
 }
 
 /// The waiting room of one event.

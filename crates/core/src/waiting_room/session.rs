@@ -22,11 +22,19 @@ pub(crate) struct Session {
 /// Where a session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum SessionState {
+pub enum SessionState {
     /// Admitted, but not there yet.
-    Invited { until: Time, arrive_by: Time },
+    Invited {
+        /// When the session ends.
+        until: Time,
+        /// Until when the visitor must show up.
+        arrive_by: Time,
+    },
     /// There.
-    Active { until: Time },
+    Active {
+        /// When the session ends.
+        until: Time,
+    },
     /// Over for new holds; a live hold keeps the slot.
     Ended,
 }

@@ -105,7 +105,7 @@ fn described(status: u16) -> Response {
         }
         502 => "`GATEWAY_REFUSED`: the payment gateway will not have it",
         429 => "`RATE_LIMITED`: come back after Retry-After",
-        _ => "`BUSY`, `STOPPED`, `DISK_LOW`: come back after Retry-After",
+        _ => "`BUSY`, `STOPPED`, `DISK_LOW` and their like: come back after Retry-After",
     };
     let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
     ResponseBuilder::new()

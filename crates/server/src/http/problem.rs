@@ -61,6 +61,10 @@ pub enum Code {
     StreamsFull,
     /// The disk is nearly full.
     DiskLow,
+    /// The event lost its latest changes and is being rebuilt.
+    EventRebuilding,
+    /// The engine's servers do not answer.
+    EngineUnreachable,
     /// The engine has stopped, or the server is starting or stopping.
     Stopped,
     /// No payment gateway is configured.
@@ -93,7 +97,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 41] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
@@ -119,6 +123,8 @@ impl Code {
         Self::Busy,
         Self::StreamsFull,
         Self::DiskLow,
+        Self::EventRebuilding,
+        Self::EngineUnreachable,
         Self::Stopped,
         Self::PaymentsOff,
         Self::GatewayUnavailable,
@@ -166,6 +172,8 @@ impl Code {
             Self::Busy => ("BUSY", StatusCode::SERVICE_UNAVAILABLE),
             Self::StreamsFull => ("STREAMS_FULL", StatusCode::SERVICE_UNAVAILABLE),
             Self::DiskLow => ("DISK_LOW", StatusCode::SERVICE_UNAVAILABLE),
+            Self::EventRebuilding => ("EVENT_REBUILDING", StatusCode::SERVICE_UNAVAILABLE),
+            Self::EngineUnreachable => ("ENGINE_UNREACHABLE", StatusCode::SERVICE_UNAVAILABLE),
             Self::Stopped => ("STOPPED", StatusCode::SERVICE_UNAVAILABLE),
             Self::PaymentsOff => ("PAYMENTS_OFF", StatusCode::CONFLICT),
             Self::GatewayUnavailable => ("GATEWAY_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE),
@@ -347,6 +355,12 @@ impl From<Failure> for Problem {
                 Self::new(Code::Busy, failure.to_string()).after_ms(retry_after_ms)
             }
             Failure::DiskLow => Self::new(Code::DiskLow, failure.to_string()).after_ms(60_000),
+            Failure::Rebuilding { retry_after_ms } => {
+                Self::new(Code::EventRebuilding, failure.to_string()).after_ms(retry_after_ms)
+            }
+            Failure::Unreachable => {
+                Self::new(Code::EngineUnreachable, failure.to_string()).after_ms(1_000)
+            }
             Failure::Stopped => Self::new(Code::Stopped, failure.to_string()),
         }
     }

@@ -1,0 +1,96 @@
+//! The archive of the feed: what outlives Redis, and what all readers of the feed read.
+//!
+//! ```text
+//! scripts ─► stream of the event (numbered per event) ─► archiver ─► archive (numbered over all events) ─► feeds
+//!                                                                       └─► rebuilding an event that lost its tail
+//! ```
+
+use crate::engine::{FeedEntry, Seq};
+use onrush_core::ids::EventId;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use tokio::sync::watch;
+
+/// Why the archive did not do what it was asked to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArchiveError {
+    /// The event was rebuilt meanwhile: what the caller read from its stream counts no more.
+    Superseded,
+    /// It cannot be read or written now.
+    Unavailable(String),
+}
+
+impl fmt::Display for ArchiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Superseded => f.write_str("the event was rebuilt meanwhile"),
+            Self::Unavailable(why) => write!(f, "the archive cannot be used: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for ArchiveError {}
+
+/// A future answer of the archive.
+pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, ArchiveError>> + Send>>;
+
+/// Decisions of one event on their way into the archive, in order and without gaps between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToArchive {
+    /// The event.
+    pub event: EventId,
+    /// How often the event was rebuilt before these were decided.
+    pub epoch: u64,
+    /// The decisions; each `seq` is the event's own number.
+    pub entries: Vec<FeedEntry>,
+}
+
+/// One archived decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Archived {
+    /// Its number among the decisions of all events.
+    pub number: Seq,
+    /// The decision; its `seq` is the event's own number.
+    pub entry: FeedEntry,
+}
+
+/// Where the feed is kept for good. Every write is durable before it is answered.
+pub trait Archive: Send + Sync + 'static {
+    /// Archives decisions. Those that are archived already (by the event's own number) are passed over.
+    ///
+    /// Whoever reads by number sees no number appear below one that was visible already.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Superseded`] if the event's epoch in the archive is higher; nothing is written then.
+    fn append(&self, what: ToArchive) -> Pending<()>;
+
+    /// Decisions of all events with a number above `after`, in order.
+    fn read(&self, after: Seq, limit: usize) -> Pending<Vec<Archived>>;
+
+    /// Decisions of one event with an own number above `after`, in order.
+    fn read_event(&self, event: EventId, after: Seq, limit: usize) -> Pending<Vec<Archived>>;
+
+    /// An event's epoch and the own number of its last archived decision; zeros if nothing is archived.
+    fn head(&self, event: EventId) -> Pending<(u64, Seq)>;
+
+    /// Begins another epoch of an event that lost its tail: from then on what is left of the old one is refused. Gives the
+    /// new epoch and the own number of the last decision that counts.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Superseded`] if the event's epoch is not `epoch` any more: somebody else has begun another one.
+    fn begin_epoch(&self, event: EventId, epoch: u64) -> Pending<(u64, Seq)>;
+
+    /// All events with anything archived, in the order they were created.
+    fn events(&self) -> Pending<Vec<EventId>>;
+
+    /// The highest number there is to read, as far as is known here; it rises as others archive, too.
+    fn newest(&self) -> watch::Receiver<Seq>;
+
+    /// Takes or renews a lease for `ttl_ms`, by the archive's own clock. Gives its fencing number, which rises each time the
+    /// lease changes hands; `None` if somebody else has it.
+    fn lease(&self, name: String, ttl_ms: u32) -> Pending<Option<u64>>;
+
+    /// Gives a lease back, if it is ours.
+    fn release(&self, name: String) -> Pending<()>;
+}
