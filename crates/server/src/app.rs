@@ -19,6 +19,7 @@ use crate::plans::PlanDir;
 use crate::relay::{self, Relay};
 use crate::saga::Sagas;
 use crate::tickets::TicketSigner;
+use crate::vault::{SharedFiles, Turns};
 use onrush_core::ids::EventId;
 use onrush_core::view::{EventView, HoldView};
 use onrush_core::{Command, Query, Refusal, Reply, Time, View};
@@ -73,8 +74,8 @@ pub struct App {
     pub hub: Arc<Hub>,
     /// Counters.
     pub metrics: Metrics,
-    /// Held while settings are read, changed and written back.
-    pub changing: tokio::sync::Mutex<()>,
+    /// Turns of those who read settings, change them and write them back.
+    pub turns: Turns,
     ready: AtomicBool,
 }
 
@@ -86,6 +87,8 @@ pub struct Money {
     pub sagas: Arc<Sagas>,
     /// The engine's clock.
     pub clock: Clock,
+    /// What all nodes share, if there are several.
+    pub shared: Option<Arc<dyn SharedFiles>>,
 }
 
 impl App {
@@ -99,7 +102,7 @@ impl App {
         money: Money,
     ) -> io::Result<(Arc<Self>, Option<String>)> {
         let keys = KeyDir::open(&config.data)?;
-        let plans = PlanDir::open(&config.data)?;
+        let plans = PlanDir::open(&config.data, money.shared.clone())?;
         let token_key = keys.load_or_draw("token.key")?;
         let passes = Arc::new(PassSigner::open(&keys, &config.pass_issuer)?);
         let (admin, fresh) = AdminKey::open(&keys, config.admin_key.as_ref())?;
@@ -124,11 +127,11 @@ impl App {
             ticket_signer,
             relay,
             limiter: AddressLimiter::new(config.visitors_per_min),
-            draws: Draws::open(&config.data, keys)?,
+            draws: Draws::open(&config.data, keys, money.shared.clone())?,
             plans,
             boards,
             metrics: Metrics::default(),
-            changing: tokio::sync::Mutex::default(),
+            turns: Turns::new(money.shared),
             ready: AtomicBool::new(false),
             ledger: money.ledger,
             sagas: money.sagas,

@@ -11,7 +11,10 @@ use std::path::{Path, PathBuf};
 
 mod servers;
 
-pub use servers::{EngineName, LedgerName, PostgresSettings, RedisSettings};
+pub use servers::{EngineName, FlagSettings, LedgerName, PostgresSettings, RedisSettings};
+
+/// Every setting there is, with its default and what it means, as a configuration file.
+pub const TEMPLATE: &str = include_str!("config/template.toml");
 
 /// The server's configuration. Each field is a key of the TOML file, and `ONRUSH_` plus its name in capitals a variable.
 #[derive(Clone, Debug, Deserialize)]
@@ -32,6 +35,8 @@ pub struct Config {
     pub redis: Option<RedisSettings>,
     /// PostgreSQL, if that remembers.
     pub postgres: Option<PostgresSettings>,
+    /// How flags are set at the first start.
+    pub flags: FlagSettings,
     /// The admin API key; `None` generates one at the first start.
     pub admin_key: Option<Secret>,
     /// The key of those who check tickets in; the admin API key may always do so.
@@ -191,6 +196,7 @@ impl Default for Config {
             ledger: LedgerName::default(),
             redis: None,
             postgres: None,
+            flags: FlagSettings::default(),
             admin_key: None,
             scanner_key: None,
             guest_tokens: true,
@@ -252,6 +258,12 @@ impl Config {
             }
         };
         for (name, text) in variables {
+            if let Some(flag) = name.strip_prefix("FEATURE_") {
+                config
+                    .flags
+                    .set(flag, &text)
+                    .map_err(|why| ConfigError(format!("{name}: {why}")))?;
+            }
             if let Some(key) = name.strip_prefix("ONRUSH_") {
                 config
                     .set_from_variable(key, &text)
@@ -417,6 +429,30 @@ mod tests {
     #[test]
     fn an_unknown_key_in_the_file_is_an_error() {
         assert!(toml::from_str::<Config>("lissen = \"127.0.0.1:1\"").is_err());
+    }
+
+    #[test]
+    fn the_template_is_the_default_configuration() {
+        let config: Config = toml::from_str(TEMPLATE).unwrap();
+        assert_eq!(format!("{config:?}"), format!("{:?}", Config::default()));
+    }
+
+    #[test]
+    fn the_template_has_every_setting_there_is() {
+        let line = |line: &str| match line.strip_prefix("# ") {
+            Some(rest) if rest.starts_with('[') || rest.contains(" = ") => rest.to_owned(),
+            _ => line.to_owned(),
+        };
+        // Sentences with an equals sign in them are not settings.
+        let is_setting = |line: &String| {
+            !line.contains("engine = \"redis\"") && !line.contains("ledger = \"postgres\"")
+        };
+        let all: Vec<String> = TEMPLATE.lines().map(line).filter(is_setting).collect();
+        let config: Config = toml::from_str(&all.join("\n")).unwrap();
+        let written = format!("{config:?}");
+        let written = written.replace("gateway: None", "");
+        assert!(!written.contains("None"), "a setting has no example: {written}");
+        assert!(!written.contains("webhooks: []"), "a webhook has no example");
     }
 
     #[test]

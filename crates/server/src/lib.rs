@@ -7,6 +7,8 @@ pub mod amount;
 pub mod app;
 pub mod auth;
 mod backend;
+#[cfg(feature = "cluster")]
+mod cluster;
 pub mod config;
 pub mod draw;
 pub mod http;
@@ -20,6 +22,7 @@ pub mod sandbox;
 pub mod serve;
 pub mod signature;
 pub mod tickets;
+pub mod vault;
 
 pub use config::Config;
 pub use serve::{Server, StartError};

@@ -2,6 +2,7 @@
 
 mod audit;
 mod bench;
+mod config;
 mod demo;
 mod load;
 mod sandbox;
@@ -28,6 +29,9 @@ enum Command {
     /// Run the server
     #[command(after_help = serve::PRECEDENCE)]
     Serve(serve::ServeArgs),
+    /// Show every setting there is, as a configuration file to start from, or check a file
+    #[command(after_help = EXIT_CODES)]
+    Config(config::ConfigArgs),
     /// Run the sandbox: a payment gateway that moves no money
     #[command(after_help = EXIT_CODES)]
     Sandbox(sandbox::SandboxArgs),
@@ -73,6 +77,7 @@ impl From<Exit> for ExitCode {
 pub(crate) fn run() -> ExitCode {
     let exit = match Cli::parse().command {
         Command::Serve(args) => serve::run(&args),
+        Command::Config(args) => config::run(&args),
         Command::Sandbox(args) => sandbox::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Audit(args) => audit::run(&args),

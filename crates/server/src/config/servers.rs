@@ -105,6 +105,49 @@ fn connections() -> usize {
     8
 }
 
+/// For how many users of a hundred each flag of the engine on Redis is on, until somebody sets it at run time (S4.5).
+///
+/// The variables `FEATURE_STREAMS_QUEUE`, `FEATURE_LUA_ATOMIC` and `FEATURE_COMPOSITE_SCORE` take `true`, `false` or a
+/// percentage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FlagSettings {
+    /// Places are read from a user's stream.
+    pub streams_queue: u8,
+    /// Joins and holds run as one script.
+    pub lua_atomic: u8,
+    /// Scores in the queue carry a counter.
+    pub composite_score: u8,
+}
+
+impl Default for FlagSettings {
+    fn default() -> Self {
+        Self { streams_queue: 0, lua_atomic: 100, composite_score: 100 }
+    }
+}
+
+impl FlagSettings {
+    /// Takes what a variable `FEATURE_…` says; other variables of this prefix are somebody else's.
+    pub(super) fn set(&mut self, flag: &str, text: &str) -> Result<(), String> {
+        let percent = match flag {
+            "STREAMS_QUEUE" => &mut self.streams_queue,
+            "LUA_ATOMIC" => &mut self.lua_atomic,
+            "COMPOSITE_SCORE" => &mut self.composite_score,
+            _ => return Ok(()),
+        };
+        *percent = match text.trim() {
+            "true" => 100,
+            "false" => 0,
+            number => number
+                .parse()
+                .ok()
+                .filter(|percent| *percent <= 100)
+                .ok_or("use true, false, or 0 to 100 percent")?,
+        };
+        Ok(())
+    }
+}
+
 impl Config {
     /// Checks that what runs the rules and what remembers are there and go together.
     pub(super) fn check_servers(&self) -> Result<(), ConfigError> {
@@ -137,6 +180,10 @@ impl Config {
                 }
                 Some(_) => {}
             }
+        }
+        let FlagSettings { streams_queue, lua_atomic, composite_score } = self.flags;
+        if [streams_queue, lua_atomic, composite_score].iter().any(|percent| *percent > 100) {
+            return wrong("flags: use 0 to 100 percent each");
         }
         if self.ledger == LedgerName::Postgres {
             match &self.postgres {

@@ -73,11 +73,18 @@ async fn change_settings(
     event: &EventId,
     change: SettingsChange,
 ) -> Result<Response, Problem> {
-    let _changing = app.changing.lock().await;
+    app.turns.take("settings", read_and_change(app, event, change)).await
+}
+
+async fn read_and_change(
+    app: &App,
+    event: &EventId,
+    change: SettingsChange,
+) -> Result<Response, Problem> {
     let (_, view) = app.view_event(event).await?;
     let mut settings = view.settings;
     let seed_hash = match change.wants_new_draw(&settings) {
-        true => Some(app.draws.commit(event)?),
+        true => Some(app.draws.commit(event).await?),
         false => None,
     };
     change.apply(&mut settings, seed_hash);
