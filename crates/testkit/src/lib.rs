@@ -16,12 +16,14 @@
 
 mod free_port;
 mod need;
+mod postgres;
 mod redis;
 mod resp;
 mod server;
 mod shared;
 
 pub use need::{Missing, NotStarted, need, on_a_mock};
+pub use postgres::{Postgres, PostgresOptions};
 pub use redis::cluster::RedisCluster;
 pub use redis::pair::RedisPair;
 pub use redis::{Redis, RedisOptions};

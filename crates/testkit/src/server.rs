@@ -158,16 +158,26 @@ impl Server {
     /// SIGSTOP, and waits until it has taken effect where that can be seen.
     pub(crate) fn pause(&mut self) {
         self.signal(Signal::STOP);
-        let stat = PathBuf::from(format!("/proc/{}/stat", self.pid()));
-        // The state is the letter after the name in brackets. No such file: not Linux.
-        let stopped = || fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") T "));
+        // No answer: there is no `/proc`, or it has ended.
+        let pid = self.pid();
+        let stopped = || stat(pid).is_none_or(|(state, _)| state == "T" || state == "Z");
         wait_until("a stopped process", END_WITHIN, stopped).expect("SIGSTOP cannot be ignored");
     }
 
-    /// SIGKILL, and waits for its end.
+    /// SIGKILL, and waits for its end and that of the processes it had started.
     pub(crate) fn kill(&mut self) {
+        // Stopped, it starts no more of them while they are listed.
+        self.pause();
+        let children = children_of(self.pid());
         self.child.kill().expect("a child can be killed");
         self.child.wait().expect("a child can be waited for");
+        // They end by themselves when they find out.
+        let gone = wait_until("its processes end", END_WITHIN, || !children.iter().any(is_alive));
+        if let Err(error) = gone
+            && !thread::panicking()
+        {
+            panic!("{}", self.failure(error));
+        }
     }
 
     /// SIGTERM or whatever else asks it to end, then SIGKILL if it takes too long.
@@ -191,6 +201,28 @@ impl Drop for Server {
             self.end(Signal::TERM);
         }
     }
+}
+
+/// The processes that a process has started. None where `/proc` does not tell.
+fn children_of(pid: u32) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|child| stat(*child).is_some_and(|(_, parent)| parent == pid))
+        .collect()
+}
+
+fn is_alive(pid: &u32) -> bool {
+    // One that has ended and that nobody has waited for is a Z.
+    stat(*pid).is_some_and(|(state, _)| state != "Z" && state != "X")
+}
+
+/// The state of a process and its parent.
+fn stat(pid: u32) -> Option<(String, u32)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before them is in brackets and may have anything in it.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
 }
 
 /// Starts a process from a thread that never ends.
