@@ -56,7 +56,8 @@ pub fn need<T>(started: Result<T, NotStarted>) -> Option<T> {
         Err(NotStarted::Missing(missing)) => missing,
         Err(NotStarted::Failed(why)) => panic!("{why}"),
     };
-    let line = format!("NOT RUN {}: {} {}", test_name(), missing.what, missing.install);
+    let line =
+        format!("NOT RUN {}: {} is not installed. {}", test_name(), missing.what, missing.install);
     assert!(std::env::var_os("CI").is_none_or(|ci| ci.is_empty()), "{line}");
     note(&line);
     None
