@@ -2,8 +2,9 @@
 
 use crate::app::{App, broken};
 use crate::auth::keys::KeyDir;
+use crate::commons::Commons;
 use crate::http::problem::{Code, Problem};
-use crate::vault::{self, SharedFiles};
+use crate::vault;
 use bytes::Bytes;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::settings::Digest;
@@ -26,7 +27,7 @@ const TRY_AGAIN: Duration = Duration::from_secs(10);
 pub struct Draws {
     keys: KeyDir,
     /// What all nodes share, if there are several.
-    shared: Option<Arc<dyn SharedFiles>>,
+    shared: Option<Arc<dyn Commons>>,
     lists: PathBuf,
     /// Held while a list of entrants is written.
     listing: tokio::sync::Mutex<()>,
@@ -39,11 +40,7 @@ impl Draws {
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub fn open(
-        data: &Path,
-        keys: KeyDir,
-        shared: Option<Arc<dyn SharedFiles>>,
-    ) -> io::Result<Self> {
+    pub fn open(data: &Path, keys: KeyDir, shared: Option<Arc<dyn Commons>>) -> io::Result<Self> {
         let lists = data.join("draws");
         std::fs::create_dir_all(&lists)?;
         let listing = tokio::sync::Mutex::default();

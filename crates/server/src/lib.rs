@@ -9,10 +9,12 @@ pub mod auth;
 mod backend;
 #[cfg(feature = "cluster")]
 mod cluster;
+pub mod commons;
 pub mod config;
 pub mod draw;
 pub mod http;
 pub mod http_client;
+pub mod inventory;
 pub mod live;
 pub mod metrics;
 pub mod plans;

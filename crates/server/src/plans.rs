@@ -3,10 +3,10 @@
 //! The rules know seats by id and price category. Where a seat is drawn is nobody's business but the picture's, so the
 //! coordinates stay out of the journal: `<data>/plans/plan-<event>.json`.
 
+use crate::commons::Commons;
 use crate::http::body::Object;
 use crate::http::shapes::ids::{FreeText, IdText, LabelText, TextOrNumber};
 use crate::http::shapes::whole::Whole;
-use crate::vault::SharedFiles;
 use onrush_core::command::{CategorySpec, SeatSpec};
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::limits::{MAX_PRICE_MINOR, MAX_SEATS_PER_EVENT, MAX_TEXT_CHARS, fits_text};
@@ -296,7 +296,7 @@ fn text<'a>(text: &'a str, what: &str) -> Result<&'a str, String> {
 pub struct PlanDir {
     dir: PathBuf,
     /// What all nodes share, if there are several.
-    shared: Option<Arc<dyn SharedFiles>>,
+    shared: Option<Arc<dyn Commons>>,
 }
 
 impl PlanDir {
@@ -304,7 +304,7 @@ impl PlanDir {
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub fn open(data: &Path, shared: Option<Arc<dyn SharedFiles>>) -> io::Result<Self> {
+    pub fn open(data: &Path, shared: Option<Arc<dyn Commons>>) -> io::Result<Self> {
         let dir = data.join("plans");
         fs::create_dir_all(&dir)?;
         Ok(Self { dir, shared })

@@ -8,6 +8,7 @@ mod load;
 mod sandbox;
 mod serve;
 mod show;
+mod sync_inventory;
 mod verify_ticket;
 
 use clap::{Parser, Subcommand};
@@ -41,6 +42,9 @@ enum Command {
     /// Recompute everything from the journal and compare it with the snapshot and the invariants
     #[command(after_help = EXIT_CODES)]
     Audit(audit::AuditArgs),
+    /// Bring the inventory in PostgreSQL into the pools of a running cluster
+    #[command(after_help = sync_inventory::EXIT_CODES)]
+    SyncInventory(sync_inventory::SyncInventoryArgs),
     /// Say whether a ticket is genuine, without asking any server
     #[command(after_help = verify_ticket::PROMISE)]
     VerifyTicket(verify_ticket::VerifyTicketArgs),
@@ -81,6 +85,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Sandbox(args) => sandbox::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Audit(args) => audit::run(&args),
+        Command::SyncInventory(args) => sync_inventory::run(&args),
         Command::VerifyTicket(args) => verify_ticket::run(&args),
         Command::Bench(args) => bench::run(&args),
     };

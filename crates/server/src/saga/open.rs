@@ -37,7 +37,7 @@ pub(crate) async fn open(
         patience: config.saga,
         channels: Channels::of(config),
     });
-    Ok((Money { ledger, sagas, clock, shared: None }, sandbox))
+    Ok((Money { ledger, sagas, clock, flags: Arc::default(), commons: None }, sandbox))
 }
 
 type Opened = (Option<Arc<dyn Gateway>>, Option<Sandbox>);

@@ -15,6 +15,7 @@ pub mod create;
 pub mod dead_messages;
 pub mod erase;
 pub mod feed;
+pub mod flags;
 pub mod inventory_status;
 pub mod open;
 pub mod pause;
@@ -31,6 +32,7 @@ pub mod saga_retry;
 pub mod sagas;
 pub mod seat_map;
 pub mod seats;
+pub mod sync_inventory;
 pub mod texts;
 pub mod unblock;
 

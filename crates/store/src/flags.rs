@@ -34,6 +34,16 @@ impl Flag {
         }
     }
 
+    /// What it switches, for operators.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::StreamsQueue => "read a user's first place from the stream of his places",
+            Self::LuaAtomic => "run joins and holds as one script, not as WATCH and MULTI",
+            Self::CompositeScore => "count within the millisecond in the scores of the queue",
+        }
+    }
+
     /// The share of users it is on for unless somebody says otherwise, in percent.
     #[must_use]
     pub fn default_percent(self) -> u8 {
