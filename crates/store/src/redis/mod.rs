@@ -5,5 +5,7 @@
 //! feed is read from.
 
 mod archive;
+mod keys;
+mod scripts;
 
 pub use archive::{Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive};

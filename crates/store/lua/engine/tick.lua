@@ -1,0 +1,3 @@
+-- Not written yet.
+--#include begin
+return redis.error_reply('not written yet')
