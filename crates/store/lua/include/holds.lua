@@ -4,6 +4,7 @@
 --   booking_of(booking, user)    the user's own booking, or nil: another's is as good as none
 --   hold_put(hold)               writes it and its deadline
 --   hold_reply(hold)             the Reply about it, as JSON
+--   no_longer_held(hold)         the refusal for a booking that is neither held nor paid for any more
 --   set_state(hold, state, time, payment, before)   its new state; time is its deadline or since when. Writes nothing
 --   place_hold(hold, lines, stock, u)   writes a new hold and takes its units
 --   end_hold(hold, u)            after set_state on a live hold: its units are sold if it is confirmed, else free. Writes
@@ -118,6 +119,17 @@ local function hold_reply(hold)
   local checked_in = tickets[1] and ',"checked_in":[' .. table.concat(tickets, ',') .. ']' or ''
   return '{"hold":{' .. hold_terms(hold) .. ',' .. hold_state(hold) .. ',"payments":' .. int(hold.payments)
     .. ',"extensions":' .. int(hold.extensions) .. checked_in .. '}}'
+end
+
+local function no_longer_held(hold)
+  if hold.state == 'confirmed' then
+    return no('ALREADY_CONFIRMED')
+  elseif hold.state == 'released' then
+    return no('ALREADY_RELEASED')
+  elseif hold.state == 'cancelled' then
+    return no('INVALID_STATUS', '"status":"cancelled"')
+  end
+  return no('HOLD_EXPIRED')
 end
 
 local function place_hold(hold, lines, stock, u)

@@ -1,8 +1,8 @@
 -- What a booking wants, as core/src/lines.rs, and the stock it concerns.
 --
 --   lines_read(json)            the lines of a booking that is known
---   lines_from(first)           the lines in ARGV from `first` on: their JSON, how many pools, then pool and quantity
---                               of each, then the seats' ids
+--   lines_from(first)           the lines in the arguments from A(first) on: their JSON, how many pools, then pool and
+--                               quantity of each, then the seats' ids to the last argument
 --   stock_read(lines)           the pools, seats and categories they name
 --   stock_write(stock)          writes these
 --   check_lines_exist(lines, stock), check_lines_free(lines, stock)   the refusal, or nil
@@ -36,15 +36,17 @@ local function lines_read(json)
 end
 
 local function lines_from(first)
-  local lines = { json = ARGV[first], pools = {}, quantities = {}, seats = {}, units = 0 }
-  local pools = tonumber(ARGV[first + 1])
+  local lines = { json = A(first), pools = {}, quantities = {}, seats = {}, units = 0 }
+  local pools = tonumber(A(first + 1))
   for i = 1, pools do
-    lines.pools[i] = ARGV[first + 2 * i]
-    lines.quantities[i] = tonumber(ARGV[first + 2 * i + 1])
+    lines.pools[i] = A(first + 2 * i)
+    lines.quantities[i] = tonumber(A(first + 2 * i + 1))
     lines.units = lines.units + lines.quantities[i]
   end
-  for i = first + 2 * pools + 2, #ARGV do
-    lines.seats[#lines.seats + 1] = ARGV[i]
+  local seat = first + 2 * pools + 2
+  while A(seat) do
+    lines.seats[#lines.seats + 1] = A(seat)
+    seat = seat + 1
   end
   lines.units = lines.units + #lines.seats
   return lines
