@@ -11,7 +11,7 @@
 local out = open_once{}
 if out then return out end
 
-local reason, why, lines = A(1), A(2), lines_from(7)
+local reason, why, lines = A(1), A(2), lines_from(3)
 local stock = stock_read(lines)
 out = check_lines_exist(lines, stock) or check_lines_free(lines, stock)
 if out then return out end

@@ -10,7 +10,7 @@
 local out = open_once{}
 if out then return out end
 
-local reason, why, lines = A(1), A(2), lines_from(7)
+local reason, why, lines = A(1), A(2), lines_from(3)
 local stock = stock_read(lines)
 out = check_lines_exist(lines, stock)
 if out then return out end

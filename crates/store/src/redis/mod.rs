@@ -5,7 +5,10 @@
 //! feed is read from.
 
 mod archive;
+mod client;
 mod keys;
+mod refusal;
 mod scripts;
+mod wire;
 
 pub use archive::{Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive};
