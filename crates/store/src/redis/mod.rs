@@ -7,8 +7,15 @@
 mod archive;
 mod client;
 mod keys;
+mod layout;
+#[cfg(feature = "testing")]
+mod probe;
 mod refusal;
+mod rows;
 mod scripts;
 mod wire;
 
 pub use archive::{Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive};
+#[cfg(feature = "testing")]
+pub use probe::Probe;
+pub use rows::SeatSpecs;

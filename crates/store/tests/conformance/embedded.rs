@@ -6,7 +6,7 @@ use crate::world::{START, id};
 use onrush_core::command::SeatSpec;
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::snapshot::SnapshotRow;
-use onrush_core::{Command, Query, Refusal, Time, View};
+use onrush_core::{Command, Event, Query, Refusal, Time, View};
 use onrush_store::embedded::{Clock, Embedded, ManualClock, Options};
 use onrush_store::{Engine, Failure, Feed, Seq};
 use std::collections::BTreeMap;
@@ -94,11 +94,11 @@ impl Subject for EmbeddedSubject {
         Ok(None)
     }
 
-    fn query(&mut self, query: &Query) -> Result<Result<View, Refusal>, Trouble> {
+    fn query(&mut self, query: &Query) -> Result<Option<Result<View, Refusal>>, Trouble> {
         let running = self.running.as_mut().ok_or("no sequence has begun")?;
         match self.runtime.block_on(running.engine.query(Self::event(), query.clone())) {
-            Ok(answer) => Ok(Ok(answer.value)),
-            Err(Failure::Refused(refusal)) => Ok(Err(refusal)),
+            Ok(answer) => Ok(Some(Ok(answer.value))),
+            Err(Failure::Refused(refusal)) => Ok(Some(Err(refusal))),
             Err(failure) => Err(failure.to_string()),
         }
     }
@@ -114,7 +114,7 @@ impl Subject for EmbeddedSubject {
         Ok(None)
     }
 
-    fn leftovers(&mut self) -> Result<Vec<String>, Trouble> {
+    fn leftovers(&mut self, _event: &Event) -> Result<Vec<String>, Trouble> {
         Ok(Vec::new())
     }
 }

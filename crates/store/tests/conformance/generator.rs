@@ -14,7 +14,7 @@ use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::Digest;
 use onrush_core::snapshot::{HoldRow, SnapshotRow};
 use onrush_core::view::{ClaimState, ClaimView};
-use onrush_core::{Command, Event};
+use onrush_core::{Command, Event, Phase, Query, View};
 
 /// How sequences are made.
 #[derive(Clone, Debug)]
@@ -115,7 +115,9 @@ pub(crate) fn sequence(recipe: &Recipe) -> Vec<Op> {
     let wanted = |group| !recipe.without.iter().any(|without| without == name(group));
     let weights: Vec<_> = weights.into_iter().filter(|(_, group)| wanted(*group)).collect();
     let commands = |ops: &[Op]| ops.iter().filter(|op| matches!(op, Op::Command(_))).count();
-    while commands(&generator.ops) < recipe.commands {
+    let mut after_the_end = 0;
+    while commands(&generator.ops) < recipe.commands && after_the_end < 60 {
+        after_the_end += usize::from(generator.is_over());
         let group = generator.random.weighted(&weights);
         generator.step(group);
     }
@@ -134,6 +136,12 @@ impl Generator {
 
     fn ask(&mut self, command: Command) {
         self.push(Op::Command(command));
+    }
+
+    /// Whether the sale is over: little can happen then.
+    fn is_over(&self) -> bool {
+        let view = self.truth.event.query(self.truth.now(), &Query::Event);
+        matches!(view, Ok(View::Event(view)) if view.phase == Phase::Closed)
     }
 
     /// Mostly an event with everything in it; sometimes things are missing, or come in another order.
@@ -182,7 +190,7 @@ impl Generator {
 
     fn step(&mut self, group: Group) {
         self.look();
-        match group {
+        match self.sensible(group) {
             Group::Organiser => self.organiser(),
             Group::Stock => self.stock(),
             Group::Phase => self.phase(),
@@ -197,6 +205,27 @@ impl Generator {
             }
             Group::Clock => self.clock(),
             Group::Retry => self.retry(),
+        }
+    }
+
+    /// Mostly a group that means something now: who has no hold cannot pay, who is not in cannot hold.
+    fn sensible(&mut self, group: Group) -> Group {
+        let view = self.truth.event.query(self.truth.now(), &Query::Event);
+        let Ok(View::Event(view)) = view else { return group };
+        if self.random.percent(10) {
+            return group;
+        }
+        let nobody_is_in = view.settings.room.is_some() && self.known.inside.is_empty();
+        match (group, view.phase) {
+            (Group::Hold | Group::Money | Group::Claim, Phase::Scheduled | Phase::Prequeue | Phase::Paused) => {
+                *self.random.pick(&[Group::Phase, Group::Queue, Group::Clock, Group::Tick])
+            }
+            (Group::Hold | Group::Money | Group::Claim, _) if nobody_is_in && self.known.holds.is_empty() => {
+                *self.random.pick(&[Group::Queue, Group::Tick])
+            }
+            (Group::Money, _) if self.known.holds.is_empty() => Group::Hold,
+            (Group::Queue, _) if view.settings.room.is_none() => Group::Hold,
+            (group, _) => group,
         }
     }
 

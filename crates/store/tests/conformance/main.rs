@@ -8,6 +8,7 @@ mod embedded;
 mod generator;
 mod play;
 mod random;
+mod redis;
 mod sequences;
 mod truth;
 mod world;

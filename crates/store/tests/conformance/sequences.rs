@@ -2,6 +2,7 @@
 
 use crate::embedded::EmbeddedSubject;
 use crate::generator::{Recipe, kind_of, sequence};
+use crate::redis::RedisSubject;
 use crate::play::{Mismatch, Subject, play, shrink};
 use crate::truth::{Op, Truth};
 use crate::world::{START, id};
@@ -88,6 +89,14 @@ fn told(title: &str, ops: &[Op], mismatch: &Mismatch) -> String {
 fn the_embedded_engine_agrees_with_the_rules() {
     let recipe = |seed| Recipe { seed, commands: 250, settles: true, without: without() };
     play_all("embedded", seeds(1, 12).into_iter().map(recipe), &mut EmbeddedSubject::new());
+}
+
+#[test]
+fn redis_agrees_with_the_rules() {
+    let Some(url) = setting("REDIS") else { return };
+    let recipe = |seed| Recipe { seed, commands: 400, settles: false, without: without() };
+    let mut subject = RedisSubject::new(&[url], false);
+    play_all("redis", seeds(1_000, 60).into_iter().map(recipe), &mut subject);
 }
 
 #[test]

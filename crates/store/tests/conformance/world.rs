@@ -115,7 +115,7 @@ impl World {
         if random.percent(30) {
             settings.opens_at = Some(START.plus_ms(random.within(300_001, 900_000)));
         }
-        if random.percent(25) {
+        if random.percent(12) {
             settings.closes_at = Some(START.plus_ms(random.within(900_001, 3 * DAY_MS)));
         }
         let price_minor =
@@ -209,7 +209,7 @@ fn room(random: &mut Random) -> RoomSettings {
     };
     let places_per_user = if order == Order::Fifo { *random.pick(&[1, 1, 2, 3]) } else { 1 };
     let (session_ms, arrive_ms) =
-        *random.pick(&[(600_000, 120_000), (60_000, 90_000), (5_000, 5_000), (1, 1)]);
+        *random.pick(&[(600_000, 120_000), (600_000, 60_000), (60_000, 90_000), (5_000, 5_000), (1, 1)]);
     RoomSettings {
         capacity: *random.pick(&[1, 2, 3, 1_000]),
         outflow_per_min: *random.pick(&[
