@@ -85,10 +85,12 @@ enum Connection {
 
 impl Connection {
     async fn command(&mut self, command: &Cmd) -> Result<Value, RedisError> {
-        match self {
+        let answer = match self {
             Self::Single(connection) => connection.req_packed_command(command).await,
             Self::Cluster(connection) => connection.req_packed_command(command).await,
-        }
+        };
+        // A server's error comes as a value here.
+        answer.and_then(Value::extract_error)
     }
 
     async fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, RedisError> {
