@@ -7,7 +7,7 @@
 --#include change
 --#include places
 
-local out = open(line.fields{})
+local out = open(PLACE_FIELDS)
 if out then return out end
 
 local user = A(2)

@@ -7,7 +7,6 @@
 -- Refusals  EVENT_NOT_FOUND
 -- Changes   none: the order counts once open_sale says so
 --#include change
---#include line
 
 local out = open{'draw_generation', 'draw_part'}
 if out then return out end

@@ -6,11 +6,14 @@
 -- Refusals  EVENT_NOT_FOUND, EVENT_NOT_OPEN, INVALID_STATE, DUPLICATE, ALREADY_IN_QUEUE, QUEUE_FULL
 -- Changes   place_taken
 --#include change
---#include places
+--#include joining
+--#include queued
+--#include sessions
 
+local PLACES = KEYS[17]
 local MAX_PLACES_EVER = 4294967295 - 1024
 
-local out = open(line.fields{'room', 'places_per_user', 'max_queue_size', 'barred_until'})
+local out = open{'room', 'places_per_user', 'max_queue_size', 'barred_until', unpack(JOIN_FIELDS)}
 if out then return out end
 
 local place, user = A(1), A(2)

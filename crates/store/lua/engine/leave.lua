@@ -9,7 +9,7 @@
 --#include places
 --#include holds
 
-local out = open_once(line.fields{'barred_until'})
+local out = open_once{'barred_until', unpack(PLACE_FIELDS)}
 if out then return out end
 
 local user = A(2)

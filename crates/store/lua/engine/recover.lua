@@ -8,11 +8,10 @@
 -- Refusals  EVENT_NOT_FOUND, INVALID_SETTINGS
 -- Changes   resumed; none if there was nothing to do for 'away'
 --#include change
---#include line
 --#include holds
 --#include claims
 
-local out = read_event(line.fields{})
+local out = read_event{'moved_ms'}
 if out then return out end
 if not M.seq then return no('EVENT_NOT_FOUND') end
 remembers = true

@@ -14,13 +14,15 @@
 --#include change
 --#include phases
 --#include places
+--#include lapses
 --#include outflow
 --#include holds
 --#include claims
 
-local fields = line.fields{'prequeue_at', 'opens_at', 'room_capacity', 'session_ms', 'arrive_ms'}
-for _, field in ipairs(PHASES) do fields[#fields + 1] = field end
-for _, field in ipairs(OUTFLOW_FIELDS) do fields[#fields + 1] = field end
+local fields = {'prequeue_at', 'opens_at', 'room_capacity', 'session_ms', 'arrive_ms'}
+for _, part in ipairs{PHASES, PLACE_FIELDS, LAPSE_FIELDS, OUTFLOW_FIELDS} do
+  for _, field in ipairs(part) do fields[#fields + 1] = field end
+end
 local out = open(fields)
 if out then return out end
 
@@ -63,8 +65,8 @@ local function first_deadline(all)
     at, kind, what = tonumber(first[2]), string.sub(first[1], 1, 1), string.sub(first[1], 3)
   end
   if M.opened == '1' and M.room then
-    -- Nobody was last seen before the opening.
-    local earliest = tonumber(M.opened_at) + (tonumber(M.moved_ms) or 0) + tonumber(M.place_ttl_ms)
+    -- Nobody was last seen before the opening. (Who came after an outage was not moved on by it.)
+    local earliest = tonumber(M.opened_at) + tonumber(M.place_ttl_ms)
     if all or earliest <= now then
       local lapse, member = line.next_lapse()
       if lapse and (not at or lapse < at or (lapse == at and '5' < kind)) then
@@ -80,10 +82,15 @@ local function admission_due()
   if not M.room or M.phase ~= 'open' or redis.call('HLEN', K.sessions) >= tonumber(M.room_capacity) then
     return nil
   end
-  local member = line.first()
+  local member = redis.call('ZRANGE', K.queue, 0, 0)[1]
   if member then
     return member, outflow.due()
   end
+end
+
+-- Number and user of a member of the line.
+local function who(member)
+  return tonumber(string.sub(member, 1, 10)), string.sub(member, 12)
 end
 
 local needs = {}
@@ -95,7 +102,7 @@ local function stream_given(user)
   end
   needs[1] = '"' .. user .. '"'
   for _, member in ipairs(redis.call('ZRANGE', K.queue, 0, most - 1)) do
-    local _, next_user = line.who(member)
+    local _, next_user = who(member)
     needs[#needs + 1] = '"' .. next_user .. '"'
   end
   return false
@@ -103,7 +110,7 @@ end
 
 -- A waiting place by its member: user, his things, the place.
 local function place_of(member)
-  local number, user = line.who(member)
+  local number, user = who(member)
   local u = users.get(user)
   for _, place in ipairs(users.places_of(u)) do
     if place.number == number then

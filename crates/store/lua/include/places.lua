@@ -1,19 +1,73 @@
--- Places as their owners see them (core/src/event/decide_visitor.rs).
+-- Places and sessions as their owners name them (core/src/event/decide_visitor.rs).
 --
 --   standing(user, place)     'waiting', the place { id, number }, u  ·  'in', the session, u  ·  nil, nil, u
 --   place_left(user, u, place, how, stream)   a waiting place goes (how: left|lapsed), with its change; put u afterwards
+--   leave_stream(stream, number)  takes it out of the stream of its user's places (S4.4)
 --   waiting_view(user, place), session_view(s)   a PlaceView as JSON; nil for a session that is over
 --   has_lapsed(user, number), see_due(user, number)
---   positions_mean_something()
---   join_stream(stream, place, user, number), leave_stream(stream, number)   the stream of a user's places (S4.4)
--- They need LINE_FIELDS of line.lua. PLACES is the key of the user's stream, where a script is given one.
+--   line.leave(user, number), line.see(user, number)
+--   line.position(user, number)   1 is the head; nil if it does not wait
+--   line.last_seen(user, number)  nil before the opening
+-- They read PLACE_FIELDS. PLACES is the key of the user's stream, where a script is given one.
 --#include line
+--#include queued
 --#include sessions
 local PLACES = KEYS[17]
+local PLACE_FIELDS = { 'line_version', 'moved_ms', 'opened_at', 'streams', 'place_ttl_ms', 'seed_hash' }
 
--- Before a draw nobody is ahead of anybody.
-local function positions_mean_something()
-  return not M.seed_hash or M.opened == '1'
+function line.leave(user, number)
+  local member = line.member(user, number)
+  if redis.call('ZREM', K.queue, member) == 0 then
+    redis.call('ZREM', K.parked, member)
+  end
+  if M.opened == '1' then
+    redis.call('ZREM', K.lapses, member)
+  else
+    -- Whoever read the line before the opening finds out that it is another by now.
+    put_meta('line_version', int(tonumber(M.line_version or '0') + 1))
+  end
+end
+
+function line.see(user, number)
+  redis.call('ZADD', K.lapses, int(now - (tonumber(M.moved_ms) or 0)), line.member(user, number))
+end
+
+function line.last_seen(user, number)
+  if M.opened ~= '1' then
+    return nil
+  end
+  local seen = redis.call('ZSCORE', K.lapses, line.member(user, number)) or M.opened_at
+  return tonumber(seen) + (tonumber(M.moved_ms) or 0)
+end
+
+-- How many of a sorted set stand before a place that is not in it. Ties are searched by halves: there are few, unless the
+-- counter is switched off.
+local function count_before(key, score, member)
+  local low = redis.call('ZCOUNT', key, '-inf', '(' .. score)
+  local high = redis.call('ZCOUNT', key, '-inf', score)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if redis.call('ZRANGE', key, middle, middle)[1] < member then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+function line.position(user, number)
+  local member = line.member(user, number)
+  local mine, other = K.queue, K.parked
+  local score = redis.call('ZSCORE', mine, member)
+  if not score then
+    mine, other = other, mine
+    score = redis.call('ZSCORE', mine, member)
+    if not score then
+      return nil
+    end
+  end
+  return redis.call('ZRANK', mine, member) + count_before(other, score, member) + 1
 end
 
 -- When a waiting place lapses; nil before the opening.
@@ -52,22 +106,6 @@ local function standing(user, place)
   return nil, nil, u
 end
 
--- The event stands in braces in each of its keys.
-local EVENT = string.match(K.meta, '{(.-)}')
-
--- Places are told apart by their numbers, so an entry needs no other id. A stream may be left over from decisions that Redis
--- lost, with higher numbers: it is written anew.
-local function join_stream(stream, place, user, number)
-  local entry = { 'XADD', stream, int(number) .. '-0', 'token', place, 'event_id', EVENT, 'user_id', user, 'timestamp', int(now) }
-  if redis.pcall(unpack(entry)).err then
-    redis.call('DEL', stream)
-    redis.call(unpack(entry))
-  end
-  if M.streams ~= '1' then
-    put_meta('streams', '1')
-  end
-end
-
 -- The user's stream is an index of his places: an emptied one goes, or each would stay for good (a trap of S4).
 local function leave_stream(stream, number)
   if M.streams == '1' and stream then
@@ -95,12 +133,6 @@ local function session_view(s)
     return nil
   end
   return active_view(s.place, s.number, s.until_at, s.arrive_by)
-end
-
-local function queued_view(place, number, position, total, at, due)
-  return '{"place":"' .. place .. '","number":' .. int(number) .. ',"status":"queued","position":'
-    .. (position and int(position) or 'null') .. ',"total":' .. int(total) .. ',"lapses_at":'
-    .. (at and int(at) or 'null') .. ',"see_due":' .. (due and 'true' or 'false') .. '}'
 end
 
 local function waiting_view(user, place)

@@ -32,8 +32,8 @@ macro_rules! scripts {
 
 /// The parts that scripts share: `--#include name` is replaced by the part, the first time it stands in a script.
 const INCLUDES: &[(&str, &str)] = &includes![
-    "begin", "change", "claims", "holds", "line", "lines", "outflow", "phases", "places", "pools",
-    "seats", "sessions", "settings", "taking", "users",
+    "begin", "change", "claims", "holds", "joining", "lapses", "line", "lines", "outflow", "phases",
+    "places", "pools", "queued", "seats", "sessions", "settings", "taking", "users",
 ];
 
 scripts! {
