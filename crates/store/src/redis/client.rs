@@ -5,6 +5,7 @@ use crate::engine::Failure;
 use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
+use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo};
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -146,27 +147,32 @@ impl Client {
         self.within(self.connection().command(command)).await
     }
 
+    /// Sends one command to the server, or to all masters of the cluster.
+    pub(super) async fn on_all_masters(&self, command: &Cmd) -> Result<Value, ClientError> {
+        match self.connection() {
+            Connection::Single(_) => self.command(command).await,
+            Connection::Cluster(mut connection) => {
+                let masters = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
+                self.within(connection.route_command(command.clone(), masters)).await
+            }
+        }
+    }
+
     /// Sends some commands about one event together.
     pub(super) async fn pipeline(&self, pipeline: &Pipeline) -> Result<Vec<Value>, ClientError> {
         self.within(self.connection().pipeline(pipeline)).await
     }
 
     /// Runs a script. A server that does not know it yet is given its text.
-    pub(super) async fn script<'a>(
+    pub(super) async fn script(
         &self,
         script: &Script,
-        keys: impl ExactSizeIterator<Item = &'a str> + Clone,
-        args: impl Iterator<Item = &'a str> + Clone,
+        keys: &[&str],
+        args: &[&str],
     ) -> Result<Value, ClientError> {
         let call = |how: &str, text: &str| {
             let mut command = redis::cmd(how);
-            command.arg(text).arg(keys.len());
-            keys.clone().for_each(|key| {
-                command.arg(key);
-            });
-            args.clone().for_each(|arg| {
-                command.arg(arg);
-            });
+            command.arg(text).arg(keys.len()).arg(keys).arg(args);
             command
         };
         let mut connection = self.connection();

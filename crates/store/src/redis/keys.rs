@@ -89,6 +89,11 @@ impl EventKeys {
 
     /// The stream of a user's places, oldest first (S4.4); only in events with several places a user.
     pub(super) fn places_of(&self, user: &UserId) -> String {
-        format!("stream:event:{{{}}}:user:{user}", self.event)
+        places_of(&self.event, user)
     }
+}
+
+/// The stream of a user's places in an event.
+pub(super) fn places_of(event: &EventId, user: &UserId) -> String {
+    format!("stream:event:{{{event}}}:user:{user}")
 }

@@ -32,8 +32,8 @@ macro_rules! scripts {
 
 /// The parts that scripts share: `--#include name` is replaced by the part, the first time it stands in a script.
 const INCLUDES: &[(&str, &str)] = &includes![
-    "begin", "change", "claims", "holds", "joining", "lapses", "line", "lines", "outflow", "phases",
-    "places", "pools", "queued", "seats", "sessions", "settings", "taking", "users",
+    "begin", "change", "claims", "holds", "joining", "lapses", "line", "lines", "outflow",
+    "phases", "places", "pools", "queued", "seats", "sessions", "settings", "taking", "users",
 ];
 
 scripts! {
@@ -74,7 +74,13 @@ scripts! {
     TICK = "engine/tick";
     RECOVER = "engine/recover";
     // What is asked without changing anything.
-    PLACE = "query/place";
+    QUERY_EVENT = "query/event";
+    QUERY_AVAILABILITY = "query/availability";
+    QUERY_SEATS = "query/seats";
+    QUERY_PLACE = "query/place";
+    QUERY_BOOKING = "query/booking";
+    QUERY_BOOKINGS = "query/bookings";
+    QUERY_CLAIM = "query/claim";
 }
 
 impl Script {

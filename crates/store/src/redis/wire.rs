@@ -239,7 +239,7 @@ fn flag(is_set: bool) -> String {
     text(&u8::from(is_set))
 }
 
-fn list_args(list: &ListOfEntrants) -> [String; 4] {
+pub(super) fn list_args(list: &ListOfEntrants) -> [String; 4] {
     [text(&list.count), text_or_empty(list.hash.as_ref()), list.version.clone(), flag(list.bar)]
 }
 
