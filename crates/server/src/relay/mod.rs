@@ -6,6 +6,8 @@
 
 pub mod catalogue;
 pub mod courier;
+#[cfg(feature = "cluster")]
+pub mod cursors;
 pub mod letter;
 pub mod mail;
 pub mod messages;
