@@ -11,6 +11,8 @@ pub mod cursors;
 pub mod letter;
 pub mod mail;
 pub mod messages;
+#[cfg(feature = "cluster")]
+pub mod rabbit;
 pub mod settings;
 pub mod webhook;
 
