@@ -5,7 +5,6 @@ use onrush_ledger::LedgerError;
 use onrush_ledger::postgres::{ArchivedRow, PgLedger, RowToArchive};
 use onrush_store::redis::{Archive, ArchiveError, ArchivePending, Archived, ToArchive};
 use onrush_store::{FeedEntry, Seq};
-use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -107,18 +106,5 @@ impl Archive for PgArchive {
 
     fn release(&self, name: String) -> ArchivePending<()> {
         answer(self.ledger.release(&name, &self.node), Ok)
-    }
-}
-
-/// Waits until a lease is ours.
-pub(crate) async fn insist<F>(mut take: impl FnMut() -> F) -> Result<u64, LedgerError>
-where
-    F: Future<Output = Result<Option<u64>, LedgerError>>,
-{
-    loop {
-        if let Some(fence) = take().await? {
-            return Ok(fence);
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
 }

@@ -1,6 +1,7 @@
 //! What runs the rules and what remembers: which, and where they are.
 
 use super::{Config, ConfigError, Secret};
+use onrush_store::flags::Flag;
 use serde::Deserialize;
 
 /// What runs the rules.
@@ -60,10 +61,10 @@ pub struct RedisSettings {
     pub cluster: bool,
     /// How often every event is looked at in case nobody else does, in milliseconds.
     #[serde(default = "sweep_ms")]
-    pub sweep_ms: u64,
+    pub sweep_ms: u32,
     /// After how long without a sign of life deadlines are moved on, in milliseconds.
     #[serde(default = "alive_ms")]
-    pub alive_ms: u64,
+    pub alive_ms: u32,
 }
 
 impl RedisSettings {
@@ -74,11 +75,11 @@ impl RedisSettings {
     }
 }
 
-fn sweep_ms() -> u64 {
+fn sweep_ms() -> u32 {
     1_000
 }
 
-fn alive_ms() -> u64 {
+fn alive_ms() -> u32 {
     30_000
 }
 
@@ -127,6 +128,16 @@ impl Default for FlagSettings {
 }
 
 impl FlagSettings {
+    /// For how many users of a hundred a flag is on.
+    #[must_use]
+    pub fn percent(&self, flag: Flag) -> u8 {
+        match flag {
+            Flag::StreamsQueue => self.streams_queue,
+            Flag::LuaAtomic => self.lua_atomic,
+            Flag::CompositeScore => self.composite_score,
+        }
+    }
+
     /// Takes what a variable `FEATURE_…` says; other variables of this prefix are somebody else's.
     pub(super) fn set(&mut self, flag: &str, text: &str) -> Result<(), String> {
         let percent = match flag {

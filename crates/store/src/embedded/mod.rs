@@ -33,7 +33,7 @@ mod snapshot;
 mod snapshotter;
 
 pub use audit::{AuditReport, audit};
-pub use clock::Clock;
+pub use clock::{Clock, Correction};
 #[cfg(feature = "testing")]
 pub use clock::ManualClock;
 pub use error::{Damage, OpenError};
