@@ -9,6 +9,8 @@
 pub mod booking;
 pub mod delivery;
 pub mod money;
+#[cfg(feature = "cluster")]
+pub mod postgres;
 pub mod projection;
 pub mod request;
 pub mod saga;
@@ -79,6 +81,9 @@ pub trait Ledger: Send + Sync + 'static {
     fn next_due(&self) -> Pending<Option<Time>>;
 
     /// Follows the feed: see [`Projection`]. After an error, [`Ledger::cursor`] says where to go on.
+    ///
+    /// # Errors
+    /// [`LedgerError::Conflict`] if it does not begin at the cursor.
     fn project(&self, projection: Projection) -> Pending<()>;
 
     /// How far the feed was followed: the number of the last decision that was projected, 0 at first.

@@ -7,11 +7,12 @@ use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 
 /// A page of the feed, in order, as rows. It is written as a whole together with the cursor, so that no decision is
-/// projected twice or left out. A projection that does not go beyond the stored cursor changes nothing. One that goes
-/// beyond it is applied whole, so it has to begin after it: bookings and sagas would come to the same end if it did not,
-/// but a check-in would count twice.
+/// projected twice or left out, whoever else follows the feed at the same time. A projection that does not go beyond the
+/// stored cursor changes nothing. One that goes beyond it and does not begin exactly there is refused as a conflict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Projection {
+    /// The number of the last decision before it: the stored cursor.
+    pub after: u64,
     /// The number of the last decision in it.
     pub cursor: u64,
     /// What happened.

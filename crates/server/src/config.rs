@@ -9,6 +9,10 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+mod servers;
+
+pub use servers::{EngineName, LedgerName, PostgresSettings, RedisSettings};
+
 /// The server's configuration. Each field is a key of the TOML file, and `ONRUSH_` plus its name in capitals a variable.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -20,6 +24,14 @@ pub struct Config {
     /// Where metrics and health are asked for; `off` in a file or variable is `None`.
     #[serde(deserialize_with = "address_or_off")]
     pub operator_listen: Option<SocketAddr>,
+    /// What runs the rules.
+    pub engine: EngineName,
+    /// What remembers bookings and money.
+    pub ledger: LedgerName,
+    /// Redis, if that runs the rules.
+    pub redis: Option<RedisSettings>,
+    /// PostgreSQL, if that remembers.
+    pub postgres: Option<PostgresSettings>,
     /// The admin API key; `None` generates one at the first start.
     pub admin_key: Option<Secret>,
     /// The key of those who check tickets in; the admin API key may always do so.
@@ -175,6 +187,10 @@ impl Default for Config {
             data: PathBuf::from("onrush-data"),
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             operator_listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))),
+            engine: EngineName::default(),
+            ledger: LedgerName::default(),
+            redis: None,
+            postgres: None,
             admin_key: None,
             scanner_key: None,
             guest_tokens: true,
@@ -259,6 +275,22 @@ impl Config {
             "OPERATOR_LISTEN" => {
                 self.operator_listen = if text == "off" { None } else { Some(parsed(text)?) };
             }
+            "ENGINE" => self.engine = parsed(text)?,
+            "LEDGER" => self.ledger = parsed(text)?,
+            "REDIS_URLS" => {
+                let urls = list(text)?;
+                match &mut self.redis {
+                    Some(redis) => redis.urls = urls,
+                    None => self.redis = Some(RedisSettings::new(urls)),
+                }
+            }
+            "POSTGRES_URL" => {
+                let url = Secret(text.to_owned());
+                match &mut self.postgres {
+                    Some(postgres) => postgres.url = url,
+                    None => self.postgres = Some(PostgresSettings::new(url)),
+                }
+            }
             "ADMIN_KEY" => self.admin_key = Some(Secret(text.to_owned())),
             "SCANNER_KEY" => self.scanner_key = Some(Secret(text.to_owned())),
             "MAIL_PASSWORD" => match &mut self.mail {
@@ -302,6 +334,7 @@ impl Config {
         if self.visitors_per_min == 0 {
             return wrong("visitors_per_min: use at least 1, or switch guest_tokens off");
         }
+        self.check_servers()?;
         match self.gateway {
             GatewayName::None => {}
             GatewayName::Sandbox => {
@@ -384,6 +417,27 @@ mod tests {
     #[test]
     fn an_unknown_key_in_the_file_is_an_error() {
         assert!(toml::from_str::<Config>("lissen = \"127.0.0.1:1\"").is_err());
+    }
+
+    #[test]
+    fn servers_that_do_not_go_together_are_named() {
+        for (text, place) in [
+            ("engine = \"redis\"", "ledger"),
+            ("engine = \"redis\"\nledger = \"postgres\"", "redis"),
+            ("ledger = \"postgres\"", "postgres"),
+            ("engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = []", "redis.urls"),
+            (
+                "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [\"redis://a\", \"redis://b\"]",
+                "redis.cluster",
+            ),
+            (
+                "ledger = \"postgres\"\n[postgres]\nurl = \"postgres://a\"\nconnections = 1",
+                "postgres.connections",
+            ),
+        ] {
+            let why = checked(text).unwrap_err();
+            assert!(why.contains(place), "{place}: {why}");
+        }
     }
 
     fn checked(text: &str) -> Result<(), String> {

@@ -6,6 +6,7 @@
 pub mod amount;
 pub mod app;
 pub mod auth;
+mod backend;
 pub mod config;
 pub mod draw;
 pub mod http;

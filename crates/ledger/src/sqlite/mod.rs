@@ -219,7 +219,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn project(&self, projection: Projection) -> Pending<()> {
-        self.tell_writer(move |db| Ok(projection::project(db, &projection)?))
+        self.tell_writer(move |db| projection::project(db, &projection))
     }
 
     fn cursor(&self) -> Pending<u64> {

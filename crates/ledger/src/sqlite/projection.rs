@@ -1,6 +1,7 @@
 //! What pages of the feed make of the rows.
 
 use super::columns::signed;
+use super::mailbox::Fault;
 use super::statements::Statements;
 use super::{bookings, catalogue, deliveries, money, sagas};
 use crate::projection::{Fact, Moved, Projection};
@@ -13,14 +14,15 @@ pub(super) fn cursor(db: &Statements<'_>) -> rusqlite::Result<u64> {
     Ok(seq.map_or(0, i64::cast_unsigned))
 }
 
-pub(super) fn project(db: &Statements<'_>, projection: &Projection) -> rusqlite::Result<()> {
-    let beyond = db.execute(
-        "UPDATE feed_cursor SET seq = ?1 WHERE id = 1 AND seq < ?1",
-        params![signed(projection.cursor)],
-    )?;
-    if beyond == 0 {
+pub(super) fn project(db: &Statements<'_>, projection: &Projection) -> Result<(), Fault> {
+    let stored = cursor(db)?;
+    if projection.cursor <= stored {
         return Ok(());
     }
+    if projection.after != stored {
+        return Err(Fault::Conflict);
+    }
+    db.execute("UPDATE feed_cursor SET seq = ?1 WHERE id = 1", params![signed(projection.cursor)])?;
     for fact in &projection.facts {
         apply(db, fact)?;
     }

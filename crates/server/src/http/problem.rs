@@ -200,6 +200,8 @@ impl Code {
             | Self::Busy
             | Self::StreamsFull
             | Self::DiskLow
+            | Self::EventRebuilding
+            | Self::EngineUnreachable
             | Self::Stopped
             | Self::GatewayUnavailable
             | Self::InProgress

@@ -58,7 +58,7 @@ impl Follower {
         let sagas = self.sagas.clone();
         let cursor = sagas.ledger.cursor().await.map_err(|error| error.to_string())?;
         let mut feed = sagas.engine.subscribe(Seq(cursor));
-        let mut projection = Projection::default();
+        let mut projection = Projection { after: cursor, ..Projection::default() };
         let mut write_by = Instant::now() + QUIET;
         loop {
             let moved = projection.cursor > 0;
@@ -82,7 +82,9 @@ impl Follower {
             }
             let says_something = !projection.facts.is_empty() || !projection.messages.is_empty();
             if says_something || ends || Instant::now() >= write_by {
-                self.write(std::mem::take(&mut projection)).await?;
+                let after = projection.cursor.max(projection.after);
+                let next = Projection { after, ..Projection::default() };
+                self.write(std::mem::replace(&mut projection, next)).await?;
                 write_by = Instant::now() + QUIET;
             }
             if ends {

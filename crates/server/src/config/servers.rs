@@ -1,0 +1,152 @@
+//! What runs the rules and what remembers: which, and where they are.
+
+use super::{Config, ConfigError, Secret};
+use serde::Deserialize;
+
+/// What runs the rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineName {
+    /// This process, with a journal in the data directory.
+    #[default]
+    Embedded,
+    /// Redis, shared by any number of processes.
+    Redis,
+}
+
+impl std::str::FromStr for EngineName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "embedded" => Ok(Self::Embedded),
+            "redis" => Ok(Self::Redis),
+            _ => Err("use embedded or redis"),
+        }
+    }
+}
+
+/// What remembers bookings and money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LedgerName {
+    /// A file in the data directory.
+    #[default]
+    Sqlite,
+    /// PostgreSQL, shared by any number of processes.
+    Postgres,
+}
+
+impl std::str::FromStr for LedgerName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "sqlite" => Ok(Self::Sqlite),
+            "postgres" => Ok(Self::Postgres),
+            _ => Err("use sqlite or postgres"),
+        }
+    }
+}
+
+/// Redis or Redis Cluster.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RedisSettings {
+    /// One server, such as `redis://127.0.0.1:6379`, or several nodes of a cluster.
+    pub urls: Vec<String>,
+    /// Whether they are a cluster.
+    #[serde(default)]
+    pub cluster: bool,
+    /// How often every event is looked at in case nobody else does, in milliseconds.
+    #[serde(default = "sweep_ms")]
+    pub sweep_ms: u64,
+    /// After how long without a sign of life deadlines are moved on, in milliseconds.
+    #[serde(default = "alive_ms")]
+    pub alive_ms: u64,
+}
+
+impl RedisSettings {
+    /// One server or several nodes, with the defaults.
+    #[must_use]
+    pub fn new(urls: Vec<String>) -> Self {
+        Self { urls, cluster: false, sweep_ms: sweep_ms(), alive_ms: alive_ms() }
+    }
+}
+
+fn sweep_ms() -> u64 {
+    1_000
+}
+
+fn alive_ms() -> u64 {
+    30_000
+}
+
+/// PostgreSQL.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PostgresSettings {
+    /// Where it is and who we are, such as `postgres://onrush:secret@127.0.0.1/onrush`.
+    pub url: Secret,
+    /// Connections that are kept open.
+    #[serde(default = "connections")]
+    pub connections: usize,
+}
+
+impl PostgresSettings {
+    /// A server, with the defaults.
+    #[must_use]
+    pub fn new(url: Secret) -> Self {
+        Self { url, connections: connections() }
+    }
+}
+
+fn connections() -> usize {
+    8
+}
+
+impl Config {
+    /// Checks that what runs the rules and what remembers are there and go together.
+    pub(super) fn check_servers(&self) -> Result<(), ConfigError> {
+        let wrong = |why: &str| Err(ConfigError::new(why));
+        let clustered = self.engine == EngineName::Redis || self.ledger == LedgerName::Postgres;
+        if clustered && !cfg!(feature = "cluster") {
+            return wrong(
+                "engine and ledger: this program was built for one process only; \
+                 build it with --features cluster for Redis and PostgreSQL",
+            );
+        }
+        if self.engine == EngineName::Redis {
+            if self.ledger != LedgerName::Postgres {
+                return wrong(
+                    "ledger: use postgres with the engine on Redis; it keeps the archive too",
+                );
+            }
+            match &self.redis {
+                None => return wrong("redis: set urls"),
+                Some(redis) if redis.urls.is_empty() => {
+                    return wrong("redis.urls: name at least one server");
+                }
+                Some(redis) if !redis.cluster && redis.urls.len() > 1 => {
+                    return wrong(
+                        "redis.urls: several servers are a cluster; set redis.cluster = true",
+                    );
+                }
+                Some(redis) if redis.sweep_ms == 0 => {
+                    return wrong("redis.sweep_ms: use at least 1");
+                }
+                Some(_) => {}
+            }
+        }
+        if self.ledger == LedgerName::Postgres {
+            match &self.postgres {
+                None => return wrong("postgres: set url"),
+                Some(postgres) if postgres.connections < 2 => {
+                    return wrong("postgres.connections: use at least 2");
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
