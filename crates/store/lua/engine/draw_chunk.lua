@@ -3,7 +3,7 @@
 --
 -- Args      1 generation: a name of this drawing, of all of its parts · 2 number of the part, from 0 · 3 '1' for the last
 --           · 4 rank of its first place, from 1 · 5… members of the line (`<number, 10 digits>:<user>`), in their order
--- Reply     done; {'draw', seq, epoch} if another drawing began meanwhile or the sale has opened: ask open_sale again
+-- Reply     done; {'stale', seq, epoch} if another drawing began meanwhile or the sale has opened: ask open_sale again
 -- Refusals  EVENT_NOT_FOUND
 -- Changes   none: the order counts once open_sale says so
 --#include change
@@ -17,7 +17,7 @@ if part == 0 and M.draw_generation ~= generation then
   redis.call('HSET', K.meta, 'draw_generation', generation, 'draw_part', '0', 'draw_done', '0')
 end
 if M.opened == '1' or M.draw_generation ~= generation or tonumber(M.draw_part) < part then
-  return {'draw', int(seq), M.epoch or '0'}
+  return {'stale', int(seq), M.epoch or '0'}
 end
 
 -- A call takes about 8,000 arguments at most.

@@ -25,7 +25,11 @@ local ALIVE_MS = 30000
 -- An answer is remembered for one to two of these.
 local RECENT_MS = 60000
 
-local M, now, seq = {}, 0, 0
+local now, seq = 0, 0
+-- Named here so that the table need not grow field by field: this is read by every script.
+local M = {
+  seq = nil, at = nil, epoch = nil, phase = nil, opened = nil, closes_at = nil, clock = nil, alive = nil, alive_ms = nil,
+}
 
 -- The command's own i-th argument.
 local function A(i)
@@ -34,8 +38,7 @@ end
 
 -- A whole number as JSON and as Redis keep it. (cjson would write 14 digits only.)
 local function int(n)
-  if n == 0 then return '0' end
-  return string.format('%.0f', n)
+  return string.format('%d', n)
 end
 
 -- A free text as JSON. Ids need no escaping: '"' .. id .. '"' will do.
@@ -77,10 +80,10 @@ local function time_ms()
 end
 
 local function read_event(fields)
-  local all = {}
-  for i, field in ipairs(BASE) do all[i] = field end
-  for _, field in ipairs(fields) do all[#all + 1] = field end
-  read_meta(all)
+  for i = 1, #BASE do
+    fields[#fields + 1] = BASE[i]
+  end
+  read_meta(fields)
   seq = tonumber(M.seq or '0')
   local clock = tonumber(M.clock) or time_ms()
   now = math.max(tonumber(M.at) or clock, clock)

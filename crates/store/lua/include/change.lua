@@ -23,19 +23,15 @@ end
 local function record()
   if #changes == 0 then return end
   seq = seq + 1
-  put_meta('seq', int(seq))
-  put_meta('at', int(now))
-  local set, gone = {}, {}
+  M.seq, M.at = int(seq), int(now)
+  redis.call('HSET', K.meta, 'seq', M.seq, 'at', M.at)
   for field, text in pairs(new_meta) do
     if text then
-      set[#set + 1] = field
-      set[#set + 1] = text
+      redis.call('HSET', K.meta, field, text)
     else
-      gone[#gone + 1] = field
+      redis.call('HDEL', K.meta, field)
     end
   end
-  redis.call('HSET', K.meta, unpack(set))
-  if #gone > 0 then redis.call('HDEL', K.meta, unpack(gone)) end
   redis.call('XADD', K.feed, M.seq .. '-0', 'at', M.at, 'e', M.epoch or '0', 'c', '[' .. table.concat(changes, ',') .. ']')
   changes, new_meta = {}, {}
 end

@@ -50,7 +50,7 @@ local function pools_put(pools)
   for _, pool in ipairs(pools) do
     args[#args + 1] = pool.id
     args[#args + 1] = string.format(
-      '%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f',
+      '%d %d %d %d %d %d %d %d',
       pool.index, pool.capacity, pool.price, pool.held, pool.sold, pool.blocked,
       pool.claimed, pool.claimed_by_services
     )

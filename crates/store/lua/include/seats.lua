@@ -34,7 +34,7 @@ local function seats_put(seats)
   local args = {}
   for _, seat in ipairs(seats) do
     args[#args + 1] = seat.id
-    local text = string.format('%.0f %.0f %s', seat.index, seat.category, seat.state)
+    local text = string.format('%d %d %s', seat.index, seat.category, seat.state)
     args[#args + 1] = seat.of == '' and text or text .. ' ' .. seat.of
   end
   redis.call('HSET', K.seats, unpack(args))
@@ -62,7 +62,7 @@ local function categories_put(categories)
     if category.changed then
       args[#args + 1] = category.name
       args[#args + 1] = string.format(
-        '%.0f %.0f %.0f %.0f %.0f %.0f',
+        '%d %d %d %d %d %d',
         category.index, category.price, category.F, category.H, category.S, category.B
       )
     end

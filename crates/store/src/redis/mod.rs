@@ -18,6 +18,7 @@ mod archiver;
 mod client;
 mod draw;
 mod feed;
+pub mod flags;
 mod keys;
 mod known;
 mod layout;
