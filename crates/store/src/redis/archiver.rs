@@ -86,8 +86,15 @@ pub(super) async fn settle(
         let mut archiver =
             Archiver { node: Arc::clone(node), known: Arc::clone(known), trimmed: Seq(u64::MAX) };
         loop {
-            if let Err(obstacle) = archiver.drain().await {
-                archiver.report(&obstacle);
+            {
+                // Of all who wait here one reads the stream for the others.
+                let _turn = known.turn.lock().await;
+                if known.archived() >= head {
+                    return;
+                }
+                if let Err(obstacle) = archiver.drain().await {
+                    archiver.report(&obstacle);
+                }
             }
             if timeout(RETRY, known.wait_archived(head)).await.is_ok() {
                 return;
@@ -132,7 +139,7 @@ impl Archiver {
                     }
                     Ok(_) => {
                         (last_work, look_ms) = (Instant::now(), LOOK_MS.0);
-                        Duration::ZERO
+                        Duration::from_millis(look_ms)
                     }
                     Err(obstacle) => {
                         self.report(&obstacle);
@@ -153,7 +160,8 @@ impl Archiver {
                 break;
             }
             tokio::select! {
-                () = self.known.decided.notified() => look_ms = LOOK_MS.0,
+                // Whoever has no lease need not hurry.
+                () = self.known.decided.notified(), if leased_at.is_some() => look_ms = LOOK_MS.0,
                 () = sleep(pause) => {}
                 () = self.node.stopping() => {}
             }
@@ -180,6 +188,7 @@ impl Archiver {
         let mut archived = 0;
         loop {
             let mut entries = self.read().await?;
+            let read = entries.len();
             let expected = Seq(self.known.archived().seq.0 + 1);
             if let Some(first) = entries.first()
                 && first.entry.seq != expected
@@ -224,6 +233,9 @@ impl Archiver {
             }
             self.known.saw_archived(head);
             self.trim(head.seq).await?;
+            if read < PAGE {
+                return Ok(archived);
+            }
         }
     }
 

@@ -25,6 +25,8 @@ pub(super) struct KnownEvent {
     pub(super) tasks: Mutex<Tasks>,
     /// Wakes the task that archives.
     pub(super) decided: Notify,
+    /// Held by whoever archives because somebody waits.
+    pub(super) turn: tokio::sync::Mutex<()>,
 }
 
 /// Which tasks of an event run on this node; of each kind one at most.
@@ -43,6 +45,7 @@ impl KnownEvent {
             archived: watch::Sender::new(archived),
             tasks: Mutex::default(),
             decided: Notify::new(),
+            turn: tokio::sync::Mutex::default(),
         }
     }
 

@@ -25,6 +25,7 @@ mod layout;
 mod node;
 #[cfg(feature = "testing")]
 mod probe;
+mod prune;
 mod query;
 mod refusal;
 mod rows;
@@ -42,6 +43,7 @@ pub use start::OpenError;
 use crate::engine::{Answer, Engine, Failure, Feed, Pending, Seq};
 use client::{Client, ClientError};
 use feed::ArchiveFeed;
+use flags::Flags;
 use node::Node;
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
@@ -67,6 +69,8 @@ pub struct Options {
     pub archive_timeout_ms: u32,
     /// How often this node looks at all events, so that another node's death delays no deadline for longer.
     pub sweep_ms: u32,
+    /// What is switched how, at run time.
+    pub flags: Arc<Flags>,
     /// Whether this node decides what is due. Tests that set the clock do so themselves.
     pub ticks: bool,
 }
@@ -83,6 +87,7 @@ impl Options {
             timeout_ms: 2_000,
             archive_timeout_ms: 5_000,
             sweep_ms: 1_000,
+            flags: Arc::default(),
             ticks: true,
         }
     }
@@ -233,7 +238,7 @@ async fn execute(
 }
 
 async fn query(node: &Node, event: &EventId, query: &Query) -> Result<Answer<View>, Failure> {
-    match node.run(event, query::call(query)).await? {
+    match node.run(event, node.question(event, query)).await? {
         Outcome::Ok { at, reply, more, head: _ } => {
             let value = query::view(event, query, &reply, more).map_err(ClientError::Answered)?;
             Ok(Answer { at, value })

@@ -3,14 +3,15 @@
 use super::archive::Archive;
 use super::archiver;
 use super::client::{Client, ClientError};
+use super::flags::{Flag, Flags};
 use super::keys::{self, EventKeys};
 use super::known::{Known, KnownEvent};
 use super::ticker::Wakes;
 use super::wire::{self, Call, Head, Outcome};
-use super::{Options, refusal};
+use super::{Options, query, refusal};
 use crate::engine::Failure;
 use onrush_core::ids::EventId;
-use onrush_core::{Command, Refusal, Time};
+use onrush_core::{Command, Query, Refusal, Time};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -27,6 +28,7 @@ pub(super) struct Node {
     pub(super) client: Client,
     pub(super) archive: Arc<dyn Archive>,
     pub(super) known: Known,
+    pub(super) flags: Arc<Flags>,
     /// How long somebody waits for the archive.
     pub(super) archive_timeout: Duration,
     wakes: Wakes,
@@ -41,6 +43,7 @@ impl Node {
             client,
             archive: Arc::clone(&options.archive),
             known: Known::default(),
+            flags: Arc::clone(&options.flags),
             archive_timeout: Duration::from_millis(u64::from(options.archive_timeout_ms)),
             wakes: Wakes::default(),
             requests: Requests::new(),
@@ -66,6 +69,19 @@ impl Node {
         let mut call = wire::call(command);
         if let Command::Join { user, .. } | Command::Leave { user, .. } = command {
             call.keys.push(keys::places_of(event, user));
+        }
+        if let Command::Join { user, .. } = command {
+            call.args.push(u8::from(self.flags.is_on(Flag::CompositeScore, user)).to_string());
+        }
+        call
+    }
+
+    /// The script that answers a question, with all the keys it may want.
+    pub(super) fn question(&self, event: &EventId, question: &Query) -> Call {
+        let mut call = query::call(question);
+        if let Query::Place { user, .. } = question {
+            call.keys.push(keys::places_of(event, user));
+            call.args.push(u8::from(self.flags.is_on(Flag::StreamsQueue, user)).to_string());
         }
         call
     }

@@ -23,8 +23,7 @@ pub(super) fn call(query: &Query) -> Call {
         Query::Seats => Call::new(&scripts::QUERY_SEATS, Vec::new()),
         Query::Place { user, place } => {
             let place = place.map(|place| place.to_string()).unwrap_or_default();
-            let args = vec![user.to_string(), place, "0".to_owned()];
-            Call::new(&scripts::QUERY_PLACE, args)
+            Call::new(&scripts::QUERY_PLACE, vec![user.to_string(), place])
         }
         Query::Booking { booking, user } => {
             let user = text_or_empty(user.as_ref().map(|user| user.as_str()));
