@@ -1,6 +1,7 @@
 //! Listening: the accept loop, and the whole server as one value that can be started and stopped.
 
-use crate::app::App;
+use crate::app::{App, Money};
+use crate::auth::keys::KeyDir;
 use crate::backend::Backend;
 use crate::config::{Config, ConfigError};
 use crate::draw;
@@ -9,6 +10,7 @@ use crate::http::caller::Connection;
 use crate::live::handover::{Handover, Streaming};
 use crate::saga::{self, Sagas};
 use crate::sandbox::Sandbox;
+use crate::vault;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response};
@@ -320,6 +322,8 @@ pub enum StartError {
     Data(io::Error),
     /// The ledger cannot be opened.
     Ledger(onrush_ledger::sqlite::OpenError),
+    /// What nodes share cannot be used.
+    Cluster(String),
     /// The payment gateway cannot be used.
     Gateway(io::Error),
 }
@@ -331,6 +335,7 @@ impl fmt::Display for StartError {
             Self::Engine(error) => error.fmt(f),
             Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
             Self::Ledger(error) => error.fmt(f),
+            Self::Cluster(why) => f.write_str(why),
             Self::Gateway(error) => write!(f, "the payment gateway cannot be used: {error}"),
             Self::Data(error) => write!(f, "the data directory cannot be used: {error}"),
         }
@@ -393,10 +398,23 @@ impl Server {
         let (engine, ledger) = (backend.engine.clone(), backend.ledger.clone());
         let configured = config.admin_key.as_ref().map(|key| key.reveal().to_owned());
         let clock = backend.clock.clone();
+        let keys = KeyDir::open(&config.data).map_err(StartError::Data)?;
+        if let Some(commons) = &backend.commons {
+            vault::fetch_keys(&**commons, &keys).await.map_err(StartError::Data)?;
+        }
         let money = saga::open(&config, public_addr, engine.clone(), ledger, clock);
-        let (money, sandbox) = money.await.map_err(StartError::Gateway)?;
-        let sagas = money.sagas.clone();
-        let (app, fresh) = App::open(config, engine, money).map_err(StartError::Data)?;
+        let (sagas, sandbox) = money.await.map_err(StartError::Gateway)?;
+        let parts = Money {
+            ledger: backend.ledger.clone(),
+            sagas: sagas.clone(),
+            clock: backend.clock.clone(),
+            flags: backend.flags.clone(),
+            commons: backend.commons.clone(),
+        };
+        let (app, fresh) = App::open(config, engine, parts).map_err(StartError::Data)?;
+        if let Some(commons) = &backend.commons {
+            vault::share_keys(&**commons, &keys).await.map_err(StartError::Data)?;
+        }
         drop(app_slot.set(app.clone()));
 
         let (stop, stopped) = oneshot::channel();

@@ -53,7 +53,6 @@ impl RedisNode {
         let archive = Arc::new(PgArchive::new(ledger.clone(), node));
         let options = Options {
             sweep_ms: settings.sweep_ms,
-            alive_ms: settings.alive_ms,
             flags: flags.clone(),
             ..Options::new(settings.urls.clone(), settings.cluster, archive)
         };

@@ -62,25 +62,18 @@ pub struct RedisSettings {
     /// How often every event is looked at in case nobody else does, in milliseconds.
     #[serde(default = "sweep_ms")]
     pub sweep_ms: u32,
-    /// After how long without a sign of life deadlines are moved on, in milliseconds.
-    #[serde(default = "alive_ms")]
-    pub alive_ms: u32,
 }
 
 impl RedisSettings {
     /// One server or several nodes, with the defaults.
     #[must_use]
     pub fn new(urls: Vec<String>) -> Self {
-        Self { urls, cluster: false, sweep_ms: sweep_ms(), alive_ms: alive_ms() }
+        Self { urls, cluster: false, sweep_ms: sweep_ms() }
     }
 }
 
 fn sweep_ms() -> u32 {
     1_000
-}
-
-fn alive_ms() -> u32 {
-    30_000
 }
 
 /// PostgreSQL.

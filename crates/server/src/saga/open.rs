@@ -4,7 +4,6 @@ use super::gateway::Gateway;
 use super::gateway::sandbox::SandboxGateway;
 use super::gateway::stripe::StripeGateway;
 use super::{Parts, Sagas};
-use crate::app::Money;
 use crate::auth::hex;
 use crate::auth::keys::KeyDir;
 use crate::config::{Config, GatewayName, Secret};
@@ -27,17 +26,17 @@ pub(crate) async fn open(
     engine: Arc<dyn Engine>,
     ledger: Arc<dyn Ledger>,
     clock: Clock,
-) -> io::Result<(Money, Option<Sandbox>)> {
+) -> io::Result<(Arc<Sagas>, Option<Sandbox>)> {
     let (gateway, sandbox) = gateway(config, public).await?;
     let sagas = Sagas::new(Parts {
         engine,
-        ledger: ledger.clone(),
+        ledger,
         gateway,
-        clock: clock.clone(),
+        clock,
         patience: config.saga,
         channels: Channels::of(config),
     });
-    Ok((Money { ledger, sagas, clock, flags: Arc::default(), commons: None }, sandbox))
+    Ok((sagas, sandbox))
 }
 
 type Opened = (Option<Arc<dyn Gateway>>, Option<Sandbox>);

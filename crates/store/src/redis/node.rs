@@ -3,7 +3,7 @@
 use super::archive::Archive;
 use super::archiver;
 use super::client::{Client, ClientError};
-use super::flags::{Flag, Flags};
+use crate::flags::{Flag, Flags};
 use super::keys::{self, EventKeys};
 use super::known::{Known, KnownEvent};
 use super::ticker::Wakes;

@@ -217,10 +217,13 @@ impl Generator {
         }
         let nobody_is_in = view.settings.room.is_some() && self.known.inside.is_empty();
         match (group, view.phase) {
-            (Group::Hold | Group::Money | Group::Claim, Phase::Scheduled | Phase::Prequeue | Phase::Paused) => {
-                *self.random.pick(&[Group::Phase, Group::Queue, Group::Clock, Group::Tick])
-            }
-            (Group::Hold | Group::Money | Group::Claim, _) if nobody_is_in && self.known.holds.is_empty() => {
+            (
+                Group::Hold | Group::Money | Group::Claim,
+                Phase::Scheduled | Phase::Prequeue | Phase::Paused,
+            ) => *self.random.pick(&[Group::Phase, Group::Queue, Group::Clock, Group::Tick]),
+            (Group::Hold | Group::Money | Group::Claim, _)
+                if nobody_is_in && self.known.holds.is_empty() =>
+            {
                 *self.random.pick(&[Group::Queue, Group::Tick])
             }
             (Group::Money, _) if self.known.holds.is_empty() => Group::Hold,

@@ -27,10 +27,8 @@ pub(crate) struct RedisSubject {
 
 impl RedisSubject {
     pub(crate) fn new(urls: &[String], is_cluster: bool) -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let probe = runtime.block_on(Probe::open(urls, is_cluster)).expect("Redis answers");
         Self { runtime, probe, read: Seq::default(), clock: Time(0), requests: 0, last: None }
     }

@@ -2,8 +2,8 @@
 
 use crate::embedded::EmbeddedSubject;
 use crate::generator::{Recipe, kind_of, sequence};
-use crate::redis::RedisSubject;
 use crate::play::{Mismatch, Subject, play, shrink};
+use crate::redis::RedisSubject;
 use crate::truth::{Op, Truth};
 use crate::world::{START, id};
 use onrush_core::Event;

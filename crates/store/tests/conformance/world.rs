@@ -208,8 +208,13 @@ fn room(random: &mut Random) -> RoomSettings {
         Order::Fifo
     };
     let places_per_user = if order == Order::Fifo { *random.pick(&[1, 1, 2, 3]) } else { 1 };
-    let (session_ms, arrive_ms) =
-        *random.pick(&[(600_000, 120_000), (600_000, 60_000), (60_000, 90_000), (5_000, 5_000), (1, 1)]);
+    let (session_ms, arrive_ms) = *random.pick(&[
+        (600_000, 120_000),
+        (600_000, 60_000),
+        (60_000, 90_000),
+        (5_000, 5_000),
+        (1, 1),
+    ]);
     RoomSettings {
         capacity: *random.pick(&[1, 2, 3, 1_000]),
         outflow_per_min: *random.pick(&[
