@@ -26,6 +26,7 @@ mod node;
 #[cfg(feature = "testing")]
 mod probe;
 mod prune;
+mod prune;
 mod query;
 mod refusal;
 mod rows;
