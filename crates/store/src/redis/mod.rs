@@ -25,6 +25,7 @@ mod node;
 #[cfg(feature = "testing")]
 mod probe;
 mod prune;
+mod prune;
 mod query;
 mod refusal;
 mod rows;

@@ -1,5 +1,6 @@
 //! The Lua scripts: their texts with what they include, and their SHA-1.
 
+use super::prune::prune;
 use redis::Script as Hashed;
 use std::sync::LazyLock;
 
@@ -88,6 +89,7 @@ impl Script {
         let mut included = Vec::new();
         let mut whole = String::new();
         include(text, &mut included, &mut whole);
+        let whole = prune(&whole);
         let sha = Hashed::new(&whole).get_hash().to_owned();
         Self { name, text: whole, sha }
     }
