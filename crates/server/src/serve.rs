@@ -395,14 +395,12 @@ impl Server {
         }
 
         let backend = Backend::open(&config, options).await?;
-        let (engine, ledger) = (backend.engine.clone(), backend.ledger.clone());
         let configured = config.admin_key.as_ref().map(|key| key.reveal().to_owned());
-        let clock = backend.clock.clone();
         let keys = KeyDir::open(&config.data).map_err(StartError::Data)?;
         if let Some(commons) = &backend.commons {
             vault::fetch_keys(&**commons, &keys).await.map_err(StartError::Data)?;
         }
-        let money = saga::open(&config, public_addr, engine.clone(), ledger, clock);
+        let money = saga::open(&config, public_addr, &backend);
         let (sagas, sandbox) = money.await.map_err(StartError::Gateway)?;
         let parts = Money {
             ledger: backend.ledger.clone(),
@@ -411,7 +409,8 @@ impl Server {
             flags: backend.flags.clone(),
             commons: backend.commons.clone(),
         };
-        let (app, fresh) = App::open(config, engine, parts).map_err(StartError::Data)?;
+        let (app, fresh) =
+            App::open(config, backend.engine.clone(), parts).map_err(StartError::Data)?;
         if let Some(commons) = &backend.commons {
             vault::share_keys(&**commons, &keys).await.map_err(StartError::Data)?;
         }

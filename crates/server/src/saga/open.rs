@@ -6,12 +6,10 @@ use super::gateway::stripe::StripeGateway;
 use super::{Parts, Sagas};
 use crate::auth::hex;
 use crate::auth::keys::KeyDir;
+use crate::backend::Backend;
 use crate::config::{Config, GatewayName, Secret};
 use crate::relay::messages::Channels;
 use crate::sandbox::{Sandbox, SandboxConfig};
-use onrush_ledger::Ledger;
-use onrush_store::Engine;
-use onrush_store::embedded::Clock;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,18 +21,17 @@ use std::sync::Arc;
 pub(crate) async fn open(
     config: &Config,
     public: SocketAddr,
-    engine: Arc<dyn Engine>,
-    ledger: Arc<dyn Ledger>,
-    clock: Clock,
+    backend: &Backend,
 ) -> io::Result<(Arc<Sagas>, Option<Sandbox>)> {
     let (gateway, sandbox) = gateway(config, public).await?;
     let sagas = Sagas::new(Parts {
-        engine,
-        ledger,
+        engine: backend.engine.clone(),
+        ledger: backend.ledger.clone(),
         gateway,
-        clock,
+        clock: backend.clock.clone(),
         patience: config.saga,
         channels: Channels::of(config),
+        commons: backend.commons.clone(),
     });
     Ok((sagas, sandbox))
 }

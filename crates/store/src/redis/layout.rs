@@ -8,9 +8,7 @@ use super::wire::{Head, settings_fields};
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::limits::ENDED_KNOWN_MS;
-use onrush_core::snapshot::{
-    EventRow, HoldRow, PlaceRow, SessionRow, SessionState, SnapshotRow,
-};
+use onrush_core::snapshot::{EventRow, HoldRow, PlaceRow, SessionRow, SessionState, SnapshotRow};
 use onrush_core::view::{AvailabilityView, ClaimState, ClaimView, SeatStatus, SeatView};
 use onrush_core::{Event, Query, Time, View};
 use redis::Cmd;
@@ -111,8 +109,10 @@ impl Layout {
         put("at", row.at.to_string());
         put("opened", u8::from(row.opened).to_string());
         put("taken", row.taken.to_string());
-        let (ms, ns) =
-            (row.outflow_clock_ns.div_euclid(1_000_000), row.outflow_clock_ns.rem_euclid(1_000_000));
+        let (ms, ns) = (
+            row.outflow_clock_ns.div_euclid(1_000_000),
+            row.outflow_clock_ns.rem_euclid(1_000_000),
+        );
         if row.outflow_clock_ns != 0 {
             put("outflow_ms", ms.to_string());
             put("outflow_ns", ns.to_string());
@@ -179,9 +179,10 @@ impl Layout {
                 (SeatStatus::Held, Some(booking), _) => format!("H {booking}"),
                 (SeatStatus::Sold, Some(booking), _) => format!("S {booking}"),
                 (SeatStatus::Blocked, _, Some(why)) => format!("B {why}"),
-                (SeatStatus::Free | SeatStatus::Held | SeatStatus::Sold | SeatStatus::Blocked, ..) => {
-                    "F".to_owned()
-                }
+                (
+                    SeatStatus::Free | SeatStatus::Held | SeatStatus::Sold | SeatStatus::Blocked,
+                    ..,
+                ) => "F".to_owned(),
             };
             self.seats.insert(seat.seat.to_string(), format!("{index} {category} {state}"));
         }

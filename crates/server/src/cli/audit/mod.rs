@@ -1,10 +1,12 @@
 //! `onrush audit`: recomputes everything from the journal, compares it with the money, and says what does not add up.
 
+mod books;
 mod money;
 mod verdict;
 
 use super::Exit;
 use super::show::{count, print_json, say};
+use books::FileBooks;
 use onrush_store::embedded;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -64,7 +66,7 @@ pub(crate) fn run(args: &AuditArgs) -> Exit {
         }
     };
     let mut found = Vec::new();
-    let money = match money::audit(&args.data, args.sandbox.as_deref(), &mut found) {
+    let money = match audit_money(args, &mut found) {
         Ok(money) => money,
         Err(error) => {
             say(&format!("error: {error}"));
@@ -106,4 +108,12 @@ pub(crate) fn run(args: &AuditArgs) -> Exit {
         }
     }
     if report.violations == 0 { Exit::Ok } else { Exit::Violation }
+}
+
+/// The money of one process' files; `None` if there is no ledger.
+fn audit_money(args: &AuditArgs, found: &mut Vec<String>) -> Result<Option<money::Money>, String> {
+    let Some(mut books) = FileBooks::open(&args.data)? else { return Ok(None) };
+    let own = args.data.join("sandbox");
+    let sandbox = args.sandbox.as_deref().unwrap_or(&own);
+    money::audit(&mut books, sandbox, found).map(Some)
 }
