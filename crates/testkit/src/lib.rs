@@ -1,1 +1,31 @@
 //! Starts real servers for tests, each in a temporary folder and on a free port, and stops them again.
+//!
+//! ```no_run
+//! # use onrush_testkit::{Redis, need};
+//! # fn main() {
+//! let Some(redis) = need(Redis::start()) else { return };
+//! println!("{}", redis.url());
+//! # }
+//! ```
+//!
+//! A server lives as long as its value: dropping it, also while a test panics, ends the process and removes the folder.
+//! Where `setpriv` is installed a test that is killed takes its servers along. Nothing here waits for a time to pass:
+//! starting returns when the server answers, within a bound, and an error carries the end of the server's log.
+
+#![forbid(unsafe_code)]
+
+mod free_port;
+mod need;
+mod postgres;
+mod redis;
+mod resp;
+mod server;
+mod shared;
+
+pub use need::{Missing, NotStarted, need, on_a_mock};
+pub use postgres::{Postgres, PostgresOptions};
+pub use redis::cluster::RedisCluster;
+pub use redis::pair::RedisPair;
+pub use redis::{Redis, RedisOptions};
+pub use server::wait_until;
+pub use shared::Shared;

@@ -1,0 +1,288 @@
+//! A PostgreSQL server.
+
+use crate::free_port::{PORT_ATTEMPTS, free_port};
+use crate::server::{Server, User, folder, program, tied_command};
+use crate::{Missing, NotStarted};
+use rustix::process::Signal;
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tempfile::TempDir;
+
+const START_WITHIN: Duration = Duration::from_secs(60);
+
+/// Debian has each version in a folder of its own under this, none of them on the search path.
+const VERSIONS: &str = "/usr/lib/postgresql";
+
+/// Who owns everything in it.
+const OWNER: &str = "onrush";
+
+/// How a PostgreSQL server is started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PostgresOptions {
+    /// Whether a commit waits for the disk. Without it a commit is still there after [`Postgres::kill`], not after a power cut.
+    pub durable: bool,
+    /// Lines for `postgresql.conf`, after ours.
+    pub config: Vec<String>,
+}
+
+/// A PostgreSQL server on a port of its own.
+#[derive(Debug)]
+pub struct Postgres {
+    // Ended before its folder goes.
+    server: Server,
+    port: u16,
+    install: Install,
+    folder: TempDir,
+    databases: AtomicU32,
+}
+
+/// Where its programs are, and who runs them.
+#[derive(Clone, Debug)]
+struct Install {
+    bin: PathBuf,
+    user: Option<User>,
+}
+
+impl Postgres {
+    /// Starts one that does not wait for the disk.
+    ///
+    /// # Errors
+    ///
+    /// If it is not installed, or does not start.
+    pub fn start() -> Result<Self, NotStarted> {
+        Self::start_with(&PostgresOptions::default())
+    }
+
+    /// Starts one as the options say.
+    ///
+    /// # Errors
+    ///
+    /// If it is not installed, or does not start.
+    pub fn start_with(options: &PostgresOptions) -> Result<Self, NotStarted> {
+        let install = Install::find()?;
+        let folder = folder()?;
+        install.own(folder.path())?;
+        let data = folder.path().join("data");
+        install.initdb(&data)?;
+        let defaults = fs::read_to_string(data.join("postgresql.conf"))
+            .map_err(|error| NotStarted::failed("postgresql.conf", error))?;
+        let mut attempt = 1;
+        let (server, port) = loop {
+            let port = free_port();
+            let config = format!("{defaults}\n{}", config(options, folder.path(), port));
+            fs::write(data.join("postgresql.conf"), config)
+                .map_err(|error| NotStarted::failed("postgresql.conf", error))?;
+            match install.spawn(folder.path()) {
+                Ok(server) => break (server, port),
+                Err(NotStarted::Failed(why))
+                    if why.contains("Address already in use") && attempt < PORT_ATTEMPTS =>
+                {
+                    attempt += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        Ok(Self { server, port, install, folder, databases: AtomicU32::new(0) })
+    }
+
+    /// The URL of the database that every server has, `postgres://onrush@127.0.0.1:<port>/postgres`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.url_of("postgres")
+    }
+
+    /// The URL of a new, empty database: tests that share a server do not see each other.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be created.
+    pub fn database(&self) -> Result<String, NotStarted> {
+        let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed) + 1);
+        self.sql(&self.url(), &format!("CREATE DATABASE {name}"))?;
+        Ok(self.url_of(&name))
+    }
+
+    fn url_of(&self, database: &str) -> String {
+        format!("postgres://{OWNER}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// The port it listens on, also after a restart.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+
+    /// Its folder, with the data and the log.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Runs SQL with `psql` in the database of the URL and returns the rows, columns parted by `|`.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be reached, or refuses.
+    pub fn sql(&self, url: &str, sql: &str) -> Result<String, NotStarted> {
+        let output = Command::new(self.install.bin.join("psql"))
+            .args(["--no-psqlrc", "--tuples-only", "--no-align", "-v", "ON_ERROR_STOP=1"])
+            .args(["--dbname", url, "--command", sql])
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| NotStarted::failed("psql", error))?;
+        if !output.status.success() {
+            return Err(NotStarted::failed("psql", String::from_utf8_lossy(&output.stderr)));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+    }
+
+    /// SIGKILL: connections break, nothing more is written; returns when all its processes are gone.
+    pub fn kill(&mut self) {
+        self.server.kill();
+    }
+
+    /// Ends it in order; connections are closed.
+    pub fn stop(&mut self) {
+        self.server.end(Signal::INT);
+    }
+
+    /// Starts it again on the same port, with its data; ends it first, in order, if it runs.
+    ///
+    /// # Errors
+    ///
+    /// If it does not start.
+    pub fn restart(&mut self) -> Result<(), NotStarted> {
+        self.stop();
+        self.server = self.install.spawn(self.folder.path())?;
+        Ok(())
+    }
+
+    /// SIGSTOP to the process that takes new connections; those that are open go on.
+    pub fn pause(&mut self) {
+        self.server.pause();
+    }
+
+    /// SIGCONT: goes on after [`Postgres::pause`].
+    pub fn resume(&mut self) {
+        self.server.signal(Signal::CONT);
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        // SIGTERM would wait for all clients to leave.
+        self.server.end(Signal::QUIT);
+        self.free_segment();
+    }
+}
+
+impl Postgres {
+    /// A server that was killed leaves a few bytes of System V shared memory, which its next start would have freed.
+    fn free_segment(&self) {
+        let file = self.folder.path().join("data/postmaster.pid");
+        let Ok(text) = fs::read_to_string(file) else { return };
+        let Some(id) = text.lines().nth(6).and_then(|line| line.split_whitespace().nth(1)) else {
+            return;
+        };
+        let _ = Command::new("ipcrm").args(["-m", id]).stderr(Stdio::null()).status();
+    }
+}
+
+fn config(options: &PostgresOptions, folder: &Path, port: u16) -> String {
+    let disk = if options.durable { "on" } else { "off" };
+    format!(
+        "listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{folder}'\n\
+         max_connections = 200\nshared_buffers = 32MB\nfsync = {disk}\nfull_page_writes = {disk}\n\
+         logging_collector = off\nlog_destination = stderr\nlc_messages = 'C'\n{own}\n",
+        folder = folder.display(),
+        own = options.config.join("\n")
+    )
+}
+
+impl Install {
+    fn find() -> Result<Self, NotStarted> {
+        let missing = |what| {
+            let install = "On Debian or Ubuntu: sudo apt-get install postgresql util-linux";
+            NotStarted::Missing(Missing { what, install })
+        };
+        let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(VERSIONS)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| {
+                Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin")))
+            })
+            .filter(|(_, bin)| bin.join("postgres").is_file())
+            .collect();
+        versions.sort_unstable();
+        let bin = match versions.pop() {
+            Some((_, bin)) => bin,
+            None => program("postgres", &["/usr/local/pgsql/bin", "/opt/homebrew/bin"])
+                .and_then(|program| program.parent().map(Path::to_owned))
+                .ok_or_else(|| missing("postgres"))?,
+        };
+        let mut user = None;
+        if rustix::process::geteuid().is_root() {
+            // PostgreSQL refuses to be run by root.
+            user = Some(someone_else().ok_or_else(|| missing("a user that is not root"))?);
+            program("setpriv", &[]).ok_or_else(|| missing("setpriv"))?;
+        }
+        Ok(Self { bin, user })
+    }
+
+    fn own(&self, folder: &Path) -> Result<(), NotStarted> {
+        let Some(user) = self.user else { return Ok(()) };
+        chown(folder, Some(user.uid), Some(user.gid))
+            .map_err(|error| NotStarted::failed("a folder for PostgreSQL", error))
+    }
+
+    fn initdb(&self, data: &Path) -> Result<(), NotStarted> {
+        let output = tied_command(&self.bin.join("initdb"), self.user.as_ref())
+            .args(["--username", OWNER, "--auth", "trust", "--encoding", "UTF8", "--no-locale"])
+            .args(["--no-sync", "--no-instructions", "-D"])
+            .arg(data)
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| NotStarted::failed("initdb", error))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(NotStarted::failed("initdb", String::from_utf8_lossy(&output.stderr)))
+    }
+
+    fn spawn(&self, folder: &Path) -> Result<Server, NotStarted> {
+        let data = folder.join("data");
+        let mut command = tied_command(&self.bin.join("postgres"), self.user.as_ref());
+        command.arg("-D").arg(&data).current_dir("/");
+        let mut server = Server::spawn("postgres", command, folder.join("postgres.log"))?;
+        server.ready(START_WITHIN, |server| {
+            // It writes there itself that it takes connections; a file of an earlier start has another process id.
+            let Ok(text) = fs::read_to_string(data.join("postmaster.pid")) else { return false };
+            let lines: Vec<_> = text.lines().map(str::trim).collect();
+            lines.first() == Some(&server.pid().to_string().as_str())
+                && lines.get(7) == Some(&"ready")
+        })?;
+        Ok(server)
+    }
+}
+
+/// A user that PostgreSQL may be run by: its own, or the one that owns nothing.
+fn someone_else() -> Option<User> {
+    let users = fs::read_to_string("/etc/passwd").ok()?;
+    ["postgres", "nobody"].into_iter().find_map(|name| {
+        let line = users.lines().find(|line| line.split(':').next() == Some(name))?;
+        let mut ids = line.split(':').skip(2).map(str::parse);
+        Some(User { uid: ids.next()?.ok()?, gid: ids.next()?.ok()? })
+    })
+}

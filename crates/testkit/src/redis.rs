@@ -1,0 +1,171 @@
+//! A Redis server.
+
+pub(crate) mod cluster;
+pub(crate) mod pair;
+
+use crate::free_port::{PORT_ATTEMPTS, free_port};
+use crate::resp::{self, field};
+use crate::server::{Server, folder, program, tied_command};
+use crate::{Missing, NotStarted};
+use rustix::process::Signal;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const START_WITHIN: Duration = Duration::from_secs(30);
+
+/// How a Redis server is started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RedisOptions {
+    /// Whether every write is on the disk before it is answered: what was answered is there again after a kill.
+    pub appendonly: bool,
+    /// Lines for `redis.conf`, after ours.
+    pub config: Vec<String>,
+}
+
+/// A Redis server on a port of its own.
+#[derive(Debug)]
+pub struct Redis {
+    // Ended before its folder goes.
+    server: Server,
+    port: u16,
+    folder: TempDir,
+}
+
+impl Redis {
+    /// Starts one that keeps everything in memory.
+    ///
+    /// # Errors
+    ///
+    /// If it is not installed, or does not start.
+    pub fn start() -> Result<Self, NotStarted> {
+        Self::start_with(&RedisOptions::default())
+    }
+
+    /// Starts one as the options say.
+    ///
+    /// # Errors
+    ///
+    /// If it is not installed, or does not start.
+    pub fn start_with(options: &RedisOptions) -> Result<Self, NotStarted> {
+        Self::start_as(options, String::new)
+    }
+
+    /// Asks for more lines at every attempt, so that they can name other ports.
+    fn start_as(options: &RedisOptions, more: impl Fn() -> String) -> Result<Self, NotStarted> {
+        let mut attempt = 1;
+        loop {
+            let folder = folder()?;
+            let port = free_port();
+            let appendonly = if options.appendonly { "yes" } else { "no" };
+            let config = format!(
+                "bind 127.0.0.1\nport {port}\ndir {folder}\nsave \"\"\nappendonly {appendonly}\nappendfsync always\n\
+                 daemonize no\nmaxmemory-policy noeviction\n{own}\n{more}\n",
+                folder = folder.path().display(),
+                own = options.config.join("\n"),
+                more = more(),
+            );
+            fs::write(folder.path().join("redis.conf"), config)
+                .map_err(|error| NotStarted::failed("redis.conf", error))?;
+            match spawn(folder.path(), port) {
+                Ok(server) => return Ok(Self { server, port, folder }),
+                Err(NotStarted::Failed(why))
+                    if why.contains("Address already in use") && attempt < PORT_ATTEMPTS =>
+                {
+                    attempt += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// `redis://127.0.0.1:<port>`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// The port it listens on, also after a restart.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+
+    /// Its folder, with `redis.conf` and what it writes.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Sends one command over a connection of its own and returns what Redis says, one line an item for an array.
+    ///
+    /// WAIT waits for nothing here, as the connection has written nothing: see [`RedisPair::wait_for_replica`] and
+    /// [`RedisCluster::wait_until_whole`].
+    ///
+    /// [`RedisPair::wait_for_replica`]: crate::RedisPair::wait_for_replica
+    /// [`RedisCluster::wait_until_whole`]: crate::RedisCluster::wait_until_whole
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be reached, or answers with an error.
+    pub fn command(&self, parts: &[&str]) -> io::Result<String> {
+        resp::command(self.port, parts)
+    }
+
+    /// SIGKILL: it ends without writing anything more.
+    pub fn kill(&mut self) {
+        self.server.kill();
+    }
+
+    /// Starts it again on the same port, with what is in its folder; ends it first, in order, if it runs.
+    ///
+    /// # Errors
+    ///
+    /// If it does not start.
+    pub fn restart(&mut self) -> Result<(), NotStarted> {
+        self.server.end(Signal::TERM);
+        self.server = spawn(self.folder.path(), self.port)?;
+        Ok(())
+    }
+
+    /// SIGSTOP: connections stay open and nothing is answered.
+    pub fn pause(&mut self) {
+        self.server.pause();
+    }
+
+    /// SIGCONT: goes on after [`Redis::pause`].
+    pub fn resume(&mut self) {
+        self.server.signal(Signal::CONT);
+    }
+
+    fn info(&self, section: &str) -> String {
+        self.command(&["INFO", section]).unwrap_or_default()
+    }
+}
+
+fn spawn(folder: &Path, port: u16) -> Result<Server, NotStarted> {
+    let program = program("redis-server", &["/usr/local/bin", "/opt/homebrew/bin"]).ok_or(
+        NotStarted::Missing(Missing {
+            what: "redis-server",
+            install: "On Debian or Ubuntu: sudo apt-get install redis-server",
+        }),
+    )?;
+    let mut command = tied_command(&program, None);
+    command.arg(folder.join("redis.conf"));
+    let mut server = Server::spawn("redis-server", command, folder.join("redis.log"))?;
+    server.ready(START_WITHIN, |server| {
+        // Another server may have taken the port: it has another process id. One that still loads answers with an error.
+        resp::command(port, &["INFO", "server"])
+            .is_ok_and(|info| field(&info, "process_id") == Some(&server.pid().to_string()))
+            && resp::command(port, &["PING"]).is_ok()
+    })?;
+    Ok(server)
+}

@@ -1,0 +1,181 @@
+//! A Redis Cluster of three primaries and three replicas.
+
+use super::{Redis, RedisOptions, START_WITHIN};
+use crate::NotStarted;
+use crate::free_port::free_port;
+use crate::resp::field;
+use crate::server::wait_until;
+
+const PRIMARIES: usize = 3;
+const SLOTS: u16 = 16_384;
+
+/// How long a replica may be silent before it is given up, and a primary before its replica takes over.
+const NODE_TIMEOUT_MS: u32 = 1_000;
+
+/// Three primaries with one replica each, that take over from one another as Redis Cluster does.
+#[derive(Debug)]
+pub struct RedisCluster {
+    nodes: Vec<Redis>,
+}
+
+impl RedisCluster {
+    /// Starts all six; when this returns every slot is served, every node knows so, and every replica has caught up.
+    ///
+    /// # Errors
+    ///
+    /// If Redis is not installed, or does not start.
+    pub fn start() -> Result<Self, NotStarted> {
+        Self::start_with(&RedisOptions::default())
+    }
+
+    /// Starts all six as the options say.
+    ///
+    /// # Errors
+    ///
+    /// If Redis is not installed, or does not start.
+    pub fn start_with(options: &RedisOptions) -> Result<Self, NotStarted> {
+        let more = || {
+            format!(
+                "cluster-enabled yes\ncluster-port {}\ncluster-node-timeout {NODE_TIMEOUT_MS}\n\
+                 cluster-replica-validity-factor 0\nrepl-diskless-sync-delay 0",
+                free_port()
+            )
+        };
+        let node = |_| Redis::start_as(options, more);
+        let cluster = Self { nodes: (0..2 * PRIMARIES).map(node).collect::<Result<_, _>>()? };
+        cluster.form()?;
+        Ok(cluster)
+    }
+
+    fn form(&self) -> Result<(), NotStarted> {
+        let say = |node: &Redis, parts: &[&str]| {
+            node.command(parts).map_err(|error| node.server.failure(error))
+        };
+        let first = &self.nodes[0];
+        let share = SLOTS / PRIMARIES as u16 + 1;
+        for (n, node) in self.nodes.iter().enumerate() {
+            // Distinct, so that no two nodes have to agree on who is newer.
+            say(node, &["CLUSTER", "SET-CONFIG-EPOCH", &(n + 1).to_string()])?;
+            if n < PRIMARIES {
+                let from = share * n as u16;
+                let to = (from + share).min(SLOTS) - 1;
+                say(node, &["CLUSTER", "ADDSLOTSRANGE", &from.to_string(), &to.to_string()])?;
+            }
+            let (port, bus) = (node.port().to_string(), bus_port(node));
+            say(first, &["CLUSTER", "MEET", "127.0.0.1", &port, &bus])?;
+        }
+        let known = self.nodes.len().to_string();
+        self.wait("all nodes know each other", |node| {
+            field(&info(node), "cluster_known_nodes") == Some(&known)
+        })?;
+        for (n, replica) in self.nodes[PRIMARIES..].iter().enumerate() {
+            let primary = say(&self.nodes[n], &["CLUSTER", "MYID"])?;
+            say(replica, &["CLUSTER", "REPLICATE", &primary])?;
+        }
+        self.wait_until_whole()
+    }
+
+    /// The nodes' addresses as URLs, `redis://127.0.0.1:<port>`.
+    #[must_use]
+    pub fn urls(&self) -> Vec<String> {
+        self.nodes.iter().map(Redis::url).collect()
+    }
+
+    /// The nodes, dead ones too.
+    #[must_use]
+    pub fn nodes(&self) -> &[Redis] {
+        &self.nodes
+    }
+
+    /// The same nodes, to be killed, paused or started again.
+    pub fn nodes_mut(&mut self) -> &mut [Redis] {
+        &mut self.nodes
+    }
+
+    /// Which of [`RedisCluster::nodes`] is the primary of the key's slot now.
+    ///
+    /// # Errors
+    ///
+    /// If no living node knows.
+    pub fn primary_of(&self, key: &str) -> Result<usize, NotStarted> {
+        self.nodes
+            .iter()
+            .position(|node| self.serves(node, key))
+            .ok_or_else(|| NotStarted::failed("Redis Cluster", format!("nobody serves {key}")))
+    }
+
+    fn serves(&self, node: &Redis, key: &str) -> bool {
+        let role = field(&node.info("replication"), "role").map(str::to_owned);
+        // Anybody but the slot's primary answers MOVED.
+        role.as_deref() == Some("master") && node.command(&["EXISTS", key]).is_ok()
+    }
+
+    /// Kills the primary of the key's slot with SIGKILL; returns its place in [`RedisCluster::nodes`].
+    ///
+    /// # Errors
+    ///
+    /// If no living node knows who it is.
+    pub fn kill_primary_of(&mut self, key: &str) -> Result<usize, NotStarted> {
+        let primary = self.primary_of(key)?;
+        self.nodes[primary].kill();
+        Ok(primary)
+    }
+
+    /// Waits until another node serves the key's slot and all living nodes agree that the cluster works; returns its place.
+    ///
+    /// # Errors
+    ///
+    /// If nobody takes over.
+    pub fn wait_for_failover(&self, key: &str) -> Result<usize, NotStarted> {
+        let living: Vec<_> =
+            self.nodes.iter().filter(|node| node.command(&["PING"]).is_ok()).collect();
+        wait_until("another node takes over", START_WITHIN, || {
+            living.iter().any(|node| self.serves(node, key))
+                && living.iter().all(|node| field(&info(node), "cluster_state") == Some("ok"))
+        })?;
+        self.primary_of(key)
+    }
+
+    /// Waits until all nodes live, agree that every slot is served, and every replica has all that was written so far.
+    ///
+    /// # Errors
+    ///
+    /// If that does not come.
+    pub fn wait_until_whole(&self) -> Result<(), NotStarted> {
+        self.wait("every slot is served", |node| {
+            let info = info(node);
+            field(&info, "cluster_state") == Some("ok")
+                && field(&info, "cluster_size") == Some(&PRIMARIES.to_string())
+        })?;
+        self.wait("every replica is in sync", |node| {
+            let info = node.info("replication");
+            match field(&info, "role") {
+                Some("master") => {
+                    let replica = field(&info, "slave0").unwrap_or_default();
+                    let offset = field(&info, "master_repl_offset").unwrap_or("unknown");
+                    replica.contains("state=online")
+                        && replica.contains(&format!("offset={offset},"))
+                }
+                Some(_) => field(&info, "master_link_status") == Some("up"),
+                None => false,
+            }
+        })
+    }
+
+    fn wait(&self, what: &str, holds: impl Fn(&Redis) -> bool) -> Result<(), NotStarted> {
+        for node in &self.nodes {
+            wait_until(what, START_WITHIN, || holds(node))
+                .map_err(|error| node.server.failure(error))?;
+        }
+        Ok(())
+    }
+}
+
+fn info(node: &Redis) -> String {
+    node.command(&["CLUSTER", "INFO"]).unwrap_or_default()
+}
+
+fn bus_port(node: &Redis) -> String {
+    let answer = node.command(&["CONFIG", "GET", "cluster-port"]).unwrap_or_default();
+    answer.lines().nth(1).unwrap_or_default().to_owned()
+}
