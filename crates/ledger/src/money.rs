@@ -5,6 +5,7 @@ use onrush_core::booking::Stage;
 pub use onrush_core::hold::OnDecline;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
+use serde::{Deserialize, Serialize};
 
 /// One attempt to pay for a booking.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +43,8 @@ pub struct Payment {
 }
 
 /// How far a refund is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RefundStatus {
     /// It is written down; the gateway may have heard of it or not.
     Requested,

@@ -4,7 +4,8 @@ use crate::booking::Booking;
 use crate::delivery::Message;
 use crate::saga::Saga;
 use onrush_core::Time;
-use onrush_core::ids::{BookingId, EventId, PaymentId};
+use onrush_core::booking::Step;
+use onrush_core::ids::{BookingId, EventId, PaymentId, PoolId};
 
 /// A page of the feed, in order, as rows. It is written as a whole together with the cursor, so that no decision is
 /// projected twice or left out, whoever else follows the feed at the same time. A projection that does not go beyond the
@@ -58,6 +59,22 @@ pub enum Fact {
     },
     /// A booking has another status: see [`Moved`].
     Moved(Box<Moved>),
+    /// A hold runs out at another time from now on. Told only where room-nights are projected.
+    Until {
+        /// The booking.
+        booking: BookingId,
+        /// When it runs out.
+        until: Time,
+    },
+    /// Units came on sale or went off it, apart from those that bookings take. Told only where room-nights are projected.
+    Stock {
+        /// The event.
+        event: EventId,
+        /// The pool.
+        pool: PoolId,
+        /// Units more (positive) or fewer (negative).
+        change: i64,
+    },
     /// One more ticket of a booking was checked in.
     CheckedIn {
         /// The booking.
@@ -92,6 +109,66 @@ pub struct Moved {
     pub at: Time,
     /// Whether the saga has something to do because of it.
     pub wake: bool,
+}
+
+impl Moved {
+    /// What becomes of a saga, as it is to be written; `None` if it stays. `is_unfinished` says whether the booking has a
+    /// payment that is neither void nor refunded.
+    pub(crate) fn lead<E>(
+        &self,
+        saga: Saga,
+        is_unfinished: impl FnOnce() -> Result<bool, E>,
+    ) -> Result<Option<Saga>, E> {
+        let led = match self.end_without_payment() {
+            // One that was woken and not looked at yet has something to find out first.
+            Some(step) if saga.step == Step::ReserveOk && !self.has_called(&saga) => {
+                // Money that an earlier payment took after all must still be given back.
+                if is_unfinished()? {
+                    Saga { step, next_at: Some(self.call(&saga)), ..saga }
+                } else {
+                    Saga { step, next_at: None, tries: 0, stuck: None, ..saga }
+                }
+            }
+            // It gets a new version even if it is due already: who works on it now may not know of this.
+            Some(_) | None if self.wake && self.may_wake(&saga) => {
+                Saga { next_at: Some(self.call(&saga)), ..saga }
+            }
+            Some(_) | None => return Ok(None),
+        };
+        let updated_at = led.updated_at.max(self.at);
+        Ok(Some(Saga { version: led.version + 1, updated_at, ..led }))
+    }
+
+    /// What a saga's history says of it.
+    pub(crate) fn note(&self) -> String {
+        format!("the engine says: {}", self.status)
+    }
+
+    /// Where the status leads a saga that has no payment.
+    fn end_without_payment(&self) -> Option<Step> {
+        match self.status {
+            "confirmed" => Some(Step::Confirmed),
+            "released" | "expired" => Some(Step::Failed),
+            _ => None,
+        }
+    }
+
+    /// Whether somebody was called to look at a saga and has not done so.
+    fn has_called(&self, saga: &Saga) -> bool {
+        let is_due = saga.next_at.is_some_and(|next_at| next_at <= self.at);
+        is_due || (self.wake && saga.stuck.is_some())
+    }
+
+    fn may_wake(&self, saga: &Saga) -> bool {
+        let is_seen_to =
+            self.status == "paying" && self.payment.is_some() && saga.payment == self.payment;
+        saga.stuck.is_none() && saga.step != Step::Failed && !is_seen_to
+    }
+
+    /// When a saga that has to be looked at is looked at.
+    fn call(&self, saga: &Saga) -> Time {
+        saga.next_at.map_or(self.at, |next_at| next_at.min(self.at))
+    }
 }
 
 /// What people read about an event, in one language.

@@ -10,7 +10,12 @@ pub enum PgOpenError {
     /// The server cannot be reached, or does not let us in.
     Unreachable(String),
     /// The tables were made by a newer Onrush.
-    Newer(String),
+    Newer {
+        /// Their version.
+        version: i64,
+        /// The newest version that is known here.
+        known: i64,
+    },
     /// The tables cannot be brought up to date.
     Tables(String),
 }
@@ -23,9 +28,10 @@ impl fmt::Display for PgOpenError {
                 "the address of PostgreSQL makes no sense ({why}); write it as postgres://user:password@host:port/database"
             ),
             Self::Unreachable(why) => write!(f, "PostgreSQL cannot be used: {why}"),
-            Self::Newer(why) => write!(
+            Self::Newer { version, known } => write!(
                 f,
-                "the tables in PostgreSQL were made by a newer onrush ({why}); start that one, or restore a backup"
+                "the tables in PostgreSQL were made by a newer onrush (version {version}, this one knows {known}); \
+                 start that one, or restore a backup"
             ),
             Self::Tables(why) => {
                 write!(f, "the tables in PostgreSQL cannot be brought up to date: {why}")

@@ -1,12 +1,45 @@
-//! The ledger on PostgreSQL, for many nodes at once.
+//! The ledger on PostgreSQL, for any number of nodes at once.
+//!
+//! ```text
+//! advance, begin, finish, delivered ─► writer ─┐                      one transaction a batch, then the answers
+//!                            append ─► writer ─┼─► pool ─► PostgreSQL
+//!           other writes, and reads ───────────┘      ▲
+//!         newest, flags ◄── listener ◄── NOTIFY ──────┘               a connection of its own
+//! ```
+//!
+//! What is answered is committed. A call that PostgreSQL does not answer in time fails as
+//! [`LedgerError::Unavailable`]; connections come back by themselves. Connections are not encrypted: the way to PostgreSQL
+//! has to be a private one.
 
+mod archive;
+mod bookings;
+mod buyers;
+mod catalogue;
+mod claims;
 mod commons;
+mod database;
+mod deliveries;
 mod error;
+mod fault;
+mod migrations;
+mod money;
+mod news;
+mod nodes;
 mod options;
+mod projection;
+mod query;
+mod requests;
+mod room_nights;
+mod rows;
+mod sagas;
+mod shared;
+mod writer;
+mod writes;
 
-pub use commons::{ArchivedRow, Flags, RowToArchive};
+pub use archive::{ArchivedRow, RowToArchive};
 pub use error::PgOpenError;
 pub use options::PgOptions;
+pub use shared::Flags;
 
 use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use crate::delivery::{DeadLetter, Delivered, Delivery};
@@ -15,16 +48,42 @@ use crate::projection::{CatalogueText, Projection};
 use crate::request::{Begun, RequestKey, StoredAnswer};
 use crate::saga::{File, Saga, SagaFilter, SagaNote, Transition};
 use crate::{Ledger, LedgerError, Page, Pending};
+use archive::Append;
+use claims::{Claimant, EngineTime};
+use database::{Ask, Database, first};
+use deadpool_postgres::Client;
+use fault::Fault;
+use news::News;
+use nodes::Membership;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId};
+use requests::{Beginning, Finishing};
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+use tokio_postgres::Config;
+use writer::{Answer, Lane, Slot, Writer};
+use writes::Write;
 
-/// The ledger in one PostgreSQL database, shared by any number of nodes.
+/// How many times as long as anything else a page of the feed may take: it may be a long one.
+const PROJECTING: u32 = 4;
+
+/// The ledger in one PostgreSQL database, shared by any number of nodes. Dropping it lets nothing more in; what is waiting
+/// is still done as long as the runtime lives. [`PgLedger::close`] waits for it.
 pub struct PgLedger {
-    options: PgOptions,
-}
-
-fn unbuilt<T: Send + 'static>() -> Pending<T> {
-    Box::pin(std::future::ready(Err(LedgerError::Unavailable("not built yet".into()))))
+    runtime: Handle,
+    database: Arc<Database>,
+    writes: Writer<Write>,
+    appends: Writer<Append>,
+    claimant: Claimant,
+    engine_time: EngineTime,
+    membership: Arc<Membership>,
+    news: News,
+    /// Tells the listener to end by being dropped.
+    listening: watch::Sender<()>,
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl PgLedger {
@@ -34,82 +93,194 @@ impl PgLedger {
     /// # Errors
     /// See [`PgOpenError`].
     pub async fn open(url: &str, options: PgOptions) -> Result<Self, PgOpenError> {
-        let _ = url;
-        let this = Self { options };
-        match this.options.pool_size {
-            0 => Ok(this),
-            1.. => Err(PgOpenError::Unreachable("not built yet".into())),
-        }
+        let config: Config =
+            url.parse().map_err(|error| PgOpenError::Address(fault::sentence(&error)))?;
+        let unreachable = |fault: Fault| PgOpenError::Unreachable(fault.to_string());
+        let database = Arc::new(Database::new(&config, &options).map_err(unreachable)?);
+        migrations::run(&config, database.patience()).await?;
+        let deadline = Instant::now() + database.patience();
+        let node: Arc<str> = database.ask_until(&Name, deadline).await.map_err(unreachable)?.into();
+        let membership = Arc::new(Membership::of(node.clone()));
+        let (listening, stop) = watch::channel(());
+        let (news, listener) = news::listen(config, database.clone(), membership.clone(), stop)
+            .await
+            .map_err(unreachable)?;
+        let (writes, writing) = Writer::start(database.clone());
+        let (appends, appending) = Writer::start(database.clone());
+        Ok(Self {
+            runtime: Handle::current(),
+            database,
+            writes,
+            appends,
+            claimant: Claimant { node, claim_ms: f64::from(options.claim_ms) },
+            engine_time: EngineTime::default(),
+            membership,
+            news,
+            listening,
+            tasks: vec![listener, writing, appending],
+        })
     }
 
-    /// Lets nothing more in, does and answers what is waiting, and gives back what was claimed.
-    pub async fn close(self) {}
+    /// Lets nothing more in, does and answers what is waiting, and gives back what this node took up.
+    pub async fn close(self) {
+        let Self { database, writes, appends, claimant, membership, listening, tasks, .. } = self;
+        drop((writes, appends, listening));
+        for task in tasks {
+            if task.await.is_err() {
+                tracing::error!("a task of the ledger panicked");
+            }
+        }
+        if let Err(error) = database.ask(&Leave(claimant, membership)).await {
+            tracing::warn!(%error, "what this node took up comes free only with time");
+        }
+        database.close();
+    }
+
+    /// Until when a caller who asks now is told something.
+    fn until(&self) -> Instant {
+        Instant::now() + self.database.patience()
+    }
+
+    /// What comes of a job.
+    fn answer<T: Send + 'static>(&self, answer: Answer<T>, until: Instant) -> Pending<T> {
+        let unavailable = |why: &str| Err(LedgerError::Unavailable(why.to_owned()));
+        Box::pin(async move {
+            match timeout_at(until, answer).await {
+                Ok(Ok(outcome)) => outcome,
+                Ok(Err(_)) => unavailable("it has stopped"),
+                Err(_) => unavailable("PostgreSQL does not answer in time"),
+            }
+        })
+    }
+
+    /// Has something written together with what else there is to write.
+    fn gather<T: Send + 'static>(
+        &self,
+        lane: Lane,
+        write: impl FnOnce(Slot<T>) -> Write,
+    ) -> Pending<T> {
+        let (slot, answer) = Slot::new();
+        let until = self.until();
+        self.writes.put(write(slot), lane, until);
+        self.answer(answer, until)
+    }
+
+    /// Has something read.
+    fn read<A: Ask + 'static>(&self, what: A) -> Pending<A::Answer> {
+        let database = self.database.clone();
+        Box::pin(async move { database.ask(&what).await })
+    }
+
+    /// Has something written by itself, whether or not the caller waits for it.
+    fn write<A: Ask<Answer: 'static> + 'static>(&self, what: A) -> Pending<A::Answer> {
+        let database = self.database.clone();
+        let task = self.runtime.spawn(async move { database.ask(&what).await });
+        Box::pin(async move {
+            task.await.unwrap_or_else(|_| Err(LedgerError::Unavailable("it has stopped".into())))
+        })
+    }
+}
+
+/// A name for a node that no other has.
+struct Name;
+
+impl Ask for Name {
+    type Answer = String;
+
+    async fn run(&self, db: &mut Client) -> Result<String, Fault> {
+        let row = first(db, "SELECT gen_random_uuid()::text", &[]).await?;
+        let row = row.ok_or_else(|| Fault::Unreadable("there is no name".into()))?;
+        Ok(row.try_get(0)?)
+    }
+}
+
+/// What a node does last.
+struct Leave(Claimant, Arc<Membership>);
+
+impl Ask for Leave {
+    type Answer = ();
+
+    async fn run(&self, db: &mut Client) -> Result<(), Fault> {
+        sagas::unclaim(db, &self.0.node).await?;
+        self.1.leave(db).await
+    }
 }
 
 impl Ledger for PgLedger {
     fn file(&self, booking: &BookingId) -> Pending<Option<File>> {
-        let _ = (booking,);
-        unbuilt()
+        self.read(sagas::FileOf(booking.clone()))
     }
 
     fn advance(&self, transition: Transition) -> Pending<()> {
-        let _ = (transition,);
-        unbuilt()
+        self.gather(Lane::Always, |slot| Write::Advance(Box::new(transition), slot))
     }
 
     fn due(&self, at: Time, limit: usize) -> Pending<Vec<BookingId>> {
-        let _ = (at, limit);
-        unbuilt()
+        self.engine_time.is(at);
+        self.read(sagas::Due { claimant: self.claimant.clone(), at, limit })
     }
 
     fn next_due(&self) -> Pending<Option<Time>> {
-        let _ = ();
-        unbuilt()
+        let now = self.engine_time.now();
+        self.read(sagas::NextDue { claimant: self.claimant.clone(), now })
     }
 
     fn project(&self, projection: Projection) -> Pending<()> {
-        let _ = (projection,);
-        unbuilt()
+        let (database, patience) = (self.database.clone(), self.database.patience() * PROJECTING);
+        let project = projection::Project(projection, patience);
+        let task = self.runtime.spawn(async move {
+            database.ask_until(&project, Instant::now() + patience).await.map_err(LedgerError::from)
+        });
+        Box::pin(async move {
+            task.await.unwrap_or_else(|_| Err(LedgerError::Unavailable("it has stopped".into())))
+        })
     }
 
     fn cursor(&self) -> Pending<u64> {
-        let _ = ();
-        unbuilt()
+        self.read(projection::Cursor)
     }
 
     fn begin(&self, key: RequestKey, body_hash: [u8; 32], owner: u64, at: Time) -> Pending<Begun> {
-        let _ = (key, body_hash, owner, at);
-        unbuilt()
+        let beginning = Beginning { key, body_hash, owner, at };
+        let membership = self.membership.clone();
+        self.gather(Lane::Bounded, |slot| Write::Begin(beginning, membership, slot))
     }
 
     fn finish(&self, key: RequestKey, answer: Option<StoredAnswer>) -> Pending<()> {
-        let _ = (key, answer);
-        unbuilt()
+        self.gather(Lane::Always, |slot| Write::Finish(Finishing { key, answer }, slot))
     }
 
     fn forget_answers(&self, before: Time) -> Pending<u64> {
-        let _ = (before,);
-        unbuilt()
+        let database = self.database.clone();
+        let task = self.runtime.spawn(async move {
+            let mut forgotten = 0;
+            loop {
+                let rows = database.ask(&requests::Forget(before)).await?;
+                forgotten += rows;
+                if rows < requests::FORGOTTEN_AT_ONCE {
+                    return Ok(forgotten);
+                }
+            }
+        });
+        Box::pin(async move {
+            task.await.unwrap_or_else(|_| Err(LedgerError::Unavailable("it has stopped".into())))
+        })
     }
 
     fn set_buyer(&self, booking: &BookingId, buyer: Buyer) -> Pending<()> {
-        let _ = (booking, buyer);
-        unbuilt()
+        self.write(buyers::SetBuyer(booking.clone(), buyer))
     }
 
     fn buyer(&self, booking: &BookingId) -> Pending<Option<Buyer>> {
-        let _ = (booking,);
-        unbuilt()
+        self.read(buyers::FindBuyer(booking.clone()))
     }
 
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64> {
-        let _ = (whose,);
-        unbuilt()
+        self.write(buyers::EraseBuyer(whose))
     }
 
     fn booking(&self, booking: &BookingId) -> Pending<Option<Booking>> {
-        let _ = (booking,);
-        unbuilt()
+        self.read(bookings::Find(booking.clone()))
     }
 
     fn bookings(
@@ -117,58 +288,51 @@ impl Ledger for PgLedger {
         filter: BookingFilter,
         limit: usize,
     ) -> Pending<Page<(Booking, Option<Buyer>)>> {
-        let _ = (filter, limit);
-        unbuilt()
+        self.read(bookings::Bookings(filter, limit))
     }
 
     fn payments(&self, filter: PaymentFilter, limit: usize) -> Pending<Page<Payment>> {
-        let _ = (filter, limit);
-        unbuilt()
+        self.read(money::Payments(filter, limit))
     }
 
     fn refunds(&self, filter: PaymentFilter, limit: usize) -> Pending<Page<Refund>> {
-        let _ = (filter, limit);
-        unbuilt()
+        self.read(money::Refunds(filter, limit))
     }
 
     fn sagas(&self, filter: SagaFilter, limit: usize) -> Pending<Page<Saga>> {
-        let _ = (filter, limit);
-        unbuilt()
+        self.read(sagas::Sagas(filter, limit))
     }
 
     fn history(&self, booking: &BookingId) -> Pending<Vec<SagaNote>> {
-        let _ = (booking,);
-        unbuilt()
+        self.read(sagas::History(booking.clone()))
     }
 
     fn totals(&self) -> Pending<Totals> {
-        let _ = ();
-        unbuilt()
+        self.read(money::Sums)
     }
 
     fn set_text(&self, event: &EventId, language: &str, text: CatalogueText) -> Pending<()> {
-        let _ = (event, language, text);
-        unbuilt()
+        self.write(catalogue::SetText(event.clone(), language.to_owned(), text))
     }
 
     fn texts(&self, event: &EventId) -> Pending<Vec<(String, CatalogueText)>> {
-        let _ = (event,);
-        unbuilt()
+        self.read(catalogue::Texts(event.clone()))
     }
 
     fn deliveries(&self, channel: &str, at: Time, limit: usize) -> Pending<Vec<Delivery>> {
-        let _ = (channel, at, limit);
-        unbuilt()
+        self.engine_time.is(at);
+        let (claimant, channel) = (self.claimant.clone(), channel.to_owned());
+        self.read(deliveries::Due { claimant, channel, at, limit })
     }
 
     fn next_delivery(&self, channel: &str) -> Pending<Option<Time>> {
-        let _ = (channel,);
-        unbuilt()
+        let (claimant, channel) = (self.claimant.clone(), channel.to_owned());
+        self.read(deliveries::Next { claimant, channel, now: self.engine_time.now() })
     }
 
     fn delivered(&self, channel: &str, outcomes: Vec<(String, Delivered)>) -> Pending<()> {
-        let _ = (channel, outcomes);
-        unbuilt()
+        let channel = channel.to_owned();
+        self.gather(Lane::Always, |slot| Write::Delivered { channel, outcomes, slot })
     }
 
     fn dead_letters(
@@ -177,12 +341,10 @@ impl Ledger for PgLedger {
         after: Option<String>,
         limit: usize,
     ) -> Pending<Page<DeadLetter>> {
-        let _ = (channel, after, limit);
-        unbuilt()
+        self.read(deliveries::Dead { channel, after, limit })
     }
 
     fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64> {
-        let _ = (channel, message, at);
-        unbuilt()
+        self.write(deliveries::Replay { channel: channel.to_owned(), message, at })
     }
 }

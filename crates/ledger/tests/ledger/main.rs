@@ -1,17 +1,8 @@
-//! What every ledger promises, and what the SQLite one does with its file.
+//! What every ledger promises, and what each of them does beside it.
 //!
-//! All but the last three modules know only `dyn Ledger`, made by `books::open`.
+//! The modules in `suite` know only `dyn Ledger` and are there twice: once for each ledger, made by its `books::Books`.
 
-mod books;
+mod rows;
 
-mod buyers;
-mod catalogue;
-mod deliveries;
-mod lists;
-mod projecting;
-mod requests;
-mod sagas;
-
-mod crash;
-mod faults;
-mod files;
+mod postgres;
+mod sqlite;

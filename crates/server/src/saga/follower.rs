@@ -151,6 +151,8 @@ impl Follower {
             Fact::Event { .. }
             | Fact::Price { .. }
             | Fact::Held { .. }
+            | Fact::Until { .. }
+            | Fact::Stock { .. }
             | Fact::CheckedIn { .. } => false,
         });
         let tells = !projection.messages.is_empty();

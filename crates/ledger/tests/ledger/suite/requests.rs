@@ -1,4 +1,4 @@
-use crate::books::Books;
+use super::books::Books;
 use onrush_core::Time;
 use onrush_ledger::request::{Begun, KEPT_MS, RequestKey, StoredAnswer};
 
@@ -21,13 +21,13 @@ async fn begin(books: &Books, body: [u8; 32], owner: u64, at: i64) -> Begun {
 
 #[tokio::test]
 async fn request_begins_once_and_is_answered_alike_for_a_day() {
-    let mut books = Books::new();
+    let Some(mut books) = Books::new().await else { return };
     assert_eq!(begin(&books, BODY, THIS_RUN, 5).await, Begun::Fresh);
     assert_eq!(begin(&books, BODY, THIS_RUN, 6).await, Begun::InProgress);
     books.finish(key("k"), Some(answer("first"))).await.expect("kept");
     let first = Begun::Answered(answer("first"));
     assert_eq!(begin(&books, BODY, THIS_RUN, 7).await, first);
-    books.reopen();
+    books.reopen().await;
     assert_eq!(begin(&books, BODY, NEXT_RUN, 4 + KEPT_MS).await, first);
     assert_eq!(begin(&books, BODY, NEXT_RUN, 5 + KEPT_MS).await, Begun::Fresh);
     assert_eq!(begin(&books, BODY, NEXT_RUN, 5 + KEPT_MS).await, Begun::InProgress);
@@ -35,7 +35,7 @@ async fn request_begins_once_and_is_answered_alike_for_a_day() {
 
 #[tokio::test]
 async fn same_key_with_another_body_is_told_apart_at_any_time() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     begin(&books, BODY, THIS_RUN, 5).await;
     assert_eq!(begin(&books, OTHER_BODY, THIS_RUN, 6).await, Begun::OtherBody);
     // What the other run did of it before it ended is not known.
@@ -47,7 +47,7 @@ async fn same_key_with_another_body_is_told_apart_at_any_time() {
 
 #[tokio::test]
 async fn request_that_another_run_left_unfinished_begins_anew() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     begin(&books, BODY, THIS_RUN, 5).await;
     assert_eq!(begin(&books, BODY, NEXT_RUN, 6).await, Begun::Fresh);
     assert_eq!(begin(&books, BODY, NEXT_RUN, 7).await, Begun::InProgress);
@@ -57,7 +57,7 @@ async fn request_that_another_run_left_unfinished_begins_anew() {
 
 #[tokio::test]
 async fn request_without_an_answer_to_keep_may_begin_again() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     begin(&books, BODY, THIS_RUN, 5).await;
     books.finish(key("k"), None).await.expect("forgotten");
     assert_eq!(begin(&books, OTHER_BODY, THIS_RUN, 6).await, Begun::Fresh);
@@ -65,7 +65,7 @@ async fn request_without_an_answer_to_keep_may_begin_again() {
 
 #[tokio::test]
 async fn first_answer_stays() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     begin(&books, BODY, THIS_RUN, 5).await;
     books.finish(key("k"), Some(answer("first"))).await.expect("kept");
     books.finish(key("k"), Some(answer("second"))).await.expect("taken");
@@ -75,7 +75,7 @@ async fn first_answer_stays() {
 
 #[tokio::test]
 async fn same_key_in_another_scope_is_another_request() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     begin(&books, BODY, THIS_RUN, 5).await;
     let elsewhere = RequestKey { scope: "bo pays gala.2".into(), ..key("k") };
     let begun = books.begin(elsewhere, OTHER_BODY, THIS_RUN, Time(6)).await;
@@ -85,7 +85,7 @@ async fn same_key_in_another_scope_is_another_request() {
 
 #[tokio::test]
 async fn old_answers_are_forgotten() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     for (name, at) in [("old", 5), ("older", 4), ("new", 6)] {
         books.begin(key(name), BODY, THIS_RUN, Time(at)).await.expect("begun");
         books.finish(key(name), Some(answer(name))).await.expect("kept");
@@ -100,7 +100,7 @@ async fn old_answers_are_forgotten() {
 
 #[tokio::test]
 async fn any_number_of_old_answers_is_forgotten_at_once() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     let begun: Vec<_> =
         (0..1_500).map(|n| books.begin(key(&format!("k{n}")), BODY, THIS_RUN, Time(n))).collect();
     for begun in begun {
@@ -112,7 +112,7 @@ async fn any_number_of_old_answers_is_forgotten_at_once() {
 
 #[tokio::test]
 async fn one_of_many_concurrent_requests_begins() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     let pending: Vec<_> =
         (0..100).map(|_| tokio::spawn(books.begin(key("k"), BODY, THIS_RUN, Time(5)))).collect();
     let mut fresh = 0;

@@ -1,51 +1,14 @@
-//! A ledger to try, and rows to put into it.
+//! Rows to put into a ledger.
 
 use onrush_core::Time;
 use onrush_core::booking::{Stage, Step};
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
-use onrush_ledger::Ledger;
 use onrush_ledger::booking::Booking;
 use onrush_ledger::delivery::Message;
 use onrush_ledger::money::{OnDecline, Payment, Refund, RefundStatus};
 use onrush_ledger::projection::{Fact, Moved, Projection};
 use onrush_ledger::saga::{Saga, Transition};
-use onrush_ledger::sqlite::SqliteLedger;
-use std::path::Path;
-use tempfile::TempDir;
-
-/// The ledger that the suite is run against.
-pub(crate) fn open(dir: &Path) -> Box<dyn Ledger> {
-    Box::new(SqliteLedger::open(dir).expect("opened"))
-}
-
-/// A ledger in a directory of its own.
-pub(crate) struct Books {
-    pub(crate) dir: TempDir,
-    ledger: Option<Box<dyn Ledger>>,
-}
-
-impl Books {
-    pub(crate) fn new() -> Self {
-        let dir = TempDir::new().expect("a directory");
-        let ledger = Some(open(dir.path()));
-        Self { dir, ledger }
-    }
-
-    /// Closes the ledger and opens it again.
-    pub(crate) fn reopen(&mut self) {
-        drop(self.ledger.take());
-        self.ledger = Some(open(self.dir.path()));
-    }
-}
-
-impl std::ops::Deref for Books {
-    type Target = dyn Ledger;
-
-    fn deref(&self) -> &Self::Target {
-        self.ledger.as_deref().expect("it is open")
-    }
-}
 
 pub(crate) fn event(id: &str) -> EventId {
     id.parse().expect("an id")
@@ -169,9 +132,9 @@ pub(crate) fn next(saga: &Saga) -> Saga {
     Saga { version: saga.version + 1, updated_at: saga.updated_at.plus_ms(1), ..saga.clone() }
 }
 
-/// A page of the feed up to decision `cursor`.
+/// A page of the feed with decision `cursor` alone.
 pub(crate) fn page(cursor: u64, facts: Vec<Fact>) -> Projection {
-    Projection { cursor, facts, messages: vec![] }
+    Projection { after: cursor - 1, cursor, facts, messages: vec![] }
 }
 
 pub(crate) fn held(id: &str, at: i64) -> Fact {

@@ -1,6 +1,7 @@
 //! What is left of the SQLite ledger when the process ends at any moment.
 
-use crate::books::{Books, booking_id, next, open, saga, to};
+use super::books::{Books, open};
+use crate::rows::{booking_id, next, saga, to};
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::SqliteLedger;
 use std::fs;
@@ -20,7 +21,7 @@ fn crash_image(dir: &Path) -> TempDir {
 
 #[tokio::test]
 async fn ledger_that_was_never_closed_has_all_that_it_answered() {
-    let books = Books::new();
+    let books = Books::new().await.expect("a directory");
     for n in 0..50 {
         let first = saga(&format!("gala.{n}"), n);
         books.advance(to(first.clone())).await.expect("written");

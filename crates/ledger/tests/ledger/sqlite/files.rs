@@ -1,11 +1,12 @@
 //! What the SQLite ledger does with its file.
 
-use crate::books::{Books, booking_id, event, held, page, payment, refund, saga, to};
+use super::books::Books;
+use crate::rows::{booking_id, event, held, page, payment, refund, saga, to};
 use onrush_core::Time;
 use onrush_core::booking::Stage;
 use onrush_ledger::Ledger;
 use onrush_ledger::money::RefundStatus;
-use onrush_ledger::projection::Fact;
+use onrush_ledger::projection::{Fact, Projection};
 use onrush_ledger::saga::Transition;
 use onrush_ledger::sqlite::{LedgerReader, OpenError, SqliteLedger};
 use rusqlite::Connection;
@@ -127,7 +128,7 @@ fn second_process_is_refused() {
 
 #[tokio::test]
 async fn catalogue_follows_the_feed() {
-    let books = Books::new();
+    let books = Books::new().await.expect("a directory");
     let settings = |title: &str, at| Fact::Event {
         event: event("gala"),
         title: title.into(),
@@ -148,7 +149,7 @@ async fn catalogue_follows_the_feed() {
         settings("Gala", 6),
         price("pool", "ga", 3),
     ];
-    books.project(page(5, facts)).await.expect("written");
+    books.project(Projection { after: 0, ..page(5, facts) }).await.expect("written");
     let db = sql(books.dir.path());
     let title: (String, i64) = db
         .query_row("SELECT title, updated_at FROM catalogue_events", [], |row| {
@@ -165,8 +166,9 @@ async fn catalogue_follows_the_feed() {
 
 #[tokio::test]
 async fn reader_sees_the_ledger_as_it_was_when_it_was_opened() {
-    let books = Books::new();
-    books.project(page(3, vec![held("gala.2", 5), held("gala.1", 6)])).await.expect("written");
+    let books = Books::new().await.expect("a directory");
+    let both = vec![held("gala.2", 5), held("gala.1", 6)];
+    books.project(Projection { after: 0, ..page(3, both) }).await.expect("written");
     let paid = Transition {
         payments: vec![payment("gala.0", 1, Stage::Captured, 7)],
         refunds: vec![refund("gala.0", 1, RefundStatus::Done, 8)],

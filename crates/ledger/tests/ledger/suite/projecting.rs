@@ -1,9 +1,10 @@
-use crate::books::{
-    Books, booking, booking_id, event, held, message, moved, next, page, payment, payment_id, saga,
-    to,
+use super::books::Books;
+use crate::rows::{
+    booking, booking_id, event, held, message, moved, next, page, payment, payment_id, saga, to,
 };
 use onrush_core::Time;
 use onrush_core::booking::{Stage, Step};
+use onrush_ledger::LedgerError;
 use onrush_ledger::booking::Booking;
 use onrush_ledger::projection::{Fact, Moved, Projection};
 use onrush_ledger::saga::{Saga, Transition};
@@ -17,7 +18,8 @@ async fn booking_of(books: &Books, id: &str) -> Booking {
 }
 
 async fn project(books: &Books, cursor: u64, facts: Vec<Fact>) {
-    books.project(page(cursor, facts)).await.expect("written");
+    let after = books.cursor().await.expect("read");
+    books.project(Projection { after, ..page(cursor, facts) }).await.expect("written");
 }
 
 fn fact(moved: Moved) -> Fact {
@@ -26,10 +28,10 @@ fn fact(moved: Moved) -> Fact {
 
 #[tokio::test]
 async fn held_booking_is_read_as_it_was_projected_with_its_saga() {
-    let mut books = Books::new();
+    let Some(mut books) = Books::new().await else { return };
     assert_eq!(books.cursor().await, Ok(0));
     project(&books, 17, vec![held("gala.1", 5)]).await;
-    books.reopen();
+    books.reopen().await;
     assert_eq!(books.cursor().await, Ok(17));
     assert_eq!(booking_of(&books, "gala.1").await, booking("gala.1", 5));
     assert_eq!(saga_of(&books, "gala.1").await, saga("gala.1", 5));
@@ -39,7 +41,7 @@ async fn held_booking_is_read_as_it_was_projected_with_its_saga() {
 
 #[tokio::test]
 async fn booking_without_a_price_has_no_saga() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     let free = Fact::Held { booking: Box::new(booking("gala.1", 5)), saga: None };
     project(&books, 1, vec![free]).await;
     assert_eq!(books.file(&booking_id("gala.1")).await, Ok(None));
@@ -48,8 +50,9 @@ async fn booking_without_a_price_has_no_saga() {
 
 #[tokio::test]
 async fn page_that_comes_twice_is_projected_once() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     let twice = Projection {
+        after: 0,
         cursor: 3,
         facts: vec![
             held("gala.1", 5),
@@ -70,27 +73,45 @@ async fn page_that_comes_twice_is_projected_once() {
 }
 
 #[tokio::test]
-async fn page_that_overlaps_ends_where_the_feed_does() {
-    let books = Books::new();
-    let begin = vec![held("gala.1", 5), fact(moved("gala.1", "released", 6))];
-    project(&books, 2, begin.clone()).await;
-    let ended = saga_of(&books, "gala.1").await;
-    let mut both = begin;
-    both.push(held("gala.2", 7));
-    let overlapping = Projection {
-        messages: vec![message("m", 6, &["mail"]), message("m", 6, &["mail"])],
-        ..page(3, both)
-    };
-    books.project(overlapping).await.expect("written");
-    assert_eq!(saga_of(&books, "gala.1").await, ended);
-    assert_eq!(booking_of(&books, "gala.1").await.status, "released");
-    assert_eq!(booking_of(&books, "gala.2").await.status, "held");
-    assert_eq!(books.deliveries("mail", Time(99), 9).await.expect("read").len(), 1);
+async fn page_that_does_not_begin_at_the_cursor_is_a_conflict_and_changes_nothing() {
+    let Some(books) = Books::new().await else { return };
+    let check_in = Fact::CheckedIn { booking: booking_id("gala.1"), at: Time(6) };
+    project(&books, 2, vec![held("gala.1", 5), check_in.clone()]).await;
+    // One that overlaps, and one before which something is missing.
+    for (after, cursor) in [(0, 3), (1, 3), (3, 4), (9, 10)] {
+        let other = Projection {
+            after,
+            messages: vec![message("m", 6, &["mail"])],
+            ..page(cursor, vec![check_in.clone(), held("gala.2", 7)])
+        };
+        assert_eq!(books.project(other).await, Err(LedgerError::Conflict), "after {after}");
+    }
+    assert_eq!(books.cursor().await, Ok(2));
+    assert_eq!(booking_of(&books, "gala.1").await.checked_in, 1);
+    assert_eq!(books.booking(&booking_id("gala.2")).await, Ok(None));
+    assert_eq!(books.file(&booking_id("gala.2")).await, Ok(None));
+    assert_eq!(books.next_delivery("mail").await, Ok(None));
+}
+
+#[tokio::test]
+async fn one_of_many_who_follow_the_feed_at_once_projects_a_page() {
+    let Some(books) = Books::new().await else { return };
+    project(&books, 1, vec![held("gala.1", 5)]).await;
+    for cursor in 2..12 {
+        let check_in = Fact::CheckedIn { booking: booking_id("gala.1"), at: Time(6) };
+        let pending: Vec<_> = (0..8)
+            .map(|_| tokio::spawn(books.project(page(cursor, vec![check_in.clone()]))))
+            .collect();
+        for page in pending {
+            assert_eq!(page.await.expect("no panic"), Ok(()));
+        }
+    }
+    assert_eq!(booking_of(&books, "gala.1").await.checked_in, 10);
 }
 
 #[tokio::test]
 async fn saga_that_is_ahead_of_the_feed_stays_as_it_is() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     let ahead = Saga { step: Step::PaymentSent, ..next(&saga("gala.1", 5)) };
     books.advance(to(saga("gala.1", 5))).await.expect("written");
     books.advance(to(ahead.clone())).await.expect("written");
@@ -102,7 +123,7 @@ async fn saga_that_is_ahead_of_the_feed_stays_as_it_is() {
 
 #[tokio::test]
 async fn moved_booking_has_its_new_status_and_keeps_what_is_not_spoken_of() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     let pay = Moved { payment: Some(payment_id("gala.1", 1)), ..moved("gala.1", "paying", 6) };
     project(&books, 2, vec![held("gala.1", 5), fact(pay)]).await;
     project(&books, 3, vec![fact(moved("gala.1", "confirmed", 7))]).await;
@@ -124,7 +145,7 @@ async fn moved_booking_has_its_new_status_and_keeps_what_is_not_spoken_of() {
 
 #[tokio::test]
 async fn saga_is_woken_at_once_unless_it_is_due_earlier() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     let rows = [("gala.later", Some(90)), ("gala.never", None), ("gala.due", Some(3))];
     for (id, next_at) in rows {
         let row = Saga { next_at: next_at.map(Time), ..saga(id, 2) };
@@ -148,7 +169,7 @@ async fn saga_is_woken_at_once_unless_it_is_due_earlier() {
 
 #[tokio::test]
 async fn stuck_saga_is_not_woken() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     let stuck = Saga { stuck: Some("no gateway".into()), ..saga("gala.1", 2) };
     books.advance(to(stuck.clone())).await.expect("written");
     let wake = Moved { wake: true, ..moved("gala.1", "expired", 50) };
@@ -158,7 +179,7 @@ async fn stuck_saga_is_not_woken() {
 
 #[tokio::test]
 async fn saga_is_not_woken_for_the_payment_that_it_has_but_for_another() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     let paying = Saga {
         step: Step::PaymentSent,
         payment: Some(payment_id("gala.1", 2)),
@@ -182,7 +203,7 @@ async fn saga_is_not_woken_for_the_payment_that_it_has_but_for_another() {
 
 #[tokio::test]
 async fn hold_that_ends_unpaid_ends_its_saga() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     let ends =
         [("confirmed", Step::Confirmed), ("released", Step::Failed), ("expired", Step::Failed)];
     for (cursor, (status, step)) in (1..).zip(ends) {
@@ -199,7 +220,7 @@ async fn hold_that_ends_unpaid_ends_its_saga() {
 
 #[tokio::test]
 async fn saga_beyond_its_reservation_is_left_alone_without_a_call() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     let steps = [
         Step::ReserveSent,
         Step::PaymentSent,
@@ -225,7 +246,7 @@ async fn saga_beyond_its_reservation_is_left_alone_without_a_call() {
 
 #[tokio::test]
 async fn saga_that_ends_with_a_stray_payment_is_still_looked_at() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     for (id, stage) in [("gala.stray", Stage::Captured), ("gala.void", Stage::Void)] {
         let row = Transition { payments: vec![payment(id, 1, stage, 6)], ..to(saga(id, 5)) };
         books.advance(row).await.expect("written");
@@ -240,7 +261,7 @@ async fn saga_that_ends_with_a_stray_payment_is_still_looked_at() {
 
 #[tokio::test]
 async fn every_check_in_counts() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     let check_in = |at| Fact::CheckedIn { booking: booking_id("gala.1"), at: Time(at) };
     project(&books, 1, vec![held("gala.1", 5), check_in(8)]).await;
     project(&books, 2, vec![check_in(9)]).await;
@@ -250,11 +271,12 @@ async fn every_check_in_counts() {
 
 #[tokio::test]
 async fn page_that_cannot_be_written_leaves_the_cursor_where_it_was() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     let impossible =
         Fact::Price { event: event("gala"), kind: "neither", name: "ga".into(), price_minor: 1 };
-    let outcome = books.project(page(2, vec![held("gala.1", 5), impossible])).await;
-    assert!(outcome.is_err());
+    let whole = Projection { after: 0, ..page(2, vec![held("gala.1", 5), impossible]) };
+    let outcome = books.project(whole).await;
+    assert!(matches!(outcome, Err(LedgerError::Unavailable(_))), "{outcome:?}");
     assert_eq!(books.cursor().await, Ok(0));
     assert_eq!(books.booking(&booking_id("gala.1")).await, Ok(None));
     assert_eq!(books.file(&booking_id("gala.1")).await, Ok(None));

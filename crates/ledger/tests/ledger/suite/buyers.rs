@@ -1,4 +1,5 @@
-use crate::books::{Books, booking, booking_id, page, saga, to, user};
+use super::books::Books;
+use crate::rows::{booking, booking_id, page, saga, to, user};
 use onrush_core::ids::BookingId;
 use onrush_ledger::booking::{Booking, Buyer, BuyerOf};
 use onrush_ledger::projection::Fact;
@@ -18,19 +19,19 @@ async fn known(books: &Books, ids: &[&str]) -> Vec<bool> {
 
 #[tokio::test]
 async fn buyer_is_kept_as_told_last() {
-    let mut books = Books::new();
+    let Some(mut books) = Books::new().await else { return };
     let id: BookingId = booking_id("gala.1");
     assert_eq!(books.buyer(&id).await, Ok(None));
     books.set_buyer(&id, buyer("An", "a@example.org")).await.expect("kept");
     let last = buyer("สมหญิง ใจดี", "Ann@Example.org");
     books.set_buyer(&id, last.clone()).await.expect("kept");
-    books.reopen();
+    books.reopen().await;
     assert_eq!(books.buyer(&id).await, Ok(Some(last)));
 }
 
 #[tokio::test]
 async fn buyer_of_one_booking_is_erased() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     for id in ["gala.1", "gala.2"] {
         books.set_buyer(&booking_id(id), buyer("Ann", "ann@example.org")).await.expect("kept");
     }
@@ -42,7 +43,7 @@ async fn buyer_of_one_booking_is_erased() {
 
 #[tokio::test]
 async fn address_is_erased_everywhere_in_whatever_capitals() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     let rows = [
         ("gala.1", "Ann@Example.ORG"),
         ("gala.2", "ann@example.org"),
@@ -61,7 +62,7 @@ async fn address_is_erased_everywhere_in_whatever_capitals() {
 
 #[tokio::test]
 async fn visitor_is_erased_whether_the_feed_was_followed_so_far_or_not() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     // Free of charge, so without a saga.
     let free = Fact::Held { booking: Box::new(booking("gala.free", 5)), saga: None };
     let of_bo = Booking { user: user("bo"), ..booking("gala.bo", 5) };
@@ -87,7 +88,7 @@ async fn visitor_is_erased_whether_the_feed_was_followed_so_far_or_not() {
 
 #[tokio::test]
 async fn what_was_bought_is_known_after_its_buyer_was_erased() {
-    let books = Books::new();
+    let Some(books) = Books::new().await else { return };
     let paid = Transition { buyer: Some(buyer("Ann", "ann@x.org")), ..to(saga("gala.1", 5)) };
     books.advance(paid).await.expect("written");
     let whole = Fact::Held { booking: Box::new(booking("gala.1", 5)), saga: None };

@@ -1,6 +1,6 @@
 //! What the SQLite ledger does when its disk fails.
 
-use crate::books::{booking_id, held, message, next, page, saga, to};
+use crate::rows::{booking_id, held, message, next, page, saga, to};
 use onrush_core::Time;
 use onrush_ledger::booking::{BookingFilter, Buyer};
 use onrush_ledger::request::{Begun, RequestKey};

@@ -1,0 +1,295 @@
+//! The archive of the feed.
+
+use super::database::{Ask, all, execute, first};
+use super::fault::Fault;
+use super::rows::{limit, parsed, signed, unsigned};
+use super::writer::{Job, Slot};
+use crate::LedgerError;
+use deadpool_postgres::{Client, Transaction};
+use onrush_core::Time;
+use onrush_core::ids::EventId;
+use std::collections::BTreeMap;
+use tokio_postgres::Row;
+
+/// Where nodes hear of new decisions; what is said is the highest number.
+pub(super) const CHANNEL: &str = "onrush_feed";
+
+/// A decision on its way into the archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowToArchive {
+    /// The event's own number of it.
+    pub seq: u64,
+    /// When it was decided.
+    pub at: Time,
+    /// What changed, as JSON.
+    pub changes: String,
+}
+
+/// An archived decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArchivedRow {
+    /// Its number among the decisions of all events.
+    pub number: u64,
+    /// The event.
+    pub event: EventId,
+    /// The event's own number of it.
+    pub seq: u64,
+    /// How often the event had been rebuilt before it was decided.
+    pub epoch: u64,
+    /// When it was decided.
+    pub at: Time,
+    /// What changed, as JSON.
+    pub changes: String,
+}
+
+/// Decisions of one event that are to be archived.
+pub(super) struct Append {
+    pub(super) event: EventId,
+    pub(super) epoch: u64,
+    pub(super) rows: Vec<RowToArchive>,
+    pub(super) slot: Slot<()>,
+}
+
+/// Where an event's history ends.
+#[derive(Clone, Copy, Default)]
+struct Head {
+    epoch: u64,
+    last_seq: u64,
+    first_number: Option<i64>,
+}
+
+/// Rows column by column.
+#[derive(Default)]
+struct NewRows<'a> {
+    numbers: Vec<i64>,
+    events: Vec<&'a str>,
+    seqs: Vec<i64>,
+    epochs: Vec<i64>,
+    times: Vec<i64>,
+    changes: Vec<&'a str>,
+}
+
+/// Locks the end of the archive until the transaction ends, so that numbers become visible in their order; gives the
+/// highest.
+async fn lock_end(db: &Transaction<'_>) -> Result<i64, Fault> {
+    let row = first(db, "SELECT number FROM feed_head WHERE id = 1 FOR UPDATE", &[]).await?;
+    let row = row.ok_or_else(|| Fault::Unreadable("the feed has no end".into()))?;
+    Ok(row.try_get(0)?)
+}
+
+impl Job for Append {
+    async fn run(jobs: &mut [Self], db: &Transaction<'_>) -> Result<(), Fault> {
+        let last = lock_end(db).await?;
+        let mut heads = heads(db, jobs).await?;
+        let mut new = NewRows::default();
+        let mut number = last;
+        for Self { event, epoch, rows, slot } in jobs {
+            let head = heads.entry(event.clone()).or_default();
+            if *epoch < head.epoch {
+                slot.put(Err(LedgerError::Conflict));
+                continue;
+            }
+            if *epoch > head.epoch {
+                head.epoch = *epoch;
+                // The epoch began elsewhere, and earlier than the history ends here: the rest came to nothing.
+                if let Some(first) = rows.first()
+                    && first.seq <= head.last_seq
+                {
+                    std::mem::take(&mut new).write(db).await?;
+                    lose(db, event, first.seq).await?;
+                    head.last_seq = first.seq.saturating_sub(1);
+                }
+            }
+            for row in rows.iter().filter(|row| row.seq > head.last_seq) {
+                number += 1;
+                new.push(number, event.as_str(), *epoch, row);
+                head.first_number.get_or_insert(number);
+            }
+            head.last_seq = rows.iter().map(|row| row.seq).fold(head.last_seq, u64::max);
+            slot.put(Ok(()));
+        }
+        new.write(db).await?;
+        write_heads(db, &heads).await?;
+        if number > last {
+            let sql = "UPDATE feed_head SET number = $1 WHERE id = 1";
+            execute(db, sql, &[&number]).await?;
+            let said = number.to_string();
+            execute(db, "SELECT pg_notify($1, $2)", &[&CHANNEL, &said]).await?;
+        }
+        Ok(())
+    }
+
+    fn answer(self, failure: Option<&str>) {
+        self.slot.answer(failure);
+    }
+}
+
+impl<'a> NewRows<'a> {
+    fn push(&mut self, number: i64, event: &'a str, epoch: u64, row: &'a RowToArchive) {
+        self.numbers.push(number);
+        self.events.push(event);
+        self.seqs.push(signed(row.seq));
+        self.epochs.push(signed(epoch));
+        self.times.push(row.at.0);
+        self.changes.push(&row.changes);
+    }
+
+    async fn write(self, db: &Transaction<'_>) -> Result<(), Fault> {
+        let Self { numbers, events, seqs, epochs, times, changes } = self;
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        execute(
+            db,
+            "INSERT INTO feed (number, event, seq, epoch, at, changes) \
+             SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], \
+             $5::bigint[], $6::text[])",
+            &[&numbers, &events, &seqs, &epochs, &times, &changes],
+        )
+        .await
+        .map(drop)
+    }
+}
+
+/// Marks what an epoch that came to nothing has left from an own number on.
+async fn lose(db: &Transaction<'_>, event: &EventId, from: u64) -> Result<(), Fault> {
+    let sql = "UPDATE feed SET lost = TRUE WHERE event = $1 AND seq >= $2 AND NOT lost";
+    execute(db, sql, &[&event.as_str(), &signed(from)]).await.map(drop)
+}
+
+async fn heads(db: &Transaction<'_>, jobs: &[Append]) -> Result<BTreeMap<EventId, Head>, Fault> {
+    let ids: Vec<&str> = jobs.iter().map(|job| job.event.as_str()).collect();
+    let sql = "SELECT event, epoch, last_seq, first_number FROM feed_events WHERE event = ANY ($1)";
+    let found = all(db, sql, &[&ids]).await?;
+    found
+        .iter()
+        .map(|row| {
+            let head = Head {
+                epoch: unsigned(row.try_get(1)?),
+                last_seq: unsigned(row.try_get(2)?),
+                first_number: row.try_get(3)?,
+            };
+            Ok((parsed(row.try_get(0)?)?, head))
+        })
+        .collect()
+}
+
+async fn write_heads(db: &Transaction<'_>, heads: &BTreeMap<EventId, Head>) -> Result<(), Fault> {
+    // One that was asked of and has nothing is not known.
+    let heads: Vec<_> =
+        heads.iter().filter(|(_, head)| head.last_seq > 0 || head.epoch > 0).collect();
+    let events: Vec<&str> = heads.iter().map(|(event, _)| event.as_str()).collect();
+    let epochs: Vec<i64> = heads.iter().map(|(_, head)| signed(head.epoch)).collect();
+    let last: Vec<i64> = heads.iter().map(|(_, head)| signed(head.last_seq)).collect();
+    let numbers: Vec<Option<i64>> = heads.iter().map(|(_, head)| head.first_number).collect();
+    execute(
+        db,
+        "INSERT INTO feed_events (event, epoch, last_seq, first_number) \
+         SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) \
+         ON CONFLICT (event) DO UPDATE SET epoch = excluded.epoch, last_seq = excluded.last_seq, \
+         first_number = excluded.first_number",
+        &[&events, &epochs, &last, &numbers],
+    )
+    .await
+    .map(drop)
+}
+
+fn read(row: &Row) -> Result<ArchivedRow, Fault> {
+    Ok(ArchivedRow {
+        number: unsigned(row.try_get(0)?),
+        event: parsed(row.try_get(1)?)?,
+        seq: unsigned(row.try_get(2)?),
+        epoch: unsigned(row.try_get(3)?),
+        at: Time(row.try_get(4)?),
+        changes: row.try_get(5)?,
+    })
+}
+
+/// Decisions of all events after a number.
+pub(super) struct ReadFeed(pub(super) u64, pub(super) usize);
+
+impl Ask for ReadFeed {
+    type Answer = Vec<ArchivedRow>;
+
+    async fn run(&self, db: &mut Client) -> Result<Vec<ArchivedRow>, Fault> {
+        let found = all(
+            db,
+            "SELECT number, event, seq, epoch, at, changes FROM feed \
+             WHERE number > $1 AND NOT lost ORDER BY number LIMIT $2",
+            &[&signed(self.0), &limit(self.1)],
+        )
+        .await?;
+        found.iter().map(read).collect()
+    }
+}
+
+/// Decisions of one event after an own number.
+pub(super) struct ReadEvent(pub(super) EventId, pub(super) u64, pub(super) usize);
+
+impl Ask for ReadEvent {
+    type Answer = Vec<ArchivedRow>;
+
+    async fn run(&self, db: &mut Client) -> Result<Vec<ArchivedRow>, Fault> {
+        let found = all(
+            db,
+            "SELECT number, event, seq, epoch, at, changes FROM feed \
+             WHERE event = $1 AND seq > $2 AND NOT lost ORDER BY seq LIMIT $3",
+            &[&self.0.as_str(), &signed(self.1), &limit(self.2)],
+        )
+        .await?;
+        found.iter().map(read).collect()
+    }
+}
+
+/// Where an event's history ends.
+pub(super) struct HeadOf(pub(super) EventId);
+
+impl Ask for HeadOf {
+    type Answer = (u64, u64);
+
+    async fn run(&self, db: &mut Client) -> Result<(u64, u64), Fault> {
+        let sql = "SELECT epoch, last_seq FROM feed_events WHERE event = $1";
+        match first(db, sql, &[&self.0.as_str()]).await? {
+            Some(row) => Ok((unsigned(row.try_get(0)?), unsigned(row.try_get(1)?))),
+            None => Ok((0, 0)),
+        }
+    }
+}
+
+/// Begins another epoch of an event.
+pub(super) struct BeginEpoch(pub(super) EventId, pub(super) u64);
+
+impl Ask for BeginEpoch {
+    type Answer = (u64, u64);
+
+    async fn run(&self, db: &mut Client) -> Result<(u64, u64), Fault> {
+        let Self(event, epoch) = self;
+        let db = db.transaction().await?;
+        // Whatever is being appended is there by then, or is refused.
+        lock_end(&db).await?;
+        let sql = "INSERT INTO feed_events AS known (event, epoch, last_seq) \
+                   SELECT $1, 1, 0 WHERE $2 = 0::bigint \
+                   OR EXISTS (SELECT 1 FROM feed_events WHERE event = $1) \
+                   ON CONFLICT (event) DO UPDATE SET epoch = known.epoch + 1 \
+                   WHERE known.epoch = $2 RETURNING epoch, last_seq";
+        let begun = first(&db, sql, &[&event.as_str(), &signed(*epoch)]).await?;
+        let Some(row) = begun else { return Err(Fault::Conflict) };
+        let answer = (unsigned(row.try_get(0)?), unsigned(row.try_get(1)?));
+        db.commit().await?;
+        Ok(answer)
+    }
+}
+
+/// All events with anything archived.
+pub(super) struct Events;
+
+impl Ask for Events {
+    type Answer = Vec<EventId>;
+
+    async fn run(&self, db: &mut Client) -> Result<Vec<EventId>, Fault> {
+        let sql = "SELECT event FROM feed_events WHERE first_number IS NOT NULL \
+                   ORDER BY first_number";
+        let found = all(db, sql, &[]).await?;
+        found.iter().map(|row| parsed(row.try_get(0)?)).collect()
+    }
+}

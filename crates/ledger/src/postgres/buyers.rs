@@ -1,0 +1,79 @@
+//! Who pays for bookings.
+
+use super::database::{Ask, execute, first};
+use super::fault::Fault;
+use super::rows::{BuyerRow, json, parse};
+use crate::booking::{Buyer, BuyerOf};
+use deadpool_postgres::{Client, GenericClient};
+use onrush_core::ids::BookingId;
+
+/// Adds or replaces buyers.
+pub(super) async fn put(db: &impl GenericClient, buyers: &[BuyerRow<'_>]) -> Result<(), Fault> {
+    if buyers.is_empty() {
+        return Ok(());
+    }
+    execute(
+        db,
+        "INSERT INTO buyers (booking_id, name, email, language, name_lower, email_lower) \
+         SELECT booking_id, name, email, language, name_lower, email_lower \
+         FROM json_populate_recordset(NULL::buyers, $1::text::json) \
+         ON CONFLICT (booking_id) DO UPDATE SET name = excluded.name, email = excluded.email, \
+         language = excluded.language, name_lower = excluded.name_lower, \
+         email_lower = excluded.email_lower",
+        &[&json(&buyers)?],
+    )
+    .await
+    .map(drop)
+}
+
+/// Says who pays for a booking.
+pub(super) struct SetBuyer(pub(super) BookingId, pub(super) Buyer);
+
+impl Ask for SetBuyer {
+    type Answer = ();
+
+    async fn run(&self, db: &mut Client) -> Result<(), Fault> {
+        put(db, &[BuyerRow::of(&self.0, &self.1)]).await
+    }
+}
+
+/// Who pays for a booking.
+pub(super) struct FindBuyer(pub(super) BookingId);
+
+impl Ask for FindBuyer {
+    type Answer = Option<Buyer>;
+
+    async fn run(&self, db: &mut Client) -> Result<Option<Buyer>, Fault> {
+        let sql = "SELECT row_to_json(buyers)::text FROM buyers WHERE booking_id = $1";
+        let found = first(db, sql, &[&self.0.as_str()]).await?;
+        found.map(|row| parse(row.try_get(0)?)).transpose()
+    }
+}
+
+/// Forgets people.
+pub(super) struct EraseBuyer(pub(super) BuyerOf);
+
+impl Ask for EraseBuyer {
+    type Answer = u64;
+
+    async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
+        match &self.0 {
+            BuyerOf::Booking(booking) => {
+                let sql = "DELETE FROM buyers WHERE booking_id = $1";
+                execute(db, sql, &[&booking.as_str()]).await
+            }
+            // A booking may have come to its saga and not yet, through the feed, to the bookings.
+            BuyerOf::User(user) => {
+                let sql = "DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM bookings \
+                           WHERE user_id = $1 UNION SELECT booking_id FROM sagas WHERE user_id = $1)";
+                execute(db, sql, &[&user.as_str()]).await
+            }
+            // No address that is kept has a NUL in it.
+            BuyerOf::Email(email) if email.contains('\0') => Ok(0),
+            BuyerOf::Email(email) => {
+                let sql = "DELETE FROM buyers WHERE email_lower = $1";
+                execute(db, sql, &[&email.to_lowercase()]).await
+            }
+        }
+    }
+}

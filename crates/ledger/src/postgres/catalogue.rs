@@ -1,0 +1,120 @@
+//! The catalogue: events, prices and texts.
+
+use super::database::{Ask, all, execute};
+use super::fault::Fault;
+use super::rows::{json, parse};
+use crate::projection::CatalogueText;
+use deadpool_postgres::{Client, Transaction};
+use onrush_core::Time;
+use onrush_core::ids::EventId;
+use serde::Serialize;
+
+/// An event's row.
+#[derive(Serialize)]
+pub(super) struct EventRow<'a> {
+    pub(super) event_id: &'a EventId,
+    pub(super) title: &'a str,
+    pub(super) currency: &'a str,
+    pub(super) settings: &'a str,
+    pub(super) updated_at: Time,
+}
+
+/// The row of a pool's or a category's price.
+#[derive(Serialize)]
+pub(super) struct PriceRow<'a> {
+    pub(super) event_id: &'a EventId,
+    pub(super) kind: &'a str,
+    pub(super) name: &'a str,
+    pub(super) price_minor: i64,
+}
+
+/// Adds or replaces events.
+pub(super) async fn put_events(
+    db: &Transaction<'_>,
+    events: &[&EventRow<'_>],
+) -> Result<(), Fault> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    execute(
+        db,
+        "INSERT INTO catalogue_events (event_id, title, currency, settings, updated_at) \
+         SELECT event_id, title, currency, settings, updated_at \
+         FROM json_populate_recordset(NULL::catalogue_events, $1::text::json) \
+         ON CONFLICT (event_id) DO UPDATE SET title = excluded.title, currency = excluded.currency, \
+         settings = excluded.settings, updated_at = excluded.updated_at",
+        &[&json(&events)?],
+    )
+    .await
+    .map(drop)
+}
+
+/// Adds or replaces prices.
+pub(super) async fn put_prices(
+    db: &Transaction<'_>,
+    prices: &[&PriceRow<'_>],
+) -> Result<(), Fault> {
+    if prices.is_empty() {
+        return Ok(());
+    }
+    execute(
+        db,
+        "INSERT INTO catalogue_prices (event_id, kind, name, price_minor) \
+         SELECT event_id, kind, name, price_minor \
+         FROM json_populate_recordset(NULL::catalogue_prices, $1::text::json) \
+         ON CONFLICT (event_id, kind, name) DO UPDATE SET price_minor = excluded.price_minor",
+        &[&json(&prices)?],
+    )
+    .await
+    .map(drop)
+}
+
+/// Replaces the texts about an event in one language.
+pub(super) struct SetText(pub(super) EventId, pub(super) String, pub(super) CatalogueText);
+
+#[derive(Serialize)]
+struct TextRow<'a> {
+    event_id: &'a EventId,
+    language: &'a str,
+    title: &'a str,
+    description: &'a str,
+    venue: &'a str,
+}
+
+impl Ask for SetText {
+    type Answer = ();
+
+    async fn run(&self, db: &mut Client) -> Result<(), Fault> {
+        let Self(event_id, language, CatalogueText { title, description, venue }) = self;
+        let row = TextRow { event_id, language, title, description, venue };
+        execute(
+            db,
+            "INSERT INTO catalogue_texts (event_id, language, title, description, venue) \
+             SELECT event_id, language, title, description, venue \
+             FROM json_populate_recordset(NULL::catalogue_texts, $1::text::json) \
+             ON CONFLICT (event_id, language) DO UPDATE SET title = excluded.title, \
+             description = excluded.description, venue = excluded.venue",
+            &[&json(&[row])?],
+        )
+        .await
+        .map(drop)
+    }
+}
+
+/// The texts about an event, by language.
+pub(super) struct Texts(pub(super) EventId);
+
+impl Ask for Texts {
+    type Answer = Vec<(String, CatalogueText)>;
+
+    async fn run(&self, db: &mut Client) -> Result<Self::Answer, Fault> {
+        let found = all(
+            db,
+            "SELECT language, row_to_json(catalogue_texts)::text FROM catalogue_texts \
+             WHERE event_id = $1 ORDER BY language",
+            &[&self.0.as_str()],
+        )
+        .await?;
+        found.iter().map(|row| Ok((row.try_get(0)?, parse(row.try_get(1)?)?))).collect()
+    }
+}

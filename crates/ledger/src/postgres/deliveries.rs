@@ -1,0 +1,238 @@
+//! Messages, and their delivery over each channel.
+
+use super::claims::{Claimant, comes_free_in_ms, is_free, next_at};
+use super::database::{Ask, all, execute, first};
+use super::fault::Fault;
+use super::query::{Query, Value, text};
+use super::rows::{OutcomeRow, json, json_of, limit, parse};
+use crate::Page;
+use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
+use deadpool_postgres::{Client, Transaction};
+use onrush_core::Time;
+use std::collections::HashSet;
+use tokio_postgres::Row;
+
+/// Writes down messages with a delivery for each of their channels, due at once. One that is known is dropped whole.
+pub(super) async fn put(db: &Transaction<'_>, mut messages: Vec<&Message>) -> Result<(), Fault> {
+    let mut seen = HashSet::new();
+    messages.retain(|message| seen.insert(message.id.as_str()));
+    if messages.is_empty() {
+        return Ok(());
+    }
+    execute(
+        db,
+        "WITH told AS (SELECT * FROM json_to_recordset($1::text::json) AS told (message_id text, \
+         kind text, event_id text, booking_id text, at bigint, body text, channels text[])), \
+         new AS (INSERT INTO messages (message_id, kind, event_id, booking_id, at, body) \
+         SELECT message_id, kind, event_id, booking_id, at, body FROM told ORDER BY message_id \
+         ON CONFLICT (message_id) DO NOTHING RETURNING message_id) \
+         INSERT INTO deliveries (message_id, channel, attempts, since, next_at) \
+         SELECT DISTINCT told.message_id, channel, 0, at, at FROM told JOIN new USING (message_id), \
+         unnest(told.channels) AS channel",
+        &[&json_of(messages)?],
+    )
+    .await
+    .map(drop)
+}
+
+/// Takes up deliveries that are due.
+pub(super) struct Due {
+    pub(super) claimant: Claimant,
+    pub(super) channel: String,
+    pub(super) at: Time,
+    pub(super) limit: usize,
+}
+
+impl Ask for Due {
+    type Answer = Vec<Delivery>;
+
+    async fn run(&self, db: &mut Client) -> Result<Vec<Delivery>, Fault> {
+        let Self { claimant: Claimant { node, claim_ms }, channel, at, limit: most } = self;
+        let due = all(
+            db,
+            concat!(
+                "WITH due AS (SELECT message_id, attempts, since, next_at FROM deliveries \
+                 WHERE channel = $5 AND next_at IS NOT NULL AND next_at <= $2 AND ",
+                is_free!(),
+                " ORDER BY next_at LIMIT $3 FOR UPDATE SKIP LOCKED), \
+                 claimed AS (UPDATE deliveries SET claimed_by = $1, \
+                 claimed_until = clock_timestamp() + $4::double precision * interval '1 millisecond' \
+                 FROM due WHERE deliveries.message_id = due.message_id AND channel = $5 \
+                 AND (claimed_by IS DISTINCT FROM $1 \
+                 OR claimed_until < clock_timestamp() + $4::double precision / 2 * interval '1 millisecond')) \
+                 SELECT row_to_json(messages)::text, attempts, since \
+                 FROM due JOIN messages USING (message_id) ORDER BY next_at"
+            ),
+            &[&&**node, &at.0, &limit(*most), claim_ms, channel],
+        )
+        .await?;
+        due.iter()
+            .map(|row| {
+                Ok(Delivery {
+                    message: parse(row.try_get(0)?)?,
+                    attempts: count(row, 1)?,
+                    since: Time(row.try_get(2)?),
+                })
+            })
+            .collect()
+    }
+}
+
+/// When there will be a delivery to take up.
+pub(super) struct Next {
+    pub(super) claimant: Claimant,
+    pub(super) channel: String,
+    pub(super) now: Option<Time>,
+}
+
+impl Ask for Next {
+    type Answer = Option<Time>;
+
+    async fn run(&self, db: &mut Client) -> Result<Option<Time>, Fault> {
+        let found = first(
+            db,
+            concat!(
+                "SELECT (SELECT next_at FROM deliveries WHERE channel = $3 AND next_at IS NOT NULL \
+                 AND ",
+                is_free!(),
+                " ORDER BY next_at LIMIT 1), (SELECT ",
+                comes_free_in_ms!(),
+                " FROM deliveries WHERE channel = $3 AND next_at IS NOT NULL AND next_at <= $2 \
+                 AND NOT ",
+                is_free!(),
+                ")"
+            ),
+            &[&&*self.claimant.node, &self.now.map(|now| now.0), &self.channel],
+        )
+        .await?;
+        let Some(row) = found else { return Ok(None) };
+        Ok(next_at(row.try_get(0)?, row.try_get(1)?, self.now))
+    }
+}
+
+/// Writes down what became of different deliveries.
+pub(super) async fn delivered(
+    db: &Transaction<'_>,
+    outcomes: &[(&str, &(String, Delivered))],
+) -> Result<(), Fault> {
+    let (mut done, mut others) = (Vec::new(), Vec::new());
+    for (channel, (message, outcome)) in outcomes {
+        let row = OutcomeRow::of(channel, message, outcome);
+        match outcome {
+            Delivered::Done => done.push(row),
+            Delivered::Again { .. } | Delivered::Dead { .. } => others.push(row),
+        }
+    }
+    // Everybody locks deliveries in the same order.
+    let mut both: Vec<_> =
+        outcomes.iter().map(|(channel, (message, _))| (message.as_str(), *channel)).collect();
+    both.sort_unstable();
+    let (messages, channels): (Vec<&str>, Vec<&str>) = both.into_iter().unzip();
+    all(
+        db,
+        "SELECT 1 FROM deliveries JOIN unnest($1::text[], $2::text[]) AS told (message_id, channel) \
+         USING (message_id, channel) ORDER BY message_id, channel FOR UPDATE OF deliveries",
+        &[&messages, &channels],
+    )
+    .await?;
+    if !done.is_empty() {
+        execute(
+            db,
+            "DELETE FROM deliveries USING json_populate_recordset(NULL::deliveries, $1::text::json) \
+             AS told WHERE deliveries.message_id = told.message_id \
+             AND deliveries.channel = told.channel",
+            &[&json(&done)?],
+        )
+        .await?;
+    }
+    if !others.is_empty() {
+        execute(
+            db,
+            "UPDATE deliveries SET attempts = deliveries.attempts + 1, next_at = told.next_at, \
+             died_at = told.died_at, error = told.error, claimed_by = NULL, claimed_until = NULL \
+             FROM json_populate_recordset(NULL::deliveries, $1::text::json) AS told \
+             WHERE deliveries.message_id = told.message_id AND deliveries.channel = told.channel",
+            &[&json(&others)?],
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+/// One page of deliveries that were given up.
+pub(super) struct Dead {
+    pub(super) channel: Option<String>,
+    pub(super) after: Option<String>,
+    pub(super) limit: usize,
+}
+
+impl Ask for Dead {
+    type Answer = Page<DeadLetter>;
+
+    async fn run(&self, db: &mut Client) -> Result<Page<DeadLetter>, Fault> {
+        let Self { channel, after, limit } = self;
+        let mut query = Query::new(
+            "SELECT row_to_json(messages)::text, channel, attempts, died_at, error \
+             FROM deliveries JOIN messages ON messages.message_id = deliveries.message_id",
+        );
+        query.only("died_at IS NOT NULL", []);
+        if let Some(channel) = channel {
+            query.only("channel = ?", [text(channel)]);
+        }
+        let position = "(died_at, deliveries.message_id, channel) < (?, ?, ?)";
+        query.after(after.as_deref(), position, dead_key);
+        let order = "died_at DESC, deliveries.message_id DESC, channel DESC";
+        let read = |row: &Row| {
+            Ok(DeadLetter {
+                message: parse(row.try_get(0)?)?,
+                channel: row.try_get(1)?,
+                attempts: count(row, 2)?,
+                died_at: Time(row.try_get(3)?),
+                error: row.try_get(4)?,
+            })
+        };
+        query
+            .page(db, order, *limit, read, |dead: &DeadLetter| {
+                // Neither a message's id nor a channel's name is free of any character.
+                let DeadLetter { message, channel, died_at, .. } = dead;
+                format!("{died_at}/{}/{}{channel}", message.id.len(), message.id)
+            })
+            .await
+    }
+}
+
+fn count(row: &Row, column: usize) -> Result<u32, Fault> {
+    let number: i64 = row.try_get(column)?;
+    u32::try_from(number).map_err(|_| Fault::Unreadable(format!("{number} is no count")))
+}
+
+/// Reads `<milliseconds>/<bytes of the message's id>/<message's id><channel>`.
+fn dead_key(key: &str) -> Option<[Value; 3]> {
+    let (died_at, rest) = key.split_once('/')?;
+    let (bytes, rest) = rest.split_once('/')?;
+    let (message, channel) = rest.split_at_checked(bytes.parse().ok()?)?;
+    Some([Value::Integer(died_at.parse().ok()?), text(message), text(channel)])
+}
+
+/// Makes what was given up due again, as if it had never been tried.
+pub(super) struct Replay {
+    pub(super) channel: String,
+    pub(super) message: Option<String>,
+    pub(super) at: Time,
+}
+
+impl Ask for Replay {
+    type Answer = u64;
+
+    async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
+        let Self { channel, message, at } = self;
+        execute(
+            db,
+            "UPDATE deliveries SET attempts = 0, since = $2, next_at = $2, died_at = NULL, \
+             claimed_by = NULL, claimed_until = NULL \
+             WHERE channel = $1 AND died_at IS NOT NULL AND ($3::text IS NULL OR message_id = $3)",
+            &[channel, &at.0, message],
+        )
+        .await
+    }
+}

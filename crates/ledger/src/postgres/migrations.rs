@@ -1,0 +1,58 @@
+//! What brings the tables up to date, one step after the other.
+
+use super::error::PgOpenError;
+use super::fault::sentence;
+use std::time::Duration;
+use tokio::time::timeout;
+use tokio_postgres::{Client, Config, NoTls};
+
+mod embedded {
+    refinery::embed_migrations!("migrations/postgres");
+}
+
+/// Where the steps that were run are written down.
+const TABLE: &str = "onrush_migrations";
+/// Taken while steps are run, so that of several nodes that start at once only one runs them. ("onrush", in bytes.)
+const LOCK: i64 = 0x006f_6e72_7573_68;
+
+/// Runs the steps that are missing, each in a transaction.
+pub(super) async fn run(config: &Config, patience: Duration) -> Result<(), PgOpenError> {
+    let connecting = timeout(patience, config.connect(NoTls));
+    let (client, connection) = match connecting.await {
+        Ok(Ok(connected)) => connected,
+        Ok(Err(error)) => return Err(PgOpenError::Unreachable(sentence(&error))),
+        Err(_) => return Err(PgOpenError::Unreachable("it does not answer in time".into())),
+    };
+    let connection = tokio::spawn(connection);
+    let outcome = run_on(client).await;
+    connection.abort();
+    outcome
+}
+
+async fn run_on(mut client: Client) -> Result<(), PgOpenError> {
+    let tables = |error: tokio_postgres::Error| PgOpenError::Tables(sentence(&error));
+    client.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await.map_err(tables)?;
+    let mut runner = embedded::migrations::runner();
+    runner.set_migration_table_name(TABLE);
+    let known = runner.get_migrations().iter().map(|step| i64::from(step.version())).max();
+    let newest = newest(&client).await.map_err(tables)?;
+    if let (Some(newest), Some(known)) = (newest, known)
+        && newest > known
+    {
+        return Err(PgOpenError::Newer { version: newest, known });
+    }
+    runner.run_async(&mut client).await.map_err(|error| PgOpenError::Tables(error.to_string()))?;
+    // It would be given back with the connection, but only as soon as the server notices.
+    client.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await.map_err(tables)?;
+    Ok(())
+}
+
+/// The version of the tables, if there are any.
+async fn newest(client: &Client) -> Result<Option<i64>, tokio_postgres::Error> {
+    let row = client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&TABLE]).await?;
+    if !row.try_get::<_, bool>(0)? {
+        return Ok(None);
+    }
+    let sql = format!("SELECT max(version)::bigint FROM {TABLE}");
+    client.query_one(&sql, &[]).await?.try_get(0)
+}

@@ -1,0 +1,186 @@
+//! Requests with a key, and the answers they were given.
+
+use super::database::{Ask, all, execute};
+use super::fault::Fault;
+use super::nodes::Membership;
+use super::rows::signed;
+use super::writer::Slot;
+use crate::request::{Begun, KEPT_MS, RequestKey, StoredAnswer};
+use deadpool_postgres::{Client, Transaction};
+use onrush_core::Time;
+use std::collections::{HashMap, HashSet};
+use tokio_postgres::Row;
+
+/// A request that begins.
+pub(super) struct Beginning {
+    pub(super) key: RequestKey,
+    pub(super) body_hash: [u8; 32],
+    pub(super) owner: u64,
+    pub(super) at: Time,
+}
+
+/// A request that ended.
+pub(super) struct Finishing {
+    pub(super) key: RequestKey,
+    pub(super) answer: Option<StoredAnswer>,
+}
+
+/// No key that is kept has a NUL in it, as PostgreSQL has none.
+fn clean(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+/// Has different requests begin at once.
+pub(super) async fn begin(
+    db: &Transaction<'_>,
+    membership: &Membership,
+    mut jobs: Vec<(&Beginning, &mut Slot<Begun>)>,
+) -> Result<(), Fault> {
+    // Everybody locks requests in the same order.
+    jobs.sort_by(|(one, _), (other, _)| {
+        (&one.key.scope, &one.key.key).cmp(&(&other.key.scope, &other.key.key))
+    });
+    let owners: HashSet<u64> = jobs.iter().map(|(job, _)| job.owner).collect();
+    // What another node is still at was not left behind.
+    let alive = membership.others(db, &owners).await?;
+    let scopes: Vec<String> = jobs.iter().map(|(job, _)| clean(&job.key.scope)).collect();
+    let keys: Vec<String> = jobs.iter().map(|(job, _)| clean(&job.key.key)).collect();
+    let hashes: Vec<&[u8]> = jobs.iter().map(|(job, _)| &job.body_hash[..]).collect();
+    let of: Vec<i64> = jobs.iter().map(|(job, _)| signed(job.owner)).collect();
+    let times: Vec<i64> = jobs.iter().map(|(job, _)| job.at.0).collect();
+    // Another body is told apart also if another run left the first unfinished: that run may have done what it says.
+    let fresh = all(
+        db,
+        "INSERT INTO requests AS known (scope, request_key, body_hash, owner, begun_at) \
+         SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bigint[], $5::bigint[]) \
+         ON CONFLICT (scope, request_key) DO UPDATE SET body_hash = excluded.body_hash, \
+         owner = excluded.owner, begun_at = excluded.begun_at, status = NULL, content_type = NULL, \
+         body = NULL WHERE excluded.begun_at - known.begun_at >= $6 \
+         OR (known.body_hash = excluded.body_hash AND known.status IS NULL \
+         AND known.owner <> excluded.owner AND known.owner <> ALL ($7)) \
+         RETURNING scope, request_key",
+        &[&scopes, &keys, &hashes, &of, &times, &KEPT_MS, &alive],
+    )
+    .await?;
+    let name =
+        |row: &Row| -> Result<(String, String), Fault> { Ok((row.try_get(0)?, row.try_get(1)?)) };
+    let fresh = fresh.iter().map(name).collect::<Result<HashSet<_>, Fault>>()?;
+    let mut known = HashMap::new();
+    if fresh.len() < jobs.len() {
+        let rows = all(
+            db,
+            "SELECT scope, request_key, body_hash, status, content_type, body FROM requests \
+             JOIN unnest($1::text[], $2::text[]) AS asked (scope, request_key) \
+             USING (scope, request_key)",
+            &[&scopes, &keys],
+        )
+        .await?;
+        for row in rows {
+            known.insert(name(&row)?, row);
+        }
+    }
+    for ((job, slot), name) in jobs.into_iter().zip(scopes.into_iter().zip(keys)) {
+        let begun = match known.get(&name) {
+            _ if fresh.contains(&name) => Begun::Fresh,
+            Some(row) => what_is_known(row, &job.body_hash)?,
+            // Rows that a conflict was found with are locked until the end.
+            None => return Err(Fault::Unreadable("a request is there and is not".into())),
+        };
+        slot.put(Ok(begun));
+    }
+    Ok(())
+}
+
+fn what_is_known(row: &Row, body_hash: &[u8; 32]) -> Result<Begun, Fault> {
+    if row.try_get::<_, &[u8]>(2)? != body_hash {
+        return Ok(Begun::OtherBody);
+    }
+    let Some(status) = row.try_get::<_, Option<i64>>(3)? else { return Ok(Begun::InProgress) };
+    Ok(Begun::Answered(StoredAnswer {
+        status: u16::try_from(status)
+            .map_err(|_| Fault::Unreadable(format!("{status} is no status")))?,
+        content_type: row.try_get(4)?,
+        body: row.try_get(5)?,
+    }))
+}
+
+/// Keeps first answers, or forgets beginnings, of different requests at once.
+pub(super) async fn finish(db: &Transaction<'_>, jobs: &[&Finishing]) -> Result<(), Fault> {
+    let mut jobs: Vec<_> = jobs
+        .iter()
+        .map(|job| (clean(&job.key.scope), clean(&job.key.key), job.answer.as_ref()))
+        .collect();
+    jobs.sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
+    let scopes: Vec<&str> = jobs.iter().map(|(scope, ..)| scope.as_str()).collect();
+    let keys: Vec<&str> = jobs.iter().map(|(_, key, _)| key.as_str()).collect();
+    // Everybody locks requests in the same order.
+    all(
+        db,
+        "SELECT 1 FROM requests JOIN unnest($1::text[], $2::text[]) AS ended (scope, request_key) \
+         USING (scope, request_key) ORDER BY scope, request_key FOR UPDATE OF requests",
+        &[&scopes, &keys],
+    )
+    .await?;
+    let (mut kept_scopes, mut kept_keys) = (Vec::new(), Vec::new());
+    let (mut statuses, mut types, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut dropped_scopes, mut dropped_keys) = (Vec::new(), Vec::new());
+    for (scope, key, answer) in &jobs {
+        match answer {
+            Some(StoredAnswer { status, content_type, body }) => {
+                kept_scopes.push(scope.as_str());
+                kept_keys.push(key.as_str());
+                statuses.push(i64::from(*status));
+                types.push(clean(content_type));
+                bodies.push(body.as_slice());
+            }
+            None => {
+                dropped_scopes.push(scope.as_str());
+                dropped_keys.push(key.as_str());
+            }
+        }
+    }
+    if !kept_keys.is_empty() {
+        execute(
+            db,
+            "UPDATE requests SET status = ended.status, content_type = ended.content_type, \
+             body = ended.body FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], \
+             $5::bytea[]) AS ended (scope, request_key, status, content_type, body) \
+             WHERE requests.scope = ended.scope AND requests.request_key = ended.request_key \
+             AND requests.status IS NULL",
+            &[&kept_scopes, &kept_keys, &statuses, &types, &bodies],
+        )
+        .await?;
+    }
+    if !dropped_keys.is_empty() {
+        execute(
+            db,
+            "DELETE FROM requests USING unnest($1::text[], $2::text[]) AS ended (scope, request_key) \
+             WHERE requests.scope = ended.scope AND requests.request_key = ended.request_key \
+             AND requests.status IS NULL",
+            &[&dropped_scopes, &dropped_keys],
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+/// Requests forgotten in one go at most: nobody shall wait long for it.
+pub(super) const FORGOTTEN_AT_ONCE: u64 = 500;
+
+/// Forgets the oldest of the requests that began before a time.
+pub(super) struct Forget(pub(super) Time);
+
+impl Ask for Forget {
+    type Answer = u64;
+
+    async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
+        // Several nodes may do so at once: what one is at, the others leave to it.
+        execute(
+            db,
+            "DELETE FROM requests WHERE (scope, request_key) IN (SELECT scope, request_key \
+             FROM requests WHERE begun_at < $1 ORDER BY begun_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
+            &[&self.0.0, &signed(FORGOTTEN_AT_ONCE)],
+        )
+        .await
+    }
+}

@@ -1,0 +1,374 @@
+//! Sagas, their transitions and their histories.
+
+use super::claims::{Claimant, comes_free_in_ms, is_free, next_at};
+use super::database::{Ask, all, execute, first};
+use super::fault::Fault;
+use super::query::{Query, text, time_key};
+use super::rows::{self, BuyerRow, NoteRow, json, json_of, limit, parse, parse_all, parsed, word};
+use super::writer::Slot;
+use super::{buyers, deliveries};
+use crate::money::{Payment, Refund};
+use crate::saga::{File, Saga, SagaFilter, SagaNote, Transition};
+use crate::{LedgerError, Page};
+use deadpool_postgres::{Client, GenericClient, Transaction};
+use onrush_core::Time;
+use onrush_core::ids::BookingId;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use tokio_postgres::Row;
+
+/// Everything about one booking's money, as it is at one moment.
+pub(super) struct FileOf(pub(super) BookingId);
+
+impl Ask for FileOf {
+    type Answer = Option<File>;
+
+    async fn run(&self, db: &mut Client) -> Result<Option<File>, Fault> {
+        let found = first(
+            db,
+            "SELECT row_to_json(sagas)::text, \
+             (SELECT json_agg(payments ORDER BY created_at, payment_id)::text FROM payments \
+              WHERE booking_id = $1), \
+             (SELECT json_agg(refunds ORDER BY created_at, refund_id)::text FROM refunds \
+              WHERE booking_id = $1) \
+             FROM sagas WHERE booking_id = $1",
+            &[&self.0.as_str()],
+        )
+        .await?;
+        let Some(row) = found else { return Ok(None) };
+        Ok(Some(File {
+            saga: parse(row.try_get(0)?)?,
+            payments: parse_all::<Payment>(row.try_get(1)?)?,
+            refunds: parse_all::<Refund>(row.try_get(2)?)?,
+        }))
+    }
+}
+
+/// Does transitions of different bookings at once. Those that conflict are told so; all others are written.
+pub(super) async fn advance(
+    db: &Transaction<'_>,
+    jobs: Vec<(&Transition, &mut Slot<()>)>,
+) -> Result<(), Fault> {
+    // Everybody locks sagas in the same order. So nobody waits for one who waits for him.
+    let ids: Vec<&str> = jobs.iter().map(|(job, _)| job.saga.booking.as_str()).collect();
+    let stored = versions(db, &ids).await?;
+    let is_next = |saga: &Saga| match (saga.version, stored.get(saga.booking.as_str())) {
+        (1, None) => true,
+        (version, Some(stored)) => version.checked_sub(1) == Some(*stored) && version > 1,
+        (_, None) => false,
+    };
+    let (mut going, mut conflicting): (Vec<_>, Vec<_>) =
+        jobs.into_iter().partition(|(job, _)| is_next(&job.saga));
+    let new = going.iter().map(|(job, _)| &job.saga).filter(|saga| saga.version == 1);
+    let begun = begin(db, new).await?;
+    // Another node may have begun the same saga at this very moment.
+    let (keep, late) = going
+        .into_iter()
+        .partition(|(job, _)| job.saga.version > 1 || begun.contains(&job.saga.booking));
+    going = keep;
+    conflicting.extend::<Vec<_>>(late);
+    let written: Vec<&Transition> = going.iter().map(|(job, _)| *job).collect();
+    replace(db, written.iter().map(|job| &job.saga).filter(|saga| saga.version > 1), true).await?;
+    write_rest(db, &written).await?;
+    for (_, slot) in going {
+        slot.put(Ok(()));
+    }
+    for (_, slot) in conflicting {
+        slot.put(Err(LedgerError::Conflict));
+    }
+    Ok(())
+}
+
+/// What transitions bring beside their sagas.
+async fn write_rest(db: &Transaction<'_>, transitions: &[&Transition]) -> Result<(), Fault> {
+    // By their keys: one that comes twice in a transition is as it was told last.
+    let mut payments: BTreeMap<_, &Payment> = BTreeMap::new();
+    let mut refunds: BTreeMap<_, &Refund> = BTreeMap::new();
+    let (mut notes, mut buyers, mut messages) = (Vec::new(), Vec::new(), Vec::new());
+    for transition in transitions {
+        let Transition { saga, payments: paid, refunds: given_back, buyer, note, messages: told } =
+            transition;
+        for payment in paid {
+            payments.insert((payment.booking.as_str(), payment.payment.as_str()), payment);
+        }
+        for refund in given_back {
+            refunds.insert((refund.booking.as_str(), refund.refund.as_str()), refund);
+        }
+        notes.push(note_of(saga, note));
+        buyers.extend(buyer.as_ref().map(|buyer| BuyerRow::of(&saga.booking, buyer)));
+        messages.extend(told);
+    }
+    put_payments(db, payments.into_values()).await?;
+    put_refunds(db, refunds.into_values()).await?;
+    remember(db, &notes).await?;
+    buyers::put(db, &buyers).await?;
+    deliveries::put(db, messages).await
+}
+
+pub(super) fn note_of<'a>(saga: &'a Saga, note: &'a str) -> NoteRow<'a> {
+    NoteRow {
+        booking_id: &saga.booking,
+        version: saga.version,
+        at: saga.updated_at,
+        step: saga.step,
+        payment_id: saga.payment.as_ref(),
+        note,
+    }
+}
+
+/// The versions of the sagas there are, which nobody else writes from now on.
+async fn versions(db: &Transaction<'_>, ids: &[&str]) -> Result<HashMap<String, u64>, Fault> {
+    let found = all(
+        db,
+        "SELECT booking_id, version FROM sagas WHERE booking_id = ANY ($1) ORDER BY booking_id \
+         FOR UPDATE",
+        &[&ids],
+    )
+    .await?;
+    found.iter().map(|row| Ok((row.try_get(0)?, rows::unsigned(row.try_get(1)?)))).collect()
+}
+
+/// Writes sagas for the first time; says which of them there were not.
+pub(super) async fn begin(
+    db: &Transaction<'_>,
+    sagas: impl Iterator<Item = &Saga>,
+) -> Result<HashSet<BookingId>, Fault> {
+    let sagas: Vec<&Saga> = sagas.collect();
+    if sagas.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let begun = all(
+        db,
+        "INSERT INTO sagas (saga_id, booking_id, event_id, user_id, amount_minor, currency, \
+         current_step, reserve_completed_at, payment_completed_at, updated_at, version, payment_id, \
+         next_at, tries, stuck) \
+         SELECT saga_id, booking_id, event_id, user_id, amount_minor, currency, current_step, \
+         reserve_completed_at, payment_completed_at, updated_at, version, payment_id, next_at, tries, \
+         stuck FROM json_populate_recordset(NULL::sagas, $1::text::json) ORDER BY booking_id \
+         ON CONFLICT (booking_id) DO NOTHING RETURNING booking_id",
+        &[&json_of(sagas)?],
+    )
+    .await?;
+    begun.iter().map(|row| parsed(row.try_get(0)?)).collect()
+}
+
+/// Writes sagas in place of those stored, whose rows are locked. `ends_claim`: whoever worked on them is done.
+pub(super) async fn replace(
+    db: &Transaction<'_>,
+    sagas: impl Iterator<Item = &Saga>,
+    ends_claim: bool,
+) -> Result<(), Fault> {
+    let sagas: Vec<&Saga> = sagas.collect();
+    if sagas.is_empty() {
+        return Ok(());
+    }
+    execute(
+        db,
+        "UPDATE sagas SET saga_id = new.saga_id, event_id = new.event_id, user_id = new.user_id, \
+         amount_minor = new.amount_minor, currency = new.currency, current_step = new.current_step, \
+         reserve_completed_at = new.reserve_completed_at, \
+         payment_completed_at = new.payment_completed_at, updated_at = new.updated_at, \
+         version = new.version, payment_id = new.payment_id, next_at = new.next_at, \
+         tries = new.tries, stuck = new.stuck, \
+         claimed_by = CASE WHEN $2 THEN NULL ELSE sagas.claimed_by END, \
+         claimed_until = CASE WHEN $2 THEN NULL ELSE sagas.claimed_until END \
+         FROM json_populate_recordset(NULL::sagas, $1::text::json) AS new \
+         WHERE sagas.booking_id = new.booking_id",
+        &[&json_of(sagas)?, &ends_claim],
+    )
+    .await
+    .map(drop)
+}
+
+/// Writes lines of history, each with the stage of the present payment as it is written by now.
+pub(super) async fn remember(db: &Transaction<'_>, notes: &[NoteRow<'_>]) -> Result<(), Fault> {
+    if notes.is_empty() {
+        return Ok(());
+    }
+    execute(
+        db,
+        "INSERT INTO saga_history (saga, version, at, step, stage, note) \
+         SELECT sagas.number, new.version, new.at, new.step, payments.stage, new.note \
+         FROM json_to_recordset($1::text::json) AS new (booking_id text, version bigint, at bigint, \
+         step text, payment_id text, note text) \
+         JOIN sagas ON sagas.booking_id = new.booking_id \
+         LEFT JOIN payments ON payments.booking_id = new.booking_id \
+         AND payments.payment_id = new.payment_id",
+        &[&json(&notes)?],
+    )
+    .await
+    .map(drop)
+}
+
+/// Adds or replaces payments.
+async fn put_payments(
+    db: &Transaction<'_>,
+    payments: impl ExactSizeIterator<Item = &Payment>,
+) -> Result<(), Fault> {
+    if payments.len() == 0 {
+        return Ok(());
+    }
+    execute(
+        db,
+        "INSERT INTO payments (booking_id, payment_id, gateway, reference, url, client_secret, \
+         amount_minor, currency, stage, captured_minor, why, flagged, on_decline, created_at, \
+         updated_at) \
+         SELECT booking_id, payment_id, gateway, reference, url, client_secret, amount_minor, \
+         currency, stage, captured_minor, why, flagged, on_decline, created_at, updated_at \
+         FROM json_populate_recordset(NULL::payments, $1::text::json) \
+         ON CONFLICT (booking_id, payment_id) DO UPDATE SET gateway = excluded.gateway, \
+         reference = excluded.reference, url = excluded.url, \
+         client_secret = excluded.client_secret, amount_minor = excluded.amount_minor, \
+         currency = excluded.currency, stage = excluded.stage, \
+         captured_minor = excluded.captured_minor, why = excluded.why, flagged = excluded.flagged, \
+         on_decline = excluded.on_decline, created_at = excluded.created_at, \
+         updated_at = excluded.updated_at",
+        &[&json_of(payments)?],
+    )
+    .await
+    .map(drop)
+}
+
+/// Adds or replaces refunds.
+async fn put_refunds(
+    db: &Transaction<'_>,
+    refunds: impl ExactSizeIterator<Item = &Refund>,
+) -> Result<(), Fault> {
+    if refunds.len() == 0 {
+        return Ok(());
+    }
+    execute(
+        db,
+        "INSERT INTO refunds (booking_id, refund_id, payment_id, amount_minor, currency, status, \
+         why, reference, created_at, updated_at) \
+         SELECT booking_id, refund_id, payment_id, amount_minor, currency, status, why, reference, \
+         created_at, updated_at FROM json_populate_recordset(NULL::refunds, $1::text::json) \
+         ON CONFLICT (booking_id, refund_id) DO UPDATE SET payment_id = excluded.payment_id, \
+         amount_minor = excluded.amount_minor, currency = excluded.currency, \
+         status = excluded.status, why = excluded.why, reference = excluded.reference, \
+         created_at = excluded.created_at, updated_at = excluded.updated_at",
+        &[&json_of(refunds)?],
+    )
+    .await
+    .map(drop)
+}
+
+/// Takes up sagas that are due.
+pub(super) struct Due {
+    pub(super) claimant: Claimant,
+    pub(super) at: Time,
+    pub(super) limit: usize,
+}
+
+impl Ask for Due {
+    type Answer = Vec<BookingId>;
+
+    async fn run(&self, db: &mut Client) -> Result<Vec<BookingId>, Fault> {
+        let Self { claimant: Claimant { node, claim_ms }, at, limit: most } = self;
+        // A claim is written again only when half of it is over.
+        let due = all(
+            db,
+            concat!(
+                "WITH due AS (SELECT number, booking_id, next_at FROM sagas \
+                 WHERE stuck IS NULL AND next_at IS NOT NULL AND next_at <= $2 AND ",
+                is_free!(),
+                " ORDER BY next_at LIMIT $3 FOR UPDATE SKIP LOCKED), \
+                 claimed AS (UPDATE sagas SET claimed_by = $1, \
+                 claimed_until = clock_timestamp() + $4::double precision * interval '1 millisecond' \
+                 FROM due WHERE sagas.number = due.number AND (sagas.claimed_by IS DISTINCT FROM $1 \
+                 OR sagas.claimed_until < clock_timestamp() + $4::double precision / 2 * interval '1 millisecond')) \
+                 SELECT booking_id FROM due ORDER BY next_at, number"
+            ),
+            &[&&**node, &at.0, &limit(*most), claim_ms],
+        )
+        .await?;
+        due.iter().map(|row| parsed(row.try_get(0)?)).collect()
+    }
+}
+
+/// When there will be something to take up.
+pub(super) struct NextDue {
+    pub(super) claimant: Claimant,
+    pub(super) now: Option<Time>,
+}
+
+impl Ask for NextDue {
+    type Answer = Option<Time>;
+
+    async fn run(&self, db: &mut Client) -> Result<Option<Time>, Fault> {
+        let found = first(
+            db,
+            concat!(
+                "SELECT (SELECT next_at FROM sagas WHERE stuck IS NULL AND next_at IS NOT NULL AND ",
+                is_free!(),
+                " ORDER BY next_at LIMIT 1), (SELECT ",
+                comes_free_in_ms!(),
+                " FROM sagas WHERE stuck IS NULL AND next_at IS NOT NULL AND next_at <= $2 AND NOT ",
+                is_free!(),
+                ")"
+            ),
+            &[&&*self.claimant.node, &self.now.map(|now| now.0)],
+        )
+        .await?;
+        let Some(row) = found else { return Ok(None) };
+        Ok(next_at(row.try_get(0)?, row.try_get(1)?, self.now))
+    }
+}
+
+/// Gives back what a node took up.
+pub(super) async fn unclaim(db: &impl GenericClient, node: &str) -> Result<(), Fault> {
+    for table in ["sagas", "deliveries"] {
+        let sql = format!(
+            "UPDATE {table} SET claimed_by = NULL, claimed_until = NULL \
+             WHERE claimed_by = $1 AND next_at IS NOT NULL"
+        );
+        execute(db, &sql, &[&node]).await?;
+    }
+    Ok(())
+}
+
+/// One page of sagas.
+pub(super) struct Sagas(pub(super) SagaFilter, pub(super) usize);
+
+impl Ask for Sagas {
+    type Answer = Page<Saga>;
+
+    async fn run(&self, db: &mut Client) -> Result<Page<Saga>, Fault> {
+        let Self(SagaFilter { event, step, stuck, after }, limit) = self;
+        let mut query = Query::new("SELECT row_to_json(sagas)::text FROM sagas");
+        if let Some(event) = event {
+            query.only("event_id = ?", [text(event.as_str())]);
+        }
+        if let Some(step) = step {
+            query.only("current_step = ?", [text(&word(step)?)]);
+        }
+        if *stuck {
+            query.only("stuck IS NOT NULL", []);
+        }
+        query.after(after.as_deref(), "(updated_at, booking_id) > (?, ?)", time_key);
+        let read = |row: &Row| parse(row.try_get(0)?);
+        query
+            .page(db, "updated_at, booking_id", *limit, read, |saga: &Saga| {
+                format!("{}/{}", saga.updated_at, saga.booking)
+            })
+            .await
+    }
+}
+
+/// What happened to one saga.
+pub(super) struct History(pub(super) BookingId);
+
+impl Ask for History {
+    type Answer = Vec<SagaNote>;
+
+    async fn run(&self, db: &mut Client) -> Result<Vec<SagaNote>, Fault> {
+        let found = all(
+            db,
+            "SELECT row_to_json(saga_history)::text FROM saga_history \
+             JOIN sagas ON sagas.number = saga_history.saga WHERE booking_id = $1 \
+             ORDER BY saga_history.version",
+            &[&self.0.as_str()],
+        )
+        .await?;
+        found.iter().map(|row| parse(row.try_get(0)?)).collect()
+    }
+}

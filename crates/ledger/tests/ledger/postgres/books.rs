@@ -1,0 +1,51 @@
+//! A ledger on PostgreSQL to try.
+
+use onrush_ledger::Ledger;
+use onrush_ledger::postgres::{PgLedger, PgOptions};
+use onrush_testkit::{Postgres, Shared, need};
+use std::sync::Arc;
+
+static SERVER: Shared<Postgres> = Shared::new();
+
+/// A server for all tests, and a database for this one; `None` where PostgreSQL is not installed.
+pub(super) fn database() -> Option<(Arc<Postgres>, String)> {
+    let server = need(SERVER.get(Postgres::start))?;
+    let url = server.database().expect("a database");
+    Some((server, url))
+}
+
+/// Opens a ledger as a node does.
+pub(super) async fn open(url: &str) -> PgLedger {
+    PgLedger::open(url, PgOptions { pool_size: 4, ..PgOptions::default() }).await.expect("opened")
+}
+
+/// A ledger in a database of its own.
+pub(super) struct Books {
+    pub(super) url: String,
+    ledger: Option<PgLedger>,
+    // Stopped after the ledger is closed.
+    pub(super) server: Arc<Postgres>,
+}
+
+impl Books {
+    /// One, unless PostgreSQL is not installed.
+    pub(super) async fn new() -> Option<Self> {
+        let (server, url) = database()?;
+        let ledger = Some(open(&url).await);
+        Some(Self { url, ledger, server })
+    }
+
+    /// Closes the ledger and opens it again.
+    pub(super) async fn reopen(&mut self) {
+        self.ledger.take().expect("it is open").close().await;
+        self.ledger = Some(open(&self.url).await);
+    }
+}
+
+impl std::ops::Deref for Books {
+    type Target = dyn Ledger;
+
+    fn deref(&self) -> &Self::Target {
+        self.ledger.as_ref().expect("it is open")
+    }
+}

@@ -1,0 +1,23 @@
+//! The suite on SQLite, and what that ledger does with its file.
+#![expect(clippy::duplicate_mod, reason = "the suite is there for each ledger")]
+
+mod books;
+
+#[path = "../suite/buyers.rs"]
+mod buyers;
+#[path = "../suite/catalogue.rs"]
+mod catalogue;
+#[path = "../suite/deliveries.rs"]
+mod deliveries;
+#[path = "../suite/lists.rs"]
+mod lists;
+#[path = "../suite/projecting.rs"]
+mod projecting;
+#[path = "../suite/requests.rs"]
+mod requests;
+#[path = "../suite/sagas.rs"]
+mod sagas;
+
+mod crash;
+mod faults;
+mod files;
