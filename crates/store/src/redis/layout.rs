@@ -8,9 +8,7 @@ use super::wire::{Head, settings_fields};
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::limits::ENDED_KNOWN_MS;
-use onrush_core::snapshot::{
-    EventRow, HoldRow, PlaceRow, SessionRow, SessionState, SnapshotRow,
-};
+use onrush_core::snapshot::{EventRow, HoldRow, PlaceRow, SessionRow, SessionState, SnapshotRow};
 use onrush_core::view::{AvailabilityView, ClaimState, ClaimView, SeatStatus, SeatView};
 use onrush_core::{Event, Query, Time, View};
 use redis::Cmd;
@@ -62,7 +60,12 @@ impl Layout {
         let rows: Vec<_> = event.snapshot().collect();
         let Some(SnapshotRow::Event(row)) = rows.first() else { panic!("the event exists") };
         let mut layout = Self::default();
-        layout.put_meta(row);
+        // Ticks rely on it that nobody was last seen before.
+        let seen = rows.iter().filter_map(|row| match row {
+            SnapshotRow::Place(row) => row.last_seen,
+            _ => None,
+        });
+        layout.put_meta(row, seen.min().unwrap_or(row.at));
         layout.put_stock(event, row.at);
         let mut users = Holdings::default();
         for row in &rows {
@@ -95,7 +98,7 @@ impl Layout {
         layout
     }
 
-    fn put_meta(&mut self, row: &EventRow) {
+    fn put_meta(&mut self, row: &EventRow, opened_at: Time) {
         let mut put = |field: &str, text: String| {
             if !text.is_empty() {
                 self.meta.insert(field.to_owned(), text);
@@ -111,8 +114,10 @@ impl Layout {
         put("at", row.at.to_string());
         put("opened", u8::from(row.opened).to_string());
         put("taken", row.taken.to_string());
-        let (ms, ns) =
-            (row.outflow_clock_ns.div_euclid(1_000_000), row.outflow_clock_ns.rem_euclid(1_000_000));
+        let (ms, ns) = (
+            row.outflow_clock_ns.div_euclid(1_000_000),
+            row.outflow_clock_ns.rem_euclid(1_000_000),
+        );
         if row.outflow_clock_ns != 0 {
             put("outflow_ms", ms.to_string());
             put("outflow_ns", ns.to_string());
@@ -131,7 +136,7 @@ impl Layout {
         }
         if row.opened {
             // Everybody who waits has an entry in `lapses`: nobody is left to be looked for.
-            put("opened_at", row.at.to_string());
+            put("opened_at", opened_at.to_string());
             put("open_number", "0".to_owned());
             put("unseen_from", "done".to_owned());
         }
@@ -179,9 +184,10 @@ impl Layout {
                 (SeatStatus::Held, Some(booking), _) => format!("H {booking}"),
                 (SeatStatus::Sold, Some(booking), _) => format!("S {booking}"),
                 (SeatStatus::Blocked, _, Some(why)) => format!("B {why}"),
-                (SeatStatus::Free | SeatStatus::Held | SeatStatus::Sold | SeatStatus::Blocked, ..) => {
-                    "F".to_owned()
-                }
+                (
+                    SeatStatus::Free | SeatStatus::Held | SeatStatus::Sold | SeatStatus::Blocked,
+                    ..,
+                ) => "F".to_owned(),
             };
             self.seats.insert(seat.seat.to_string(), format!("{index} {category} {state}"));
         }

@@ -169,9 +169,9 @@ impl Layout {
                 .get(read::<usize>(category, id)?)
                 .ok_or_else(|| format!("seat {id}: it has no price category"))?;
             let known = seats.get(id.as_str()).filter(|spec| spec.category == category.name);
-            let spec = known
-                .cloned()
-                .ok_or_else(|| format!("seat {id}: it is not known in category {}", category.name))?;
+            let spec = known.cloned().ok_or_else(|| {
+                format!("seat {id}: it is not known in category {}", category.name)
+            })?;
             let blocked_why = state.strip_prefix("B ").map(Into::into);
             rows.push((read::<usize>(index, id)?, SeatRow { spec, blocked_why }));
         }
@@ -208,7 +208,8 @@ impl Layout {
                 (its_number == number.to_string()).then(|| id.to_owned())
             };
             let place = places.unwrap_or_default().split(',').find_map(ours);
-            let place = place.ok_or_else(|| format!("place {member}: its user does not know it"))?;
+            let place =
+                place.ok_or_else(|| format!("place {member}: its user does not know it"))?;
             let last_seen = self.last_seen(member, opened)?;
             let place = read::<PlaceId>(&place, member)?;
             rows.push(SnapshotRow::Place(PlaceRow { place, user, number, last_seen }));
@@ -318,7 +319,8 @@ impl Layout {
             ("settings", &self.settings_meta(), &expected.settings_meta()),
         ];
         for (key, ours, theirs) in texts {
-            let fields = ours.keys().chain(theirs.keys().filter(|field| !ours.contains_key(*field)));
+            let fields =
+                ours.keys().chain(theirs.keys().filter(|field| !ours.contains_key(*field)));
             for field in fields {
                 let (ours, theirs) = (ours.get(field), theirs.get(field));
                 if ours != theirs {
@@ -329,10 +331,8 @@ impl Layout {
         let members = |line: &[(String, i64)]| -> Vec<String> {
             line.iter().map(|(member, _)| member.clone()).collect()
         };
-        let lines = [
-            ("queue", &self.queue, &expected.queue),
-            ("parked", &self.parked, &expected.parked),
-        ];
+        let lines =
+            [("queue", &self.queue, &expected.queue), ("parked", &self.parked, &expected.parked)];
         for (key, ours, theirs) in lines {
             let (ours, theirs) = (members(ours), members(theirs));
             if ours != theirs {
