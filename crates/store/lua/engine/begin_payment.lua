@@ -21,18 +21,18 @@ elseif (hold.state ~= 'held' and hold.state ~= 'paying') or hold.time <= now the
   return no_longer_held(hold)
 elseif hold.state == 'paying' then
   return commit(hold_reply(hold))
-elseif hold.amount == 0 then
+elseif hold.amount == '0' then
   return no_why('INVALID_STATE', 'nothing is to be paid; confirm at once')
 end
 local limit = tonumber(M.payment_attempts)
-if hold.payments >= limit then
+if tonumber(hold.payments) >= limit then
   return no('TOO_MANY_ATTEMPTS', '"limit":' .. int(limit))
 end
 
-local longest = hold.created + tonumber(M.hold_max_ms)
+local longest = tonumber(hold.created) + tonumber(M.hold_max_ms)
 local moved = math.max(math.min(now + tonumber(M.payment_window_ms), longest), hold.time)
 change('{"payment_begun":{"booking":"' .. hold.booking .. '","payment":"' .. A(3) .. '","until":' .. int(moved) .. '}}')
 set_state(hold, 'paying', moved, A(3), hold.time)
-hold.payments = hold.payments + 1
+hold.payments = int(hold.payments + 1)
 hold_put(hold)
 return commit(hold_reply(hold))

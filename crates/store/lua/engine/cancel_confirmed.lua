@@ -53,15 +53,16 @@ elseif hold.checkins ~= '' then
   return no('ALREADY_CHECKED_IN', '"at":' .. string.match(hold.checkins, '^%d+:(%-?%d+)'))
 end
 
-local refund = wanted or hold.amount
+local amount = tonumber(hold.amount)
+local refund = wanted or amount
 if buyer ~= '' then
   local percent = refund_percent()
   if not percent then
     return no('NOT_CANCELLABLE')
   end
-  refund = share_of(hold.amount - hold.fee, percent)
-elseif refund < 0 or refund > hold.amount then
-  return no('REFUND_EXCEEDS_PAID', '"paid_minor":' .. int(hold.amount))
+  refund = share_of(amount - tonumber(hold.fee), percent)
+elseif refund < 0 or refund > amount then
+  return no('REFUND_EXCEEDS_PAID', '"paid_minor":' .. hold.amount)
 end
 
 local u, lines = users.get(hold.user), lines_read(hold.lines)
@@ -72,7 +73,7 @@ assert(u.units >= 0, 'a user gives back only what he has')
 change('{"confirmed_cancelled":{"booking":"' .. hold.booking .. '","reason":{"by":' .. str(A(2)) .. ',"why":' .. str(A(3))
   .. '},"refund_minor":' .. int(refund) .. '}}')
 set_state(hold, 'cancelled', now)
-hold.refund = refund
+hold.refund = int(refund)
 stock_write(stock)
 hold_put(hold)
 users.put(hold.user, u)

@@ -57,8 +57,8 @@ if hold.state == 'confirmed' and hold.payment == payment then
   return commit(hold_reply(hold))
 elseif not live or hold.time <= now then
   return no_longer_held(hold)
-elseif hold.amount > 0 and payment == '' then
-  return no('PAYMENT_REQUIRED', '"amount_minor":' .. int(hold.amount))
+elseif hold.amount ~= '0' and payment == '' then
+  return no('PAYMENT_REQUIRED', '"amount_minor":' .. hold.amount)
 elseif hold.state == 'paying' and payment ~= hold.payment then
   return no('PAYMENT_MISMATCH')
 end

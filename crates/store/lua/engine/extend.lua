@@ -23,15 +23,15 @@ elseif hold.state ~= 'held' or hold.time <= now then
   return no_longer_held(hold)
 end
 
-local longest = hold.created + tonumber(M.hold_max_ms)
+local longest = tonumber(hold.created) + tonumber(M.hold_max_ms)
 local extended = math.min(now + tonumber(M.hold_ttl_ms), longest)
 local limit = tonumber(M.extensions)
-if hold.extensions >= limit or extended <= hold.time then
+if tonumber(hold.extensions) >= limit or extended <= hold.time then
   return no('EXTENSION_LIMIT', '"limit":' .. int(limit))
 end
 
 change('{"hold_extended":{"booking":"' .. hold.booking .. '","until":' .. int(extended) .. '}}')
 set_state(hold, 'held', extended)
-hold.extensions = hold.extensions + 1
+hold.extensions = int(hold.extensions + 1)
 hold_put(hold)
 return commit(hold_reply(hold))

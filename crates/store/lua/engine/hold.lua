@@ -57,8 +57,8 @@ end
 local price = price_minor(lines, stock)
 local fee = fees_on_minor(price)
 local hold = {
-  booking = booking, state = 'held', user = user, amount = price + fee, fee = fee, created = now,
-  time = now + tonumber(M.hold_ttl_ms), payment = '', refund = 0, payments = 0, extensions = 0, checkins = '',
+  booking = booking, state = 'held', user = user, amount = int(price + fee), fee = int(fee), created = int(now),
+  time = now + tonumber(M.hold_ttl_ms), payment = '', refund = '0', payments = '0', extensions = '0', checkins = '',
   lines = lines.json,
 }
 sessions.arrival(user, session)

@@ -15,7 +15,8 @@
 --
 -- A booking: { booking, state, user, amount, fee, created, time, before, payment, refund, payments, extensions,
 -- checkins, lines }: state held|paying|confirmed|released|expired|cancelled; `before` is nil unless paying; payment is
--- '' for none; checkins is 'ticket:at,…' by ticket; lines is JSON. In the hash these stand in this order between bars.
+-- '' for none; checkins is 'ticket:at,…' by ticket; lines is JSON. All are texts as in the hash, except the numbers
+-- `time` and `before`. In the hash all but the id stand in this order between bars.
 -- Deadlines: 1:<booking> when it expires, 6:<booking> when it may be forgotten.
 
 --#include begin
@@ -51,15 +52,15 @@ local function hold_get(booking)
     booking = booking,
     state = state,
     user = user,
-    amount = tonumber(amount),
-    fee = tonumber(fee),
-    created = tonumber(created),
+    amount = amount,
+    fee = fee,
+    created = created,
     time = tonumber(time),
     before = tonumber(before),
     payment = payment,
-    refund = tonumber(refund),
-    payments = tonumber(payments),
-    extensions = tonumber(extensions),
+    refund = refund,
+    payments = payments,
+    extensions = extensions,
     checkins = checkins,
     lines = lines,
   }
@@ -73,11 +74,10 @@ local function booking_of(booking, user)
 end
 
 local function hold_put(hold)
-  redis.call('HSET', K.holds, hold.booking, table.concat({
-    hold.state, hold.user, int(hold.amount), int(hold.fee), int(hold.created), int(hold.time),
-    hold.before and int(hold.before) or '', hold.payment, int(hold.refund), int(hold.payments),
-    int(hold.extensions), hold.checkins, hold.lines,
-  }, '|'))
+  redis.call('HSET', K.holds, hold.booking, hold.state .. '|' .. hold.user .. '|' .. hold.amount .. '|' .. hold.fee
+    .. '|' .. hold.created .. '|' .. int(hold.time) .. '|' .. (hold.before and int(hold.before) or '')
+    .. '|' .. hold.payment .. '|' .. hold.refund .. '|' .. hold.payments .. '|' .. hold.extensions
+    .. '|' .. hold.checkins .. '|' .. hold.lines)
   local kind, at = hold_deadline(hold)
   if hold.waits_in and hold.waits_in ~= kind then
     redis.call('ZREM', K.deadlines, hold.waits_in .. hold.booking)
@@ -93,9 +93,9 @@ local function set_state(hold, state, time, payment, before)
 end
 
 local function hold_terms(hold)
-  local fee = hold.fee == 0 and '' or ',"fee_minor":' .. int(hold.fee)
+  local fee = hold.fee == '0' and '' or ',"fee_minor":' .. hold.fee
   return '"booking":"' .. hold.booking .. '","user":"' .. hold.user .. '","lines":' .. hold.lines
-    .. ',"amount_minor":' .. int(hold.amount) .. fee .. ',"created_at":' .. int(hold.created)
+    .. ',"amount_minor":' .. hold.amount .. fee .. ',"created_at":' .. hold.created
 end
 
 local function hold_state(hold)
@@ -106,7 +106,7 @@ local function hold_state(hold)
   elseif hold.state == 'paying' then
     return state .. ',"until":' .. int(hold.time) .. ',"before":' .. int(hold.before) .. payment
   elseif hold.state == 'cancelled' then
-    return state .. ',"at":' .. int(hold.time) .. ',"refund_minor":' .. int(hold.refund)
+    return state .. ',"at":' .. int(hold.time) .. ',"refund_minor":' .. hold.refund
   end
   return state .. ',"at":' .. int(hold.time) .. payment
 end
@@ -117,8 +117,8 @@ local function hold_reply(hold)
     tickets[#tickets + 1] = '{"ticket":' .. ticket .. ',"at":' .. at .. '}'
   end
   local checked_in = tickets[1] and ',"checked_in":[' .. table.concat(tickets, ',') .. ']' or ''
-  return '{"hold":{' .. hold_terms(hold) .. ',' .. hold_state(hold) .. ',"payments":' .. int(hold.payments)
-    .. ',"extensions":' .. int(hold.extensions) .. checked_in .. '}}'
+  return '{"hold":{' .. hold_terms(hold) .. ',' .. hold_state(hold) .. ',"payments":' .. hold.payments
+    .. ',"extensions":' .. hold.extensions .. checked_in .. '}}'
 end
 
 local function no_longer_held(hold)

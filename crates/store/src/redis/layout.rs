@@ -60,7 +60,12 @@ impl Layout {
         let rows: Vec<_> = event.snapshot().collect();
         let Some(SnapshotRow::Event(row)) = rows.first() else { panic!("the event exists") };
         let mut layout = Self::default();
-        layout.put_meta(row);
+        // Ticks rely on it that nobody was last seen before.
+        let seen = rows.iter().filter_map(|row| match row {
+            SnapshotRow::Place(row) => row.last_seen,
+            _ => None,
+        });
+        layout.put_meta(row, seen.min().unwrap_or(row.at));
         layout.put_stock(event, row.at);
         let mut users = Holdings::default();
         for row in &rows {
@@ -93,7 +98,7 @@ impl Layout {
         layout
     }
 
-    fn put_meta(&mut self, row: &EventRow) {
+    fn put_meta(&mut self, row: &EventRow, opened_at: Time) {
         let mut put = |field: &str, text: String| {
             if !text.is_empty() {
                 self.meta.insert(field.to_owned(), text);
@@ -131,7 +136,7 @@ impl Layout {
         }
         if row.opened {
             // Everybody who waits has an entry in `lapses`: nobody is left to be looked for.
-            put("opened_at", row.at.to_string());
+            put("opened_at", opened_at.to_string());
             put("open_number", "0".to_owned());
             put("unseen_from", "done".to_owned());
         }

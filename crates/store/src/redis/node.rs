@@ -3,13 +3,13 @@
 use super::archive::Archive;
 use super::archiver;
 use super::client::{Client, ClientError};
+use crate::flags::{Flag, Flags};
 use super::keys::{self, EventKeys};
 use super::known::{Known, KnownEvent};
 use super::ticker::Wakes;
 use super::wire::{self, Call, Head, Outcome};
 use super::{Options, query, refusal};
 use crate::engine::Failure;
-use crate::flags::{Flag, Flags};
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Refusal, Time};
 use std::hash::{BuildHasher, RandomState};

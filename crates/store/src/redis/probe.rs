@@ -1,10 +1,10 @@
 //! A look into Redis behind the engine's back, for tests only.
 
 use super::client::{Client, ClientError};
-use super::keys::EventKeys;
+use super::keys::{self, EventKeys};
 use super::layout::Layout;
 use super::rows::SeatSpecs;
-use super::wire::{Head, Outcome, call, outcome};
+use super::wire::{Call, Head, ListOfEntrants, Outcome, call, outcome};
 use super::{refusal, wire};
 use crate::engine::Seq;
 use onrush_core::ids::EventId;
@@ -75,35 +75,56 @@ impl Probe {
         command: &Command,
         request: &str,
     ) -> Result<Result<(Time, Reply), Refusal>, String> {
-        let call = call(command);
-        let complaint = call.complaint.as_ref().map(refusal::write).unwrap_or_default();
-        let mut args = vec![
-            self.head.seq.0.to_string(),
-            self.head.epoch.to_string(),
-            request.to_owned(),
-            complaint,
-        ];
-        args.extend(call.args);
-        let keys: Vec<&str> = self.keys.all().chain(call.keys.iter().map(String::as_str)).collect();
-        let answer = self
-            .client
-            .script(call.script, keys.iter().copied(), args.iter().map(String::as_str))
-            .await
-            .map_err(told)?;
-        match outcome(answer)? {
-            Outcome::Ok { head, at, reply, .. } => {
-                self.head = head;
-                if matches!(command, Command::Tick) {
-                    return Ok(Ok((at, Reply::Done)));
-                }
-                Ok(Ok((at, wire::read_json(&reply)?)))
-            }
-            Outcome::No { head, refusal, .. } => {
-                self.head = head;
-                Ok(Err(refusal))
-            }
+        let mut call = call(command);
+        if let Command::Join { user, .. } | Command::Leave { user, .. } = command {
+            call.keys.push(keys::places_of(&self.event, user));
+        }
+        match self.call(&call, request).await? {
+            Outcome::Ok { at, .. } if matches!(command, Command::Tick) => Ok(Ok((at, Reply::Done))),
+            Outcome::Ok { at, reply, .. } => Ok(Ok((at, wire::read_json(&reply)?))),
+            Outcome::No { refusal, .. } => Ok(Err(refusal)),
             other => Err(format!("{command:?} is answered by {other:?}")),
         }
+    }
+
+    async fn call(&mut self, call: &Call, request: &str) -> Result<Outcome, String> {
+        let complaint = call.complaint.as_ref().map(refusal::write).unwrap_or_default();
+        let (seq, epoch) = (self.head.seq.0.to_string(), self.head.epoch.to_string());
+        let begin = [seq.as_str(), &epoch, request, &complaint];
+        let args: Vec<&str> =
+            begin.into_iter().chain(call.args.iter().map(String::as_str)).collect();
+        let keys: Vec<&str> = self.keys.all().chain(call.keys.iter().map(String::as_str)).collect();
+        let answer = self.client.script(call.script, &keys, &args).await.map_err(told)?;
+        let outcome = outcome(answer)?;
+        if let Outcome::Ok { head, .. } | Outcome::No { head, .. } = &outcome {
+            self.head = *head;
+        }
+        Ok(outcome)
+    }
+
+    /// When the event is due; the beginning of time if it is whatever the clock says.
+    ///
+    /// # Errors
+    /// What Redis says, or an answer that a tick does not give.
+    pub async fn next_deadline(&mut self) -> Result<Option<Time>, String> {
+        let tick = wire::tick(0, &ListOfEntrants::default());
+        match self.call(&tick, "").await? {
+            Outcome::Ok { reply, .. } => {
+                let body: serde_json::Value = wire::read_json(&reply)?;
+                Ok(body["ticked"]["next"].as_i64().map(Time))
+            }
+            Outcome::No { refusal: Refusal::EventNotFound, .. } => Ok(None),
+            other => Err(format!("a tick is answered by {other:?}")),
+        }
+    }
+
+    /// All keys whose names match.
+    ///
+    /// # Errors
+    /// What Redis says.
+    pub async fn keys(&self, pattern: &str) -> Result<Vec<String>, String> {
+        let answer = self.raw(&["KEYS", pattern]).await?;
+        redis::from_redis_value(answer).map_err(|error| error.to_string())
     }
 
     /// The event's decisions after this one: number, time, changes.

@@ -94,6 +94,10 @@ impl Subject for EmbeddedSubject {
         Ok(None)
     }
 
+    fn refill(&mut self, _event: &Event) -> Result<bool, Trouble> {
+        Ok(false)
+    }
+
     fn query(&mut self, query: &Query) -> Result<Option<Result<View, Refusal>>, Trouble> {
         let running = self.running.as_mut().ok_or("no sequence has begun")?;
         match self.runtime.block_on(running.engine.query(Self::event(), query.clone())) {

@@ -83,7 +83,8 @@ struct Generator {
 /// A sequence, the same one for the same recipe.
 pub(crate) fn sequence(recipe: &Recipe) -> Vec<Op> {
     let mut random = Random::new(recipe.seed);
-    let world = World::new(&mut random);
+    let mut world = World::new(&mut random);
+    world.leave_out(&recipe.without);
     let truth = Truth::new(Event::new(id("e")), START, recipe.settles);
     let large = random.percent(10);
     let mut generator = Generator {
@@ -129,7 +130,7 @@ impl Generator {
         match &op {
             Op::Clock(clock) => drop(self.truth.set_clock(*clock)),
             Op::Command(command) => drop(self.truth.run(command)),
-            Op::Resend => {}
+            Op::Resend | Op::Refill => {}
         }
         self.ops.push(op);
     }
@@ -365,7 +366,7 @@ impl Generator {
         let wrong = Digest([9; 32]);
         match self.random.below(12) {
             0 => self.ask(Command::OpenPrequeue),
-            1 => self.ask(Command::ClosePrequeue),
+            1 if self.world.may_close_prequeue() => self.ask(Command::ClosePrequeue),
             2 | 3 => self.open_sale(),
             4 => {
                 let seed = *self.random.pick(&[None, Some(SEED), Some(wrong)]);
@@ -670,7 +671,7 @@ impl Generator {
             .iter()
             .filter_map(|op| match op {
                 Op::Command(command) => Some(command.clone()),
-                Op::Clock(_) | Op::Resend => None,
+                Op::Clock(_) | Op::Resend | Op::Refill => None,
             })
             .collect();
         if let Some(last) = asked.last() {

@@ -6,6 +6,8 @@
 
 mod embedded;
 mod generator;
+#[path = "../support/memory_archive.rs"]
+mod memory_archive;
 mod play;
 mod random;
 mod redis;

@@ -5,7 +5,7 @@ use crate::world::{START, USERS, user};
 use onrush_core::command::SeatSpec;
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::snapshot::SnapshotRow;
-use onrush_core::{Command, Event, Query, Refusal, Time, View};
+use onrush_core::{Command, Event, Query, Refusal, Reply, Time, View};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
@@ -30,6 +30,9 @@ pub(crate) trait Subject {
 
     /// Sends the last command once more, as the same request; `None` if the engine knows no requests.
     fn resend(&mut self) -> Result<Option<Outcome>, Trouble>;
+
+    /// Puts this state in place of what the engine has; false if there is no such thing.
+    fn refill(&mut self, event: &Event) -> Result<bool, Trouble>;
 
     /// The answer to a question; `None` if the engine is not asked.
     fn query(&mut self, query: &Query) -> Result<Option<Result<View, Refusal>>, Trouble>;
@@ -94,7 +97,15 @@ fn step(
             same("the answer", &expected.answer, &outcome.answer)?;
             same("the changes", &expected.decided, &outcome.decided)?;
             same_deadline(truth, subject)?;
-            *last = Some(expected);
+            // A tick that comes twice does the next thing, too.
+            *last = (!matches!(command, Command::Tick)).then_some(expected);
+            Ok(())
+        }
+        Op::Refill => {
+            *last = None;
+            if truth.event.snapshot().next().is_some() && subject.refill(&truth.event)? {
+                look_at_everything(truth, subject)?;
+            }
             Ok(())
         }
         Op::Resend => {
@@ -105,6 +116,11 @@ fn step(
             match &last.answer {
                 Ok((_, reply)) if !last.decided.is_empty() => {
                     let again = outcome.answer.map(|(_, reply)| reply);
+                    if let (Reply::Place(view), Err(Refusal::Duplicate { place })) = (reply, &again)
+                    {
+                        // Whoever joins twice is told of the place that he has: that names the same one.
+                        return same("the place that is taken", &view.place, place);
+                    }
                     same("the answer when a request comes twice", &Ok(reply.clone()), &again)
                 }
                 Ok(_) | Err(_) => Ok(()),

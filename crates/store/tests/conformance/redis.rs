@@ -1,5 +1,6 @@
 //! The engine on Redis as a subject: its scripts, one a command, and what they leave in Redis.
 
+use crate::memory_archive::MemoryArchive;
 use crate::play::{Subject, Trouble};
 use crate::truth::{Decided, Outcome};
 use crate::world::id;
@@ -7,17 +8,29 @@ use onrush_core::command::SeatSpec;
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::{Command, Event, Query, Refusal, Time, View};
-use onrush_store::Seq;
-use onrush_store::redis::Probe;
+use onrush_store::redis::{Options, Probe, RedisEngine};
+use onrush_store::{Engine, Failure, Seq};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::runtime::Runtime;
 
 /// Events of all subjects of this process, so that each sequence has keys of its own.
 static EVENTS: AtomicU64 = AtomicU64::new(0);
 
+/// How commands reach Redis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Way {
+    /// Through the engine, with all that a node does.
+    Engine,
+    /// Straight to the scripts, so that a request can come twice. Draws need a node and are not for this.
+    Scripts,
+}
+
 pub(crate) struct RedisSubject {
     runtime: Runtime,
+    engine: Option<RedisEngine>,
+    event: EventId,
     probe: Probe,
     read: Seq,
     clock: Time,
@@ -26,11 +39,17 @@ pub(crate) struct RedisSubject {
 }
 
 impl RedisSubject {
-    pub(crate) fn new(urls: &[String], is_cluster: bool) -> Self {
+    pub(crate) fn new(urls: &[String], is_cluster: bool, way: Way) -> Self {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let probe = runtime.block_on(Probe::open(urls, is_cluster)).expect("Redis answers");
-        Self { runtime, probe, read: Seq::default(), clock: Time(0), requests: 0, last: None }
+        let archive = Arc::new(MemoryArchive::new());
+        let options = Options { ticks: false, ..Options::new(urls.to_vec(), is_cluster, archive) };
+        let engine = (way == Way::Engine)
+            .then(|| runtime.block_on(RedisEngine::open(options)).expect("the engine begins"));
+        let (read, clock) = (Seq::default(), Time(0));
+        let event = id("nothing");
+        Self { runtime, engine, event, probe, read, clock, requests: 0, last: None }
     }
 
     /// What was decided since the last time.
@@ -43,14 +62,19 @@ impl RedisSubject {
     }
 
     fn send(&mut self, command: &Command) -> Result<Outcome, Trouble> {
-        let request = format!("{:032x}", self.requests);
-        let answer = self.runtime.block_on(self.probe.run(command, &request))?;
+        let answer = match &self.engine {
+            Some(engine) => {
+                let _entered = self.runtime.enter();
+                let pending = engine.execute(self.event.clone(), command.clone());
+                decided_or_refused(self.runtime.block_on(pending))?
+                    .map(|answer| (answer.at, answer.value))
+            }
+            None => {
+                let request = format!("{:032x}", self.requests);
+                self.runtime.block_on(self.probe.run(command, &request))?
+            }
+        };
         Ok(Outcome { answer, decided: self.decided()? })
-    }
-
-    /// Puts this state in place of whatever is there.
-    pub(crate) fn fill(&mut self, event: &Event) -> Result<(), Trouble> {
-        self.runtime.block_on(self.probe.fill(event, self.clock))
     }
 
     /// Where counts, indexes and deadlines are not those of this state.
@@ -59,10 +83,20 @@ impl RedisSubject {
     }
 }
 
+fn decided_or_refused<T>(answer: Result<T, Failure>) -> Result<Result<T, Refusal>, Trouble> {
+    match answer {
+        Ok(answer) => Ok(Ok(answer)),
+        Err(Failure::Refused(refusal)) => Ok(Err(refusal)),
+        Err(failure) => Err(failure.to_string()),
+    }
+}
+
 impl Subject for RedisSubject {
     fn begin(&mut self, clock: Time) -> EventId {
-        let event: EventId = id(&format!("e{}", EVENTS.fetch_add(1, Ordering::Relaxed)));
+        let nth = EVENTS.fetch_add(1, Ordering::Relaxed);
+        let event: EventId = id(&format!("e{}-{nth}", std::process::id()));
         self.probe.look_at(event.clone());
+        self.event = event.clone();
         (self.read, self.last) = (Seq::default(), None);
         self.set_clock(clock).expect("Redis answers");
         event
@@ -82,17 +116,28 @@ impl Subject for RedisSubject {
 
     fn resend(&mut self) -> Result<Option<Outcome>, Trouble> {
         match self.last.clone() {
+            Some(_) if self.engine.is_some() => Ok(None),
             Some(last) => self.send(&last).map(Some),
             None => Ok(None),
         }
     }
 
-    fn query(&mut self, _query: &Query) -> Result<Option<Result<View, Refusal>>, Trouble> {
-        Ok(None)
+    fn refill(&mut self, event: &Event) -> Result<bool, Trouble> {
+        self.runtime.block_on(self.probe.fill(event, self.clock))?;
+        self.read = Seq::default();
+        Ok(true)
+    }
+
+    fn query(&mut self, query: &Query) -> Result<Option<Result<View, Refusal>>, Trouble> {
+        let Some(engine) = &self.engine else { return Ok(None) };
+        let _entered = self.runtime.enter();
+        let pending = engine.query(self.event.clone(), query.clone());
+        let view = decided_or_refused(self.runtime.block_on(pending))?;
+        Ok(Some(view.map(|answer| answer.value)))
     }
 
     fn next_deadline(&mut self) -> Result<Option<Option<Time>>, Trouble> {
-        Ok(None)
+        self.runtime.block_on(self.probe.next_deadline()).map(Some)
     }
 
     fn rows(

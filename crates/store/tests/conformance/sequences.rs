@@ -3,7 +3,7 @@
 use crate::embedded::EmbeddedSubject;
 use crate::generator::{Recipe, kind_of, sequence};
 use crate::play::{Mismatch, Subject, play, shrink};
-use crate::redis::RedisSubject;
+use crate::redis::{RedisSubject, Way};
 use crate::truth::{Op, Truth};
 use crate::world::{START, id};
 use onrush_core::Event;
@@ -35,7 +35,12 @@ fn seeds(first: u64, usual: u64) -> Vec<u64> {
 }
 
 /// Plays sequences; fails with the shortest sequences that differ.
-fn play_all(name: &str, recipes: impl Iterator<Item = Recipe>, subject: &mut dyn Subject) {
+fn play_all(
+    name: &str,
+    recipes: impl Iterator<Item = Recipe>,
+    change: impl Fn(Vec<Op>) -> Vec<Op>,
+    subject: &mut dyn Subject,
+) {
     const MOST_FAILURES: usize = 4;
     let mut failures = Vec::new();
     if let Some(path) = setting("REPLAY") {
@@ -49,7 +54,7 @@ fn play_all(name: &str, recipes: impl Iterator<Item = Recipe>, subject: &mut dyn
         return;
     }
     for recipe in recipes {
-        let ops = sequence(&recipe);
+        let ops = change(sequence(&recipe));
         if let Err(mismatch) = play(&ops, recipe.settles, subject) {
             let (ops, mismatch) =
                 shrink(ops, mismatch, |ops| play(ops, recipe.settles, subject).err());
@@ -72,6 +77,11 @@ fn play_all(name: &str, recipes: impl Iterator<Item = Recipe>, subject: &mut dyn
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
+/// A sequence that nothing is added to.
+fn as_it_is(ops: Vec<Op>) -> Vec<Op> {
+    ops
+}
+
 fn told(title: &str, ops: &[Op], mismatch: &Mismatch) -> String {
     let mut text = format!(
         "{title}: engine and rules differ after operation {}: {}\n",
@@ -88,15 +98,51 @@ fn told(title: &str, ops: &[Op], mismatch: &Mismatch) -> String {
 #[test]
 fn the_embedded_engine_agrees_with_the_rules() {
     let recipe = |seed| Recipe { seed, commands: 250, settles: true, without: without() };
-    play_all("embedded", seeds(1, 12).into_iter().map(recipe), &mut EmbeddedSubject::new());
+    play_all(
+        "embedded",
+        seeds(1, 12).into_iter().map(recipe),
+        as_it_is,
+        &mut EmbeddedSubject::new(),
+    );
 }
 
 #[test]
 fn redis_agrees_with_the_rules() {
     let Some(url) = setting("REDIS") else { return };
-    let recipe = |seed| Recipe { seed, commands: 400, settles: false, without: without() };
-    let mut subject = RedisSubject::new(&[url], false);
-    play_all("redis", seeds(1_000, 60).into_iter().map(recipe), &mut subject);
+    let recipe = |seed| Recipe { seed, commands: 300, settles: false, without: without() };
+    let mut subject = RedisSubject::new(&[url], false, Way::Engine);
+    play_all("redis", seeds(1_000, 60).into_iter().map(recipe), as_it_is, &mut subject);
+}
+
+/// Draws, and ticks where users have several places, need a node between the caller and the scripts.
+fn for_scripts() -> Vec<String> {
+    let mut without = without();
+    without.extend(["draw".to_owned(), "streams".to_owned()]);
+    without
+}
+
+#[test]
+fn a_request_that_comes_twice_changes_redis_once() {
+    let Some(url) = setting("REDIS") else { return };
+    let recipe = |seed| Recipe { seed, commands: 200, settles: false, without: for_scripts() };
+    let mut subject = RedisSubject::new(&[url], false, Way::Scripts);
+    let resent = |ops: Vec<Op>| ops.into_iter().flat_map(|op| [op, Op::Resend]).collect();
+    play_all("twice", seeds(3_000, 15).into_iter().map(recipe), resent, &mut subject);
+}
+
+#[test]
+fn an_event_that_is_written_anew_into_redis_goes_on_as_if_nothing_had_been() {
+    let Some(url) = setting("REDIS") else { return };
+    let recipe = |seed| Recipe { seed, commands: 200, settles: false, without: for_scripts() };
+    let mut subject = RedisSubject::new(&[url], false, Way::Scripts);
+    let refilled = |ops: Vec<Op>| {
+        let every = ops.into_iter().enumerate().flat_map(|(index, op)| {
+            let refill = (index % 23 == 22).then_some(Op::Refill);
+            [Some(op), refill].into_iter().flatten()
+        });
+        every.collect()
+    };
+    play_all("refill", seeds(5_000, 20).into_iter().map(recipe), refilled, &mut subject);
 }
 
 #[test]

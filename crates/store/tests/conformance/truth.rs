@@ -14,6 +14,8 @@ pub(crate) enum Op {
     Command(Command),
     /// The last command reaches the engine again, as it does when a client resends after a dropped connection.
     Resend,
+    /// What the engine has is thrown away, and written anew from the rules' state.
+    Refill,
 }
 
 /// One decision: when, and what changed.

@@ -92,6 +92,8 @@ pub(crate) struct World {
     pub(crate) settings: Settings,
     /// The price of a unit.
     pub(crate) price_minor: i64,
+    no_draws: bool,
+    no_streams: bool,
 }
 
 impl World {
@@ -135,7 +137,29 @@ impl World {
                 percent_bp: *random.pick(&[0, 1, 250, 1_234, MAX_FEE_BP]),
             };
         }
-        Self { settings, price_minor }
+        Self { settings, price_minor, no_draws: false, no_streams: false }
+    }
+
+    /// Leaves out draws or several places a user, as named.
+    pub(crate) fn leave_out(&mut self, without: &[String]) {
+        let left_out = |name: &str| without.iter().any(|without| without == name);
+        (self.no_draws, self.no_streams) = (left_out("draw"), left_out("streams"));
+        self.settings.room = self.settings.room.clone().map(|room| self.plainer(room));
+    }
+
+    fn plainer(&self, mut room: RoomSettings) -> RoomSettings {
+        if self.no_draws {
+            room.order = Order::Fifo;
+        }
+        if self.no_streams {
+            room.places_per_user = 1;
+        }
+        room
+    }
+
+    /// Closing the prequeue belongs to draws, though any event may do it.
+    pub(crate) fn may_close_prequeue(&self) -> bool {
+        !self.no_draws
     }
 
     /// Whether the event's prequeue is drawn.
@@ -150,13 +174,16 @@ impl World {
             0 => settings.title = "".into(),
             1 => settings.hold_max_ms = settings.hold_ttl_ms - 1,
             2 => settings.currency = "THB".parse().expect("a currency"),
-            3 => settings.room = if settings.room.is_some() { None } else { Some(room(random)) },
+            3 => {
+                settings.room =
+                    if settings.room.is_some() { None } else { Some(self.plainer(room(random))) }
+            }
             4 => settings.max_per_user = *random.pick(&[None, Some(0), Some(1), Some(4)]),
             5 => settings.closes_at = Some(START.plus_ms(random.within(1_000_000, 2 * DAY_MS))),
             6 => settings.payment_attempts = *random.pick(&[0, 1, 4]),
             _ => {
                 if let Some(known) = settings.room.clone() {
-                    let fresh = room(random);
+                    let fresh = self.plainer(room(random));
                     let order = if random.percent(90) { known.order } else { fresh.order.clone() };
                     settings.room = Some(RoomSettings { order, ..fresh });
                 } else {

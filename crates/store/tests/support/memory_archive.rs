@@ -93,12 +93,7 @@ impl State {
         Ok(())
     }
 
-    fn after(
-        &self,
-        after: Seq,
-        limit: usize,
-        wanted: impl Fn(&Archived) -> bool,
-    ) -> Vec<Archived> {
+    fn after(&self, after: Seq, limit: usize, wanted: impl Fn(&Archived) -> bool) -> Vec<Archived> {
         let numbered = (1..).map(Seq).zip(&self.entries).skip(after.0 as usize);
         let archived = numbered.map(|(number, entry)| Archived { number, entry: entry.clone() });
         archived.filter(wanted).take(limit).collect()
