@@ -5,5 +5,6 @@
 //! feed is read from.
 
 mod archive;
+pub mod kit;
 
 pub use archive::{Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive};
