@@ -23,17 +23,17 @@ pub struct InventoryRow {
 impl PgLedger {
     /// Keeps a file that is written once; gives what is kept, which is another's if that was quicker.
     pub fn keep_file(&self, name: String, bytes: Vec<u8>) -> Pending<Vec<u8>> {
-        self.ask(KeepFile { name, bytes })
+        self.write(KeepFile { name, bytes })
     }
 
     /// A file's content, if there is one.
     pub fn file_content(&self, name: String) -> Pending<Option<Vec<u8>>> {
-        self.ask(FindFile { name })
+        self.read(FindFile { name })
     }
 
     /// All files whose names begin with `prefix`, by name.
     pub fn files(&self, prefix: String) -> Pending<Vec<(String, Vec<u8>)>> {
-        self.ask(ListFiles { prefix })
+        self.read(ListFiles { prefix })
     }
 
     /// Replaces a file if it still is what it was (`None`: there is none); whether it was.
@@ -43,12 +43,12 @@ impl PgLedger {
         before: Option<Vec<u8>>,
         bytes: Vec<u8>,
     ) -> Pending<bool> {
-        self.ask(ReplaceFile { name, before, bytes })
+        self.write(ReplaceFile { name, before, bytes })
     }
 
     /// The organiser's inventory, of one event or of all, by event and pool.
     pub fn inventory(&self, event: Option<EventId>) -> Pending<Vec<InventoryRow>> {
-        self.ask(ListInventory { event })
+        self.read(ListInventory { event })
     }
 }
 

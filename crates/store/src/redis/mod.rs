@@ -33,6 +33,7 @@ mod scripts;
 mod start;
 mod ticker;
 mod wire;
+pub mod kit;
 
 pub use archive::{Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive};
 #[cfg(feature = "testing")]
