@@ -19,12 +19,12 @@ mod client;
 mod draw;
 mod feed;
 mod keys;
+pub mod kit;
 mod known;
 mod layout;
 mod node;
 #[cfg(feature = "testing")]
 mod probe;
-mod prune;
 mod prune;
 mod query;
 mod refusal;
@@ -33,7 +33,6 @@ mod scripts;
 mod start;
 mod ticker;
 mod wire;
-pub mod kit;
 
 pub use archive::{Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive};
 #[cfg(feature = "testing")]
@@ -119,6 +118,11 @@ impl RedisEngine {
         let sweep = Duration::from_millis(u64::from(options.sweep_ms));
         let ticker = options.ticks.then(|| tokio::spawn(ticker::run(Arc::clone(&node), sweep)));
         Ok(Self { node, ticker })
+    }
+
+    /// Has an event's deadlines and admissions looked at, soon. Cheap, and harmless if nothing is due.
+    pub fn wake(&self, event: &EventId) {
+        self.node.wakes().wake(event);
     }
 
     /// Ends this node's tasks and archives what it knows of, as far as that can be done at once.
