@@ -1,0 +1,11 @@
+//! The engine on Redis from outside: what it promises on a real server, with one node and with several.
+
+mod archiving;
+mod loss;
+mod outage;
+mod repeats;
+mod sale;
+mod stage;
+mod start;
+mod visitors;
+mod world;
