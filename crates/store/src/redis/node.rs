@@ -181,7 +181,7 @@ impl Node {
             known.keys.all().chain(call.keys.iter().map(String::as_str)).collect();
         let args: Vec<&str> =
             begin.into_iter().chain(call.args.iter().map(String::as_str)).collect();
-        let answer = self.client.script(call.script, &keys, &args).await?;
+        let answer = self.client.script(call.script, &keys, &args, call.is_long).await?;
         let outcome = wire::outcome(answer).map_err(ClientError::Answered)?;
         match &outcome {
             Outcome::Ok { head, .. } => self.saw(known, *head),

@@ -129,3 +129,28 @@ async fn seats_are_listed_in_the_order_they_were_added_with_whose_they_are() {
     assert_eq!((view.categories[0].units.held, view.categories[1].units.free), (1, 2));
     engine.close().await;
 }
+
+/// The largest house there may be is added in one step, which takes Redis a while.
+#[tokio::test]
+async fn a_stadium_is_added_at_once() {
+    const SEATS: usize = 250_000;
+    let Some(redis) = need(onrush_testkit::Redis::start()) else { return };
+    let engine = open(&redis, MemoryArchive::new()).await;
+    let event = new_event();
+    let settings = onrush_core::settings::Settings { room: None, ..settings() };
+    done(&engine, &event, Command::CreateEvent { settings: Box::new(settings) }).await;
+    let seats = (0..SEATS).map(|n| SeatSpec {
+        seat: id(&format!("s-{n}")),
+        section: "Stand".into(),
+        row: (n / 100).to_string().into(),
+        number: (n % 100).to_string().into(),
+        category: "all".into(),
+    });
+    let categories = vec![CategorySpec { name: "all".into(), price_minor: 1_000 }];
+    done(&engine, &event, Command::AddSeats { categories, seats: seats.collect() }).await;
+    let answer = engine.query(event.clone(), Query::Seats).await.expect("the seats").value;
+    let View::Seats(seats) = answer else { panic!("no seats") };
+    assert_eq!(seats.len(), SEATS);
+    assert_eq!(seats[SEATS - 1].seat.as_str(), "s-249999");
+    engine.close().await;
+}
