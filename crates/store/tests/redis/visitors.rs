@@ -10,6 +10,7 @@ use onrush_core::view::{PlaceState, PlaceView};
 use onrush_core::waiting_room::draw;
 use onrush_core::{Command, Event, Query, Refusal, Time, View};
 use onrush_store::Engine;
+use onrush_store::redis::flags::Flag;
 use std::collections::{BTreeSet, HashMap};
 
 const MINUTE_MS: i64 = 60_000;
@@ -25,6 +26,13 @@ async fn join_many(node: &Node, users: std::ops::Range<usize>) -> Vec<PlaceView>
         }
     }
     views
+}
+
+/// Lets so many users take places in turn.
+async fn join_many_places(node: &Node, places: std::ops::Range<usize>, users: usize) {
+    for number in places {
+        node.join(place(number), user(number % users)).await.expect("joined");
+    }
 }
 
 /// Lets so many users join one after the other.
@@ -66,6 +74,62 @@ async fn ten_thousand_scores_on_the_server_rise_and_a_double_holds_each() {
     assert!(scores.iter().zip(&line).all(|(score, (_, held))| score.to_f64() == *held));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_counter_the_order_is_the_same_also_while_the_flag_is_rolled_out() {
+    let Some(world) = World::start() else { return };
+    let (one, other) = (world.node().await, world.node().await);
+    world.set_clock(NOON);
+    one.prequeue(RoomSettings::default()).await;
+    one.flags.set(Flag::CompositeScore, 0);
+    other.flags.set(Flag::CompositeScore, 50);
+    // In one millisecond: without the counter all of them have one score.
+    join_many(&one, 0..300).await;
+    assert_eq!(
+        line(&world).iter().map(|(_, score)| score.to_bits()).collect::<BTreeSet<_>>().len(),
+        1
+    );
+    // Then half of the users have it, then all, then none again.
+    join_many(&other, 300..600).await;
+    other.flags.set(Flag::CompositeScore, 100);
+    join_many(&other, 600..900).await;
+    join_many(&one, 900..1_200).await;
+
+    let line = line(&world);
+    assert!(line.iter().map(|(number, _)| *number).eq(1..=1_200), "in the order of joining");
+    assert!(line.iter().all(|(_, score)| Score::from_f64(*score).is_some()));
+    one.open_sale().await;
+    assert_positions(&world, &other, NOON).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_users_stream_and_his_row_name_the_same_first_place() {
+    let Some(world) = World::start() else { return };
+    let (rows, streams) = (world.node().await, world.node().await);
+    streams.flags.set(Flag::StreamsQueue, 100);
+    let room = RoomSettings { capacity: 2, places_per_user: 4, ..RoomSettings::default() };
+    world.set_clock(NOON);
+    rows.prequeue(room.clone()).await;
+    join_many_places(&rows, 0..40, 10).await;
+    rows.open_sale().await;
+    rows.tick(&world, 10).await;
+    for number in [2, 13, 14, 35] {
+        streams.done(Command::Leave { place: place(number), user: user(number % 10) }).await;
+    }
+    // Some are seen later than others, so that first places lapse before second ones and after them.
+    world.set_clock(NOON.plus_ms(room.place_ttl_ms - MINUTE_MS));
+    for number in [16, 7, 28, 39] {
+        rows.done(Command::See { place: place(number), user: user(number % 10) }).await;
+    }
+    for at in [room.place_ttl_ms - MINUTE_MS, room.place_ttl_ms, 2 * room.place_ttl_ms] {
+        world.set_clock(NOON.plus_ms(at));
+        for number in 0..10 {
+            let by_row = rows.place(user(number), None).await;
+            assert_eq!(streams.place(user(number), None).await, by_row, "user {number} at {at}");
+        }
+    }
+    assert!(world.ask(&["INFO", "commandstats"]).contains("cmdstat_xrange:"), "streams are read");
+}
+
 /// Asserts that every place stands where the rules say.
 async fn assert_positions(world: &World, node: &Node, at: Time) {
     let rules = world.by_the_rules().await;
@@ -90,9 +154,7 @@ async fn positions_are_exact_also_with_several_places_a_user_and_without_looking
     let room = RoomSettings { capacity: 3, places_per_user: 3, ..RoomSettings::default() };
     world.set_clock(NOON);
     node.prequeue(room).await;
-    for number in 0..60 {
-        node.join(place(number), user(number % 20)).await.expect("joined");
-    }
+    join_many_places(&node, 0..60, 20).await;
     node.open_sale().await;
     // Three are admitted; their six other places wait without being passed by others, and without stopping them.
     assert_eq!(node.tick(&world, 10).await, 3);

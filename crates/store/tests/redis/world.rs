@@ -5,6 +5,7 @@ use onrush_core::ids::{EventId, PlaceId, UserId};
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::view::{PlaceState, PlaceView};
 use onrush_core::{Command, Event, Query, Refusal, Reply, Time, View};
+use onrush_store::redis::flags::Flags;
 use onrush_store::redis::{Options, RedisEngine};
 use onrush_store::{Engine, Failure, FeedEntry};
 use onrush_testkit::{Redis, need};
@@ -61,13 +62,15 @@ impl World {
 
     async fn open(&self, ticks: bool) -> Node {
         let archive = Arc::new(self.archive.other_node());
+        let flags = Arc::new(Flags::default());
         let options = Options {
             ticks,
             sweep_ms: 100,
             timeout_ms: 10_000,
+            flags: Arc::clone(&flags),
             ..Options::new(vec![self.redis.url()], false, archive)
         };
-        Node { engine: RedisEngine::open(options).await.expect("Redis can be used") }
+        Node { engine: RedisEngine::open(options).await.expect("Redis can be used"), flags }
     }
 
     /// What Redis says to a command.
@@ -113,6 +116,8 @@ pub(crate) fn key(part: &str) -> String {
 /// One process.
 pub(crate) struct Node {
     pub(crate) engine: RedisEngine,
+    /// This node's own.
+    pub(crate) flags: Arc<Flags>,
 }
 
 impl Node {
