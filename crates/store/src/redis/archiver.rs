@@ -67,8 +67,9 @@ pub(super) fn wake(node: &Arc<Node>, known: &Arc<KnownEvent>) {
     let mut tasks = known.tasks();
     if !tasks.archiving && !node.is_stopping() {
         tasks.archiving = true;
-        let (node, known) = (Arc::clone(node), Arc::clone(known));
-        tokio::spawn(async move { Archiver { node, known, trimmed: Seq::default() }.run().await });
+        let (owner, known) = (node, Arc::clone(known));
+        let node = Arc::clone(node);
+        owner.spawn(async move { Archiver { node, known, trimmed: Seq::default() }.run().await });
     }
 }
 

@@ -6,11 +6,17 @@ use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo};
-use redis::{Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
+use redis::io::tcp::TcpSettings;
+use redis::{Cmd, ErrorKind, IntoConnectionInfo, Pipeline, RedisError, ServerErrorKind, Value};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
+
+/// How long a script that takes its time may take: a large house of seats, or moving on a full event.
+const LONGEST: Duration = Duration::from_secs(30);
+/// After how long without an acknowledgement a connection is given up.
+const GONE: Duration = Duration::from_secs(5);
 
 /// Why Redis did not answer as it should.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +113,6 @@ pub(super) struct Client {
     connections: Vec<Connection>,
     next: AtomicUsize,
     timeout: Duration,
-    is_cluster: bool,
 }
 
 impl Client {
@@ -130,11 +135,7 @@ impl Client {
                 Connection::Single(open_single(urls, timeout).await?)
             });
         }
-        Ok(Self { connections: opened, next: AtomicUsize::new(0), timeout, is_cluster })
-    }
-
-    pub(super) fn is_cluster(&self) -> bool {
-        self.is_cluster
+        Ok(Self { connections: opened, next: AtomicUsize::new(0), timeout })
     }
 
     fn connection(&self) -> Connection {
@@ -144,7 +145,7 @@ impl Client {
 
     /// Sends one command and waits for its answer.
     pub(super) async fn command(&self, command: &Cmd) -> Result<Value, ClientError> {
-        self.within(self.connection().command(command)).await
+        within(self.timeout, self.connection().command(command)).await
     }
 
     /// Sends one command to the server, or to all masters of the cluster.
@@ -153,22 +154,23 @@ impl Client {
             Connection::Single(_) => self.command(command).await,
             Connection::Cluster(mut connection) => {
                 let masters = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
-                self.within(connection.route_command(command.clone(), masters)).await
+                within(self.timeout, connection.route_command(command.clone(), masters)).await
             }
         }
     }
 
     /// Sends some commands about one event together.
     pub(super) async fn pipeline(&self, pipeline: &Pipeline) -> Result<Vec<Value>, ClientError> {
-        self.within(self.connection().pipeline(pipeline)).await
+        within(self.timeout, self.connection().pipeline(pipeline)).await
     }
 
-    /// Runs a script. A server that does not know it yet is given its text.
+    /// Runs a script. A server that does not know it yet is given its text; one that `is_long` is waited for longer.
     pub(super) async fn script(
         &self,
         script: &Script,
         keys: &[&str],
         args: &[&str],
+        is_long: bool,
     ) -> Result<Value, ClientError> {
         let call = |how: &str, text: &str| {
             let mut command = redis::cmd(how);
@@ -185,32 +187,44 @@ impl Client {
                 answered => answered,
             }
         };
-        self.within(run).await
+        let limit = if is_long { LONGEST } else { self.timeout };
+        within(limit, run).await.map_err(|error| match error {
+            ClientError::Answered(why) => ClientError::Answered(format!("{}: {why}", script.name)),
+            ClientError::Unreachable(_) | ClientError::OutOfMemory => error,
+        })
     }
+}
 
-    async fn within<T>(
-        &self,
-        asked: impl Future<Output = Result<T, RedisError>>,
-    ) -> Result<T, ClientError> {
-        match timeout(self.timeout, asked).await {
-            Ok(answered) => answered.map_err(ClientError::from),
-            Err(_) => {
-                let waited_ms = self.timeout.as_millis();
-                Err(ClientError::Unreachable(format!("no answer within {waited_ms} ms")))
-            }
+async fn within<T>(
+    limit: Duration,
+    asked: impl Future<Output = Result<T, RedisError>>,
+) -> Result<T, ClientError> {
+    match timeout(limit, asked).await {
+        Ok(answered) => answered.map_err(ClientError::from),
+        Err(_) => {
+            Err(ClientError::Unreachable(format!("no answer within {} ms", limit.as_millis())))
         }
     }
+}
+
+/// A server that is gone without a word is noticed by its kernel's silence, not only by ours.
+fn tcp_settings() -> TcpSettings {
+    let settings = TcpSettings::default();
+    #[cfg(target_os = "linux")]
+    let settings = settings.set_user_timeout(GONE);
+    settings
 }
 
 async fn open_single(urls: &[String], timeout: Duration) -> Result<ConnectionManager, ClientError> {
     let [url] = urls else {
         return Err(ClientError::Unreachable("use one address for a single server".to_owned()));
     };
-    let client = redis::Client::open(url.as_str())?;
+    let info = url.as_str().into_connection_info()?.set_tcp_settings(tcp_settings());
+    let client = redis::Client::open(info)?;
     // Whoever asks while nobody answers is told so in time; the next one to ask tries again.
     let config = ConnectionManagerConfig::new()
         .set_connection_timeout(Some(timeout))
-        .set_response_timeout(Some(timeout))
+        .set_response_timeout(Some(LONGEST))
         .set_number_of_retries(1)
         .set_max_delay(Duration::from_millis(200));
     let opened = ConnectionManager::new_with_config(client, config).await?;
@@ -223,7 +237,8 @@ async fn open_cluster(
 ) -> Result<ClusterConnection, ClientError> {
     let client = ClusterClient::builder(urls.iter().map(String::as_str))
         .connection_timeout(timeout)
-        .response_timeout(timeout)
+        .response_timeout(LONGEST)
+        .tcp_settings(tcp_settings())
         .build()?;
     let opened = client.get_async_connection().await?;
     Ok(opened)

@@ -50,6 +50,7 @@ use onrush_core::{Command, Query, Reply, Time, View};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use wire::{Head, Outcome};
 
 /// How an engine runs.
@@ -135,6 +136,10 @@ impl RedisEngine {
             if head > known.archived() && self.node.settle(&known.event, head).await.is_err() {
                 tracing::warn!(event = %known.event, "another node archives the last decisions");
             }
+        }
+        self.node.stop();
+        if timeout(self.node.archive_timeout, self.node.ended()).await.is_err() {
+            tracing::warn!("tasks were left behind; their leases end by themselves");
         }
     }
 }

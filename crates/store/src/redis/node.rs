@@ -14,9 +14,10 @@ use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Refusal, Time};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 /// What a caller is told to wait while an event is being rebuilt.
 const REBUILDING_MS: u32 = 1_000;
@@ -34,6 +35,7 @@ pub(super) struct Node {
     wakes: Wakes,
     requests: Requests,
     stop: watch::Sender<bool>,
+    tasks: Mutex<JoinSet<()>>,
     me: Weak<Self>,
 }
 
@@ -48,6 +50,7 @@ impl Node {
             wakes: Wakes::default(),
             requests: Requests::new(),
             stop: watch::Sender::new(false),
+            tasks: Mutex::default(),
             me: Weak::clone(me),
         })
     }
@@ -94,6 +97,22 @@ impl Node {
     /// Ends all tasks; what they have begun is left to the other nodes, or to this one's next start.
     pub(super) fn stop(&self) {
         self.stop.send_replace(true);
+    }
+
+    /// Runs a task that ends by itself once the node stops.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
+    }
+
+    /// Waits until all tasks have ended.
+    pub(super) async fn ended(&self) {
+        let mut tasks = {
+            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *tasks)
+        };
+        while tasks.join_next().await.is_some() {}
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -162,7 +181,7 @@ impl Node {
             known.keys.all().chain(call.keys.iter().map(String::as_str)).collect();
         let args: Vec<&str> =
             begin.into_iter().chain(call.args.iter().map(String::as_str)).collect();
-        let answer = self.client.script(call.script, &keys, &args).await?;
+        let answer = self.client.script(call.script, &keys, &args, call.is_long).await?;
         let outcome = wire::outcome(answer).map_err(ClientError::Answered)?;
         match &outcome {
             Outcome::Ok { head, .. } => self.saw(known, *head),

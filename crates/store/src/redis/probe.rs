@@ -94,7 +94,8 @@ impl Probe {
         let args: Vec<&str> =
             begin.into_iter().chain(call.args.iter().map(String::as_str)).collect();
         let keys: Vec<&str> = self.keys.all().chain(call.keys.iter().map(String::as_str)).collect();
-        let answer = self.client.script(call.script, &keys, &args).await.map_err(told)?;
+        let answer =
+            self.client.script(call.script, &keys, &args, call.is_long).await.map_err(told)?;
         let outcome = outcome(answer)?;
         if let Outcome::Ok { head, .. } | Outcome::No { head, .. } = &outcome {
             self.head = *head;

@@ -25,7 +25,8 @@ macro_rules! scripts {
         });)+
 
         /// All of them.
-        pub(super) fn all() -> Vec<&'static Script> {
+        #[cfg(test)]
+        fn all() -> Vec<&'static Script> {
             vec![$(LazyLock::force(&$name)),+]
         }
     };

@@ -2,7 +2,8 @@
 //!
 //! Every node looks at every event from time to time, so that the deadlines of a node that died are met; in between it looks
 //! at an event when something changed there, and when it said that something will be due. The scripts look at capacity and
-//! outflow themselves, so that any number of nodes may run them.
+//! outflow themselves, so that any number of nodes may run them. An event in which nothing can be due is looked at less
+//! often, though often enough that nobody takes it for one that was away.
 
 use super::keys;
 use super::node::Node;
@@ -19,8 +20,10 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-/// Things one script decides at most: others wait that long.
-const AT_ONCE: u32 = 100;
+/// Things one script decides at most: others wait that long, about a millisecond.
+const AT_ONCE: u32 = 32;
+/// An event in which nothing can be due is looked at in every so many sweeps.
+const IDLE_SWEEPS: u32 = 10;
 /// Events that are looked at in the same moment.
 const EVENTS_AT_ONCE: usize = 8;
 /// Changes within this time are dealt with together.
@@ -138,6 +141,8 @@ struct Planned {
     at: Option<Instant>,
     looked_at: Option<Instant>,
     running: bool,
+    /// Sweeps to pass over, because nothing can be due.
+    idle: u32,
 }
 
 impl Plan {
@@ -160,6 +165,25 @@ impl Plan {
         self.look(event, at);
     }
 
+    /// Looks at all events within the time of a sweep, one after the other, but passes over those that are idle.
+    fn sweep(&mut self, events: &[EventId], now: Instant, sweep: Duration) {
+        let each = sweep / u32::try_from(events.len().max(1)).unwrap_or(u32::MAX);
+        let mut at = now;
+        for event in events {
+            let planned = self.events.entry(event.clone()).or_default();
+            if planned.idle == 0 {
+                self.look(event, at);
+            } else {
+                planned.idle -= 1;
+            }
+            at += each;
+        }
+        let there: HashSet<_> = events.iter().collect();
+        self.events.retain(|event, planned| {
+            planned.running || planned.at.is_some() || there.contains(event)
+        });
+    }
+
     /// An event that is due and not being looked at.
     fn take_due(&mut self, now: Instant) -> Option<EventId> {
         let found = self
@@ -170,13 +194,14 @@ impl Plan {
         let found = found.cloned()?;
         self.due.remove(&found);
         let planned = self.events.get_mut(&found.1).expect("what is due is planned");
-        (planned.at, planned.looked_at, planned.running) = (None, Some(now), true);
+        *planned = Planned { at: None, looked_at: Some(now), running: true, idle: 0 };
         Some(found.1)
     }
 
-    fn done(&mut self, event: &EventId) {
+    fn done(&mut self, event: &EventId, is_idle: bool) {
         if let Some(planned) = self.events.get_mut(event) {
             planned.running = false;
+            planned.idle = if is_idle { IDLE_SWEEPS } else { 0 };
         }
     }
 
@@ -184,13 +209,6 @@ impl Plan {
     fn next(&self) -> Option<Instant> {
         let ready = |event: &EventId| self.events.get(event).is_some_and(|found| !found.running);
         self.due.iter().find(|(_, event)| ready(event)).map(|(at, _)| *at)
-    }
-
-    /// Forgets what is not planned for events that are not there any more.
-    fn keep_only(&mut self, events: &HashSet<EventId>) {
-        self.events.retain(|event, planned| {
-            planned.running || planned.at.is_some() || events.contains(event)
-        });
     }
 }
 
@@ -204,8 +222,7 @@ pub(super) async fn run(node: Arc<Node>, sweep: Duration) {
         if now >= next_sweep {
             next_sweep = now + sweep;
             if let Ok(events) = node.known_events().await {
-                events.iter().for_each(|event| plan.look_soon(event, now));
-                plan.keep_only(&events.into_iter().collect());
+                plan.sweep(&events, now, sweep);
             }
         }
         for event in node.wakes().take() {
@@ -225,7 +242,7 @@ pub(super) async fn run(node: Arc<Node>, sweep: Duration) {
             () = node.wakes().notify.notified() => {}
             () = sleep_until(next) => {}
             Some(Ok((event, ticked))) = looks.join_next() => {
-                plan.done(&event);
+                plan.done(&event, matches!(ticked, Ok(Ticked { next: None, .. })));
                 plan_next(&mut plan, &event, &ticked);
             }
         }
@@ -259,7 +276,7 @@ fn plan_next(plan: &mut Plan, event: &EventId, ticked: &Result<Ticked, Failure>)
 
 #[cfg(test)]
 mod tests {
-    use super::{COALESCE, Plan};
+    use super::{COALESCE, IDLE_SWEEPS, Plan};
     use onrush_core::ids::EventId;
     use std::time::Duration;
     use tokio::time::Instant;
@@ -279,7 +296,7 @@ mod tests {
         assert_eq!(plan.take_due(now), None, "nothing else is planned");
         plan.look(&event("a"), now);
         assert_eq!(plan.take_due(now), None, "it is being looked at");
-        plan.done(&event("a"));
+        plan.done(&event("a"), false);
         assert_eq!(plan.take_due(now), Some(event("a")), "what changed meanwhile is looked at");
     }
 
@@ -288,11 +305,35 @@ mod tests {
         let (now, mut plan) = (Instant::now(), Plan::default());
         plan.look_soon(&event("a"), now);
         assert_eq!(plan.take_due(now), Some(event("a")));
-        plan.done(&event("a"));
+        plan.done(&event("a"), false);
         (0..100).for_each(|_| plan.look_soon(&event("a"), now));
         assert_eq!(plan.take_due(now), None);
         assert_eq!(plan.take_due(now + COALESCE), Some(event("a")));
-        plan.done(&event("a"));
+        plan.done(&event("a"), false);
         assert_eq!(plan.take_due(now + COALESCE), None);
+    }
+
+    #[test]
+    fn a_sweep_looks_at_all_events_in_turn_and_rarely_at_idle_ones() {
+        let (mut now, mut plan) = (Instant::now(), Plan::default());
+        let (sweep, events) = (Duration::from_secs(1), [event("a"), event("b")]);
+        let mut looked_at = [0, 0];
+        for _ in 0..=IDLE_SWEEPS {
+            plan.sweep(&events, now, sweep);
+            now += sweep / 2;
+            while let Some(found) = plan.take_due(now) {
+                // Event b has nothing that could become due.
+                let index = usize::from(found == event("b"));
+                looked_at[index] += 1;
+                plan.done(&found, index == 1);
+            }
+            now += sweep / 2;
+        }
+        assert_eq!(looked_at, [IDLE_SWEEPS + 1, 1]);
+        plan.sweep(&events, now, sweep);
+        assert_eq!(plan.events[&event("b")].at, Some(now + sweep / 2), "it is its turn again");
+        plan.look_soon(&event("b"), now);
+        assert_eq!(plan.take_due(now), Some(event("a")));
+        assert_eq!(plan.take_due(now), Some(event("b")), "what changes is looked at, idle or not");
     }
 }

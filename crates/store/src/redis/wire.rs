@@ -25,11 +25,13 @@ pub(super) struct Call {
     pub(super) complaint: Option<Refusal>,
     /// The command's own arguments.
     pub(super) args: Vec<String>,
+    /// Whether it may take its time.
+    pub(super) is_long: bool,
 }
 
 impl Call {
     pub(super) fn new(script: &'static Script, args: Vec<String>) -> Self {
-        Self { script, keys: Vec::new(), complaint: None, args }
+        Self { script, keys: Vec::new(), complaint: None, args, is_long: false }
     }
 }
 
@@ -183,7 +185,9 @@ pub(super) fn call(command: &Command) -> Call {
         }
 
         Command::Tick => tick(1, &ListOfEntrants::default()),
-        Command::Recover { gap_ms } => Call::new(&scripts::RECOVER, vec![text(gap_ms)]),
+        Command::Recover { gap_ms } => {
+            Call { is_long: true, ..Call::new(&scripts::RECOVER, vec![text(gap_ms)]) }
+        }
     };
     call.complaint = complaint(command);
     call
@@ -232,7 +236,7 @@ pub(super) fn tick(at_most: u32, list: &ListOfEntrants) -> Call {
 
 /// Moves everything on by the time nobody ran the event, unless somebody has done so meanwhile.
 pub(super) fn recover_if_away() -> Call {
-    Call::new(&scripts::RECOVER, vec!["away".to_owned()])
+    Call { is_long: true, ..Call::new(&scripts::RECOVER, vec!["away".to_owned()]) }
 }
 
 fn flag(is_set: bool) -> String {
@@ -353,7 +357,7 @@ fn add_seats(categories: &[CategorySpec], seats: &[SeatSpec]) -> Call {
         args.push(text(&seat.seat));
         args.push(seat.category.to_string());
     }
-    Call::new(&scripts::ADD_SEATS, args)
+    Call { is_long: true, ..Call::new(&scripts::ADD_SEATS, args) }
 }
 
 fn probe_settings() -> Settings {

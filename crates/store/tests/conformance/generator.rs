@@ -76,6 +76,8 @@ struct Generator {
     settles: bool,
     /// The next new place, booking, claim and payment.
     fresh: [u64; 4],
+    /// What was to be blocked, and why.
+    blocked: Vec<(Lines, Reason)>,
     /// Prices and numbers are made for one kind of sequence each; this one likes large lines.
     large: bool,
 }
@@ -95,6 +97,7 @@ pub(crate) fn sequence(recipe: &Recipe) -> Vec<Op> {
         ops: Vec::new(),
         settles: recipe.settles,
         fresh: [0; 4],
+        blocked: Vec::new(),
         large,
     };
     generator.set_up();
@@ -139,6 +142,11 @@ impl Generator {
         self.push(Op::Command(command));
     }
 
+    fn is_open(&self) -> bool {
+        let view = self.truth.event.query(self.truth.now(), &Query::Event);
+        matches!(view, Ok(View::Event(view)) if view.phase == Phase::Open)
+    }
+
     /// Whether the sale is over: little can happen then.
     fn is_over(&self) -> bool {
         let view = self.truth.event.query(self.truth.now(), &Query::Event);
@@ -148,7 +156,7 @@ impl Generator {
     /// Mostly an event with everything in it; sometimes things are missing, or come in another order.
     fn set_up(&mut self) {
         self.push(Op::Clock(START));
-        if self.random.percent(10) {
+        if self.random.percent(20) {
             self.step(Group::Hold);
             self.step(Group::Queue);
         }
@@ -186,6 +194,10 @@ impl Generator {
         } else {
             None
         };
+        if drawn && self.random.percent(20) {
+            let seed = *self.random.pick(&[None, Some(Digest([9; 32]))]);
+            self.ask(Command::OpenSale { seed, public_value: value.clone() });
+        }
         self.ask(Command::OpenSale { seed: drawn.then_some(SEED), public_value: value });
     }
 
@@ -354,8 +366,14 @@ impl Generator {
 
     fn stock(&mut self) {
         let reason = if self.random.percent(85) { self.usual_reason() } else { self.reason() };
+        if !self.blocked.is_empty() && self.random.percent(40) {
+            let (lines, reason) = self.random.pick(&self.blocked).clone();
+            self.ask(Command::Unblock { lines, reason });
+            return;
+        }
         let Some(lines) = self.lines() else { return };
-        if self.random.percent(60) {
+        self.blocked.push((lines.clone(), reason.clone()));
+        if self.random.percent(80) {
             self.ask(Command::Block { lines, reason });
         } else {
             self.ask(Command::Unblock { lines, reason });
@@ -368,8 +386,8 @@ impl Generator {
             0 => self.ask(Command::OpenPrequeue),
             1 if self.world.may_close_prequeue() => self.ask(Command::ClosePrequeue),
             2 | 3 => self.open_sale(),
-            4 => {
-                let seed = *self.random.pick(&[None, Some(SEED), Some(wrong)]);
+            4 | 8 if !self.is_open() => {
+                let seed = *self.random.pick(&[None, Some(SEED), Some(wrong), Some(wrong)]);
                 let public_value = self.random.percent(50).then(|| risky_text(&mut self.random));
                 self.ask(Command::OpenSale { seed, public_value });
             }
@@ -494,11 +512,13 @@ impl Generator {
         };
         match self.random.below(16) {
             0..=4 => {
-                let (booking, user, _) = self.some_booking(|state| state.until().is_some());
+                // Often one whose payment failed before.
+                let (booking, user, _) =
+                    self.some_booking(|state| matches!(state, HoldState::Held { .. }));
                 let payment = payment(self.fresh(3));
                 self.ask(Command::BeginPayment { booking, user, payment });
             }
-            5 | 6 => {
+            5..=7 => {
                 let (booking, _, state) = self.some_booking(pays);
                 let payment = self.payment_of(&state);
                 let then =
@@ -506,7 +526,7 @@ impl Generator {
                 let why = risky_text(&mut self.random);
                 self.ask(Command::FailPayment { booking, payment, why, then });
             }
-            7..=9 => {
+            8 | 9 => {
                 let (booking, user, state) = self.some_booking(pays);
                 let payment = self.random.percent(95).then(|| self.payment_of(&state));
                 self.ask(Command::Confirm { booking, user, payment });

@@ -10,7 +10,7 @@ use onrush_core::snapshot::SnapshotRow;
 use onrush_core::{Command, Event, Query, Refusal, Time, View};
 use onrush_store::redis::{Options, Probe, RedisEngine};
 use onrush_store::{Engine, Failure, Seq};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::runtime::Runtime;
@@ -35,6 +35,7 @@ pub(crate) struct RedisSubject {
     read: Seq,
     clock: Time,
     requests: u64,
+    looks: u64,
     last: Option<Command>,
 }
 
@@ -49,7 +50,7 @@ impl RedisSubject {
             .then(|| runtime.block_on(RedisEngine::open(options)).expect("the engine begins"));
         let (read, clock) = (Seq::default(), Time(0));
         let event = id("nothing");
-        Self { runtime, engine, event, probe, read, clock, requests: 0, last: None }
+        Self { runtime, engine, event, probe, read, clock, requests: 0, looks: 0, last: None }
     }
 
     /// What was decided since the last time.
@@ -77,9 +78,38 @@ impl RedisSubject {
         Ok(Outcome { answer, decided: self.decided()? })
     }
 
-    /// Where counts, indexes and deadlines are not those of this state.
-    pub(crate) fn differences(&mut self, event: &Event) -> Result<Vec<String>, Trouble> {
-        self.runtime.block_on(self.probe.differences(event))
+    /// Keys of this event that no document knows, and streams of users who do not wait.
+    fn strange_keys(&mut self, event: &Event) -> Result<Vec<String>, Trouble> {
+        let id = &self.event;
+        let waits: BTreeSet<String> = event
+            .snapshot()
+            .filter_map(|row| match row {
+                SnapshotRow::Place(row) => Some(format!("stream:event:{{{id}}}:user:{}", row.user)),
+                _ => None,
+            })
+            .collect();
+        let parts = [
+            "meta",
+            "pools",
+            "blocked",
+            "seats",
+            "categories",
+            "holds",
+            "users",
+            "sessions",
+            "queue",
+            "parked",
+            "lapses",
+            "deadlines",
+            "claims",
+            "feed",
+            "recent0",
+            "recent1",
+        ];
+        let declared: BTreeSet<String> = parts.iter().map(|part| self.probe.key(part)).collect();
+        let keys = self.runtime.block_on(self.probe.keys(&format!("*{{{id}}}*")))?;
+        let strange = |key: &String| !declared.contains(key) && !waits.contains(key);
+        Ok(keys.into_iter().filter(strange).map(|key| format!("key {key}")).collect())
     }
 }
 
@@ -148,9 +178,16 @@ impl Subject for RedisSubject {
     }
 
     fn leftovers(&mut self, event: &Event) -> Result<Vec<String>, Trouble> {
-        if event.snapshot().next().is_none() {
-            return Ok(Vec::new());
+        let mut found = if event.snapshot().next().is_some() {
+            self.runtime.block_on(self.probe.differences(event))?
+        } else {
+            Vec::new()
+        };
+        // Keys are as many as sequences were played: looking at all of them is done seldom.
+        self.looks += 1;
+        if self.looks.is_multiple_of(8) {
+            found.extend(self.strange_keys(event)?);
         }
-        self.differences(event)
+        Ok(found)
     }
 }

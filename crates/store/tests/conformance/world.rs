@@ -108,7 +108,7 @@ impl World {
             (900_000, DAY_MS),
         ]);
         settings.payment_window_ms = *random.pick(&[600_000, 30_000, 1]);
-        settings.payment_attempts = *random.pick(&[1, 2, 3]);
+        settings.payment_attempts = *random.pick(&[1, 1, 2, 3]);
         settings.extensions = *random.pick(&[0, 1, 3]);
         settings.max_per_user = *random.pick(&[None, None, Some(2), Some(6)]);
         if random.percent(30) {
@@ -229,7 +229,7 @@ fn id_of_currency() -> onrush_core::money::Currency {
 }
 
 fn room(random: &mut Random) -> RoomSettings {
-    let order = if random.percent(25) {
+    let order = if random.percent(35) {
         Order::Draw { seed_hash: draw::sha256(&SEED.0) }
     } else {
         Order::Fifo
