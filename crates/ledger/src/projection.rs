@@ -59,14 +59,14 @@ pub enum Fact {
     },
     /// A booking has another status: see [`Moved`].
     Moved(Box<Moved>),
-    /// A hold runs out at another time from now on. Told only where room-nights are projected.
+    /// A hold runs out at this time from now on, as the row of a room-night says (S1.2).
     Until {
         /// The booking.
         booking: BookingId,
         /// When it runs out.
         until: Time,
     },
-    /// Units came on sale or went off it, apart from those that bookings take. Told only where room-nights are projected.
+    /// Units of a room-night (S1.2) came on sale or went off it, apart from those that bookings take.
     Stock {
         /// The event.
         event: EventId,
@@ -180,4 +180,63 @@ pub struct CatalogueText {
     pub description: String,
     /// Where it takes place.
     pub venue: String,
+}
+
+/// The room and the night that a pool stands for (S1.2), if it is named `<room>.<YYYY-MM-DD>`.
+#[must_use]
+pub fn room_night(pool: &PoolId) -> Option<(&str, &str)> {
+    let (room, date) = pool.as_str().rsplit_once('.')?;
+    (!room.is_empty() && is_date(date)).then_some((room, date))
+}
+
+/// Whether a text is a day of the calendar, as `YYYY-MM-DD`.
+fn is_date(text: &str) -> bool {
+    let number = |from: usize, to: usize| -> Option<u32> {
+        let digits = text.get(from..to)?;
+        if digits.bytes().all(|digit| digit.is_ascii_digit()) { digits.parse().ok() } else { None }
+    };
+    let bytes = text.as_bytes();
+    let (Some(year), Some(month), Some(day)) = (number(0, 4), number(5, 7), number(8, 10)) else {
+        return false;
+    };
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 if is_leap => 29,
+        2 => 28,
+        _ => return false,
+    };
+    let is_dashed = bytes.len() == 10 && bytes[4] == b'-' && bytes[7] == b'-';
+    is_dashed && year > 0 && (1..=days).contains(&day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::room_night;
+
+    #[test]
+    fn pool_is_a_room_night_if_it_ends_with_a_day() {
+        let check = |pool: &str, expected| {
+            let pool = pool.parse().expect("an id");
+            assert_eq!(room_night(&pool), expected, "{pool}");
+        };
+        check("double.2026-12-24", Some(("double", "2026-12-24")));
+        check("sea.view.2028-02-29", Some(("sea.view", "2028-02-29")));
+        for other in [
+            "ga",
+            "double.2026-12",
+            "double.2026-13-01",
+            "double.2026-02-29",
+            "double.2100-02-29",
+            "double.2026-11-31",
+            "double.2026-12-00",
+            "double.0000-12-01",
+            "double.2026.12.24",
+            "double-2026-12-24",
+            ".2026-12-24",
+        ] {
+            check(other, None);
+        }
+    }
 }

@@ -13,7 +13,7 @@ mod embedded {
 /// Where the steps that were run are written down.
 const TABLE: &str = "onrush_migrations";
 /// Taken while steps are run, so that of several nodes that start at once only one runs them. ("onrush", in bytes.)
-const LOCK: i64 = 0x006f_6e72_7573_68;
+const LOCK: i64 = 0x6f6e_7275_7368;
 
 /// Runs the steps that are missing, each in a transaction.
 pub(super) async fn run(config: &Config, patience: Duration) -> Result<(), PgOpenError> {

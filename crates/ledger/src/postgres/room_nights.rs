@@ -4,6 +4,7 @@ use super::database::execute;
 use super::fault::Fault;
 use super::rows::json;
 use crate::booking::Booking;
+use crate::projection::room_night;
 use deadpool_postgres::Transaction;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PoolId};
@@ -20,36 +21,9 @@ struct Night {
 
 impl Night {
     fn of(event_id: &EventId, pool: &PoolId) -> Option<Self> {
-        let (room, date) = pool.as_str().rsplit_once('.')?;
-        let is_night = !room.is_empty() && is_date(date);
-        is_night.then(|| Self {
-            event_id: event_id.clone(),
-            room_id: room.to_owned(),
-            date: date.to_owned(),
-        })
+        let (room, date) = room_night(pool)?;
+        Some(Self { event_id: event_id.clone(), room_id: room.to_owned(), date: date.to_owned() })
     }
-}
-
-/// Whether a text is a day of the calendar, as `YYYY-MM-DD`.
-fn is_date(text: &str) -> bool {
-    let number = |from: usize, to: usize| -> Option<u32> {
-        let digits = text.get(from..to)?;
-        if digits.bytes().all(|digit| digit.is_ascii_digit()) { digits.parse().ok() } else { None }
-    };
-    let bytes = text.as_bytes();
-    let (Some(year), Some(month), Some(day)) = (number(0, 4), number(5, 7), number(8, 10)) else {
-        return false;
-    };
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        4 | 6 | 9 | 11 => 30,
-        2 if is_leap => 29,
-        2 => 28,
-        _ => return false,
-    };
-    let is_dashed = bytes.len() == 10 && bytes[4] == b'-' && bytes[7] == b'-';
-    is_dashed && year > 0 && (1..=days).contains(&day)
 }
 
 /// What a page of the feed comes to.
@@ -175,38 +149,5 @@ impl Nights {
             .await?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Night;
-
-    #[test]
-    fn pool_is_a_room_night_if_it_ends_with_a_day() {
-        let event = "hotel".parse().expect("an id");
-        let night = |pool: &str| {
-            Night::of(&event, &pool.parse().expect("an id"))
-                .map(|night| (night.room_id, night.date))
-        };
-        let expected = |room: &str, date: &str| Some((room.to_owned(), date.to_owned()));
-        assert_eq!(night("double.2026-12-24"), expected("double", "2026-12-24"));
-        assert_eq!(night("sea.view.2028-02-29"), expected("sea.view", "2028-02-29"));
-        for other in [
-            "ga",
-            "double.2026-12",
-            "double.2026-13-01",
-            "double.2026-02-29",
-            "double.2100-02-29",
-            "double.2026-11-31",
-            "double.2026-12-00",
-            "double.0000-12-01",
-            "double.2026.12.24",
-            "double.+026-12-24",
-            "double-2026-12-24",
-            ".2026-12-24",
-        ] {
-            assert_eq!(night(other), None, "{other}");
-        }
     }
 }

@@ -141,6 +141,10 @@ pub(crate) fn held(id: &str, at: i64) -> Fact {
     Fact::Held { booking: Box::new(booking(id, at)), saga: Some(Box::new(saga(id, at))) }
 }
 
+pub(crate) fn fact(moved: Moved) -> Fact {
+    Fact::Moved(Box::new(moved))
+}
+
 pub(crate) fn moved(id: &str, status: &'static str, at: i64) -> Moved {
     Moved {
         booking: booking_id(id),

@@ -5,12 +5,12 @@ use super::{Sagas, kill};
 use crate::relay::messages::of_change;
 use onrush_core::booking::{Position, Step};
 use onrush_core::hold::HoldTerms;
-use onrush_core::ids::{BookingId, EventId, PaymentId};
+use onrush_core::ids::{BookingId, EventId, PaymentId, PoolId};
 use onrush_core::money::Currency;
 use onrush_core::settings::Settings;
 use onrush_core::{Change, Query, Time, View};
 use onrush_ledger::booking::Booking;
-use onrush_ledger::projection::{Fact, Moved, Projection};
+use onrush_ledger::projection::{Fact, Moved, Projection, room_night};
 use onrush_ledger::saga::Saga;
 use onrush_store::{Failure, FeedEntry, FeedPage, Seq};
 use std::collections::HashMap;
@@ -299,12 +299,30 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
         Change::EventCreated { settings } | Change::SettingsChanged { settings } => {
             facts.push(catalogue(event, settings, at));
         }
-        Change::PoolAdded { spec } => facts.push(Fact::Price {
-            event: event.clone(),
-            kind: "pool",
-            name: spec.pool.to_string(),
-            price_minor: spec.price_minor,
-        }),
+        Change::PoolAdded { spec } => {
+            facts.push(Fact::Price {
+                event: event.clone(),
+                kind: "pool",
+                name: spec.pool.to_string(),
+                price_minor: spec.price_minor,
+            });
+            facts.extend(stock(event, &spec.pool, i64::from(spec.capacity)));
+        }
+        Change::CapacityAdjusted { pool, before, after, reason: _ } => {
+            facts.extend(stock(event, pool, i64::from(*after) - i64::from(*before)));
+        }
+        Change::UnitsBlocked { lines, reason: _ } => facts.extend(
+            lines
+                .pools()
+                .iter()
+                .filter_map(|line| stock(event, &line.pool, -i64::from(line.quantity))),
+        ),
+        Change::UnitsUnblocked { lines, reason: _ } => facts.extend(
+            lines
+                .pools()
+                .iter()
+                .filter_map(|line| stock(event, &line.pool, i64::from(line.quantity))),
+        ),
         Change::SeatsAdded { categories, .. } => {
             facts.extend(categories.iter().map(|category| Fact::Price {
                 event: event.clone(),
@@ -316,11 +334,21 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
         Change::HoldPlaced { terms, until } => {
             let saga = saga_of_hold(event, terms, currency, *until);
             facts.push(held(event, terms, currency, Some(Box::new(saga)), at));
+            if terms.lines.pools().iter().any(|line| room_night(&line.pool).is_some()) {
+                facts.push(Fact::Until { booking: terms.booking.clone(), until: *until });
+            }
         }
-        Change::PaymentBegun { booking, payment, .. } => {
+        Change::HoldExtended { booking, until } => {
+            facts.push(Fact::Until { booking: booking.clone(), until: *until });
+        }
+        Change::PaymentBegun { booking, payment, until } => {
             facts.push(moved(booking, "paying", Some(payment), true));
+            facts.push(Fact::Until { booking: booking.clone(), until: *until });
         }
-        Change::PaymentFailed { booking, .. } => facts.push(moved(booking, "held", None, false)),
+        Change::PaymentFailed { booking, until, .. } => {
+            facts.push(moved(booking, "held", None, false));
+            facts.push(Fact::Until { booking: booking.clone(), until: *until });
+        }
         Change::HoldConfirmed { booking, payment } => {
             facts.push(moved(booking, "confirmed", payment.as_ref(), false));
         }
@@ -343,10 +371,7 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
         Change::CheckedIn { booking, ticket: _ } => {
             facts.push(Fact::CheckedIn { booking: booking.clone(), at });
         }
-        Change::CapacityAdjusted { .. }
-        | Change::UnitsBlocked { .. }
-        | Change::UnitsUnblocked { .. }
-        | Change::PrequeueOpened
+        Change::PrequeueOpened
         | Change::PrequeueClosed { .. }
         | Change::SaleOpened { .. }
         | Change::SalePaused
@@ -359,7 +384,6 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
         | Change::Arrived { .. }
         | Change::SessionEnded { .. }
         | Change::SlotFreed { .. }
-        | Change::HoldExtended { .. }
         | Change::LatePaymentFailed { .. }
         | Change::HoldForgotten { .. }
         | Change::Claimed { .. }
@@ -368,6 +392,12 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
         | Change::ClaimForgotten { .. }
         | Change::Resumed { .. } => {}
     }
+}
+
+/// Room-nights that came on sale or went off it.
+fn stock(event: &EventId, pool: &PoolId, change: i64) -> Option<Fact> {
+    room_night(pool)?;
+    Some(Fact::Stock { event: event.clone(), pool: pool.clone(), change })
 }
 
 fn catalogue(event: &EventId, settings: &Settings, at: Time) -> Fact {

@@ -16,7 +16,12 @@ pub(super) fn database() -> Option<(Arc<Postgres>, String)> {
 
 /// Opens a ledger as a node does.
 pub(super) async fn open(url: &str) -> PgLedger {
-    PgLedger::open(url, PgOptions { pool_size: 4, ..PgOptions::default() }).await.expect("opened")
+    open_with(url, PgOptions { pool_size: 4, ..PgOptions::default() }).await
+}
+
+/// Opens a ledger as a node does that was told how.
+pub(super) async fn open_with(url: &str, options: PgOptions) -> PgLedger {
+    PgLedger::open(url, options).await.expect("opened")
 }
 
 /// A ledger in a database of its own.
@@ -24,7 +29,7 @@ pub(super) struct Books {
     pub(super) url: String,
     ledger: Option<PgLedger>,
     // Stopped after the ledger is closed.
-    pub(super) server: Arc<Postgres>,
+    server: Arc<Postgres>,
 }
 
 impl Books {
@@ -33,6 +38,16 @@ impl Books {
         let (server, url) = database()?;
         let ledger = Some(open(&url).await);
         Some(Self { url, ledger, server })
+    }
+
+    /// The ledger with what only this kind has.
+    pub(super) fn pg(&self) -> &PgLedger {
+        self.ledger.as_ref().expect("it is open")
+    }
+
+    /// What `psql` says.
+    pub(super) fn sql(&self, sql: &str) -> String {
+        self.server.sql(&self.url, sql).expect("rows")
     }
 
     /// Closes the ledger and opens it again.

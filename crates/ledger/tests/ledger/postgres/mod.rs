@@ -17,3 +17,10 @@ mod projecting;
 mod requests;
 #[path = "../suite/sagas.rs"]
 mod sagas;
+
+mod archive;
+mod claims;
+mod nodes;
+mod restart;
+mod room_nights;
+mod shared;

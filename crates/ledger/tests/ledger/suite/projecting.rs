@@ -1,6 +1,7 @@
 use super::books::Books;
 use crate::rows::{
-    booking, booking_id, event, held, message, moved, next, page, payment, payment_id, saga, to,
+    booking, booking_id, event, fact, held, message, moved, next, page, payment, payment_id, saga,
+    to,
 };
 use onrush_core::Time;
 use onrush_core::booking::{Stage, Step};
@@ -20,10 +21,6 @@ async fn booking_of(books: &Books, id: &str) -> Booking {
 async fn project(books: &Books, cursor: u64, facts: Vec<Fact>) {
     let after = books.cursor().await.expect("read");
     books.project(Projection { after, ..page(cursor, facts) }).await.expect("written");
-}
-
-fn fact(moved: Moved) -> Fact {
-    Fact::Moved(Box::new(moved))
 }
 
 #[tokio::test]

@@ -1,0 +1,235 @@
+//! Several nodes on one database.
+
+use super::books::{Books, database, open, open_with};
+use crate::rows::{booking_id, held, message, next, page, payment, saga, to};
+use onrush_core::Time;
+use onrush_core::booking::Stage;
+use onrush_ledger::postgres::{PgLedger, PgOpenError, PgOptions};
+use onrush_ledger::projection::Projection;
+use onrush_ledger::request::{Begun, RequestKey, StoredAnswer};
+use onrush_ledger::saga::Transition;
+use onrush_ledger::{Ledger, LedgerError};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+fn key() -> RequestKey {
+    RequestKey { scope: "ann pays gala.1".into(), key: "k".into() }
+}
+
+#[tokio::test]
+async fn nodes_that_start_at_once_make_the_tables_once() {
+    let Some((server, url)) = database() else { return };
+    let opened: Vec<_> = (0..6)
+        .map(|_| {
+            let url = url.clone();
+            tokio::spawn(async move { open(&url).await })
+        })
+        .collect();
+    for node in opened {
+        let node = node.await.expect("no panic");
+        assert_eq!(node.cursor().await, Ok(0));
+    }
+    let steps = server.sql(&url, "SELECT count(*) FROM onrush_migrations").expect("read");
+    assert_eq!(steps, "1");
+}
+
+#[tokio::test]
+async fn tables_of_a_newer_version_are_refused_and_left_alone() {
+    let Some(books) = Books::new().await else { return };
+    books.sql(
+        "INSERT INTO onrush_migrations (version, name, applied_on, checksum) \
+         VALUES (99, 'later', '2030-01-01T00:00:00Z', '1')",
+    );
+    let error = PgLedger::open(&books.url, PgOptions::default()).await.err().expect("refused");
+    assert_eq!(error, PgOpenError::Newer { version: 99, known: 1 });
+    assert!(error.to_string().contains("newer onrush"), "{error}");
+    assert_eq!(books.sql("SELECT count(*) FROM onrush_migrations"), "2");
+}
+
+#[tokio::test]
+async fn address_that_leads_nowhere_is_refused_in_a_sentence() {
+    let error = PgLedger::open("postgres//x", PgOptions::default()).await.err().expect("refused");
+    assert!(matches!(error, PgOpenError::Address(_)), "{error}");
+    let nobody = "postgres://onrush@127.0.0.1:1/onrush";
+    let error = PgLedger::open(nobody, PgOptions::default()).await.err().expect("refused");
+    assert!(matches!(error, PgOpenError::Unreachable(_)), "{error}");
+}
+
+#[tokio::test]
+async fn one_of_two_nodes_writes_a_saga_and_the_other_has_a_conflict() {
+    let Some(books) = Books::new().await else { return };
+    let (one, other) = (open(&books.url).await, open(&books.url).await);
+    let mut latest = saga("gala.1", 5);
+    for round in 0..30 {
+        let (first, second) =
+            tokio::join!(one.advance(to(latest.clone())), other.advance(to(latest.clone())));
+        let outcomes = [first, second];
+        assert!(outcomes.contains(&Ok(())), "{round}: {outcomes:?}");
+        assert!(outcomes.contains(&Err(LedgerError::Conflict)), "{round}: {outcomes:?}");
+        latest = next(&latest);
+    }
+    assert_eq!(books.history(&booking_id("gala.1")).await.expect("read").len(), 30);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_that_write_the_same_rows_in_any_order_all_come_to_an_end() {
+    const SAGAS: usize = 24;
+    let Some(books) = Books::new().await else { return };
+    let nodes: Vec<_> = [open(&books.url).await, open(&books.url).await, open(&books.url).await]
+        .into_iter()
+        .map(Arc::new)
+        .collect();
+    let mut tasks = Vec::new();
+    for task in 0..9 {
+        let node = nodes[task % 3].clone();
+        tasks.push(tokio::spawn(async move {
+            let mut written = 0;
+            for turn in 0..10 {
+                // Each begins somewhere else and goes around, all at once.
+                let pending: Vec<_> = (0..SAGAS)
+                    .map(|n| {
+                        let id = format!("gala.{}", (n * (task + 1) + turn) % SAGAS);
+                        let node = node.clone();
+                        tokio::spawn(async move {
+                            let file = node.file(&booking_id(&id)).await.expect("read");
+                            let row = file.map_or(saga(&id, 5), |file| next(&file.saga));
+                            let transition = Transition {
+                                payments: vec![payment(&id, 1, Stage::Open, 5)],
+                                messages: vec![message(&format!("m{turn}"), 5, &["mail"])],
+                                ..to(row)
+                            };
+                            node.advance(transition).await
+                        })
+                    })
+                    .collect();
+                for outcome in pending {
+                    match outcome.await.expect("no panic") {
+                        Ok(()) => written += 1,
+                        Err(error) => assert_eq!(error, LedgerError::Conflict),
+                    }
+                }
+            }
+            written
+        }));
+    }
+    let mut written = 0;
+    for task in tasks {
+        written += task.await.expect("no panic");
+    }
+    let versions = books.sql("SELECT sum(version) FROM sagas");
+    assert_eq!(versions, written.to_string());
+    assert_eq!(books.sql("SELECT count(*) FROM saga_history"), written.to_string());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn feed_that_is_followed_while_others_begin_the_same_sagas_is_projected_whole() {
+    let Some(books) = Books::new().await else { return };
+    let other = Arc::new(open(&books.url).await);
+    for round in 0..10 {
+        let ids: Vec<String> = (0..40).map(|n| format!("gala.{round}-{n}")).collect();
+        let facts = ids.iter().map(|id| held(id, 5)).collect();
+        let begun: Vec<_> =
+            ids.iter().rev().map(|id| tokio::spawn(other.advance(to(saga(id, 5))))).collect();
+        books.project(page(round + 1, facts)).await.expect("written");
+        for outcome in begun {
+            let outcome = outcome.await.expect("no panic");
+            assert!(matches!(outcome, Ok(()) | Err(LedgerError::Conflict)), "{outcome:?}");
+        }
+    }
+    assert_eq!(books.sql("SELECT count(*), sum(version) FROM sagas"), "400|400");
+    assert_eq!(books.sql("SELECT count(*) FROM saga_history"), "400");
+    assert_eq!(books.sql("SELECT count(*) FROM bookings"), "400");
+}
+
+#[tokio::test]
+async fn request_that_another_node_is_at_is_in_progress_until_that_node_is_gone() {
+    let Some(books) = Books::new().await else { return };
+    let (one, other) = (open(&books.url).await, open(&books.url).await);
+    assert_eq!(one.begin(key(), [1; 32], 1, Time(5)).await, Ok(Begun::Fresh));
+    assert_eq!(other.begin(key(), [1; 32], 2, Time(6)).await, Ok(Begun::InProgress));
+    assert_eq!(other.begin(key(), [2; 32], 2, Time(6)).await, Ok(Begun::OtherBody));
+    one.close().await;
+    assert_eq!(other.begin(key(), [1; 32], 2, Time(7)).await, Ok(Begun::Fresh));
+    let answer = StoredAnswer { status: 201, content_type: "text/plain".into(), body: vec![0, 1] };
+    other.finish(key(), Some(answer.clone())).await.expect("kept");
+    let third = open(&books.url).await;
+    assert_eq!(third.begin(key(), [1; 32], 3, Time(8)).await, Ok(Begun::Answered(answer)));
+}
+
+#[tokio::test]
+async fn request_that_a_dead_node_left_begins_anew_when_it_counts_as_dead() {
+    let Some(books) = Books::new().await else { return };
+    let (dead, other) = (open(&books.url).await, open(&books.url).await);
+    assert_eq!(dead.begin(key(), [1; 32], 1, Time(5)).await, Ok(Begun::Fresh));
+    assert_eq!(other.begin(key(), [1; 32], 2, Time(6)).await, Ok(Begun::InProgress));
+    // Nothing is heard of it from now on, and the time passes at once.
+    drop(dead);
+    let begun = async {
+        loop {
+            books.sql("UPDATE nodes SET alive_until = clock_timestamp() WHERE owner = 1");
+            match other.begin(key(), [1; 32], 2, Time(7)).await.expect("an answer") {
+                Begun::InProgress => tokio::task::yield_now().await,
+                begun => return begun,
+            }
+        }
+    };
+    assert_eq!(timeout(Duration::from_secs(20), begun).await, Ok(Begun::Fresh));
+}
+
+#[tokio::test]
+async fn what_is_waiting_when_the_ledger_closes_is_done_and_answered() {
+    let Some(books) = Books::new().await else { return };
+    let ledger = open(&books.url).await;
+    let pending: Vec<_> =
+        (0..500).map(|n| ledger.advance(to(saga(&format!("gala.{n}"), 5)))).collect();
+    ledger.close().await;
+    for written in pending {
+        written.await.expect("written");
+    }
+    assert_eq!(books.totals().await.expect("read").open_sagas, 500);
+}
+
+#[tokio::test]
+async fn too_much_at_once_is_refused_but_never_what_money_came_to() {
+    let Some(books) = Books::new().await else { return };
+    let key = |n: usize| RequestKey { scope: "s".into(), key: n.to_string() };
+    // Nothing is taken up before this task waits for the first time.
+    let pending: Vec<_> = (0..20_000).map(|n| books.begin(key(n), [1; 32], 1, Time(5))).collect();
+    let paid: Vec<_> = (0..100).map(|n| books.advance(to(saga(&format!("gala.{n}"), 5)))).collect();
+    let mut refused = 0;
+    for begun in pending {
+        match begun.await {
+            Ok(begun) => assert_eq!(begun, Begun::Fresh),
+            Err(LedgerError::Unavailable(why)) => {
+                assert!(why.contains("too much at once") || why.contains("in time"), "{why}");
+                refused += 1;
+            }
+            Err(LedgerError::Conflict) => panic!("a request conflicts with nobody"),
+        }
+    }
+    assert!(refused >= 20_000 - 16_384, "{refused}");
+    for outcome in paid {
+        outcome.await.expect("written");
+    }
+}
+
+#[tokio::test]
+async fn text_with_a_character_that_postgresql_has_not_is_kept_without_it() {
+    let Some(books) = Books::new().await else { return };
+    let options = PgOptions { pool_size: 2, ..PgOptions::default() };
+    let ledger = open_with(&books.url, options).await;
+    let stuck = Transition { note: "a\0b".into(), ..to(saga("gala.1", 5)) };
+    ledger.advance(stuck).await.expect("written");
+    let history = ledger.history(&booking_id("gala.1")).await.expect("read");
+    assert_eq!(history[0].note, "a\u{fffd}b");
+    let mut told = message("m", 5, &["mail"]);
+    told.body = r#"{"why":"\u0000 and \\u0000"}"#.into();
+    let page = Projection { messages: vec![told.clone()], ..page(1, vec![]) };
+    ledger.project(page).await.expect("written");
+    let due = ledger.deliveries("mail", Time(9), 9).await.expect("read");
+    assert_eq!(due[0].message.body, told.body);
+    let odd = RequestKey { scope: "s\0".into(), key: "k\0".into() };
+    assert_eq!(ledger.begin(odd.clone(), [1; 32], 1, Time(5)).await, Ok(Begun::Fresh));
+    assert_eq!(ledger.begin(odd, [1; 32], 1, Time(5)).await, Ok(Begun::InProgress));
+}

@@ -1,0 +1,158 @@
+//! A server that goes away and comes back.
+
+use super::books::open_with;
+use crate::rows::{booking_id, event, held, next, page, saga, to};
+use onrush_core::Time;
+use onrush_ledger::booking::BookingFilter;
+use onrush_ledger::postgres::{PgLedger, PgOptions, RowToArchive};
+use onrush_ledger::{Ledger, LedgerError};
+use onrush_testkit::{Postgres, need};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+/// A server that no other test uses, and a ledger there.
+async fn alone() -> Option<(Postgres, PgLedger)> {
+    let server = need(Postgres::start())?;
+    let options = PgOptions { pool_size: 4, ..PgOptions::default() };
+    let ledger = open_with(&server.database().expect("a database"), options).await;
+    Some((server, ledger))
+}
+
+fn is_unavailable<T>(outcome: &Result<T, LedgerError>) -> bool {
+    matches!(outcome, Err(LedgerError::Unavailable(_)))
+}
+
+/// Asks until the ledger works.
+async fn works(ledger: &PgLedger) {
+    let works = async {
+        while ledger.cursor().await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(30), works).await.expect("it works again");
+}
+
+#[tokio::test]
+async fn server_that_is_away_makes_calls_fail_and_nothing_else() {
+    let Some((mut server, ledger)) = alone().await else { return };
+    let first = saga("gala.1", 5);
+    ledger.advance(to(first.clone())).await.expect("written");
+    server.stop();
+
+    let begun = Instant::now();
+    assert!(is_unavailable(&ledger.file(&first.booking).await));
+    assert!(is_unavailable(&ledger.advance(to(next(&first))).await));
+    assert!(is_unavailable(&ledger.project(page(1, vec![held("gala.2", 5)])).await));
+    assert!(is_unavailable(&ledger.bookings(BookingFilter::default(), 9).await));
+    assert!(is_unavailable(&ledger.due(Time(9), 9).await));
+    assert!(is_unavailable(&ledger.lease("l", "a", 1_000).await));
+    assert!(begun.elapsed() < Duration::from_secs(30));
+
+    server.restart().expect("it starts");
+    works(&ledger).await;
+    assert_eq!(ledger.cursor().await, Ok(0));
+    assert_eq!(ledger.file(&first.booking).await.expect("read").expect("there").saga, first);
+    ledger.advance(to(next(&first))).await.expect("written");
+    ledger.project(page(1, vec![held("gala.2", 5)])).await.expect("written");
+}
+
+#[tokio::test]
+async fn server_that_hangs_makes_calls_fail_in_time() {
+    let Some((mut server, ledger)) = alone().await else { return };
+    let options = PgOptions { pool_size: 2, patience_ms: 700, ..PgOptions::default() };
+    let impatient = open_with(&server.database().expect("a database"), options).await;
+    // Its connections go on; what needs a new one waits.
+    server.pause();
+    let id = booking_id("gala.1");
+    let begun = Instant::now();
+    let pending: Vec<_> = (0..50).map(|_| impatient.file(&id)).collect();
+    let mut failed = 0;
+    for outcome in pending.into_iter().map(tokio::spawn) {
+        failed += u32::from(outcome.await.expect("no panic").is_err());
+    }
+    let took = begun.elapsed();
+    server.resume();
+    assert!(took < Duration::from_secs(20), "{took:?}, {failed} failed");
+    works(&impatient).await;
+    works(&ledger).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_that_is_killed_amid_callers_loses_nothing_that_was_answered() {
+    const CALLERS: usize = 32;
+    let Some((mut server, ledger)) = alone().await else { return };
+    let ledger = Arc::new(ledger);
+    let answered: Arc<Vec<AtomicU64>> = Arc::new((0..CALLERS).map(|_| AtomicU64::new(0)).collect());
+    let stop = Arc::new(AtomicU64::new(u64::MAX));
+    let mut callers = Vec::new();
+    for caller in 0..CALLERS {
+        let (ledger, answered, stop) = (ledger.clone(), answered.clone(), stop.clone());
+        callers.push(tokio::spawn(async move {
+            let id = booking_id(&format!("gala.{caller}"));
+            let mut row = saga(id.as_str(), 5);
+            while row.version < stop.load(Ordering::Acquire) {
+                match ledger.advance(to(row.clone())).await {
+                    Ok(()) => {
+                        answered[caller].store(row.version, Ordering::Release);
+                        row = next(&row);
+                    }
+                    // What came of it is not known: only the ledger says.
+                    Err(LedgerError::Unavailable(_) | LedgerError::Conflict) => loop {
+                        let Ok(file) = ledger.file(&id).await else {
+                            tokio::task::yield_now().await;
+                            continue;
+                        };
+                        row = file.map_or_else(|| saga(id.as_str(), 5), |file| next(&file.saga));
+                        break;
+                    },
+                }
+            }
+        }));
+    }
+    let snapshot = || -> Vec<u64> { answered.iter().map(|n| n.load(Ordering::Acquire)).collect() };
+    let passed = async |least: u64| {
+        let passes = async {
+            while !snapshot().iter().all(|version| *version >= least) {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(60), passes).await.expect("they go on");
+    };
+    passed(5).await;
+    for _ in 0..2 {
+        server.kill();
+        let before = snapshot();
+        server.restart().expect("it starts");
+        works(&ledger).await;
+        for (caller, answered) in before.iter().enumerate() {
+            let file = ledger.file(&booking_id(&format!("gala.{caller}"))).await.expect("read");
+            let version = file.map_or(0, |file| file.saga.version);
+            assert!(version >= *answered, "{caller} was told {answered}, and {version} is left");
+        }
+        passed(before.iter().max().expect("callers") + 5).await;
+    }
+    stop.store(0, Ordering::Release);
+    for caller in callers {
+        timeout(Duration::from_secs(60), caller).await.expect("in time").expect("no panic");
+    }
+    let versions = ledger.totals().await.expect("read").open_sagas;
+    assert_eq!(versions, CALLERS as u64);
+}
+
+#[tokio::test]
+async fn news_are_heard_again_after_a_restart() {
+    let Some((mut server, ledger)) = alone().await else { return };
+    let (mut newest, mut flags) = (ledger.newest(), ledger.watch_flags());
+    server.restart().expect("it starts");
+    works(&ledger).await;
+    let row = RowToArchive { seq: 1, at: Time(5), changes: "[]".into() };
+    ledger.append(event("gala"), 0, vec![row]).await.expect("archived");
+    ledger.set_flag("lua_atomic", 5).await.expect("set");
+    let heard = async {
+        newest.wait_for(|newest| *newest == 1).await.expect("it is open");
+        flags.wait_for(|flags| flags.get("lua_atomic") == Some(&5)).await.expect("it is open");
+    };
+    timeout(Duration::from_secs(20), heard).await.expect("in time");
+}
