@@ -3,10 +3,11 @@
 -- Keys:     1 expiry index · then for each entry: zone key, user key, reservation key, as due_reservations gives them
 -- Args:     the entries, as many, in the same order
 -- Reply:    {1, reservations, seats}: how many holds were ended here, and how many seats went back to their zones
--- Refusals: none: an entry that is not due, not in the index any more, or has other keys is passed over
+-- Refusals: none: an entry that is not due, not in the index any more, or has other keys is passed over; so is one whose keys hold
+--           something else than they should: it stays due and stops nobody
 
 local function whole(text)
-  if text and #text <= 15 and string.match(text, '^%d+$') then return tonumber(text) end
+  if type(text) == 'string' and #text <= 15 and string.match(text, '^%d+$') then return tonumber(text) end
 end
 
 if #KEYS < 1 or #KEYS ~= 1 + 3 * #ARGV or #ARGV > 1000 then
@@ -25,23 +26,22 @@ for i, entry in ipairs(ARGV) do
   local quantity = ok and type(keys) == 'table' and whole(keys[4])
   if deadline and deadline <= now and not back[entry] and quantity
     and keys[1] == reservation_key and keys[2] == zone_key and keys[3] == user_key then
-    local zone_text = redis.call('GET', zone_key)
-    local user_text = redis.call('GET', user_key)
-    local held = redis.call('HMGET', reservation_key, 'status', 'expires_at')
-    if (zone_text and not whole(zone_text)) or (user_text and not whole(user_text)) then
-      return redis.error_reply('ERR a count of zone or user is not a whole number')
-    end
-    entries[#entries + 1] = entry
-    -- The hash may be gone, or be a later one's: then the entry alone says what was held.
-    local its_own = tonumber(held[2] or '') == deadline
-    if its_own and held[1] == 'confirmed' then
-      back[entry] = 0
-    else
-      back[entry] = quantity
-      users[user_key] = (users[user_key] or whole(user_text or '0')) - quantity
-      -- A zone that is gone is not made anew from a few seats.
-      if zone_text then zones[zone_key] = (zones[zone_key] or 0) + quantity end
-      if its_own then ended[#ended + 1] = reservation_key end
+    local zone_text = redis.pcall('GET', zone_key)
+    local user_text = redis.pcall('GET', user_key)
+    local held = redis.pcall('HMGET', reservation_key, 'status', 'expires_at')
+    if whole(zone_text or '0') and whole(user_text or '0') and not held.err then
+      entries[#entries + 1] = entry
+      -- The hash may be gone, or be a later one's: then the entry alone says what was held.
+      local its_own = tonumber(held[2] or '') == deadline
+      if its_own and held[1] == 'confirmed' then
+        back[entry] = 0
+      else
+        back[entry] = quantity
+        users[user_key] = (users[user_key] or whole(user_text or '0')) - quantity
+        -- A zone that is gone is not made anew from a few seats.
+        if zone_text then zones[zone_key] = (zones[zone_key] or 0) + quantity end
+        if its_own then ended[#ended + 1] = reservation_key end
+      end
     end
   end
 end

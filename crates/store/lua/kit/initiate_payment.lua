@@ -9,6 +9,14 @@
 --           {0, "seat_unavailable"}    the seat is not his any more
 --           {0, "seat_changed", seat}  key 3 is not the lock of this seat, which is his: call again with its lock
 
+-- Seats of the same name in two events have two locks: each names its event. Tags of Redis Cluster count for nothing here.
+local function is_lock_of(key, event, seat)
+  local bare_event = string.gsub(event, '[{}]', '')
+  local bare_key = string.gsub(key, '[{}]', '')
+  local ending = ':' .. bare_event .. ':' .. seat
+  return string.sub(bare_key, -#ending) == ending
+end
+
 if #KEYS ~= 2 and #KEYS ~= 3 then return redis.error_reply('ERR initiate_payment takes 2 or 3 keys') end
 if #ARGV ~= 3 and #ARGV ~= 4 then return redis.error_reply('ERR initiate_payment takes 3 or 4 arguments') end
 local user, event, payment, payment_seconds = ARGV[1], ARGV[2], ARGV[3], ARGV[4] or '600'
@@ -23,7 +31,7 @@ if state == 'payment_pending' or state == 'completed' then return {0, 'payment_e
 local now = tonumber(redis.call('TIME')[1])
 if state ~= 'seat_selected' or now >= deadline then return {0, 'invalid_state'} end
 local lock = KEYS[3] or ('lock:seat:' .. event .. ':' .. seat)
-if string.sub(lock, -#seat - 1) ~= ':' .. seat then return {0, 'seat_changed', seat} end
+if not is_lock_of(lock, event, seat) then return {0, 'seat_changed', seat} end
 if redis.call('GET', lock) ~= 'held:' .. user then return {0, 'seat_unavailable'} end
 redis.call('ZSCORE', KEYS[2], user) -- fails here, with nothing done, if the key is of another type
 

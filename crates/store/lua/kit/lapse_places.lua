@@ -11,7 +11,6 @@ local limit = tonumber(ARGV[1] or '100')
 if not limit or limit < 1 or limit > 1000 or limit % 1 ~= 0 then return redis.error_reply('ERR limit must be 1 to 1000') end
 
 local time = redis.call('TIME')
-redis.call('ZCARD', KEYS[1]) -- fails here, with nothing done, if the key is of another type
 local lapsed = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', string.format('%d.%06d', time[1], time[2]), 'LIMIT', 0, limit)
 if #lapsed > 0 then
   redis.call('ZREM', KEYS[1], unpack(lapsed))

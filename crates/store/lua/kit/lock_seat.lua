@@ -7,13 +7,18 @@
 -- Refusals: {0, "invalid_state"}    the user is not in the room, his session is over, or he has chosen
 --           {0, "seat_unavailable"} somebody has it, or has bought it
 
+-- Seats of the same name in two events have two locks: each names its event. Tags of Redis Cluster count for nothing here.
+local function is_lock_of(key, event, seat)
+  local bare_event = string.gsub(event, '[{}]', '')
+  local bare_key = string.gsub(key, '[{}]', '')
+  local ending = ':' .. bare_event .. ':' .. seat
+  return string.sub(bare_key, -#ending) == ending
+end
+
 if #KEYS ~= 2 then return redis.error_reply('ERR lock_seat takes 2 keys') end
 if #ARGV ~= 3 then return redis.error_reply('ERR lock_seat takes 3 arguments') end
 local user, event, seat = ARGV[1], ARGV[2], ARGV[3]
--- Without the event in it, two events would share the locks of seats with the same name.
-local bare = string.gsub(event, '[{}]', '')
-local lock = string.gsub(KEYS[2], '[{}]', '')
-if seat == '' or string.sub(lock, -#bare - #seat - 2) ~= ':' .. bare .. ':' .. seat then
+if seat == '' or not is_lock_of(KEYS[2], event, seat) then
   return redis.error_reply('ERR key 2 must end with the event and the seat')
 end
 

@@ -11,10 +11,20 @@
 --           {0, "invalid_seat"}     the payment is for another seat
 --           {0, "seat_unavailable"} the seat went to somebody else meanwhile, and the money goes back
 
+-- Seats of the same name in two events have two locks: each names its event. Tags of Redis Cluster count for nothing here.
+local function is_lock_of(key, event, seat)
+  local bare_event = string.gsub(event, '[{}]', '')
+  local bare_key = string.gsub(key, '[{}]', '')
+  local ending = ':' .. bare_event .. ':' .. seat
+  return string.sub(bare_key, -#ending) == ending
+end
+
 if #KEYS ~= 3 then return redis.error_reply('ERR payment_success takes 3 keys') end
 if #ARGV ~= 4 then return redis.error_reply('ERR payment_success takes 4 arguments') end
-local user, seat, payment = ARGV[2], ARGV[3], ARGV[4]
-if string.sub(KEYS[3], -#seat - 1) ~= ':' .. seat then return redis.error_reply('ERR key 3 must end with the seat') end
+local event, user, seat, payment = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if seat == '' or not is_lock_of(KEYS[3], event, seat) then
+  return redis.error_reply('ERR key 3 must end with the event and the seat')
+end
 
 -- The seat remembers who paid for it, however often the user has come back since.
 local lock = redis.call('GET', KEYS[3])

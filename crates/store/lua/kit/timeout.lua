@@ -12,6 +12,14 @@
 --           {0, "not_due", expire_time}         too early: call again then
 --           {0, "seat_changed", seat}           key 3 is not the lock of this seat, which is his: call again with its lock
 
+-- Seats of the same name in two events have two locks: each names its event. Tags of Redis Cluster count for nothing here.
+local function is_lock_of(key, event, seat)
+  local bare_event = string.gsub(event, '[{}]', '')
+  local bare_key = string.gsub(key, '[{}]', '')
+  local ending = ':' .. bare_event .. ':' .. seat
+  return string.sub(bare_key, -#ending) == ending
+end
+
 if #KEYS ~= 2 and #KEYS ~= 3 then return redis.error_reply('ERR timeout takes 2 or 3 keys') end
 if #ARGV ~= 2 and #ARGV ~= 3 then return redis.error_reply('ERR timeout takes 2 or 3 arguments') end
 local event, user, scheduled = ARGV[1], ARGV[2], tonumber(ARGV[3] or '')
@@ -31,7 +39,7 @@ if tonumber(redis.call('TIME')[1]) < expire_time then
   return {0, 'not_due', expire_time}
 end
 local lock = KEYS[3] or ('lock:seat:' .. event .. ':' .. seat)
-if seat ~= '' and string.sub(lock, -#seat - 1) ~= ':' .. seat then return {0, 'seat_changed', seat} end
+if seat ~= '' and not is_lock_of(lock, event, seat) then return {0, 'seat_changed', seat} end
 -- Somebody else may have the seat by now, if its lock ran out first.
 local held = seat ~= '' and redis.call('GET', lock) == 'held:' .. user
 

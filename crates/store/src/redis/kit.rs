@@ -169,7 +169,7 @@ impl<C: ConnectionLike> ExpiryWorker<C> {
     ///
     /// # Errors
     ///
-    /// If Redis cannot be reached, or a count is damaged. What was returned before stays returned; the rest is still due.
+    /// If Redis cannot be reached. What was returned before stays returned; the rest is still due.
     pub async fn run_once(&mut self) -> Result<Expired, RedisError> {
         let mut done = Expired::default();
         for _ in 0..BATCHES_PER_ROUND {
@@ -188,7 +188,8 @@ impl<C: ConnectionLike> ExpiryWorker<C> {
                 Script::ExpireReservations.call(&mut self.connection, &keys, &entries).await?;
             done.reservations += reservations;
             done.seats += seats;
-            if wait_ms != 0 {
+            // Entries that cannot be ended stay due: they must not keep it going round.
+            if wait_ms != 0 || reservations == 0 {
                 break;
             }
         }
@@ -202,6 +203,8 @@ impl<C: ConnectionLike> ExpiryWorker<C> {
             let pause = tokio::select! {
                 () = &mut stop => return,
                 round = self.run_once() => match round {
+                    // What is due and cannot be ended is looked at again, but not at once.
+                    Ok(Expired { next_ms: Some(0), reservations: 0, .. }) => LOOK_AGAIN_WITHIN,
                     Ok(Expired { next_ms: Some(next_ms), .. }) => Duration::from_millis(next_ms).min(LOOK_AGAIN_WITHIN),
                     Ok(Expired { next_ms: None, .. }) => LOOK_AGAIN_WITHIN,
                     Err(error) => {

@@ -89,30 +89,48 @@ async fn two_racing_workers_return_stock_exactly_once() {
 }
 
 #[test]
-fn release_confirm_and_expiry_race_and_one_wins() {
+fn release_and_confirm_race_and_one_wins() {
     let Some(mut kit) = kit() else { return };
-    for _ in 0..30 {
+    for _ in 0..50 {
         kit.zone(10);
         hold(&mut kit, "b1", "2");
-        // Due, but with a hash that can still be confirmed: harder than any clock makes it.
         let entry = kit.get(&["ZRANGE", INDEX, "0", "0"]);
-        kit.redis(&["ZADD", INDEX, "1000.500000", &entry]);
-        let won: i32 = race(&kit, 3, |n, own| match n {
+        let won = race(&kit, 2, |n, own| match n {
             0 => {
                 own.run("release_seats", &[ZONE, USER, "reservation:b1"], &["b1", "ada"])[0] == "1"
             }
-            1 => own.run("confirm_booking", &["reservation:b1"], &["b1", "ada"])[0] == "1",
+            _ => own.run("confirm_booking", &["reservation:b1"], &["b1", "ada"])[0] == "1",
+        });
+        assert!(won[0] != won[1], "{won:?}");
+        assert_eq!(kit.get(&["GET", ZONE]), if won[1] { "8" } else { "10" });
+        // Whoever won, nothing is left to be returned at the deadline.
+        kit.redis(&["ZADD", INDEX, "XX", "1000.500000", &entry]);
+        let keys = [INDEX, ZONE, USER, "reservation:b1"];
+        assert_eq!(kit.run("expire_reservations", &keys, &[&entry]), ["1", "0", "0"]);
+        kit.redis(&["FLUSHDB"]);
+    }
+}
+
+#[test]
+fn release_and_expiry_race_and_one_returns_the_stock() {
+    let Some(mut kit) = kit() else { return };
+    for _ in 0..50 {
+        kit.zone(10);
+        hold(&mut kit, "b1", "2");
+        kit.pass_deadline(INDEX, "reservation:b1");
+        let entry = kit.get(&["ZRANGE", INDEX, "0", "0"]);
+        let won = race(&kit, 3, |n, own| match n {
+            0 => {
+                own.run("release_seats", &[ZONE, USER, "reservation:b1"], &["b1", "ada"])[0] == "1"
+            }
             _ => {
                 own.run("expire_reservations", &[INDEX, ZONE, USER, "reservation:b1"], &[&entry])[2]
                     == "2"
             }
-        })
-        .into_iter()
-        .map(i32::from)
-        .sum();
-        assert_eq!(won, 1);
-        let sold = kit.get(&["HGET", "reservation:b1", "status"]) == "confirmed";
-        assert_eq!(kit.get(&["GET", ZONE]), if sold { "8" } else { "10" });
+        });
+        assert_eq!(won.into_iter().filter(|won| *won).count(), 1);
+        assert_eq!(kit.redis(&["KEYS", "*"]), [ZONE]);
+        assert_eq!(kit.get(&["GET", ZONE]), "10");
         kit.redis(&["FLUSHDB"]);
     }
 }
@@ -248,6 +266,30 @@ fn expire_reservations_passes_over_what_it_must_not_end() {
     let twice = [INDEX, ZONE, USER, "reservation:b1", ZONE, USER, "reservation:b1"];
     assert_eq!(kit.run("expire_reservations", &twice, &[&entry, &entry]), ["1", "1", "3"]);
     assert_eq!(kit.get(&["GET", ZONE]), "10");
+}
+
+#[tokio::test]
+async fn damaged_count_stops_no_other_hold() {
+    let Some(mut kit) = kit() else { return };
+    kit.zone(10);
+    kit.redis(&["SET", "zone:availability:B", "10"]);
+    let args = ["1", "4", "bob", "b2", "B", "gala", "evening", "15000", "600"];
+    let other = ["zone:availability:B", "user:reservations:bob:gala", "reservation:b2"];
+    assert_eq!(kit.run("reserve_seats", &other, &args), ["1", "9", "1"]);
+    hold(&mut kit, "b1", "3");
+    kit.pass_deadline(INDEX, "reservation:b1");
+    kit.pass_deadline(INDEX, "reservation:b2");
+    for damage in [["SET", "zone:availability:B", "nine"], ["LPUSH", "zone:availability:B", "9"]] {
+        kit.redis(&["DEL", "zone:availability:B"]);
+        kit.redis(&damage);
+        worker(&kit).await.run_once().await.expect("Redis runs");
+        assert_eq!(kit.get(&["GET", ZONE]), "10");
+        assert_eq!(kit.get(&["ZCARD", INDEX]), "1", "it stays due");
+    }
+    kit.redis(&["DEL", "zone:availability:B"]);
+    kit.redis(&["SET", "zone:availability:B", "9"]);
+    worker(&kit).await.run_once().await.expect("Redis runs");
+    assert_eq!(kit.get(&["GET", "zone:availability:B"]), "10");
 }
 
 #[test]

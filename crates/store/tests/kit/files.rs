@@ -4,7 +4,7 @@ use crate::{kit, scripts, text_of};
 use onrush_store::redis::kit::Script;
 use std::fs;
 
-fn names() -> Vec<String> {
+pub(crate) fn names() -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(scripts())
         .expect("the kit is here")
         .map(|entry| {

@@ -1,5 +1,6 @@
 //! The script kit as any Redis client meets it: each script's contract, each trap of the earlier designs, and races.
 
+mod calls;
 mod claims;
 mod cluster;
 mod command_line;
@@ -138,6 +139,7 @@ impl Kit {
                         fields
                     }
                     "zset" => self.redis(&["ZRANGE", &key, "0", "-1", "WITHSCORES"]),
+                    "list" => self.redis(&["LRANGE", &key, "0", "-1"]),
                     "stream" => self.redis(&["XRANGE", &key, "-", "+"]),
                     other => panic!("the kit makes no {other}"),
                 };

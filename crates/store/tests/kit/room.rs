@@ -229,6 +229,26 @@ fn seats_of_two_events_do_not_share_a_lock() {
     }
 }
 
+// The same trap: a payment for a seat of one event must not sell the seat of that name in another.
+#[test]
+fn payment_sells_the_seat_of_its_own_event_only() {
+    let Some(mut kit) = kit() else { return };
+    kit.enter("ada");
+    kit.lock_seat("ada", "A1");
+    kit.redis(&["SET", "lock:seat:opera:A1", "held:ada"]);
+    let opera = ["user_state:ada:gala", ACTIVE, "lock:seat:opera:A1"];
+    assert_eq!(
+        kit.run("initiate_payment", &opera, &["ada", "gala", "p1"]),
+        ["0", "seat_changed", "A1"]
+    );
+    kit.initiate("ada", "p1");
+    let before = kit.everything();
+    let error = kit.error("payment_success", &opera, &["gala", "ada", "A1", "p1"]);
+    assert!(error.contains("must end with the event and the seat"), "{error}");
+    assert_eq!(kit.run("cleanup", &opera, &["gala", "ada", "p1"]), ["0", "seat_changed", "A1"]);
+    assert_eq!(kit.everything(), before);
+}
+
 #[test]
 fn payment_is_initiated_once() {
     let Some(mut kit) = kit() else { return };
