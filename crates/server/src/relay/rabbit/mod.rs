@@ -32,7 +32,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use topology::Topology;
 
-/// Has an event's deadlines and admissions looked at, soon. Cheap, and harmless if nothing is due.
+/// Has an event's deadlines and admissions looked at, soon: all that are due, for one message may stand for many. Cheap,
+/// and harmless if nothing is due.
 pub type Wake = Arc<dyn Fn(&EventId) + Send + Sync>;
 
 /// What publisher and consumer work with.

@@ -125,6 +125,10 @@ impl Publisher {
         self.parts.health.set(|state| {
             (state.publisher_connected, state.publishing) = (false, false);
         });
+        self.give_back().await;
+    }
+
+    async fn give_back(&self) {
         let released = self.parts.cursors.release(self.name.clone());
         // If it cannot be given back it runs out.
         drop(tokio::time::timeout(GOODBYE, released).await);
@@ -151,6 +155,8 @@ impl Publisher {
                 Ended::Overtaken => tokio::time::sleep(self.renewal()).await,
                 Ended::Other(why) => {
                     tracing::warn!(why, "RabbitMQ cannot be told what happens; trying again");
+                    // What stands in this node's way need not stand in another's.
+                    self.give_back().await;
                     tokio::time::sleep(PAUSE).await;
                 }
             }
