@@ -13,11 +13,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(feature = "cluster")]
-use crate::cluster::{self, PgCommons, RedisNode};
+use crate::cluster::{self, PgCommons, Publishers, RedisNode};
 #[cfg(feature = "cluster")]
 use crate::config::EngineName;
 #[cfg(feature = "cluster")]
 use crate::relay::cursors::Cursors;
+#[cfg(feature = "cluster")]
+use crate::relay::rabbit::Wake;
 #[cfg(feature = "cluster")]
 use onrush_ledger::postgres::PgLedger;
 
@@ -38,6 +40,8 @@ pub(crate) struct Backend {
     /// Leases and cursors of those who publish the feed, if nodes share any.
     #[cfg(feature = "cluster")]
     pub(crate) cursors: Option<Arc<dyn Cursors>>,
+    #[cfg(feature = "cluster")]
+    publishers: Option<Publishers>,
     engine_kind: EngineKind,
     ledger_kind: LedgerKind,
 }
@@ -77,12 +81,18 @@ impl Backend {
                     commons: None,
                     #[cfg(feature = "cluster")]
                     cursors: None,
+                    #[cfg(feature = "cluster")]
+                    publishers: None,
                     engine_kind: EngineKind::Embedded(engine),
                     ledger_kind: LedgerKind::Sqlite(ledger),
                 })
             }
             #[cfg(feature = "cluster")]
-            (LedgerName::Postgres, engine) => Self::open_shared(config, engine, options).await,
+            (LedgerName::Postgres, engine) => {
+                let mut shared = Self::open_shared(config, engine, options).await?;
+                shared.publish(config)?;
+                Ok(shared)
+            }
             #[cfg(not(feature = "cluster"))]
             (LedgerName::Postgres, _) => Err(StartError::Cluster(
                 "this program was built without PostgreSQL and Redis".into(),
@@ -113,6 +123,7 @@ impl Backend {
                     flags: Arc::default(),
                     commons: Some(shared.clone()),
                     cursors: Some(shared),
+                    publishers: None,
                     engine_kind: EngineKind::Embedded(engine),
                     ledger_kind,
                 })
@@ -128,6 +139,7 @@ impl Backend {
                     flags: redis.flags.clone(),
                     commons: Some(shared.clone()),
                     cursors: Some(shared),
+                    publishers: None,
                     engine_kind: EngineKind::Redis(redis),
                     ledger_kind,
                 })
@@ -142,6 +154,30 @@ impl Backend {
             #[cfg(feature = "cluster")]
             LedgerKind::Postgres(_) => None,
         }
+    }
+
+    /// Starts what carries the feed to RabbitMQ and Kafka, as far as that is configured.
+    ///
+    /// # Errors
+    /// What is wrong with their settings, as a sentence.
+    #[cfg(feature = "cluster")]
+    fn publish(&mut self, config: &Config) -> Result<(), StartError> {
+        let Some(cursors) = &self.cursors else { return Ok(()) };
+        let wake: Wake = match &self.engine_kind {
+            // It meets its deadlines by itself.
+            EngineKind::Embedded(_) => Arc::new(|_| {}),
+            EngineKind::Redis(node) => {
+                let engine = Arc::downgrade(&node.engine);
+                Arc::new(move |event| {
+                    if let Some(engine) = engine.upgrade() {
+                        engine.wake(event);
+                    }
+                })
+            }
+        };
+        let started = Publishers::start(config, &self.engine, cursors, wake, &self.clock);
+        self.publishers = Some(started.map_err(StartError::Cluster)?);
+        Ok(())
     }
 
     /// Waits until the engine has stopped by itself, and says why.
@@ -159,6 +195,10 @@ impl Backend {
 
     /// Closes everything, once everybody else has let go of it.
     pub(crate) async fn close(self) {
+        #[cfg(feature = "cluster")]
+        if let Some(publishers) = self.publishers {
+            publishers.end().await;
+        }
         let Self { engine, ledger, commons, engine_kind, ledger_kind, .. } = self;
         drop((engine, ledger, commons));
         match engine_kind {

@@ -11,7 +11,10 @@ use std::path::{Path, PathBuf};
 
 mod servers;
 
-pub use servers::{EngineName, FlagSettings, LedgerName, PostgresSettings, RedisSettings};
+pub use servers::{
+    EngineName, FlagSettings, KafkaSettings, LedgerName, PostgresSettings, RabbitmqSettings,
+    RedisSettings,
+};
 
 /// Every setting there is, with its default and what it means, as a configuration file.
 pub const TEMPLATE: &str = include_str!("config/template.toml");
@@ -35,6 +38,10 @@ pub struct Config {
     pub redis: Option<RedisSettings>,
     /// PostgreSQL, if that remembers.
     pub postgres: Option<PostgresSettings>,
+    /// RabbitMQ, if it is to carry wake-ups.
+    pub rabbitmq: Option<RabbitmqSettings>,
+    /// Kafka, if other systems are to read what happens there.
+    pub kafka: Option<KafkaSettings>,
     /// How flags are set at the first start.
     pub flags: FlagSettings,
     /// The admin API key; `None` generates one at the first start.
@@ -196,6 +203,8 @@ impl Default for Config {
             ledger: LedgerName::default(),
             redis: None,
             postgres: None,
+            rabbitmq: None,
+            kafka: None,
             flags: FlagSettings::default(),
             admin_key: None,
             scanner_key: None,
@@ -302,6 +311,16 @@ impl Config {
                     Some(postgres) => postgres.url = url,
                     None => self.postgres = Some(PostgresSettings::new(url)),
                 }
+            }
+            "RABBITMQ_URL" => {
+                let url = Secret(text.to_owned());
+                let prefix = self.rabbitmq.take().map(|rabbitmq| rabbitmq.prefix);
+                let prefix = prefix.unwrap_or_default();
+                self.rabbitmq = Some(RabbitmqSettings { url, prefix });
+            }
+            "KAFKA_BROKERS" => {
+                let prefix = self.kafka.take().map(|kafka| kafka.prefix).unwrap_or_default();
+                self.kafka = Some(KafkaSettings { brokers: list(text)?, prefix });
             }
             "ADMIN_KEY" => self.admin_key = Some(Secret(text.to_owned())),
             "SCANNER_KEY" => self.scanner_key = Some(Secret(text.to_owned())),

@@ -6,6 +6,8 @@ mod commons;
 pub(crate) use commons::PgCommons;
 
 use crate::config::{Config, PostgresSettings, RedisSettings};
+use crate::relay::cursors::Cursors;
+use crate::relay::rabbit::{self, Wake};
 use archive::PgArchive;
 use onrush_ledger::postgres::{PgLedger, PgOptions};
 use onrush_store::Engine;
@@ -14,6 +16,7 @@ use onrush_store::flags::{Flag, Flags};
 use onrush_store::redis::{Options, RedisEngine};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// How often the clock is compared with the engine's.
@@ -118,6 +121,56 @@ async fn follow_flags(ledger: Arc<PgLedger>, flags: Arc<Flags>) {
         }
         if heard.changed().await.is_err() {
             return;
+        }
+    }
+}
+
+/// What carries the feed to other servers.
+pub(crate) struct Publishers {
+    stop: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Publishers {
+    /// Starts those that are configured. `wake` has an event's deadlines looked at.
+    ///
+    /// # Errors
+    /// What is wrong with their settings.
+    pub(crate) fn start(
+        config: &Config,
+        engine: &Arc<dyn Engine>,
+        cursors: &Arc<dyn Cursors>,
+        wake: Wake,
+        clock: &Clock,
+    ) -> Result<Self, String> {
+        let stop = watch::Sender::new(false);
+        let mut tasks = Vec::new();
+        if let Some(settings) = &config.rabbitmq {
+            let settings = rabbit::RabbitSettings {
+                url: settings.url.clone(),
+                prefix: settings.prefix.clone(),
+                tuning: rabbit::Tuning::default(),
+            };
+            settings.check()?;
+            let parts = rabbit::Parts {
+                engine: engine.clone(),
+                cursors: cursors.clone(),
+                wake,
+                clock: clock.clone(),
+                health: Arc::default(),
+            };
+            tasks.extend(rabbit::run(&settings, &parts, &stop.subscribe()));
+        }
+        Ok(Self { stop, tasks })
+    }
+
+    /// Ends them.
+    pub(crate) async fn end(self) {
+        self.stop.send_replace(true);
+        for task in self.tasks {
+            if task.await.is_err() {
+                tracing::error!("a publisher of the feed panicked");
+            }
         }
     }
 }

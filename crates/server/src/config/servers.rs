@@ -99,6 +99,28 @@ fn connections() -> usize {
     8
 }
 
+/// RabbitMQ, for wake-ups.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RabbitmqSettings {
+    /// Where it is and who we are, such as `amqp://onrush:secret@127.0.0.1:5672/%2f`.
+    pub url: Secret,
+    /// What the names of exchanges and queues begin with, if several deployments share a server.
+    #[serde(default)]
+    pub prefix: String,
+}
+
+/// Kafka, for other systems.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KafkaSettings {
+    /// Some of its brokers, such as `127.0.0.1:9092`.
+    pub brokers: Vec<String>,
+    /// What the names of topics begin with, if several deployments share brokers.
+    #[serde(default)]
+    pub prefix: String,
+}
+
 /// For how many users of a hundred each flag of the engine on Redis is on, until somebody sets it at run time (S4.5).
 ///
 /// The variables `FEATURE_STREAMS_QUEUE`, `FEATURE_LUA_ATOMIC` and `FEATURE_COMPOSITE_SCORE` take `true`, `false` or a
@@ -184,6 +206,15 @@ impl Config {
                 }
                 Some(_) => {}
             }
+        }
+        let publishes = self.rabbitmq.is_some() || self.kafka.is_some();
+        if publishes && self.ledger != LedgerName::Postgres {
+            return wrong(
+                "rabbitmq and kafka: they need ledger = \"postgres\", where it is kept how far the feed was sent on",
+            );
+        }
+        if self.kafka.as_ref().is_some_and(|kafka| kafka.brokers.is_empty()) {
+            return wrong("kafka.brokers: name at least one broker");
         }
         let FlagSettings { streams_queue, lua_atomic, composite_score } = self.flags;
         if [streams_queue, lua_atomic, composite_score].iter().any(|percent| *percent > 100) {

@@ -65,10 +65,13 @@ impl fmt::Display for Money {
 /// A sentence that says what cannot be read.
 pub(super) fn audit(
     books: &mut dyn Books,
-    sandbox: &Path,
+    sandbox: Option<&Path>,
     violations: &mut Vec<String>,
 ) -> Result<Money, String> {
-    let look = || taken(sandbox).map_err(|error| format!("the sandbox's file: {error}"));
+    let look = || match sandbox {
+        None => Ok(None),
+        Some(sandbox) => taken(sandbox).map_err(|error| format!("the sandbox's file: {error}")),
+    };
     let before = look()?;
     // The ledger is read as it was before the feed: what is at its end there is at its end in the feed too.
     let followed = books.begin()?;
