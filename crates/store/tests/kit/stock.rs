@@ -30,15 +30,17 @@ impl Kit {
         self.refused("release_seats", &[ZONE, USER, &reservation(booking)], args)
     }
 
-    /// Moves the deadline of a hold into the past, in the hash and in the index.
+    /// Moves the deadline of a hold into the past: in the index, and in the hash if that is this hold's.
     pub(crate) fn pass_deadline(&mut self, index: &str, booking_key: &str) {
         let entry = self
             .redis(&["ZRANGE", index, "0", "-1"])
             .into_iter()
             .find(|entry| entry.starts_with(&format!("[\"{booking_key}\"")))
             .expect("the hold has an entry");
+        let deadline = self.get(&["ZSCORE", index, &entry]).parse::<f64>();
+        let of_hash = self.get(&["HGET", booking_key, "expires_at"]).parse::<f64>();
         self.redis(&["ZADD", index, "XX", "1000.500000", &entry]);
-        if self.get(&["EXISTS", booking_key]) == "1" {
+        if deadline == of_hash {
             self.redis(&["HSET", booking_key, "expires_at", "1000.500000"]);
         }
     }
