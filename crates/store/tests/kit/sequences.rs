@@ -274,7 +274,7 @@ fn check_room(kit: &mut Kit, sold: &BTreeMap<String, String>) {
 
 /// Runs so many cases on one database; what fails is shrunk before it is told.
 fn check<A: std::fmt::Debug>(kit: Kit, acts: impl Strategy<Value = A>, case: impl Fn(&mut Kit, A)) {
-    let config = Config { cases: 60, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: 150, failure_persistence: None, ..Config::default() };
     let kit = RefCell::new(kit);
     let done = TestRunner::new(config).run(&acts, |acts| {
         let mut kit = kit.borrow_mut();

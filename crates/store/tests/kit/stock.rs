@@ -181,6 +181,17 @@ fn booking_id_means_one_thing_only() {
 }
 
 #[test]
+fn booking_whose_hash_is_gone_but_whose_stock_is_not_back_is_not_held_again() {
+    let Some(mut kit) = kit() else { return };
+    kit.zone(10);
+    kit.reserve("b1", "2");
+    kit.redis(&["DEL", "reservation:b1"]);
+    let before = kit.everything();
+    assert_eq!(kit.reserve_refused("b1", "2"), "BOOKING_MISMATCH");
+    assert_eq!(kit.everything(), before);
+}
+
+#[test]
 fn two_connections_never_both_get_the_last_seat() {
     let Some(mut kit) = kit() else { return };
     for round in 0..50 {
