@@ -308,6 +308,20 @@ fn expiry_of_one_hold_spares_a_later_one_with_the_same_id() {
 }
 
 #[test]
+fn hold_that_another_script_confirmed_is_not_given_back() {
+    let Some(mut kit) = kit() else { return };
+    kit.zone(10);
+    hold(&mut kit, "b1", "3");
+    kit.redis(&["HSET", "reservation:b1", "status", "confirmed"]); // And knew nothing of the index.
+    kit.pass_deadline(INDEX, "reservation:b1");
+    let entry = kit.get(&["ZRANGE", INDEX, "0", "0"]);
+    let keys = [INDEX, ZONE, USER, "reservation:b1"];
+    assert_eq!(kit.run("expire_reservations", &keys, &[&entry]), ["1", "0", "0"]);
+    assert_eq!(kit.redis(&["MGET", ZONE, USER]), ["7", "3"]);
+    assert_eq!(kit.get(&["ZCARD", INDEX]), "0");
+}
+
+#[test]
 fn expiry_of_a_zone_that_is_gone_does_not_make_it_anew() {
     let Some(mut kit) = kit() else { return };
     kit.zone(10);

@@ -10,6 +10,7 @@ mod gateway;
 mod places;
 mod room;
 mod room_timeouts;
+mod sequences;
 mod stock;
 
 use onrush_testkit::{Redis, RedisOptions, Shared, need};
