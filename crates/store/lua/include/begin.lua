@@ -65,31 +65,31 @@ end
 
 local BASE = {'seq', 'at', 'epoch', 'phase', 'opened', 'closes_at', 'clock', 'alive', 'alive_ms'}
 
--- Reads more of meta into M.
+-- Reads the fields that all scripts need, and more, into M.
 local function read_meta(fields)
-  if #fields == 0 then return end
+  for i = 1, #BASE do
+    fields[#fields + 1] = BASE[i]
+  end
   local values = redis.call('HMGET', K.meta, unpack(fields))
-  for i, field in ipairs(fields) do
-    M[field] = values[i] or nil
+  for i = 1, #fields do
+    M[fields[i]] = values[i] or nil
   end
 end
 
 local function time_ms()
   local time = redis.call('TIME')
-  return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+  return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
 local function read_event(fields)
-  for i = 1, #BASE do
-    fields[#fields + 1] = BASE[i]
-  end
   read_meta(fields)
   seq = tonumber(M.seq or '0')
   local clock = tonumber(M.clock) or time_ms()
   now = math.max(tonumber(M.at) or clock, clock)
-  local epoch, known_epoch = tonumber(M.epoch or '0'), tonumber(ARGV[2])
-  if epoch < known_epoch or (epoch == known_epoch and seq < tonumber(ARGV[1])) then
-    return {'lost', int(seq), int(epoch)}
+  local epoch, known_epoch = M.epoch or '0', ARGV[2]
+  local behind = epoch == known_epoch and seq < tonumber(ARGV[1])
+  if behind or (epoch ~= known_epoch and tonumber(epoch) < tonumber(known_epoch)) then
+    return {'lost', int(seq), epoch}
   end
 end
 

@@ -6,7 +6,8 @@
 --   hold_reply(hold)             the Reply about it, as JSON
 --   no_longer_held(hold)         the refusal for a booking that is neither held nor paid for any more
 --   set_state(hold, state, time, payment, before)   its new state; time is its deadline or since when. Writes nothing
---   place_hold(hold, lines, stock, u)   writes a new hold and takes its units
+--   new_hold(booking, user, lines, price)   a hold of these lines (JSON), with fees on their price. Writes nothing
+--   place_hold(hold, units, u)   writes a new hold, with its change; its units are taken by the caller
 --   end_hold(hold, u)            after set_state on a live hold: its units are sold if it is confirmed, else free. Writes
 --   confirm_late(hold, u)        after set_state on an expired hold: takes its units again, and sells them. Writes
 --   expiry_of(hold, u, session)  the end of a live hold by its deadline, with its changes
@@ -112,11 +113,11 @@ local function hold_state(hold)
 end
 
 local function hold_reply(hold)
-  local tickets = {}
-  for ticket, at in string.gmatch(hold.checkins, '(%d+):(%-?%d+)') do
-    tickets[#tickets + 1] = '{"ticket":' .. ticket .. ',"at":' .. at .. '}'
+  local checked_in = ''
+  if hold.checkins ~= '' then
+    checked_in = string.gsub(hold.checkins, '(%d+):(%-?%d+)', '{"ticket":%1,"at":%2}')
+    checked_in = ',"checked_in":[' .. checked_in .. ']'
   end
-  local checked_in = tickets[1] and ',"checked_in":[' .. table.concat(tickets, ',') .. ']' or ''
   return '{"hold":{' .. hold_terms(hold) .. ',' .. hold_state(hold) .. ',"payments":' .. hold.payments
     .. ',"extensions":' .. hold.extensions .. checked_in .. '}}'
 end
@@ -132,12 +133,30 @@ local function no_longer_held(hold)
   return no('HOLD_EXPIRED')
 end
 
-local function place_hold(hold, lines, stock, u)
+-- The fees on units of this price; half a minor unit counts as one. A price times basis points may be more than a
+-- double counts exactly, so the part of the price below 10,000 is taken by itself.
+local function fees_on_minor(price)
+  if price == 0 then
+    return 0
+  end
+  local percent_bp, rest = tonumber(M.fee_percent_bp or '0'), math.fmod(price, 10000)
+  local share = (price - rest) / 10000 * percent_bp + math.floor((rest * percent_bp + 5000) / 10000)
+  return tonumber(M.fee_fixed_minor or '0') + share
+end
+
+local function new_hold(booking, user, lines, price)
+  local fee = fees_on_minor(price)
+  return {
+    booking = booking, state = 'held', user = user, amount = int(price + fee), fee = int(fee), created = int(now),
+    time = now + tonumber(M.hold_ttl_ms), payment = '', refund = '0', payments = '0', extensions = '0', checkins = '',
+    lines = lines,
+  }
+end
+
+local function place_hold(hold, units, u)
   change('{"hold_placed":{"terms":{' .. hold_terms(hold) .. '},"until":' .. int(hold.time) .. '}}')
-  occupy(lines, stock, hold.booking)
-  stock_write(stock)
   hold_put(hold)
-  u.units = u.units + lines.units
+  u.units = u.units + units
   users.add_booking(u, hold.booking)
 end
 

@@ -102,7 +102,8 @@ pub(super) async fn settle(
             }
         }
     };
-    timeout(limit, settled).await.is_ok()
+    // In a later epoch nobody knows whether a decision of this one was archived before the event was rebuilt.
+    timeout(limit, settled).await.is_ok() && known.archived().epoch == head.epoch
 }
 
 /// Archives one event.

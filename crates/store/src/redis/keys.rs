@@ -30,7 +30,6 @@ const PARTS: [&str; 16] = [
 /// The keys of one event.
 #[derive(Clone, Debug)]
 pub(super) struct EventKeys {
-    event: EventId,
     keys: [Box<str>; PARTS.len()],
 }
 
@@ -79,21 +78,16 @@ parts! {
 impl EventKeys {
     pub(super) fn new(event: &EventId) -> Self {
         let keys = PARTS.map(|part| format!("onrush:{{{event}}}:{part}").into());
-        Self { event: event.clone(), keys }
+        Self { keys }
     }
 
     /// All of them, as scripts are given them.
     pub(super) fn all(&self) -> impl ExactSizeIterator<Item = &str> {
         self.keys.iter().map(AsRef::as_ref)
     }
-
-    /// The stream of a user's places, oldest first (S4.4); only in events with several places a user.
-    pub(super) fn places_of(&self, user: &UserId) -> String {
-        places_of(&self.event, user)
-    }
 }
 
-/// The stream of a user's places in an event.
+/// The stream of a user's places in an event, oldest first (S4.4); only where several places a user are allowed.
 pub(super) fn places_of(event: &EventId, user: &UserId) -> String {
     format!("stream:event:{{{event}}}:user:{user}")
 }

@@ -63,6 +63,12 @@ impl KnownEvent {
         is_news
     }
 
+    /// Forgets how far it had come: nothing of it was archived, and Redis has lost it.
+    pub(super) fn forget(&self) {
+        *lock(&self.head) = Head::default();
+        self.archived.send_replace(Head::default());
+    }
+
     pub(super) fn archived(&self) -> Head {
         *self.archived.borrow()
     }

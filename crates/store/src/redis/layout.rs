@@ -3,15 +3,14 @@
 //! The scripts' includes say what each text means; here is the same from the other side.
 
 use super::client::{Client, ClientError};
-use super::keys::EventKeys;
+use super::keys::{self, EventKeys};
 use super::wire::{Head, settings_fields};
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::limits::ENDED_KNOWN_MS;
 use onrush_core::snapshot::{EventRow, HoldRow, PlaceRow, SessionRow, SessionState, SnapshotRow};
-use onrush_core::view::{AvailabilityView, ClaimState, ClaimView, SeatStatus, SeatView};
+use onrush_core::view::{AvailabilityView, ClaimState, ClaimView, SeatStatus};
 use onrush_core::{Event, Query, Time, View};
-use redis::Cmd;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Fields or members in one command: scripts of others wait that long at most.
@@ -290,7 +289,7 @@ impl Layout {
     }
 
     /// The commands that write all of it but the meta hash, which comes last and lets the scripts in.
-    pub(super) fn commands(&self, event: &EventId, keys: &EventKeys) -> Vec<Cmd> {
+    pub(super) fn commands(&self, event: &EventId, keys: &EventKeys) -> Vec<Words> {
         let mut commands = Vec::new();
         let hashes = [
             (keys.pools(), &self.pools),
@@ -303,78 +302,85 @@ impl Layout {
             (keys.claims(), &self.claims),
         ];
         for (key, texts) in hashes {
-            let pairs: Vec<_> = texts.iter().collect();
-            for chunk in pairs.chunks(AT_ONCE) {
-                let mut command = redis::cmd("HSET");
-                command.arg(key);
-                chunk.iter().for_each(|(field, text)| drop(command.arg(field).arg(text)));
-                commands.push(command);
-            }
+            let pairs: Vec<_> = texts.iter().map(|(field, text)| [field, text]).collect();
+            write_pairs("HSET", key, &pairs, &mut commands);
         }
-        let line = |members: &[(String, i64)]| {
-            members.iter().map(|(member, score)| (score.to_string(), member.clone())).collect()
+        let scored = |line: &[(String, i64)]| -> Texts {
+            line.iter().map(|(member, score)| (member.clone(), score.to_string())).collect()
         };
-        let scored = |texts: &Texts| {
-            texts.iter().map(|(member, score)| (score.clone(), member.clone())).collect()
-        };
-        let sets: [(&str, Vec<(String, String)>); 4] = [
-            (keys.queue(), line(&self.queue)),
-            (keys.parked(), line(&self.parked)),
-            (keys.lapses(), scored(&self.lapses)),
-            (keys.deadlines(), scored(&self.deadlines)),
+        let sets = [
+            (keys.queue(), &scored(&self.queue)),
+            (keys.parked(), &scored(&self.parked)),
+            (keys.lapses(), &self.lapses),
+            (keys.deadlines(), &self.deadlines),
         ];
         for (key, members) in sets {
-            for chunk in members.chunks(AT_ONCE) {
-                let mut command = redis::cmd("ZADD");
-                command.arg(key);
-                chunk.iter().for_each(|(score, member)| drop(command.arg(score).arg(member)));
-                commands.push(command);
-            }
+            let pairs: Vec<_> = members.iter().map(|(member, score)| [score, member]).collect();
+            write_pairs("ZADD", key, &pairs, &mut commands);
         }
-        commands.extend(self.streams(event, keys));
+        self.write_streams(event, &mut commands);
         commands
     }
 
-    /// The streams of users' places, in events that have them.
-    fn streams(&self, event: &EventId, keys: &EventKeys) -> Vec<Cmd> {
+    /// Writes the streams of users' places, in events that have them.
+    fn write_streams(&self, event: &EventId, commands: &mut Vec<Words>) {
         if !self.meta.contains_key("streams") {
-            return Vec::new();
+            return;
         }
-        let mut commands = Vec::new();
-        let at = self.meta.get("at").cloned().unwrap_or_default();
+        let at = self.meta.get("at").map_or("0", String::as_str);
         for (user, text) in &self.users {
-            let places = text.split('|').nth(1).unwrap_or_default();
             let Ok(id) = user.parse::<UserId>() else { continue };
-            let stream = keys.places_of(&id);
-            for (nth, place) in places.split(',').filter(|place| !place.is_empty()).enumerate() {
+            let stream = keys::places_of(event, &id);
+            let places = text.split('|').nth(1).unwrap_or_default();
+            let places = places.split(',').filter_map(|place| place.split_once(':'));
+            for (nth, (token, number)) in places.enumerate() {
                 if nth == 0 {
-                    let mut gone = redis::cmd("DEL");
-                    gone.arg(&stream);
-                    commands.push(gone);
+                    commands.push(words(&["DEL", &stream]));
                 }
-                let Some((token, number)) = place.split_once(':') else { continue };
-                let mut add = redis::cmd("XADD");
-                add.arg(&stream).arg(format!("{number}-0")).arg("token").arg(token);
-                add.arg("event_id").arg(event.as_str()).arg("user_id").arg(user);
-                add.arg("timestamp").arg(&at);
-                commands.push(add);
+                commands.push(words(&[
+                    "XADD",
+                    &stream,
+                    &format!("{number}-0"),
+                    "token",
+                    token,
+                    "event_id",
+                    event.as_str(),
+                    "user_id",
+                    user,
+                    "timestamp",
+                    at,
+                ]));
             }
         }
-        commands
     }
 
     /// The command that writes the meta hash: from then on the scripts go on after `head`.
-    pub(super) fn meta_command(&self, keys: &EventKeys, head: Head, alive: Time) -> Cmd {
-        let mut command = redis::cmd("HSET");
-        command.arg(keys.meta());
+    pub(super) fn meta_command(&self, keys: &EventKeys, head: Head, alive: Time) -> Words {
+        let mut command = words(&["HSET", keys.meta()]);
         for (field, text) in &self.meta {
-            command.arg(field).arg(text);
+            command.extend([field.clone(), text.clone()]);
         }
-        command.arg("seq").arg(head.seq.0).arg("epoch").arg(head.epoch);
+        let seq = head.seq.0.to_string();
         // Nobody's list of entrants is of this line.
-        command.arg("line_version").arg(head.seq.0);
-        command.arg("alive").arg(alive.0);
+        let line_version = (head.epoch * 1_000_000_000 + head.seq.0).to_string();
+        command.extend(words(&["seq", &seq, "epoch", &head.epoch.to_string()]));
+        command.extend(words(&["line_version", &line_version, "alive", &alive.to_string()]));
         command
+    }
+}
+
+/// A command to Redis, word by word.
+pub(super) type Words = Vec<String>;
+
+pub(super) fn words(words: &[&str]) -> Words {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn write_pairs(name: &str, key: &str, pairs: &[[&String; 2]], commands: &mut Vec<Words>) {
+    for chunk in pairs.chunks(AT_ONCE) {
+        let mut command = words(&[name, key]);
+        command.extend(chunk.iter().flatten().map(|word| (*word).clone()));
+        commands.push(command);
     }
 }
 
@@ -467,7 +473,9 @@ impl Layout {
         let sets = [keys.queue(), keys.parked(), keys.lapses(), keys.deadlines()];
         let mut pipe = redis::pipe();
         pipe.atomic();
-        hashes.into_iter().for_each(|key| drop(pipe.hgetall(key)));
+        for key in hashes {
+            pipe.hgetall(key);
+        }
         for key in sets {
             pipe.cmd("ZRANGE").arg(key).arg(0).arg(-1).arg("WITHSCORES");
         }

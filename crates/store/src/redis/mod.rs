@@ -27,6 +27,7 @@ mod node;
 mod probe;
 mod prune;
 mod query;
+mod rebuild;
 mod refusal;
 mod rows;
 mod scripts;

@@ -8,7 +8,7 @@ use super::keys::{self, EventKeys};
 use super::known::{Known, KnownEvent};
 use super::ticker::Wakes;
 use super::wire::{self, Call, Head, Outcome};
-use super::{Options, query, refusal};
+use super::{Options, query, rebuild, refusal};
 use crate::engine::Failure;
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Refusal, Time};
@@ -217,6 +217,9 @@ impl Node {
     /// Redis has lost decisions of this event: it is rebuilt.
     pub(super) fn lost(&self, known: &Arc<KnownEvent>) {
         tracing::error!(event = %known.event, "the event lost decisions");
+        if let Some(me) = self.me.upgrade() {
+            rebuild::start(&me, known);
+        }
     }
 
     /// Waits until a decision is archived: until then a Redis that loses its latest changes could lose it.

@@ -53,7 +53,7 @@ impl Probe {
     /// What Redis says.
     pub async fn raw(&self, words: &[&str]) -> Result<redis::Value, String> {
         let mut command = redis::cmd(words[0]);
-        words[1..].iter().for_each(|word| drop(command.arg(*word)));
+        command.arg(&words[1..]);
         self.client.command(&command).await.map_err(told)
     }
 
@@ -175,16 +175,24 @@ impl Probe {
     pub async fn fill(&mut self, event: &Event, clock: Time) -> Result<(), String> {
         let mut pipe = redis::pipe();
         let mut unlink = redis::cmd("UNLINK");
-        self.keys.all().for_each(|key| drop(unlink.arg(key)));
+        for key in self.keys.all() {
+            unlink.arg(key);
+        }
         pipe.add_command(unlink);
         let layout = Layout::of(event);
         let head = Head { epoch: self.head.epoch + 1, seq: Seq(self.head.seq.0 + 1_000_000) };
         for command in layout.commands(&self.event, &self.keys) {
-            pipe.add_command(command);
+            pipe.add_command(of_words(&command));
         }
-        pipe.add_command(layout.meta_command(&self.keys, head, clock));
+        pipe.add_command(of_words(&layout.meta_command(&self.keys, head, clock)));
         self.client.pipeline(&pipe).await.map_err(told)?;
         self.head = head;
         self.set_clock(clock).await
     }
+}
+
+fn of_words(words: &[String]) -> redis::Cmd {
+    let mut command = redis::cmd(&words[0]);
+    command.arg(&words[1..]);
+    command
 }

@@ -2,7 +2,7 @@
 
 use super::prune::prune;
 use redis::Script as Hashed;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// One script.
 #[derive(Debug)]
@@ -10,6 +10,8 @@ pub(super) struct Script {
     pub(super) name: &'static str,
     pub(super) text: String,
     pub(super) sha: String,
+    /// The same script, telling its writes instead of making them.
+    telling: OnceLock<Box<Self>>,
 }
 
 macro_rules! includes {
@@ -61,6 +63,7 @@ scripts! {
     ARRIVE = "engine/arrive";
     // Holds and their money.
     HOLD = "engine/hold";
+    HOLD_POOL = "engine/hold_pool";
     EXTEND = "engine/extend";
     RELEASE = "engine/release";
     BEGIN_PAYMENT = "engine/begin_payment";
@@ -91,8 +94,24 @@ impl Script {
         let mut whole = String::new();
         include(text, &mut included, &mut whole);
         let whole = prune(&whole);
-        let sha = Hashed::new(&whole).get_hash().to_owned();
-        Self { name, text: whole, sha }
+        Self::of_text(name, whole)
+    }
+
+    fn of_text(name: &'static str, text: String) -> Self {
+        let sha = Hashed::new(&text).get_hash().to_owned();
+        Self { name, text, sha, telling: OnceLock::new() }
+    }
+
+    /// The script, telling its writes instead of making them (lua/include/told.lua).
+    pub(super) fn telling(&self) -> &Self {
+        const WRAP: &str = include_str!("../../lua/include/told.lua");
+        self.telling.get_or_init(|| {
+            let text = format!(
+                "{WRAP}local function run()\n{}\nend\nlocal reply = run()\nreturn {{reply, TOLD}}\n",
+                self.text
+            );
+            Box::new(Self::of_text(self.name, text))
+        })
     }
 }
 

@@ -22,6 +22,8 @@ use tokio::time::{Instant, sleep_until};
 
 /// Things one script decides at most: others wait that long, about a millisecond.
 const AT_ONCE: u32 = 32;
+/// How often a tick goes on looking for who lapses: each time it looks at some thousand places.
+const LOOKS: usize = 32;
 /// An event in which nothing can be due is looked at in every so many sweeps.
 const IDLE_SWEEPS: u32 = 10;
 /// Events that are looked at in the same moment.
@@ -61,7 +63,7 @@ impl Node {
     /// The refusal is that there is no such event.
     pub(super) async fn tick(&self, event: &EventId, most: u32) -> Result<Ticked, Failure> {
         let mut needed: Vec<UserId> = Vec::new();
-        let mut count = 0;
+        let (mut count, mut looks) = (0, 0);
         loop {
             let left = most - count;
             let tick = |list: &ListOfEntrants| self.tick_call(event, left, list, &needed);
@@ -83,8 +85,13 @@ impl Node {
                 }
             };
             count += ticked.count;
-            if ticked.needs.is_empty() || count >= most || ticked.needs == needed {
-                return Ok(Ticked { at, count, next: ticked.next.map(Time) });
+            let next = ticked.next.map(Time);
+            // Something is due and nothing was done: whoever lapses stands further down the line than was looked.
+            let looks_on = ticked.count == 0 && next.is_some_and(|next| next <= at);
+            let asks = !ticked.needs.is_empty() && ticked.needs != needed;
+            looks += 1;
+            if count >= most || !(asks || looks_on) || looks >= LOOKS {
+                return Ok(Ticked { at, count, next });
             }
             needed = ticked.needs;
         }

@@ -27,11 +27,13 @@ pub(super) struct Call {
     pub(super) args: Vec<String>,
     /// Whether it may take its time.
     pub(super) is_long: bool,
+    /// Whether it runs as an optimistic transaction.
+    pub(super) is_optimistic: bool,
 }
 
 impl Call {
     pub(super) fn new(script: &'static Script, args: Vec<String>) -> Self {
-        Self { script, keys: Vec::new(), complaint: None, args, is_long: false }
+        Self { script, keys: Vec::new(), complaint: None, args, is_long: false, is_optimistic: false }
     }
 }
 
@@ -126,7 +128,14 @@ pub(super) fn call(command: &Command) -> Call {
         }
 
         Command::Hold { booking, user, lines } => {
-            with_lines(&scripts::HOLD, vec![text(booking), text(user)], lines)
+            let args = vec![text(booking), text(user)];
+            match (lines.pools(), lines.seats()) {
+                ([line], []) => {
+                    let rest = [json(lines), text(&line.pool), text(&line.quantity)];
+                    Call::new(&scripts::HOLD_POOL, args.into_iter().chain(rest).collect())
+                }
+                _ => with_lines(&scripts::HOLD, args, lines),
+            }
         }
         Command::Extend { booking, user } => {
             Call::new(&scripts::EXTEND, vec![text(booking), text(user)])

@@ -4,6 +4,7 @@ mod archiving;
 mod cluster;
 mod loss;
 mod outage;
+mod rebuild;
 mod repeats;
 mod sale;
 mod stage;

@@ -281,6 +281,83 @@ async fn ghosts_at_the_head_do_not_stall_the_line() {
     assert!(matches!(view.state, PlaceState::Active { .. }), "{view:?}");
 }
 
+/// What the rules do at this time, one decision after the other.
+fn ticks_by_the_rules(rules: &mut Event, at: Time) -> Vec<Vec<Change>> {
+    let mut all = Vec::new();
+    loop {
+        let decision = rules.decide(at, &Command::Tick).expect("a tick is never refused");
+        if decision.changes.is_empty() {
+            return all;
+        }
+        decision.changes.iter().for_each(|change| rules.evolve(at, change));
+        all.push(decision.changes.into_vec());
+    }
+}
+
+/// Asserts that ticks decide what the rules do at this time, in the same order; gives how many decisions that were.
+async fn assert_ticks(world: &World, node: &Node, at: Time) -> usize {
+    let mut rules = world.by_the_rules().await;
+    let before = world.decisions().await.len();
+    let expected = ticks_by_the_rules(&mut rules, at);
+    world.set_clock(at);
+    assert_eq!(node.tick(world, expected.len() + 1).await, expected.len(), "at {at}");
+    let decided: Vec<_> =
+        world.decisions().await.into_iter().skip(before).map(|entry| entry.changes).collect();
+    assert_eq!(decided, expected, "at {at}");
+    expected.len()
+}
+
+/// Nearly all of a long line are seen after the opening, at several times; then their time runs out.
+async fn lapse_in_order(world: &World, node: &Node, opened_at: Time) {
+    const UNSEEN: [usize; 2] = [2_600, 4_400];
+    let ttl_ms = RoomSettings::default().place_ttl_ms;
+    for third in 0..3 {
+        let users = (0..4_500).filter(|number| number % 3 == third && !UNSEEN.contains(number));
+        let seen: Vec<_> = users.collect();
+        // From five minutes on a sign of life is written down.
+        let minutes = 5 * (third as i64 + 1);
+        for (some, ms) in seen.chunks(100).zip(minutes * MINUTE_MS..) {
+            world.set_clock(opened_at.plus_ms(ms));
+            let see = |number: &usize| Command::See { place: place(*number), user: user(*number) };
+            join_all(some.iter().map(|number| node.done(see(number)))).await;
+        }
+    }
+    // Who was never seen since the opening lapses first, behind more of the others than one script looks at.
+    assert_eq!(assert_ticks(world, node, opened_at.plus_ms(ttl_ms)).await, UNSEEN.len());
+    let first_seen = opened_at.plus_ms(ttl_ms + 5 * MINUTE_MS);
+    assert_eq!(assert_ticks(world, node, first_seen.plus_ms(-1)).await, 0);
+    assert_eq!(assert_ticks(world, node, first_seen.plus_ms(2)).await, 300);
+    assert_eq!(line(world).len(), 4_500 - UNSEEN.len() - 300);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_was_never_seen_is_found_in_a_long_line_and_lapses_first() {
+    let Some(world) = World::start() else { return };
+    let node = world.node().await;
+    world.set_clock(NOON);
+    node.prequeue(RoomSettings { capacity: 1, ..RoomSettings::default() }).await;
+    // Many with one score: the search has to get past them, too.
+    node.flags.set(Flag::CompositeScore, 0);
+    join_many(&node, 0..1_500).await;
+    node.flags.set(Flag::CompositeScore, 100);
+    join_many(&node, 1_500..4_500).await;
+    node.open_sale().await;
+    node.done(Command::Pause).await;
+    lapse_in_order(&world, &node, NOON).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drawn_line_lapses_in_its_drawn_order() {
+    let Some(world) = World::start() else { return };
+    let node = world.node().await;
+    world.set_clock(NOON);
+    node.prequeue(drawn()).await;
+    join_many(&node, 0..4_500).await;
+    node.done(Command::OpenSale { seed: Some(seed()), public_value: None }).await;
+    node.done(Command::Pause).await;
+    lapse_in_order(&world, &node, NOON).await;
+}
+
 /// How many the rules admit at this time.
 fn admitted_by_the_rules(rules: &mut Event, at: Time) -> usize {
     let mut admitted = 0;
