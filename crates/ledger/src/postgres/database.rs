@@ -45,7 +45,7 @@ impl Database {
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(with_limits(config, patience), NoTls, recycling);
         let pool = Pool::builder(manager)
-            .max_size(options.pool_size.max(2))
+            .max_size(options.pool_size.max(1))
             .wait_timeout(Some(patience))
             .create_timeout(Some(patience))
             .recycle_timeout(Some(patience))
