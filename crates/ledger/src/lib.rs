@@ -74,10 +74,11 @@ pub trait Ledger: Send + Sync + 'static {
     /// [`LedgerError::Conflict`] unless the stored saga's version is one less than the new one's (none stored: version 1).
     fn advance(&self, transition: Transition) -> Pending<()>;
 
-    /// Sagas whose time to be looked at has come, the most overdue first; none that are stuck.
+    /// Sagas whose time to be looked at has come, the most overdue first; none that are stuck. Where several nodes share a
+    /// ledger, they stay with this node for a while from then on: it is told of them again, the others are not.
     fn due(&self, at: Time, limit: usize) -> Pending<Vec<BookingId>>;
 
-    /// When the next saga is to be looked at, stuck ones apart.
+    /// When the next saga is to be looked at, stuck ones apart; one that is with another node not before it may come free.
     fn next_due(&self) -> Pending<Option<Time>>;
 
     /// Follows the feed: see [`Projection`]. After an error, [`Ledger::cursor`] says where to go on.
@@ -90,8 +91,8 @@ pub trait Ledger: Send + Sync + 'static {
     fn cursor(&self) -> Pending<u64>;
 
     /// Says that a request with a key begins. `owner` names this run of the process: what another run left unfinished
-    /// begins anew, unless it comes with another body. What began 24 hours ago or earlier counts no more, whatever became
-    /// of it.
+    /// begins anew, unless it comes with another body, or is the run of another node that lives. What began 24 hours ago or
+    /// earlier counts no more, whatever became of it.
     fn begin(&self, key: RequestKey, body_hash: [u8; 32], owner: u64, at: Time) -> Pending<Begun>;
 
     /// Keeps the answer to a request that began, until 24 hours after its beginning; `None` forgets that it began. An
@@ -141,7 +142,7 @@ pub trait Ledger: Send + Sync + 'static {
     /// Texts about an event by language.
     fn texts(&self, event: &EventId) -> Pending<Vec<(String, CatalogueText)>>;
 
-    /// Deliveries over `channel` that are due, the most overdue first.
+    /// Deliveries over `channel` that are due, the most overdue first. They stay with this node as sagas do.
     fn deliveries(&self, channel: &str, at: Time, limit: usize) -> Pending<Vec<Delivery>>;
 
     /// When the next delivery over `channel` is due.

@@ -1,10 +1,10 @@
 //! The ledger on PostgreSQL, for any number of nodes at once.
 //!
 //! ```text
-//! advance, begin, finish, delivered ─► writer ─┐                      one transaction a batch, then the answers
-//!                            append ─► writer ─┼─► pool ─► PostgreSQL
-//!           other writes, and reads ───────────┘      ▲
-//!         newest, flags ◄── listener ◄── NOTIFY ──────┘               a connection of its own
+//! advance, begin, finish, delivered ─► writer ─┐                   one transaction a batch, then the answers
+//!                            append ─► writer ─┼─► PostgreSQL
+//!           other writes, and reads ─► pool ───┘      │
+//!         newest, flags ◄── listener ◄────── NOTIFY ──┘            a connection of its own
 //! ```
 //!
 //! What is answered is committed. A call that PostgreSQL does not answer in time fails as
@@ -104,11 +104,15 @@ impl PgLedger {
         let node: Arc<str> = database.ask_until(&Name, deadline).await.map_err(unreachable)?.into();
         let membership = Arc::new(Membership::of(node.clone()));
         let (listening, stop) = watch::channel(());
-        let (news, listener) = news::listen(config, database.clone(), membership.clone(), stop)
-            .await
-            .map_err(unreachable)?;
-        let (writes, writing) = Writer::start(database.clone());
-        let (appends, appending) = Writer::start(database.clone());
+        let (news, listener) =
+            news::listen(config.clone(), database.clone(), membership.clone(), stop)
+                .await
+                .map_err(unreachable)?;
+        // However many read, what is gathered has connections of its own.
+        let two = PgOptions { pool_size: 2, ..options.clone() };
+        let batches = Arc::new(Database::new(&config, &two).map_err(unreachable)?);
+        let (writes, writing) = Writer::start(batches.clone());
+        let (appends, appending) = Writer::start(batches);
         Ok(Self {
             runtime: Handle::current(),
             database,

@@ -77,8 +77,11 @@ impl Ask for Sums {
     type Answer = Totals;
 
     async fn run(&self, db: &mut Client) -> Result<Totals, Fault> {
+        let db = db.transaction().await?;
+        // Sums go through whole tables anyway.
+        db.batch_execute("SET LOCAL enable_seqscan = on").await?;
         let found = first(
-            db,
+            &db,
             "SELECT open, stuck, captured, captured_minor, refunded_minor, refunding_minor FROM \
              (SELECT count(*) FILTER (WHERE current_step NOT IN ('CONFIRMED', 'FAILED')) AS open, \
               count(stuck) AS stuck FROM sagas) AS of_sagas, \

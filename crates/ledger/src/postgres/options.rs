@@ -3,7 +3,7 @@
 /// How a node uses PostgreSQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PgOptions {
-    /// Connections for reads and single writes, beside three of its own for batches of writes, appends, and news.
+    /// Connections for reads and single writes; three more are for batches of writes, for appends, and to hear of news.
     pub pool_size: usize,
     /// How long a saga or a delivery stays with the node that took it up, unless it asks again, by the database's clock.
     pub claim_ms: u32,

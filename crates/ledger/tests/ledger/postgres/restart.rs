@@ -1,16 +1,18 @@
 //! A server that goes away and comes back.
 
-use super::books::open_with;
+use super::books::{Books, open_with};
 use crate::rows::{booking_id, event, held, next, page, saga, to};
 use onrush_core::Time;
-use onrush_ledger::booking::BookingFilter;
-use onrush_ledger::postgres::{PgLedger, PgOptions, RowToArchive};
+use onrush_ledger::booking::{BookingFilter, Buyer};
+use onrush_ledger::postgres::{PgLedger, PgOpenError, PgOptions, RowToArchive};
 use onrush_ledger::{Ledger, LedgerError};
 use onrush_testkit::{Postgres, need};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
+use tokio_postgres::NoTls;
 
 /// A server that no other test uses, and a ledger there.
 async fn alone() -> Option<(Postgres, PgLedger)> {
@@ -59,24 +61,45 @@ async fn server_that_is_away_makes_calls_fail_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn server_that_hangs_makes_calls_fail_in_time() {
-    let Some((mut server, ledger)) = alone().await else { return };
-    let options = PgOptions { pool_size: 2, patience_ms: 700, ..PgOptions::default() };
-    let impatient = open_with(&server.database().expect("a database"), options).await;
-    // Its connections go on; what needs a new one waits.
-    server.pause();
+async fn what_is_not_done_in_time_fails_and_is_not_done_later() {
+    let Some(books) = Books::new().await else { return };
+    let options = PgOptions { pool_size: 2, patience_ms: 400, ..PgOptions::default() };
+    let ledger = open_with(&books.url, options).await;
+    // Somebody has locked what everybody needs.
+    let (client, connection) = tokio_postgres::connect(&books.url, NoTls).await.expect("connected");
+    let connection = tokio::spawn(connection);
+    client.batch_execute("BEGIN; LOCK TABLE sagas, buyers, feed_cursor").await.expect("locked");
     let id = booking_id("gala.1");
     let begun = Instant::now();
-    let pending: Vec<_> = (0..50).map(|_| impatient.file(&id)).collect();
-    let mut failed = 0;
-    for outcome in pending.into_iter().map(tokio::spawn) {
-        failed += u32::from(outcome.await.expect("no panic").is_err());
-    }
-    let took = begun.elapsed();
-    server.resume();
-    assert!(took < Duration::from_secs(20), "{took:?}, {failed} failed");
-    works(&impatient).await;
+    let written = ledger.advance(to(saga("gala.1", 5)));
+    let kept = ledger.set_buyer(&id, Buyer::default());
+    let read = ledger.file(&id);
+    let followed = ledger.project(page(1, vec![held("gala.2", 5)]));
+    assert!(is_unavailable(&written.await));
+    assert!(is_unavailable(&kept.await));
+    assert!(is_unavailable(&read.await));
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(is_unavailable(&followed.await));
+    client.batch_execute("ROLLBACK").await.expect("given back");
+    connection.abort();
     works(&ledger).await;
+    // What was refused is not waiting anywhere.
+    ledger.advance(to(saga("gala.3", 5))).await.expect("written");
+    assert_eq!(books.file(&id).await, Ok(None));
+    assert_eq!(books.buyer(&id).await, Ok(None));
+    assert_eq!(books.cursor().await, Ok(0));
+}
+
+#[tokio::test]
+async fn server_that_says_nothing_is_given_up_in_time() {
+    // It lets in everybody and answers nobody.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = silent.local_addr().expect("an address").port();
+    let url = format!("postgres://onrush@127.0.0.1:{port}/onrush");
+    let options = PgOptions { patience_ms: 300, ..PgOptions::default() };
+    let opening = timeout(Duration::from_secs(10), PgLedger::open(&url, options));
+    let error = opening.await.expect("in time").err().expect("refused");
+    assert!(matches!(error, PgOpenError::Unreachable(_)), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
