@@ -5,6 +5,7 @@ use crate::stage::{Broker, Stage};
 use onrush::relay::kafka::Topic;
 use onrush_store::{Engine, Seq};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// What a receiver makes of the feed's topic, as the engine's own feed would have it.
 fn numbers(heard: &[Message]) -> Vec<(String, u64, u64)> {
@@ -95,16 +96,19 @@ async fn broker_that_is_away_delays_publishing_and_nothing_else() {
 async fn broker_that_stays_away_is_tried_again_and_again() {
     let mut broker = Broker::own();
     let mut stage = Stage::new(&broker);
-    // So short that the turn ends while the broker is away.
-    stage.settings.tuning.patience = std::time::Duration::from_millis(50);
-    stage.settings.tuning.making_topics = std::time::Duration::from_millis(500);
-    stage.sale("rush", true).await;
-    broker.stop();
+    // Short enough for turns to end while the broker is away, and long enough for one that is there.
+    stage.settings.tuning.patience = Duration::from_secs(5);
+    stage.settings.tuning.making_topics = Duration::from_secs(2);
     let node = stage.node();
-    node.until("some turns have ended", |state| state.failures >= 3).await;
-    assert!(!node.health.state().borrow().publishing);
-    assert_eq!(node.health.state().borrow().published, Seq(0));
+    stage.sale("rush", true).await;
+    node.until_told(&stage).await;
+    broker.stop();
+    let before = stage.engine.committed();
     stage.join("rush", "ann").await;
+    node.until("a turn and another attempt have ended", |state| state.failures >= 2).await;
+    let state = *node.health.state().borrow();
+    assert!(!state.publishing, "another node may try");
+    assert_eq!(state.published, before);
 
     broker.come_back();
     node.until_told(&stage).await;

@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// How long a condition may take to come true before the test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Topics have this many.
 const PARTITIONS: u32 = 3;
@@ -103,6 +103,7 @@ pub(crate) struct Stage {
     pub(crate) settings: KafkaSettings,
     cursors: MemoryCursors,
     ledger: Arc<SqliteLedger>,
+    places: AtomicU32,
     _dir: TempDir,
 }
 
@@ -163,6 +164,7 @@ impl Stage {
             clock,
             settings: broker.settings(),
             ledger: Arc::new(SqliteLedger::open(dir.path()).unwrap()),
+            places: AtomicU32::new(1),
             _dir: dir,
         }
     }
@@ -234,7 +236,8 @@ impl Stage {
     }
 
     pub(crate) async fn join(&self, event: &str, user: &str) {
-        let (place, user) = (format!("p.{user}").parse().unwrap(), user.parse().unwrap());
+        let number = self.places.fetch_add(1, Ordering::Relaxed);
+        let (place, user) = (format!("{number:032x}").parse().unwrap(), user.parse().unwrap());
         self.ask(event, Command::Join { place, user }).await;
     }
 
