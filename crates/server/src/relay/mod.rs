@@ -8,6 +8,8 @@ pub mod catalogue;
 pub mod courier;
 #[cfg(feature = "cluster")]
 pub mod cursors;
+#[cfg(feature = "cluster")]
+pub mod kafka;
 pub mod letter;
 pub mod mail;
 pub mod messages;
