@@ -55,10 +55,7 @@ impl FromStr for Flag {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let named = |flag: &Self| flag.name() == text;
-        Self::ALL
-            .into_iter()
-            .find(named)
-            .ok_or("use streams_queue, lua_atomic or composite_score")
+        Self::ALL.into_iter().find(named).ok_or("use streams_queue, lua_atomic or composite_score")
     }
 }
 
