@@ -3,4 +3,6 @@
 #[path = "../cli_support/mod.rs"]
 mod cli_support;
 mod deployment;
+mod faults;
+mod load;
 mod sale;

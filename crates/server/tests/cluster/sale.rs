@@ -1,19 +1,9 @@
 //! What many nodes sell together.
 
 use crate::deployment::{Deployment, until};
+use crate::load::create;
 use onrush_testkit::need;
 use serde_json::json;
-
-fn create(deployment: &Deployment, event: &serde_json::Value, pools: &[(&str, u32, i64)]) {
-    let node = &deployment.nodes[0];
-    let id = event["event"].as_str().expect("an id").to_owned();
-    node.organise("POST", "/events", event);
-    for (pool, capacity, price_minor) in pools {
-        let pool = json!({"pool": pool, "capacity": capacity, "price_minor": price_minor});
-        node.organise("POST", &format!("/events/{id}/pools"), &pool);
-    }
-    node.organise("POST", &format!("/events/{id}/open"), &json!({}));
-}
 
 #[test]
 fn a_booking_is_held_paid_and_confirmed_at_three_different_nodes() {
