@@ -1,27 +1,72 @@
 #!/usr/bin/env bash
 # Makes sure that the named tools are there: installs what it can, and says exactly what to install where it cannot.
-# Usage: scripts/need.sh cargo cc python3 schemathesis aiosmtpd
+# Usage: scripts/need.sh cargo cc python3 schemathesis aiosmtpd redis-server postgres rabbitmq-server kafka
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 rust_at_least=1.95
 schemathesis_version=4.32.5
 aiosmtpd_version=1.4.6
+kafka_version=4.1.1
 
 missing() {
   echo "onrush needs $1. $2" >&2
   exit 3
 }
 
-from_debian() {
-  local command=$1 packages=$2
-  command -v "$command" >/dev/null && return
+install_debian() {
+  local what=$1 packages=$2
   if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
     echo "installing $packages" >&2
     apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $packages >&2
   else
-    missing "$command" "On Debian or Ubuntu: sudo apt-get install $packages"
+    missing "$what" "On Debian or Ubuntu: sudo apt-get install $packages"
   fi
+}
+
+from_debian() {
+  local command=$1 packages=$2
+  command -v "$command" >/dev/null || install_debian "$command" "$packages"
+}
+
+# What tests start for themselves. One that cannot be had is only named here: the tests that want it say that they did
+# not run, or fail under CI.
+server() {
+  local what=$1 packages=$2 program
+  for program in "${@:3}"; do
+    [ ! -x "$program" ] || return 0
+  done
+  # A parenthesis, because the script goes on.
+  (install_debian "$what" "$packages") || echo "$what could not be installed" >&2
+}
+
+# Kafka is in no Debian package: its jars go where crates/testkit looks for them.
+from_maven() {
+  local libs=${ONRUSH_KAFKA_LIBS:-${XDG_CACHE_HOME:-$HOME/.cache}/onrush/kafka-$kafka_version}
+  [ ! -f "$libs/kafka_2.13-$kafka_version.jar" ] || return 0
+  command -v mvn >/dev/null || return 0
+  echo "fetching Kafka $kafka_version" >&2
+  local work
+  work=$(mktemp -d)
+  cat >"$work/pom.xml" <<POM
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>onrush</groupId>
+  <artifactId>kafka-for-tests</artifactId>
+  <version>1</version>
+  <dependencies>
+    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>$kafka_version</version></dependency>
+    <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version></dependency>
+  </dependencies>
+</project>
+POM
+  # Whole or not at all, so that an interrupted fetch is done again.
+  if mvn --batch-mode --quiet -Dstyle.color=never -f "$work/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$work/libs" >&2; then
+    mkdir -p "$(dirname "$libs")" && rm -rf "$libs" && mv "$work/libs" "$libs"
+  else
+    echo "Kafka $kafka_version could not be fetched" >&2
+  fi
+  rm -rf "$work"
 }
 
 # Into target/python. What cannot be installed is only said here: the check that wants it says that it did not run, or fails.
@@ -30,7 +75,7 @@ from_pypi() {
   [ "$("$venv/bin/python" -c "from importlib.metadata import version; print(version('$package'))" 2>/dev/null)" != "$version" ] || return 0
   echo "installing $package $version" >&2
   python3 -m venv "$venv" 2>/dev/null || {
-    from_debian no-such-command-venv python3-venv && python3 -m venv "$venv"
+    install_debian python3-venv python3-venv && python3 -m venv "$venv"
   }
   "$venv/bin/python" -m pip install --quiet "$package==$version" || echo "$package could not be installed" >&2
 }
@@ -49,6 +94,14 @@ for tool in "$@"; do
     python3) from_debian python3 "python3 python3-venv" ;;
     schemathesis) from_pypi schemathesis "$schemathesis_version" ;;
     aiosmtpd) from_pypi aiosmtpd "$aiosmtpd_version" ;;
+    redis-server) server redis-server redis-server "$(command -v redis-server)" ;;
+    postgres) server postgres postgresql "$(command -v postgres)" /usr/lib/postgresql/*/bin/postgres ;;
+    rabbitmq-server) server rabbitmq-server rabbitmq-server "$(command -v rabbitmq-server)" /usr/lib/rabbitmq/bin/rabbitmq-server ;;
+    kafka)
+      server java default-jre-headless "$(command -v java)"
+      server mvn maven "$(command -v mvn)"
+      from_maven
+      ;;
     *) missing "$tool" "It is not a tool this script knows." ;;
   esac
 done

@@ -4,6 +4,19 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# Tests write there what they could not run, and on what mock they ran.
+ONRUSH_NOT_RUN=$(mktemp)
+export ONRUSH_NOT_RUN
+not_run() {
+  if [ -s "$ONRUSH_NOT_RUN" ]; then
+    printf '\n%s tests did not run, %s ran on a mock:\n' \
+      "$(grep -c '^NOT RUN' "$ONRUSH_NOT_RUN")" "$(grep -c '^ON A MOCK' "$ONRUSH_NOT_RUN")"
+    sort "$ONRUSH_NOT_RUN"
+  fi
+  rm -f "$ONRUSH_NOT_RUN"
+}
+trap not_run EXIT
+
 step() { printf '\n== %s\n' "$*"; }
 
 step "format"
@@ -12,8 +25,11 @@ cargo fmt --all --check
 step "lints"
 cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 
+step "lints without the cluster"
+cargo clippy -p onrush --locked --quiet -- -D warnings
+
 step "documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked --quiet
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --features onrush/cluster --no-deps --document-private-items --locked --quiet
 
 step "tests"
 cargo test --workspace --locked --quiet

@@ -65,7 +65,8 @@ pub enum View {
 }
 
 /// The answer to a [`crate::command::Command`] that was accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// It is done and there is nothing to add.
     Done,

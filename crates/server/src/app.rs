@@ -9,6 +9,7 @@ use crate::auth::pass::PassSigner;
 use crate::auth::scanner::ScannerKey;
 use crate::auth::shop::ShopVerifier;
 use crate::auth::ticket::StreamTickets;
+use crate::commons::{Commons, Turns};
 use crate::config::Config;
 use crate::draw::Draws;
 use crate::http::problem::{Code, Problem};
@@ -24,6 +25,7 @@ use onrush_core::view::{EventView, HoldView};
 use onrush_core::{Command, Query, Refusal, Reply, Time, View};
 use onrush_ledger::Ledger;
 use onrush_store::embedded::Clock;
+use onrush_store::flags::Flags;
 use onrush_store::{Engine, Failure};
 use std::io;
 use std::sync::Arc;
@@ -73,8 +75,12 @@ pub struct App {
     pub hub: Arc<Hub>,
     /// Counters.
     pub metrics: Metrics,
-    /// Held while settings are read, changed and written back.
-    pub changing: tokio::sync::Mutex<()>,
+    /// Flags of the engine on Redis.
+    pub flags: Arc<Flags>,
+    /// What all nodes share, if there are several.
+    pub commons: Option<Arc<dyn Commons>>,
+    /// Turns of those who read settings, change them and write them back.
+    pub turns: Turns,
     ready: AtomicBool,
 }
 
@@ -86,6 +92,10 @@ pub struct Money {
     pub sagas: Arc<Sagas>,
     /// The engine's clock.
     pub clock: Clock,
+    /// Flags of the engine on Redis.
+    pub flags: Arc<Flags>,
+    /// What all nodes share, if there are several.
+    pub commons: Option<Arc<dyn Commons>>,
 }
 
 impl App {
@@ -99,7 +109,7 @@ impl App {
         money: Money,
     ) -> io::Result<(Arc<Self>, Option<String>)> {
         let keys = KeyDir::open(&config.data)?;
-        let plans = PlanDir::open(&config.data)?;
+        let plans = PlanDir::open(&config.data, money.commons.clone())?;
         let token_key = keys.load_or_draw("token.key")?;
         let passes = Arc::new(PassSigner::open(&keys, &config.pass_issuer)?);
         let (admin, fresh) = AdminKey::open(&keys, config.admin_key.as_ref())?;
@@ -124,11 +134,13 @@ impl App {
             ticket_signer,
             relay,
             limiter: AddressLimiter::new(config.visitors_per_min),
-            draws: Draws::open(&config.data, keys)?,
+            draws: Draws::open(&config.data, keys, money.commons.clone())?,
             plans,
             boards,
             metrics: Metrics::default(),
-            changing: tokio::sync::Mutex::default(),
+            turns: Turns::new(money.commons.clone()),
+            commons: money.commons,
+            flags: money.flags,
             ready: AtomicBool::new(false),
             ledger: money.ledger,
             sagas: money.sagas,

@@ -9,6 +9,16 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+mod servers;
+
+pub use servers::{
+    EngineName, FlagSettings, KafkaSettings, LedgerName, PostgresSettings, RabbitmqSettings,
+    RedisSettings,
+};
+
+/// Every setting there is, with its default and what it means, as a configuration file.
+pub const TEMPLATE: &str = include_str!("config/template.toml");
+
 /// The server's configuration. Each field is a key of the TOML file, and `ONRUSH_` plus its name in capitals a variable.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -20,6 +30,20 @@ pub struct Config {
     /// Where metrics and health are asked for; `off` in a file or variable is `None`.
     #[serde(deserialize_with = "address_or_off")]
     pub operator_listen: Option<SocketAddr>,
+    /// What runs the rules.
+    pub engine: EngineName,
+    /// What remembers bookings and money.
+    pub ledger: LedgerName,
+    /// Redis, if that runs the rules.
+    pub redis: Option<RedisSettings>,
+    /// PostgreSQL, if that remembers.
+    pub postgres: Option<PostgresSettings>,
+    /// RabbitMQ, if it is to carry wake-ups.
+    pub rabbitmq: Option<RabbitmqSettings>,
+    /// Kafka, if other systems are to read what happens there.
+    pub kafka: Option<KafkaSettings>,
+    /// How flags are set at the first start.
+    pub flags: FlagSettings,
     /// The admin API key; `None` generates one at the first start.
     pub admin_key: Option<Secret>,
     /// The key of those who check tickets in; the admin API key may always do so.
@@ -175,6 +199,13 @@ impl Default for Config {
             data: PathBuf::from("onrush-data"),
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             operator_listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))),
+            engine: EngineName::default(),
+            ledger: LedgerName::default(),
+            redis: None,
+            postgres: None,
+            rabbitmq: None,
+            kafka: None,
+            flags: FlagSettings::default(),
             admin_key: None,
             scanner_key: None,
             guest_tokens: true,
@@ -236,6 +267,12 @@ impl Config {
             }
         };
         for (name, text) in variables {
+            if let Some(flag) = name.strip_prefix("FEATURE_") {
+                config
+                    .flags
+                    .set(flag, &text)
+                    .map_err(|why| ConfigError(format!("{name}: {why}")))?;
+            }
             if let Some(key) = name.strip_prefix("ONRUSH_") {
                 config
                     .set_from_variable(key, &text)
@@ -258,6 +295,32 @@ impl Config {
             "LISTEN" => self.listen = parsed(text)?,
             "OPERATOR_LISTEN" => {
                 self.operator_listen = if text == "off" { None } else { Some(parsed(text)?) };
+            }
+            "ENGINE" => self.engine = parsed(text)?,
+            "LEDGER" => self.ledger = parsed(text)?,
+            "REDIS_URLS" => {
+                let urls = list(text)?;
+                match &mut self.redis {
+                    Some(redis) => redis.urls = urls,
+                    None => self.redis = Some(RedisSettings::new(urls)),
+                }
+            }
+            "POSTGRES_URL" => {
+                let url = Secret(text.to_owned());
+                match &mut self.postgres {
+                    Some(postgres) => postgres.url = url,
+                    None => self.postgres = Some(PostgresSettings::new(url)),
+                }
+            }
+            "RABBITMQ_URL" => {
+                let url = Secret(text.to_owned());
+                let prefix = self.rabbitmq.take().map(|rabbitmq| rabbitmq.prefix);
+                let prefix = prefix.unwrap_or_default();
+                self.rabbitmq = Some(RabbitmqSettings { url, prefix });
+            }
+            "KAFKA_BROKERS" => {
+                let prefix = self.kafka.take().map(|kafka| kafka.prefix).unwrap_or_default();
+                self.kafka = Some(KafkaSettings { brokers: list(text)?, prefix });
             }
             "ADMIN_KEY" => self.admin_key = Some(Secret(text.to_owned())),
             "SCANNER_KEY" => self.scanner_key = Some(Secret(text.to_owned())),
@@ -302,6 +365,7 @@ impl Config {
         if self.visitors_per_min == 0 {
             return wrong("visitors_per_min: use at least 1, or switch guest_tokens off");
         }
+        self.check_servers()?;
         match self.gateway {
             GatewayName::None => {}
             GatewayName::Sandbox => {
@@ -384,6 +448,51 @@ mod tests {
     #[test]
     fn an_unknown_key_in_the_file_is_an_error() {
         assert!(toml::from_str::<Config>("lissen = \"127.0.0.1:1\"").is_err());
+    }
+
+    #[test]
+    fn the_template_is_the_default_configuration() {
+        let config: Config = toml::from_str(TEMPLATE).unwrap();
+        assert_eq!(format!("{config:?}"), format!("{:?}", Config::default()));
+    }
+
+    #[test]
+    fn the_template_has_every_setting_there_is() {
+        let line = |line: &str| match line.strip_prefix("# ") {
+            Some(rest) if rest.starts_with('[') || rest.contains(" = ") => rest.to_owned(),
+            _ => line.to_owned(),
+        };
+        // Sentences with an equals sign in them are not settings.
+        let is_setting = |line: &String| {
+            !line.contains("engine = \"redis\"") && !line.contains("ledger = \"postgres\"")
+        };
+        let all: Vec<String> = TEMPLATE.lines().map(line).filter(is_setting).collect();
+        let config: Config = toml::from_str(&all.join("\n")).unwrap();
+        let written = format!("{config:?}");
+        let written = written.replace("gateway: None", "");
+        assert!(!written.contains("None"), "a setting has no example: {written}");
+        assert!(!written.contains("webhooks: []"), "a webhook has no example");
+    }
+
+    #[test]
+    fn servers_that_do_not_go_together_are_named() {
+        for (text, place) in [
+            ("engine = \"redis\"", "ledger"),
+            ("engine = \"redis\"\nledger = \"postgres\"", "redis"),
+            ("ledger = \"postgres\"", "postgres"),
+            ("engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = []", "redis.urls"),
+            (
+                "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [\"redis://a\", \"redis://b\"]",
+                "redis.cluster",
+            ),
+            (
+                "ledger = \"postgres\"\n[postgres]\nurl = \"postgres://a\"\nconnections = 1",
+                "postgres.connections",
+            ),
+        ] {
+            let why = checked(text).unwrap_err();
+            assert!(why.contains(place), "{place}: {why}");
+        }
     }
 
     fn checked(text: &str) -> Result<(), String> {

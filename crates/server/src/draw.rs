@@ -2,7 +2,9 @@
 
 use crate::app::{App, broken};
 use crate::auth::keys::KeyDir;
+use crate::commons::Commons;
 use crate::http::problem::{Code, Problem};
+use crate::vault;
 use bytes::Bytes;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::settings::Digest;
@@ -24,6 +26,8 @@ const TRY_AGAIN: Duration = Duration::from_secs(10);
 /// What draws need beside the rules.
 pub struct Draws {
     keys: KeyDir,
+    /// What all nodes share, if there are several.
+    shared: Option<Arc<dyn Commons>>,
     lists: PathBuf,
     /// Held while a list of entrants is written.
     listing: tokio::sync::Mutex<()>,
@@ -36,32 +40,36 @@ impl Draws {
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub fn open(data: &Path, keys: KeyDir) -> io::Result<Self> {
+    pub fn open(data: &Path, keys: KeyDir, shared: Option<Arc<dyn Commons>>) -> io::Result<Self> {
         let lists = data.join("draws");
         std::fs::create_dir_all(&lists)?;
         let listing = tokio::sync::Mutex::default();
-        Ok(Self { keys, lists, listing, changed: Notify::new(), stopped: Notify::new() })
+        Ok(Self { keys, shared, lists, listing, changed: Notify::new(), stopped: Notify::new() })
     }
 
     /// The hash of an event's seed. The seed is drawn now, unless that was done before.
     ///
     /// # Errors
     /// `INTERNAL` if the seed cannot be kept.
-    pub fn commit(&self, event: &EventId) -> Result<Digest, Problem> {
-        let seed = self
-            .keys
-            .load_or_draw(&file_name(event))
-            .map_err(|error| broken("keeping the draw's seed", &error))?;
+    pub async fn commit(&self, event: &EventId) -> Result<Digest, Problem> {
+        let kept = match &self.shared {
+            None => self.keys.load_or_draw(&file_name(event)),
+            Some(shared) => vault::keep_drawn(&**shared, &file_name(event)).await,
+        };
+        let seed = kept.map_err(|error| broken("keeping the draw's seed", &error))?;
         Ok(Digest(Sha256::digest(seed).into()))
     }
 
-    fn seed(&self, event: &EventId) -> Result<Digest, Problem> {
-        let seed = self.keys.load(&file_name(event));
+    async fn seed(&self, event: &EventId) -> Result<Digest, Problem> {
+        let seed = match &self.shared {
+            None => self.keys.load(&file_name(event)),
+            Some(shared) => vault::fetch_drawn(&**shared, &file_name(event)).await,
+        };
         match seed.map_err(|error| broken("reading the draw's seed", &error))? {
             Some(seed) => Ok(Digest(seed)),
             None => Err(Problem::new(
                 Code::Internal,
-                "the draw's seed is missing from the data directory; restore keys/ from a backup",
+                "the draw's seed is missing; restore keys/, or the table of shared files, from a backup",
             )),
         }
     }
@@ -94,7 +102,10 @@ pub async fn open_sale(
     let seed = match view.draw {
         None => None,
         // A seed that is revealed already is no secret; the rules say what is wrong then.
-        Some(draw) => Some(draw.seed.map_or_else(|| app.draws.seed(event), Ok)?),
+        Some(draw) => match draw.seed {
+            Some(revealed) => Some(revealed),
+            None => Some(app.draws.seed(event).await?),
+        },
     };
     app.run(event, Command::OpenSale { seed, public_value }).await?;
     Ok(())

@@ -6,10 +6,15 @@
 pub mod amount;
 pub mod app;
 pub mod auth;
+mod backend;
+#[cfg(feature = "cluster")]
+mod cluster;
+pub mod commons;
 pub mod config;
 pub mod draw;
 pub mod http;
 pub mod http_client;
+pub mod inventory;
 pub mod live;
 pub mod metrics;
 pub mod plans;
@@ -19,6 +24,7 @@ pub mod sandbox;
 pub mod serve;
 pub mod signature;
 pub mod tickets;
+pub mod vault;
 
 pub use config::Config;
 pub use serve::{Server, StartError};

@@ -3,6 +3,7 @@
 //! The rules know seats by id and price category. Where a seat is drawn is nobody's business but the picture's, so the
 //! coordinates stay out of the journal: `<data>/plans/plan-<event>.json`.
 
+use crate::commons::Commons;
 use crate::http::body::Object;
 use crate::http::shapes::ids::{FreeText, IdText, LabelText, TextOrNumber};
 use crate::http::shapes::whole::Whole;
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use utoipa::ToSchema;
 
 /// How far from the origin anything may be drawn, in the plan's own units.
@@ -290,30 +292,38 @@ fn text<'a>(text: &'a str, what: &str) -> Result<&'a str, String> {
 }
 
 /// The directory with the drawings.
-#[derive(Clone, Debug)]
-pub struct PlanDir(PathBuf);
+#[derive(Clone)]
+pub struct PlanDir {
+    dir: PathBuf,
+    /// What all nodes share, if there are several.
+    shared: Option<Arc<dyn Commons>>,
+}
 
 impl PlanDir {
     /// Opens the directory below `data`, and makes it if need be.
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub fn open(data: &Path) -> io::Result<Self> {
+    pub fn open(data: &Path, shared: Option<Arc<dyn Commons>>) -> io::Result<Self> {
         let dir = data.join("plans");
         fs::create_dir_all(&dir)?;
-        Ok(Self(dir))
+        Ok(Self { dir, shared })
     }
 
     /// An event's drawing, if a map was imported.
     ///
     /// # Errors
-    /// Whatever the file system says, or what is wrong in the file.
-    pub fn load(&self, event: &EventId) -> io::Result<Option<Drawing>> {
-        match fs::read(self.path(event)) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(io::Error::from),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+    /// Whatever the file system or the database says, or what is wrong in the file.
+    pub async fn load(&self, event: &EventId) -> io::Result<Option<Drawing>> {
+        let bytes = match &self.shared {
+            Some(shared) => shared.fetch(shared_name(event)).await?,
+            None => match tokio::fs::read(self.path(event)).await {
+                Ok(bytes) => Some(bytes),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => return Err(error),
+            },
+        };
+        parsed(bytes.as_deref())
     }
 
     /// Adds a drawing to what there is, durably: after a crash there is the old file or the new one.
@@ -322,24 +332,57 @@ impl PlanDir {
     ///
     /// # Errors
     /// As [`Self::load`].
-    pub fn add(&self, event: &EventId, drawing: Drawing) -> io::Result<()> {
-        let merged = match self.load(event)? {
-            None => drawing,
-            Some(before) => before.with(drawing),
+    pub async fn add(&self, event: &EventId, drawing: Drawing) -> io::Result<()> {
+        let Some(shared) = &self.shared else {
+            let (plans, event) = (self.clone(), event.clone());
+            let added = tokio::task::spawn_blocking(move || plans.add_to_file(&event, drawing));
+            return added.await.map_err(io::Error::other)?;
         };
+        loop {
+            let before = shared.fetch(shared_name(event)).await?;
+            let bytes = serde_json::to_vec(&merged(before.as_deref(), drawing.clone())?)?;
+            // Somebody else may have imported another map meanwhile: then both are wanted.
+            if shared.replace(shared_name(event), before, bytes).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn add_to_file(&self, event: &EventId, drawing: Drawing) -> io::Result<()> {
         let path = self.path(event);
+        let before = match fs::read(&path) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let merged = merged(before.as_deref(), drawing)?;
         let aside = path.with_extension("json.tmp");
         let mut file = File::create(&aside)?;
         file.write_all(&serde_json::to_vec(&merged)?)?;
         file.sync_all()?;
         fs::rename(&aside, &path)?;
-        File::open(&self.0)?.sync_all()
+        File::open(&self.dir)?.sync_all()
     }
 
     fn path(&self, event: &EventId) -> PathBuf {
         // A leading dot would make `.` and `..` special; an id has no slash.
-        self.0.join(format!("plan-{event}.json"))
+        self.dir.join(format!("plan-{event}.json"))
     }
+}
+
+fn shared_name(event: &EventId) -> String {
+    format!("plans/plan-{event}.json")
+}
+
+fn parsed(bytes: Option<&[u8]>) -> io::Result<Option<Drawing>> {
+    bytes.map(serde_json::from_slice).transpose().map_err(io::Error::from)
+}
+
+fn merged(before: Option<&[u8]>, drawing: Drawing) -> io::Result<Drawing> {
+    Ok(match parsed(before)? {
+        None => drawing,
+        Some(before) => before.with(drawing),
+    })
 }
 
 impl Drawing {

@@ -1,6 +1,8 @@
 //! Listening: the accept loop, and the whole server as one value that can be started and stopped.
 
-use crate::app::App;
+use crate::app::{App, Money};
+use crate::auth::keys::KeyDir;
+use crate::backend::Backend;
 use crate::config::{Config, ConfigError};
 use crate::draw;
 use crate::http;
@@ -8,6 +10,7 @@ use crate::http::caller::Connection;
 use crate::live::handover::{Handover, Streaming};
 use crate::saga::{self, Sagas};
 use crate::sandbox::Sandbox;
+use crate::vault;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response};
@@ -16,9 +19,10 @@ use hyper::body::Incoming;
 use hyper::rt::ReadBufCursor;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::SqliteLedger;
 use onrush_store::Engine;
-use onrush_store::embedded::{Embedded, OpenError, Options};
+use onrush_store::embedded::{OpenError, Options};
 use pin_project_lite::pin_project;
 use std::convert::Infallible;
 use std::fmt;
@@ -41,9 +45,6 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_BUFFER_BYTES: usize = 64 << 10;
 /// How long requests under way have after the server was told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
-/// How long to wait for others to let go of the engine, at most.
-const LET_GO_TRIES: u32 = 200;
-const LET_GO_PAUSE: Duration = Duration::from_millis(5);
 /// Connections that may wait to be accepted: a sale begins with a rush.
 const BACKLOG: u32 = 4_096;
 
@@ -321,6 +322,8 @@ pub enum StartError {
     Data(io::Error),
     /// The ledger cannot be opened.
     Ledger(onrush_ledger::sqlite::OpenError),
+    /// What nodes share cannot be used.
+    Cluster(String),
     /// The payment gateway cannot be used.
     Gateway(io::Error),
 }
@@ -332,6 +335,7 @@ impl fmt::Display for StartError {
             Self::Engine(error) => error.fmt(f),
             Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
             Self::Ledger(error) => error.fmt(f),
+            Self::Cluster(why) => f.write_str(why),
             Self::Gateway(error) => write!(f, "the payment gateway cannot be used: {error}"),
             Self::Data(error) => write!(f, "the data directory cannot be used: {error}"),
         }
@@ -347,8 +351,7 @@ pub struct Server {
     operator_addr: Option<SocketAddr>,
     admin_key: Option<String>,
     app: Arc<App>,
-    engine: Arc<Embedded>,
-    ledger: Arc<SqliteLedger>,
+    backend: Backend,
     /// The sandbox gateway, if it runs in this process.
     sandbox: Option<Sandbox>,
     stop: [Option<oneshot::Sender<()>>; 2],
@@ -391,27 +394,26 @@ impl Server {
             })));
         }
 
-        let data = config.data.clone();
-        let runtime = tokio::runtime::Handle::current();
-        let clock = options.clock.clone();
-        let options = Options { runtime: options.runtime.or(Some(runtime)), ..options };
-        // Recovery reads files for as long as it takes.
-        let engine = tokio::task::spawn_blocking(move || Embedded::open(&data, options)).await;
-        let engine = match engine {
-            Ok(opened) => Arc::new(opened.map_err(StartError::Engine)?),
-            Err(error) => return Err(StartError::Data(io::Error::other(error))),
-        };
+        let backend = Backend::open(&config, options).await?;
         let configured = config.admin_key.as_ref().map(|key| key.reveal().to_owned());
-        let data = config.data.clone();
-        let ledger = tokio::task::spawn_blocking(move || SqliteLedger::open(&data)).await;
-        let ledger = match ledger {
-            Ok(opened) => Arc::new(opened.map_err(StartError::Ledger)?),
-            Err(error) => return Err(StartError::Data(io::Error::other(error))),
+        let keys = KeyDir::open(&config.data).map_err(StartError::Data)?;
+        if let Some(commons) = &backend.commons {
+            vault::fetch_keys(&**commons, &keys).await.map_err(StartError::Data)?;
+        }
+        let money = saga::open(&config, public_addr, &backend);
+        let (sagas, sandbox) = money.await.map_err(StartError::Gateway)?;
+        let parts = Money {
+            ledger: backend.ledger.clone(),
+            sagas: sagas.clone(),
+            clock: backend.clock.clone(),
+            flags: backend.flags.clone(),
+            commons: backend.commons.clone(),
         };
-        let money = saga::open(&config, public_addr, engine.clone(), ledger.clone(), clock);
-        let (money, sandbox) = money.await.map_err(StartError::Gateway)?;
-        let sagas = money.sagas.clone();
-        let (app, fresh) = App::open(config, engine.clone(), money).map_err(StartError::Data)?;
+        let (app, fresh) =
+            App::open(config, backend.engine.clone(), parts).map_err(StartError::Data)?;
+        if let Some(commons) = &backend.commons {
+            vault::share_keys(&**commons, &keys).await.map_err(StartError::Data)?;
+        }
         drop(app_slot.set(app.clone()));
 
         let (stop, stopped) = oneshot::channel();
@@ -425,17 +427,7 @@ impl Server {
         app.set_ready(true);
         let admin_key = configured.or(fresh);
         let stop = [Some(stop), operator_stop];
-        Ok(Self {
-            public_addr,
-            operator_addr,
-            admin_key,
-            app,
-            engine,
-            ledger,
-            sandbox,
-            stop,
-            tasks,
-        })
+        Ok(Self { public_addr, operator_addr, admin_key, app, backend, sandbox, stop, tasks })
     }
 
     /// Where visitors and the organiser connect.
@@ -453,13 +445,19 @@ impl Server {
     /// The engine.
     #[must_use]
     pub fn engine(&self) -> Arc<dyn Engine> {
-        self.engine.clone()
+        self.backend.engine.clone()
     }
 
     /// The ledger.
     #[must_use]
-    pub fn ledger(&self) -> &Arc<SqliteLedger> {
-        &self.ledger
+    pub fn ledger(&self) -> &Arc<dyn Ledger> {
+        &self.backend.ledger
+    }
+
+    /// The ledger in a file, if it is that one.
+    #[must_use]
+    pub fn sqlite_ledger(&self) -> Option<&Arc<SqliteLedger>> {
+        self.backend.sqlite_ledger()
     }
 
     /// The sagas.
@@ -482,8 +480,7 @@ impl Server {
 
     /// Waits until the engine has stopped by itself, and says why. The process should end then, and not with success.
     pub async fn failed(&self) -> String {
-        self.engine.stopped().await;
-        self.engine.failure().unwrap_or_else(|| "the engine was closed".into())
+        self.backend.failed().await
     }
 
     /// Lets requests under way end, says goodbye to streams, and closes the engine.
@@ -506,19 +503,9 @@ impl Server {
         }
         self.app.hub.ended().await;
         drop(self.app);
-        let engine = self.engine;
-        // Streams that just heard goodbye still let go of the engine. Whoever else has it keeps it open.
-        for _ in 0..LET_GO_TRIES {
-            if Arc::strong_count(&engine) == 1 {
-                break;
-            }
-            tokio::time::sleep(LET_GO_PAUSE).await;
-        }
         if let Some(sandbox) = self.sandbox {
             sandbox.shutdown().await;
         }
-        let ledger = self.ledger;
-        // The last one to let go closes each, which waits for its threads.
-        drop(tokio::task::spawn_blocking(move || drop((engine, ledger))).await);
+        self.backend.close().await;
     }
 }

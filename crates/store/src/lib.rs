@@ -2,6 +2,7 @@
 
 pub mod embedded;
 pub mod engine;
+pub mod flags;
 #[cfg(feature = "cluster")]
 pub mod redis;
 

@@ -15,15 +15,19 @@
 #![forbid(unsafe_code)]
 
 mod free_port;
+mod kafka;
 mod need;
 mod postgres;
+mod rabbitmq;
 mod redis;
 mod resp;
 mod server;
 mod shared;
 
+pub use kafka::Kafka;
 pub use need::{Missing, NotStarted, need, on_a_mock};
 pub use postgres::{Postgres, PostgresOptions};
+pub use rabbitmq::RabbitMq;
 pub use redis::cluster::RedisCluster;
 pub use redis::pair::RedisPair;
 pub use redis::{Redis, RedisOptions};

@@ -56,8 +56,8 @@ pub fn need<T>(started: Result<T, NotStarted>) -> Option<T> {
         Err(NotStarted::Missing(missing)) => missing,
         Err(NotStarted::Failed(why)) => panic!("{why}"),
     };
-    let line = format!("NOT RUN {}: {} {}", test_name(), missing.what, missing.install);
-    assert!(std::env::var_os("CI").is_none_or(|ci| ci.is_empty()), "{line}");
+    let line =
+        format!("NOT RUN {}: {} is not installed. {}", test_name(), missing.what, missing.install);
     note(&line);
     None
 }
@@ -65,11 +65,18 @@ pub fn need<T>(started: Result<T, NotStarted>) -> Option<T> {
 /// Says that a test runs on less than the real thing, in a line that is counted like one that did not run.
 ///
 /// The line is `ON A MOCK: <test>: <instead of what, and why>`.
-pub fn on_a_mock(why: &str) {
+///
+/// # Panics
+///
+/// With `CI` set.
+#[track_caller]
+pub fn on_a_mock(why: impl fmt::Display) {
     note(&format!("ON A MOCK: {}: {why}", test_name()));
 }
 
+#[track_caller]
 fn note(line: &str) {
+    assert!(std::env::var_os("CI").is_none_or(|ci| ci.is_empty()), "{line}");
     eprintln!("{line}");
     let Some(path) = std::env::var_os("ONRUSH_NOT_RUN") else { return };
     // One write to a file opened for appending: lines of tests that run at once do not mix.

@@ -137,6 +137,7 @@ impl Postgres {
         let output = Command::new(self.install.bin.join("psql"))
             .args(["--no-psqlrc", "--tuples-only", "--no-align", "-v", "ON_ERROR_STOP=1"])
             .args(["--dbname", url, "--command", sql])
+            .env("PGCONNECT_TIMEOUT", "10")
             .stdin(Stdio::null())
             .output()
             .map_err(|error| NotStarted::failed("psql", error))?;

@@ -1,7 +1,8 @@
 //! Redis: alone, with a replica, and as a cluster.
 
 use onrush_testkit::{Redis, RedisCluster, RedisOptions, RedisPair, need, wait_until};
-use std::path::Path;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 fn durable() -> RedisOptions {
@@ -9,7 +10,7 @@ fn durable() -> RedisOptions {
 }
 
 fn runs(pid: u32) -> bool {
-    Path::new(&format!("/proc/{pid}")).exists()
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
 #[test]
@@ -35,6 +36,33 @@ fn server_ends_with_a_test_that_panics() {
     assert!(test.join().is_err());
     assert!(!runs(pid));
     assert!(!folder.exists());
+}
+
+#[test]
+#[ignore = "the next test runs it in a process of its own, and kills it"]
+fn starts_a_server_and_waits() {
+    let Some(redis) = need(Redis::start()) else { return };
+    println!("pid={}", redis.pid());
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+}
+
+#[test]
+fn server_ends_with_a_test_that_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut test = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "starts_a_server_and_waits", "--ignored", "--nocapture"])
+        // What a killed test cannot clean up goes with this folder.
+        .env("TMPDIR", folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = BufReader::new(test.stdout.take().unwrap());
+    let pid = said.lines().find_map(|line| line.unwrap().split_once("pid=")?.1.parse().ok());
+    test.kill().unwrap();
+    test.wait().unwrap();
+    let Some(pid) = pid else { return };
+    wait_until("the server ends", Duration::from_secs(5), || !runs(pid)).unwrap();
 }
 
 #[test]

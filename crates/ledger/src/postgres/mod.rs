@@ -21,6 +21,7 @@ mod database;
 mod deliveries;
 mod error;
 mod fault;
+mod files;
 mod migrations;
 mod money;
 mod news;
@@ -38,6 +39,7 @@ mod writes;
 
 pub use archive::{ArchivedRow, RowToArchive};
 pub use error::PgOpenError;
+pub use files::InventoryRow;
 pub use options::PgOptions;
 pub use shared::Flags;
 

@@ -2,11 +2,13 @@
 
 mod audit;
 mod bench;
+mod config;
 mod demo;
 mod load;
 mod sandbox;
 mod serve;
 mod show;
+mod sync_inventory;
 mod verify_ticket;
 
 use clap::{Parser, Subcommand};
@@ -28,6 +30,9 @@ enum Command {
     /// Run the server
     #[command(after_help = serve::PRECEDENCE)]
     Serve(serve::ServeArgs),
+    /// Show every setting there is, as a configuration file to start from, or check a file
+    #[command(after_help = EXIT_CODES)]
+    Config(config::ConfigArgs),
     /// Run the sandbox: a payment gateway that moves no money
     #[command(after_help = EXIT_CODES)]
     Sandbox(sandbox::SandboxArgs),
@@ -37,6 +42,9 @@ enum Command {
     /// Recompute everything from the journal and compare it with the snapshot and the invariants
     #[command(after_help = EXIT_CODES)]
     Audit(audit::AuditArgs),
+    /// Bring the inventory in PostgreSQL into the pools of a running cluster
+    #[command(after_help = sync_inventory::EXIT_CODES)]
+    SyncInventory(sync_inventory::SyncInventoryArgs),
     /// Say whether a ticket is genuine, without asking any server
     #[command(after_help = verify_ticket::PROMISE)]
     VerifyTicket(verify_ticket::VerifyTicketArgs),
@@ -73,9 +81,11 @@ impl From<Exit> for ExitCode {
 pub(crate) fn run() -> ExitCode {
     let exit = match Cli::parse().command {
         Command::Serve(args) => serve::run(&args),
+        Command::Config(args) => config::run(&args),
         Command::Sandbox(args) => sandbox::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Audit(args) => audit::run(&args),
+        Command::SyncInventory(args) => sync_inventory::run(&args),
         Command::VerifyTicket(args) => verify_ticket::run(&args),
         Command::Bench(args) => bench::run(&args),
     };

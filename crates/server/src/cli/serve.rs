@@ -138,6 +138,7 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
         | StartError::Listen(..)
         | StartError::Data(_)
         | StartError::Ledger(_)
+        | StartError::Cluster(_)
         | StartError::Gateway(_) => Ended::CouldNotRun(error.to_string()),
     })?;
     let ready = Ready {

@@ -49,6 +49,10 @@ pub enum Code {
     MethodNotAllowed,
     /// The event has no draw.
     DrawNotFound,
+    /// There is no flag of this name.
+    FlagNotFound,
+    /// It concerns what nodes share, and this server shares nothing.
+    NeedsCluster,
     /// The list of entrants is not fixed yet.
     PrequeueNotClosed,
     /// The request should have been a WebSocket handshake.
@@ -97,7 +101,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 43] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
@@ -117,6 +121,8 @@ impl Code {
         Self::PathNotFound,
         Self::MethodNotAllowed,
         Self::DrawNotFound,
+        Self::FlagNotFound,
+        Self::NeedsCluster,
         Self::PrequeueNotClosed,
         Self::UpgradeRequired,
         Self::RateLimited,
@@ -166,6 +172,8 @@ impl Code {
             Self::PathNotFound => ("PATH_NOT_FOUND", StatusCode::NOT_FOUND),
             Self::MethodNotAllowed => ("METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED),
             Self::DrawNotFound => ("DRAW_NOT_FOUND", StatusCode::NOT_FOUND),
+            Self::FlagNotFound => ("FLAG_NOT_FOUND", StatusCode::NOT_FOUND),
+            Self::NeedsCluster => ("NEEDS_CLUSTER", StatusCode::CONFLICT),
             Self::PrequeueNotClosed => ("PREQUEUE_NOT_CLOSED", StatusCode::CONFLICT),
             Self::UpgradeRequired => ("UPGRADE_REQUIRED", StatusCode::UPGRADE_REQUIRED),
             Self::RateLimited => ("RATE_LIMITED", StatusCode::TOO_MANY_REQUESTS),
@@ -200,6 +208,8 @@ impl Code {
             | Self::Busy
             | Self::StreamsFull
             | Self::DiskLow
+            | Self::EventRebuilding
+            | Self::EngineUnreachable
             | Self::Stopped
             | Self::GatewayUnavailable
             | Self::InProgress
@@ -223,6 +233,8 @@ impl Code {
             | Self::PathNotFound
             | Self::MethodNotAllowed
             | Self::DrawNotFound
+            | Self::FlagNotFound
+            | Self::NeedsCluster
             | Self::UpgradeRequired
             | Self::PaymentsOff
             | Self::GatewayRefused

@@ -159,11 +159,8 @@ impl Boards {
             .into_iter()
             .map(|category| (category.name, category.price_minor))
             .collect();
-        let (plans, event) = (self.plans.clone(), event.clone());
-        let drawing = tokio::task::spawn_blocking(move || plans.load(&event)).await;
-        match drawing {
-            Ok(Ok(drawing)) => Ok(Arc::new(Board::new(views, &prices, drawing))),
-            Ok(Err(error)) => Err(crate::app::broken("reading the seat map", &error)),
+        match self.plans.load(event).await {
+            Ok(drawing) => Ok(Arc::new(Board::new(views, &prices, drawing))),
             Err(error) => Err(crate::app::broken("reading the seat map", &error)),
         }
     }

@@ -6,9 +6,15 @@
 
 pub mod catalogue;
 pub mod courier;
+#[cfg(feature = "cluster")]
+pub mod cursors;
+#[cfg(feature = "cluster")]
+pub mod kafka;
 pub mod letter;
 pub mod mail;
 pub mod messages;
+#[cfg(feature = "cluster")]
+pub mod rabbit;
 pub mod settings;
 pub mod webhook;
 

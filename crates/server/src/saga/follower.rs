@@ -29,15 +29,48 @@ const MAX_PAGES: u32 = 16;
 /// Facts that are written at once, about.
 const MAX_FACTS: usize = 8_192;
 
-/// Follows the feed until the engine has stopped.
+/// How long the other nodes wait for a word of the one that follows the feed.
+const TURN_MS: u32 = 5_000;
+/// How often that one says that it still does.
+const SAY_SO_EVERY: Duration = Duration::from_secs(1);
+/// What the turn is called.
+const TURN: &str = "follower";
+
+/// Follows the feed until the engine has stopped. Of several nodes one does, and another one takes over if it dies.
 pub(crate) async fn run(sagas: Arc<Sagas>) {
-    while let Err(error) = Follower::new(sagas.clone()).follow().await {
+    loop {
+        if !wait_for_turn(&sagas).await {
+            return;
+        }
+        let followed = Follower::new(sagas.clone()).follow().await;
+        if let Some(commons) = &sagas.commons {
+            // If this cannot be said now, the others wait a little longer.
+            drop(commons.end_turn(TURN.into()).await);
+        }
+        let Err(error) = followed else { return };
         tracing::error!(error, "the feed cannot be followed into the ledger; trying again");
         tokio::select! {
             () = tokio::time::sleep(PAUSE) => {}
             () = sagas.stopped() => return,
         }
     }
+}
+
+/// Waits until no other node follows the feed; false if everything stops meanwhile.
+async fn wait_for_turn(sagas: &Sagas) -> bool {
+    let Some(commons) = &sagas.commons else { return !sagas.is_stopping() };
+    while !sagas.is_stopping() {
+        match commons.take_turn(TURN.into(), TURN_MS).await {
+            Ok(true) => return true,
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%error, "who follows the feed is not known just now"),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(PAUSE) => {}
+            () = sagas.stopped() => {}
+        }
+    }
+    false
 }
 
 /// What is remembered from page to page.
@@ -47,11 +80,14 @@ struct Follower {
     /// Holds free of charge that live: the ledger hears of them only if they are confirmed, so that a flash sale that
     /// costs nothing costs the ledger nothing either.
     free: HashMap<BookingId, Arc<HoldTerms>>,
+    /// When the other nodes are to hear again that it is our turn.
+    say_so_by: Instant,
 }
 
 impl Follower {
     fn new(sagas: Arc<Sagas>) -> Self {
-        Self { sagas, currencies: HashMap::new(), free: HashMap::new() }
+        let say_so_by = Instant::now() + SAY_SO_EVERY;
+        Self { sagas, currencies: HashMap::new(), free: HashMap::new(), say_so_by }
     }
 
     async fn follow(mut self) -> Result<(), String> {
@@ -65,8 +101,10 @@ impl Follower {
             let mut ends = tokio::select! {
                 page = feed.next() => self.gather(page?, &mut projection).await?,
                 () = tokio::time::sleep_until(write_by), if moved => false,
+                () = tokio::time::sleep_until(self.say_so_by), if sagas.commons.is_some() => false,
                 () = sagas.stopped() => return Ok(()),
             };
+            self.keep_turn().await?;
             if !ends {
                 // Whoever is far behind finds the next pages at once all the same.
                 tokio::time::sleep(GATHER).await;
@@ -90,6 +128,20 @@ impl Follower {
             if ends {
                 return Ok(());
             }
+        }
+    }
+
+    /// Tells the other nodes that it is still our turn; an error if it is not.
+    async fn keep_turn(&mut self) -> Result<(), String> {
+        let Some(commons) = &self.sagas.commons else { return Ok(()) };
+        if Instant::now() < self.say_so_by {
+            return Ok(());
+        }
+        self.say_so_by = Instant::now() + SAY_SO_EVERY;
+        match commons.take_turn(TURN.into(), TURN_MS).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err("another node follows the feed by now".into()),
+            Err(error) => Err(error.to_string()),
         }
     }
 

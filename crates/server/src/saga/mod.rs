@@ -29,6 +29,7 @@ pub(crate) use open::open;
 pub use operator::Action;
 pub use start::{StartError, Started, Wish};
 
+use crate::commons::Commons;
 use crate::metrics::count;
 use crate::relay::messages::Channels;
 use gateway::Gateway;
@@ -124,6 +125,8 @@ pub struct Sagas {
     patience: Patience,
     /// Who is told what.
     channels: Channels,
+    /// What all nodes share, if there are several.
+    commons: Option<Arc<dyn Commons>>,
     counts: Counts,
     locks: Locks,
     /// Rings when something became due earlier than was known.
@@ -150,13 +153,15 @@ pub struct Parts {
     pub patience: Patience,
     /// Who is told what.
     pub channels: Channels,
+    /// What all nodes share, if there are several.
+    pub commons: Option<Arc<dyn Commons>>,
 }
 
 impl Sagas {
     /// Sagas that nobody drives yet.
     #[must_use]
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { engine, ledger, gateway, clock, patience, channels } = parts;
+        let Parts { engine, ledger, gateway, clock, patience, channels, commons } = parts;
         Arc::new(Self {
             engine,
             ledger,
@@ -164,6 +169,7 @@ impl Sagas {
             clock,
             patience,
             channels,
+            commons,
             counts: Counts::default(),
             locks: Locks::default(),
             due: Notify::new(),

@@ -4,15 +4,12 @@ use super::gateway::Gateway;
 use super::gateway::sandbox::SandboxGateway;
 use super::gateway::stripe::StripeGateway;
 use super::{Parts, Sagas};
-use crate::app::Money;
 use crate::auth::hex;
 use crate::auth::keys::KeyDir;
+use crate::backend::Backend;
 use crate::config::{Config, GatewayName, Secret};
 use crate::relay::messages::Channels;
 use crate::sandbox::{Sandbox, SandboxConfig};
-use onrush_ledger::Ledger;
-use onrush_store::Engine;
-use onrush_store::embedded::Clock;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,20 +21,19 @@ use std::sync::Arc;
 pub(crate) async fn open(
     config: &Config,
     public: SocketAddr,
-    engine: Arc<dyn Engine>,
-    ledger: Arc<dyn Ledger>,
-    clock: Clock,
-) -> io::Result<(Money, Option<Sandbox>)> {
+    backend: &Backend,
+) -> io::Result<(Arc<Sagas>, Option<Sandbox>)> {
     let (gateway, sandbox) = gateway(config, public).await?;
     let sagas = Sagas::new(Parts {
-        engine,
-        ledger: ledger.clone(),
+        engine: backend.engine.clone(),
+        ledger: backend.ledger.clone(),
         gateway,
-        clock: clock.clone(),
+        clock: backend.clock.clone(),
         patience: config.saga,
         channels: Channels::of(config),
+        commons: backend.commons.clone(),
     });
-    Ok((Money { ledger, sagas, clock }, sandbox))
+    Ok((sagas, sandbox))
 }
 
 type Opened = (Option<Arc<dyn Gateway>>, Option<Sandbox>);

@@ -8,7 +8,6 @@ use onrush::Server;
 use onrush::config::{GatewayName, Secret};
 use onrush::sandbox::{Sandbox, SandboxConfig, SandboxTotals};
 use onrush_core::Time;
-use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::LedgerReader;
 use onrush_store::embedded::{self, Clock, ManualClock, Options};
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};

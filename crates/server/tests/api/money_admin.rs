@@ -389,11 +389,11 @@ async fn texts_are_set_by_the_organiser_and_read_by_anyone() {
 #[tokio::test]
 async fn a_ledger_that_cannot_be_read_is_a_503_and_never_half_a_table() {
     let shop = paid_shop().await;
-    shop.server.ledger().break_for_tests(true);
+    shop.server.sqlite_ledger().expect("a file").break_for_tests(true);
     for path in ["bookings", "bookings.csv", "sagas", "sagas/e.1", "payments", "refunds"] {
         let answer = shop.admin("GET", &format!("/{path}")).send().await;
         assert_eq!(answer.problem(), (503, "LEDGER_UNAVAILABLE".into()), "{path}");
     }
-    shop.server.ledger().break_for_tests(false);
+    shop.server.sqlite_ledger().expect("a file").break_for_tests(false);
     shop.admin("GET", "/bookings").send().await.expect(200);
 }

@@ -4,7 +4,6 @@ use crate::client::{Answer, Request};
 use crate::shop::{Guest, Shop};
 use onrush::config::GatewayName;
 use onrush_core::booking::Stage;
-use onrush_ledger::Ledger;
 use onrush_ledger::booking::{Booking, Buyer};
 use onrush_ledger::saga::Transition;
 use serde_json::{Value, json};

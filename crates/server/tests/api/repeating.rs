@@ -3,7 +3,6 @@
 use crate::paying::{GOOD_CARD, paid_shop, use_card};
 use crate::sandboxed::Sandboxed;
 use crate::shop::Guest;
-use onrush_ledger::Ledger;
 use serde_json::json;
 use std::time::Duration;
 
@@ -202,7 +201,7 @@ async fn nothing_is_begun_while_the_ledger_cannot_remember_it() {
     shop.clock.advance_ms(60_000);
     let before = guest.booking(&booking).await;
     let committed = shop.committed();
-    shop.server.ledger().break_for_tests(true);
+    shop.server.sqlite_ledger().expect("a file").break_for_tests(true);
     for what in ["payment", "extend", "cancel"] {
         let answer = guest.on_booking(&booking, what, "k").await;
         assert_eq!(answer.problem(), (503, "LEDGER_UNAVAILABLE".into()), "{what}");
@@ -210,7 +209,7 @@ async fn nothing_is_begun_while_the_ledger_cannot_remember_it() {
     assert_eq!(guest.booking(&booking).await, before);
     assert_eq!(shop.committed(), committed);
     assert_eq!(shop.server.sandbox().unwrap().totals().await.unwrap().captured_minor, 0);
-    shop.server.ledger().break_for_tests(false);
+    shop.server.sqlite_ledger().expect("a file").break_for_tests(false);
     // The same keys are as good as new.
     guest.on_booking(&booking, "extend", "k").await.expect(200);
     guest.on_booking(&booking, "payment", "k").await.expect(201);

@@ -545,9 +545,9 @@ async fn no_payment_is_begun_while_the_ledger_cannot_remember_it() {
     let guest = shop.guest().await;
     guest.take("A-1").await;
     let before = shop.committed();
-    shop.server.ledger().break_for_tests(true);
+    shop.server.sqlite_ledger().expect("a file").break_for_tests(true);
     assert_eq!(guest.initiate().await.problem(), (503, "LEDGER_UNAVAILABLE".into()));
-    shop.server.ledger().break_for_tests(false);
+    shop.server.sqlite_ledger().expect("a file").break_for_tests(false);
     assert_eq!(shop.committed(), before);
     assert_eq!(guest.stands().await["state"], "seat_selected");
     let (url, ..) = guest.begin().await;

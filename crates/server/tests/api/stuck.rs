@@ -9,7 +9,6 @@ use onrush_core::Command;
 use onrush_core::booking::{Stage, Step};
 use onrush_core::hold::OnDecline;
 use onrush_core::ids::{BookingId, PaymentId, UserId};
-use onrush_ledger::Ledger;
 use onrush_ledger::money::RefundStatus;
 use onrush_ledger::saga::{File, SagaFilter};
 use serde_json::{Value, json};
@@ -106,14 +105,14 @@ async fn a_ledger_that_cannot_be_written_stops_money_and_loses_none() {
     let other = waiting.hold_ga("h", 1).await;
     till.capture(payment["payment"].as_str().unwrap());
 
-    shop.server.ledger().break_for_tests(true);
+    shop.server.sqlite_ledger().expect("a file").break_for_tests(true);
     let unavailable = (503, "LEDGER_UNAVAILABLE".to_owned());
     let told = message("payment.captured", &payment);
     assert_eq!(send(&shop, &told).await.problem(), unavailable);
     assert_eq!(waiting.pay(&other, "p").await.problem(), unavailable);
     assert_eq!(guest.booking(&booking).await["status"], "paying");
 
-    shop.server.ledger().break_for_tests(false);
+    shop.server.sqlite_ledger().expect("a file").break_for_tests(false);
     send(&shop, &told).await.expect(200);
     assert_eq!(guest.booking(&booking).await["status"], "confirmed");
     let paid = waiting.pay(&other, "p").await.expect(201).json();
@@ -128,10 +127,10 @@ async fn a_refund_waits_for_a_ledger_that_cannot_be_written() {
     let till = Till::start();
     let shop = shop_with(&till).await;
     let (booking, _) = shop.sell(&till).await;
-    shop.server.ledger().break_for_tests(true);
+    shop.server.sqlite_ledger().expect("a file").break_for_tests(true);
     shop.cancel(&booking).await.expect(200);
     assert_eq!(till.calls().1, 0);
-    shop.server.ledger().break_for_tests(false);
+    shop.server.sqlite_ledger().expect("a file").break_for_tests(false);
     shop.until_step(&booking, Step::Failed).await;
     assert_eq!((till.totals(), till.calls().1), ((AMOUNT_MINOR, AMOUNT_MINOR), 1));
 }

@@ -7,7 +7,6 @@ use crate::till::{Till, WEBHOOK_SECRET, message, now_s, send, send_signed, webho
 use onrush::signature::sign;
 use onrush_core::booking::{Stage, Step};
 use onrush_core::ids::BookingId;
-use onrush_ledger::Ledger;
 use onrush_ledger::saga::File;
 use serde_json::{Value, json};
 use std::time::Duration;

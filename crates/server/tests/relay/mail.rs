@@ -8,7 +8,6 @@ use onrush::Config;
 use onrush::config::GatewayName;
 use onrush::relay::settings::{MailSettings, Tls};
 use onrush_core::ids::BookingId;
-use onrush_ledger::Ledger;
 use onrush_ledger::booking::{Buyer, BuyerOf};
 use serde_json::{Value, json};
 

@@ -3,7 +3,6 @@
 use crate::shop::{Guest, Shop};
 use onrush_core::Time;
 use onrush_core::ids::BookingId;
-use onrush_ledger::Ledger;
 use onrush_ledger::booking::Buyer;
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -7,6 +7,7 @@ use super::reader::JournalReader;
 use super::recovery::{ReplayError, replay};
 use super::snapshot::{self, SnapshotFile};
 use crate::engine::{FeedEntry, Seq};
+use onrush_core::Event;
 use onrush_core::ids::EventId;
 use serde::Serialize;
 use std::collections::HashSet;
@@ -59,14 +60,7 @@ pub fn audit(dir: &Path) -> Result<AuditReport, OpenError> {
     // Listed after the end was read: a snapshot that is newer than that is left for the next audit.
     let mut snapshots = snapshot::list(dir).map_err(OpenError::io(dir))?;
     snapshots.retain(|file| file.seq <= last);
-    let mut audit = Audit {
-        report: AuditReport::default(),
-        auditor: Auditor::default(),
-        events: Events::default(),
-        broken: HashSet::new(),
-        snapshots,
-        checked: 0,
-    };
+    let mut audit = FeedAudit { snapshots, ..FeedAudit::default() };
     let replayed = replay(reader, Seq::default(), last, |entry| {
         audit.note(&entry);
         Ok(())
@@ -79,7 +73,9 @@ pub fn audit(dir: &Path) -> Result<AuditReport, OpenError> {
     Ok(audit.finish())
 }
 
-struct Audit {
+/// An audit of a feed, wherever it is read from: told of every decision in order, it says in the end what is wrong.
+#[derive(Default)]
+pub struct FeedAudit {
     report: AuditReport,
     auditor: Auditor,
     events: Events,
@@ -91,15 +87,24 @@ struct Audit {
     checked: u64,
 }
 
-impl Audit {
-    fn violation(&mut self, what: String) {
+impl FeedAudit {
+    /// Adds something that is wrong, as a sentence.
+    pub fn violation(&mut self, what: String) {
         self.report.violation_count += 1;
         if self.report.violations.len() < MAX_LISTED {
             self.report.violations.push(what);
         }
     }
 
-    fn note(&mut self, entry: &FeedEntry) {
+    /// An event as its decisions so far add up; `None` if there is none, or they contradict each other.
+    #[must_use]
+    pub fn event(&self, id: &EventId) -> Option<&Event> {
+        let found = self.events.find(id).filter(|_| !self.broken.contains(id));
+        found.map(|index| self.events.get(index))
+    }
+
+    /// Looks at the next decision.
+    pub fn note(&mut self, entry: &FeedEntry) {
         let FeedEntry { seq, event, changes, .. } = entry;
         self.report.seq = *seq;
         self.report.changes += changes.len() as u64;
@@ -166,7 +171,9 @@ impl Audit {
         found.into_iter().for_each(|what| self.violation(what));
     }
 
-    fn finish(mut self) -> AuditReport {
+    /// What was found.
+    #[must_use]
+    pub fn finish(mut self) -> AuditReport {
         self.check();
         let Findings { seats_sold_twice, oversold, fifo_violations, .. } = self.auditor.findings;
         AuditReport {

@@ -1,15 +1,14 @@
 //! Where the engine gets the time from.
 
 use onrush_core::Time;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 #[cfg(feature = "testing")]
 use super::mailbox::Mailbox;
 #[cfg(feature = "testing")]
-use std::sync::{
-    Arc, Mutex, PoisonError, Weak,
-    atomic::{AtomicI64, Ordering},
-};
+use std::sync::{Mutex, PoisonError, Weak};
 
 /// The clock of an engine.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +16,8 @@ pub enum Clock {
     /// The system's.
     #[default]
     System,
+    /// The system's, corrected: where many nodes share an engine, all go by its clock.
+    Corrected(Correction),
     /// One that a test moves.
     #[cfg(feature = "testing")]
     Manual(ManualClock),
@@ -27,10 +28,8 @@ impl Clock {
     #[must_use]
     pub fn now(&self) -> Time {
         match self {
-            Self::System => {
-                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                Time(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-            }
+            Self::System => system_now(),
+            Self::Corrected(correction) => system_now().plus_ms(correction.ms()),
             #[cfg(feature = "testing")]
             Self::Manual(clock) => clock.now(),
         }
@@ -39,10 +38,32 @@ impl Clock {
     /// Whether time passes by itself, so that waiting for a deadline makes sense.
     pub(super) fn runs(&self) -> bool {
         match self {
-            Self::System => true,
+            Self::System | Self::Corrected(_) => true,
             #[cfg(feature = "testing")]
             Self::Manual(_) => false,
         }
+    }
+}
+
+fn system_now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// How far the system's clock is behind another one.
+#[derive(Clone, Debug, Default)]
+pub struct Correction(Arc<AtomicI64>);
+
+impl Correction {
+    /// What to add to the system's time, in milliseconds.
+    #[must_use]
+    pub fn ms(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Says what the other clock shows just now.
+    pub fn set_to(&self, other: Time) {
+        self.0.store(other.since_ms(system_now()), Ordering::Relaxed);
     }
 }
 

@@ -32,10 +32,10 @@ mod recovery;
 mod snapshot;
 mod snapshotter;
 
-pub use audit::{AuditReport, audit};
-pub use clock::Clock;
+pub use audit::{AuditReport, FeedAudit, audit};
 #[cfg(feature = "testing")]
 pub use clock::ManualClock;
+pub use clock::{Clock, Correction};
 pub use error::{Damage, OpenError};
 #[cfg(feature = "testing")]
 pub use faults::{Fate, Faults, KillPoint};

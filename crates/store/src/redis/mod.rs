@@ -1,9 +1,302 @@
 //! The engine on Redis or Redis Cluster, for many processes: the same commands, replies, refusals and changes as the
 //! embedded one, with one Lua script a command.
 //!
+//! ```text
+//! callers ─► wire ─► one script a command ─► reply
+//!                     state and stream, in one step
+//!                       └─► archiver ─► archive ─► feeds
+//! ```
+//!
 //! Redis numbers each event's decisions by itself; the [`Archive`] numbers all of them in one sequence and is what the
-//! feed is read from.
+//! feed is read from. Any number of nodes may run the same events: the rules are in the scripts, a node only asks.
+//!
+//! What is confirmed, and what money is asked for, is answered once it is archived; other answers may be of decisions
+//! that a Redis that fails can still lose (docs/operating.md says how many). A node notices by their numbers.
 
 mod archive;
+mod archiver;
+mod client;
+mod draw;
+mod feed;
+mod keys;
+pub mod kit;
+mod known;
+mod layout;
+mod node;
+#[cfg(feature = "testing")]
+mod probe;
+mod prune;
+mod query;
+mod rebuild;
+mod refusal;
+mod rows;
+mod scripts;
+mod start;
+mod ticker;
+mod transactions;
+mod wire;
 
 pub use archive::{Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive};
+#[cfg(feature = "testing")]
+pub use probe::Probe;
+pub use rows::SeatSpecs;
+pub use start::OpenError;
+
+use crate::engine::{Answer, Engine, Failure, Feed, Pending, Seq};
+use client::{Client, ClientError};
+use feed::ArchiveFeed;
+use crate::flags::Flags;
+use node::Node;
+use onrush_core::ids::EventId;
+use onrush_core::{Command, Query, Reply, Time, View};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use transactions::Transactions;
+use wire::{Head, Outcome};
+
+/// How an engine runs.
+#[derive(Clone)]
+pub struct Options {
+    /// Where Redis is: `redis://127.0.0.1:6379`; of a cluster, some of its nodes.
+    pub urls: Vec<String>,
+    /// Whether it is a Redis Cluster.
+    pub is_cluster: bool,
+    /// Where the feed is kept for good.
+    pub archive: Arc<dyn Archive>,
+    /// Connections to it, or to each of its nodes.
+    pub connections: usize,
+    /// How long a caller waits for Redis.
+    pub timeout_ms: u32,
+    /// How long a caller waits for the archive, once Redis has decided.
+    pub archive_timeout_ms: u32,
+    /// How often this node looks at all events, so that another node's death delays no deadline for longer.
+    pub sweep_ms: u32,
+    /// What is switched how, at run time.
+    pub flags: Arc<Flags>,
+    /// Whether this node decides what is due. Tests that set the clock do so themselves.
+    pub ticks: bool,
+}
+
+impl Options {
+    /// The usual options.
+    #[must_use]
+    pub fn new(urls: Vec<String>, is_cluster: bool, archive: Arc<dyn Archive>) -> Self {
+        Self {
+            urls,
+            is_cluster,
+            archive,
+            connections: 4,
+            timeout_ms: 2_000,
+            archive_timeout_ms: 5_000,
+            sweep_ms: 1_000,
+            flags: Arc::default(),
+            ticks: true,
+        }
+    }
+}
+
+/// The engine on Redis. Dropping it ends this node's tasks; the events live on.
+pub struct RedisEngine {
+    node: Arc<Node>,
+    ticker: Option<JoinHandle<()>>,
+}
+
+impl RedisEngine {
+    /// Connects to Redis and begins to work. Must be called in a runtime.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; nothing in Redis is changed then.
+    pub async fn open(options: Options) -> Result<Self, OpenError> {
+        let client = Client::open(
+            &options.urls,
+            options.is_cluster,
+            options.connections,
+            options.timeout_ms,
+        )
+        .await?;
+        start::check_server(&client).await?;
+        // Client::open has looked at the addresses.
+        let url = options.urls.first().map_or("", String::as_str);
+        let limit = Duration::from_millis(u64::from(options.timeout_ms));
+        let node = Node::new(client, Transactions::new(url, limit)?, &options);
+        start::list_events(&node).await?;
+        let sweep = Duration::from_millis(u64::from(options.sweep_ms));
+        let ticker = options.ticks.then(|| tokio::spawn(ticker::run(Arc::clone(&node), sweep)));
+        Ok(Self { node, ticker })
+    }
+
+    /// Has an event's deadlines and admissions looked at, soon. Cheap, and harmless if nothing is due.
+    pub fn wake(&self, event: &EventId) {
+        self.node.wakes().wake(event);
+    }
+
+    /// Ends this node's tasks and archives what it knows of, as far as that can be done at once.
+    pub async fn close(self) {
+        if let Some(ticker) = &self.ticker {
+            ticker.abort();
+        }
+        for known in self.node.known.all() {
+            let head = known.head();
+            if head > known.archived() && self.node.settle(&known.event, head).await.is_err() {
+                tracing::warn!(event = %known.event, "another node archives the last decisions");
+            }
+        }
+        self.node.stop();
+        if timeout(self.node.archive_timeout, self.node.ended()).await.is_err() {
+            tracing::warn!("tasks were left behind; their leases end by themselves");
+        }
+    }
+}
+
+impl Drop for RedisEngine {
+    fn drop(&mut self) {
+        self.node.stop();
+        if let Some(ticker) = &self.ticker {
+            ticker.abort();
+        }
+    }
+}
+
+/// Whether a command's answer waits until the decision is archived.
+///
+/// Whoever has paid, or is asked to pay, must find that again whatever Redis loses; a place or a hold that is lost is
+/// taken again.
+fn waits_for_archive(command: &Command) -> bool {
+    match command {
+        Command::BeginPayment { .. }
+        | Command::Confirm { .. }
+        | Command::CancelConfirmed { .. }
+        | Command::CheckIn { .. }
+        | Command::Claim { .. }
+        | Command::Declaim { .. }
+        | Command::AdjustClaimed { .. } => true,
+        Command::CreateEvent { .. }
+        | Command::ChangeSettings { .. }
+        | Command::AddPool { .. }
+        | Command::AdjustCapacity { .. }
+        | Command::AddSeats { .. }
+        | Command::Block { .. }
+        | Command::Unblock { .. }
+        | Command::OpenPrequeue
+        | Command::ClosePrequeue
+        | Command::OpenSale { .. }
+        | Command::Pause
+        | Command::Resume
+        | Command::Close
+        | Command::Join { .. }
+        | Command::Leave { .. }
+        | Command::See { .. }
+        | Command::Arrive { .. }
+        | Command::Hold { .. }
+        | Command::Extend { .. }
+        | Command::Release { .. }
+        | Command::FailPayment { .. }
+        | Command::Tick
+        | Command::Recover { .. } => false,
+    }
+}
+
+/// A decision as the caller is told.
+struct Decided {
+    head: Head,
+    at: Time,
+    reply: Result<Reply, Failure>,
+}
+
+fn decided(outcome: Outcome) -> Result<Decided, Failure> {
+    match outcome {
+        Outcome::Ok { head, at, reply, more: _ } => {
+            let reply = wire::read_json(&reply).map_err(ClientError::Answered)?;
+            Ok(Decided { head, at, reply: Ok(reply) })
+        }
+        Outcome::No { head, at, refusal } => {
+            Ok(Decided { head, at, reply: Err(Failure::Refused(refusal)) })
+        }
+        Outcome::Lost
+        | Outcome::Away { .. }
+        | Outcome::Entrants { .. }
+        | Outcome::Draw
+        | Outcome::Stale
+        | Outcome::Busy { .. } => {
+            let why = format!("a script answered out of turn: {outcome:?}");
+            Err(ClientError::Answered(why).into())
+        }
+    }
+}
+
+async fn execute(
+    node: &Node,
+    event: &EventId,
+    command: &Command,
+) -> Result<Answer<Reply>, Failure> {
+    let outcome = match command {
+        Command::Tick => {
+            let ticked = node.tick(event, 1).await?;
+            return Ok(Answer { at: ticked.at, value: Reply::Done });
+        }
+        Command::ClosePrequeue => node.close_prequeue(event).await?,
+        Command::OpenSale { seed, public_value } => {
+            node.open_sale(event, *seed, public_value.as_deref()).await?
+        }
+        other => node.run(event, node.call(event, other)).await?,
+    };
+    let Decided { head, at, reply } = decided(outcome)?;
+    if waits_for_archive(command) && head > Head::default() {
+        node.settle(event, head).await?;
+    }
+    if matches!(command, Command::CreateEvent { .. }) {
+        // Whoever is told of the event finds it in the list; if this node dies before, the one that archives it sees to that.
+        node.list_event(event, at).await?;
+    }
+    reply.map(|value| Answer { at, value })
+}
+
+async fn query(node: &Node, event: &EventId, query: &Query) -> Result<Answer<View>, Failure> {
+    match node.run(event, node.question(event, query)).await? {
+        Outcome::Ok { at, reply, more, head: _ } => {
+            let value = query::view(event, query, &reply, more).map_err(ClientError::Answered)?;
+            Ok(Answer { at, value })
+        }
+        other => Err(decided(other)?.reply.err().unwrap_or(Failure::Unreachable)),
+    }
+}
+
+/// Runs on whether or not anybody still waits: dropping an answer does not undo what was asked.
+fn run_on<T: Send + 'static>(
+    asked: impl Future<Output = Result<Answer<T>, Failure>> + Send + 'static,
+) -> Pending<T> {
+    let running = tokio::spawn(asked);
+    Box::pin(async { running.await.unwrap_or(Err(Failure::Stopped)) })
+}
+
+impl Engine for RedisEngine {
+    fn execute(&self, event: EventId, command: Command) -> Pending<Reply> {
+        let node = Arc::clone(&self.node);
+        run_on(async move { execute(&node, &event, &command).await })
+    }
+
+    fn query(&self, event: EventId, query: Query) -> Pending<View> {
+        let node = Arc::clone(&self.node);
+        Box::pin(async move { self::query(&node, &event, &query).await })
+    }
+
+    fn events(&self) -> Pending<Vec<EventId>> {
+        let node = Arc::clone(&self.node);
+        Box::pin(async move {
+            let value = node.known_events().await?;
+            let at = start::now(&node).await?;
+            Ok(Answer { at, value })
+        })
+    }
+
+    fn subscribe(&self, after: Seq) -> Box<dyn Feed> {
+        let archive = Arc::clone(&self.node.archive);
+        Box::new(ArchiveFeed::new(after, archive, self.node.stops()))
+    }
+
+    fn committed(&self) -> Seq {
+        *self.node.archive.newest().borrow()
+    }
+}

@@ -1,13 +1,19 @@
 //! `onrush audit`: recomputes everything from the journal, compares it with the money, and says what does not add up.
 
+mod books;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod money;
 mod verdict;
 
 use super::Exit;
 use super::show::{count, print_json, say};
-use onrush_store::embedded;
+use books::FileBooks;
+use onrush::Config;
+use onrush::config::EngineName;
+use onrush_store::embedded::{self, AuditReport};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Violations of the money that are listed at most; all are counted.
 const SHOWN: usize = 1_000;
@@ -18,6 +24,9 @@ pub(crate) struct AuditArgs {
     /// The directory with the data; a server may be running on it
     #[arg(long, value_name = "DIR", env = "ONRUSH_DATA", default_value = "onrush-data")]
     data: PathBuf,
+    /// The configuration of a cluster, whose servers are read instead of a directory
+    #[arg(long, value_name = "FILE", env = "ONRUSH_CONFIG")]
+    config: Option<PathBuf>,
     /// The sandbox gateway's directory, if it ran as a process of its own [default: `sandbox` in the data directory]
     #[arg(long, value_name = "DIR")]
     sandbox: Option<PathBuf>,
@@ -56,16 +65,9 @@ struct Report<'a> {
 
 /// Runs the audit.
 pub(crate) fn run(args: &AuditArgs) -> Exit {
-    let mut audit = match embedded::audit(&args.data) {
-        Ok(audit) => audit,
-        Err(error) => {
-            say(&format!("error: {error}"));
-            return Exit::CouldNotRun;
-        }
-    };
     let mut found = Vec::new();
-    let money = match money::audit(&args.data, args.sandbox.as_deref(), &mut found) {
-        Ok(money) => money,
+    let (mut audit, money) = match read_books(args, &mut found) {
+        Ok(audited) => audited,
         Err(error) => {
             say(&format!("error: {error}"));
             return Exit::CouldNotRun;
@@ -106,4 +108,45 @@ pub(crate) fn run(args: &AuditArgs) -> Exit {
         }
     }
     if report.violations == 0 { Exit::Ok } else { Exit::Violation }
+}
+
+type Audited = (AuditReport, Option<money::Money>);
+
+/// Audits the feed, and the money if there is a ledger.
+fn read_books(args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, String> {
+    let Some(file) = &args.config else { return read_files(&args.data, args, found) };
+    let variables = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let config = Config::load(Some(file), variables).map_err(|error| error.to_string())?;
+    match config.engine {
+        EngineName::Embedded => read_files(&config.data, args, found),
+        EngineName::Redis => read_servers(&config, args, found),
+    }
+}
+
+fn read_files(data: &Path, args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, String> {
+    let audit = embedded::audit(data).map_err(|error| error.to_string())?;
+    let Some(mut books) = FileBooks::open(data)? else { return Ok((audit, None)) };
+    let own = data.join("sandbox");
+    let sandbox = args.sandbox.as_deref().unwrap_or(&own);
+    let money = money::audit(&mut books, Some(sandbox), found)?;
+    Ok((audit, Some(money)))
+}
+
+#[cfg(feature = "cluster")]
+fn read_servers(
+    config: &Config,
+    args: &AuditArgs,
+    found: &mut Vec<String>,
+) -> Result<Audited, String> {
+    let mut books = cluster::SharedBooks::open(config)?;
+    let audit = cluster::audit_feed(&mut books)?;
+    let money = money::audit(&mut books, args.sandbox.as_deref(), found)?;
+    Ok((audit, Some(money)))
+}
+
+#[cfg(not(feature = "cluster"))]
+fn read_servers(_: &Config, _: &AuditArgs, _: &mut Vec<String>) -> Result<Audited, String> {
+    Err("this program was built without Redis and PostgreSQL; build it with --features cluster"
+        .into())
 }

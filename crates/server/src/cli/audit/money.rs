@@ -1,8 +1,9 @@
 //! The money, audited: what the gateway took is a confirmed booking or went back, and nothing is paid for twice.
 //!
-//! Three books are compared: the journal (what is confirmed), the ledger (what was to be paid, taken and given back), and
+//! Three books are compared: the feed (what is confirmed), the ledger (what was to be paid, taken and given back), and
 //! the gateway's own (what it took and gave back). Only sagas at their end are judged, so that a server may be running.
 
+use super::books::Books;
 use super::verdict::{
     AtGateway, Sold, Standing, State, Sums, given_back, is_at_its_end, judge, judge_unknown,
 };
@@ -10,16 +11,10 @@ use onrush::sandbox::{Taken, taken};
 use onrush_core::Change;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_ledger::saga::File;
-use onrush_ledger::sqlite::LedgerReader;
-use onrush_store::Seq;
-use onrush_store::embedded::JournalReader;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
-
-/// Rows and decisions read at a time.
-const PAGE: usize = 10_000;
 
 /// What the audit of the money found.
 #[derive(Debug, Default, Serialize)]
@@ -64,26 +59,28 @@ impl fmt::Display for Money {
     }
 }
 
-/// Compares journal, ledger and, if its directory is known, the sandbox's file. `None` if there is no ledger.
+/// Compares the books and, if its directory is known, the sandbox's file.
 ///
 /// # Errors
 /// A sentence that says what cannot be read.
 pub(super) fn audit(
-    data: &Path,
+    books: &mut dyn Books,
     sandbox: Option<&Path>,
     violations: &mut Vec<String>,
-) -> Result<Option<Money>, String> {
-    if !data.join("ledger.db").exists() {
-        return Ok(None);
-    }
-    let own = data.join("sandbox");
-    let look =
-        || taken(sandbox.unwrap_or(&own)).map_err(|error| format!("the sandbox's file: {error}"));
+) -> Result<Money, String> {
+    let look = || match sandbox {
+        None => Ok(None),
+        Some(sandbox) => taken(sandbox).map_err(|error| format!("the sandbox's file: {error}")),
+    };
     let before = look()?;
-    // The ledger is read as it was before the journal: what is at its end there is at its end in the journal too.
-    let reader = LedgerReader::open(data).map_err(|error| error.to_string())?;
-    let followed = reader.cursor().map_err(|error| error.to_string())?;
-    let bookings = read_journal(data)?;
+    // The ledger is read as it was before the feed: what is at its end there is at its end in the feed too.
+    let followed = books.begin()?;
+    let mut bookings = HashMap::new();
+    books.each_decision(&mut |entry| {
+        for change in &entry.changes {
+            note(&mut bookings, entry.seq.0, change);
+        }
+    })?;
     let after = look()?;
     let gateway = after.map(|after| Gateway::new(before.unwrap_or_default(), after));
     let mut auditor = Auditor {
@@ -96,32 +93,15 @@ pub(super) fn audit(
     };
     let mut after = None;
     loop {
-        let page = reader.sagas(after.as_deref(), PAGE).map_err(|error| error.to_string())?;
+        let page = books.sagas(after)?;
         for saga in &page.rows {
-            let file = reader.file(&saga.booking).map_err(|error| error.to_string())?;
-            if let Some(file) = file {
+            if let Some(file) = books.file(&saga.booking)? {
                 auditor.look(&file);
             }
         }
         after = page.next;
         if after.is_none() {
-            return Ok(Some(auditor.finish()));
-        }
-    }
-}
-
-fn read_journal(data: &Path) -> Result<HashMap<BookingId, Sold>, String> {
-    let mut reader = JournalReader::open(data).map_err(|error| error.to_string())?;
-    let mut bookings: HashMap<BookingId, Sold> = HashMap::new();
-    let mut after = Seq::default();
-    loop {
-        let page = reader.page(after, PAGE).map_err(|error| error.to_string())?;
-        let Some(last) = page.last() else { return Ok(bookings) };
-        after = last.seq;
-        for entry in &page {
-            for change in &entry.changes {
-                note(&mut bookings, entry.seq.0, change);
-            }
+            return Ok(auditor.finish());
         }
     }
 }

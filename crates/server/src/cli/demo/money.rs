@@ -2,7 +2,6 @@
 
 use super::api::Trouble;
 use onrush::Server;
-use onrush_ledger::Ledger;
 use std::time::{Duration, Instant};
 
 /// How long sagas may take after the last fan has gone. Late money is on its way for some seconds.

@@ -45,7 +45,9 @@ async fn commit_unless_known(
 ) -> Result<onrush_core::settings::Digest, Problem> {
     match app.view_event(event).await {
         Ok(_) => Err(Refusal::EventExists.into()),
-        Err(problem) if problem.code() == Refusal::EventNotFound.code() => app.draws.commit(event),
+        Err(problem) if problem.code() == Refusal::EventNotFound.code() => {
+            app.draws.commit(event).await
+        }
         Err(problem) => Err(problem),
     }
 }

@@ -15,6 +15,7 @@ pub mod create;
 pub mod dead_messages;
 pub mod erase;
 pub mod feed;
+pub mod flags;
 pub mod inventory_status;
 pub mod open;
 pub mod pause;
@@ -31,6 +32,7 @@ pub mod saga_retry;
 pub mod sagas;
 pub mod seat_map;
 pub mod seats;
+pub mod sync_inventory;
 pub mod texts;
 pub mod unblock;
 
@@ -73,11 +75,18 @@ async fn change_settings(
     event: &EventId,
     change: SettingsChange,
 ) -> Result<Response, Problem> {
-    let _changing = app.changing.lock().await;
+    app.turns.take("settings", read_and_change(app, event, change)).await
+}
+
+async fn read_and_change(
+    app: &App,
+    event: &EventId,
+    change: SettingsChange,
+) -> Result<Response, Problem> {
     let (_, view) = app.view_event(event).await?;
     let mut settings = view.settings;
     let seed_hash = match change.wants_new_draw(&settings) {
-        true => Some(app.draws.commit(event)?),
+        true => Some(app.draws.commit(event).await?),
         false => None,
     };
     change.apply(&mut settings, seed_hash);

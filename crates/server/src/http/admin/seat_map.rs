@@ -9,7 +9,7 @@ use crate::http::problem::{Code, Problem};
 use crate::http::shapes::event::EventBody;
 use crate::http::shapes::ids::{EventIdText, PriceNumber};
 use crate::http::shapes::whole::Whole;
-use crate::plans::Plan;
+use crate::plans::{Import, Plan};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -47,21 +47,20 @@ pub async fn seat_map(
 ) -> Result<Response, Problem> {
     let prices = body.prices.into_iter().map(|(name, price)| (name, price.0)).collect();
     let import = body.plan.import(&prices).map_err(|why| Problem::new(Code::InvalidPlan, why))?;
-    let _changing = app.changing.lock().await;
+    app.turns.take("seat-map", add_seats(&app, &event, import)).await
+}
+
+async fn add_seats(app: &App, event: &EventId, import: Import) -> Result<Response, Problem> {
     let answer = app.engine.query(event.clone(), Query::Seats).await?;
     let View::Seats(present) = answer.value else { return Err(odd_answer()) };
     let present: HashSet<_> = present.into_iter().map(|seat| seat.seat).collect();
     // Where a seat exists already the rules refuse the whole plan, and the drawing there is stays as it is.
     if import.seats.iter().all(|seat| !present.contains(&seat.seat)) {
         // The drawing first: seats are never on sale without one.
-        let (plans, drawing, of) = (app.plans.clone(), import.drawing, event.clone());
-        match tokio::task::spawn_blocking(move || plans.add(&of, drawing)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => return Err(broken("keeping the seat map", &error)),
-            Err(error) => return Err(broken("keeping the seat map", &error)),
-        }
+        let kept = app.plans.add(event, import.drawing).await;
+        kept.map_err(|error| broken("keeping the seat map", &error))?;
     }
     let command = Command::AddSeats { categories: import.categories, seats: import.seats };
-    app.run(&event, command).await?;
-    event_answer(&app, StatusCode::OK, &event).await
+    app.run(event, command).await?;
+    event_answer(app, StatusCode::OK, event).await
 }

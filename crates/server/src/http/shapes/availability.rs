@@ -2,6 +2,7 @@
 
 use crate::http::shapes::event::{PhaseName, UnitsBody};
 use crate::http::shapes::ids::{EventIdText, IdText, TimeMs};
+use crate::inventory::Drift;
 use onrush_core::ids::{EventId, PoolId};
 use onrush_core::view::{AvailabilityView, CategoryView, PoolView};
 use onrush_core::{Phase, Time};
@@ -119,6 +120,10 @@ pub struct EventStock {
     pub pools: Vec<PoolStock>,
     /// Each price category of seats.
     pub categories: Vec<CategoryBody>,
+    /// Pools that the organiser's inventory has and the event has not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<IdText>)]
+    pub missing_pools: Vec<PoolId>,
 }
 
 /// A pool's stock.
@@ -138,6 +143,9 @@ pub struct PoolStock {
     claimed_by_services: u32,
     /// Blocked units by reason.
     blocked_why: Vec<BlockedUnits>,
+    /// How it differs from the organiser's inventory, if there is one and it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drift: Option<Drift>,
 }
 
 /// Units that are blocked for one reason.
@@ -147,8 +155,10 @@ pub struct BlockedUnits {
     units: u32,
 }
 
-impl From<PoolView> for PoolStock {
-    fn from(view: PoolView) -> Self {
+impl PoolStock {
+    /// A pool, and how it differs from what is wanted.
+    #[must_use]
+    pub fn new(view: PoolView, drift: Option<Drift>) -> Self {
         Self {
             pool: view.pool,
             price_minor: view.price_minor,
@@ -164,6 +174,7 @@ impl From<PoolView> for PoolStock {
                 .into_iter()
                 .map(|(why, units)| BlockedUnits { why, units })
                 .collect(),
+            drift,
         }
     }
 }

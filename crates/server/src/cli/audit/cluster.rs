@@ -1,0 +1,75 @@
+//! The audit of a cluster: the archive in PostgreSQL, the events in Redis, and the ledger.
+
+use super::books::{Books, PAGE};
+use onrush::Config;
+use onrush_core::ids::BookingId;
+use onrush_ledger::postgres::{ArchivedRow, PgLedger, PgOptions};
+use onrush_ledger::saga::{File, Saga, SagaFilter};
+use onrush_ledger::{Ledger, Page};
+use onrush_store::embedded::{AuditReport, FeedAudit};
+use onrush_store::{FeedEntry, Seq};
+use tokio::runtime::Runtime;
+
+/// The books of a cluster.
+pub(super) struct SharedBooks {
+    runtime: Runtime,
+    ledger: PgLedger,
+}
+
+impl SharedBooks {
+    /// Connects to the ledger; writes nothing.
+    pub(super) fn open(config: &Config) -> Result<Self, String> {
+        let settings = config.postgres.as_ref().ok_or("postgres: it is not configured")?;
+        let runtime = crate::cli::runtime()?;
+        let opened = runtime.block_on(PgLedger::open(settings.url.reveal(), PgOptions::default()));
+        let ledger = opened.map_err(|error| error.to_string())?;
+        Ok(Self { runtime, ledger })
+    }
+
+    fn archived(&self, after: u64) -> Result<Vec<ArchivedRow>, String> {
+        let rows = self.runtime.block_on(self.ledger.read_feed(after, PAGE));
+        rows.map_err(|error| error.to_string())
+    }
+}
+
+impl Books for SharedBooks {
+    fn begin(&mut self) -> Result<u64, String> {
+        self.runtime.block_on(self.ledger.cursor()).map_err(|error| error.to_string())
+    }
+
+    fn each_decision(&mut self, note: &mut dyn FnMut(&FeedEntry)) -> Result<(), String> {
+        let mut after = 0;
+        loop {
+            let rows = self.archived(after)?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = last.number;
+            for row in rows {
+                note(&entry(row)?);
+            }
+        }
+    }
+
+    fn sagas(&mut self, after: Option<String>) -> Result<Page<Saga>, String> {
+        let filter = SagaFilter { after, ..SagaFilter::default() };
+        let page = self.runtime.block_on(self.ledger.sagas(filter, PAGE));
+        page.map_err(|error| error.to_string())
+    }
+
+    fn file(&mut self, booking: &BookingId) -> Result<Option<File>, String> {
+        self.runtime.block_on(self.ledger.file(booking)).map_err(|error| error.to_string())
+    }
+}
+
+fn entry(row: ArchivedRow) -> Result<FeedEntry, String> {
+    let ArchivedRow { number, event, seq: _, epoch: _, at, changes } = row;
+    let changes = serde_json::from_str(&changes)
+        .map_err(|error| format!("decision {number} cannot be understood: {error}"))?;
+    Ok(FeedEntry { seq: Seq(number), at, event, changes })
+}
+
+/// Adds up the archive with the rules and without them.
+pub(super) fn audit_feed(books: &mut SharedBooks) -> Result<AuditReport, String> {
+    let mut audit = FeedAudit::default();
+    books.each_decision(&mut |entry| audit.note(entry))?;
+    Ok(audit.finish())
+}

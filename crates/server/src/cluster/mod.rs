@@ -1,0 +1,176 @@
+//! What a node of a cluster has instead of files: the engine on Redis, the ledger on PostgreSQL, and what all nodes share.
+
+mod archive;
+mod commons;
+
+pub(crate) use commons::PgCommons;
+
+use crate::config::{Config, PostgresSettings, RedisSettings};
+use crate::relay::cursors::Cursors;
+use crate::relay::rabbit::{self, Wake};
+use archive::PgArchive;
+use onrush_ledger::postgres::{PgLedger, PgOptions};
+use onrush_store::Engine;
+use onrush_store::embedded::{Clock, Correction};
+use onrush_store::flags::{Flag, Flags};
+use onrush_store::redis::{Options, RedisEngine};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// How often the clock is compared with the engine's.
+const COMPARE_EVERY: Duration = Duration::from_secs(10);
+
+/// Opens the ledger on PostgreSQL.
+///
+/// # Errors
+/// Why it cannot be used, as a sentence.
+pub(crate) async fn open_ledger(settings: &PostgresSettings) -> Result<Arc<PgLedger>, String> {
+    let options = PgOptions { pool_size: settings.connections, ..PgOptions::default() };
+    let opened = PgLedger::open(settings.url.reveal(), options).await;
+    opened.map(Arc::new).map_err(|error| error.to_string())
+}
+
+/// An engine on Redis and the tasks that go with it.
+pub(crate) struct RedisNode {
+    pub(crate) engine: Arc<RedisEngine>,
+    /// The engine's clock, as this node knows it.
+    pub(crate) clock: Clock,
+    pub(crate) flags: Arc<Flags>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl RedisNode {
+    /// Connects to Redis, with the archive in the ledger's database.
+    ///
+    /// # Errors
+    /// Why it cannot be used, as a sentence.
+    pub(crate) async fn open(
+        settings: &RedisSettings,
+        config: &Config,
+        ledger: &Arc<PgLedger>,
+        node: String,
+    ) -> Result<Self, String> {
+        let flags = first_flags(config);
+        let archive = Arc::new(PgArchive::new(ledger.clone(), node));
+        let options = Options {
+            sweep_ms: settings.sweep_ms,
+            flags: flags.clone(),
+            ..Options::new(settings.urls.clone(), settings.cluster, archive)
+        };
+        let engine = RedisEngine::open(options).await.map_err(|error| error.to_string())?;
+        let engine = Arc::new(engine);
+        let correction = Correction::default();
+        compare(&engine, &correction).await?;
+        let tasks = vec![
+            tokio::spawn(follow_clock(engine.clone(), correction.clone())),
+            tokio::spawn(follow_flags(ledger.clone(), flags.clone())),
+        ];
+        Ok(Self { engine, clock: Clock::Corrected(correction), flags, tasks })
+    }
+
+    /// Ends the tasks and gives the engine back, to be closed.
+    pub(crate) async fn end(self) -> Arc<RedisEngine> {
+        for task in &self.tasks {
+            task.abort();
+        }
+        for task in self.tasks {
+            // Aborted, as it should be.
+            drop(task.await);
+        }
+        self.engine
+    }
+}
+
+/// The flags as they are until somebody sets them at run time.
+fn first_flags(config: &Config) -> Arc<Flags> {
+    let flags = Flags::default();
+    for flag in Flag::ALL {
+        flags.set(flag, config.flags.percent(flag));
+    }
+    Arc::new(flags)
+}
+
+async fn compare(engine: &RedisEngine, correction: &Correction) -> Result<(), String> {
+    let answer = engine.events().await.map_err(|failure| failure.to_string())?;
+    correction.set_to(answer.at);
+    Ok(())
+}
+
+/// Keeps the correction of this node's clock right.
+async fn follow_clock(engine: Arc<RedisEngine>, correction: Correction) {
+    loop {
+        tokio::time::sleep(COMPARE_EVERY).await;
+        if let Err(error) = compare(&engine, &correction).await {
+            tracing::debug!(error, "the clock could not be compared with the engine's");
+        }
+    }
+}
+
+/// Keeps this node's flags as they were last set on any node.
+async fn follow_flags(ledger: Arc<PgLedger>, flags: Arc<Flags>) {
+    let mut heard = ledger.watch_flags();
+    loop {
+        for (name, percent) in &**heard.borrow_and_update() {
+            match name.parse::<Flag>() {
+                Ok(flag) => flags.set(flag, *percent),
+                // A newer node may know flags that this one does not.
+                Err(_) => tracing::debug!(name, "a flag of this name is not known here"),
+            }
+        }
+        if heard.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// What carries the feed to other servers.
+pub(crate) struct Publishers {
+    stop: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Publishers {
+    /// Starts those that are configured. `wake` has an event's deadlines looked at.
+    ///
+    /// # Errors
+    /// What is wrong with their settings.
+    pub(crate) fn start(
+        config: &Config,
+        engine: &Arc<dyn Engine>,
+        cursors: &Arc<dyn Cursors>,
+        wake: Wake,
+        clock: &Clock,
+    ) -> Result<Self, String> {
+        let stop = watch::Sender::new(false);
+        let mut tasks = Vec::new();
+        if let Some(settings) = &config.rabbitmq {
+            let settings = rabbit::RabbitSettings {
+                url: settings.url.clone(),
+                prefix: settings.prefix.clone(),
+                tuning: rabbit::Tuning::default(),
+            };
+            settings.check()?;
+            let parts = rabbit::Parts {
+                engine: engine.clone(),
+                cursors: cursors.clone(),
+                wake,
+                clock: clock.clone(),
+                health: Arc::default(),
+            };
+            tasks.extend(rabbit::run(&settings, &parts, &stop.subscribe()));
+        }
+        Ok(Self { stop, tasks })
+    }
+
+    /// Ends them.
+    pub(crate) async fn end(self) {
+        self.stop.send_replace(true);
+        for task in self.tasks {
+            if task.await.is_err() {
+                tracing::error!("a publisher of the feed panicked");
+            }
+        }
+    }
+}

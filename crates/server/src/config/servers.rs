@@ -1,0 +1,234 @@
+//! What runs the rules and what remembers: which, and where they are.
+
+use super::{Config, ConfigError, Secret};
+use onrush_store::flags::Flag;
+use serde::Deserialize;
+
+/// What runs the rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineName {
+    /// This process, with a journal in the data directory.
+    #[default]
+    Embedded,
+    /// Redis, shared by any number of processes.
+    Redis,
+}
+
+impl std::str::FromStr for EngineName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "embedded" => Ok(Self::Embedded),
+            "redis" => Ok(Self::Redis),
+            _ => Err("use embedded or redis"),
+        }
+    }
+}
+
+/// What remembers bookings and money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LedgerName {
+    /// A file in the data directory.
+    #[default]
+    Sqlite,
+    /// PostgreSQL, shared by any number of processes.
+    Postgres,
+}
+
+impl std::str::FromStr for LedgerName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "sqlite" => Ok(Self::Sqlite),
+            "postgres" => Ok(Self::Postgres),
+            _ => Err("use sqlite or postgres"),
+        }
+    }
+}
+
+/// Redis or Redis Cluster.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RedisSettings {
+    /// One server, such as `redis://127.0.0.1:6379`, or several nodes of a cluster.
+    pub urls: Vec<String>,
+    /// Whether they are a cluster.
+    #[serde(default)]
+    pub cluster: bool,
+    /// How often every event is looked at in case nobody else does, in milliseconds.
+    #[serde(default = "sweep_ms")]
+    pub sweep_ms: u32,
+}
+
+impl RedisSettings {
+    /// One server or several nodes, with the defaults.
+    #[must_use]
+    pub fn new(urls: Vec<String>) -> Self {
+        Self { urls, cluster: false, sweep_ms: sweep_ms() }
+    }
+}
+
+fn sweep_ms() -> u32 {
+    1_000
+}
+
+/// PostgreSQL.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PostgresSettings {
+    /// Where it is and who we are, such as `postgres://onrush:secret@127.0.0.1/onrush`.
+    pub url: Secret,
+    /// Connections that are kept open.
+    #[serde(default = "connections")]
+    pub connections: usize,
+}
+
+impl PostgresSettings {
+    /// A server, with the defaults.
+    #[must_use]
+    pub fn new(url: Secret) -> Self {
+        Self { url, connections: connections() }
+    }
+}
+
+fn connections() -> usize {
+    8
+}
+
+/// RabbitMQ, for wake-ups.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RabbitmqSettings {
+    /// Where it is and who we are, such as `amqp://onrush:secret@127.0.0.1:5672/%2f`.
+    pub url: Secret,
+    /// What the names of exchanges and queues begin with, if several deployments share a server.
+    #[serde(default)]
+    pub prefix: String,
+}
+
+/// Kafka, for other systems.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KafkaSettings {
+    /// Some of its brokers, such as `127.0.0.1:9092`.
+    pub brokers: Vec<String>,
+    /// What the names of topics begin with, if several deployments share brokers.
+    #[serde(default)]
+    pub prefix: String,
+}
+
+/// For how many users of a hundred each flag of the engine on Redis is on, until somebody sets it at run time (S4.5).
+///
+/// The variables `FEATURE_STREAMS_QUEUE`, `FEATURE_LUA_ATOMIC` and `FEATURE_COMPOSITE_SCORE` take `true`, `false` or a
+/// percentage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FlagSettings {
+    /// Places are read from a user's stream.
+    pub streams_queue: u8,
+    /// Joins and holds run as one script.
+    pub lua_atomic: u8,
+    /// Scores in the queue carry a counter.
+    pub composite_score: u8,
+}
+
+impl Default for FlagSettings {
+    fn default() -> Self {
+        Self { streams_queue: 0, lua_atomic: 100, composite_score: 100 }
+    }
+}
+
+impl FlagSettings {
+    /// For how many users of a hundred a flag is on.
+    #[must_use]
+    pub fn percent(&self, flag: Flag) -> u8 {
+        match flag {
+            Flag::StreamsQueue => self.streams_queue,
+            Flag::LuaAtomic => self.lua_atomic,
+            Flag::CompositeScore => self.composite_score,
+        }
+    }
+
+    /// Takes what a variable `FEATURE_…` says; other variables of this prefix are somebody else's.
+    pub(super) fn set(&mut self, flag: &str, text: &str) -> Result<(), String> {
+        let percent = match flag {
+            "STREAMS_QUEUE" => &mut self.streams_queue,
+            "LUA_ATOMIC" => &mut self.lua_atomic,
+            "COMPOSITE_SCORE" => &mut self.composite_score,
+            _ => return Ok(()),
+        };
+        *percent = match text.trim() {
+            "true" => 100,
+            "false" => 0,
+            number => number
+                .parse()
+                .ok()
+                .filter(|percent| *percent <= 100)
+                .ok_or("use true, false, or 0 to 100 percent")?,
+        };
+        Ok(())
+    }
+}
+
+impl Config {
+    /// Checks that what runs the rules and what remembers are there and go together.
+    pub(super) fn check_servers(&self) -> Result<(), ConfigError> {
+        let wrong = |why: &str| Err(ConfigError::new(why));
+        let clustered = self.engine == EngineName::Redis || self.ledger == LedgerName::Postgres;
+        if clustered && !cfg!(feature = "cluster") {
+            return wrong(
+                "engine and ledger: this program was built for one process only; \
+                 build it with --features cluster for Redis and PostgreSQL",
+            );
+        }
+        if self.engine == EngineName::Redis {
+            if self.ledger != LedgerName::Postgres {
+                return wrong(
+                    "ledger: use postgres with the engine on Redis; it keeps the archive too",
+                );
+            }
+            match &self.redis {
+                None => return wrong("redis: set urls"),
+                Some(redis) if redis.urls.is_empty() => {
+                    return wrong("redis.urls: name at least one server");
+                }
+                Some(redis) if !redis.cluster && redis.urls.len() > 1 => {
+                    return wrong(
+                        "redis.urls: several servers are a cluster; set redis.cluster = true",
+                    );
+                }
+                Some(redis) if redis.sweep_ms == 0 => {
+                    return wrong("redis.sweep_ms: use at least 1");
+                }
+                Some(_) => {}
+            }
+        }
+        let publishes = self.rabbitmq.is_some() || self.kafka.is_some();
+        if publishes && self.ledger != LedgerName::Postgres {
+            return wrong(
+                "rabbitmq and kafka: they need ledger = \"postgres\", where it is kept how far the feed was sent on",
+            );
+        }
+        if self.kafka.as_ref().is_some_and(|kafka| kafka.brokers.is_empty()) {
+            return wrong("kafka.brokers: name at least one broker");
+        }
+        let FlagSettings { streams_queue, lua_atomic, composite_score } = self.flags;
+        if [streams_queue, lua_atomic, composite_score].iter().any(|percent| *percent > 100) {
+            return wrong("flags: use 0 to 100 percent each");
+        }
+        if self.ledger == LedgerName::Postgres {
+            match &self.postgres {
+                None => return wrong("postgres: set url"),
+                Some(postgres) if postgres.connections < 2 => {
+                    return wrong("postgres.connections: use at least 2");
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+}

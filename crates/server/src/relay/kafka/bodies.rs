@@ -1,0 +1,351 @@
+//! What messages say: S3's bodies, and the feed's changes one by one.
+
+use super::facts::Facts;
+use onrush_core::ids::{BookingId, EventId, PaymentId, SeatId, UserId};
+use onrush_core::{Change, Time};
+use onrush_store::{FeedEntry, Seq};
+use serde::Serialize;
+use serde_json::Value;
+
+/// What is told where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Topic {
+    /// Every change of every event.
+    Feed,
+    /// A place was taken (S3.1).
+    BookingRequest,
+    /// A payment began (S3.5).
+    PaymentInitiated,
+    /// A booking is final (S3.6).
+    BookingCompleted,
+    /// A payment ended without money (S3.7).
+    PaymentFailed,
+}
+
+impl Topic {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Feed,
+        Self::BookingRequest,
+        Self::PaymentInitiated,
+        Self::BookingCompleted,
+        Self::PaymentFailed,
+    ];
+
+    /// Its name without the prefix.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Feed => "onrush-feed",
+            Self::BookingRequest => "booking_request",
+            Self::PaymentInitiated => "payment_initiated",
+            Self::BookingCompleted => "booking_completed",
+            Self::PaymentFailed => "payment_failed",
+        }
+    }
+}
+
+/// The body of a message on [`Topic::Feed`].
+#[derive(Serialize)]
+struct FeedBody<'a> {
+    sequence: Seq,
+    index: usize,
+    event: &'a EventId,
+    /// In milliseconds.
+    at: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted: Option<Omitted<'a>>,
+}
+
+/// What stands in place of a change that is too long for a message.
+#[derive(Serialize)]
+struct Omitted<'a> {
+    kind: &'a str,
+    bytes: usize,
+}
+
+/// The message on [`Topic::Feed`] about the `index`th change (from 0) of a decision.
+pub(super) fn of_feed(entry: &FeedEntry, index: usize, max_bytes: usize) -> Vec<u8> {
+    let change = serde_json::to_value(&entry.changes[index]).expect("changes are plain data");
+    let (sequence, event, at) = (entry.seq, &entry.event, entry.at);
+    let whole = FeedBody { sequence, index, event, at, change: Some(&change), omitted: None };
+    let whole = json(&whole);
+    if whole.len() <= max_bytes {
+        return whole;
+    }
+    let kind = match &change {
+        Value::Object(members) => members.keys().next().map_or("", String::as_str),
+        Value::String(kind) => kind,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => "",
+    };
+    let omitted = Some(Omitted { kind, bytes: whole.len() });
+    json(&FeedBody { sequence, index, event, at, change: None, omitted })
+}
+
+fn json(body: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(body).expect("bodies are plain data, so they are JSON")
+}
+
+/// What S3 wants to be told of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Told<'a> {
+    /// Everything is known.
+    Whole(Topic, Vec<u8>),
+    /// Whose booking it is and its seats are still to be found out.
+    Of(&'a BookingId, About<'a>),
+}
+
+/// What happened to a booking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum About<'a> {
+    Initiated(&'a PaymentId),
+    Completed(Option<&'a PaymentId>),
+    Failed(&'a PaymentId, &'a str),
+}
+
+/// What S3 wants to be told of a change, if anything.
+pub(super) fn of_s3<'a>(entry: &'a FeedEntry, change: &'a Change) -> Option<Told<'a>> {
+    match change {
+        Change::PlaceTaken { place: _, user, number } => {
+            let body = BookingRequest {
+                user_id: user,
+                event_id: &entry.event,
+                sequence: *number,
+                timestamp: seconds(entry.at),
+            };
+            Some(Told::Whole(Topic::BookingRequest, json(&body)))
+        }
+        Change::PaymentBegun { booking, payment, until: _ } => {
+            Some(Told::Of(booking, About::Initiated(payment)))
+        }
+        Change::HoldConfirmed { booking, payment } => {
+            Some(Told::Of(booking, About::Completed(payment.as_ref())))
+        }
+        Change::HoldConfirmedLate { booking, payment } => {
+            Some(Told::Of(booking, About::Completed(Some(payment))))
+        }
+        Change::PaymentFailed { booking, payment, why, until: _ }
+        | Change::LatePaymentFailed { booking, payment, why } => {
+            Some(Told::Of(booking, About::Failed(payment, why)))
+        }
+        Change::EventCreated { .. }
+        | Change::SettingsChanged { .. }
+        | Change::PoolAdded { .. }
+        | Change::CapacityAdjusted { .. }
+        | Change::SeatsAdded { .. }
+        | Change::UnitsBlocked { .. }
+        | Change::UnitsUnblocked { .. }
+        | Change::PrequeueOpened
+        | Change::PrequeueClosed { .. }
+        | Change::SaleOpened { .. }
+        | Change::SalePaused
+        | Change::SaleResumed
+        | Change::SaleClosed
+        | Change::PlaceSeen { .. }
+        | Change::PlaceLeft { .. }
+        | Change::Admitted { .. }
+        | Change::Arrived { .. }
+        | Change::SessionEnded { .. }
+        | Change::SlotFreed { .. }
+        | Change::HoldPlaced { .. }
+        | Change::HoldExtended { .. }
+        | Change::HoldReleased { .. }
+        | Change::HoldExpired { .. }
+        | Change::ConfirmedCancelled { .. }
+        | Change::CheckedIn { .. }
+        | Change::HoldForgotten { .. }
+        | Change::Claimed { .. }
+        | Change::Declaimed { .. }
+        | Change::ClaimedAdjusted { .. }
+        | Change::ClaimForgotten { .. }
+        | Change::Resumed { .. } => None,
+    }
+}
+
+#[derive(Serialize)]
+struct BookingRequest<'a> {
+    user_id: &'a UserId,
+    event_id: &'a EventId,
+    sequence: u32,
+    timestamp: i64,
+}
+
+#[derive(Serialize)]
+struct Paid<'a> {
+    user_id: Option<&'a UserId>,
+    event_id: &'a EventId,
+    /// The seat, if there is exactly one.
+    seat_id: Option<&'a SeatId>,
+    /// Which, if there are several.
+    #[serde(skip_serializing_if = "<[SeatId]>::is_empty")]
+    seat_ids: &'a [SeatId],
+    payment_id: Option<&'a PaymentId>,
+    timestamp: i64,
+}
+
+#[derive(Serialize)]
+struct Unpaid<'a> {
+    user_id: Option<&'a UserId>,
+    event_id: &'a EventId,
+    payment_id: &'a PaymentId,
+    reason: &'static str,
+    /// In the gateway's own word.
+    why: &'a str,
+    timestamp: i64,
+}
+
+/// The message about a booking; without the facts it says less.
+pub(super) fn of_booking(
+    entry: &FeedEntry,
+    about: About<'_>,
+    facts: Option<&Facts>,
+) -> (Topic, Vec<u8>) {
+    let (user_id, event_id) = (facts.map(|facts| &facts.user), &entry.event);
+    let timestamp = seconds(entry.at);
+    let paid = |payment_id| {
+        let seats = facts.map_or(&[][..], |facts| &facts.seats);
+        let (seat_id, seat_ids) = match seats {
+            [seat] => (Some(seat), &[][..]),
+            seats => (None, seats),
+        };
+        json(&Paid { user_id, event_id, seat_id, seat_ids, payment_id, timestamp })
+    };
+    match about {
+        About::Initiated(payment) => (Topic::PaymentInitiated, paid(Some(payment))),
+        About::Completed(payment) => (Topic::BookingCompleted, paid(payment)),
+        About::Failed(payment_id, why) => {
+            let reason = reason(why);
+            let body = Unpaid { user_id, event_id, payment_id, reason, why, timestamp };
+            (Topic::PaymentFailed, json(&body))
+        }
+    }
+}
+
+/// S3 knows three reasons, and gateways have many words.
+fn reason(why: &str) -> &'static str {
+    match why {
+        "insufficient_funds" => "insufficient_funds",
+        "timeout" => "timeout",
+        _ => "cancelled",
+    }
+}
+
+/// S3's times are whole seconds.
+fn seconds(at: Time) -> i64 {
+    at.0.div_euclid(1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn entry(change: Change) -> FeedEntry {
+        FeedEntry {
+            seq: Seq(7),
+            at: Time(1_764_000_000_999),
+            event: "tour-1".parse().unwrap(),
+            changes: vec![change],
+        }
+    }
+
+    fn parsed(body: &[u8]) -> Value {
+        serde_json::from_slice(body).unwrap()
+    }
+
+    fn told(change: Change, facts: Option<&Facts>) -> (Topic, Value) {
+        let entry = entry(change);
+        let (topic, body) = match of_s3(&entry, &entry.changes[0]).unwrap() {
+            Told::Whole(topic, body) => (topic, body),
+            Told::Of(_, about) => of_booking(&entry, about, facts),
+        };
+        (topic, parsed(&body))
+    }
+
+    fn facts(seats: &[&str]) -> Facts {
+        let seats = seats.iter().map(|seat| seat.parse().unwrap()).collect();
+        Facts { user: "ann".parse().unwrap(), seats }
+    }
+
+    #[test]
+    fn bodies_are_those_of_s3() {
+        let place = Change::PlaceTaken {
+            place: "p".parse().unwrap(),
+            user: "ann".parse().unwrap(),
+            number: 42,
+        };
+        let said = json!({"user_id": "ann", "event_id": "tour-1", "sequence": 42, "timestamp": 1_764_000_000});
+        assert_eq!(told(place, None), (Topic::BookingRequest, said));
+
+        let (booking, payment): (BookingId, PaymentId) =
+            ("tour-1.1".parse().unwrap(), "tour-1.1.1".parse().unwrap());
+        let seat = facts(&["A-1"]);
+        let paid = json!({"user_id": "ann", "event_id": "tour-1", "seat_id": "A-1",
+            "payment_id": "tour-1.1.1", "timestamp": 1_764_000_000});
+        let begun = Change::PaymentBegun {
+            booking: booking.clone(),
+            payment: payment.clone(),
+            until: Time(0),
+        };
+        assert_eq!(told(begun, Some(&seat)), (Topic::PaymentInitiated, paid.clone()));
+        let final_ =
+            Change::HoldConfirmed { booking: booking.clone(), payment: Some(payment.clone()) };
+        assert_eq!(told(final_, Some(&seat)), (Topic::BookingCompleted, paid.clone()));
+        let late = Change::HoldConfirmedLate { booking: booking.clone(), payment: payment.clone() };
+        assert_eq!(told(late, Some(&seat)), (Topic::BookingCompleted, paid));
+
+        for (why, reason) in [
+            ("insufficient_funds", "insufficient_funds"),
+            ("timeout", "timeout"),
+            ("cancelled", "cancelled"),
+            ("do_not_honor", "cancelled"),
+        ] {
+            let failed = json!({"user_id": "ann", "event_id": "tour-1", "payment_id": "tour-1.1.1",
+                "reason": reason, "why": why, "timestamp": 1_764_000_000});
+            let failed = (Topic::PaymentFailed, failed);
+            let late = Change::LatePaymentFailed {
+                booking: booking.clone(),
+                payment: payment.clone(),
+                why: why.into(),
+            };
+            assert_eq!(told(late, Some(&seat)), failed);
+            let (booking, payment) = (booking.clone(), payment.clone());
+            let change =
+                Change::PaymentFailed { booking, payment, why: why.into(), until: Time(0) };
+            assert_eq!(told(change, Some(&seat)), failed);
+        }
+    }
+
+    #[test]
+    fn booking_of_several_seats_names_them_all_and_one_of_none_has_none() {
+        let confirmed = || Change::HoldConfirmed { booking: "b".parse().unwrap(), payment: None };
+        let (_, several) = told(confirmed(), Some(&facts(&["A-1", "A-2"])));
+        assert_eq!(several["seat_id"], Value::Null);
+        assert_eq!(several["seat_ids"], json!(["A-1", "A-2"]));
+        let (_, none) = told(confirmed(), Some(&facts(&[])));
+        let said = json!({"user_id": "ann", "event_id": "tour-1", "seat_id": null, "payment_id": null,
+            "timestamp": 1_764_000_000});
+        assert_eq!(none, said);
+        let (_, unknown) = told(confirmed(), None);
+        assert_eq!(unknown["user_id"], Value::Null);
+    }
+
+    #[test]
+    fn feed_has_every_change_and_says_so_where_one_is_too_long() {
+        let entry = entry(Change::PlaceTaken {
+            place: "p".parse().unwrap(),
+            user: "ann".parse().unwrap(),
+            number: 42,
+        });
+        let whole = of_feed(&entry, 0, 1_000);
+        let said = json!({"sequence": 7, "index": 0, "event": "tour-1", "at": 1_764_000_000_999_i64,
+            "change": {"place_taken": {"place": "p", "user": "ann", "number": 42}}});
+        assert_eq!(parsed(&whole), said);
+        let cut = of_feed(&entry, 0, whole.len() - 1);
+        let said = json!({"sequence": 7, "index": 0, "event": "tour-1", "at": 1_764_000_000_999_i64,
+            "omitted": {"kind": "place_taken", "bytes": whole.len()}});
+        assert_eq!(parsed(&cut), said);
+    }
+}

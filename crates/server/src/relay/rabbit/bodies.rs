@@ -1,0 +1,315 @@
+//! What messages say, in S3's shapes, and which changes are told.
+
+use onrush_core::change::SessionEnd;
+use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_core::{Change, Time};
+use onrush_store::FeedEntry;
+use serde::{Deserialize, Serialize};
+
+/// A slot is free (S3.3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlotReleased {
+    /// In which event.
+    pub event_id: EventId,
+    /// Why.
+    pub reason: FreedBy,
+    /// Since when, in whole seconds.
+    pub timestamp: i64,
+}
+
+/// Why a slot is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FreedBy {
+    /// Time was up.
+    Timeout,
+    /// The visitor has what he came for.
+    PaymentSuccess,
+    /// His payment failed.
+    PaymentFailure,
+    /// He left, or gave his hold back.
+    Cancellation,
+}
+
+/// A deadline (S3.3, S3.8): a session's end, the end of the time to show up, a hold's end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timeout {
+    /// Whose.
+    pub user_id: UserId,
+    /// In which event.
+    pub event_id: EventId,
+    /// The deadline in whole seconds, rounded down as everywhere in S3.
+    pub expire_time: i64,
+    /// When it was set, in whole seconds.
+    pub scheduled_at: i64,
+}
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its id, the same each time it is sent; none if somebody else sent it without one.
+    pub id: Option<String>,
+    /// What it says.
+    pub content: Content,
+}
+
+/// What a message says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A slot is free.
+    SlotReleased(SlotReleased),
+    /// A deadline.
+    Timeout {
+        /// The body.
+        body: Timeout,
+        /// When it is to arrive: the deadline to the millisecond.
+        due: Time,
+    },
+}
+
+impl Content {
+    /// The body as it is sent.
+    #[must_use]
+    pub fn body(&self) -> Vec<u8> {
+        let body = match self {
+            Self::SlotReleased(body) => serde_json::to_vec(body),
+            Self::Timeout { body, due: _ } => serde_json::to_vec(body),
+        };
+        body.expect("bodies are plain data, so they are JSON")
+    }
+}
+
+/// What an entry of the feed asks to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Draft {
+    /// Everything is known.
+    SlotReleased(SlotReleased),
+    /// A deadline, perhaps without its user.
+    Deadline {
+        /// Whose.
+        whose: Whose,
+        /// The deadline.
+        until: Time,
+    },
+}
+
+/// Whose a deadline is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// This user's.
+    User(UserId),
+    /// The user's who has this booking.
+    Booking(BookingId),
+}
+
+/// S3's times are whole seconds.
+pub(super) fn seconds(at: Time) -> i64 {
+    at.0.div_euclid(1_000)
+}
+
+/// What an entry asks to be sent.
+pub(super) fn drafts(entry: &FeedEntry) -> Vec<Draft> {
+    let mut drafts = Vec::new();
+    let user = |user: &UserId| Whose::User(user.clone());
+    // A hold that the same decision gives back has no deadline any more.
+    let whose = |booking: &BookingId| {
+        let released = Change::HoldReleased { booking: booking.clone() };
+        (!entry.changes.contains(&released)).then(|| Whose::Booking(booking.clone()))
+    };
+    for change in &entry.changes {
+        let mut deadline = |whose, until: &Time| {
+            drafts.push(Draft::Deadline { whose, until: *until });
+        };
+        match change {
+            Change::Admitted { place: _, user: whose, until, arrive_by } => {
+                deadline(user(whose), until);
+                if arrive_by < until {
+                    deadline(user(whose), arrive_by);
+                }
+            }
+            Change::HoldPlaced { terms, until } => deadline(user(&terms.user), until),
+            Change::HoldExtended { booking, until }
+            | Change::PaymentBegun { booking, payment: _, until }
+            | Change::PaymentFailed { booking, payment: _, why: _, until } => {
+                if let Some(whose) = whose(booking) {
+                    deadline(whose, until);
+                }
+            }
+            Change::SlotFreed { .. } => drafts.push(Draft::SlotReleased(SlotReleased {
+                event_id: entry.event.clone(),
+                reason: freed_by(&entry.changes),
+                timestamp: seconds(entry.at),
+            })),
+            // Deadlines that moved on are left to the engine's own ticks: which ones there are only it knows.
+            Change::Resumed { .. }
+            | Change::EventCreated { .. }
+            | Change::SettingsChanged { .. }
+            | Change::PoolAdded { .. }
+            | Change::CapacityAdjusted { .. }
+            | Change::SeatsAdded { .. }
+            | Change::UnitsBlocked { .. }
+            | Change::UnitsUnblocked { .. }
+            | Change::PrequeueOpened
+            | Change::PrequeueClosed { .. }
+            | Change::SaleOpened { .. }
+            | Change::SalePaused
+            | Change::SaleResumed
+            | Change::SaleClosed
+            | Change::PlaceTaken { .. }
+            | Change::PlaceSeen { .. }
+            | Change::PlaceLeft { .. }
+            | Change::Arrived { .. }
+            | Change::SessionEnded { .. }
+            | Change::LatePaymentFailed { .. }
+            | Change::HoldConfirmed { .. }
+            | Change::HoldConfirmedLate { .. }
+            | Change::HoldReleased { .. }
+            | Change::HoldExpired { .. }
+            | Change::ConfirmedCancelled { .. }
+            | Change::CheckedIn { .. }
+            | Change::HoldForgotten { .. }
+            | Change::Claimed { .. }
+            | Change::Declaimed { .. }
+            | Change::ClaimedAdjusted { .. }
+            | Change::ClaimForgotten { .. } => {}
+        }
+    }
+    drafts
+}
+
+/// What freed a slot: how the session ended if it ended just now, else how its last hold did.
+///
+/// One decision frees at most one slot.
+fn freed_by(changes: &[Change]) -> FreedBy {
+    let says = |reason: fn(&Change) -> Option<FreedBy>| changes.iter().find_map(reason);
+    says(by_session)
+        .or_else(|| says(by_payment))
+        .or_else(|| says(by_hold))
+        // A slot is freed by nothing else; a reader of messages is told something all the same.
+        .unwrap_or(FreedBy::Timeout)
+}
+
+fn by_session(change: &Change) -> Option<FreedBy> {
+    let Change::SessionEnded { how, .. } = change else { return None };
+    Some(match how {
+        SessionEnd::NoShow | SessionEnd::Timeout => FreedBy::Timeout,
+        SessionEnd::Left => FreedBy::Cancellation,
+        SessionEnd::Completed => FreedBy::PaymentSuccess,
+        SessionEnd::PaymentFailed => FreedBy::PaymentFailure,
+    })
+}
+
+fn by_payment(change: &Change) -> Option<FreedBy> {
+    let success = matches!(change, Change::HoldConfirmed { .. } | Change::HoldConfirmedLate { .. });
+    let failure = matches!(change, Change::PaymentFailed { .. } | Change::LatePaymentFailed { .. });
+    match (success, failure) {
+        (true, _) => Some(FreedBy::PaymentSuccess),
+        (_, true) => Some(FreedBy::PaymentFailure),
+        (false, false) => None,
+    }
+}
+
+fn by_hold(change: &Change) -> Option<FreedBy> {
+    match matches!(change, Change::HoldReleased { .. }) {
+        true => Some(FreedBy::Cancellation),
+        false => matches!(change, Change::HoldExpired { .. }).then_some(FreedBy::Timeout),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onrush_core::ids::PlaceId;
+    use onrush_store::Seq;
+
+    fn user() -> UserId {
+        "u".parse().expect("it is an id")
+    }
+
+    fn booking() -> BookingId {
+        "e.b".parse().expect("it is an id")
+    }
+
+    fn entry(changes: Vec<Change>) -> FeedEntry {
+        let event = "e".parse().expect("it is an id");
+        FeedEntry { seq: Seq(7), at: Time(12_999), event, changes }
+    }
+
+    #[test]
+    fn slot_says_what_freed_it() {
+        let place = PlaceId::from_u128(1);
+        let ended = |how| Change::SessionEnded { place, user: user(), how };
+        let payment = || "p".parse().expect("it is an id");
+        let released = || Change::HoldReleased { booking: booking() };
+        let expired = || Change::HoldExpired { booking: booking() };
+        let confirmed = || Change::HoldConfirmed { booking: booking(), payment: None };
+        let late = || Change::HoldConfirmedLate { booking: booking(), payment: payment() };
+        let declined = || Change::PaymentFailed {
+            booking: booking(),
+            payment: payment(),
+            why: "declined".into(),
+            until: Time(20_000),
+        };
+        for (changes, reason) in [
+            (vec![ended(SessionEnd::NoShow)], FreedBy::Timeout),
+            (vec![ended(SessionEnd::Timeout)], FreedBy::Timeout),
+            (vec![released(), ended(SessionEnd::Left)], FreedBy::Cancellation),
+            (vec![confirmed(), ended(SessionEnd::Completed)], FreedBy::PaymentSuccess),
+            (
+                vec![declined(), released(), ended(SessionEnd::PaymentFailed)],
+                FreedBy::PaymentFailure,
+            ),
+            (vec![declined(), released()], FreedBy::PaymentFailure),
+            (vec![confirmed()], FreedBy::PaymentSuccess),
+            (vec![expired(), late()], FreedBy::PaymentSuccess),
+            (vec![released()], FreedBy::Cancellation),
+            (vec![expired()], FreedBy::Timeout),
+        ] {
+            let mut changes = changes;
+            changes.push(Change::SlotFreed { place, user: user() });
+            let drafts = drafts(&entry(changes.clone()));
+            let [Draft::SlotReleased(body)] = &drafts[..] else {
+                panic!("{changes:?} asks for {drafts:?}")
+            };
+            assert_eq!(body.reason, reason, "{changes:?}");
+            assert_eq!(body.timestamp, 12);
+        }
+    }
+
+    #[test]
+    fn bodies_are_those_of_s3() {
+        let event_id: EventId = "e".parse().expect("it is an id");
+        let slot = Content::SlotReleased(SlotReleased {
+            event_id: event_id.clone(),
+            reason: FreedBy::PaymentSuccess,
+            timestamp: 12,
+        });
+        let text = r#"{"event_id":"e","reason":"payment_success","timestamp":12}"#;
+        assert_eq!(slot.body(), text.as_bytes());
+        let body = Timeout { user_id: user(), event_id, expire_time: 612, scheduled_at: 12 };
+        let timeout = Content::Timeout { body, due: Time(612_999) };
+        let text = r#"{"user_id":"u","event_id":"e","expire_time":612,"scheduled_at":12}"#;
+        assert_eq!(timeout.body(), text.as_bytes());
+    }
+
+    #[test]
+    fn deadlines_of_sessions_and_holds_are_told() {
+        let admitted = |until, arrive_by| Change::Admitted {
+            place: PlaceId::from_u128(1),
+            user: user(),
+            until: Time(until),
+            arrive_by: Time(arrive_by),
+        };
+        let deadline = |whose, until| Draft::Deadline { whose, until: Time(until) };
+        let mine = || Whose::User(user());
+        assert_eq!(
+            drafts(&entry(vec![admitted(600, 120)])),
+            [deadline(mine(), 600), deadline(mine(), 120)]
+        );
+        assert_eq!(drafts(&entry(vec![admitted(100, 100)])), [deadline(mine(), 100)]);
+        let extended = || Change::HoldExtended { booking: booking(), until: Time(900) };
+        assert_eq!(drafts(&entry(vec![extended()])), [deadline(Whose::Booking(booking()), 900)]);
+        let released = Change::HoldReleased { booking: booking() };
+        assert_eq!(drafts(&entry(vec![extended(), released])), []);
+    }
+}

@@ -1,0 +1,9 @@
+//! Wake-ups over a real RabbitMQ: bodies and delays, publishers that compete, servers and connections that break.
+
+mod bodies;
+mod delays;
+mod observer;
+mod outages;
+mod publishers;
+mod stage;
+mod stale;

@@ -1,0 +1,88 @@
+-- Adds seats and the price categories they are in, all or nothing.
+--
+-- The node checks texts and prices; each complaint of its own comes with the position (from 1) of what it is about, so
+-- that it takes its turn among those found here.
+--
+-- Args      1 all seats as JSON · 2 position of the first bad category, or 0 · 3 its refusal · 4 position of the first
+--           bad seat, or 0 · 5 its refusal · 6 number of categories · then of each: name, price, JSON · number of
+--           seats · then of each: seat, category
+-- Reply     done
+-- Refusals  EVENT_NOT_FOUND, INVALID_SETTINGS, INVALID_STATE, SEAT_EXISTS
+-- Changes   seats_added
+--#include change
+--#include seats
+
+local MAX_CATEGORIES_PER_EVENT = 1000
+local MAX_SEATS_PER_EVENT = 250000
+-- Fields in one call: Lua's stack takes no more than 8,000 values at a time.
+local CHUNK = 2000
+
+local out = open_once{}
+if out then return out end
+
+local seats_json, bad_category, bad_seat = A(1), tonumber(A(2)), tonumber(A(4))
+local function bad(refusal)
+  return {'no', int(seq), int(now), refusal, M.epoch}
+end
+
+local by_name, categories, count = {}, categories_get(), 0
+for _, category in pairs(categories) do
+  by_name[category.name] = category
+  count = count + 1
+end
+local known, new_json = count, {}
+local at = 7
+for i = 1, tonumber(A(6)) do
+  local name, price, json = A(at), tonumber(A(at + 1)), A(at + 2)
+  at = at + 3
+  if i == bad_category then return bad(A(3)) end
+  local named = by_name[name]
+  if not named then
+    local category = {name = name, index = count, price = price, F = 0, H = 0, S = 0, B = 0, changed = true}
+    by_name[name], categories[count] = category, category
+    count = count + 1
+    new_json[#new_json + 1] = json
+  elseif named.price ~= price then
+    return no_why('INVALID_STATE', 'categories: give each one price; a known one keeps its price')
+  end
+end
+if count > MAX_CATEGORIES_PER_EVENT then
+  return no_why('INVALID_STATE', 'categories: an event has at most 1000')
+end
+
+local added = tonumber(A(at))
+local first = at + 1
+if added == 0 then return no_why('INVALID_SETTINGS', 'seats: add at least one') end
+local index = redis.call('HLEN', K.seats)
+if index + added > MAX_SEATS_PER_EVENT then
+  return no_why('INVALID_STATE', 'seats: an event has at most 250000')
+end
+
+local named, exists = {}, {}
+for i = 1, added do
+  local place = (i - 1) % CHUNK
+  if place == 0 then
+    local ids = {}
+    for j = i, math.min(i + CHUNK - 1, added) do ids[#ids + 1] = A(first + 2 * (j - 1)) end
+    exists = redis.call('HMGET', K.seats, unpack(ids))
+  end
+  local seat, category = A(first + 2 * (i - 1)), by_name[A(first + 2 * (i - 1) + 1)]
+  if i == bad_seat then return bad(A(5)) end
+  if not category then return no_why('INVALID_SETTINGS', "seats: every seat's category needs a price") end
+  if exists[place + 1] or named[seat] then return no('SEAT_EXISTS', '"seat":"' .. seat .. '"') end
+  named[seat] = true
+end
+
+for from = 1, added, CHUNK do
+  local pairs_of = {}
+  for i = from, math.min(from + CHUNK - 1, added) do
+    local category = by_name[A(first + 2 * (i - 1) + 1)]
+    category.F, category.changed = category.F + 1, true
+    pairs_of[#pairs_of + 1] = A(first + 2 * (i - 1))
+    pairs_of[#pairs_of + 1] = int(index + i - 1) .. ' ' .. int(category.index) .. ' F'
+  end
+  redis.call('HSET', K.seats, unpack(pairs_of))
+end
+categories_put(categories)
+change('{"seats_added":{"categories":[' .. table.concat(new_json, ',') .. '],"seats":' .. seats_json .. '}}')
+return commit(DONE)

@@ -1,0 +1,28 @@
+-- An admitted visitor shows up.
+--
+-- Args      1 place · 2 user
+-- Reply     {"place":{…}}
+-- Refusals  EVENT_NOT_FOUND, PLACE_NOT_FOUND, INVALID_STATE
+-- Changes   arrived, or none if he was there already
+--#include change
+--#include places
+
+local out = open(PLACE_FIELDS)
+if out then return out end
+
+local user = A(2)
+local where, session = standing(user, A(1))
+if not where then
+  return no('PLACE_NOT_FOUND')
+end
+if where == 'waiting' then
+  return no_why('INVALID_STATE', 'it is not your turn yet; wait for it')
+end
+if not sessions.may_hold(session, now) then
+  return no_why('INVALID_STATE', 'your session is over; join again')
+end
+if session.state == 'invited' then
+  sessions.arrival(user, session)
+  sessions.put(user, session)
+end
+return commit('{"place":' .. session_view(session) .. '}')

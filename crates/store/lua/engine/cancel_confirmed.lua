@@ -1,0 +1,80 @@
+-- Takes a confirmed booking back; its units are free again.
+--
+-- Args      1 booking · 2 by · 3 why · 4 the user, if a buyer cancels by the event's rules, or '' · 5 what the organiser
+--           gives back, in minor units; '' is all that was paid
+-- Reply     {"hold":…}; again changes nothing
+-- Refusals  RESERVATION_NOT_FOUND INVALID_STATUS ALREADY_CHECKED_IN NOT_CANCELLABLE REFUND_EXCEEDS_PAID
+-- Changes   confirmed_cancelled
+--#include begin
+--#include change
+--#include lines
+--#include users
+--#include holds
+
+local out = open({ 'starts_at', 'refunds' })
+if out then
+  return out
+end
+
+local DAY_MS = 24 * 3600000
+
+-- What a buyer gets back who cancels now, in percent of the units' price; nil if he cannot. M.refunds is
+-- 'days_before:percent,…'.
+local function refund_percent()
+  local starts_at, best_days, best_percent = tonumber(M.starts_at), nil, nil
+  if not starts_at then
+    return nil
+  end
+  local days_left = math.floor((starts_at - now) / DAY_MS)
+  for days, percent in string.gmatch(M.refunds or '', '(%d+):(%d+)') do
+    days = tonumber(days)
+    if days <= days_left and days >= (best_days or 0) then
+      best_days, best_percent = days, tonumber(percent)
+    end
+  end
+  return best_percent
+end
+
+-- A price times percent may be more than a double counts exactly, so the part below 100 is taken by itself.
+local function share_of(price, percent)
+  local rest = math.fmod(price, 100)
+  return (price - rest) / 100 * percent + math.floor(rest * percent / 100)
+end
+
+local buyer, wanted = A(4), tonumber(A(5))
+local hold = hold_get(A(1))
+if not hold or (buyer ~= '' and hold.user ~= buyer) then
+  return no('RESERVATION_NOT_FOUND')
+elseif hold.state == 'cancelled' then
+  return commit(hold_reply(hold))
+elseif hold.state ~= 'confirmed' then
+  return no('INVALID_STATUS', '"status":"' .. hold.state .. '"')
+elseif hold.checkins ~= '' then
+  return no('ALREADY_CHECKED_IN', '"at":' .. string.match(hold.checkins, '^%d+:(%-?%d+)'))
+end
+
+local amount = tonumber(hold.amount)
+local refund = wanted or amount
+if buyer ~= '' then
+  local percent = refund_percent()
+  if not percent then
+    return no('NOT_CANCELLABLE')
+  end
+  refund = share_of(amount - tonumber(hold.fee), percent)
+elseif refund < 0 or refund > amount then
+  return no('REFUND_EXCEEDS_PAID', '"paid_minor":' .. hold.amount)
+end
+
+local u, lines = users.get(hold.user), lines_read(hold.lines)
+local stock = stock_read(lines)
+give_back_sold(lines, stock)
+u.units = u.units - lines.units
+assert(u.units >= 0, 'a user gives back only what he has')
+change('{"confirmed_cancelled":{"booking":"' .. hold.booking .. '","reason":{"by":' .. str(A(2)) .. ',"why":' .. str(A(3))
+  .. '},"refund_minor":' .. int(refund) .. '}}')
+set_state(hold, 'cancelled', now)
+hold.refund = int(refund)
+stock_write(stock)
+hold_put(hold)
+users.put(hold.user, u)
+return commit(hold_reply(hold))

@@ -1,0 +1,39 @@
+-- Replaces the event's settings. The order of the line is fixed once people may join.
+--
+-- Args      1 settings as JSON · 2… their fields and texts (include/settings)
+-- Reply     done
+-- Refusals  EVENT_NOT_FOUND, INVALID_SETTINGS (the node's), INVALID_STATE
+-- Changes   settings_changed
+--#include change
+--#include settings
+
+local out = open_once{'currency', 'room', 'order', 'seed_hash'}
+if out then return out end
+
+local settings = settings_from(1)
+local wanted = settings.fields
+
+local priced = redis.call('HLEN', K.pools) > 0 or redis.call('HLEN', K.seats) > 0
+if priced and wanted.currency ~= M.currency then
+  return no_why('INVALID_STATE', 'currency: it is fixed once there are prices')
+end
+local had_room, has_room = M.room ~= nil, wanted.room ~= ''
+if had_room ~= has_room then
+  local waiting = redis.call('ZCARD', K.queue) + redis.call('ZCARD', K.parked)
+  if waiting > 0 or redis.call('HLEN', K.sessions) > 0 then
+    return no_why('INVALID_STATE', 'room: switch it on or off while nobody waits and nobody is in')
+  end
+end
+local new_order = false
+if had_room and has_room then
+  new_order = wanted.order ~= M.order or wanted.seed_hash ~= (M.seed_hash or '')
+elseif has_room then
+  new_order = wanted.order ~= 'fifo'
+end
+if M.phase ~= 'scheduled' and new_order then
+  return no_why('INVALID_STATE', 'room.order: it is fixed once people may join')
+end
+
+settings_write(settings)
+change('{"settings_changed":{"settings":' .. settings.json .. '}}')
+return commit(DONE)

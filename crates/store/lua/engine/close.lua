@@ -1,0 +1,15 @@
+-- Ends the sale.
+--
+-- Reply     done
+-- Refusals  EVENT_NOT_FOUND, INVALID_STATE
+-- Changes   sale_closed
+--#include change
+--#include phases
+
+local out = open_once(PHASES)
+if out then return out end
+
+if M.phase == 'closed' then return no_why('INVALID_STATE', 'the sale is closed already') end
+
+sale_closed()
+return commit(DONE)

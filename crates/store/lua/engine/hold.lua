@@ -1,0 +1,53 @@
+-- Holds units for a booking, all or nothing. (hold_pool.lua does the same for units of one pool, and must agree.)
+--
+-- Args      1 booking · 2 user · 3 the lines as JSON · 4 how many pools · then pool and quantity of each · then seats
+-- Reply     {"hold":…}; the same booking, user and lines again change nothing
+-- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND SEAT_NOT_FOUND EVENT_NOT_OPEN INVALID_STATE INSUFFICIENT_STOCK
+--           SEAT_UNAVAILABLE USER_LIMIT_EXCEEDED
+-- Changes   [arrived] hold_placed
+--#include begin
+--#include change
+--#include lines
+--#include users
+--#include sessions
+--#include taking
+--#include holds
+
+local out = open({ 'room', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp' })
+if out then
+  return out
+end
+
+local booking, user, lines = A(1), A(2), lines_from(3)
+
+local known = hold_get(booking)
+if known then
+  if known.user == user and known.lines == lines.json then
+    return commit(hold_reply(known))
+  end
+  return no('BOOKING_MISMATCH')
+end
+
+local stock = stock_read(lines)
+local refusal, session = check_lines_exist(lines, stock), nil
+if not refusal then
+  refusal, session = check_may_take(user)
+end
+refusal = refusal or check_lines_free(lines, stock)
+if refusal then
+  return refusal
+end
+local u = users.get(user)
+refusal = check_user_limit(u, lines.units)
+if refusal then
+  return refusal
+end
+
+local hold = new_hold(booking, user, lines.json, price_minor(lines, stock))
+occupy(lines, stock, booking)
+sessions.arrival(user, session)
+stock_write(stock)
+place_hold(hold, lines.units, u)
+sessions.place_hold(user, session)
+users.put(user, u)
+return commit(hold_reply(hold))

@@ -1,0 +1,55 @@
+-- Holds units of one pool: what hold.lua does, without what seats and several pools need.
+--
+-- Every function costs its making in every run, so this, which a sale runs most, is spared half of them.
+--
+-- Args      1 booking · 2 user · 3 the lines as JSON · 4 pool · 5 quantity
+-- Reply     {"hold":…}; the same booking, user and lines again change nothing
+-- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND EVENT_NOT_OPEN INVALID_STATE INSUFFICIENT_STOCK USER_LIMIT_EXCEEDED
+-- Changes   [arrived] hold_placed
+--#include begin
+--#include change
+--#include pools
+--#include users
+--#include sessions
+--#include taking
+--#include holds
+
+local out = open({ 'room', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp' })
+if out then
+  return out
+end
+
+local booking, user, lines, pool_id, quantity = A(1), A(2), A(3), A(4), tonumber(A(5))
+
+local known = hold_get(booking)
+if known then
+  if known.user == user and known.lines == lines then
+    return commit(hold_reply(known))
+  end
+  return no('BOOKING_MISMATCH')
+end
+
+local pool = pool_read(pool_id, redis.call('HGET', K.pools, pool_id))
+if not pool then
+  return no('ZONE_NOT_FOUND', '"pool":"' .. pool_id .. '"')
+end
+local refusal, session = check_may_take(user)
+if refusal then
+  return refusal
+elseif pool_free(pool) < quantity then
+  return no('INSUFFICIENT_STOCK', '"pool":"' .. pool_id .. '","free":' .. int(pool_free(pool)))
+end
+local u = users.get(user)
+refusal = check_user_limit(u, quantity)
+if refusal then
+  return refusal
+end
+
+local hold = new_hold(booking, user, lines, pool.price * quantity)
+sessions.arrival(user, session)
+pool.held = pool.held + quantity
+pools_put({ pool })
+place_hold(hold, quantity, u)
+sessions.place_hold(user, session)
+users.put(user, u)
+return commit(hold_reply(hold))

@@ -1,0 +1,101 @@
+-- Claims and services' adjustments, as core/src/claims.rs.
+--
+--   claim_get(claim)          the claim, or nil
+--   claim_put(claim)          writes it and its deadline
+--   claim_reply(claim)        the Reply about it, as JSON
+--   declaimed(claim, how)     gives a claim's units back (how: returned|expired), with its change. Writes all of it
+--   expire_claim(id), forget_claim(id), move_claim(id, gap_ms)   what ticks and recoveries do
+--
+-- A claim: { claim, user, pool, amount, before, after, state, time }: user is '' for a service's; state
+-- claimed|returned|expired|adjusted; time is when it expires (nil: never) or since when. In the hash these stand in
+-- this order, without the id, between bars.
+-- Deadlines: 2:<claim> when it expires, 7:<claim> when it may be forgotten.
+
+--#include begin
+--#include change
+--#include pools
+--#include users
+
+local CLAIM_KNOWN_MS = 24 * 3600000
+
+local CLAIM = '^([^|]*)|([^|]*)|(%-?%d+)|(%d+)|(%d+)|(%l+)|(%-?%d*)$'
+
+-- The kind and time of the one deadline a claim has, if it has one.
+local function claim_deadline(claim)
+  if claim.state ~= 'claimed' then
+    return '7:', claim.time + CLAIM_KNOWN_MS
+  elseif claim.time then
+    return '2:', claim.time
+  end
+end
+
+local function claim_get(id)
+  local text = redis.call('HGET', K.claims, id)
+  if not text then
+    return nil
+  end
+  local user, pool, amount, before, after, state, time = string.match(text, CLAIM)
+  local claim = {
+    claim = id, user = user, pool = pool, amount = tonumber(amount), before = tonumber(before),
+    after = tonumber(after), state = state, time = tonumber(time),
+  }
+  claim.waits_in = claim_deadline(claim)
+  return claim
+end
+
+local function claim_put(claim)
+  redis.call('HSET', K.claims, claim.claim, table.concat({
+    claim.user, claim.pool, int(claim.amount), int(claim.before), int(claim.after), claim.state,
+    claim.time and int(claim.time) or '',
+  }, '|'))
+  local kind, at = claim_deadline(claim)
+  if claim.waits_in and claim.waits_in ~= kind then
+    redis.call('ZREM', K.deadlines, claim.waits_in .. claim.claim)
+  end
+  if kind then
+    redis.call('ZADD', K.deadlines, int(at), kind .. claim.claim)
+  end
+  claim.waits_in = kind
+end
+
+local function claim_reply(claim)
+  local user = claim.user == '' and '' or ',"user":"' .. claim.user .. '"'
+  local time = ''
+  if claim.time then
+    time = (claim.state == 'claimed' and ',"until":' or ',"at":') .. int(claim.time)
+  end
+  return '{"claim":{"claim":"' .. claim.claim .. '"' .. user .. ',"pool":"' .. claim.pool .. '","amount":'
+    .. int(claim.amount) .. ',"before":' .. int(claim.before) .. ',"after":' .. int(claim.after)
+    .. ',"state":{"status":"' .. claim.state .. '"' .. time .. '}}}'
+end
+
+local function declaimed(claim, how)
+  local pool = pools_get({ claim.pool })[1]
+  local u = users.get(claim.user)
+  local before, after = pool.claimed, pool.claimed - claim.amount
+  pool.claimed, pool.sold = after, pool.sold - claim.amount
+  u.units = u.units - claim.amount
+  assert(after >= 0 and pool.sold >= 0 and u.units >= 0, 'a claim gives back only its own units')
+  change('{"declaimed":{"claim":"' .. claim.claim .. '","how":"' .. how .. '","before":' .. int(before)
+    .. ',"after":' .. int(after) .. '}}')
+  pools_put({ pool })
+  users.put(claim.user, u)
+  claim.state, claim.time = how, now
+  claim_put(claim)
+end
+
+local function expire_claim(id)
+  declaimed(claim_get(id), 'expired')
+end
+
+local function forget_claim(id)
+  change('{"claim_forgotten":{"claim":"' .. id .. '"}}')
+  redis.call('HDEL', K.claims, id)
+  redis.call('ZREM', K.deadlines, '7:' .. id)
+end
+
+local function move_claim(id, gap_ms)
+  local claim = claim_get(id)
+  claim.time = claim.time + gap_ms
+  claim_put(claim)
+end

@@ -1,0 +1,217 @@
+-- Bookings, from their hold on until they are forgotten, as core/src/bookings.rs and hold.rs.
+--
+--   hold_get(booking)            the booking, or nil
+--   booking_of(booking, user)    the user's own booking, or nil: another's is as good as none
+--   hold_put(hold)               writes it and its deadline
+--   hold_reply(hold)             the Reply about it, as JSON
+--   no_longer_held(hold)         the refusal for a booking that is neither held nor paid for any more
+--   set_state(hold, state, time, payment, before)   its new state; time is its deadline or since when. Writes nothing
+--   new_hold(booking, user, lines, price)   a hold of these lines (JSON), with fees on their price. Writes nothing
+--   place_hold(hold, units, u)   writes a new hold, with its change; its units are taken by the caller
+--   end_hold(hold, u)            after set_state on a live hold: its units are sold if it is confirmed, else free. Writes
+--   confirm_late(hold, u)        after set_state on an expired hold: takes its units again, and sells them. Writes
+--   expiry_of(hold, u, session)  the end of a live hold by its deadline, with its changes
+-- These change u (the user, of users.lua) and do not write it: put it as the last thing.
+--   expire_hold(booking), forget_hold(booking), move_hold(booking, gap_ms)   what ticks and recoveries do
+--
+-- A booking: { booking, state, user, amount, fee, created, time, before, payment, refund, payments, extensions,
+-- checkins, lines }: state held|paying|confirmed|released|expired|cancelled; `before` is nil unless paying; payment is
+-- '' for none; checkins is 'ticket:at,…' by ticket; lines is JSON. All are texts as in the hash, except the numbers
+-- `time` and `before`. In the hash all but the id stand in this order between bars.
+-- Deadlines: 1:<booking> when it expires, 6:<booking> when it may be forgotten.
+
+--#include begin
+--#include change
+--#include lines
+--#include users
+--#include sessions
+
+local ENDED_KNOWN_MS = 24 * 3600000
+
+local HOLD = '^(%l+)|([^|]*)|(%d+)|(%d+)|(%-?%d+)|(%-?%d+)|(%-?%d*)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|(.*)$'
+
+-- The kind and time of the one deadline a booking has, if it has one.
+local function hold_deadline(hold)
+  local state = hold.state
+  if state == 'held' or state == 'paying' then
+    return '1:', hold.time
+  end
+  -- Money may still arrive for a hold that ran out under a payment: then its lines are needed.
+  if state == 'released' or state == 'cancelled' or (state == 'expired' and hold.payment == '') then
+    return '6:', hold.time + ENDED_KNOWN_MS
+  end
+end
+
+local function hold_get(booking)
+  local text = redis.call('HGET', K.holds, booking)
+  if not text then
+    return nil
+  end
+  local state, user, amount, fee, created, time, before, payment, refund, payments, extensions, checkins, lines =
+    string.match(text, HOLD)
+  local hold = {
+    booking = booking,
+    state = state,
+    user = user,
+    amount = amount,
+    fee = fee,
+    created = created,
+    time = tonumber(time),
+    before = tonumber(before),
+    payment = payment,
+    refund = refund,
+    payments = payments,
+    extensions = extensions,
+    checkins = checkins,
+    lines = lines,
+  }
+  hold.waits_in = hold_deadline(hold)
+  return hold
+end
+
+local function booking_of(booking, user)
+  local hold = hold_get(booking)
+  return hold and hold.user == user and hold or nil
+end
+
+local function hold_put(hold)
+  redis.call('HSET', K.holds, hold.booking, hold.state .. '|' .. hold.user .. '|' .. hold.amount .. '|' .. hold.fee
+    .. '|' .. hold.created .. '|' .. int(hold.time) .. '|' .. (hold.before and int(hold.before) or '')
+    .. '|' .. hold.payment .. '|' .. hold.refund .. '|' .. hold.payments .. '|' .. hold.extensions
+    .. '|' .. hold.checkins .. '|' .. hold.lines)
+  local kind, at = hold_deadline(hold)
+  if hold.waits_in and hold.waits_in ~= kind then
+    redis.call('ZREM', K.deadlines, hold.waits_in .. hold.booking)
+  end
+  if kind then
+    redis.call('ZADD', K.deadlines, int(at), kind .. hold.booking)
+  end
+  hold.waits_in = kind
+end
+
+local function set_state(hold, state, time, payment, before)
+  hold.state, hold.time, hold.payment, hold.before = state, time, payment or '', before
+end
+
+local function hold_terms(hold)
+  local fee = hold.fee == '0' and '' or ',"fee_minor":' .. hold.fee
+  return '"booking":"' .. hold.booking .. '","user":"' .. hold.user .. '","lines":' .. hold.lines
+    .. ',"amount_minor":' .. hold.amount .. fee .. ',"created_at":' .. hold.created
+end
+
+local function hold_state(hold)
+  local state = '"status":"' .. hold.state .. '"'
+  local payment = hold.payment == '' and '' or ',"payment":"' .. hold.payment .. '"'
+  if hold.state == 'held' then
+    return state .. ',"until":' .. int(hold.time)
+  elseif hold.state == 'paying' then
+    return state .. ',"until":' .. int(hold.time) .. ',"before":' .. int(hold.before) .. payment
+  elseif hold.state == 'cancelled' then
+    return state .. ',"at":' .. int(hold.time) .. ',"refund_minor":' .. hold.refund
+  end
+  return state .. ',"at":' .. int(hold.time) .. payment
+end
+
+local function hold_reply(hold)
+  local checked_in = ''
+  if hold.checkins ~= '' then
+    checked_in = string.gsub(hold.checkins, '(%d+):(%-?%d+)', '{"ticket":%1,"at":%2}')
+    checked_in = ',"checked_in":[' .. checked_in .. ']'
+  end
+  return '{"hold":{' .. hold_terms(hold) .. ',' .. hold_state(hold) .. ',"payments":' .. hold.payments
+    .. ',"extensions":' .. hold.extensions .. checked_in .. '}}'
+end
+
+local function no_longer_held(hold)
+  if hold.state == 'confirmed' then
+    return no('ALREADY_CONFIRMED')
+  elseif hold.state == 'released' then
+    return no('ALREADY_RELEASED')
+  elseif hold.state == 'cancelled' then
+    return no('INVALID_STATUS', '"status":"cancelled"')
+  end
+  return no('HOLD_EXPIRED')
+end
+
+-- The fees on units of this price; half a minor unit counts as one. A price times basis points may be more than a
+-- double counts exactly, so the part of the price below 10,000 is taken by itself.
+local function fees_on_minor(price)
+  if price == 0 then
+    return 0
+  end
+  local percent_bp, rest = tonumber(M.fee_percent_bp or '0'), math.fmod(price, 10000)
+  local share = (price - rest) / 10000 * percent_bp + math.floor((rest * percent_bp + 5000) / 10000)
+  return tonumber(M.fee_fixed_minor or '0') + share
+end
+
+local function new_hold(booking, user, lines, price)
+  local fee = fees_on_minor(price)
+  return {
+    booking = booking, state = 'held', user = user, amount = int(price + fee), fee = int(fee), created = int(now),
+    time = now + tonumber(M.hold_ttl_ms), payment = '', refund = '0', payments = '0', extensions = '0', checkins = '',
+    lines = lines,
+  }
+end
+
+local function place_hold(hold, units, u)
+  change('{"hold_placed":{"terms":{' .. hold_terms(hold) .. '},"until":' .. int(hold.time) .. '}}')
+  hold_put(hold)
+  u.units = u.units + units
+  users.add_booking(u, hold.booking)
+end
+
+local function end_hold(hold, u)
+  assert(hold.waits_in == '1:', 'only a live hold ends')
+  local lines = lines_read(hold.lines)
+  local stock = stock_read(lines)
+  if hold.state == 'confirmed' then
+    sell(lines, stock, hold.booking)
+  else
+    give_back_held(lines, stock)
+    u.units = u.units - lines.units
+    assert(u.units >= 0, 'a user gives back only what he has')
+  end
+  stock_write(stock)
+  hold_put(hold)
+end
+
+local function confirm_late(hold, u)
+  local lines = lines_read(hold.lines)
+  local stock = stock_read(lines)
+  occupy(lines, stock, hold.booking)
+  sell(lines, stock, hold.booking)
+  u.units = u.units + lines.units
+  stock_write(stock)
+  hold_put(hold)
+end
+
+local function expiry_of(hold, u, session)
+  change('{"hold_expired":{"booking":"' .. hold.booking .. '"}}')
+  set_state(hold, 'expired', now, hold.payment)
+  end_hold(hold, u)
+  sessions.slot_after(hold.user, session, u)
+end
+
+local function expire_hold(booking)
+  local hold = hold_get(booking)
+  local u = users.get(hold.user)
+  expiry_of(hold, u, sessions.get(hold.user))
+  users.put(hold.user, u)
+end
+
+local function forget_hold(booking)
+  local hold = hold_get(booking)
+  local u = users.get(hold.user)
+  change('{"hold_forgotten":{"booking":"' .. booking .. '"}}')
+  redis.call('HDEL', K.holds, booking)
+  redis.call('ZREM', K.deadlines, hold.waits_in .. booking)
+  users.remove_booking(u, booking)
+  users.put(hold.user, u)
+end
+
+local function move_hold(booking, gap_ms)
+  local hold = hold_get(booking)
+  hold.time = hold.time + gap_ms
+  hold.before = hold.before and hold.before + gap_ms
+  hold_put(hold)
+end

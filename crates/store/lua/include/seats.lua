@@ -1,0 +1,81 @@
+-- Seats, as core/src/seats.rs: each is free, or somebody's, or blocked for a reason; categories count them.
+--
+--   seats_get(ids)         the seats with these ids, in their order; false where there is none
+--   seats_put(seats)       writes them, all in one call
+--   categories_get()       all categories, by their index (from 0)
+--   categories_put(all)    writes those of them that seat_set changed
+--   seat_set(seat, categories, state, of)   gives a seat a new state, and its category new counts; writes nothing
+--
+-- A seat: { id, index, category, state, of }; state is F(ree), H(eld), S(old) or B(locked); `of` is the booking it is
+-- held for or sold to, or why it is blocked, else ''. A category: { name, index, price, F, H, S, B }, counts by state.
+
+--#include begin
+
+local function seats_get(ids)
+  local seats = {}
+  if ids[1] then
+    for i, text in ipairs(redis.call('HMGET', K.seats, unpack(ids))) do
+      seats[i] = false
+      if text then
+        local index, category, state, of = string.match(text, '^(%d+) (%d+) (%u) ?(.*)$')
+        seats[i] = {
+          id = ids[i], index = tonumber(index), category = tonumber(category), state = state, of = of,
+        }
+      end
+    end
+  end
+  return seats
+end
+
+local function seats_put(seats)
+  if not seats[1] then
+    return
+  end
+  local args = {}
+  for _, seat in ipairs(seats) do
+    args[#args + 1] = seat.id
+    local text = string.format('%d %d %s', seat.index, seat.category, seat.state)
+    args[#args + 1] = seat.of == '' and text or text .. ' ' .. seat.of
+  end
+  redis.call('HSET', K.seats, unpack(args))
+end
+
+local CATEGORY = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$'
+
+local function categories_get()
+  local categories = {}
+  local all = redis.call('HGETALL', K.categories)
+  for i = 1, #all, 2 do
+    local index, price, free, held, sold, blocked = string.match(all[i + 1], CATEGORY)
+    index = tonumber(index)
+    categories[index] = {
+      name = all[i], index = index, price = tonumber(price),
+      F = tonumber(free), H = tonumber(held), S = tonumber(sold), B = tonumber(blocked),
+    }
+  end
+  return categories
+end
+
+local function categories_put(categories)
+  local args = {}
+  for _, category in pairs(categories) do
+    if category.changed then
+      args[#args + 1] = category.name
+      args[#args + 1] = string.format(
+        '%d %d %d %d %d %d',
+        category.index, category.price, category.F, category.H, category.S, category.B
+      )
+    end
+  end
+  if args[1] then
+    redis.call('HSET', K.categories, unpack(args))
+  end
+end
+
+local function seat_set(seat, categories, state, of)
+  local category = categories[seat.category]
+  category[seat.state] = category[seat.state] - 1
+  category[state] = category[state] + 1
+  category.changed = true
+  seat.state, seat.of = state, of
+end

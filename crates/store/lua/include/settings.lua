@@ -1,0 +1,23 @@
+-- An event's settings in meta: whole, as JSON, and each that scripts need as a field of its own.
+--
+-- The node sends them from an argument on: the JSON, then field, text, field, text… with every field there is; an empty
+-- text means that the setting is not set. In meta such a field is absent.
+--
+--   settings_from(first)      { json, fields: field → text }
+--   settings_write(settings)  with the next decision
+--#include change
+
+local function settings_from(first)
+  local settings = {json = A(first), fields = {}}
+  for i = first + 1, #ARGV - 4, 2 do
+    settings.fields[A(i)] = A(i + 1)
+  end
+  return settings
+end
+
+local function settings_write(settings)
+  put_meta('settings', settings.json)
+  for field, text in pairs(settings.fields) do
+    if text ~= '' then put_meta(field, text) else put_meta(field, nil) end
+  end
+end

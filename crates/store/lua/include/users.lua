@@ -1,0 +1,91 @@
+-- Users: who has to do with the event, and what is his (core/src/users.rs).
+--
+-- Hash `users`: user -> `units|place:number,place:number|booking,booking`
+--   units     what he holds, has confirmed, or claimed
+--   places    his waiting places, in the order they are served; a place's score is in the line only, since a draw
+--             changes it
+--   bookings  all of his bookings that are known, oldest first
+-- A user who has nothing of these has no field (core's tidy); his session is in the hash `sessions`.
+--
+--   local u = users.get(user)        never nil; u.units a number, u.places and u.bookings texts as stored
+--   users.put(user, u)               writes it, or deletes the field if nothing is left: once a script, at the end
+--   users.parse(text)                what get does with the field's value, false or nil for none
+--   users.add_booking(u, booking)    as his latest (in u; write it with put)
+--   users.remove_booking(u, booking) wherever it stands (in u)
+--   users.bookings_of(u)             a table of his bookings, oldest first
+--   users.add_place(u, place, number), users.remove_place(u, place), users.places_of(u) -> {{id=, number=}, ...}
+local users = {}
+
+function users.parse(text)
+  if not text then
+    return { units = 0, places = '', bookings = '' }
+  end
+  local units, places, bookings = string.match(text, '^(%d+)|([^|]*)|(.*)$')
+  return { units = tonumber(units), places = places, bookings = bookings }
+end
+
+function users.get(user)
+  return users.parse(redis.call('HGET', K.users, user))
+end
+
+function users.put(user, u)
+  if u.units == 0 and u.places == '' and u.bookings == '' then
+    redis.call('HDEL', K.users, user)
+  else
+    redis.call('HSET', K.users, user, int(u.units) .. '|' .. u.places .. '|' .. u.bookings)
+  end
+end
+
+-- A list is a text with commas: nearly every list has one item, and no table is made for it.
+local function added(list, item)
+  if list == '' then
+    return item
+  end
+  return list .. ',' .. item
+end
+
+local function without(list, item)
+  local from, to = string.find(',' .. list .. ',', ',' .. item .. ',', 1, true)
+  if not from then
+    return list
+  end
+  -- Positions in the list itself are one less, for the comma put before it.
+  local before, after = string.sub(list, 1, math.max(from - 2, 0)), string.sub(list, to)
+  if before == '' or after == '' then
+    return before .. after
+  end
+  return before .. ',' .. after
+end
+
+function users.add_booking(u, booking)
+  u.bookings = added(u.bookings, booking)
+end
+
+function users.remove_booking(u, booking)
+  u.bookings = without(u.bookings, booking)
+end
+
+function users.bookings_of(u)
+  local found = {}
+  for booking in string.gmatch(u.bookings, '[^,]+') do
+    found[#found + 1] = booking
+  end
+  return found
+end
+
+function users.add_place(u, place, number)
+  u.places = added(u.places, place .. ':' .. int(number))
+end
+
+function users.remove_place(u, place)
+  local item = string.match(u.places, place .. ':%d+')
+  u.places = without(u.places, item)
+end
+
+function users.places_of(u)
+  local found = {}
+  for id, number in string.gmatch(u.places, '(%x+):(%d+)') do
+    found[#found + 1] = { id = id, number = tonumber(number) }
+  end
+  return found
+end

@@ -1,0 +1,32 @@
+-- S0.7 · Says which holds have run out, with the keys that expire_reservations needs to return their stock. Changes nothing.
+--
+-- Keys:     1 expiry index (onrush:kit:expiries, unless the seats were reserved with another)
+-- Args:     1 limit, optional: 1 to 1000; default 100
+-- Reply:    {1, wait_ms, {entry, zone key, user key, reservation key}, …}, earliest first
+--           wait_ms: until the next deadline after these; 0 if more are due, -1 if there is none
+-- Refusals: none
+
+if #KEYS ~= 1 then return redis.error_reply('ERR due_reservations takes 1 key') end
+local limit = tonumber(ARGV[1] or '100')
+if not limit or limit < 1 or limit > 1000 or limit % 1 ~= 0 then return redis.error_reply('ERR limit must be 1 to 1000') end
+
+local time = redis.call('TIME')
+local now = string.format('%d.%06d', time[1], time[2])
+local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, limit)
+local wait_ms = -1
+if #due == limit then
+  wait_ms = 0
+else
+  local coming = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  if coming[2] then wait_ms = math.ceil((tonumber(coming[2]) - tonumber(now)) * 1000) end
+end
+
+local reply = {1, wait_ms}
+for _, entry in ipairs(due) do
+  local ok, keys = pcall(cjson.decode, entry)
+  -- Who put something else here gets nothing done, and stops nobody.
+  if ok and type(keys) == 'table' and #keys == 4 then
+    reply[#reply + 1] = {entry, keys[2], keys[3], keys[1]}
+  end
+end
+return reply

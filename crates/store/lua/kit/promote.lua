@@ -1,0 +1,61 @@
+-- S3.3, S3.12 · Lets the next in line into the room. Call it after every enqueue and every freed slot, until it refuses.
+--
+-- Keys:     1 waiting_list:<event> · 2 active_users:<event>
+--           3… user_state:<user>:<event> of the first in line, optional, as many as users are given. Without them a single
+--              server is needed, and the names are made as they stand here
+-- Args:     1 event · 2 now: taken for the order's sake; the server's clock decides · 3 limit, optional: default 1000
+--           4 session_seconds, optional: default 600 · 5 count, optional: how many to let in at most, 1 to 100; default 1
+--           6… the users at the head of the line, in order, if their keys are given
+-- Reply:    {1, user, expire_time}, with another user and expire_time for each further one; integer seconds
+-- Refusals: {0, "room_full"}, {0, "no_waiting"}
+--           {0, "head_changed"} somebody else is first in line: look again
+
+local function number(text, default, most)
+  if text == nil or text == '' then return default end
+  if #text <= 15 and string.match(text, '^%d+$') and tonumber(text) <= most then return tonumber(text) end
+end
+
+if #KEYS < 2 then return redis.error_reply('ERR promote takes 2 keys or more') end
+if #ARGV < 2 then return redis.error_reply('ERR promote takes 2 arguments or more') end
+local waiting_list, active_users, event = KEYS[1], KEYS[2], ARGV[1]
+local limit, session_seconds = number(ARGV[3], 1000, 1000000000), number(ARGV[4], 600, 86400)
+local count = number(ARGV[5], 1, 100)
+if not limit or not session_seconds or session_seconds < 1 or not count or count < 1 then
+  return redis.error_reply('ERR limit, session_seconds or count is out of range')
+end
+local declared = #KEYS > 2
+if declared and #KEYS - 2 ~= #ARGV - 5 then return redis.error_reply('ERR promote takes one key for each user') end
+
+local now = redis.call('TIME')[1]
+local room = limit - redis.call('ZCARD', active_users)
+local heads = redis.call('ZRANGE', waiting_list, 0, count - 1)
+if room < 1 then return {0, 'room_full'} end
+if #heads == 0 then return {0, 'no_waiting'} end
+
+local admitted = {}
+for i, user in ipairs(heads) do
+  if #admitted == room or (declared and ARGV[5 + i] ~= user) then break end
+  local state_key = KEYS[2 + i] or ('user_state:' .. user .. ':' .. event)
+  redis.call('HGET', state_key, 'state') -- fails here, with nothing done, if the key is of another type
+  admitted[i] = {user, state_key}
+end
+if #admitted == 0 then return {0, 'head_changed'} end
+
+local expire_time = now + session_seconds
+local reply = {1}
+for _, one in ipairs(admitted) do
+  local user, state_key = one[1], one[2]
+  redis.call('ZREM', waiting_list, user)
+  -- Who is in the room already, because he was enqueued without key 3, keeps the session he has.
+  local present = redis.call('ZSCORE', active_users, user)
+  if not present then
+    redis.call('ZADD', active_users, expire_time, user)
+    -- What is left of an earlier session says nothing about this one.
+    redis.call('DEL', state_key)
+    redis.call('HSET', state_key, 'state', 'active', 'seat_id', '', 'expire_time', expire_time, 'payment_id', '')
+    redis.call('EXPIRE', state_key, session_seconds + 100)
+  end
+  reply[#reply + 1] = user
+  reply[#reply + 1] = tonumber(present or expire_time)
+end
+return reply

@@ -1,0 +1,22 @@
+-- An event as a whole.
+--
+-- Reply  '', and beside it: fields of meta (field, text, …) · people waiting · slots in use · pools (pool, text, …) ·
+--        categories (name, text, …)
+-- Refusals  EVENT_NOT_FOUND
+--#include begin
+
+local out = open{'settings', 'taken', 'entrants', 'entrants_hash', 'seed', 'public_value'}
+if out then return out end
+
+local meta = {'phase', phase_at(now)}
+for _, field in ipairs{'settings', 'taken', 'entrants', 'entrants_hash', 'seed', 'public_value'} do
+  if M[field] then
+    meta[#meta + 1] = field
+    meta[#meta + 1] = M[field]
+  end
+end
+return {
+  'ok', int(seq), int(now), '', M.epoch or '0', meta,
+  redis.call('ZCARD', K.queue) + redis.call('ZCARD', K.parked), redis.call('HLEN', K.sessions),
+  redis.call('HGETALL', K.pools), redis.call('HGETALL', K.categories),
+}

@@ -1,0 +1,45 @@
+-- Where one of a user's places stands; reads only.
+--
+-- Keys      17 the user's stream
+-- Args      1 user · 2 place, or '' for his session or else the place served first · 3 '1' reads the order of his places
+--           from the stream (flag streams_queue), else '0'
+-- Reply     a PlaceView as JSON
+-- Refusals  EVENT_NOT_FOUND, PLACE_NOT_FOUND
+--#include change
+--#include places
+
+local out = open(PLACE_FIELDS)
+if out then return out end
+
+local user, place = A(1), A(2)
+
+if place ~= '' then
+  local where, found = standing(user, place)
+  local view
+  if where == 'waiting' then
+    view = waiting_view(user, found)
+  elseif where == 'in' then
+    view = session_view(found)
+  end
+  if view then return commit(view) end
+  return no('PLACE_NOT_FOUND')
+end
+
+local session = sessions.get(user)
+local view = session and session_view(session)
+if view then return commit(view) end
+
+local places = users.places_of(users.get(user))
+if A(3) == '1' and PLACES and #places > 0 and redis.call('XLEN', PLACES) == #places then
+  -- A stream lacks what was taken before the event allowed several places: then it is not asked.
+  places = {}
+  for _, entry in ipairs(redis.call('XRANGE', PLACES, '-', '+')) do
+    places[#places + 1] = { id = entry[2][2], number = tonumber(string.match(entry[1], '^%d+')) }
+  end
+end
+for _, known in ipairs(places) do
+  if not has_lapsed(user, known.number) then
+    return commit(waiting_view(user, known))
+  end
+end
+return no('PLACE_NOT_FOUND')

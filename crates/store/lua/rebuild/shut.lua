@@ -1,0 +1,23 @@
+-- Shuts an event that lost decisions: until it is open again every script answers that it is lost, to every node.
+--
+-- Keys   1 meta
+-- Args   1 epoch and 2 number of a decision that is known to have been made
+-- Reply  {'shut'} · {'fine', epoch, seq} if nothing is missing: somebody has rebuilt it meanwhile
+local function field(name)
+  return redis.call('HGET', KEYS[1], name)
+end
+
+local epoch, seq = tonumber(field('epoch') or '-1'), tonumber(field('seq') or '-1')
+local known_epoch, known_seq = tonumber(ARGV[1]), tonumber(ARGV[2])
+if epoch > known_epoch or (epoch == known_epoch and seq >= known_seq) then
+  return {'fine', string.format('%d', epoch), string.format('%d', seq)}
+end
+-- What the state does not tell is kept. No number and no epoch that any node knows are as low as these.
+local kept = {}
+for _, name in ipairs({'alive', 'alive_ms', 'clock'}) do kept[name] = field(name) end
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'epoch', '-1', 'seq', '-1')
+for name, text in pairs(kept) do
+  if text then redis.call('HSET', KEYS[1], name, text) end
+end
+return {'shut'}

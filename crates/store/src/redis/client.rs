@@ -1,0 +1,245 @@
+//! Connections to Redis or Redis Cluster, a few of each, and scripts called by their SHA-1.
+
+use super::scripts::Script;
+use crate::engine::Failure;
+use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
+use redis::cluster::ClusterClient;
+use redis::cluster_async::ClusterConnection;
+use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo};
+use redis::io::tcp::TcpSettings;
+use redis::{Cmd, ErrorKind, IntoConnectionInfo, Pipeline, RedisError, ServerErrorKind, Value};
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How long a script that takes its time may take: a large house of seats, or moving on a full event.
+const LONGEST: Duration = Duration::from_secs(30);
+/// After how long without an acknowledgement a connection is given up.
+const GONE: Duration = Duration::from_secs(5);
+
+/// Why Redis did not answer as it should.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ClientError {
+    /// No answer: it cannot be reached, or not in time. Whether it did what was asked is unknown.
+    Unreachable(String),
+    /// It has no memory left; nothing was changed.
+    OutOfMemory,
+    /// It answered with an error of another kind.
+    Answered(String),
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(why) => write!(f, "Redis cannot be reached: {why}"),
+            Self::OutOfMemory => f.write_str("Redis has no memory left: raise its maxmemory"),
+            Self::Answered(why) => write!(f, "Redis answers with an error: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Unreachable(_) => Self::Unreachable,
+            ClientError::OutOfMemory => {
+                tracing::error!(%error, "nothing new is sold");
+                Self::DiskLow
+            }
+            ClientError::Answered(_) => {
+                tracing::error!(%error, "an error that no script of ours should make");
+                Self::Unreachable
+            }
+        }
+    }
+}
+
+impl From<RedisError> for ClientError {
+    fn from(error: RedisError) -> Self {
+        if error.code() == Some("OOM") {
+            return Self::OutOfMemory;
+        }
+        match error.kind() {
+            ErrorKind::Server(
+                ServerErrorKind::BusyLoading
+                | ServerErrorKind::TryAgain
+                | ServerErrorKind::ClusterDown
+                | ServerErrorKind::MasterDown
+                | ServerErrorKind::ReadOnly
+                | ServerErrorKind::Moved
+                | ServerErrorKind::Ask,
+            ) => Self::Unreachable(error.to_string()),
+            ErrorKind::Server(_) | ErrorKind::Extension | ErrorKind::UnexpectedReturnType => {
+                match error.code() {
+                    // A server that is busy with a script, or whose replicas are away, answers so.
+                    Some("BUSY" | "NOREPLICAS" | "MISCONF") => Self::Unreachable(error.to_string()),
+                    Some(_) | None => Self::Answered(error.to_string()),
+                }
+            }
+            _ => Self::Unreachable(error.to_string()),
+        }
+    }
+}
+
+#[derive(Clone)]
+enum Connection {
+    Single(ConnectionManager),
+    Cluster(ClusterConnection),
+}
+
+impl Connection {
+    async fn command(&mut self, command: &Cmd) -> Result<Value, RedisError> {
+        let answer = match self {
+            Self::Single(connection) => connection.req_packed_command(command).await,
+            Self::Cluster(connection) => connection.req_packed_command(command).await,
+        };
+        // A server's error comes as a value here.
+        answer.and_then(Value::extract_error)
+    }
+
+    async fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, RedisError> {
+        match self {
+            Self::Single(connection) => pipeline.query_async(connection).await,
+            Self::Cluster(connection) => pipeline.query_async(connection).await,
+        }
+    }
+}
+
+/// A few connections to one Redis or Redis Cluster. They mend themselves.
+pub(super) struct Client {
+    connections: Vec<Connection>,
+    next: AtomicUsize,
+    timeout: Duration,
+}
+
+impl Client {
+    /// Connects; `urls` is one server, or some nodes of a cluster.
+    ///
+    /// # Errors
+    /// If an address is none, or nobody answers there.
+    pub(super) async fn open(
+        urls: &[String],
+        is_cluster: bool,
+        connections: usize,
+        timeout_ms: u32,
+    ) -> Result<Self, ClientError> {
+        let timeout = Duration::from_millis(u64::from(timeout_ms));
+        let mut opened = Vec::new();
+        for _ in 0..connections.max(1) {
+            opened.push(if is_cluster {
+                Connection::Cluster(open_cluster(urls, timeout).await?)
+            } else {
+                Connection::Single(open_single(urls, timeout).await?)
+            });
+        }
+        Ok(Self { connections: opened, next: AtomicUsize::new(0), timeout })
+    }
+
+    fn connection(&self) -> Connection {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        self.connections[next % self.connections.len()].clone()
+    }
+
+    /// Sends one command and waits for its answer.
+    pub(super) async fn command(&self, command: &Cmd) -> Result<Value, ClientError> {
+        within(self.timeout, self.connection().command(command)).await
+    }
+
+    /// Sends one command to the server, or to all masters of the cluster.
+    pub(super) async fn on_all_masters(&self, command: &Cmd) -> Result<Value, ClientError> {
+        match self.connection() {
+            Connection::Single(_) => self.command(command).await,
+            Connection::Cluster(mut connection) => {
+                let masters = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
+                within(self.timeout, connection.route_command(command.clone(), masters)).await
+            }
+        }
+    }
+
+    /// Sends some commands about one event together.
+    pub(super) async fn pipeline(&self, pipeline: &Pipeline) -> Result<Vec<Value>, ClientError> {
+        within(self.timeout, self.connection().pipeline(pipeline)).await
+    }
+
+    /// Runs a script. A server that does not know it yet is given its text; one that `is_long` is waited for longer.
+    pub(super) async fn script(
+        &self,
+        script: &Script,
+        keys: &[&str],
+        args: &[&str],
+        is_long: bool,
+    ) -> Result<Value, ClientError> {
+        let call = |how: &str, text: &str| {
+            let mut command = redis::cmd(how);
+            command.arg(text).arg(keys.len()).arg(keys).arg(args);
+            command
+        };
+        let mut connection = self.connection();
+        let known = call("EVALSHA", &script.sha);
+        let run = async {
+            match connection.command(&known).await {
+                Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                    connection.command(&call("EVAL", &script.text)).await
+                }
+                answered => answered,
+            }
+        };
+        let limit = if is_long { LONGEST } else { self.timeout };
+        within(limit, run).await.map_err(|error| match error {
+            ClientError::Answered(why) => ClientError::Answered(format!("{}: {why}", script.name)),
+            ClientError::Unreachable(_) | ClientError::OutOfMemory => error,
+        })
+    }
+}
+
+async fn within<T>(
+    limit: Duration,
+    asked: impl Future<Output = Result<T, RedisError>>,
+) -> Result<T, ClientError> {
+    match timeout(limit, asked).await {
+        Ok(answered) => answered.map_err(ClientError::from),
+        Err(_) => {
+            Err(ClientError::Unreachable(format!("no answer within {} ms", limit.as_millis())))
+        }
+    }
+}
+
+/// A server that is gone without a word is noticed by its kernel's silence, not only by ours.
+pub(super) fn tcp_settings() -> TcpSettings {
+    let settings = TcpSettings::default();
+    #[cfg(target_os = "linux")]
+    let settings = settings.set_user_timeout(GONE);
+    settings
+}
+
+async fn open_single(urls: &[String], timeout: Duration) -> Result<ConnectionManager, ClientError> {
+    let [url] = urls else {
+        return Err(ClientError::Unreachable("use one address for a single server".to_owned()));
+    };
+    let info = url.as_str().into_connection_info()?.set_tcp_settings(tcp_settings());
+    let client = redis::Client::open(info)?;
+    // Whoever asks while nobody answers is told so in time; the next one to ask tries again.
+    let config = ConnectionManagerConfig::new()
+        .set_connection_timeout(Some(timeout))
+        .set_response_timeout(Some(LONGEST))
+        .set_number_of_retries(1)
+        .set_max_delay(Duration::from_millis(200));
+    let opened = ConnectionManager::new_with_config(client, config).await?;
+    Ok(opened)
+}
+
+async fn open_cluster(
+    urls: &[String],
+    timeout: Duration,
+) -> Result<ClusterConnection, ClientError> {
+    let client = ClusterClient::builder(urls.iter().map(String::as_str))
+        .connection_timeout(timeout)
+        .response_timeout(LONGEST)
+        .tcp_settings(tcp_settings())
+        .build()?;
+    let opened = client.get_async_connection().await?;
+    Ok(opened)
+}

@@ -1,0 +1,236 @@
+//! What a node does for a draw, since Lua has no SHA-256: it reads the line, hashes the list of entrants, and writes the
+//! drawn order.
+//!
+//! ```text
+//! close_prequeue ─► "entrants, version 7" ─► read the line, hash it ─► close_prequeue(list of version 7) ─► done
+//! open_sale ─► "draw" ─► rank the entrants, write their ranks in parts ─► open_sale(generation) ─► done
+//! ```
+//!
+//! Whoever joins or leaves meanwhile makes another version of the line, and the node begins again; after a few times it has
+//! joins and leaves barred for a moment.
+
+use super::client::ClientError;
+use super::keys::EventKeys;
+use super::node::Node;
+use super::scripts;
+use super::wire::{self, Call, ListOfEntrants, Outcome};
+use crate::engine::Failure;
+use onrush_core::ids::{EventId, PlaceId};
+use onrush_core::settings::Digest;
+use onrush_core::waiting_room::draw;
+use std::collections::BTreeMap;
+
+/// Members of the line in one answer of Redis.
+const PAGE: usize = 5_000;
+/// Places in one part of the drawn order: the others wait for it a few milliseconds at most.
+const PART: usize = 5_000;
+/// How often the node begins again before it gives up for now.
+const ATTEMPTS: usize = 8;
+/// Races lost before joins and leaves are barred.
+const RACES: usize = 3;
+const RETRY_AFTER_MS: u32 = 1_000;
+
+/// Somebody in the line before the opening.
+#[derive(Clone, Debug)]
+struct Entrant {
+    /// As it stands in the line.
+    member: String,
+    place: PlaceId,
+}
+
+/// Those who wait, by their numbers: before the opening that is the order they came in.
+type Line = BTreeMap<u32, Entrant>;
+
+impl Node {
+    /// Closes the prequeue.
+    pub(super) async fn close_prequeue(&self, event: &EventId) -> Result<Outcome, Failure> {
+        self.with_entrants(event, wire::close_prequeue).await
+    }
+
+    /// Runs a script that may want the list of entrants, and gives it that.
+    pub(super) async fn with_entrants(
+        &self,
+        event: &EventId,
+        call: impl Fn(&ListOfEntrants) -> Call,
+    ) -> Result<Outcome, Failure> {
+        let mut list = ListOfEntrants::default();
+        for attempt in 0..ATTEMPTS {
+            match self.run(event, call(&list)).await? {
+                Outcome::Entrants { version } => {
+                    list = list_of(&self.read_line(event).await?, version, attempt);
+                }
+                outcome => return Ok(outcome),
+            }
+        }
+        Err(Failure::Busy { retry_after_ms: RETRY_AFTER_MS })
+    }
+
+    /// Opens the sale; with a draw, draws.
+    pub(super) async fn open_sale(
+        &self,
+        event: &EventId,
+        seed: Option<Digest>,
+        public_value: Option<&str>,
+    ) -> Result<Outcome, Failure> {
+        let mut list = ListOfEntrants::default();
+        let mut read = None;
+        let mut generation = String::new();
+        for attempt in 0..ATTEMPTS {
+            match self.run(event, wire::open_sale(seed, public_value, &list, &generation)).await? {
+                Outcome::Entrants { version } => {
+                    let line = self.read_line(event).await?;
+                    list = list_of(&line, version, attempt);
+                    read = Some(line);
+                    // An order that was written is of another list.
+                    generation.clear();
+                }
+                Outcome::Draw => {
+                    let line = match read.take() {
+                        // The list is not fixed yet, and this is what its hash is of.
+                        Some(line) => line,
+                        None => self.read_entrants(event).await?,
+                    };
+                    let Some(seed) = seed else {
+                        unreachable!("only a sale that is opened with a seed is drawn");
+                    };
+                    let key = draw::draw_key(&seed, public_value);
+                    generation = self.request_id();
+                    self.write_order(event, &generation, in_drawn_order(key, line).await).await?;
+                }
+                outcome => return Ok(outcome),
+            }
+        }
+        Err(Failure::Busy { retry_after_ms: RETRY_AFTER_MS })
+    }
+
+    /// Writes the drawn order; if another node draws at the same time, the later one counts.
+    async fn write_order(
+        &self,
+        event: &EventId,
+        generation: &str,
+        order: Vec<String>,
+    ) -> Result<(), Failure> {
+        let parts = order.len().div_ceil(PART).max(1);
+        for part in 0..parts {
+            let from = part * PART;
+            let members = &order[from..order.len().min(from + PART)];
+            let mut args = vec![
+                generation.to_owned(),
+                part.to_string(),
+                u8::from(part + 1 == parts).to_string(),
+                (from + 1).to_string(),
+            ];
+            args.extend_from_slice(members);
+            match self.run(event, Call::new(&scripts::DRAW_CHUNK, args)).await? {
+                Outcome::Ok { .. } => {}
+                // The sale opened meanwhile, or somebody else draws: opening it tells.
+                _ => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The list that is fixed already, without those who left and those who came too late for it.
+    async fn read_entrants(&self, event: &EventId) -> Result<Line, Failure> {
+        let mut last = redis::cmd("HGET");
+        last.arg(self.keys(event).meta()).arg("entrants_last");
+        let last: Option<u32> = self.ask(&last).await?;
+        let mut line = self.read_line(event).await?;
+        Ok(last.map_or_else(Line::new, |last| {
+            line.split_off(&(last.saturating_add(1)));
+            line
+        }))
+    }
+
+    /// Everybody who waits, before the opening. It may change meanwhile: its version tells.
+    async fn read_line(&self, event: &EventId) -> Result<Line, Failure> {
+        let keys = self.keys(event);
+        let mut line = Line::new();
+        let mut from = 0;
+        loop {
+            let mut page = redis::cmd("ZRANGE");
+            page.arg(keys.queue()).arg(from).arg(from + PAGE - 1);
+            let members: Vec<String> = self.ask(&page).await?;
+            if members.is_empty() {
+                return Ok(line);
+            }
+            from += members.len();
+            self.read_places(&keys, members, &mut line).await?;
+        }
+    }
+
+    /// Finds the place ids of some members of the line.
+    async fn read_places(
+        &self,
+        keys: &EventKeys,
+        members: Vec<String>,
+        line: &mut Line,
+    ) -> Result<(), Failure> {
+        let mut users = redis::cmd("HMGET");
+        users.arg(keys.users());
+        for member in &members {
+            users.arg(member.split_once(':').map_or("", |(_, user)| user));
+        }
+        let users: Vec<Option<String>> = self.ask(&users).await?;
+        for (member, user) in members.into_iter().zip(users) {
+            let number = member.split_once(':').and_then(|(number, _)| number.parse().ok());
+            let place = number.zip(user).and_then(|(number, user)| place_of(&user, number));
+            // Who has no such place has left since the page was read: then the list is asked for again.
+            if let (Some(number), Some(place)) = (number, place) {
+                line.insert(number, Entrant { member, place });
+            }
+        }
+        Ok(())
+    }
+
+    async fn ask<T: redis::FromRedisValue>(&self, command: &redis::Cmd) -> Result<T, Failure> {
+        let answer = self.client().command(command).await?;
+        let value = redis::from_redis_value(answer)
+            .map_err(|error| ClientError::Answered(error.to_string()))?;
+        Ok(value)
+    }
+}
+
+/// A user's place with this number, from his text in the hash `users`: `units|place:number,…|bookings`.
+fn place_of(user: &str, number: u32) -> Option<PlaceId> {
+    let places = user.split('|').nth(1)?;
+    places.split(',').find_map(|place| {
+        let (id, its_number) = place.split_once(':')?;
+        (its_number.parse() == Ok(number)).then(|| id.parse().ok())?
+    })
+}
+
+fn list_of(line: &Line, version: String, attempt: usize) -> ListOfEntrants {
+    ListOfEntrants {
+        count: u32::try_from(line.len()).expect("places are numbered with 32 bits"),
+        hash: Some(draw::entrants_hash(line.values().map(|entrant| entrant.place))),
+        version,
+        bar: attempt + 1 >= RACES,
+    }
+}
+
+/// Puts entrants in the order of their ranks. A million take a second, so no other task waits for it.
+async fn in_drawn_order(key: Digest, line: Line) -> Vec<String> {
+    let drawn = tokio::task::spawn_blocking(move || {
+        let mut order: Vec<Entrant> = line.into_values().collect();
+        order.sort_by_cached_key(|entrant| (draw::rank(&key, entrant.place), entrant.place));
+        order.into_iter().map(|entrant| entrant.member).collect()
+    });
+    drawn.await.expect("ranking does not panic")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place_of;
+
+    #[test]
+    fn a_place_is_found_by_its_number_among_a_users_places() {
+        let first = "00000000000000000000000000000001";
+        let second = "00000000000000000000000000000002";
+        let user = format!("3|{first}:7,{second}:70|b-1,b-2");
+        assert_eq!(place_of(&user, 70), second.parse().ok());
+        assert_eq!(place_of(&user, 7), first.parse().ok());
+        assert_eq!(place_of(&user, 8), None);
+        assert_eq!(place_of("0||", 7), None);
+    }
+}

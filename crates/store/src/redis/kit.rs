@@ -1,0 +1,234 @@
+//! The script kit: Lua scripts with the keys, arguments and replies of S0, S2, S3.12 and S4, for anyone's Redis client.
+//!
+//! They stand beside the engine and share no key with it. docs/script-kit.md describes each; what is here calls them by their SHA
+//! and runs the worker that returns the stock of holds that have run out.
+
+use redis::aio::ConnectionLike;
+use redis::{RedisError, Script as Hashed, ToRedisArgs};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::LazyLock;
+use std::time::Duration;
+use tracing::warn;
+
+/// Where `reserve_seats` keeps the deadlines of holds unless it is given another key.
+pub const EXPIRY_INDEX: &str = "onrush:kit:expiries";
+
+/// Holds whose stock one call returns at most.
+const BATCH: usize = 100;
+
+/// Calls of one round at most; the next round goes on.
+const BATCHES_PER_ROUND: usize = 1_000;
+
+/// How long a worker sleeps at most: a hold that was made meanwhile may be shorter than all it knew of.
+const LOOK_AGAIN_WITHIN: Duration = Duration::from_secs(1);
+
+macro_rules! scripts {
+    ($($(#[$doc:meta])* $name:ident = $file:literal;)+) => {
+        /// A script of the kit.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Script {
+            $($(#[$doc])* $name,)+
+        }
+
+        impl Script {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// Its name: that of its file, without `.lua`.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => $file,)+ }
+            }
+
+            /// Its text, to be loaded by any client.
+            #[must_use]
+            pub const fn text(self) -> &'static str {
+                match self { $(Self::$name => include_str!(concat!("../../lua/kit/", $file, ".lua")),)+ }
+            }
+        }
+    };
+}
+
+scripts! {
+    /// S0.1: holds seats of a zone.
+    ReserveSeats = "reserve_seats";
+    /// S0.2: gives the seats of a hold back.
+    ReleaseSeats = "release_seats";
+    /// S0.3: makes a hold final.
+    ConfirmBooking = "confirm_booking";
+    /// S0.7: says which holds have run out.
+    DueReservations = "due_reservations";
+    /// S0.7: returns the stock of holds that have run out.
+    ExpireReservations = "expire_reservations";
+    /// S0.4: takes a place at the end of a queue.
+    JoinQueue = "join_queue";
+    /// S0.7: takes lapsed places out of a queue.
+    LapsePlaces = "lapse_places";
+    /// S2.1: claims units of a counted stock, or gives them back.
+    Claim = "claim";
+    /// S3.12: takes a place in the line of an event.
+    Enqueue = "enqueue";
+    /// S3.12: says where a user stands.
+    Position = "position";
+    /// S3.12: lets the next in line into the room.
+    Promote = "promote";
+    /// S3.12: gives a seat to an active user.
+    LockSeat = "lock_seat";
+    /// S3.12: notes that a user goes to pay.
+    InitiatePayment = "initiate_payment";
+    /// S3.12: completes a booking.
+    PaymentSuccess = "payment_success";
+    /// S3.12: ends a session whose payment has failed.
+    Cleanup = "cleanup";
+    /// S3.12: ends a session at its deadline.
+    Timeout = "timeout";
+    /// S3.12: gives up a place or a session.
+    Cancel = "cancel";
+    /// S4.2: takes a place in a queue, once for each idempotency key.
+    AtomicEnqueue = "atomic_enqueue";
+    /// S4.3: holds a seat.
+    AtomicHold = "atomic_hold";
+}
+
+/// With their SHA-1, in the order of [`Script::ALL`].
+static HASHED: LazyLock<Vec<Hashed>> =
+    LazyLock::new(|| Script::ALL.iter().map(|script| Hashed::new(script.text())).collect());
+
+impl Script {
+    fn hashed(self) -> &'static Hashed {
+        &HASHED[self as usize]
+    }
+
+    /// The SHA-1 by which EVALSHA knows it.
+    #[must_use]
+    pub fn sha(self) -> &'static str {
+        self.hashed().get_hash()
+    }
+
+    /// Calls it by its SHA; where Redis does not know that, it is loaded and called again.
+    ///
+    /// # Errors
+    ///
+    /// If Redis cannot be reached, if a key is of another type, or if the arguments make no sense: nothing is changed then, except
+    /// that a connection that broke may have lost the answer only. A refusal is no error.
+    pub async fn call<T: redis::FromRedisValue>(
+        self,
+        connection: &mut impl ConnectionLike,
+        keys: &[impl ToRedisArgs],
+        args: &[impl ToRedisArgs],
+    ) -> Result<T, RedisError> {
+        let mut invocation = self.hashed().prepare_invoke();
+        for key in keys {
+            invocation.key(key);
+        }
+        for arg in args {
+            invocation.arg(arg);
+        }
+        invocation.invoke_async(connection).await
+    }
+}
+
+/// Loads every script of the kit, so that the first calls find them.
+///
+/// # Errors
+///
+/// If Redis cannot be reached.
+pub async fn load(connection: &mut impl ConnectionLike) -> Result<(), RedisError> {
+    for script in Script::ALL {
+        let _: String = script.hashed().load_async(connection).await?;
+    }
+    Ok(())
+}
+
+/// What a round of an [`ExpiryWorker`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expired {
+    /// Holds that were ended by this worker.
+    pub reservations: u64,
+    /// Seats that went back to their zones.
+    pub seats: u64,
+    /// The time until the next deadline; `None` if there is none.
+    pub next_ms: Option<u64>,
+}
+
+/// Returns the stock of holds that have run out. Any number of workers may look after the same index.
+#[derive(Clone, Debug)]
+pub struct ExpiryWorker<C> {
+    connection: C,
+    index: String,
+}
+
+impl<C: ConnectionLike> ExpiryWorker<C> {
+    /// Looks after one expiry index: [`EXPIRY_INDEX`], or the one that was given to `reserve_seats` as its fourth key.
+    pub fn new(connection: C, index: impl Into<String>) -> Self {
+        Self { connection, index: index.into() }
+    }
+
+    /// One round: ends every hold that is due now.
+    ///
+    /// # Errors
+    ///
+    /// If Redis cannot be reached. What was returned before stays returned; the rest is still due.
+    pub async fn run_once(&mut self) -> Result<Expired, RedisError> {
+        let mut done = Expired::default();
+        for _ in 0..BATCHES_PER_ROUND {
+            let (wait_ms, due) = self.due().await?;
+            done.next_ms = u64::try_from(wait_ms).ok();
+            if due.is_empty() {
+                break;
+            }
+            let mut keys = vec![self.index.clone().into_bytes()];
+            let mut entries = Vec::with_capacity(due.len());
+            for [entry, zone, user, reservation] in due {
+                keys.extend([zone, user, reservation]);
+                entries.push(entry);
+            }
+            let (_, reservations, seats): (u8, u64, u64) =
+                Script::ExpireReservations.call(&mut self.connection, &keys, &entries).await?;
+            done.reservations += reservations;
+            done.seats += seats;
+            // Entries that cannot be ended stay due: they must not keep it going round.
+            if wait_ms != 0 || reservations == 0 {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Goes on, from deadline to deadline, until `stop` is done. While Redis is away it tries again every second.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+        let mut stop = pin!(stop);
+        loop {
+            let pause = tokio::select! {
+                () = &mut stop => return,
+                round = self.run_once() => match round {
+                    // What is due and cannot be ended is looked at again, but not at once.
+                    Ok(Expired { next_ms: Some(0), reservations: 0, .. }) => LOOK_AGAIN_WITHIN,
+                    Ok(Expired { next_ms: Some(next_ms), .. }) => Duration::from_millis(next_ms).min(LOOK_AGAIN_WITHIN),
+                    Ok(Expired { next_ms: None, .. }) => LOOK_AGAIN_WITHIN,
+                    Err(error) => {
+                        warn!(%error, index = self.index, "the stock of holds that ran out cannot be returned now");
+                        LOOK_AGAIN_WITHIN
+                    }
+                },
+            };
+            tokio::select! {
+                () = &mut stop => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// The time until the next deadline, negative if there is none, and who is due, each with entry and keys.
+    ///
+    /// Keys are bytes: one that is no text must not stop the others.
+    async fn due(&mut self) -> Result<(i64, Vec<[Vec<u8>; 4]>), RedisError> {
+        let rows: Vec<redis::Value> =
+            Script::DueReservations.call(&mut self.connection, &[&self.index], &[BATCH]).await?;
+        let mut rows = rows.into_iter().skip(1);
+        let wait_ms = rows.next().map(redis::from_redis_value).transpose()?.unwrap_or(-1);
+        let due = rows.map(redis::from_redis_value).collect::<Result<_, _>>()?;
+        Ok((wait_ms, due))
+    }
+}

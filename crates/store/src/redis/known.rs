@@ -1,0 +1,150 @@
+//! What this node knows of each event: its keys, how far it has come, and how far it is archived.
+
+use super::archive::{Archive, ArchiveError};
+use super::keys::EventKeys;
+use super::wire::Head;
+use crate::engine::Seq;
+use onrush_core::ids::EventId;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{Notify, watch};
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One event, as far as this node knows.
+pub(super) struct KnownEvent {
+    pub(super) event: EventId,
+    pub(super) keys: EventKeys,
+    /// The last decision that anybody here was told of.
+    head: Mutex<Head>,
+    /// The last decision in the archive.
+    archived: watch::Sender<Head>,
+    /// Whether a task archives its decisions, or rebuilds it.
+    pub(super) tasks: Mutex<Tasks>,
+    /// Wakes the task that archives.
+    pub(super) decided: Notify,
+    /// Held by whoever archives because somebody waits.
+    pub(super) turn: tokio::sync::Mutex<()>,
+    /// Held by whoever runs a transaction.
+    pub(super) transaction: tokio::sync::Mutex<()>,
+}
+
+/// Which tasks of an event run on this node; of each kind one at most.
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    pub(super) archiving: bool,
+    pub(super) rebuilding: bool,
+}
+
+impl KnownEvent {
+    fn new(event: EventId, archived: Head) -> Self {
+        Self {
+            keys: EventKeys::new(&event),
+            event,
+            head: Mutex::new(archived),
+            archived: watch::Sender::new(archived),
+            tasks: Mutex::default(),
+            decided: Notify::new(),
+            turn: tokio::sync::Mutex::default(),
+            transaction: tokio::sync::Mutex::default(),
+        }
+    }
+
+    pub(super) fn head(&self) -> Head {
+        *lock(&self.head)
+    }
+
+    /// Takes note of how far the event has come; whether that is news.
+    pub(super) fn saw(&self, head: Head) -> bool {
+        let mut known = lock(&self.head);
+        let is_news = head > *known;
+        if is_news {
+            *known = head;
+        }
+        is_news
+    }
+
+    /// Forgets how far it had come: nothing of it was archived, and Redis has lost it.
+    pub(super) fn forget(&self) {
+        *lock(&self.head) = Head::default();
+        self.archived.send_replace(Head::default());
+    }
+
+    pub(super) fn archived(&self) -> Head {
+        *self.archived.borrow()
+    }
+
+    /// Takes note of how far the event is archived.
+    pub(super) fn saw_archived(&self, head: Head) {
+        self.archived.send_if_modified(|known| {
+            let is_news = head > *known;
+            if is_news {
+                *known = head;
+            }
+            is_news
+        });
+        self.saw(head);
+    }
+
+    /// Waits until the event is archived as far as `head`.
+    pub(super) async fn wait_archived(&self, head: Head) {
+        let mut archived = self.archived.subscribe();
+        // The sender is here, so that it does not end before this does.
+        drop(archived.wait_for(|archived| *archived >= head).await);
+    }
+
+    pub(super) fn tasks(&self) -> MutexGuard<'_, Tasks> {
+        lock(&self.tasks)
+    }
+}
+
+/// All events that this node has had to do with.
+#[derive(Default)]
+pub(super) struct Known {
+    events: Mutex<HashMap<EventId, Arc<KnownEvent>>>,
+}
+
+impl Known {
+    /// The event; one that this node meets for the first time is looked up in the archive, so that decisions that Redis
+    /// has lost are missed.
+    pub(super) async fn get(
+        &self,
+        event: &EventId,
+        archive: &dyn Archive,
+    ) -> Result<Arc<KnownEvent>, ArchiveError> {
+        if let Some(known) = lock(&self.events).get(event) {
+            return Ok(Arc::clone(known));
+        }
+        let (epoch, seq) = archive.head(event.clone()).await?;
+        let found = KnownEvent::new(event.clone(), Head { epoch, seq });
+        if found.head() == Head::default() {
+            // Anybody can ask for events that do not exist: they are not kept.
+            return Ok(Arc::new(found));
+        }
+        Ok(self.keep(&Arc::new(found)))
+    }
+
+    /// Keeps an event that turned out to exist.
+    pub(super) fn keep(&self, found: &Arc<KnownEvent>) -> Arc<KnownEvent> {
+        let mut events = lock(&self.events);
+        Arc::clone(events.entry(found.event.clone()).or_insert_with(|| Arc::clone(found)))
+    }
+
+    pub(super) fn is_kept(&self, event: &EventId) -> bool {
+        lock(&self.events).contains_key(event)
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<Arc<KnownEvent>> {
+        lock(&self.events).values().cloned().collect()
+    }
+}
+
+impl Head {
+    /// An event's archived head.
+    pub(super) fn of((epoch, seq): (u64, Seq)) -> Self {
+        Self { epoch, seq }
+    }
+}

@@ -1,0 +1,522 @@
+//! An event's state as Redis keeps it: made from the rules' own state, written, read, and compared.
+//!
+//! The scripts' includes say what each text means; here is the same from the other side.
+
+use super::client::{Client, ClientError};
+use super::keys::{self, EventKeys};
+use super::wire::{Head, settings_fields};
+use onrush_core::hold::HoldState;
+use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_core::limits::ENDED_KNOWN_MS;
+use onrush_core::snapshot::{EventRow, HoldRow, PlaceRow, SessionRow, SessionState, SnapshotRow};
+use onrush_core::view::{AvailabilityView, ClaimState, ClaimView, SeatStatus};
+use onrush_core::{Event, Query, Time, View};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Fields or members in one command: scripts of others wait that long at most.
+const AT_ONCE: usize = 500;
+/// The score of the first in line. Any that rise will do, as long as they are above every rank of a draw.
+const FIRST_SCORE: i64 = 4_096 << 14;
+
+/// A hash, or a sorted set whose scores are whole numbers; as text, field by field.
+pub(super) type Texts = BTreeMap<String, String>;
+
+/// What each of an event's keys has in it, without the feed and the answers kept for a while.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) meta: Texts,
+    pub(super) pools: Texts,
+    pub(super) blocked: Texts,
+    pub(super) seats: Texts,
+    pub(super) categories: Texts,
+    pub(super) holds: Texts,
+    pub(super) users: Texts,
+    pub(super) sessions: Texts,
+    /// In order, with scores.
+    pub(super) queue: Vec<(String, i64)>,
+    /// In order, with scores.
+    pub(super) parked: Vec<(String, i64)>,
+    pub(super) lapses: Texts,
+    pub(super) deadlines: Texts,
+    pub(super) claims: Texts,
+}
+
+/// A place in the queue as a member of sorted sets: it sorts by its number.
+fn member(number: u32, user: &UserId) -> String {
+    format!("{number:010}:{user}")
+}
+
+fn text_of_time(at: Option<Time>) -> String {
+    at.map(|at| at.to_string()).unwrap_or_default()
+}
+
+impl Layout {
+    /// How Redis keeps this state.
+    ///
+    /// # Panics
+    /// If the event does not exist.
+    pub(super) fn of(event: &Event) -> Self {
+        let rows: Vec<_> = event.snapshot().collect();
+        let Some(SnapshotRow::Event(row)) = rows.first() else { panic!("the event exists") };
+        let mut layout = Self::default();
+        // Ticks rely on it that nobody was last seen before.
+        let seen = rows.iter().filter_map(|row| match row {
+            SnapshotRow::Place(row) => row.last_seen,
+            _ => None,
+        });
+        layout.put_meta(row, seen.min().unwrap_or(row.at));
+        layout.put_stock(event, row.at);
+        let mut users = Holdings::default();
+        for row in &rows {
+            match row {
+                SnapshotRow::Session(row) => users.inside.extend([row.user.clone()]),
+                SnapshotRow::Hold(row) => users.count_hold(row),
+                SnapshotRow::Claim(claim) => users.count_claim(claim),
+                SnapshotRow::Place(row) => users.places(row),
+                SnapshotRow::Event(_)
+                | SnapshotRow::Pool(_)
+                | SnapshotRow::Category(_)
+                | SnapshotRow::Seat(_) => {}
+            }
+        }
+        for (row, score) in rows.iter().zip(FIRST_SCORE..) {
+            match row {
+                SnapshotRow::Place(row) => layout.put_place(row, score, &users),
+                SnapshotRow::Hold(row) => layout.put_hold(row),
+                SnapshotRow::Session(row) => layout.put_session(row, &users),
+                SnapshotRow::Claim(claim) => layout.put_claim(claim),
+                SnapshotRow::Event(_)
+                | SnapshotRow::Pool(_)
+                | SnapshotRow::Category(_)
+                | SnapshotRow::Seat(_) => {}
+            }
+        }
+        let last_score = FIRST_SCORE + rows.len() as i64;
+        layout.meta.insert("last_score".to_owned(), last_score.to_string());
+        layout.users = users.into_texts(event, row.at);
+        layout
+    }
+
+    fn put_meta(&mut self, row: &EventRow, opened_at: Time) {
+        let mut put = |field: &str, text: String| {
+            if !text.is_empty() {
+                self.meta.insert(field.to_owned(), text);
+            }
+        };
+        for (field, text) in settings_fields(&row.settings) {
+            put(field, text);
+        }
+        let settings = serde_json::to_string(&row.settings).expect("settings can be written");
+        put("settings", settings);
+        let phase = serde_json::to_value(row.phase).expect("a phase can be written");
+        put("phase", phase.as_str().unwrap_or_default().to_owned());
+        put("at", row.at.to_string());
+        put("opened", u8::from(row.opened).to_string());
+        put("taken", row.taken.to_string());
+        let (ms, ns) = (
+            row.outflow_clock_ns.div_euclid(1_000_000),
+            row.outflow_clock_ns.rem_euclid(1_000_000),
+        );
+        if row.outflow_clock_ns != 0 {
+            put("outflow_ms", ms.to_string());
+            put("outflow_ns", ns.to_string());
+        }
+        if let Some(entrants) = &row.entrants {
+            put("entrants", entrants.count.to_string());
+            put("entrants_hash", entrants.hash.to_string());
+            put("entrants_last", entrants.last_number.to_string());
+        }
+        if let Some(revealed) = &row.revealed {
+            put("seed", revealed.seed.map(|seed| seed.to_string()).unwrap_or_default());
+            put("public_value", revealed.public_value.as_deref().unwrap_or_default().to_owned());
+        }
+        if row.settings.room.as_ref().is_some_and(|room| room.places_per_user > 1) {
+            put("streams", "1".to_owned());
+        }
+        if row.opened {
+            // Everybody who waits has an entry in `lapses`: nobody is left to be looked for.
+            put("opened_at", opened_at.to_string());
+            put("open_number", "0".to_owned());
+            put("unseen_from", "done".to_owned());
+        }
+    }
+
+    fn put_stock(&mut self, event: &Event, at: Time) {
+        let (Ok(View::Availability(stock)), Ok(View::Seats(seats))) =
+            (event.query(at, &Query::Availability), event.query(at, &Query::Seats))
+        else {
+            panic!("an event that exists has views");
+        };
+        let AvailabilityView { pools, categories } = *stock;
+        for (index, pool) in pools.into_iter().enumerate() {
+            let units = pool.units;
+            let counts = [
+                pool.capacity.into(),
+                pool.price_minor,
+                units.held.into(),
+                units.sold.into(),
+                units.blocked.into(),
+                pool.claimed.into(),
+                pool.claimed_by_services.into(),
+            ];
+            self.pools.insert(pool.pool.to_string(), spaced(index, &counts));
+            for (why, count) in pool.blocked_why {
+                self.blocked.insert(format!("{}:{why}", pool.pool), count.to_string());
+            }
+        }
+        let mut category_index = HashMap::new();
+        for (index, category) in categories.into_iter().enumerate() {
+            let units = category.units;
+            let counts = [
+                category.price_minor,
+                units.free.into(),
+                units.held.into(),
+                units.sold.into(),
+                units.blocked.into(),
+            ];
+            self.categories.insert(category.name.to_string(), spaced(index, &counts));
+            category_index.insert(category.name, index);
+        }
+        for (index, seat) in seats.into_iter().enumerate() {
+            let category = category_index[seat.category.as_ref()];
+            let state = match (&seat.status, seat.booking, seat.why) {
+                (SeatStatus::Held, Some(booking), _) => format!("H {booking}"),
+                (SeatStatus::Sold, Some(booking), _) => format!("S {booking}"),
+                (SeatStatus::Blocked, _, Some(why)) => format!("B {why}"),
+                (
+                    SeatStatus::Free | SeatStatus::Held | SeatStatus::Sold | SeatStatus::Blocked,
+                    ..,
+                ) => "F".to_owned(),
+            };
+            self.seats.insert(seat.seat.to_string(), format!("{index} {category} {state}"));
+        }
+    }
+
+    fn put_place(&mut self, row: &PlaceRow, score: i64, users: &Holdings) {
+        let member = member(row.number, &row.user);
+        if let Some(last_seen) = row.last_seen {
+            self.lapses.insert(member.clone(), last_seen.to_string());
+        }
+        let is_inside = users.inside.contains(&row.user);
+        let line = if is_inside { &mut self.parked } else { &mut self.queue };
+        line.push((member, score));
+    }
+
+    fn put_hold(&mut self, row: &HoldRow) {
+        let terms = &row.terms;
+        let (time, before, payment, refund_minor) = match &row.state {
+            HoldState::Held { until } => (*until, None, None, 0),
+            HoldState::Paying { until, before, payment } => {
+                (*until, Some(*before), Some(payment), 0)
+            }
+            HoldState::Confirmed { at, payment } | HoldState::Expired { at, payment } => {
+                (*at, None, payment.as_ref(), 0)
+            }
+            HoldState::Released { at } => (*at, None, None, 0),
+            HoldState::Cancelled { at, refund_minor } => (*at, None, None, *refund_minor),
+        };
+        let check_ins: Vec<_> = row
+            .checked_in
+            .iter()
+            .map(|check_in| format!("{}:{}", check_in.ticket, check_in.at))
+            .collect();
+        let text = [
+            row.state.status().to_owned(),
+            terms.user.to_string(),
+            terms.amount_minor.to_string(),
+            terms.fee_minor.to_string(),
+            terms.created_at.to_string(),
+            time.to_string(),
+            text_of_time(before),
+            payment.map(ToString::to_string).unwrap_or_default(),
+            refund_minor.to_string(),
+            row.payments.to_string(),
+            row.extensions.to_string(),
+            check_ins.join(","),
+            serde_json::to_string(&terms.lines).expect("lines can be written"),
+        ];
+        self.holds.insert(terms.booking.to_string(), text.join("|"));
+        let deadline = match &row.state {
+            HoldState::Held { until } | HoldState::Paying { until, .. } => Some(('1', *until)),
+            HoldState::Confirmed { .. } | HoldState::Expired { payment: Some(_), .. } => None,
+            HoldState::Released { at }
+            | HoldState::Expired { at, payment: None }
+            | HoldState::Cancelled { at, .. } => Some(('6', at.plus_ms(ENDED_KNOWN_MS))),
+        };
+        self.put_deadline(deadline, terms.booking.as_str());
+    }
+
+    fn put_session(&mut self, row: &SessionRow, users: &Holdings) {
+        let (state, until, arrive_by) = match row.state {
+            SessionState::Invited { until, arrive_by } => ("invited", Some(until), Some(arrive_by)),
+            SessionState::Active { until } => ("active", Some(until), None),
+            SessionState::Ended => ("ended", None, None),
+        };
+        let live_holds = users.of_user.get(&row.user).map_or(0, |holdings| holdings.live_holds);
+        let (place, number) = (row.place, row.number);
+        let (until_text, arrive_text) = (text_of_time(until), text_of_time(arrive_by));
+        let text = format!("{place}|{number}|{state}|{until_text}|{arrive_text}|{live_holds}");
+        self.sessions.insert(row.user.to_string(), text);
+        let member = member(number, &row.user);
+        self.put_deadline(arrive_by.map(|at| ('3', at)), &member);
+        self.put_deadline(until.map(|at| ('4', at)), &member);
+    }
+
+    fn put_claim(&mut self, claim: &ClaimView) {
+        let (state, time, deadline) = match claim.state {
+            ClaimState::Claimed { until } => ("claimed", until, until.map(|until| ('2', until))),
+            ClaimState::Returned { at } => ("returned", Some(at), forgotten(at)),
+            ClaimState::Expired { at } => ("expired", Some(at), forgotten(at)),
+            ClaimState::Adjusted { at } => ("adjusted", Some(at), forgotten(at)),
+        };
+        let user = claim.user.as_ref().map(ToString::to_string).unwrap_or_default();
+        let text = format!(
+            "{user}|{}|{}|{}|{}|{state}|{}",
+            claim.pool,
+            claim.amount,
+            claim.before,
+            claim.after,
+            text_of_time(time)
+        );
+        self.claims.insert(claim.claim.to_string(), text);
+        self.put_deadline(deadline, claim.claim.as_str());
+    }
+
+    fn put_deadline(&mut self, deadline: Option<(char, Time)>, id: &str) {
+        if let Some((kind, at)) = deadline {
+            self.deadlines.insert(format!("{kind}:{id}"), at.to_string());
+        }
+    }
+
+    /// The commands that write all of it but the meta hash, which comes last and lets the scripts in.
+    pub(super) fn commands(&self, event: &EventId, keys: &EventKeys) -> Vec<Words> {
+        let mut commands = Vec::new();
+        let hashes = [
+            (keys.pools(), &self.pools),
+            (keys.blocked(), &self.blocked),
+            (keys.seats(), &self.seats),
+            (keys.categories(), &self.categories),
+            (keys.holds(), &self.holds),
+            (keys.users(), &self.users),
+            (keys.sessions(), &self.sessions),
+            (keys.claims(), &self.claims),
+        ];
+        for (key, texts) in hashes {
+            let pairs: Vec<_> = texts.iter().map(|(field, text)| [field, text]).collect();
+            write_pairs("HSET", key, &pairs, &mut commands);
+        }
+        let scored = |line: &[(String, i64)]| -> Texts {
+            line.iter().map(|(member, score)| (member.clone(), score.to_string())).collect()
+        };
+        let sets = [
+            (keys.queue(), &scored(&self.queue)),
+            (keys.parked(), &scored(&self.parked)),
+            (keys.lapses(), &self.lapses),
+            (keys.deadlines(), &self.deadlines),
+        ];
+        for (key, members) in sets {
+            let pairs: Vec<_> = members.iter().map(|(member, score)| [score, member]).collect();
+            write_pairs("ZADD", key, &pairs, &mut commands);
+        }
+        self.write_streams(event, &mut commands);
+        commands
+    }
+
+    /// Writes the streams of users' places, in events that have them.
+    fn write_streams(&self, event: &EventId, commands: &mut Vec<Words>) {
+        if !self.meta.contains_key("streams") {
+            return;
+        }
+        let at = self.meta.get("at").map_or("0", String::as_str);
+        for (user, text) in &self.users {
+            let Ok(id) = user.parse::<UserId>() else { continue };
+            let stream = keys::places_of(event, &id);
+            let places = text.split('|').nth(1).unwrap_or_default();
+            let places = places.split(',').filter_map(|place| place.split_once(':'));
+            for (nth, (token, number)) in places.enumerate() {
+                if nth == 0 {
+                    commands.push(words(&["DEL", &stream]));
+                }
+                commands.push(words(&[
+                    "XADD",
+                    &stream,
+                    &format!("{number}-0"),
+                    "token",
+                    token,
+                    "event_id",
+                    event.as_str(),
+                    "user_id",
+                    user,
+                    "timestamp",
+                    at,
+                ]));
+            }
+        }
+    }
+
+    /// The command that writes the meta hash: from then on the scripts go on after `head`.
+    pub(super) fn meta_command(&self, keys: &EventKeys, head: Head, alive: Time) -> Words {
+        let mut command = words(&["HSET", keys.meta()]);
+        for (field, text) in &self.meta {
+            command.extend([field.clone(), text.clone()]);
+        }
+        let seq = head.seq.0.to_string();
+        // Nobody's list of entrants is of this line.
+        let line_version = (head.epoch * 1_000_000_000 + head.seq.0).to_string();
+        command.extend(words(&["seq", &seq, "epoch", &head.epoch.to_string()]));
+        command.extend(words(&["line_version", &line_version, "alive", &alive.to_string()]));
+        command
+    }
+}
+
+/// A command to Redis, word by word.
+pub(super) type Words = Vec<String>;
+
+pub(super) fn words(words: &[&str]) -> Words {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn write_pairs(name: &str, key: &str, pairs: &[[&String; 2]], commands: &mut Vec<Words>) {
+    for chunk in pairs.chunks(AT_ONCE) {
+        let mut command = words(&[name, key]);
+        command.extend(chunk.iter().flatten().map(|word| (*word).clone()));
+        commands.push(command);
+    }
+}
+
+fn spaced(index: usize, counts: &[i64]) -> String {
+    counts.iter().fold(index.to_string(), |text, count| format!("{text} {count}"))
+}
+
+fn forgotten(at: Time) -> Option<(char, Time)> {
+    Some(('7', at.plus_ms(ENDED_KNOWN_MS)))
+}
+
+/// What a user has.
+#[derive(Default)]
+struct OfUser {
+    units: u64,
+    live_holds: u32,
+    places: Vec<String>,
+    bookings: Vec<BookingId>,
+}
+
+#[derive(Default)]
+struct Holdings {
+    of_user: HashMap<UserId, OfUser>,
+    inside: HashSet<UserId>,
+}
+
+impl Holdings {
+    fn of(&mut self, user: &UserId) -> &mut OfUser {
+        self.of_user.entry(user.clone()).or_default()
+    }
+
+    fn count_hold(&mut self, row: &HoldRow) {
+        let of = self.of(&row.terms.user);
+        of.bookings.push(row.terms.booking.clone());
+        let live = row.state.until().is_some();
+        of.live_holds += u32::from(live);
+        if live || matches!(row.state, HoldState::Confirmed { .. }) {
+            of.units += u64::from(row.terms.lines.units());
+        }
+    }
+
+    fn count_claim(&mut self, claim: &ClaimView) {
+        if let (Some(user), ClaimState::Claimed { .. }) = (&claim.user, claim.state) {
+            self.of(user).units += claim.amount.unsigned_abs();
+        }
+    }
+
+    fn places(&mut self, row: &PlaceRow) {
+        let place = format!("{}:{}", row.place, row.number);
+        self.of(&row.user).places.push(place);
+    }
+
+    fn into_texts(self, event: &Event, at: Time) -> Texts {
+        let texts = self.of_user.into_iter().map(|(user, mut of)| {
+            if of.bookings.len() > 1 {
+                // Bookings of one millisecond stand in the order they were made, which only the event itself tells.
+                let query = Query::Bookings { user: user.clone() };
+                if let Ok(View::Bookings(views)) = event.query(at, &query) {
+                    of.bookings = views.iter().map(|view| view.terms.booking.clone()).collect();
+                }
+            }
+            let bookings: Vec<_> = of.bookings.iter().map(BookingId::as_str).collect();
+            let text = format!("{}|{}|{}", of.units, of.places.join(","), bookings.join(","));
+            (user.to_string(), text)
+        });
+        texts.filter(|(_, text)| text != "0||").collect()
+    }
+}
+
+impl Layout {
+    /// What is in Redis, all of one moment; `None` if the event is not there.
+    ///
+    /// # Errors
+    /// What Redis or the connection says.
+    pub(super) async fn read(
+        client: &Client,
+        keys: &EventKeys,
+    ) -> Result<Option<Self>, ClientError> {
+        let hashes = [
+            keys.meta(),
+            keys.pools(),
+            keys.blocked(),
+            keys.seats(),
+            keys.categories(),
+            keys.holds(),
+            keys.users(),
+            keys.sessions(),
+            keys.claims(),
+        ];
+        let sets = [keys.queue(), keys.parked(), keys.lapses(), keys.deadlines()];
+        let mut pipe = redis::pipe();
+        pipe.atomic();
+        for key in hashes {
+            pipe.hgetall(key);
+        }
+        for key in sets {
+            pipe.cmd("ZRANGE").arg(key).arg(0).arg(-1).arg("WITHSCORES");
+        }
+        let mut answers = client.pipeline(&pipe).await?;
+        let lines = answers.split_off(hashes.len());
+        let strange = |error: redis::ParsingError| ClientError::Answered(error.to_string());
+        let texts: Vec<Texts> = answers
+            .into_iter()
+            .map(redis::from_redis_value)
+            .collect::<Result<_, _>>()
+            .map_err(strange)?;
+        let lines: Vec<Vec<(String, f64)>> = lines
+            .into_iter()
+            .map(redis::from_redis_value)
+            .collect::<Result<_, _>>()
+            .map_err(strange)?;
+        let [meta, pools, blocked, seats, categories, holds, users, sessions, claims] =
+            <[Texts; 9]>::try_from(texts).expect("an answer a question");
+        // Scores are whole numbers of at most 53 bits, which a double holds exactly.
+        let whole = |line: Vec<(String, f64)>| -> Vec<(String, i64)> {
+            line.into_iter().map(|(member, score)| (member, score as i64)).collect()
+        };
+        let [queue, parked, lapses, deadlines] =
+            <[Vec<(String, f64)>; 4]>::try_from(lines).expect("an answer a question").map(whole);
+        let scored = |line: Vec<(String, i64)>| {
+            line.into_iter().map(|(member, score)| (member, score.to_string())).collect()
+        };
+        Ok(meta.contains_key("settings").then(|| Self {
+            meta,
+            pools,
+            blocked,
+            seats,
+            categories,
+            holds,
+            users,
+            sessions,
+            queue,
+            parked,
+            lapses: scored(lapses),
+            deadlines: scored(deadlines),
+            claims,
+        }))
+    }
+}

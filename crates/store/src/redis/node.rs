@@ -1,0 +1,288 @@
+//! What the parts of this node share: the connections, the archive, and what is known of each event.
+
+use super::archive::Archive;
+use super::archiver;
+use super::client::{Client, ClientError};
+use crate::flags::{Flag, Flags};
+use super::keys::{self, EventKeys};
+use super::known::{Known, KnownEvent};
+use super::ticker::Wakes;
+use super::transactions::Transactions;
+use super::wire::{self, Call, Head, Outcome};
+use super::{Options, query, rebuild, refusal};
+use crate::engine::Failure;
+use onrush_core::ids::EventId;
+use onrush_core::{Command, Query, Refusal, Time};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// What a caller is told to wait while an event is being rebuilt.
+const REBUILDING_MS: u32 = 1_000;
+/// What a caller is told to wait if others were faster too often.
+const CONTENDED_MS: u32 = 100;
+/// How often a call is made again because something had to be done first.
+const ATTEMPTS: usize = 4;
+
+/// What the parts of this node share.
+pub(super) struct Node {
+    pub(super) client: Client,
+    pub(super) archive: Arc<dyn Archive>,
+    pub(super) known: Known,
+    pub(super) flags: Arc<Flags>,
+    /// How long somebody waits for the archive.
+    pub(super) archive_timeout: Duration,
+    wakes: Wakes,
+    transactions: Transactions,
+    requests: Requests,
+    stop: watch::Sender<bool>,
+    tasks: Mutex<JoinSet<()>>,
+    me: Weak<Self>,
+}
+
+impl Node {
+    pub(super) fn new(client: Client, transactions: Transactions, options: &Options) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            client,
+            archive: Arc::clone(&options.archive),
+            known: Known::default(),
+            flags: Arc::clone(&options.flags),
+            archive_timeout: Duration::from_millis(u64::from(options.archive_timeout_ms)),
+            wakes: Wakes::default(),
+            transactions,
+            requests: Requests::new(),
+            stop: watch::Sender::new(false),
+            tasks: Mutex::default(),
+            me: Weak::clone(me),
+        })
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(super) fn wakes(&self) -> &Wakes {
+        &self.wakes
+    }
+
+    pub(super) fn keys(&self, event: &EventId) -> EventKeys {
+        EventKeys::new(event)
+    }
+
+    /// The script that runs a command, with all the keys it may want.
+    pub(super) fn call(&self, event: &EventId, command: &Command) -> Call {
+        let mut call = wire::call(command);
+        if let Command::Join { user, .. } | Command::Leave { user, .. } = command {
+            call.keys.push(keys::places_of(event, user));
+        }
+        if let Command::Join { user, .. } = command {
+            call.args.push(u8::from(self.flags.is_on(Flag::CompositeScore, user)).to_string());
+        }
+        if let Command::Join { user, .. } | Command::Hold { user, .. } = command {
+            call.is_optimistic = !self.flags.is_on(Flag::LuaAtomic, user);
+        }
+        call
+    }
+
+    /// The script that answers a question, with all the keys it may want.
+    pub(super) fn question(&self, event: &EventId, question: &Query) -> Call {
+        let mut call = query::call(question);
+        if let Query::Place { user, .. } = question {
+            call.keys.push(keys::places_of(event, user));
+            call.args.push(u8::from(self.flags.is_on(Flag::StreamsQueue, user)).to_string());
+        }
+        call
+    }
+
+    /// A name that no other call has: 32 hexadecimal digits.
+    pub(super) fn request_id(&self) -> String {
+        self.requests.next()
+    }
+
+    /// Ends all tasks; what they have begun is left to the other nodes, or to this one's next start.
+    pub(super) fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Runs a task that ends by itself once the node stops.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
+    }
+
+    /// Waits until all tasks have ended.
+    pub(super) async fn ended(&self) {
+        let mut tasks = {
+            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *tasks)
+        };
+        while tasks.join_next().await.is_some() {}
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    pub(super) fn stops(&self) -> watch::Receiver<bool> {
+        self.stop.subscribe()
+    }
+
+    /// Waits until the node stops.
+    pub(super) async fn stopping(&self) {
+        let mut stop = self.stop.subscribe();
+        // The sender is here, so that it does not end before this does.
+        drop(stop.wait_for(|stop| *stop).await);
+    }
+
+    /// The event, as far as this node knows.
+    pub(super) async fn known(&self, event: &EventId) -> Result<Arc<KnownEvent>, Failure> {
+        self.known.get(event, self.archive.as_ref()).await.map_err(|error| {
+            tracing::warn!(%event, %error, "nothing is known of the event yet");
+            Failure::Unreachable
+        })
+    }
+
+    /// Runs a script for an event: its answer is a decision, a refusal, or what the script needs for a draw.
+    ///
+    /// What has to be done first is done: time that nobody ran the event in is made up for, and an event that lost
+    /// decisions is rebuilt.
+    pub(super) async fn run(&self, event: &EventId, call: Call) -> Result<Outcome, Failure> {
+        let known = self.known(event).await?;
+        let request = self.request_id();
+        for _ in 0..ATTEMPTS {
+            match self.run_once(&known, &call, &request).await? {
+                Outcome::Lost => {
+                    self.lost(&known);
+                    return Err(Failure::Rebuilding { retry_after_ms: REBUILDING_MS });
+                }
+                Outcome::Away { gap_ms } => {
+                    tracing::info!(%event, gap_ms, "nobody ran the event: its deadlines move on");
+                    let recover = wire::recover_if_away();
+                    self.run_once(&known, &recover, &self.request_id()).await?;
+                }
+                Outcome::Busy { retry_after_ms } => return Err(Failure::Busy { retry_after_ms }),
+                outcome @ (Outcome::Ok { .. }
+                | Outcome::No { .. }
+                | Outcome::Entrants { .. }
+                | Outcome::Draw
+                | Outcome::Stale) => return Ok(outcome),
+            }
+        }
+        Err(Failure::Busy { retry_after_ms: REBUILDING_MS })
+    }
+
+    async fn run_once(
+        &self,
+        known: &Arc<KnownEvent>,
+        call: &Call,
+        request: &str,
+    ) -> Result<Outcome, Failure> {
+        let head = known.head();
+        let (seq, epoch) = (head.seq.0.to_string(), head.epoch.to_string());
+        let complaint = call.complaint.as_ref().map(refusal::write).unwrap_or_default();
+        let begin = [seq.as_str(), &epoch, request, &complaint];
+        let keys: Vec<&str> =
+            known.keys.all().chain(call.keys.iter().map(String::as_str)).collect();
+        let args: Vec<&str> =
+            begin.into_iter().chain(call.args.iter().map(String::as_str)).collect();
+        let answer = if call.is_optimistic {
+            // The nodes compete; those who ask this one stand in line.
+            let _turn = known.transaction.lock().await;
+            match self.transactions.run(call.script, &keys, &args).await? {
+                Some(answer) => answer,
+                None => return Ok(Outcome::Busy { retry_after_ms: CONTENDED_MS }),
+            }
+        } else {
+            self.client.script(call.script, &keys, &args, call.is_long).await?
+        };
+        let outcome = wire::outcome(answer).map_err(ClientError::Answered)?;
+        match &outcome {
+            Outcome::Ok { head, .. } => self.saw(known, *head),
+            Outcome::No { refusal: Refusal::EventNotFound, .. } => {}
+            Outcome::No { head, .. } => self.saw(known, *head),
+            Outcome::Lost
+            | Outcome::Away { .. }
+            | Outcome::Entrants { .. }
+            | Outcome::Draw
+            | Outcome::Stale
+            | Outcome::Busy { .. } => {}
+        }
+        Ok(outcome)
+    }
+
+    /// Takes note of an event's head: what is new is archived, and its deadlines are looked at.
+    fn saw(&self, known: &Arc<KnownEvent>, head: Head) {
+        let kept;
+        let known = if self.known.is_kept(&known.event) {
+            known
+        } else {
+            kept = self.known.keep(known);
+            &kept
+        };
+        if known.saw(head) {
+            self.wakes.wake(&known.event);
+        }
+        if let Some(me) = self.me.upgrade() {
+            archiver::wake(&me, known);
+        }
+    }
+
+    /// Redis has lost decisions of this event: it is rebuilt.
+    pub(super) fn lost(&self, known: &Arc<KnownEvent>) {
+        tracing::error!(event = %known.event, "the event lost decisions");
+        if let Some(me) = self.me.upgrade() {
+            rebuild::start(&me, known);
+        }
+    }
+
+    /// Waits until a decision is archived: until then a Redis that loses its latest changes could lose it.
+    pub(super) async fn settle(&self, event: &EventId, head: Head) -> Result<(), Failure> {
+        let known = self.known(event).await?;
+        let Some(me) = self.me.upgrade() else { return Err(Failure::Stopped) };
+        if archiver::settle(&me, &known, head, self.archive_timeout).await {
+            return Ok(());
+        }
+        tracing::warn!(%event, "decided, and not archived in time");
+        Err(Failure::Unreachable)
+    }
+
+    /// All events, in the order they were created.
+    pub(super) async fn known_events(&self) -> Result<Vec<EventId>, ClientError> {
+        let mut command = redis::cmd("ZRANGE");
+        command.arg(keys::EVENTS).arg(0).arg(-1);
+        let answer = self.client.command(&command).await?;
+        let ids: Vec<String> = redis::from_redis_value(answer)
+            .map_err(|error| ClientError::Answered(error.to_string()))?;
+        Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+    }
+
+    /// Puts an event into the list of all events.
+    pub(super) async fn list_event(&self, event: &EventId, at: Time) -> Result<(), ClientError> {
+        let mut command = redis::cmd("ZADD");
+        command.arg(keys::EVENTS).arg("NX").arg(at.0).arg(event.as_str());
+        self.client.command(&command).await.map(drop)
+    }
+}
+
+/// Makes names for calls.
+struct Requests {
+    node: u64,
+    next: AtomicU64,
+}
+
+impl Requests {
+    fn new() -> Self {
+        // The standard library's hasher has keys of its own in each process and of each state.
+        let random = || RandomState::new().hash_one(std::process::id());
+        Self { node: random(), next: AtomicU64::new(random() << 20) }
+    }
+
+    fn next(&self) -> String {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        format!("{:016x}{next:016x}", self.node)
+    }
+}

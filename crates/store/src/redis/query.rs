@@ -1,0 +1,242 @@
+//! Questions: which script answers them, and the views made of what it answers.
+
+use super::scripts;
+use super::wire::{Call, read_json};
+use onrush_core::ids::{BookingId, EventId, PoolId};
+use onrush_core::settings::Settings;
+use onrush_core::view::{
+    AvailabilityView, CategoryView, DrawView, EventView, HoldView, PoolView, SeatStatus, SeatView,
+    Units,
+};
+use onrush_core::{Query, Reply, View};
+use redis::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The script that answers a question, and its arguments.
+pub(super) fn call(query: &Query) -> Call {
+    let text_or_empty = |id: Option<&str>| id.unwrap_or_default().to_owned();
+    match query {
+        Query::Event => Call::new(&scripts::QUERY_EVENT, Vec::new()),
+        Query::Availability => Call::new(&scripts::QUERY_AVAILABILITY, Vec::new()),
+        Query::Seats => Call::new(&scripts::QUERY_SEATS, Vec::new()),
+        Query::Place { user, place } => {
+            let place = place.map(|place| place.to_string()).unwrap_or_default();
+            Call::new(&scripts::QUERY_PLACE, vec![user.to_string(), place])
+        }
+        Query::Booking { booking, user } => {
+            let user = text_or_empty(user.as_ref().map(|user| user.as_str()));
+            Call::new(&scripts::QUERY_BOOKING, vec![booking.to_string(), user])
+        }
+        Query::Bookings { user } => Call::new(&scripts::QUERY_BOOKINGS, vec![user.to_string()]),
+        Query::Claim { claim, user } => {
+            let user = text_or_empty(user.as_ref().map(|user| user.as_str()));
+            Call::new(&scripts::QUERY_CLAIM, vec![claim.to_string(), user])
+        }
+    }
+}
+
+/// What a script answered to a question.
+pub(super) fn view(
+    event: &EventId,
+    query: &Query,
+    reply: &str,
+    more: Vec<Value>,
+) -> Result<View, String> {
+    let mut more = More(more.into_iter());
+    match query {
+        Query::Event => view_event(event, &mut more).map(|view| View::Event(Box::new(view))),
+        Query::Availability => {
+            let pools = pools(&more.texts()?, &more.texts()?)?;
+            let categories = categories(&more.texts()?)?;
+            Ok(View::Availability(Box::new(AvailabilityView { pools, categories })))
+        }
+        Query::Seats => seats(more.texts()?, &more.texts()?).map(View::Seats),
+        Query::Place { .. } => read_json(reply).map(View::Place),
+        Query::Booking { .. } => hold(read_json(reply)?).map(View::Booking),
+        Query::Bookings { .. } => {
+            let holds: Vec<Reply> = read_json(reply)?;
+            holds.into_iter().map(hold).collect::<Result<_, _>>().map(View::Bookings)
+        }
+        Query::Claim { .. } => match read_json(reply)? {
+            Reply::Claim(view) => Ok(View::Claim(view)),
+            Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) => {
+                Err(format!("a script answered {reply} about a claim"))
+            }
+        },
+    }
+}
+
+fn hold(reply: Reply) -> Result<HoldView, String> {
+    match reply {
+        Reply::Hold(view) => Ok(view),
+        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) => {
+            Err("a script answered something else about a booking".to_owned())
+        }
+    }
+}
+
+/// What stands beside a reply.
+struct More(std::vec::IntoIter<Value>);
+
+impl More {
+    fn next<T: redis::FromRedisValue>(&mut self) -> Result<T, String> {
+        let part = self.0.next().ok_or("a script's answer is too short")?;
+        redis::from_redis_value(part).map_err(|error| format!("a script's answer: {error}"))
+    }
+
+    /// A hash: field, text, field, text…
+    fn texts(&mut self) -> Result<Vec<(String, String)>, String> {
+        let mut flat = self.next::<Vec<String>>()?.into_iter();
+        let mut pairs = Vec::with_capacity(flat.len() / 2);
+        while let (Some(field), Some(text)) = (flat.next(), flat.next()) {
+            pairs.push((field, text));
+        }
+        Ok(pairs)
+    }
+}
+
+fn read<T: FromStr>(text: &str, what: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("{what}: {text:?} cannot be read"))
+}
+
+fn numbers<const COUNT: usize>(text: &str, what: &str) -> Result<[i64; COUNT], String> {
+    let numbers: Result<Vec<_>, _> = text.split(' ').map(|number| read(number, what)).collect();
+    numbers?.try_into().map_err(|_| format!("{what}: {text:?} has another number of counts"))
+}
+
+fn count(number: i64, what: &str) -> Result<u32, String> {
+    u32::try_from(number).map_err(|_| format!("{what}: {number} is no count"))
+}
+
+fn pools(
+    texts: &[(String, String)],
+    blocked: &[(String, String)],
+) -> Result<Vec<PoolView>, String> {
+    let mut reasons: HashMap<&str, BTreeMap<&str, u32>> = HashMap::new();
+    for (key, units) in blocked {
+        let (pool, why) = key.split_once(':').ok_or_else(|| format!("{key} names no reason"))?;
+        reasons.entry(pool).or_default().insert(why, read(units, key)?);
+    }
+    let mut pools = Vec::with_capacity(texts.len());
+    for (id, text) in texts {
+        let [index, capacity, price_minor, held, sold, blocked, claimed, by_services] =
+            numbers(text, id)?;
+        let units = Units {
+            free: count(capacity - held - sold - blocked, id)?,
+            held: count(held, id)?,
+            sold: count(sold, id)?,
+            blocked: count(blocked, id)?,
+        };
+        let blocked_why = reasons.remove(id.as_str()).unwrap_or_default();
+        pools.push((
+            index,
+            PoolView {
+                pool: read::<PoolId>(id, "a pool")?,
+                price_minor,
+                capacity: count(capacity, id)?,
+                units,
+                claimed: count(claimed, id)?,
+                claimed_by_services: count(by_services, id)?,
+                blocked_why: blocked_why.into_iter().map(|(why, n)| (why.into(), n)).collect(),
+            },
+        ));
+    }
+    pools.sort_unstable_by_key(|(index, _)| *index);
+    Ok(pools.into_iter().map(|(_, view)| view).collect())
+}
+
+fn categories(texts: &[(String, String)]) -> Result<Vec<CategoryView>, String> {
+    let mut categories = Vec::with_capacity(texts.len());
+    for (name, text) in texts {
+        let [index, price_minor, free, held, sold, blocked] = numbers(text, name)?;
+        let units = Units {
+            free: count(free, name)?,
+            held: count(held, name)?,
+            sold: count(sold, name)?,
+            blocked: count(blocked, name)?,
+        };
+        categories.push((index, CategoryView { name: name.as_str().into(), price_minor, units }));
+    }
+    categories.sort_unstable_by_key(|(index, _)| *index);
+    Ok(categories.into_iter().map(|(_, view)| view).collect())
+}
+
+fn seats(
+    texts: Vec<(String, String)>,
+    categories_texts: &[(String, String)],
+) -> Result<Vec<SeatView>, String> {
+    let names: Vec<Arc<str>> = categories(categories_texts)?
+        .into_iter()
+        .map(|category| Arc::from(category.name.as_ref()))
+        .collect();
+    let mut seats = Vec::with_capacity(texts.len());
+    for (id, text) in texts {
+        let mut parts = text.splitn(4, ' ');
+        let mut next = || parts.next().unwrap_or_default();
+        let (index, category, state, of) = (next(), next(), next(), next());
+        let category: usize = read(category, &id)?;
+        let name = names.get(category).ok_or_else(|| format!("{id}: no category {category}"))?;
+        let booking = || read::<BookingId>(of, &id).map(Some);
+        let (status, booking, why) = match state {
+            "F" => (SeatStatus::Free, None, None),
+            "H" => (SeatStatus::Held, booking()?, None),
+            "S" => (SeatStatus::Sold, booking()?, None),
+            "B" => (SeatStatus::Blocked, None, Some(of.into())),
+            _ => return Err(format!("{id}: {text:?} is no state of a seat")),
+        };
+        let view = SeatView {
+            seat: read(&id, "a seat")?,
+            category: Arc::clone(name),
+            status,
+            booking,
+            why,
+        };
+        seats.push((read::<u32>(index, &id)?, view));
+    }
+    seats.sort_unstable_by_key(|(index, _)| *index);
+    Ok(seats.into_iter().map(|(_, view)| view).collect())
+}
+
+fn view_event(event: &EventId, more: &mut More) -> Result<EventView, String> {
+    let meta: HashMap<String, String> = more.texts()?.into_iter().collect();
+    let field = |name: &str| meta.get(name).map(String::as_str);
+    let required = |name: &str| field(name).ok_or_else(|| format!("meta has no {name}"));
+    fn optional<T: FromStr>(text: Option<&str>, what: &str) -> Result<Option<T>, String> {
+        text.map(|text| read(text, what)).transpose()
+    }
+    let (waiting, active) = (more.next()?, more.next()?);
+    let pools = pools(&more.texts()?, &[])?;
+    let categories = categories(&more.texts()?)?;
+    let settings: Settings = read_json(required("settings")?)?;
+    let all = pools.iter().map(|pool| pool.units);
+    let mut units = Units::default();
+    for part in all.chain(categories.iter().map(|category| category.units)) {
+        units.free = units.free.saturating_add(part.free);
+        units.held = units.held.saturating_add(part.held);
+        units.sold = units.sold.saturating_add(part.sold);
+        units.blocked = units.blocked.saturating_add(part.blocked);
+    }
+    let draw = match settings.seed_hash() {
+        None => None,
+        Some(seed_hash) => Some(DrawView {
+            seed_hash,
+            entrants: optional(field("entrants"), "entrants")?,
+            entrants_hash: optional(field("entrants_hash"), "entrants_hash")?,
+            seed: optional(field("seed"), "seed")?,
+            public_value: field("public_value").map(Into::into),
+        }),
+    };
+    Ok(EventView {
+        event: event.clone(),
+        phase: serde_json::from_value(required("phase")?.into())
+            .map_err(|error| format!("phase: {error}"))?,
+        waiting,
+        active,
+        places_taken: read(required("taken")?, "taken")?,
+        units,
+        draw,
+        settings,
+    })
+}

@@ -1,0 +1,369 @@
+//! An event whose latest decisions Redis has lost is made again from the archive.
+//!
+//! ```text
+//! a script says "lost" ─► shut the event ─► archive what its stream still has ─► begin another epoch
+//!                          (one node, by a lease)                                       │
+//!            open it ◄─ write all keys ◄─ replay the archive through the rules ◄────────┘
+//! ```
+//!
+//! While it is shut, its meta hash has numbers below all others, and every script of every node answers that it is lost.
+//! Each write is fenced by the new epoch: a node that was thought dead cannot write into what another has built. The
+//! numbers go on after the last archived decision; heads are compared by epoch first, so that no node mistakes the new
+//! ones for the lost ones.
+
+use super::archive::{ArchiveError, ToArchive};
+use super::client::ClientError;
+use super::known::KnownEvent;
+use super::layout::{Layout, Words};
+use super::node::Node;
+use super::wire::{Head, read_json};
+use crate::engine::{FeedEntry, Seq};
+use onrush_core::ids::EventId;
+use onrush_core::{Change, Event, Time};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::time::sleep;
+
+const SHUT: &str = include_str!("../../lua/rebuild/shut.lua");
+const CLEAR: &str = include_str!("../../lua/rebuild/clear.lua");
+const WRITE: &str = include_str!("../../lua/rebuild/write.lua");
+
+/// How long the lease lasts; renewed after a third of it.
+const LEASE_MS: u32 = 6_000;
+/// Decisions read at once.
+const PAGE: usize = 1_000;
+/// Commands on their way to Redis at once.
+const AT_ONCE: usize = 32;
+/// How long somebody waits who cannot go on now.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// Why an event is not rebuilt yet.
+#[derive(Debug)]
+pub(super) enum Obstacle {
+    /// Another node rebuilds it.
+    Elsewhere,
+    /// Redis or the archive cannot be used now.
+    Unavailable(String),
+    /// The archive's decisions do not add up.
+    Broken(String),
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Elsewhere => f.write_str("another node rebuilds it"),
+            Self::Unavailable(why) | Self::Broken(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<ArchiveError> for Obstacle {
+    fn from(error: ArchiveError) -> Self {
+        match error {
+            ArchiveError::Superseded => Self::Elsewhere,
+            ArchiveError::Unavailable(_) => Self::Unavailable(error.to_string()),
+        }
+    }
+}
+
+impl From<ClientError> for Obstacle {
+    fn from(error: ClientError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+/// Sees to it that the event is rebuilt, by this node or another.
+pub(super) fn start(node: &Arc<Node>, known: &Arc<KnownEvent>) {
+    let mut tasks = known.tasks();
+    if tasks.rebuilding || node.is_stopping() {
+        return;
+    }
+    tasks.rebuilding = true;
+    let (node, known) = (Arc::clone(node), Arc::clone(known));
+    tokio::spawn(async move {
+        let begin = Instant::now();
+        let event = known.event.clone();
+        while !node.is_stopping() {
+            match (Rebuilder { node: &node, known: &known, renewed: Instant::now() }).run().await {
+                Ok(head) => {
+                    let (took_ms, Seq(seq)) = (begin.elapsed().as_millis(), head.seq);
+                    tracing::warn!(%event, epoch = head.epoch, seq, took_ms, "the event is rebuilt");
+                    break;
+                }
+                Err(Obstacle::Elsewhere) => {}
+                Err(obstacle) => tracing::error!(%event, %obstacle, "the event is not rebuilt yet"),
+            }
+            tokio::select! {
+                () = sleep(RETRY) => {}
+                () = node.stopping() => {}
+            }
+        }
+        known.tasks().rebuilding = false;
+    });
+}
+
+/// One attempt.
+struct Rebuilder<'a> {
+    node: &'a Arc<Node>,
+    known: &'a Arc<KnownEvent>,
+    renewed: Instant,
+}
+
+/// What the script that shuts an event found.
+enum Shut {
+    Now,
+    /// It is as far as is known.
+    Fine(Head),
+}
+
+impl Rebuilder<'_> {
+    fn event(&self) -> &EventId {
+        &self.known.event
+    }
+
+    fn lease(&self) -> String {
+        format!("rebuild:{}", self.event())
+    }
+
+    async fn run(&mut self) -> Result<Head, Obstacle> {
+        if let Some(head) = self.rebuilt_elsewhere().await? {
+            return Ok(head);
+        }
+        if self.node.archive.lease(self.lease(), LEASE_MS).await?.is_none() {
+            return Err(Obstacle::Elsewhere);
+        }
+        let result = self.run_with_lease().await;
+        // What cannot be given back now ends by itself.
+        drop(self.node.archive.release(self.lease()).await);
+        result
+    }
+
+    /// How far the event is, if another node has rebuilt it.
+    async fn rebuilt_elsewhere(&self) -> Result<Option<Head>, Obstacle> {
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.known.keys.meta()).arg("epoch").arg("seq");
+        let answer = self.node.client.command(&command).await?;
+        let found: Vec<Option<String>> = redis::from_redis_value(answer)
+            .map_err(|error| Obstacle::Unavailable(error.to_string()))?;
+        let number = |nth: usize| found.get(nth)?.as_deref()?.parse::<u64>().ok();
+        let (Some(epoch), Some(seq)) = (number(0), number(1)) else { return Ok(None) };
+        let head = Head { epoch, seq: Seq(seq) };
+        if head >= self.known.head() {
+            self.known.saw(head);
+            return Ok(Some(head));
+        }
+        Ok(None)
+    }
+
+    async fn run_with_lease(&mut self) -> Result<Head, Obstacle> {
+        let archived = Head::of(self.node.archive.head(self.event().clone()).await?);
+        let wanted = self.known.head().max(archived);
+        match self.shut(wanted).await? {
+            Shut::Now => {}
+            Shut::Fine(head) => {
+                self.known.saw(head);
+                return Ok(head);
+            }
+        }
+        self.archive_rest(archived).await?;
+        let (_, last) = self.node.archive.head(self.event().clone()).await?;
+        if last == Seq::default() {
+            // Not even its creation was archived: it is as if it had never been.
+            let mut gone = redis::cmd("DEL");
+            self.node.client.command(gone.arg(self.known.keys.meta())).await?;
+            self.known.forget();
+            return Ok(Head::default());
+        }
+        let (epoch, last) =
+            self.node.archive.begin_epoch(self.event().clone(), archived.epoch).await?;
+        let head = Head { epoch, seq: last };
+        let (event, at) = self.replay(last).await?;
+        self.write(&event, head, at).await?;
+        self.node.list_event(self.event(), at).await?;
+        self.known.saw_archived(head);
+        self.node.wakes().wake(self.event());
+        Ok(head)
+    }
+
+    /// Keeps the lease, or gives up: somebody else may have it by now.
+    async fn renew(&mut self) -> Result<(), Obstacle> {
+        if self.renewed.elapsed() < Duration::from_millis(u64::from(LEASE_MS / 3)) {
+            return Ok(());
+        }
+        self.renewed = Instant::now();
+        let lease = self.node.archive.lease(self.lease(), LEASE_MS).await?;
+        lease.map(drop).ok_or(Obstacle::Elsewhere)
+    }
+
+    async fn shut(&self, wanted: Head) -> Result<Shut, Obstacle> {
+        let mut command = redis::cmd("EVAL");
+        command.arg(SHUT).arg(1).arg(self.known.keys.meta());
+        command.arg(wanted.epoch).arg(wanted.seq.0);
+        let answer = self.node.client.command(&command).await?;
+        let answer: Vec<String> = redis::from_redis_value(answer)
+            .map_err(|error| Obstacle::Unavailable(error.to_string()))?;
+        let number = |nth: usize| answer.get(nth).and_then(|text| text.parse::<u64>().ok());
+        match (number(1), number(2)) {
+            (Some(epoch), Some(seq)) => Ok(Shut::Fine(Head { epoch, seq: Seq(seq) })),
+            _ => Ok(Shut::Now),
+        }
+    }
+
+    /// Archives decisions that Redis still has and the archive has not: some were answered.
+    ///
+    /// Only if the stream goes on exactly where the archive ends: after a loss nodes may have decided otherwise under
+    /// numbers that the archive knows.
+    async fn archive_rest(&mut self, archived: Head) -> Result<(), Obstacle> {
+        let mut after = archived.seq;
+        if after > Seq::default() {
+            let last = self.archived_after(Seq(after.0 - 1), 1).await?;
+            let (_, rest) = self.stream_from(after, 1).await?;
+            if last.is_empty() || last != rest {
+                return Ok(());
+            }
+        }
+        loop {
+            let (epoch, entries) = self.stream_from(Seq(after.0 + 1), PAGE).await?;
+            let goes_on = (after.0 + 1..).zip(&entries).all(|(seq, entry)| entry.seq.0 == seq);
+            let Some(newest) = entries.last().map(|entry| entry.seq) else { return Ok(()) };
+            if !goes_on || epoch != archived.epoch {
+                return Ok(());
+            }
+            after = newest;
+            let event = self.event().clone();
+            self.node.archive.append(ToArchive { event, epoch, entries }).await?;
+            self.renew().await?;
+        }
+    }
+
+    async fn archived_after(&self, after: Seq, limit: usize) -> Result<Vec<FeedEntry>, Obstacle> {
+        let page = self.node.archive.read_event(self.event().clone(), after, limit).await?;
+        Ok(page.into_iter().map(|archived| archived.entry).collect())
+    }
+
+    /// Decisions in the stream from this one on, and the epoch that all of them are of.
+    async fn stream_from(
+        &self,
+        from: Seq,
+        limit: usize,
+    ) -> Result<(u64, Vec<FeedEntry>), Obstacle> {
+        let mut command = redis::cmd("XRANGE");
+        command.arg(self.known.keys.feed()).arg(format!("{}-0", from.0)).arg("+");
+        command.arg("COUNT").arg(limit);
+        let answer = self.node.client.command(&command).await?;
+        let page: Vec<(String, Vec<String>)> = redis::from_redis_value(answer)
+            .map_err(|error| Obstacle::Unavailable(error.to_string()))?;
+        let mut epoch = None;
+        let mut entries = Vec::new();
+        for (id, fields) in &page {
+            let field = |name: &str| {
+                fields.chunks_exact(2).find(|pair| pair[0] == name).map(|pair| pair[1].as_str())
+            };
+            let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok());
+            let of = number(field("e"));
+            let (Some(seq), Some(at), Some(changes)) = (
+                number(id.split('-').next()),
+                field("at").and_then(|at| at.parse().ok()),
+                field("c").and_then(|json| read_json::<Vec<Change>>(json).ok()),
+            ) else {
+                break;
+            };
+            if of.is_none() || *epoch.get_or_insert(of) != of {
+                break;
+            }
+            entries.push(FeedEntry {
+                seq: Seq(seq),
+                at: Time(at),
+                event: self.event().clone(),
+                changes,
+            });
+        }
+        Ok((epoch.flatten().unwrap_or_default(), entries))
+    }
+
+    /// The state that the archive's decisions add up to, and the time of the last one.
+    async fn replay(&mut self, last: Seq) -> Result<(Event, Time), Obstacle> {
+        let mut event = Event::new(self.event().clone());
+        let (mut after, mut at) = (Seq::default(), Time(0));
+        while after < last {
+            let page = self.archived_after(after, PAGE).await?;
+            let Some(newest) = page.last() else {
+                return Err(Obstacle::Broken(format!(
+                    "the archive ends at {} and not at {}",
+                    after.0, last.0
+                )));
+            };
+            (after, at) = (newest.seq, newest.at);
+            replay_page(&mut event, &page).map_err(Obstacle::Broken)?;
+            self.renew().await?;
+            tokio::task::yield_now().await;
+        }
+        Ok((event, at))
+    }
+
+    /// Writes all of the event's keys and opens it.
+    async fn write(&mut self, event: &Event, head: Head, at: Time) -> Result<(), Obstacle> {
+        let keys = &self.known.keys;
+        let layout = Layout::of(event);
+        let alive = self.alive(at).await?;
+        let token = head.epoch.to_string();
+        let mut clear = redis::cmd("EVAL");
+        clear.arg(CLEAR).arg(keys.all().len());
+        for key in keys.all() {
+            clear.arg(key);
+        }
+        if self.node.client.command(clear.arg(&token)).await? != redis::Value::Int(1) {
+            return Err(Obstacle::Elsewhere);
+        }
+        let commands = layout.commands(self.event(), keys);
+        for some in commands.chunks(AT_ONCE) {
+            self.write_fenced(some, &token).await?;
+            self.renew().await?;
+        }
+        self.write_fenced(&[layout.meta_command(keys, head, alive)], &token).await
+    }
+
+    /// When the event was last run, as far as can be told: what lasts is moved on by the time since.
+    async fn alive(&self, at: Time) -> Result<Time, Obstacle> {
+        let mut command = redis::cmd("HGET");
+        command.arg(self.known.keys.meta()).arg("alive");
+        let answer = self.node.client.command(&command).await?;
+        let kept: Option<i64> = redis::from_redis_value(answer)
+            .map_err(|error| Obstacle::Unavailable(error.to_string()))?;
+        Ok(kept.map_or(at, |kept| at.max(Time(kept))))
+    }
+
+    async fn write_fenced(&self, commands: &[Words], token: &str) -> Result<(), Obstacle> {
+        let mut pipe = redis::pipe();
+        for command in commands {
+            let of_meta = command[1] == self.known.keys.meta();
+            let call = pipe.cmd("EVAL").arg(WRITE);
+            // A key stands in the list once.
+            if of_meta {
+                call.arg(1).arg(self.known.keys.meta());
+            } else {
+                call.arg(2).arg(self.known.keys.meta()).arg(&command[1]);
+            }
+            call.arg(token).arg(command);
+        }
+        let answers = self.node.client.pipeline(&pipe).await?;
+        let written = answers.into_iter().all(|answer| answer == redis::Value::Int(1));
+        if written { Ok(()) } else { Err(Obstacle::Elsewhere) }
+    }
+}
+
+/// Applies decisions from the archive; what contradicts the state is told as a sentence.
+pub(super) fn replay_page(event: &mut Event, page: &[FeedEntry]) -> Result<(), String> {
+    for entry in page {
+        let evolve = || entry.changes.iter().for_each(|change| event.evolve(entry.at, change));
+        catch_unwind(AssertUnwindSafe(evolve)).map_err(|panic| {
+            let why = panic.downcast_ref::<String>().map(String::as_str);
+            let why = why.or_else(|| panic.downcast_ref::<&str>().copied());
+            let why = why.unwrap_or("no reason given");
+            format!("decision {} contradicts what was before: {why}", entry.seq.0)
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,359 @@
+//! From what is in Redis back to the rows of a snapshot, and where the two differ.
+
+use super::layout::{Layout, Texts};
+use onrush_core::Time;
+use onrush_core::command::{CategorySpec, PoolSpec, SeatSpec};
+use onrush_core::hold::{CheckIn, HoldState, HoldTerms};
+use onrush_core::ids::{PlaceId, SeatId, UserId};
+use onrush_core::snapshot::{
+    Entrants, EventRow, HoldRow, PlaceRow, PoolRow, Revealed, SeatRow, SessionRow, SessionState,
+    SnapshotRow,
+};
+use onrush_core::view::{ClaimState, ClaimView};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The sections, rows and numbers of seats: Redis keeps the states alone.
+pub type SeatSpecs = BTreeMap<SeatId, SeatSpec>;
+
+fn read<T: FromStr<Err: Debug>>(text: &str, what: &str) -> Result<T, String> {
+    text.parse().map_err(|error| format!("{what}: {text:?} cannot be read: {error:?}"))
+}
+
+fn read_optional<T: FromStr<Err: Debug>>(text: &str, what: &str) -> Result<Option<T>, String> {
+    if text.is_empty() { Ok(None) } else { read(text, what).map(Some) }
+}
+
+fn time(text: &str, what: &str) -> Result<Time, String> {
+    read(text, what).map(Time)
+}
+
+fn time_or_none(text: &str, what: &str) -> Result<Option<Time>, String> {
+    Ok(read_optional(text, what)?.map(Time))
+}
+
+/// Exactly this many parts between bars.
+fn parts<'a, const COUNT: usize>(
+    text: &'a str,
+    between: char,
+    what: &str,
+) -> Result<[&'a str; COUNT], String> {
+    let parts: Vec<_> = text.splitn(COUNT, between).collect();
+    parts.try_into().map_err(|_| format!("{what}: {text:?} has too few parts"))
+}
+
+/// A member of the line or of a session's deadline: number and user.
+fn who(member: &str) -> Result<(u32, UserId), String> {
+    let [number, user] = parts(member, ':', "a place")?;
+    Ok((read(number, member)?, read(user, member)?))
+}
+
+impl Layout {
+    /// The rows of a snapshot that this is the state of.
+    ///
+    /// # Errors
+    /// What cannot be read, as a sentence.
+    pub(super) fn rows(&self, seats: &SeatSpecs) -> Result<Vec<SnapshotRow>, String> {
+        let event = self.event_row()?;
+        let opened = event.opened;
+        let mut rows = vec![SnapshotRow::Event(Box::new(event))];
+        rows.extend(self.pool_rows()?);
+        let categories = self.category_specs()?;
+        let seat_rows = self.seat_rows(seats)?;
+        rows.extend(categories.into_iter().map(SnapshotRow::Category));
+        rows.extend(seat_rows.into_iter().map(SnapshotRow::Seat));
+        rows.extend(self.place_rows(opened)?);
+        let mut holds: Vec<_> =
+            self.holds.iter().map(|(id, text)| hold_row(id, text)).collect::<Result<_, _>>()?;
+        holds.sort_by(|a, b| {
+            let key = |row: &HoldRow| (row.terms.created_at, row.terms.booking.clone());
+            key(a).cmp(&key(b))
+        });
+        rows.extend(holds.into_iter().map(SnapshotRow::Hold));
+        let mut sessions: Vec<_> = self
+            .sessions
+            .iter()
+            .map(|(user, text)| session_row(user, text))
+            .collect::<Result<_, _>>()?;
+        sessions.sort_by_key(|row| row.number);
+        rows.extend(sessions.into_iter().map(SnapshotRow::Session));
+        for (id, text) in &self.claims {
+            rows.push(SnapshotRow::Claim(claim_view(id, text)?));
+        }
+        Ok(rows)
+    }
+
+    fn meta(&self, field: &str) -> Result<&str, String> {
+        self.meta.get(field).map(String::as_str).ok_or_else(|| format!("meta has no {field}"))
+    }
+
+    fn meta_or_empty(&self, field: &str) -> &str {
+        self.meta.get(field).map_or("", String::as_str)
+    }
+
+    fn event_row(&self) -> Result<EventRow, String> {
+        let settings = serde_json::from_str(self.meta("settings")?)
+            .map_err(|error| format!("settings: {error}"))?;
+        let phase = serde_json::from_value(self.meta("phase")?.into())
+            .map_err(|error| format!("phase: {error}"))?;
+        let opened = self.meta("opened")? == "1";
+        let entrants = match read_optional(self.meta_or_empty("entrants"), "entrants")? {
+            None => None,
+            Some(count) => Some(Entrants {
+                count,
+                hash: read(self.meta("entrants_hash")?, "entrants_hash")?,
+                last_number: read(self.meta("entrants_last")?, "entrants_last")?,
+            }),
+        };
+        let outflow = |field| read_optional::<i64>(self.meta_or_empty(field), field);
+        let (ms, ns) = (outflow("outflow_ms")?.unwrap_or(0), outflow("outflow_ns")?.unwrap_or(0));
+        let revealed = Revealed {
+            seed: read_optional(self.meta_or_empty("seed"), "seed")?,
+            public_value: self.meta.get("public_value").map(|value| value.as_str().into()),
+        };
+        Ok(EventRow {
+            settings,
+            phase,
+            at: time(self.meta("at")?, "at")?,
+            opened,
+            taken: read(self.meta("taken")?, "taken")?,
+            outflow_clock_ns: ms * 1_000_000 + ns,
+            entrants,
+            revealed: opened.then_some(revealed),
+        })
+    }
+
+    fn pool_rows(&self) -> Result<Vec<SnapshotRow>, String> {
+        let mut rows = Vec::new();
+        for (id, text) in &self.pools {
+            let [index, capacity, price, _held, _sold, _blocked, _claimed, by_services] =
+                parts(text, ' ', id)?;
+            let begin = format!("{id}:");
+            let blocked = self.blocked.range(begin.clone()..);
+            let blocked = blocked.take_while(|(key, _)| key.starts_with(&begin));
+            let blocked_why = blocked
+                .map(|(key, count)| Ok((key[begin.len()..].into(), read(count, key)?)))
+                .collect::<Result<_, String>>()?;
+            let spec = PoolSpec {
+                pool: read(id, "a pool")?,
+                capacity: read(capacity, id)?,
+                price_minor: read(price, id)?,
+            };
+            let claimed_by_services = read(by_services, id)?;
+            let row = PoolRow { spec, claimed_by_services, blocked_why };
+            rows.push((read::<usize>(index, id)?, SnapshotRow::Pool(row)));
+        }
+        rows.sort_by_key(|(index, _)| *index);
+        Ok(rows.into_iter().map(|(_, row)| row).collect())
+    }
+
+    fn category_specs(&self) -> Result<Vec<CategorySpec>, String> {
+        let mut specs = Vec::new();
+        for (name, text) in &self.categories {
+            let [index, price, ..]: [&str; 6] = parts(text, ' ', name)?;
+            let spec = CategorySpec { name: name.as_str().into(), price_minor: read(price, name)? };
+            specs.push((read::<usize>(index, name)?, spec));
+        }
+        specs.sort_by_key(|(index, _)| *index);
+        Ok(specs.into_iter().map(|(_, spec)| spec).collect())
+    }
+
+    fn seat_rows(&self, seats: &SeatSpecs) -> Result<Vec<SeatRow>, String> {
+        let categories = self.category_specs()?;
+        let mut rows = Vec::new();
+        for (id, text) in &self.seats {
+            let [index, category, state] = parts(text, ' ', id)?;
+            let category = categories
+                .get(read::<usize>(category, id)?)
+                .ok_or_else(|| format!("seat {id}: it has no price category"))?;
+            let known = seats.get(id.as_str()).filter(|spec| spec.category == category.name);
+            let spec = known.cloned().ok_or_else(|| {
+                format!("seat {id}: it is not known in category {}", category.name)
+            })?;
+            let blocked_why = state.strip_prefix("B ").map(Into::into);
+            rows.push((read::<usize>(index, id)?, SeatRow { spec, blocked_why }));
+        }
+        rows.sort_by_key(|(index, _)| *index);
+        Ok(rows.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// Everybody who waits, in the order of the line.
+    fn in_line(&self) -> Vec<&(String, i64)> {
+        let mut line: Vec<_> = self.queue.iter().chain(&self.parked).collect();
+        line.sort_by_key(|(member, score)| (*score, member));
+        line
+    }
+
+    fn last_seen(&self, member: &str, opened: bool) -> Result<Option<Time>, String> {
+        if !opened {
+            return Ok(None);
+        }
+        let moved_ms = read_optional::<i64>(self.meta_or_empty("moved_ms"), "moved_ms")?;
+        let seen = match self.lapses.get(member) {
+            Some(seen) => seen,
+            None => self.meta("opened_at")?,
+        };
+        Ok(Some(time(seen, member)?.plus_ms(moved_ms.unwrap_or(0))))
+    }
+
+    fn place_rows(&self, opened: bool) -> Result<Vec<SnapshotRow>, String> {
+        let mut rows = Vec::new();
+        for (member, _) in self.in_line() {
+            let (number, user) = who(member)?;
+            let places = self.users.get(user.as_str()).and_then(|text| text.split('|').nth(1));
+            let ours = |place: &str| {
+                let (id, its_number) = place.split_once(':')?;
+                (its_number == number.to_string()).then(|| id.to_owned())
+            };
+            let place = places.unwrap_or_default().split(',').find_map(ours);
+            let place =
+                place.ok_or_else(|| format!("place {member}: its user does not know it"))?;
+            let last_seen = self.last_seen(member, opened)?;
+            let place = read::<PlaceId>(&place, member)?;
+            rows.push(SnapshotRow::Place(PlaceRow { place, user, number, last_seen }));
+        }
+        Ok(rows)
+    }
+}
+
+fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
+    let [
+        state,
+        user,
+        amount,
+        fee,
+        created,
+        at,
+        before,
+        payment,
+        refund,
+        payments,
+        extensions,
+        check_ins,
+        lines,
+    ] = parts(text, '|', id)?;
+    let at = time(at, id)?;
+    let payment = read_optional(payment, id)?;
+    let state = match (state, payment) {
+        ("held", None) => HoldState::Held { until: at },
+        ("paying", Some(payment)) => {
+            HoldState::Paying { until: at, before: time(before, id)?, payment }
+        }
+        ("confirmed", payment) => HoldState::Confirmed { at, payment },
+        ("released", None) => HoldState::Released { at },
+        ("expired", payment) => HoldState::Expired { at, payment },
+        ("cancelled", None) => HoldState::Cancelled { at, refund_minor: read(refund, id)? },
+        (state, _) => return Err(format!("booking {id}: it cannot be {state}")),
+    };
+    let check_in = |text: &str| {
+        let [ticket, at] = parts(text, ':', id)?;
+        Ok(CheckIn { ticket: read(ticket, id)?, at: time(at, id)? })
+    };
+    let check_ins = check_ins.split(',').filter(|check_in| !check_in.is_empty());
+    let terms = HoldTerms {
+        booking: read(id, "a booking")?,
+        user: read(user, id)?,
+        lines: serde_json::from_str(lines).map_err(|error| format!("booking {id}: {error}"))?,
+        amount_minor: read(amount, id)?,
+        fee_minor: read(fee, id)?,
+        created_at: time(created, id)?,
+    };
+    Ok(HoldRow {
+        terms: Arc::new(terms),
+        state,
+        payments: read(payments, id)?,
+        extensions: read(extensions, id)?,
+        checked_in: check_ins.map(check_in).collect::<Result<_, String>>()?,
+    })
+}
+
+fn session_row(user: &str, text: &str) -> Result<SessionRow, String> {
+    let [place, number, state, until, arrive_by, _live_holds] = parts(text, '|', user)?;
+    let state = match (state, time_or_none(until, user)?, time_or_none(arrive_by, user)?) {
+        ("invited", Some(until), Some(arrive_by)) => SessionState::Invited { until, arrive_by },
+        ("active", Some(until), None) => SessionState::Active { until },
+        ("ended", None, None) => SessionState::Ended,
+        _ => return Err(format!("session of {user}: it cannot be {text}")),
+    };
+    let (place, number) = (read(place, user)?, read(number, user)?);
+    Ok(SessionRow { place, user: read(user, "a session")?, number, state })
+}
+
+fn claim_view(id: &str, text: &str) -> Result<ClaimView, String> {
+    let [user, pool, amount, before, after, state, at] = parts(text, '|', id)?;
+    let state = match (state, time_or_none(at, id)?) {
+        ("claimed", until) => ClaimState::Claimed { until },
+        ("returned", Some(at)) => ClaimState::Returned { at },
+        ("expired", Some(at)) => ClaimState::Expired { at },
+        ("adjusted", Some(at)) => ClaimState::Adjusted { at },
+        (state, _) => return Err(format!("claim {id}: it cannot be {state}")),
+    };
+    Ok(ClaimView {
+        claim: read(id, "a claim")?,
+        user: read_optional(user, id)?,
+        pool: read(pool, id)?,
+        amount: read(amount, id)?,
+        before: read(before, id)?,
+        after: read(after, id)?,
+        state,
+    })
+}
+
+impl Layout {
+    /// Where this is not what it should be, one sentence each: every count, index and deadline, not only what a snapshot
+    /// has. Scores may differ, as long as the order is the same.
+    pub(super) fn differences(&self, expected: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        let texts = [
+            ("pools", &self.pools, &expected.pools),
+            ("blocked", &self.blocked, &expected.blocked),
+            ("seats", &self.seats, &expected.seats),
+            ("categories", &self.categories, &expected.categories),
+            ("holds", &self.holds, &expected.holds),
+            ("users", &self.users, &expected.users),
+            ("sessions", &self.sessions, &expected.sessions),
+            ("deadlines", &self.deadlines, &expected.deadlines),
+            ("claims", &self.claims, &expected.claims),
+            ("settings", &self.settings_meta(), &expected.settings_meta()),
+        ];
+        for (key, ours, theirs) in texts {
+            let fields =
+                ours.keys().chain(theirs.keys().filter(|field| !ours.contains_key(*field)));
+            for field in fields {
+                let (ours, theirs) = (ours.get(field), theirs.get(field));
+                if ours != theirs {
+                    found.push(format!("{key} {field}: is {ours:?}, should be {theirs:?}"));
+                }
+            }
+        }
+        let members = |line: &[(String, i64)]| -> Vec<String> {
+            line.iter().map(|(member, _)| member.clone()).collect()
+        };
+        let lines =
+            [("queue", &self.queue, &expected.queue), ("parked", &self.parked, &expected.parked)];
+        for (key, ours, theirs) in lines {
+            let (ours, theirs) = (members(ours), members(theirs));
+            if ours != theirs {
+                found.push(format!("{key}: is {ours:?}, should be {theirs:?}"));
+            }
+        }
+        for member in self.lapses.keys().filter(|member| !expected.lapses.contains_key(*member)) {
+            found.push(format!("lapses {member}: nobody waits there, or places do not lapse yet"));
+        }
+        found
+    }
+
+    /// The settings as scripts read them.
+    fn settings_meta(&self) -> Texts {
+        let names = super::wire::settings_fields(&onrush_core::settings::Settings::new(
+            "-",
+            "XXX".parse().expect("three capital letters"),
+        ));
+        let of = |(name, _): (&'static str, String)| {
+            self.meta.get(name).map(|text| (name.to_owned(), text.clone()))
+        };
+        names.into_iter().filter_map(of).collect()
+    }
+}

@@ -1,0 +1,154 @@
+//! The Lua scripts: their texts with what they include, and their SHA-1.
+
+use super::prune::prune;
+use redis::Script as Hashed;
+use std::sync::{LazyLock, OnceLock};
+
+/// One script.
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) name: &'static str,
+    pub(super) text: String,
+    pub(super) sha: String,
+    /// The same script, telling its writes instead of making them.
+    telling: OnceLock<Box<Self>>,
+}
+
+macro_rules! includes {
+    ($($name:literal),+ $(,)?) => {
+        [$(($name, include_str!(concat!("../../lua/include/", $name, ".lua")))),+]
+    };
+}
+
+macro_rules! scripts {
+    ($($name:ident = $path:literal;)+) => {
+        $(pub(super) static $name: LazyLock<Script> = LazyLock::new(|| {
+            Script::new($path, include_str!(concat!("../../lua/", $path, ".lua")))
+        });)+
+
+        /// All of them.
+        #[cfg(test)]
+        fn all() -> Vec<&'static Script> {
+            vec![$(LazyLock::force(&$name)),+]
+        }
+    };
+}
+
+/// The parts that scripts share: `--#include name` is replaced by the part, the first time it stands in a script.
+const INCLUDES: &[(&str, &str)] = &includes![
+    "begin", "change", "claims", "holds", "joining", "lapses", "line", "lines", "outflow",
+    "phases", "places", "pools", "queued", "seats", "sessions", "settings", "taking", "users",
+];
+
+scripts! {
+    // What organisers ask for.
+    CREATE_EVENT = "engine/create_event";
+    CHANGE_SETTINGS = "engine/change_settings";
+    ADD_POOL = "engine/add_pool";
+    ADJUST_CAPACITY = "engine/adjust_capacity";
+    ADD_SEATS = "engine/add_seats";
+    BLOCK = "engine/block";
+    UNBLOCK = "engine/unblock";
+    OPEN_PREQUEUE = "engine/open_prequeue";
+    CLOSE_PREQUEUE = "engine/close_prequeue";
+    OPEN_SALE = "engine/open_sale";
+    DRAW_CHUNK = "engine/draw_chunk";
+    PAUSE = "engine/pause";
+    RESUME = "engine/resume";
+    CLOSE = "engine/close";
+    // What visitors ask for.
+    JOIN = "engine/join";
+    LEAVE = "engine/leave";
+    SEE = "engine/see";
+    ARRIVE = "engine/arrive";
+    // Holds and their money.
+    HOLD = "engine/hold";
+    HOLD_POOL = "engine/hold_pool";
+    EXTEND = "engine/extend";
+    RELEASE = "engine/release";
+    BEGIN_PAYMENT = "engine/begin_payment";
+    FAIL_PAYMENT = "engine/fail_payment";
+    CONFIRM = "engine/confirm";
+    CANCEL_CONFIRMED = "engine/cancel_confirmed";
+    CHECK_IN = "engine/check_in";
+    // Claims.
+    CLAIM = "engine/claim";
+    DECLAIM = "engine/declaim";
+    ADJUST_CLAIMED = "engine/adjust_claimed";
+    // What is due.
+    TICK = "engine/tick";
+    RECOVER = "engine/recover";
+    // What is asked without changing anything.
+    QUERY_EVENT = "query/event";
+    QUERY_AVAILABILITY = "query/availability";
+    QUERY_SEATS = "query/seats";
+    QUERY_PLACE = "query/place";
+    QUERY_BOOKING = "query/booking";
+    QUERY_BOOKINGS = "query/bookings";
+    QUERY_CLAIM = "query/claim";
+}
+
+impl Script {
+    fn new(name: &'static str, text: &str) -> Self {
+        let mut included = Vec::new();
+        let mut whole = String::new();
+        include(text, &mut included, &mut whole);
+        let whole = prune(&whole);
+        Self::of_text(name, whole)
+    }
+
+    fn of_text(name: &'static str, text: String) -> Self {
+        let sha = Hashed::new(&text).get_hash().to_owned();
+        Self { name, text, sha, telling: OnceLock::new() }
+    }
+
+    /// The script, telling its writes instead of making them (lua/include/told.lua).
+    pub(super) fn telling(&self) -> &Self {
+        const WRAP: &str = include_str!("../../lua/include/told.lua");
+        self.telling.get_or_init(|| {
+            let text = format!(
+                "{WRAP}local function run()\n{}\nend\nlocal reply = run()\nreturn {{reply, TOLD}}\n",
+                self.text
+            );
+            Box::new(Self::of_text(self.name, text))
+        })
+    }
+}
+
+/// Adds `text` to `whole`, with its includes in their places, each part once.
+fn include(text: &str, included: &mut Vec<&'static str>, whole: &mut String) {
+    for line in text.lines() {
+        let Some(wanted) = line.strip_prefix("--#include ") else {
+            // Comments are for readers of the files; Redis keeps and hashes the rest.
+            if !line.trim_start().starts_with("--") {
+                whole.push_str(line);
+            }
+            whole.push('\n');
+            continue;
+        };
+        let found = INCLUDES.iter().find(|(name, _)| *name == wanted.trim());
+        let (name, part) = found.unwrap_or_else(|| panic!("there is no include {wanted}"));
+        if !included.contains(name) {
+            included.push(name);
+            include(part, included, whole);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::all;
+
+    #[test]
+    fn every_script_has_its_parts_once() {
+        for script in all() {
+            assert!(!script.text.contains("--#include"), "{} includes all", script.name);
+            assert_eq!(
+                script.text.matches("local function phase_at(").count(),
+                1,
+                "{} begins as every script does",
+                script.name
+            );
+        }
+    }
+}

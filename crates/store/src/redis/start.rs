@@ -1,0 +1,124 @@
+//! What an engine looks at before it begins.
+
+use super::archive::ArchiveError;
+use super::client::{Client, ClientError};
+use super::node::Node;
+use crate::engine::Seq;
+use onrush_core::Time;
+use redis::Value;
+use std::fmt;
+
+/// The oldest Redis whose scripts may read the clock and then write.
+const OLDEST: u32 = 7;
+
+/// Why an engine does not begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// Redis cannot be used.
+    Redis(String),
+    /// Redis would throw keys away when its memory is full.
+    Evicts {
+        /// Its policy.
+        policy: String,
+    },
+    /// Redis is too old.
+    TooOld {
+        /// Its version.
+        version: String,
+    },
+    /// The archive cannot be used.
+    Archive(ArchiveError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Redis(why) => f.write_str(why),
+            Self::Evicts { policy } => write!(
+                f,
+                "Redis has maxmemory-policy {policy} and would throw holds away when its memory is full; set maxmemory-policy \
+                 to noeviction"
+            ),
+            Self::TooOld { version } => {
+                write!(f, "Redis is of version {version}; use {OLDEST} or later")
+            }
+            Self::Archive(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<ClientError> for OpenError {
+    fn from(error: ClientError) -> Self {
+        Self::Redis(error.to_string())
+    }
+}
+
+impl From<ArchiveError> for OpenError {
+    fn from(error: ArchiveError) -> Self {
+        Self::Archive(error)
+    }
+}
+
+/// Refuses a server that would lose what it is given.
+pub(super) async fn check_server(client: &Client) -> Result<(), OpenError> {
+    let mut reports = Vec::new();
+    texts(client.on_all_masters(redis::cmd("INFO").arg("everything")).await?, &mut reports);
+    for report in &reports {
+        let field = |name: &str| {
+            let lines = report.lines();
+            lines.filter_map(|line| line.split_once(':')).find(|(field, _)| *field == name)
+        };
+        if let Some((_, policy)) = field("maxmemory_policy")
+            && policy != "noeviction"
+        {
+            return Err(OpenError::Evicts { policy: policy.to_owned() });
+        }
+        if let Some((_, version)) = field("redis_version") {
+            let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+            if major.is_none_or(|major| major < OLDEST) {
+                return Err(OpenError::TooOld { version: version.to_owned() });
+            }
+        }
+    }
+    if reports.iter().any(|report| report.contains("maxmemory_policy:")) {
+        Ok(())
+    } else {
+        Err(OpenError::Redis("Redis does not tell its maxmemory-policy (INFO memory)".to_owned()))
+    }
+}
+
+/// The texts in an answer, wherever they stand: a cluster answers for each of its nodes.
+fn texts(answer: Value, found: &mut Vec<String>) {
+    match answer {
+        Value::BulkString(bytes) => found.push(String::from_utf8_lossy(&bytes).into_owned()),
+        Value::VerbatimString { text, .. } => found.push(text),
+        Value::Array(parts) => parts.into_iter().for_each(|part| texts(part, found)),
+        Value::Map(pairs) => pairs.into_iter().for_each(|(_, part)| texts(part, found)),
+        _ => {}
+    }
+}
+
+/// Lists the events that only the archive knows, after a loss of data.
+pub(super) async fn list_events(node: &Node) -> Result<(), OpenError> {
+    let listed = node.known_events().await?;
+    for event in node.archive.events().await? {
+        if listed.contains(&event) {
+            continue;
+        }
+        let first = node.archive.read_event(event.clone(), Seq::default(), 1).await?;
+        if let Some(created) = first.first() {
+            node.list_event(&event, created.entry.at).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Redis' clock.
+pub(super) async fn now(node: &Node) -> Result<Time, ClientError> {
+    let answer = node.client().command(&redis::cmd("TIME")).await?;
+    let (seconds, micros): (i64, i64) = redis::from_redis_value(answer)
+        .map_err(|error| ClientError::Answered(error.to_string()))?;
+    Ok(Time(seconds * 1_000 + micros / 1_000))
+}

@@ -1,0 +1,346 @@
+//! Ticks: what is due in any event is decided by whichever node comes first.
+//!
+//! Every node looks at every event from time to time, so that the deadlines of a node that died are met; in between it looks
+//! at an event when something changed there, and when it said that something will be due. The scripts look at capacity and
+//! outflow themselves, so that any number of nodes may run them. An event in which nothing can be due is looked at less
+//! often, though often enough that nobody takes it for one that was away.
+
+use super::keys;
+use super::node::Node;
+use super::scripts;
+use super::wire::{self, Call, ListOfEntrants, Outcome};
+use crate::engine::Failure;
+use onrush_core::Time;
+use onrush_core::ids::{EventId, UserId};
+use serde::Deserialize;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+/// Things one script decides at most: others wait that long, about a millisecond.
+const AT_ONCE: u32 = 32;
+/// How often a tick goes on looking for who lapses: each time it looks at some thousand places.
+const LOOKS: usize = 32;
+/// An event in which nothing can be due is looked at in every so many sweeps.
+const IDLE_SWEEPS: u32 = 10;
+/// Events that are looked at in the same moment.
+const EVENTS_AT_ONCE: usize = 8;
+/// Changes within this time are dealt with together.
+const COALESCE: Duration = Duration::from_millis(5);
+/// After trouble with an event the next look waits that long.
+const AFTER_TROUBLE: Duration = Duration::from_millis(500);
+
+/// What ticks of an event did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ticked {
+    /// The engine's time.
+    pub(super) at: Time,
+    /// Things decided.
+    pub(super) count: u32,
+    /// When the next is due; `Time(0)` whatever the clock says.
+    pub(super) next: Option<Time>,
+}
+
+#[derive(Deserialize)]
+struct TickedReply {
+    ticked: TickedBody,
+}
+
+#[derive(Deserialize)]
+struct TickedBody {
+    count: u32,
+    next: Option<i64>,
+    #[serde(default)]
+    needs: Vec<UserId>,
+}
+
+impl Node {
+    /// Decides what is due in an event, `most` things at most.
+    ///
+    /// The refusal is that there is no such event.
+    pub(super) async fn tick(&self, event: &EventId, most: u32) -> Result<Ticked, Failure> {
+        let mut needed: Vec<UserId> = Vec::new();
+        let (mut count, mut looks) = (0, 0);
+        loop {
+            let left = most - count;
+            let tick = |list: &ListOfEntrants| self.tick_call(event, left, list, &needed);
+            let (at, reply) = match self.with_entrants(event, tick).await? {
+                Outcome::Ok { at, reply, .. } => (at, reply),
+                Outcome::No { refusal, .. } => return Err(Failure::Refused(refusal)),
+                Outcome::Busy { retry_after_ms } => return Err(Failure::Busy { retry_after_ms }),
+                Outcome::Lost
+                | Outcome::Away { .. }
+                | Outcome::Entrants { .. }
+                | Outcome::Draw
+                | Outcome::Stale => return Err(Failure::Busy { retry_after_ms: 1_000 }),
+            };
+            let ticked = match wire::read_json::<TickedReply>(&reply) {
+                Ok(reply) => reply.ticked,
+                Err(error) => {
+                    tracing::error!(%error, "a tick's answer");
+                    return Err(Failure::Unreachable);
+                }
+            };
+            count += ticked.count;
+            let next = ticked.next.map(Time);
+            // Something is due and nothing was done: whoever lapses stands further down the line than was looked.
+            let looks_on = ticked.count == 0 && next.is_some_and(|next| next <= at);
+            let asks = !ticked.needs.is_empty() && ticked.needs != needed;
+            looks += 1;
+            if count >= most || !(asks || looks_on) || looks >= LOOKS {
+                return Ok(Ticked { at, count, next });
+            }
+            needed = ticked.needs;
+        }
+    }
+
+    fn tick_call(
+        &self,
+        event: &EventId,
+        most: u32,
+        list: &ListOfEntrants,
+        users: &[UserId],
+    ) -> Call {
+        let mut args = vec![most.to_string()];
+        args.extend(wire::list_args(list));
+        args.extend(users.iter().map(UserId::to_string));
+        let mut call = Call::new(&scripts::TICK, args);
+        call.keys.extend(users.iter().map(|user| keys::places_of(event, user)));
+        call
+    }
+}
+
+/// Whom to look at soon; the ticker's end of it is [`run`].
+#[derive(Debug, Default)]
+pub(super) struct Wakes {
+    events: Mutex<HashSet<EventId>>,
+    notify: Notify,
+}
+
+impl Wakes {
+    /// Something changed in this event: it is looked at soon. Several changes are dealt with together.
+    pub(super) fn wake(&self, event: &EventId) {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        if !events.contains(event) {
+            events.insert(event.clone());
+            drop(events);
+            self.notify.notify_one();
+        }
+    }
+
+    fn take(&self) -> HashSet<EventId> {
+        std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// When this node looks at which event.
+#[derive(Debug, Default)]
+struct Plan {
+    due: BTreeSet<(Instant, EventId)>,
+    events: HashMap<EventId, Planned>,
+}
+
+#[derive(Debug, Default)]
+struct Planned {
+    at: Option<Instant>,
+    looked_at: Option<Instant>,
+    running: bool,
+    /// Sweeps to pass over, because nothing can be due.
+    idle: u32,
+}
+
+impl Plan {
+    /// Looks at the event then, or earlier if that is planned already.
+    fn look(&mut self, event: &EventId, at: Instant) {
+        let planned = self.events.entry(event.clone()).or_default();
+        if planned.at.is_some_and(|planned| planned <= at) {
+            return;
+        }
+        if let Some(later) = planned.at.replace(at) {
+            self.due.remove(&(later, event.clone()));
+        }
+        self.due.insert((at, event.clone()));
+    }
+
+    /// Looks at it soon, but not twice within [`COALESCE`].
+    fn look_soon(&mut self, event: &EventId, now: Instant) {
+        let looked_at = self.events.get(event).and_then(|planned| planned.looked_at);
+        let at = looked_at.map_or(now, |looked_at| now.max(looked_at + COALESCE));
+        self.look(event, at);
+    }
+
+    /// Looks at all events within the time of a sweep, one after the other, but passes over those that are idle.
+    fn sweep(&mut self, events: &[EventId], now: Instant, sweep: Duration) {
+        let each = sweep / u32::try_from(events.len().max(1)).unwrap_or(u32::MAX);
+        let mut at = now;
+        for event in events {
+            let planned = self.events.entry(event.clone()).or_default();
+            if planned.idle == 0 {
+                self.look(event, at);
+            } else {
+                planned.idle -= 1;
+            }
+            at += each;
+        }
+        let there: HashSet<_> = events.iter().collect();
+        self.events.retain(|event, planned| {
+            planned.running || planned.at.is_some() || there.contains(event)
+        });
+    }
+
+    /// An event that is due and not being looked at.
+    fn take_due(&mut self, now: Instant) -> Option<EventId> {
+        let found = self
+            .due
+            .iter()
+            .take_while(|(at, _)| *at <= now)
+            .find(|(_, event)| self.events.get(event).is_some_and(|planned| !planned.running));
+        let found = found.cloned()?;
+        self.due.remove(&found);
+        let planned = self.events.get_mut(&found.1).expect("what is due is planned");
+        *planned = Planned { at: None, looked_at: Some(now), running: true, idle: 0 };
+        Some(found.1)
+    }
+
+    fn done(&mut self, event: &EventId, is_idle: bool) {
+        if let Some(planned) = self.events.get_mut(event) {
+            planned.running = false;
+            planned.idle = if is_idle { IDLE_SWEEPS } else { 0 };
+        }
+    }
+
+    /// When something that can be begun is due.
+    fn next(&self) -> Option<Instant> {
+        let ready = |event: &EventId| self.events.get(event).is_some_and(|found| !found.running);
+        self.due.iter().find(|(_, event)| ready(event)).map(|(at, _)| *at)
+    }
+}
+
+/// Looks at events until it is dropped. An event that is out of reach is looked at again later.
+pub(super) async fn run(node: Arc<Node>, sweep: Duration) {
+    let mut plan = Plan::default();
+    let mut looks: JoinSet<(EventId, Result<Ticked, Failure>)> = JoinSet::new();
+    let mut next_sweep = Instant::now();
+    loop {
+        let now = Instant::now();
+        if now >= next_sweep {
+            next_sweep = now + sweep;
+            if let Ok(events) = node.known_events().await {
+                plan.sweep(&events, now, sweep);
+            }
+        }
+        for event in node.wakes().take() {
+            plan.look_soon(&event, now);
+        }
+        while looks.len() < EVENTS_AT_ONCE {
+            let Some(event) = plan.take_due(now) else { break };
+            let node = Arc::clone(&node);
+            looks.spawn(async move {
+                let ticked = node.tick(&event, AT_ONCE).await;
+                (event, ticked)
+            });
+        }
+        let full = looks.len() >= EVENTS_AT_ONCE;
+        let next = plan.next().filter(|_| !full).map_or(next_sweep, |next| next.min(next_sweep));
+        tokio::select! {
+            () = node.wakes().notify.notified() => {}
+            () = sleep_until(next) => {}
+            Some(Ok((event, ticked))) = looks.join_next() => {
+                plan.done(&event, matches!(ticked, Ok(Ticked { next: None, .. })));
+                plan_next(&mut plan, &event, &ticked);
+            }
+        }
+    }
+}
+
+fn plan_next(plan: &mut Plan, event: &EventId, ticked: &Result<Ticked, Failure>) {
+    let now = Instant::now();
+    match ticked {
+        Ok(Ticked { at, count, next: Some(next) }) => {
+            let wait_ms = u64::try_from(next.since_ms(*at)).unwrap_or(0);
+            // What is due and yet was not done is somebody else's turn: it is not asked for without a pause.
+            let pause = if wait_ms == 0 && *count == 0 { COALESCE } else { Duration::ZERO };
+            let wait = Duration::from_millis(wait_ms).min(Duration::from_secs(3_600));
+            plan.look(event, now + wait.max(pause));
+        }
+        Ok(Ticked { next: None, .. }) => {}
+        Err(Failure::Refused(_)) => {}
+        Err(
+            failure @ (Failure::Busy { .. }
+            | Failure::DiskLow
+            | Failure::Rebuilding { .. }
+            | Failure::Unreachable
+            | Failure::Stopped),
+        ) => {
+            tracing::debug!(%event, %failure, "a tick has to wait");
+            plan.look(event, now + AFTER_TROUBLE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COALESCE, IDLE_SWEEPS, Plan};
+    use onrush_core::ids::EventId;
+    use std::time::Duration;
+    use tokio::time::Instant;
+
+    fn event(id: &str) -> EventId {
+        id.parse().expect("an id")
+    }
+
+    #[test]
+    fn the_earlier_of_two_looks_counts_and_an_event_is_looked_at_once_at_a_time() {
+        let (now, mut plan) = (Instant::now(), Plan::default());
+        plan.look(&event("a"), now + Duration::from_secs(9));
+        plan.look(&event("a"), now);
+        plan.look(&event("a"), now + Duration::from_secs(5));
+        assert_eq!(plan.next(), Some(now));
+        assert_eq!(plan.take_due(now), Some(event("a")));
+        assert_eq!(plan.take_due(now), None, "nothing else is planned");
+        plan.look(&event("a"), now);
+        assert_eq!(plan.take_due(now), None, "it is being looked at");
+        plan.done(&event("a"), false);
+        assert_eq!(plan.take_due(now), Some(event("a")), "what changed meanwhile is looked at");
+    }
+
+    #[test]
+    fn many_changes_lead_to_few_looks() {
+        let (now, mut plan) = (Instant::now(), Plan::default());
+        plan.look_soon(&event("a"), now);
+        assert_eq!(plan.take_due(now), Some(event("a")));
+        plan.done(&event("a"), false);
+        (0..100).for_each(|_| plan.look_soon(&event("a"), now));
+        assert_eq!(plan.take_due(now), None);
+        assert_eq!(plan.take_due(now + COALESCE), Some(event("a")));
+        plan.done(&event("a"), false);
+        assert_eq!(plan.take_due(now + COALESCE), None);
+    }
+
+    #[test]
+    fn a_sweep_looks_at_all_events_in_turn_and_rarely_at_idle_ones() {
+        let (mut now, mut plan) = (Instant::now(), Plan::default());
+        let (sweep, events) = (Duration::from_secs(1), [event("a"), event("b")]);
+        let mut looked_at = [0, 0];
+        for _ in 0..=IDLE_SWEEPS {
+            plan.sweep(&events, now, sweep);
+            now += sweep / 2;
+            while let Some(found) = plan.take_due(now) {
+                // Event b has nothing that could become due.
+                let index = usize::from(found == event("b"));
+                looked_at[index] += 1;
+                plan.done(&found, index == 1);
+            }
+            now += sweep / 2;
+        }
+        assert_eq!(looked_at, [IDLE_SWEEPS + 1, 1]);
+        plan.sweep(&events, now, sweep);
+        assert_eq!(plan.events[&event("b")].at, Some(now + sweep / 2), "it is its turn again");
+        plan.look_soon(&event("b"), now);
+        assert_eq!(plan.take_due(now), Some(event("a")));
+        assert_eq!(plan.take_due(now), Some(event("b")), "what changes is looked at, idle or not");
+    }
+}

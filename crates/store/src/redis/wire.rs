@@ -1,0 +1,479 @@
+//! Commands as scripts are given them, and what scripts answer.
+
+use super::refusal;
+use super::scripts::{self, Script};
+use crate::engine::Seq;
+use onrush_core::command::{CancelTerms, CategorySpec, Reason, SeatSpec};
+use onrush_core::event::Event;
+use onrush_core::hold::OnDecline;
+use onrush_core::limits::fits_text;
+use onrush_core::lines::Lines;
+use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
+use onrush_core::waiting_room::draw;
+use onrush_core::{Change, Command, Refusal, Time};
+use redis::Value;
+use serde::Serialize;
+use std::sync::LazyLock;
+
+/// One call of a script, without what every call is given.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) script: &'static Script,
+    /// Keys after those every script is given.
+    pub(super) keys: Vec<String>,
+    /// What the rules say without looking at the state.
+    pub(super) complaint: Option<Refusal>,
+    /// The command's own arguments.
+    pub(super) args: Vec<String>,
+    /// Whether it may take its time.
+    pub(super) is_long: bool,
+    /// Whether it runs as an optimistic transaction.
+    pub(super) is_optimistic: bool,
+}
+
+impl Call {
+    pub(super) fn new(script: &'static Script, args: Vec<String>) -> Self {
+        Self {
+            script,
+            keys: Vec::new(),
+            complaint: None,
+            args,
+            is_long: false,
+            is_optimistic: false,
+        }
+    }
+}
+
+/// What a script answered.
+#[derive(Debug, PartialEq)]
+pub(super) enum Outcome {
+    /// It is decided; the reply is JSON. Queries add more.
+    Ok { head: Head, at: Time, reply: String, more: Vec<Value> },
+    /// The rules say no.
+    No { head: Head, at: Time, refusal: Refusal },
+    /// Redis has lost decisions that are known here.
+    Lost,
+    /// Nobody ran the event for so long: deadlines must move on first.
+    Away { gap_ms: i64 },
+    /// The hash of the list of entrants is wanted, of this version of the line.
+    Entrants { version: String },
+    /// The drawn order is wanted.
+    Draw,
+    /// Another drawing began meanwhile, or the sale has opened.
+    Stale,
+    /// Something else goes first; nothing changed.
+    Busy { retry_after_ms: u32 },
+}
+
+/// How far an event has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Head {
+    /// How often it was rebuilt.
+    pub(super) epoch: u64,
+    /// Its last decision.
+    pub(super) seq: Seq,
+}
+
+/// The list of entrants as the node found it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ListOfEntrants {
+    /// How many they are.
+    pub(super) count: u32,
+    /// The hash of their list.
+    pub(super) hash: Option<Digest>,
+    /// The version of the line they are of.
+    pub(super) version: String,
+    /// Whether nobody is to join or leave for a while, because the list was found too late before.
+    pub(super) bar: bool,
+}
+
+fn json(what: &impl Serialize) -> String {
+    serde_json::to_string(what).expect("what the rules know can be written")
+}
+
+fn text(what: &impl ToString) -> String {
+    what.to_string()
+}
+
+fn text_or_empty(what: Option<&impl ToString>) -> String {
+    what.map(ToString::to_string).unwrap_or_default()
+}
+
+/// The script that runs a command, and its arguments.
+///
+/// `ClosePrequeue` and `OpenSale` of a draw are asked first without a list of entrants: see [`close_prequeue`].
+pub(super) fn call(command: &Command) -> Call {
+    let mut call = match command {
+        Command::CreateEvent { settings } => with_settings(&scripts::CREATE_EVENT, settings),
+        Command::ChangeSettings { settings } => with_settings(&scripts::CHANGE_SETTINGS, settings),
+        Command::AddPool { spec } => {
+            let args = vec![text(&spec.pool), text(&spec.capacity), text(&spec.price_minor)];
+            Call::new(&scripts::ADD_POOL, args)
+        }
+        Command::AdjustCapacity { pool, capacity, reason } => {
+            Call::new(&scripts::ADJUST_CAPACITY, vec![text(pool), text(capacity), json(reason)])
+        }
+        Command::AddSeats { categories, seats } => add_seats(categories, seats),
+        Command::Block { lines, reason } => with_lines(&scripts::BLOCK, reasoned(reason), lines),
+        Command::Unblock { lines, reason } => {
+            with_lines(&scripts::UNBLOCK, reasoned(reason), lines)
+        }
+        Command::OpenPrequeue => Call::new(&scripts::OPEN_PREQUEUE, Vec::new()),
+        Command::ClosePrequeue => close_prequeue(&ListOfEntrants::default()),
+        Command::OpenSale { seed, public_value } => {
+            open_sale(*seed, public_value.as_deref(), &ListOfEntrants::default(), "")
+        }
+        Command::Pause => Call::new(&scripts::PAUSE, Vec::new()),
+        Command::Resume => Call::new(&scripts::RESUME, Vec::new()),
+        Command::Close => Call::new(&scripts::CLOSE, Vec::new()),
+
+        Command::Join { place, user } => Call::new(&scripts::JOIN, vec![text(place), text(user)]),
+        Command::Leave { place, user } => Call::new(&scripts::LEAVE, vec![text(place), text(user)]),
+        Command::See { place, user } => Call::new(&scripts::SEE, vec![text(place), text(user)]),
+        Command::Arrive { place, user } => {
+            Call::new(&scripts::ARRIVE, vec![text(place), text(user)])
+        }
+
+        Command::Hold { booking, user, lines } => {
+            let args = vec![text(booking), text(user)];
+            match (lines.pools(), lines.seats()) {
+                ([line], []) => {
+                    let rest = [json(lines), text(&line.pool), text(&line.quantity)];
+                    Call::new(&scripts::HOLD_POOL, args.into_iter().chain(rest).collect())
+                }
+                _ => with_lines(&scripts::HOLD, args, lines),
+            }
+        }
+        Command::Extend { booking, user } => {
+            Call::new(&scripts::EXTEND, vec![text(booking), text(user)])
+        }
+        Command::Release { booking, user } => {
+            Call::new(&scripts::RELEASE, vec![text(booking), text(user)])
+        }
+        Command::BeginPayment { booking, user, payment } => {
+            Call::new(&scripts::BEGIN_PAYMENT, vec![text(booking), text(user), text(payment)])
+        }
+        Command::FailPayment { booking, payment, why, then } => {
+            let then = match then {
+                OnDecline::Keep => "keep",
+                OnDecline::Release => "release",
+            };
+            let args = vec![text(booking), text(payment), why.to_string(), then.to_owned()];
+            Call::new(&scripts::FAIL_PAYMENT, args)
+        }
+        Command::Confirm { booking, user, payment } => Call::new(
+            &scripts::CONFIRM,
+            vec![text(booking), text(user), text_or_empty(payment.as_ref())],
+        ),
+        Command::CancelConfirmed { booking, reason, terms } => {
+            let (user, refund) = match terms {
+                CancelTerms::Buyer { user } => (text(user), String::new()),
+                CancelTerms::Organiser { refund_minor } => {
+                    (String::new(), text_or_empty(refund_minor.as_ref()))
+                }
+            };
+            let (by, why) = (reason.by.to_string(), reason.why.to_string());
+            Call::new(&scripts::CANCEL_CONFIRMED, vec![text(booking), by, why, user, refund])
+        }
+        Command::CheckIn { booking, ticket } => {
+            Call::new(&scripts::CHECK_IN, vec![text(booking), text(ticket)])
+        }
+
+        Command::Claim { claim, user, pool, quantity, ttl_ms } => Call::new(
+            &scripts::CLAIM,
+            vec![
+                text(claim),
+                text(user),
+                text(pool),
+                text(quantity),
+                text_or_empty(ttl_ms.as_ref()),
+            ],
+        ),
+        Command::Declaim { claim, user } => {
+            Call::new(&scripts::DECLAIM, vec![text(claim), text(user)])
+        }
+        Command::AdjustClaimed { claim, pool, amount, reason } => {
+            let (by, why) = (reason.by.to_string(), reason.why.to_string());
+            Call::new(
+                &scripts::ADJUST_CLAIMED,
+                vec![text(claim), text(pool), text(amount), by, why],
+            )
+        }
+
+        Command::Tick => tick(1, &ListOfEntrants::default()),
+        Command::Recover { gap_ms } => {
+            Call { is_long: true, ..Call::new(&scripts::RECOVER, vec![text(gap_ms)]) }
+        }
+    };
+    call.complaint = complaint(command);
+    call
+}
+
+/// Closes the prequeue with this list of entrants; asked without its hash, the script answers which list it wants.
+pub(super) fn close_prequeue(list: &ListOfEntrants) -> Call {
+    Call::new(&scripts::CLOSE_PREQUEUE, list_args(list).into())
+}
+
+/// Opens the sale. A draw needs the list of entrants, if it is not fixed yet, and the generation of the drawn order that
+/// was written; the script answers what it wants.
+pub(super) fn open_sale(
+    seed: Option<Digest>,
+    public_value: Option<&str>,
+    list: &ListOfEntrants,
+    generation: &str,
+) -> Call {
+    let bad_value = seed.and_then(|seed| {
+        // A draw of this seed that nobody has joined: what the rules say about the value is all they can say.
+        let mut settings = probe_settings();
+        if let Some(room) = &mut settings.room {
+            room.order = Order::Draw { seed_hash: draw::sha256(&seed.0) };
+        }
+        let public_value = public_value.map(Into::into);
+        invalid(&probe(settings), &Command::OpenSale { seed: Some(seed), public_value })
+    });
+    let mut args = vec![
+        text_or_empty(seed.as_ref()),
+        text_or_empty(seed.map(|seed| draw::sha256(&seed.0)).as_ref()),
+        public_value.unwrap_or_default().to_owned(),
+        flag(public_value.is_some()),
+        bad_value.as_ref().map(refusal::write).unwrap_or_default(),
+    ];
+    args.extend(list_args(list));
+    args.push(generation.to_owned());
+    Call::new(&scripts::OPEN_SALE, args)
+}
+
+/// Decides what is due, at most so many things.
+pub(super) fn tick(at_most: u32, list: &ListOfEntrants) -> Call {
+    let mut args = vec![text(&at_most)];
+    args.extend(list_args(list));
+    Call::new(&scripts::TICK, args)
+}
+
+/// Moves everything on by the time nobody ran the event, unless somebody has done so meanwhile.
+pub(super) fn recover_if_away() -> Call {
+    Call { is_long: true, ..Call::new(&scripts::RECOVER, vec!["away".to_owned()]) }
+}
+
+fn flag(is_set: bool) -> String {
+    text(&u8::from(is_set))
+}
+
+pub(super) fn list_args(list: &ListOfEntrants) -> [String; 4] {
+    [text(&list.count), text_or_empty(list.hash.as_ref()), list.version.clone(), flag(list.bar)]
+}
+
+fn reasoned(reason: &Reason) -> Vec<String> {
+    vec![json(reason), reason.why.to_string()]
+}
+
+fn with_lines(script: &'static Script, mut args: Vec<String>, lines: &Lines) -> Call {
+    args.reserve(2 + 2 * lines.pools().len() + lines.seats().len());
+    args.push(json(lines));
+    args.push(text(&lines.pools().len()));
+    for line in lines.pools() {
+        args.push(text(&line.pool));
+        args.push(text(&line.quantity));
+    }
+    args.extend(lines.seats().iter().map(text));
+    Call::new(script, args)
+}
+
+fn with_settings(script: &'static Script, settings: &Settings) -> Call {
+    let mut args = vec![json(settings)];
+    for (field, text) in settings_fields(settings) {
+        args.push(field.to_owned());
+        args.push(text);
+    }
+    Call::new(script, args)
+}
+
+/// The settings that scripts need, each as a field of the event's meta hash; an empty text means that it is not set.
+pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 24] {
+    let room = settings.room.as_ref();
+    let of_room = |get: fn(&RoomSettings) -> String| room.map(get).unwrap_or_default();
+    let refunds: Vec<String> = settings
+        .refunds
+        .iter()
+        .map(|rule| format!("{}:{}", rule.days_before, rule.percent))
+        .collect();
+    let order = |room: &RoomSettings| match room.order {
+        Order::Fifo => "fifo".to_owned(),
+        Order::Draw { .. } => "draw".to_owned(),
+    };
+    [
+        ("currency", text(&settings.currency)),
+        ("hold_ttl_ms", text(&settings.hold_ttl_ms)),
+        ("hold_max_ms", text(&settings.hold_max_ms)),
+        ("payment_window_ms", text(&settings.payment_window_ms)),
+        ("payment_attempts", text(&settings.payment_attempts)),
+        ("extensions", text(&settings.extensions)),
+        ("max_per_user", text_or_empty(settings.max_per_user.as_ref())),
+        ("prequeue_at", text_or_empty(settings.prequeue_at.as_ref())),
+        ("opens_at", text_or_empty(settings.opens_at.as_ref())),
+        ("closes_at", text_or_empty(settings.closes_at.as_ref())),
+        ("starts_at", text_or_empty(settings.starts_at.as_ref())),
+        ("fee_fixed_minor", text(&settings.fees.fixed_minor)),
+        ("fee_percent_bp", text(&settings.fees.percent_bp)),
+        ("refunds", refunds.join(",")),
+        ("room", of_room(|_| flag(true))),
+        ("room_capacity", of_room(|room| text(&room.capacity))),
+        ("outflow_per_min", of_room(|room| text_or_empty(room.outflow_per_min.as_ref()))),
+        ("session_ms", of_room(|room| text(&room.session_ms))),
+        ("place_ttl_ms", of_room(|room| text(&room.place_ttl_ms))),
+        ("arrive_ms", of_room(|room| text(&room.arrive_ms))),
+        ("max_queue_size", of_room(|room| text(&room.max_queue_size))),
+        ("places_per_user", of_room(|room| text(&room.places_per_user))),
+        ("order", of_room(order)),
+        ("seed_hash", text_or_empty(settings.seed_hash().as_ref())),
+    ]
+}
+
+fn add_seats(categories: &[CategorySpec], seats: &[SeatSpec]) -> Call {
+    // The rules are asked about each by itself, beside a category and a seat that are fine.
+    let fine = CategorySpec { name: "fine".into(), price_minor: 0 };
+    let seat_in = |category: &CategorySpec| SeatSpec {
+        seat: "fine".parse().expect("it is an id"),
+        section: "".into(),
+        row: "".into(),
+        number: "".into(),
+        category: category.name.clone(),
+    };
+    let probe = probe(probe_settings());
+    let bad_category = (1_u32..).zip(categories).find_map(|(position, category)| {
+        let seats = vec![seat_in(category)];
+        let alone = Command::AddSeats { categories: vec![category.clone()], seats };
+        invalid(&probe, &alone).map(|refusal| (position, refusal))
+    });
+    let fits = |seat: &SeatSpec| {
+        fits_text(&seat.section) && fits_text(&seat.row) && fits_text(&seat.number)
+    };
+    let bad_seat =
+        (1_u32..).zip(seats).find(|(_, seat)| !fits(seat)).and_then(|(position, bad)| {
+            let bad = SeatSpec { category: fine.name.clone(), ..bad.clone() };
+            let alone = Command::AddSeats { categories: vec![fine.clone()], seats: vec![bad] };
+            invalid(&probe, &alone).map(|refusal| (position, refusal))
+        });
+    let bad = |found: Option<(u32, Refusal)>| match found {
+        Some((position, why)) => [text(&position), refusal::write(&why)],
+        None => [text(&0), String::new()],
+    };
+    let mut args = Vec::with_capacity(7 + 3 * categories.len() + 2 * seats.len());
+    args.push(json(&seats));
+    args.extend(bad(bad_category));
+    args.extend(bad(bad_seat));
+    args.push(text(&categories.len()));
+    for category in categories {
+        args.push(category.name.to_string());
+        args.push(text(&category.price_minor));
+        args.push(json(category));
+    }
+    args.push(text(&seats.len()));
+    for seat in seats {
+        args.push(text(&seat.seat));
+        args.push(seat.category.to_string());
+    }
+    Call { is_long: true, ..Call::new(&scripts::ADD_SEATS, args) }
+}
+
+fn probe_settings() -> Settings {
+    Settings::new("probe", "EUR".parse().expect("it is a currency"))
+}
+
+/// An event that exists and has nothing: what the rules say of it needs no state.
+fn probe(settings: Settings) -> Event {
+    let mut event = Event::new("probe".parse().expect("it is an id"));
+    event.evolve(Time(0), &Change::EventCreated { settings: Box::new(settings) });
+    event
+}
+
+fn invalid(probe: &Event, command: &Command) -> Option<Refusal> {
+    probe.decide(Time(0), command).err().filter(|refusal| {
+        matches!(refusal, Refusal::InvalidSettings { .. } | Refusal::InvalidQuantity)
+    })
+}
+
+/// What the rules say to a command whatever the event's state is; asked of the rules themselves.
+fn complaint(command: &Command) -> Option<Refusal> {
+    static PROBE: LazyLock<Event> = LazyLock::new(|| probe(probe_settings()));
+    match command {
+        Command::CreateEvent { settings } | Command::ChangeSettings { settings } => {
+            settings.complaint().map(|why| Refusal::InvalidSettings { why })
+        }
+        Command::AddPool { .. }
+        | Command::AdjustCapacity { .. }
+        | Command::Block { .. }
+        | Command::Unblock { .. }
+        | Command::FailPayment { .. }
+        | Command::CancelConfirmed { .. }
+        | Command::Claim { .. }
+        | Command::AdjustClaimed { .. }
+        | Command::Recover { .. } => invalid(&PROBE, command),
+        // What these may say without the state comes after what the state says, or they say nothing.
+        Command::AddSeats { .. }
+        | Command::OpenPrequeue
+        | Command::ClosePrequeue
+        | Command::OpenSale { .. }
+        | Command::Pause
+        | Command::Resume
+        | Command::Close
+        | Command::Join { .. }
+        | Command::Leave { .. }
+        | Command::See { .. }
+        | Command::Arrive { .. }
+        | Command::Hold { .. }
+        | Command::Extend { .. }
+        | Command::Release { .. }
+        | Command::BeginPayment { .. }
+        | Command::Confirm { .. }
+        | Command::CheckIn { .. }
+        | Command::Declaim { .. }
+        | Command::Tick => None,
+    }
+}
+
+/// What a script answered; an error if no script of ours answers so.
+pub(super) fn outcome(answer: Value) -> Result<Outcome, String> {
+    let Value::Array(parts) = answer else {
+        return Err(format!("a script answered {answer:?}"));
+    };
+    let mut parts = Parts(parts.into_iter());
+    let status = parts.text()?;
+    match status.as_str() {
+        "ok" | "no" => {
+            let (seq, at, body) = (parts.number()?, Time(parts.number()?), parts.text()?);
+            let head = Head { epoch: parts.number()?, seq: Seq(seq) };
+            if status == "no" {
+                return Ok(Outcome::No { head, at, refusal: refusal::read(&body)? });
+            }
+            Ok(Outcome::Ok { head, at, reply: body, more: parts.0.collect() })
+        }
+        "lost" => Ok(Outcome::Lost),
+        "away" => Ok(Outcome::Away { gap_ms: parts.number()? }),
+        "entrants" => Ok(Outcome::Entrants { version: parts.text()? }),
+        "draw" => Ok(Outcome::Draw),
+        "stale" => Ok(Outcome::Stale),
+        "busy" => Ok(Outcome::Busy { retry_after_ms: parts.number()? }),
+        other => Err(format!("a script answered {other}")),
+    }
+}
+
+/// The parts of an answer, one after the other.
+struct Parts(std::vec::IntoIter<Value>);
+
+impl Parts {
+    fn text(&mut self) -> Result<String, String> {
+        let part = self.0.next().ok_or("a script's answer is too short")?;
+        redis::from_redis_value(part).map_err(|error| format!("a script's answer: {error}"))
+    }
+
+    fn number<T: std::str::FromStr>(&mut self) -> Result<T, String> {
+        let text = self.text()?;
+        text.parse().map_err(|_| format!("a script answered {text} for a number"))
+    }
+}
+
+/// A value that a script wrote as JSON.
+pub(super) fn read_json<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, String> {
+    serde_json::from_str(json).map_err(|error| format!("a script wrote {json}: {error}"))
+}

@@ -1,0 +1,268 @@
+//! Which sequences are played on which engine.
+
+use crate::embedded::EmbeddedSubject;
+use crate::generator::{Recipe, kind_of, sequence};
+use crate::play::{Mismatch, Subject, play, shrink};
+use crate::redis::{RedisSubject, Way};
+use crate::truth::{Op, Truth};
+use crate::world::{START, id};
+use onrush_core::Event;
+use onrush_testkit::{Redis, RedisCluster, Shared, need};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// One server for all tests that run at the same time; each sequence has an event of its own.
+pub(crate) static REDIS: Shared<Redis> = Shared::new();
+
+fn setting(name: &str) -> Option<String> {
+    std::env::var(format!("ONRUSH_CONFORMANCE_{name}")).ok().filter(|value| !value.is_empty())
+}
+
+/// How many sequences to play where this many are usual.
+fn runs(usual: u64) -> u64 {
+    let times = setting("RUNS")
+        .map_or(1.0, |runs| runs.parse().expect("ONRUSH_CONFORMANCE_RUNS is a number"));
+    ((usual as f64 * times) as u64).max(1)
+}
+
+fn without() -> Vec<String> {
+    setting("WITHOUT")
+        .map_or_else(Vec::new, |groups| groups.split(',').map(str::to_owned).collect())
+}
+
+/// The seeds to play where this many are usual.
+fn seeds(first: u64, usual: u64) -> Vec<u64> {
+    match setting("SEED") {
+        Some(seed) => vec![seed.parse().expect("ONRUSH_CONFORMANCE_SEED is a number")],
+        None => (first..first + runs(usual)).collect(),
+    }
+}
+
+/// Plays sequences; fails with the shortest sequences that differ.
+fn play_all(
+    name: &str,
+    recipes: impl Iterator<Item = Recipe>,
+    change: impl Fn(Vec<Op>) -> Vec<Op>,
+    subject: &mut dyn Subject,
+) {
+    const MOST_FAILURES: usize = 4;
+    let mut failures = Vec::new();
+    if let Some(path) = setting("REPLAY") {
+        if !path.contains(&format!("/{name}-")) {
+            return;
+        }
+        let text = std::fs::read_to_string(&path).expect("the sequence can be read");
+        let lines = text.lines().filter(|line| line.starts_with(['{', '"']));
+        let ops: Vec<Op> =
+            lines.map(|line| serde_json::from_str(line).expect("an operation")).collect();
+        if let Err(mismatch) = play(&ops, text.contains("settles"), subject) {
+            panic!("{}", told(&path, &ops, &mismatch));
+        }
+        return;
+    }
+    for recipe in recipes {
+        let ops = change(sequence(&recipe));
+        if let Err(mismatch) = play(&ops, recipe.settles, subject) {
+            let (ops, mismatch) =
+                shrink(ops, mismatch, |ops| play(ops, recipe.settles, subject).err());
+            let title = format!(
+                "{name}, seed {}{}",
+                recipe.seed,
+                if recipe.settles { ", settles" } else { "" }
+            );
+            failures.push(told(&title, &ops, &mismatch));
+            if let Some(dir) = setting("FAILURES") {
+                let path = format!("{dir}/{name}-{}.txt", recipe.seed);
+                std::fs::write(path, failures.last().expect("a failure"))
+                    .expect("the folder is there");
+            }
+            if failures.len() >= MOST_FAILURES {
+                break;
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// A sequence that nothing is added to.
+fn as_it_is(ops: Vec<Op>) -> Vec<Op> {
+    ops
+}
+
+fn told(title: &str, ops: &[Op], mismatch: &Mismatch) -> String {
+    let mut text = format!(
+        "{title}: engine and rules differ after operation {}: {}\n",
+        mismatch.op + 1,
+        mismatch.what
+    );
+    for op in ops {
+        let line = serde_json::to_string(op).expect("an operation is JSON");
+        writeln!(text, "{line}").expect("a string takes everything");
+    }
+    text
+}
+
+#[test]
+fn the_embedded_engine_agrees_with_the_rules() {
+    let recipe = |seed| Recipe { seed, commands: 250, settles: true, without: without() };
+    play_all(
+        "embedded",
+        seeds(1, 30).into_iter().map(recipe),
+        as_it_is,
+        &mut EmbeddedSubject::new(),
+    );
+}
+
+#[test]
+fn redis_agrees_with_the_rules() {
+    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let recipe = |seed| Recipe { seed, commands: 300, settles: false, without: without() };
+    let mut subject = RedisSubject::new(&[redis.url()], false, Way::Engine);
+    play_all("redis", seeds(1_000, 150).into_iter().map(recipe), as_it_is, &mut subject);
+}
+
+#[test]
+fn redis_cluster_agrees_with_the_rules() {
+    let Some(cluster) = need(RedisCluster::start()) else { return };
+    let recipe = |seed| Recipe { seed, commands: 200, settles: false, without: without() };
+    let mut subject = RedisSubject::new(&cluster.urls(), true, Way::Engine);
+    play_all("cluster", seeds(7_000, 30).into_iter().map(recipe), as_it_is, &mut subject);
+}
+
+/// Draws, and ticks where users have several places, need a node between the caller and the scripts.
+fn for_scripts() -> Vec<String> {
+    let mut without = without();
+    without.extend(["draw".to_owned(), "streams".to_owned()]);
+    without
+}
+
+#[test]
+fn a_request_that_comes_twice_changes_redis_once() {
+    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let recipe = |seed| Recipe { seed, commands: 200, settles: false, without: for_scripts() };
+    let mut subject = RedisSubject::new(&[redis.url()], false, Way::Scripts);
+    let resent = |ops: Vec<Op>| ops.into_iter().flat_map(|op| [op, Op::Resend]).collect();
+    play_all("twice", seeds(3_000, 60).into_iter().map(recipe), resent, &mut subject);
+}
+
+#[test]
+fn an_event_that_is_written_anew_into_redis_goes_on_as_if_nothing_had_been() {
+    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let recipe = |seed| Recipe { seed, commands: 200, settles: false, without: for_scripts() };
+    let mut subject = RedisSubject::new(&[redis.url()], false, Way::Scripts);
+    let refilled = |ops: Vec<Op>| {
+        let every = ops.into_iter().enumerate().flat_map(|(index, op)| {
+            let refill = (index % 23 == 22).then_some(Op::Refill);
+            [Some(op), refill].into_iter().flatten()
+        });
+        every.collect()
+    };
+    play_all("refill", seeds(5_000, 40).into_iter().map(recipe), refilled, &mut subject);
+}
+
+#[test]
+fn the_sequences_reach_every_change_and_every_refusal() {
+    let mut reached: BTreeMap<String, u32> = BTreeMap::new();
+    for seed in 1..=150 {
+        let ops = sequence(&Recipe { seed, commands: 400, settles: false, without: Vec::new() });
+        let mut truth = Truth::new(Event::new(id("e")), START, false);
+        for op in ops {
+            let Op::Command(command) = op else {
+                if let Op::Clock(clock) = op {
+                    truth.set_clock(clock);
+                }
+                continue;
+            };
+            let outcome = truth.run(&command);
+            for (_, changes) in &outcome.decided {
+                changes.iter().for_each(|change| *reached.entry(kind_of(change)).or_default() += 1);
+            }
+            if let Err(refusal) = &outcome.answer {
+                *reached.entry(refusal.code().to_owned()).or_default() += 1;
+            }
+        }
+    }
+    let changes = [
+        "event_created",
+        "settings_changed",
+        "pool_added",
+        "capacity_adjusted",
+        "seats_added",
+        "units_blocked",
+        "units_unblocked",
+        "prequeue_opened",
+        "prequeue_closed",
+        "sale_opened",
+        "sale_paused",
+        "sale_resumed",
+        "sale_closed",
+        "place_taken",
+        "place_seen",
+        "place_left",
+        "admitted",
+        "arrived",
+        "session_ended",
+        "slot_freed",
+        "hold_placed",
+        "hold_extended",
+        "payment_begun",
+        "payment_failed",
+        "late_payment_failed",
+        "hold_confirmed",
+        "hold_confirmed_late",
+        "hold_released",
+        "hold_expired",
+        "confirmed_cancelled",
+        "checked_in",
+        "hold_forgotten",
+        "claimed",
+        "declaimed",
+        "claimed_adjusted",
+        "claim_forgotten",
+        "resumed",
+    ];
+    let refusals = [
+        "ALREADY_CHECKED_IN",
+        "ALREADY_CONFIRMED",
+        "ALREADY_IN_QUEUE",
+        "ALREADY_RELEASED",
+        "BOOKING_MISMATCH",
+        "CANNOT_CANCEL",
+        "CAPACITY_BELOW_COMMITTED",
+        "CLAIM_BELOW_ZERO",
+        "CLAIM_EXCEEDS_QUANTITY",
+        "CLAIM_NOT_FOUND",
+        "DUPLICATE",
+        "EVENT_EXISTS",
+        "EVENT_NOT_FOUND",
+        "EVENT_NOT_OPEN",
+        "EXTENSION_LIMIT",
+        "HOLD_EXPIRED",
+        "INSUFFICIENT_STOCK",
+        "INVALID_QUANTITY",
+        "INVALID_SETTINGS",
+        "INVALID_STATE",
+        "INVALID_STATUS",
+        "NOT_CANCELLABLE",
+        "PAYMENT_MISMATCH",
+        "PAYMENT_REQUIRED",
+        "PLACE_NOT_FOUND",
+        "POOL_EXISTS",
+        "QUEUE_FULL",
+        "REFUND_EXCEEDS_PAID",
+        "RESERVATION_NOT_FOUND",
+        "SEAT_EXISTS",
+        "SEAT_NOT_FOUND",
+        "SEAT_UNAVAILABLE",
+        "SEED_MISMATCH",
+        "TICKET_NOT_FOUND",
+        "TOO_MANY_ATTEMPTS",
+        "UNITS_NOT_BLOCKED",
+        "USER_LIMIT_EXCEEDED",
+        "ZONE_NOT_FOUND",
+    ];
+    for kind in changes.iter().chain(&refusals) {
+        let times = reached.get(*kind).copied().unwrap_or(0);
+        assert!(times >= 5, "{kind} is reached {times} times only: {reached:#?}");
+    }
+}

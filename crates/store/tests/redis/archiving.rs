@@ -1,0 +1,149 @@
+//! From the streams into the archive, and out of it.
+
+use crate::stage::{
+    MemoryArchive, PATIENCE, confirm_command, flash_sale, hold, open, options, shared_redis, until,
+};
+use onrush_core::Change;
+use onrush_store::redis::{Archive, Options, RedisEngine};
+use onrush_store::{Engine, Failure, FeedEntry, Seq};
+use onrush_testkit::need;
+use std::sync::Arc;
+use tokio::time::timeout;
+
+/// Reads the feed until the event has been confirmed `confirmations` times.
+async fn read_feed(engine: &RedisEngine, confirmations: usize) -> Vec<Arc<FeedEntry>> {
+    let mut feed = engine.subscribe(Seq::default());
+    let mut read = Vec::new();
+    let is_confirmed = |change: &Change| matches!(change, Change::HoldConfirmed { .. });
+    let all = async {
+        while read
+            .iter()
+            .flat_map(|entry: &Arc<FeedEntry>| &entry.changes)
+            .filter(|change| is_confirmed(change))
+            .count()
+            < confirmations
+        {
+            let page = feed.next().await.expect("the archive").expect("the engine runs");
+            read.extend(page);
+        }
+    };
+    timeout(PATIENCE, all).await.expect("what was confirmed is in the feed");
+    read
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_feed_has_each_events_decisions_in_order_and_none_twice() {
+    const BOOKINGS: usize = 40;
+    let Some(redis) = need(shared_redis()) else { return };
+    let archive = MemoryArchive::new();
+    // Two nodes run the same events at the same time.
+    let nodes =
+        [open(&redis, archive.other_node()).await, open(&redis, archive.other_node()).await];
+    let events = [flash_sale(&nodes[0], 1_000).await, flash_sale(&nodes[1], 1_000).await];
+    let mut asked = Vec::new();
+    for (n, event) in (0..BOOKINGS).flat_map(|n| events.iter().map(move |event| (n, event))) {
+        let (node, user, booking) = (&nodes[n % 2], format!("u{n}"), format!("b{n}"));
+        asked.push(async move {
+            hold(node, event, &user, &booking).await.expect("units are free");
+            let confirm = confirm_command(&user, &booking);
+            node.execute(event.clone(), confirm).await.expect("nothing is to be paid");
+        });
+    }
+    futures_util::future::join_all(asked).await;
+    let read = read_feed(&nodes[0], BOOKINGS * events.len()).await;
+    assert!(read.is_sorted_by(|a, b| a.seq < b.seq), "numbers rise");
+    for event in &events {
+        let archived = archive.of_event(event);
+        let numbers: Vec<_> = archived.iter().map(|entry| entry.seq.0).collect();
+        let expected: Vec<_> = (1..=numbers.len() as u64).collect();
+        assert_eq!(numbers, expected, "no decision is left out or comes twice");
+        let of_event = read.iter().filter(|entry| entry.event == *event);
+        let in_feed: Vec<_> = of_event.map(|entry| &entry.changes).collect();
+        assert_eq!(in_feed, archived.iter().map(|entry| &entry.changes).collect::<Vec<_>>());
+    }
+    for node in nodes {
+        node.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_confirmation_is_archived_before_it_is_answered() {
+    let Some(redis) = need(shared_redis()) else { return };
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 10).await;
+    hold(&engine, &event, "ada", "b1").await.expect("units are free");
+    engine.execute(event.clone(), confirm_command("ada", "b1")).await.expect("it is confirmed");
+    let confirmed = |entry: &FeedEntry| {
+        entry.changes.iter().any(|change| matches!(change, Change::HoldConfirmed { .. }))
+    };
+    assert!(archive.of_event(&event).iter().any(confirmed));
+}
+
+#[tokio::test]
+async fn a_confirmation_that_cannot_be_archived_is_not_answered() {
+    let Some(redis) = need(shared_redis()) else { return };
+    let archive = MemoryArchive::new();
+    let usual = options(&redis, archive.other_node());
+    let engine = RedisEngine::open(Options { archive_timeout_ms: 300, ..usual }).await;
+    let engine = engine.expect("the engine begins");
+    let event = flash_sale(&engine, 10).await;
+    hold(&engine, &event, "ada", "b1").await.expect("units are free");
+    archive.set_away(true);
+    let confirm = || engine.execute(event.clone(), confirm_command("ada", "b1"));
+    assert_eq!(confirm().await.map(|answer| answer.value), Err(Failure::Unreachable));
+    archive.set_away(false);
+    // The same again: it was decided, and is archived by now.
+    confirm().await.expect("it is confirmed");
+}
+
+#[tokio::test]
+async fn another_node_archives_once_the_lease_has_ended() {
+    const LEASE_MS: u32 = 700;
+    let Some(redis) = need(shared_redis()) else { return };
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 10).await;
+    engine.close().await;
+    // A node took the lease and died.
+    let dead = archive.other_node();
+    let lease = format!("archive:{event}");
+    assert!(dead.lease(lease.clone(), LEASE_MS).await.expect("an archive").is_some());
+    let before = archive.of_event(&event).len();
+    let engine = open(&redis, archive.other_node()).await;
+    hold(&engine, &event, "ada", "b1").await.expect("units are free");
+    until("the hold in the archive", || async {
+        (archive.of_event(&event).len() > before).then_some(())
+    })
+    .await;
+    let taken = dead.lease(lease, LEASE_MS).await.expect("an archive");
+    assert_eq!(taken, None, "the living node has the lease now");
+    engine.close().await;
+}
+
+/// The node that decided something died before anybody archived it, and nobody has had to do with the event since.
+#[tokio::test]
+async fn decisions_of_a_node_that_died_are_archived_by_another() {
+    let Some(redis) = need(shared_redis()) else { return };
+    let archive = MemoryArchive::new();
+    let lost = MemoryArchive::new();
+    let mut dying = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&dying, 10).await;
+    let before = until("the event in the archive", || async {
+        let entries = archive.of_event(&event).len();
+        (entries == 3).then_some(entries)
+    })
+    .await;
+    drop(dying);
+    // What this one archives is seen by nobody.
+    dying = open(&redis, lost).await;
+    hold(&dying, &event, "ada", "b1").await.expect("units are free");
+    drop(dying);
+    assert_eq!(archive.of_event(&event).len(), before);
+    let living = open(&redis, archive.other_node()).await;
+    until("the hold in the archive", || async {
+        (archive.of_event(&event).len() > before).then_some(())
+    })
+    .await;
+    living.close().await;
+}

@@ -1,0 +1,14 @@
+//! The engine on Redis from outside: what it promises on a real server, with one node and with several.
+
+mod archiving;
+mod cluster;
+mod loss;
+mod optimistic;
+mod outage;
+mod rebuild;
+mod repeats;
+mod sale;
+mod stage;
+mod start;
+mod visitors;
+mod world;

@@ -1,0 +1,69 @@
+//! A Redis that does not answer, or not any more.
+
+use crate::stage::{MemoryArchive, flash_sale, free_units, hold, open, options, until};
+use onrush_core::Command;
+use onrush_store::redis::{Options, RedisEngine};
+use onrush_store::{Engine, Failure};
+use onrush_testkit::{Redis, RedisOptions, need};
+use std::time::{Duration, Instant};
+
+const TIMEOUT_MS: u32 = 500;
+
+fn impatient(options: Options) -> Options {
+    Options { timeout_ms: TIMEOUT_MS, ticks: false, ..options }
+}
+
+/// Longer than the engine's own limit, and short enough to tell that there is one.
+fn in_time(begun: Instant) -> bool {
+    begun.elapsed() < Duration::from_millis(u64::from(TIMEOUT_MS) * 4)
+}
+
+#[tokio::test]
+async fn who_asks_a_redis_that_hangs_is_told_so_in_time() {
+    let Some(mut redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let engine = RedisEngine::open(impatient(options(&redis, archive))).await.expect("it begins");
+    let event = flash_sale(&engine, 10).await;
+    redis.pause();
+    let begun = Instant::now();
+    assert_eq!(hold(&engine, &event, "ada", "b1").await, Err(Failure::Unreachable));
+    assert!(in_time(begun), "the caller waited for {:?}", begun.elapsed());
+    redis.resume();
+    // The hold that nobody answered may have been placed: the same one again is the same hold.
+    until("Redis", || async { hold(&engine, &event, "ada", "b1").await.ok() }).await;
+    assert_eq!(free_units(&engine, &event).await, 9);
+}
+
+#[tokio::test]
+async fn a_redis_that_comes_back_is_used_again() {
+    let kept = RedisOptions { appendonly: true, ..RedisOptions::default() };
+    let Some(mut redis) = need(Redis::start_with(&kept)) else { return };
+    let archive = MemoryArchive::new();
+    let engine = RedisEngine::open(impatient(options(&redis, archive))).await.expect("it begins");
+    let event = flash_sale(&engine, 10).await;
+    hold(&engine, &event, "ada", "b1").await.expect("units are free");
+    redis.kill();
+    for _ in 0..3 {
+        let begun = Instant::now();
+        assert_eq!(hold(&engine, &event, "bob", "b2").await, Err(Failure::Unreachable));
+        assert!(in_time(begun), "the caller waited for {:?}", begun.elapsed());
+    }
+    redis.restart().expect("it starts again");
+    until("Redis", || async { hold(&engine, &event, "bob", "b2").await.ok() }).await;
+    assert_eq!(free_units(&engine, &event).await, 8);
+}
+
+#[tokio::test]
+async fn a_full_redis_sells_nothing_new_and_changes_nothing() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let engine = open(&redis, MemoryArchive::new()).await;
+    let event = flash_sale(&engine, 10).await;
+    hold(&engine, &event, "ada", "b1").await.expect("units are free");
+    redis.command(&["CONFIG", "SET", "maxmemory", "1"]).expect("Redis answers");
+    assert_eq!(hold(&engine, &event, "bob", "b2").await, Err(Failure::DiskLow));
+    redis.command(&["CONFIG", "SET", "maxmemory", "0"]).expect("Redis answers");
+    assert_eq!(free_units(&engine, &event).await, 9, "nothing was taken");
+    let release =
+        Command::Release { booking: crate::stage::id("b1"), user: crate::stage::id("ada") };
+    engine.execute(event.clone(), release).await.expect("all is as it was");
+}

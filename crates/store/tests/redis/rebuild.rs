@@ -1,0 +1,249 @@
+//! An event that Redis has lost, as a whole or its last decisions, is made again from the archive.
+
+use crate::stage::{
+    MemoryArchive, confirm_command, flash_sale, free_units, hold, hold_command, id, open, until,
+};
+use onrush_core::ids::EventId;
+use onrush_core::{Command, Event, Query, View};
+use onrush_store::redis::{Probe, RedisEngine};
+use onrush_store::{Engine, Failure, Seq};
+use onrush_testkit::{Redis, RedisOptions, need};
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// The state that the archive adds up to.
+fn replayed(archive: &MemoryArchive, event: &EventId) -> Event {
+    let mut state = Event::new(event.clone());
+    for entry in archive.of_event(event) {
+        entry.changes.iter().for_each(|change| state.evolve(entry.at, change));
+    }
+    state
+}
+
+/// Asks again as long as the event is being rebuilt.
+async fn once_rebuilt(
+    engine: &RedisEngine,
+    event: &EventId,
+    command: Command,
+) -> Result<(), Failure> {
+    until("the rebuilt event", || async {
+        match engine.execute(event.clone(), command.clone()).await {
+            Err(Failure::Rebuilding { .. }) => None,
+            other => Some(other.map(drop)),
+        }
+    })
+    .await
+}
+
+async fn archived(
+    archive: &MemoryArchive,
+    engine: &RedisEngine,
+    event: &EventId,
+    decisions: usize,
+) {
+    until("the archived decisions", || async {
+        let count = archive.of_event(event).len();
+        // Somebody must ask, or nobody looks.
+        drop(engine.query(event.clone(), Query::Event).await);
+        (count >= decisions).then_some(())
+    })
+    .await;
+}
+
+/// Nothing is confirmed and not there, nothing is sold that is not, and every count and deadline is what it should be.
+async fn assert_as_archived(redis: &Redis, archive: &MemoryArchive, event: &EventId) {
+    let mut probe = Probe::open(&[redis.url()], false).await.expect("Redis answers");
+    probe.look_at(event.clone());
+    let state = replayed(archive, event);
+    state.check().expect("the archive's state is sound");
+    assert_eq!(probe.differences(&state).await, Ok(Vec::new()));
+    let rows = probe.rows(&Default::default()).await.expect("rows");
+    assert_eq!(rows, state.snapshot().collect::<Vec<_>>());
+}
+
+async fn wait_until_archive_has_all(redis: &Redis, archive: &MemoryArchive, event: &EventId) {
+    until("the last decision in the archive", || async {
+        let meta = format!("onrush:{{{event}}}:meta");
+        let seq: u64 = redis.command(&["HGET", &meta, "seq"]).ok()?.trim().parse().ok()?;
+        let last = archive.of_event(event).last().map_or(Seq(0), |entry| entry.seq);
+        (last == Seq(seq)).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_redis_that_is_flushed_in_the_middle_of_a_sale_loses_nothing_that_is_archived() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 3).await;
+    hold(&engine, &event, "ada", "b1").await.expect("a unit is free");
+    hold(&engine, &event, "bob", "b2").await.expect("a unit is free");
+    engine.execute(event.clone(), confirm_command("ada", "b1")).await.expect("it is hers");
+    redis.command(&["FLUSHALL"]).expect("Redis answers");
+
+    once_rebuilt(&engine, &event, hold_command("cat", "b3")).await.expect("one unit is left");
+    assert!(hold(&engine, &event, "dan", "b4").await.is_err(), "nothing is oversold");
+    assert_eq!(free_units(&engine, &event).await, 0);
+    // Whoever paid has what he paid for, and asking again changes nothing.
+    engine.execute(event.clone(), confirm_command("ada", "b1")).await.expect("it is hers still");
+    wait_until_archive_has_all(&redis, &archive, &event).await;
+    assert_as_archived(&redis, &archive, &event).await;
+    let events = engine.events().await.expect("an answer").value;
+    assert_eq!(events, [event], "the event is listed again");
+}
+
+#[tokio::test]
+async fn a_node_that_begins_after_the_flush_rebuilds_what_only_the_archive_knows() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 3).await;
+    hold(&engine, &event, "ada", "b1").await.expect("a unit is free");
+    engine.execute(event.clone(), confirm_command("ada", "b1")).await.expect("it is hers");
+    engine.close().await;
+    redis.command(&["FLUSHALL"]).expect("Redis answers");
+
+    let engine = open(&redis, archive.other_node()).await;
+    once_rebuilt(&engine, &event, hold_command("bob", "b2")).await.expect("units are left");
+    assert_eq!(free_units(&engine, &event).await, 1);
+    wait_until_archive_has_all(&redis, &archive, &event).await;
+    assert_as_archived(&redis, &archive, &event).await;
+}
+
+/// As after a failover to a replica that lagged behind, or a restart from an older snapshot on the disk.
+#[tokio::test]
+async fn a_redis_that_is_back_at_an_older_state_is_brought_up_to_the_archive() {
+    let Some(mut redis) = need(Redis::start_with(&RedisOptions::default())) else { return };
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 4).await;
+    hold(&engine, &event, "ada", "b1").await.expect("a unit is free");
+    archived(&archive, &engine, &event, 4).await;
+    redis.command(&["SAVE"]).expect("Redis answers");
+    engine.execute(event.clone(), confirm_command("ada", "b1")).await.expect("it is hers");
+    hold(&engine, &event, "bob", "b2").await.expect("a unit is free");
+    engine.execute(event.clone(), confirm_command("bob", "b2")).await.expect("it is his");
+    redis.kill();
+    redis.restart().expect("Redis begins again with its snapshot");
+
+    until("the rebuilt event", || async {
+        let asked = hold(&engine, &event, "cat", "b3").await;
+        match asked {
+            Err(Failure::Rebuilding { .. } | Failure::Unreachable) => None,
+            other => Some(other),
+        }
+    })
+    .await
+    .expect("units are left");
+    assert_eq!(free_units(&engine, &event).await, 1, "both bookings and the new hold are there");
+    for (user, booking) in [("ada", "b1"), ("bob", "b2")] {
+        let query = Query::Booking { booking: id(booking), user: Some(id(user)) };
+        let View::Booking(view) =
+            engine.query(event.clone(), query).await.expect("it is there").value
+        else {
+            panic!("a booking is asked for")
+        };
+        assert_eq!(view.state.status(), "confirmed", "{booking}");
+    }
+    wait_until_archive_has_all(&redis, &archive, &event).await;
+    assert_as_archived(&redis, &archive, &event).await;
+}
+
+/// The decisions that Redis kept and the archive had not got yet are archived first: their callers were answered.
+#[tokio::test]
+async fn what_redis_still_has_is_archived_before_the_event_is_rebuilt() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let engine = open(&redis, archive.other_node()).await;
+    let event = flash_sale(&engine, 5).await;
+    hold(&engine, &event, "ada", "b1").await.expect("a unit is free");
+    archived(&archive, &engine, &event, 4).await;
+    archive.set_away(true);
+    hold(&engine, &event, "bob", "b2").await.expect("a unit is free");
+    hold(&engine, &event, "cat", "b3").await.expect("a unit is free");
+    // The last one is lost.
+    let meta = format!("onrush:{{{event}}}:meta");
+    let feed = format!("onrush:{{{event}}}:feed");
+    redis.command(&["HSET", &meta, "seq", "5"]).expect("Redis answers");
+    redis.command(&["XDEL", &feed, "6-0"]).expect("Redis answers");
+    let asked = hold(&engine, &event, "dan", "b4").await;
+    assert!(matches!(asked, Err(Failure::Rebuilding { .. })), "{asked:?}");
+    archive.set_away(false);
+    once_rebuilt(&engine, &event, hold_command("dan", "b4")).await.expect("units are left");
+    let known = |booking: &str| Query::Booking { booking: id(booking), user: None };
+    engine.query(event.clone(), known("b2")).await.expect("the second hold was still in Redis");
+    let lost = engine.query(event.clone(), known("b3")).await;
+    assert!(matches!(lost, Err(Failure::Refused(_))), "the third was nowhere: {lost:?}");
+    assert_eq!(free_units(&engine, &event).await, 2);
+    wait_until_archive_has_all(&redis, &archive, &event).await;
+    assert_as_archived(&redis, &archive, &event).await;
+}
+
+#[tokio::test]
+async fn nodes_that_find_the_loss_at_the_same_time_rebuild_the_event_once() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let mut engines = Vec::new();
+    for _ in 0..3 {
+        engines.push(open(&redis, archive.other_node()).await);
+    }
+    let event = flash_sale(&engines[0], 100).await;
+    for (n, engine) in engines.iter().enumerate() {
+        hold(engine, &event, "ada", &format!("b{n}")).await.expect("units are free");
+    }
+    wait_until_archive_has_all(&redis, &archive, &event).await;
+    redis.command(&["FLUSHALL"]).expect("Redis answers");
+    let engines: Vec<_> = engines.into_iter().map(Arc::new).collect();
+    let mut asking = JoinSet::new();
+    for (n, engine) in engines.iter().enumerate() {
+        let (engine, event) = (Arc::clone(engine), event.clone());
+        asking.spawn(async move {
+            for nth in 0..10 {
+                let command = hold_command("bob", &format!("after-{n}-{nth}"));
+                once_rebuilt(&engine, &event, command).await.expect("units are free");
+            }
+        });
+    }
+    asking.join_all().await;
+    let meta = format!("onrush:{{{event}}}:meta");
+    let epoch = redis.command(&["HGET", &meta, "epoch"]).expect("Redis answers");
+    assert_eq!(epoch.trim(), "1", "one of them rebuilt it");
+    assert_eq!(free_units(&engines[1], &event).await, 67);
+    wait_until_archive_has_all(&redis, &archive, &event).await;
+    assert_as_archived(&redis, &archive, &event).await;
+}
+
+/// A decision that was not archived when the event was rebuilt is never told to be safe.
+#[tokio::test]
+async fn a_confirmation_that_is_lost_before_it_is_archived_is_not_promised() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let (one, other) =
+        (open(&redis, archive.other_node()).await, open(&redis, archive.other_node()).await);
+    let event = flash_sale(&one, 5).await;
+    hold(&one, &event, "ada", "b1").await.expect("a unit is free");
+    wait_until_archive_has_all(&redis, &archive, &event).await;
+    archive.set_away(true);
+    let confirming = tokio::spawn(one.execute(event.clone(), confirm_command("ada", "b1")));
+    let meta = format!("onrush:{{{event}}}:meta");
+    until("the decision in Redis", || async {
+        let seq = redis.command(&["HGET", &meta, "seq"]).ok()?;
+        (seq.trim() == "5").then_some(())
+    })
+    .await;
+    redis.command(&["FLUSHALL"]).expect("Redis answers");
+    archive.set_away(false);
+    once_rebuilt(&other, &event, hold_command("bob", "b2")).await.expect("units are left");
+    let confirmed = confirming.await.expect("it ends");
+    let query = Query::Booking { booking: id("b1"), user: None };
+    let View::Booking(view) = other.query(event.clone(), query).await.expect("it is there").value
+    else {
+        panic!("a booking is asked for")
+    };
+    let promised = confirmed.is_ok();
+    assert_eq!(view.state.status() == "confirmed", promised, "{confirmed:?}");
+    once_rebuilt(&one, &event, confirm_command("ada", "b1"))
+        .await
+        .expect("asked again, it is hers");
+}

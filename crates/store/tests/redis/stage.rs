@@ -1,0 +1,124 @@
+//! A Redis, an archive in memory, and engines on them.
+
+#[path = "../support/memory_archive.rs"]
+mod memory_archive;
+
+pub(crate) use memory_archive::MemoryArchive;
+use onrush_core::command::PoolSpec;
+use onrush_core::ids::{BookingId, EventId, PlaceId, PoolId, UserId};
+use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::money::Currency;
+use onrush_core::settings::Settings;
+use onrush_core::view::HoldView;
+use onrush_core::{Command, Query, Reply, View};
+use onrush_store::redis::{Options, RedisEngine};
+use onrush_store::{Engine, Failure};
+use onrush_testkit::{NotStarted, Redis, Shared};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tokio::time::timeout;
+
+static REDIS: Shared<Redis> = Shared::new();
+static EVENTS: AtomicU32 = AtomicU32::new(0);
+
+/// Longer than anything here takes; a test that waits that long has failed.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The Redis that tests share which do it no harm.
+pub(crate) fn shared_redis() -> Result<Arc<Redis>, NotStarted> {
+    REDIS.get(Redis::start)
+}
+
+pub(crate) fn id<T: FromStr>(text: &str) -> T {
+    text.parse().unwrap_or_else(|_| panic!("{text} is an id"))
+}
+
+/// An event that no other test has.
+pub(crate) fn new_event() -> EventId {
+    id(&format!("e{}", EVENTS.fetch_add(1, Ordering::Relaxed)))
+}
+
+pub(crate) fn place(number: u128) -> PlaceId {
+    PlaceId::from_u128(number)
+}
+
+pub(crate) fn options(redis: &Redis, archive: MemoryArchive) -> Options {
+    Options { sweep_ms: 50, ..Options::new(vec![redis.url()], false, Arc::new(archive)) }
+}
+
+pub(crate) async fn open(redis: &Redis, archive: MemoryArchive) -> RedisEngine {
+    RedisEngine::open(options(redis, archive)).await.expect("the engine begins")
+}
+
+/// An event anybody may hold in at once, and its only pool.
+pub(crate) async fn flash_sale(engine: &RedisEngine, capacity: u32) -> EventId {
+    let event = new_event();
+    let settings = Settings { room: None, ..settings() };
+    done(engine, &event, Command::CreateEvent { settings: Box::new(settings) }).await;
+    let spec = PoolSpec { pool: id("ga"), capacity, price_minor: 0 };
+    done(engine, &event, Command::AddPool { spec }).await;
+    done(engine, &event, Command::OpenSale { seed: None, public_value: None }).await;
+    event
+}
+
+pub(crate) fn settings() -> Settings {
+    Settings::new("A show", "EUR".parse::<Currency>().expect("a currency"))
+}
+
+pub(crate) async fn done(engine: &RedisEngine, event: &EventId, command: Command) {
+    let answer = engine.execute(event.clone(), command.clone()).await;
+    let answer = answer.unwrap_or_else(|failure| panic!("{command:?}: {failure:?}"));
+    assert_eq!(answer.value, Reply::Done, "{command:?}");
+}
+
+pub(crate) fn lines(quantity: u32) -> Lines {
+    let pool: PoolId = id("ga");
+    Lines::new(vec![PoolLine { pool, quantity }], Vec::new()).expect("lines")
+}
+
+pub(crate) fn hold_command(user: &str, booking: &str) -> Command {
+    Command::Hold { booking: id(booking), user: id(user), lines: lines(1) }
+}
+
+pub(crate) async fn hold(
+    engine: &RedisEngine,
+    event: &EventId,
+    user: &str,
+    booking: &str,
+) -> Result<HoldView, Failure> {
+    match engine.execute(event.clone(), hold_command(user, booking)).await?.value {
+        Reply::Hold(view) => Ok(view),
+        other => panic!("{other:?} is no answer to a hold"),
+    }
+}
+
+pub(crate) fn confirm_command(user: &str, booking: &str) -> Command {
+    let (booking, user): (BookingId, UserId) = (id(booking), id(user));
+    Command::Confirm { booking, user, payment: None }
+}
+
+pub(crate) async fn free_units(engine: &RedisEngine, event: &EventId) -> u32 {
+    match engine.query(event.clone(), Query::Availability).await.expect("an answer").value {
+        View::Availability(view) => view.pools.iter().map(|pool| pool.units.free).sum(),
+        other => panic!("{other:?} is no answer about availability"),
+    }
+}
+
+/// Tries again until there is something, and says `what` was waited for if there never is.
+pub(crate) async fn until<T, F: Future<Output = Option<T>>>(
+    what: &str,
+    mut attempt: impl FnMut() -> F,
+) -> T {
+    let found = async {
+        loop {
+            if let Some(found) = attempt().await {
+                return found;
+            }
+            // Nothing tells when it is there: looking is all there is to do.
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, found).await.unwrap_or_else(|_| panic!("{what} never came"))
+}

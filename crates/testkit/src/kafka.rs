@@ -1,0 +1,220 @@
+//! An Apache Kafka broker.
+
+use crate::free_port::{PORT_ATTEMPTS, free_port};
+use crate::server::{Server, folder, program, tied_command};
+use crate::{Missing, NotStarted};
+use rustix::process::Signal;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const START_WITHIN: Duration = Duration::from_secs(120);
+
+/// The version that `scripts/need.sh` fetches.
+const VERSION: &str = "4.1.1";
+
+/// Sixteen bytes in base64, as Kafka wants its clusters' names.
+const CLUSTER_ID: &str = "b25ydXNoLXRlc3RraXQtMQ";
+
+/// One Kafka broker that is its own controller.
+#[derive(Debug)]
+pub struct Kafka {
+    // Ended before its folder goes.
+    server: Server,
+    port: u16,
+    install: Install,
+    folder: TempDir,
+}
+
+#[derive(Clone, Debug)]
+struct Install {
+    java: PathBuf,
+    /// A pattern for all jars, as Java's class path has it.
+    class_path: OsString,
+}
+
+impl Kafka {
+    /// Starts one; takes some seconds. Topics are made when they are first named, with three partitions.
+    ///
+    /// # Errors
+    ///
+    /// If Java or Kafka's jars are missing, or it does not start.
+    pub fn start() -> Result<Self, NotStarted> {
+        Self::start_with(&[])
+    }
+
+    /// Starts one with more lines for `server.properties`, after ours.
+    ///
+    /// # Errors
+    ///
+    /// If Java or Kafka's jars are missing, or it does not start.
+    pub fn start_with(config: &[&str]) -> Result<Self, NotStarted> {
+        let install = Install::find()?;
+        let mut attempt = 1;
+        loop {
+            let folder = folder()?;
+            let port = free_port();
+            configure(folder.path(), port, config)
+                .map_err(|error| NotStarted::failed("server.properties", error))?;
+            install.format(folder.path())?;
+            match install.spawn(folder.path()) {
+                Ok(server) => return Ok(Self { server, port, install, folder }),
+                Err(NotStarted::Failed(why))
+                    if why.contains("Address already in use") && attempt < PORT_ATTEMPTS =>
+                {
+                    attempt += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// `127.0.0.1:<port>`, what clients call `bootstrap.servers`.
+    #[must_use]
+    pub fn bootstrap_servers(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// The port for clients, also after a restart.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+
+    /// Its folder, with the data and the log.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Ends it in order.
+    pub fn stop(&mut self) {
+        self.server.end(Signal::TERM);
+    }
+
+    /// SIGKILL: connections break, nothing more is written.
+    pub fn kill(&mut self) {
+        self.server.kill();
+    }
+
+    /// Starts it again on the same port, with its topics; ends it first, in order, if it runs.
+    ///
+    /// # Errors
+    ///
+    /// If it does not start.
+    pub fn restart(&mut self) -> Result<(), NotStarted> {
+        self.stop();
+        self.server = self.install.spawn(self.folder.path())?;
+        Ok(())
+    }
+
+    /// SIGSTOP: connections stay open and nothing is answered.
+    pub fn pause(&mut self) {
+        self.server.pause();
+    }
+
+    /// SIGCONT: goes on after [`Kafka::pause`].
+    pub fn resume(&mut self) {
+        self.server.signal(Signal::CONT);
+    }
+}
+
+impl Drop for Kafka {
+    fn drop(&mut self) {
+        // An end in order takes seconds, and nobody wants what it would save.
+        if !self.server.has_ended() {
+            self.server.kill();
+        }
+    }
+}
+
+fn configure(folder: &Path, port: u16, config: &[&str]) -> std::io::Result<()> {
+    let controller = free_port();
+    let text = format!(
+        "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:{controller}\n\
+         controller.listener.names=CONTROLLER\n\
+         listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n\
+         advertised.listeners=PLAINTEXT://127.0.0.1:{port}\n\
+         listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT\n\
+         log.dirs={data}\nnum.partitions=3\nnum.network.threads=2\nnum.io.threads=2\n\
+         offsets.topic.replication.factor=1\noffsets.topic.num.partitions=1\n\
+         transaction.state.log.replication.factor=1\ntransaction.state.log.min.isr=1\n\
+         transaction.state.log.num.partitions=1\nshare.coordinator.state.topic.replication.factor=1\n\
+         share.coordinator.state.topic.min.isr=1\ngroup.initial.rebalance.delay.ms=0\n{own}\n",
+        data = folder.join("data").display(),
+        own = config.join("\n")
+    );
+    fs::write(folder.join("server.properties"), text)
+}
+
+impl Install {
+    fn find() -> Result<Self, NotStarted> {
+        let java = program("java", &[]).ok_or(NotStarted::Missing(Missing {
+            what: "java",
+            install: "On Debian or Ubuntu: sudo apt-get install default-jre-headless",
+        }))?;
+        let libs = libs().ok_or(NotStarted::Missing(Missing {
+            what: "Apache Kafka",
+            install: "Run scripts/need.sh kafka, which fetches its jars with Maven",
+        }))?;
+        let mut class_path = libs.into_os_string();
+        class_path.push("/*");
+        Ok(Self { java, class_path })
+    }
+
+    fn format(&self, folder: &Path) -> Result<(), NotStarted> {
+        let mut command = tied_command(&self.java, None);
+        let output = command
+            .args(["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp"])
+            .arg(&self.class_path)
+            .args(["kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID, "--config"])
+            .arg(folder.join("server.properties"))
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| NotStarted::failed("Kafka's StorageTool", error))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let text = [output.stdout, output.stderr].concat();
+        Err(NotStarted::failed("Kafka's StorageTool", String::from_utf8_lossy(&text)))
+    }
+
+    fn spawn(&self, folder: &Path) -> Result<Server, NotStarted> {
+        let mut command = tied_command(&self.java, None);
+        command
+            .args(["-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"])
+            .arg("-cp")
+            .arg(&self.class_path)
+            .arg("kafka.Kafka")
+            .arg(folder.join("server.properties"))
+            .current_dir(folder);
+        let log = folder.join("kafka.log");
+        let before = fs::read(&log).map_or(0, |log| log.len());
+        let mut server = Server::spawn("kafka", command, log)?;
+        server.ready(START_WITHIN, |server| {
+            let log = server.log();
+            log.get(before..).unwrap_or_default().contains("Kafka Server started")
+        })?;
+        Ok(server)
+    }
+}
+
+/// The folder with the jars: the one that `ONRUSH_KAFKA_LIBS` names, or where `scripts/need.sh` puts them.
+fn libs() -> Option<PathBuf> {
+    let var = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = || var("XDG_CACHE_HOME").or_else(|| Some(var("HOME")?.join(".cache")));
+    let libs = match var("ONRUSH_KAFKA_LIBS") {
+        Some(libs) => libs,
+        None => cache()?.join(format!("onrush/kafka-{VERSION}")),
+    };
+    libs.join(format!("kafka_2.13-{VERSION}.jar")).is_file().then_some(libs)
+}

@@ -1,0 +1,261 @@
+//! A RabbitMQ server.
+
+use crate::free_port::{PORT_ATTEMPTS, free_port};
+use crate::server::{Server, folder, program, tied_command};
+use crate::{Missing, NotStarted};
+use rustix::process::Signal;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+
+const START_WITHIN: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Debian's programs on the search path change the user before they read our settings; these do not.
+const SCRIPTS: &str = "/usr/lib/rabbitmq/bin";
+
+/// A RabbitMQ server with ports, a node name and an epmd of its own.
+#[derive(Debug)]
+pub struct RabbitMq {
+    // Ended before epmd, and both before the folder goes.
+    server: Server,
+    epmd: Server,
+    node: Node,
+    folder: TempDir,
+}
+
+/// What its programs must know to speak to it and to nobody else.
+#[derive(Clone, Debug)]
+struct Node {
+    scripts: PathBuf,
+    folder: PathBuf,
+    amqp_port: u16,
+    dist_port: u16,
+    epmd_port: u16,
+    ctl_port: u16,
+}
+
+impl RabbitMq {
+    /// Starts one; takes some seconds. Quorum queues work, with one replica.
+    ///
+    /// # Errors
+    ///
+    /// If it is not installed, or does not start.
+    pub fn start() -> Result<Self, NotStarted> {
+        let missing = |what| {
+            NotStarted::Missing(Missing {
+                what,
+                install: "On Debian or Ubuntu: sudo apt-get install rabbitmq-server",
+            })
+        };
+        let scripts = [Path::new(SCRIPTS)]
+            .into_iter()
+            .find(|folder| folder.join("rabbitmq-server").is_file())
+            .map(Path::to_owned)
+            .or_else(|| Some(program("rabbitmq-server", &[])?.parent()?.to_owned()))
+            .ok_or_else(|| missing("rabbitmq-server"))?;
+        let epmd = program("epmd", &[]).ok_or_else(|| missing("epmd"))?;
+        let mut attempt = 1;
+        loop {
+            let folder = folder()?;
+            let node = Node {
+                scripts: scripts.clone(),
+                folder: folder.path().to_owned(),
+                amqp_port: free_port(),
+                dist_port: free_port(),
+                epmd_port: free_port(),
+                ctl_port: free_port(),
+            };
+            node.configure()?;
+            let started = node.spawn_epmd(&epmd).and_then(|epmd| Ok((epmd, node.spawn()?)));
+            match started {
+                Ok((epmd, server)) => return Ok(Self { server, epmd, node, folder }),
+                // Erlang's name for a port that is taken.
+                Err(NotStarted::Failed(why))
+                    if (why.contains("eaddrinuse") || why.contains("in use"))
+                        && attempt < PORT_ATTEMPTS =>
+                {
+                    attempt += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// `amqp://guest:guest@127.0.0.1:<port>/%2f`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.node.amqp_port)
+    }
+
+    /// The port for AMQP, also after a restart.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.node.amqp_port
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+
+    /// The process ids of all that was started for it.
+    #[must_use]
+    pub fn pids(&self) -> [u32; 2] {
+        [self.server.pid(), self.epmd.pid()]
+    }
+
+    /// Its folder, with the data and the log.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What `rabbitmqctl` answers; takes about a second.
+    ///
+    /// # Errors
+    ///
+    /// If it fails.
+    pub fn ctl(&self, arguments: &[&str]) -> Result<String, NotStarted> {
+        let output = self
+            .node
+            .tell(Command::new(self.node.scripts.join("rabbitmqctl")))
+            .args(["--quiet", "--timeout", "30"])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| NotStarted::failed("rabbitmqctl", error))?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+        if output.status.success() {
+            return Ok(text(&output.stdout));
+        }
+        let why = format!("{} {}", text(&output.stdout), text(&output.stderr));
+        Err(NotStarted::failed("rabbitmqctl", why))
+    }
+
+    /// Ends it in order: connections are closed, what is durable is kept.
+    pub fn stop(&mut self) {
+        self.server.end(Signal::TERM);
+    }
+
+    /// SIGKILL: connections break, nothing more is written.
+    pub fn kill(&mut self) {
+        self.server.kill();
+    }
+
+    /// Starts it again on the same port, with its durable queues; ends it first, in order, if it runs.
+    ///
+    /// # Errors
+    ///
+    /// If it does not start.
+    pub fn restart(&mut self) -> Result<(), NotStarted> {
+        self.stop();
+        self.server = self.node.spawn()?;
+        Ok(())
+    }
+
+    /// SIGSTOP: connections stay open and nothing is answered.
+    pub fn pause(&mut self) {
+        self.server.pause();
+    }
+
+    /// SIGCONT: goes on after [`RabbitMq::pause`].
+    pub fn resume(&mut self) {
+        self.server.signal(Signal::CONT);
+    }
+}
+
+impl Drop for RabbitMq {
+    fn drop(&mut self) {
+        // An end in order takes seconds, and nobody wants what it would save.
+        if !self.server.has_ended() {
+            self.server.kill();
+        }
+    }
+}
+
+impl Node {
+    fn configure(&self) -> Result<(), NotStarted> {
+        let config = format!(
+            "listeners.tcp.1 = 127.0.0.1:{}\nlog.console = true\nlog.console.level = info\nlog.file = false\n\
+             disk_free_limit.absolute = 1MB\n",
+            self.amqp_port
+        );
+        let write = |file: &str, text: &str| fs::write(self.folder.join(file), text);
+        write("rabbitmq.conf", &config)
+            .and_then(|()| write("enabled_plugins", "[].\n"))
+            .and_then(|()| write("rabbitmq-env.conf", ""))
+            .map_err(|error| NotStarted::failed("RabbitMQ's settings", error))
+    }
+
+    /// Everything goes into the folder, and nothing is read from `/etc` or from somebody's home.
+    fn tell(&self, mut command: Command) -> Command {
+        let Self { folder, amqp_port, dist_port, epmd_port, ctl_port, .. } = self;
+        command
+            .env("HOME", folder)
+            .env("ERL_EPMD_PORT", epmd_port.to_string())
+            .env("ERL_EPMD_ADDRESS", "127.0.0.1")
+            .env("RABBITMQ_CONF_ENV_FILE", folder.join("rabbitmq-env.conf"))
+            .env("RABBITMQ_CONFIG_FILE", folder.join("rabbitmq.conf"))
+            .env("RABBITMQ_ENABLED_PLUGINS_FILE", folder.join("enabled_plugins"))
+            .env("RABBITMQ_GENERATED_CONFIG_DIR", folder.join("config"))
+            .env("RABBITMQ_MNESIA_BASE", folder.join("mnesia"))
+            .env("RABBITMQ_LOG_BASE", folder)
+            .env("RABBITMQ_PID_FILE", folder.join("pid"))
+            .env("RABBITMQ_LOGS", "-")
+            // The port is nobody else's, so the name is not either.
+            .env("RABBITMQ_NODENAME", format!("onrush-{amqp_port}@localhost"))
+            .env("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1")
+            .env("RABBITMQ_NODE_PORT", amqp_port.to_string())
+            .env("RABBITMQ_DIST_PORT", dist_port.to_string())
+            .env("RABBITMQ_CTL_DIST_PORT_MIN", ctl_port.to_string())
+            .env("RABBITMQ_CTL_DIST_PORT_MAX", (ctl_port + 20).to_string())
+            // Erlang replaces the shell that starts it, so the process id stays the one that we know.
+            .env("RUNNING_UNDER_SYSTEMD", "true")
+            .env_remove("NOTIFY_SOCKET")
+            .current_dir(folder);
+        command
+    }
+
+    /// Erlang would start one by itself that outlives everybody.
+    fn spawn_epmd(&self, program: &Path) -> Result<Server, NotStarted> {
+        let mut command = tied_command(program, None);
+        command.args(["-address", "127.0.0.1", "-port", &self.epmd_port.to_string()]);
+        let mut epmd = Server::spawn("epmd", command, self.folder.join("epmd.log"))?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.epmd_port));
+        epmd.ready(TIMEOUT, |_| TcpStream::connect_timeout(&address, TIMEOUT).is_ok())?;
+        Ok(epmd)
+    }
+
+    fn spawn(&self) -> Result<Server, NotStarted> {
+        let command = self.tell(tied_command(&self.scripts.join("rabbitmq-server"), None));
+        let log = self.folder.join("rabbitmq.log");
+        let before = fs::read(&log).map_or(0, |log| log.len());
+        let mut server = Server::spawn("rabbitmq-server", command, log)?;
+        server.ready(START_WITHIN, |server| {
+            let log = server.log();
+            let since = log.get(before..).unwrap_or_default();
+            since.contains("Server startup complete") && self.speaks_amqp()
+        })?;
+        Ok(server)
+    }
+
+    fn speaks_amqp(&self) -> bool {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.amqp_port));
+        let first_byte = || {
+            let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+            stream.set_read_timeout(Some(TIMEOUT))?;
+            stream.write_all(b"AMQP\x00\x00\x09\x01")?;
+            let mut byte = [0];
+            stream.read_exact(&mut byte)?;
+            std::io::Result::Ok(byte[0])
+        };
+        // A method frame, the one with Connection.Start; another version's header would begin with an A.
+        first_byte().is_ok_and(|byte| byte == 1)
+    }
+}
