@@ -4,6 +4,7 @@ mod archiving;
 mod audit;
 mod cluster;
 mod loss;
+mod money;
 mod optimistic;
 mod outage;
 mod rebuild;
