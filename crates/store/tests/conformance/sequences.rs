@@ -122,6 +122,14 @@ fn redis_agrees_with_the_rules() {
 }
 
 #[test]
+fn redis_agrees_with_the_rules_with_every_flag_half_on() {
+    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let recipe = |seed| Recipe { seed, commands: 300, settles: false, without: without() };
+    let mut subject = RedisSubject::new(&[redis.url()], false, Way::HalfFlags);
+    play_all("flags", seeds(9_000, 20).into_iter().map(recipe), as_it_is, &mut subject);
+}
+
+#[test]
 fn redis_cluster_agrees_with_the_rules() {
     let Some(cluster) = need(RedisCluster::start()) else { return };
     let recipe = |seed| Recipe { seed, commands: 200, settles: false, without: without() };
