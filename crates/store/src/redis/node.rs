@@ -3,7 +3,6 @@
 use super::archive::Archive;
 use super::archiver;
 use super::client::{Client, ClientError};
-use crate::flags::{Flag, Flags};
 use super::keys::{self, EventKeys};
 use super::known::{Known, KnownEvent};
 use super::ticker::Wakes;
@@ -11,6 +10,7 @@ use super::transactions::Transactions;
 use super::wire::{self, Call, Head, Outcome};
 use super::{Options, query, rebuild, refusal};
 use crate::engine::Failure;
+use crate::flags::{Flag, Flags};
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Refusal, Time};
 use std::hash::{BuildHasher, RandomState};
