@@ -5,6 +5,26 @@ mod commons;
 
 pub(crate) use commons::PgCommons;
 
+/// Looks at every event in Redis and compares it with what the archive says; gives one sentence for each thing that is
+/// wrong. Decides nothing, also where deadlines are due.
+///
+/// # Errors
+/// If Redis or the archive cannot be read, as a sentence.
+pub async fn audit_redis(
+    settings: &RedisSettings,
+    ledger: &Arc<PgLedger>,
+) -> Result<Vec<String>, String> {
+    let node = uuid::Uuid::now_v7().simple().to_string();
+    let archive = Arc::new(PgArchive::new(ledger.clone(), node));
+    let options = Options {
+        ticks: false,
+        ..Options::new(settings.urls.clone(), settings.cluster, archive)
+    };
+    let engine = RedisEngine::open(options).await.map_err(|error| error.to_string())?;
+    let report = engine.audit().await.map_err(|failure| failure.to_string())?;
+    Ok(report.violations)
+}
+
 use crate::config::{Config, PostgresSettings, RedisSettings};
 use crate::relay::cursors::Cursors;
 use crate::relay::kafka;

@@ -125,7 +125,8 @@ impl Shop<'_> {
                 step += 1;
                 let node = self.nodes[step % self.nodes.len()];
                 let answer = Process::try_ask_at(node, method, path, token, key, body).ok();
-                answer.filter(|(status, _)| *status != 503)
+                // A node that died is taken to be at a request for some seconds.
+                answer.filter(|(status, body)| *status != 503 && body["code"] != "IN_PROGRESS")
             })
         };
         let (status, visitor) = ask("POST", "/api/v1/visitors", "", "", "");
