@@ -8,7 +8,7 @@ use onrush_core::command::SeatSpec;
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::{Command, Event, Query, Refusal, Time, View};
-use onrush_store::redis::flags::Flag;
+use onrush_store::flags::Flag;
 use onrush_store::redis::{Options, Probe, RedisEngine};
 use onrush_store::{Engine, Failure, Seq};
 use std::collections::{BTreeMap, BTreeSet};
