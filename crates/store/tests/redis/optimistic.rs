@@ -21,7 +21,7 @@ async fn optimistic(redis: &Redis, archive: MemoryArchive) -> RedisEngine {
 /// Two nodes race with transactions and a third runs scripts in between: nobody gets what is not there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_unit_is_sold_twice_by_transactions_that_race() {
-    const UNITS: u32 = 60;
+    const UNITS: u32 = 40;
     let Some(redis) = need(shared_redis()) else { return };
     let archive = MemoryArchive::new();
     let usual = Options { ticks: false, ..options(&redis, archive.other_node()) };
@@ -32,7 +32,9 @@ async fn no_unit_is_sold_twice_by_transactions_that_race() {
     ];
     let event = flash_sale(&nodes[2], UNITS).await;
     let asked = (0..3 * UNITS as usize).map(|n| {
-        let (node, event) = (&nodes[n % nodes.len()], &event);
+        // Scripts are faster: with more of them nothing would be left to the transactions.
+        let node = if n % 10 == 9 { &nodes[2] } else { &nodes[n % 2] };
+        let event = &event;
         async move {
             let (user, booking) = (format!("u{n}"), format!("b{n}"));
             loop {
