@@ -7,8 +7,10 @@ pub(crate) use commons::PgCommons;
 
 use crate::config::{Config, PostgresSettings, RedisSettings};
 use crate::relay::cursors::Cursors;
+use crate::relay::kafka;
 use crate::relay::rabbit::{self, Wake};
 use archive::PgArchive;
+use onrush_ledger::Ledger;
 use onrush_ledger::postgres::{PgLedger, PgOptions};
 use onrush_store::Engine;
 use onrush_store::embedded::{Clock, Correction};
@@ -125,6 +127,16 @@ async fn follow_flags(ledger: Arc<PgLedger>, flags: Arc<Flags>) {
     }
 }
 
+/// What those who carry the feed to other servers work with.
+pub(crate) struct PublisherParts {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) cursors: Arc<dyn Cursors>,
+    /// Has an event's deadlines looked at.
+    pub(crate) wake: Wake,
+    pub(crate) clock: Clock,
+}
+
 /// What carries the feed to other servers.
 pub(crate) struct Publishers {
     stop: watch::Sender<bool>,
@@ -132,36 +144,30 @@ pub(crate) struct Publishers {
 }
 
 impl Publishers {
-    /// Starts those that are configured. `wake` has an event's deadlines looked at.
-    ///
-    /// # Errors
-    /// What is wrong with their settings.
-    pub(crate) fn start(
-        config: &Config,
-        engine: &Arc<dyn Engine>,
-        cursors: &Arc<dyn Cursors>,
-        wake: Wake,
-        clock: &Clock,
-    ) -> Result<Self, String> {
+    /// Starts those that are configured.
+    pub(crate) fn start(config: &Config, parts: &PublisherParts) -> Self {
         let stop = watch::Sender::new(false);
         let mut tasks = Vec::new();
         if let Some(settings) = &config.rabbitmq {
-            let settings = rabbit::RabbitSettings {
-                url: settings.url.clone(),
-                prefix: settings.prefix.clone(),
-                tuning: rabbit::Tuning::default(),
-            };
-            settings.check()?;
             let parts = rabbit::Parts {
-                engine: engine.clone(),
-                cursors: cursors.clone(),
-                wake,
-                clock: clock.clone(),
+                engine: parts.engine.clone(),
+                cursors: parts.cursors.clone(),
+                wake: parts.wake.clone(),
+                clock: parts.clock.clone(),
                 health: Arc::default(),
             };
-            tasks.extend(rabbit::run(&settings, &parts, &stop.subscribe()));
+            tasks.extend(rabbit::run(settings, &parts, &stop.subscribe()));
         }
-        Ok(Self { stop, tasks })
+        if let Some(settings) = &config.kafka {
+            let parts = kafka::Parts {
+                engine: parts.engine.clone(),
+                ledger: parts.ledger.clone(),
+                cursors: parts.cursors.clone(),
+                health: Arc::default(),
+            };
+            tasks.push(kafka::run(settings, &parts, &stop.subscribe()));
+        }
+        Self { stop, tasks }
     }
 
     /// Ends them.

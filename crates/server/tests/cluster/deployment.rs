@@ -3,7 +3,7 @@
 use crate::cli_support::{ADMIN_KEY, exchange, onrush, run_json};
 use onrush_testkit::{NotStarted, Postgres, Redis, RedisCluster, RedisOptions};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -126,6 +126,37 @@ impl Process {
         until(format!("an answer to {method} {path}"), || {
             self.try_ask(method, path, token, key, body).ok().filter(|(status, _)| *status != 503)
         })
+    }
+}
+
+/// A stream of events that a visitor listens to.
+pub(crate) struct Stream(BufReader<TcpStream>);
+
+impl Stream {
+    /// Reads on until it says this.
+    #[track_caller]
+    pub(crate) fn until(&mut self, kind: &str) {
+        let wanted = format!("\"type\":\"{kind}\"");
+        loop {
+            let mut line = String::new();
+            let read = self.0.read_line(&mut line).expect("the stream goes on");
+            assert!(read > 0, "the stream ended before {kind}");
+            if line.contains(&wanted) {
+                return;
+            }
+        }
+    }
+}
+
+impl Process {
+    /// Opens a stream of events.
+    pub(crate) fn listen(&self, path: &str, token: &str) -> Stream {
+        let mut connection = TcpStream::connect(self.address).expect("it listens");
+        connection.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {token}\r\n\r\n");
+        connection.write_all(request.as_bytes()).expect("it listens");
+        Stream(BufReader::new(connection))
     }
 }
 

@@ -2,8 +2,10 @@
 
 use crate::deployment::{Deployment, RedisKind};
 use crate::load::sell_out;
-use onrush_testkit::{Redis, RedisOptions, need};
+use onrush_testkit::{Missing, NotStarted, Redis, RedisOptions, need};
 
+/// What sets a process' clock wrong.
+const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
 /// Units there are.
 const CAPACITY: u32 = 40;
 /// How many are sold when things go wrong.
@@ -73,4 +75,38 @@ fn node_that_is_killed_leaves_its_buyers_to_the_other() {
         faulty.deployment.send_webhooks_to(1);
         faulty.deployment.nodes[0].kill();
     });
+}
+
+#[test]
+fn primary_of_a_redis_cluster_that_is_killed_is_followed_by_its_replica() {
+    let start = || Deployment::start_with(2, RedisKind::cluster()?, "");
+    let Some(mut deployment) = need(start()) else { return };
+    sell_out(&mut deployment, CAPACITY, |faulty| {
+        faulty.sale.until_sold(THEN);
+        let RedisKind::Cluster(cluster) = &mut faulty.deployment.redis else {
+            panic!("it is a cluster");
+        };
+        cluster.kill_primary_of("{e}").expect("it has a primary");
+        cluster.wait_for_failover("{e}").expect("a replica takes over");
+    });
+}
+
+#[test]
+fn nodes_whose_clocks_are_30_seconds_apart_sell_as_one() {
+    let start = || {
+        let mut deployment = Deployment::start(1)?;
+        if !std::path::Path::new(FAKETIME).exists() {
+            let install = "On Debian or Ubuntu: sudo apt-get install faketime";
+            return Err(NotStarted::Missing(Missing { what: "libfaketime", install }));
+        }
+        let late = deployment.start_node(|node| {
+            node.env("LD_PRELOAD", FAKETIME)
+                .env("FAKETIME", "+30s")
+                .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        });
+        deployment.nodes.push(late);
+        Ok(deployment)
+    };
+    let Some(mut deployment) = need(start()) else { return };
+    sell_out(&mut deployment, CAPACITY, |_| {});
 }

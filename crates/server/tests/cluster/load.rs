@@ -45,8 +45,27 @@ pub(crate) fn sell_out(
     capacity: u32,
     meanwhile: impl FnOnce(&mut Faulty<'_>),
 ) -> Value {
-    let event = json!({"event": "e", "title": "Show", "currency": "EUR", "room": null});
+    sell(deployment, capacity, &Value::Null, meanwhile)
+}
+
+/// The same where buyers queue first, and three of them are in at a time.
+pub(crate) fn sell_out_in_room(
+    deployment: &mut Deployment,
+    capacity: u32,
+    meanwhile: impl FnOnce(&mut Faulty<'_>),
+) -> Value {
+    sell(deployment, capacity, &json!({"capacity": 3}), meanwhile)
+}
+
+fn sell(
+    deployment: &mut Deployment,
+    capacity: u32,
+    room: &Value,
+    meanwhile: impl FnOnce(&mut Faulty<'_>),
+) -> Value {
+    let event = json!({"event": "e", "title": "Show", "currency": "EUR", "room": room});
     create(deployment, &event, &[("ga", capacity, PRICE_MINOR)]);
+    let queues = !room.is_null();
     let wanted = capacity as usize;
     let sale = Sale::default();
     let addresses: Vec<_> = deployment.nodes.iter().map(|node| node.address).collect();
@@ -54,7 +73,7 @@ pub(crate) fn sell_out(
     thread::scope(|scope| {
         for _ in 0..AT_A_TIME {
             scope.spawn(|| {
-                let shop = Shop { nodes: &addresses, sandbox };
+                let shop = Shop { nodes: &addresses, sandbox, queues };
                 // Some buyers more than there are units: the last ones find nothing.
                 while sale.over.load(Ordering::SeqCst) < AT_A_TIME {
                     let number = sale.next.fetch_add(1, Ordering::SeqCst);
@@ -93,6 +112,8 @@ pub(crate) struct Faulty<'a> {
 struct Shop<'a> {
     nodes: &'a [std::net::SocketAddr],
     sandbox: std::net::SocketAddr,
+    /// Whether buyers queue first.
+    queues: bool,
 }
 
 impl Shop<'_> {
@@ -110,6 +131,14 @@ impl Shop<'_> {
         let (status, visitor) = ask("POST", "/api/v1/visitors", "", "", "");
         assert_eq!(status, 201, "{visitor}");
         let token = visitor["token"].as_str().expect("a token").to_owned();
+        if self.queues {
+            let queue = "/api/v1/events/e/queue";
+            let (status, place) = ask("POST", queue, &token, "", "");
+            assert!(matches!(status, 200 | 202), "{status}: {place}");
+            until("the buyer's turn", || {
+                (ask("GET", queue, &token, "", "").1["status"] == "active").then_some(())
+            });
+        }
         let wish = json!({"pools": {"ga": 1}}).to_string();
         // A hold that was lost with what Redis forgot is taken anew.
         for attempt in 0..20 {
@@ -117,7 +146,12 @@ impl Shop<'_> {
             let (status, held) = ask("POST", path, &token, &format!("hold-{attempt}"), &wish);
             match status {
                 201 => {}
-                409 if held["code"] == "INSUFFICIENT_STOCK" => return false,
+                409 if held["code"] == "INSUFFICIENT_STOCK" => {
+                    if self.queues {
+                        ask("DELETE", "/api/v1/events/e/queue", &token, "", "");
+                    }
+                    return false;
+                }
                 _ => panic!("{status}: {held}"),
             }
             let booking = held["booking"].as_str().expect("an id").to_owned();

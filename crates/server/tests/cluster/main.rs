@@ -5,4 +5,5 @@ mod cli_support;
 mod deployment;
 mod faults;
 mod load;
+mod outages;
 mod sale;

@@ -8,6 +8,7 @@ use onrush_core::command::SeatSpec;
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::{Command, Event, Query, Refusal, Time, View};
+use onrush_store::redis::flags::Flag;
 use onrush_store::redis::{Options, Probe, RedisEngine};
 use onrush_store::{Engine, Failure, Seq};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,8 @@ static EVENTS: AtomicU64 = AtomicU64::new(0);
 pub(crate) enum Way {
     /// Through the engine, with all that a node does.
     Engine,
+    /// The same with every flag on for half of the users.
+    HalfFlags,
     /// Straight to the scripts, so that a request can come twice. Draws need a node and are not for this.
     Scripts,
 }
@@ -46,7 +49,10 @@ impl RedisSubject {
         let probe = runtime.block_on(Probe::open(urls, is_cluster)).expect("Redis answers");
         let archive = Arc::new(MemoryArchive::new());
         let options = Options { ticks: false, ..Options::new(urls.to_vec(), is_cluster, archive) };
-        let engine = (way == Way::Engine)
+        if way == Way::HalfFlags {
+            Flag::ALL.into_iter().for_each(|flag| options.flags.set(flag, 50));
+        }
+        let engine = (way != Way::Scripts)
             .then(|| runtime.block_on(RedisEngine::open(options)).expect("the engine begins"));
         let (read, clock) = (Seq::default(), Time(0));
         let event = id("nothing");

@@ -1,8 +1,10 @@
 //! The engine on Redis from outside: what it promises on a real server, with one node and with several.
 
 mod archiving;
+mod audit;
 mod cluster;
 mod loss;
+mod money;
 mod optimistic;
 mod outage;
 mod rebuild;
