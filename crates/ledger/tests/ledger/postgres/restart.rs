@@ -63,7 +63,7 @@ async fn server_that_is_away_makes_calls_fail_and_nothing_else() {
 #[tokio::test]
 async fn what_is_not_done_in_time_fails_and_is_not_done_later() {
     let Some(books) = Books::new().await else { return };
-    let options = PgOptions { pool_size: 2, patience_ms: 400, ..PgOptions::default() };
+    let options = PgOptions { pool_size: 2, patience_ms: 1_000, ..PgOptions::default() };
     let ledger = open_with(&books.url, options).await;
     // Somebody has locked what everybody needs.
     let (client, connection) = tokio_postgres::connect(&books.url, NoTls).await.expect("connected");
@@ -78,7 +78,7 @@ async fn what_is_not_done_in_time_fails_and_is_not_done_later() {
     assert!(is_unavailable(&written.await));
     assert!(is_unavailable(&kept.await));
     assert!(is_unavailable(&read.await));
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert!(is_unavailable(&followed.await));
     client.batch_execute("ROLLBACK").await.expect("given back");
     connection.abort();
