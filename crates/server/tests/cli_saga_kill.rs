@@ -253,7 +253,8 @@ fn money_adds_up_wherever_a_node_is_killed_while_another_takes_over() {
         }
     });
     let died_at = died_at.into_inner().expect("no panic");
-    assert_eq!(died_at, reached, "a node died at every point");
+    let spared: Vec<_> = reached.difference(&died_at).collect();
+    assert!(spared.is_empty(), "no node died at {spared:?}");
     println!("two nodes: {} points in {} stories", reached.len(), stories.len());
 }
 

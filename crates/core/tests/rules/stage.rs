@@ -33,7 +33,7 @@ impl Stage {
     /// An event that these changes led to.
     pub(crate) fn replayed(changes: impl IntoIterator<Item = Change>) -> Self {
         let event = Event::new("show".parse().expect("an id"));
-        let (journal, decisions, shadow) = (Vec::new(), Vec::new(), Shadow::default());
+        let (journal, decisions, shadow) = <(Vec<_>, Vec<_>, Shadow)>::default();
         let mut stage = Self { event, now: OPENING, journal, decisions, shadow };
         for change in changes {
             stage.event.evolve(OPENING, &change);

@@ -55,7 +55,7 @@ impl Books for FileBooks {
             let page = reader.page(after, PAGE).map_err(|error| error.to_string())?;
             let Some(last) = page.last() else { return Ok(()) };
             after = last.seq;
-            page.iter().for_each(|entry| note(entry));
+            page.iter().for_each(&mut *note);
         }
     }
 

@@ -65,7 +65,7 @@ fn benchmark(redis: &Redis, runs: u64, words: &[&str]) -> Result<f64, String> {
         .output()
         .map_err(|error| format!("redis-benchmark: {error}; install redis-tools"))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let said = text.split(['\r', '\n']).filter(|line| line.contains("requests per second")).last();
+    let said = text.split(['\r', '\n']).rfind(|line| line.contains("requests per second"));
     let rate = said.and_then(|line| line.rsplit_once(": ")?.1.split(' ').next()?.parse().ok());
     rate.ok_or_else(|| format!("redis-benchmark said no rate: {text}"))
 }
