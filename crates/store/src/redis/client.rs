@@ -208,7 +208,7 @@ async fn within<T>(
 }
 
 /// A server that is gone without a word is noticed by its kernel's silence, not only by ours.
-fn tcp_settings() -> TcpSettings {
+pub(super) fn tcp_settings() -> TcpSettings {
     let settings = TcpSettings::default();
     #[cfg(target_os = "linux")]
     let settings = settings.set_user_timeout(GONE);

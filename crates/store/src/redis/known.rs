@@ -27,6 +27,8 @@ pub(super) struct KnownEvent {
     pub(super) decided: Notify,
     /// Held by whoever archives because somebody waits.
     pub(super) turn: tokio::sync::Mutex<()>,
+    /// Held by whoever runs a transaction.
+    pub(super) transaction: tokio::sync::Mutex<()>,
 }
 
 /// Which tasks of an event run on this node; of each kind one at most.
@@ -46,6 +48,7 @@ impl KnownEvent {
             tasks: Mutex::default(),
             decided: Notify::new(),
             turn: tokio::sync::Mutex::default(),
+            transaction: tokio::sync::Mutex::default(),
         }
     }
 

@@ -33,6 +33,7 @@ mod rows;
 mod scripts;
 mod start;
 mod ticker;
+mod transactions;
 mod wire;
 
 pub use archive::{Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive};
@@ -52,6 +53,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use transactions::Transactions;
 use wire::{Head, Outcome};
 
 /// How an engine runs.
@@ -115,7 +117,10 @@ impl RedisEngine {
         )
         .await?;
         start::check_server(&client).await?;
-        let node = Node::new(client, &options);
+        // Client::open has looked at the addresses.
+        let url = options.urls.first().map_or("", String::as_str);
+        let limit = Duration::from_millis(u64::from(options.timeout_ms));
+        let node = Node::new(client, Transactions::new(url, limit)?, &options);
         start::list_events(&node).await?;
         let sweep = Duration::from_millis(u64::from(options.sweep_ms));
         let ticker = options.ticks.then(|| tokio::spawn(ticker::run(Arc::clone(&node), sweep)));

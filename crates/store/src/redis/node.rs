@@ -7,6 +7,7 @@ use crate::flags::{Flag, Flags};
 use super::keys::{self, EventKeys};
 use super::known::{Known, KnownEvent};
 use super::ticker::Wakes;
+use super::transactions::Transactions;
 use super::wire::{self, Call, Head, Outcome};
 use super::{Options, query, rebuild, refusal};
 use crate::engine::Failure;
@@ -21,6 +22,8 @@ use tokio::task::JoinSet;
 
 /// What a caller is told to wait while an event is being rebuilt.
 const REBUILDING_MS: u32 = 1_000;
+/// What a caller is told to wait if others were faster too often.
+const CONTENDED_MS: u32 = 100;
 /// How often a call is made again because something had to be done first.
 const ATTEMPTS: usize = 4;
 
@@ -33,6 +36,7 @@ pub(super) struct Node {
     /// How long somebody waits for the archive.
     pub(super) archive_timeout: Duration,
     wakes: Wakes,
+    transactions: Transactions,
     requests: Requests,
     stop: watch::Sender<bool>,
     tasks: Mutex<JoinSet<()>>,
@@ -40,7 +44,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    pub(super) fn new(client: Client, options: &Options) -> Arc<Self> {
+    pub(super) fn new(client: Client, transactions: Transactions, options: &Options) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             client,
             archive: Arc::clone(&options.archive),
@@ -48,6 +52,7 @@ impl Node {
             flags: Arc::clone(&options.flags),
             archive_timeout: Duration::from_millis(u64::from(options.archive_timeout_ms)),
             wakes: Wakes::default(),
+            transactions,
             requests: Requests::new(),
             stop: watch::Sender::new(false),
             tasks: Mutex::default(),
@@ -75,6 +80,9 @@ impl Node {
         }
         if let Command::Join { user, .. } = command {
             call.args.push(u8::from(self.flags.is_on(Flag::CompositeScore, user)).to_string());
+        }
+        if let Command::Join { user, .. } | Command::Hold { user, .. } = command {
+            call.is_optimistic = !self.flags.is_on(Flag::LuaAtomic, user);
         }
         call
     }
@@ -181,7 +189,16 @@ impl Node {
             known.keys.all().chain(call.keys.iter().map(String::as_str)).collect();
         let args: Vec<&str> =
             begin.into_iter().chain(call.args.iter().map(String::as_str)).collect();
-        let answer = self.client.script(call.script, &keys, &args, call.is_long).await?;
+        let answer = if call.is_optimistic {
+            // The nodes compete; those who ask this one stand in line.
+            let _turn = known.transaction.lock().await;
+            match self.transactions.run(call.script, &keys, &args).await? {
+                Some(answer) => answer,
+                None => return Ok(Outcome::Busy { retry_after_ms: CONTENDED_MS }),
+            }
+        } else {
+            self.client.script(call.script, &keys, &args, call.is_long).await?
+        };
         let outcome = wire::outcome(answer).map_err(ClientError::Answered)?;
         match &outcome {
             Outcome::Ok { head, .. } => self.saw(known, *head),

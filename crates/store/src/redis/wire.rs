@@ -33,7 +33,14 @@ pub(super) struct Call {
 
 impl Call {
     pub(super) fn new(script: &'static Script, args: Vec<String>) -> Self {
-        Self { script, keys: Vec::new(), complaint: None, args, is_long: false, is_optimistic: false }
+        Self {
+            script,
+            keys: Vec::new(),
+            complaint: None,
+            args,
+            is_long: false,
+            is_optimistic: false,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod archiving;
 mod cluster;
 mod loss;
+mod optimistic;
 mod outage;
 mod rebuild;
 mod repeats;

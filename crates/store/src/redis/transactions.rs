@@ -1,0 +1,185 @@
+//! Joins and holds as optimistic transactions, where the flag `lua_atomic` is off.
+//!
+//! ```text
+//! WATCH meta ─► the script, telling its writes instead of making them ─► MULTI, the writes, EXEC
+//!    ▲                                                                           │
+//!    └────────────── somebody decided something in between ◄─────────────────────┘
+//! ```
+//!
+//! The rules are the script's, either way. Every decision of an event changes its meta hash, so that one key is enough
+//! to watch. A watch belongs to a connection, so each transaction has one of its own, to the very server that has the
+//! event: a connection that mended itself in between would have forgotten what it watches.
+
+use super::client::{ClientError, tcp_settings};
+use super::scripts::Script;
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo,
+    RedisError, ServerErrorKind, Value,
+};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Races lost before the caller is told to come again.
+const ATTEMPTS: usize = 64;
+/// Connections to one server that are kept for later.
+const IDLE: usize = 16;
+
+/// What one attempt came to.
+enum Attempt {
+    /// It is done, or there was nothing to write.
+    Done(Value),
+    /// Somebody else was faster.
+    Lost,
+    /// Another server has the event.
+    Moved(ConnectionAddr),
+}
+
+/// Connections for transactions.
+pub(super) struct Transactions {
+    first: ConnectionInfo,
+    limit: Duration,
+    idle: Mutex<HashMap<String, Vec<MultiplexedConnection>>>,
+    /// Where an event's keys are, by the first of them.
+    homes: Mutex<HashMap<String, ConnectionAddr>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Transactions {
+    /// Connects to nobody yet.
+    ///
+    /// # Errors
+    /// If the address is none.
+    pub(super) fn new(url: &str, limit: Duration) -> Result<Self, ClientError> {
+        let first = url.into_connection_info()?.set_tcp_settings(tcp_settings());
+        Ok(Self { first, limit, idle: Mutex::default(), homes: Mutex::default() })
+    }
+
+    /// What the script answers, with its writes made at once or not at all; `None` if others were faster too often.
+    pub(super) async fn run(
+        &self,
+        script: &Script,
+        keys: &[&str],
+        args: &[&str],
+    ) -> Result<Option<Value>, ClientError> {
+        let attempts = async {
+            for _ in 0..ATTEMPTS {
+                match self.attempt(script, keys, args).await? {
+                    Attempt::Done(reply) => return Ok(Some(reply)),
+                    Attempt::Lost => tokio::task::yield_now().await,
+                    Attempt::Moved(home) => {
+                        lock(&self.homes).insert(keys[0].to_owned(), home);
+                    }
+                }
+            }
+            Ok(None)
+        };
+        let unanswered = |_| ClientError::Unreachable("a transaction was not answered".to_owned());
+        timeout(self.limit, attempts).await.map_err(unanswered)?
+    }
+
+    async fn attempt(
+        &self,
+        script: &Script,
+        keys: &[&str],
+        args: &[&str],
+    ) -> Result<Attempt, ClientError> {
+        let home = lock(&self.homes).get(keys[0]).cloned();
+        let home = home.unwrap_or_else(|| self.first.addr().clone());
+        let mut connection = match self.take(&home).await {
+            Ok(connection) => connection,
+            Err(error) => {
+                // The server may be gone for good: whoever is asked first knows who has its place.
+                lock(&self.homes).remove(keys[0]);
+                return Err(error.into());
+            }
+        };
+        let watched: Result<(), RedisError> =
+            redis::cmd("WATCH").arg(keys[0]).query_async(&mut connection).await;
+        if let Err(error) = watched {
+            return match self.moved(&error) {
+                Some(elsewhere) => {
+                    self.put(&home, connection);
+                    Ok(Attempt::Moved(elsewhere))
+                }
+                None => Err(error.into()),
+            };
+        }
+        let told = told(&mut connection, script.telling(), keys, args).await?;
+        let (reply, writes): (Value, Vec<Vec<String>>) = redis::from_redis_value(told)
+            .map_err(|error| ClientError::Answered(format!("{}: {error}", script.name)))?;
+        if writes.is_empty() {
+            redis::cmd("UNWATCH").exec_async(&mut connection).await?;
+            self.put(&home, connection);
+            return Ok(Attempt::Done(reply));
+        }
+        let mut all = redis::pipe();
+        all.atomic();
+        for words in &writes {
+            let (name, rest) = words.split_first().expect("a command has a name");
+            all.cmd(name).arg(rest);
+        }
+        let made: Value = all.query_async(&mut connection).await?;
+        self.put(&home, connection);
+        Ok(if made == Value::Nil { Attempt::Lost } else { Attempt::Done(reply) })
+    }
+
+    /// Where the event is, if an error says so.
+    fn moved(&self, error: &RedisError) -> Option<ConnectionAddr> {
+        let (host, port) = error.redirect_node()?.0.rsplit_once(':')?;
+        let (host, port) = (host.to_owned(), port.parse().ok()?);
+        Some(match self.first.addr() {
+            ConnectionAddr::TcpTls { insecure, tls_params, .. } => ConnectionAddr::TcpTls {
+                host,
+                port,
+                insecure: *insecure,
+                tls_params: tls_params.clone(),
+            },
+            _ => ConnectionAddr::Tcp(host, port),
+        })
+    }
+
+    async fn take(&self, home: &ConnectionAddr) -> Result<MultiplexedConnection, RedisError> {
+        if let Some(idle) = lock(&self.idle).get_mut(&home.to_string()).and_then(Vec::pop) {
+            return Ok(idle);
+        }
+        let client = redis::Client::open(self.first.clone().set_addr(home.clone()))?;
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.limit))
+            .set_response_timeout(Some(self.limit));
+        client.get_multiplexed_async_connection_with_config(&config).await
+    }
+
+    /// Keeps a connection that watches nothing any more. One that failed is never brought back.
+    fn put(&self, home: &ConnectionAddr, connection: MultiplexedConnection) {
+        let mut idle = lock(&self.idle);
+        let idle = idle.entry(home.to_string()).or_default();
+        if idle.len() < IDLE {
+            idle.push(connection);
+        }
+    }
+}
+
+async fn told(
+    connection: &mut MultiplexedConnection,
+    script: &Script,
+    keys: &[&str],
+    args: &[&str],
+) -> Result<Value, RedisError> {
+    let call = |how: &str, text: &str| {
+        let mut command = redis::cmd(how);
+        command.arg(text).arg(keys.len()).arg(keys).arg(args);
+        command
+    };
+    match call("EVALSHA", &script.sha).query_async(connection).await {
+        Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+            call("EVAL", &script.text).query_async(connection).await
+        }
+        answered => answered,
+    }
+}
