@@ -43,9 +43,9 @@ pub use rows::SeatSpecs;
 pub use start::OpenError;
 
 use crate::engine::{Answer, Engine, Failure, Feed, Pending, Seq};
+use crate::flags::Flags;
 use client::{Client, ClientError};
 use feed::ArchiveFeed;
-use crate::flags::Flags;
 use node::Node;
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};

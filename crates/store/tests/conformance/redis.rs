@@ -8,6 +8,7 @@ use onrush_core::command::SeatSpec;
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::{Command, Event, Query, Refusal, Time, View};
+use onrush_store::flags::{Flag, Flags};
 use onrush_store::redis::{Options, Probe, RedisEngine};
 use onrush_store::{Engine, Failure, Seq};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,10 @@ static EVENTS: AtomicU64 = AtomicU64::new(0);
 pub(crate) enum Way {
     /// Through the engine, with all that a node does.
     Engine,
+    /// Through the engine, with joins and holds as optimistic transactions.
+    Transactions,
+    /// Through the engine, with every flag switched after every command.
+    Switching,
     /// Straight to the scripts, so that a request can come twice. Draws need a node and are not for this.
     Scripts,
 }
@@ -30,6 +35,8 @@ pub(crate) enum Way {
 pub(crate) struct RedisSubject {
     runtime: Runtime,
     engine: Option<RedisEngine>,
+    way: Way,
+    flags: Arc<Flags>,
     event: EventId,
     probe: Probe,
     read: Seq,
@@ -46,11 +53,16 @@ impl RedisSubject {
         let probe = runtime.block_on(Probe::open(urls, is_cluster)).expect("Redis answers");
         let archive = Arc::new(MemoryArchive::new());
         let options = Options { ticks: false, ..Options::new(urls.to_vec(), is_cluster, archive) };
-        let engine = (way == Way::Engine)
+        let flags = Arc::clone(&options.flags);
+        if way == Way::Transactions {
+            flags.set(Flag::LuaAtomic, 0);
+        }
+        let engine = (way != Way::Scripts)
             .then(|| runtime.block_on(RedisEngine::open(options)).expect("the engine begins"));
         let (read, clock) = (Seq::default(), Time(0));
         let event = id("nothing");
-        Self { runtime, engine, event, probe, read, clock, requests: 0, looks: 0, last: None }
+        let (requests, looks, last) = (0, 0, None);
+        Self { runtime, engine, way, flags, event, probe, read, clock, requests, looks, last }
     }
 
     /// What was decided since the last time.
@@ -60,6 +72,13 @@ impl RedisSubject {
             self.read = *seq;
         }
         Ok(entries.into_iter().map(|(_, at, changes)| (at, changes)).collect())
+    }
+
+    /// Switches the flags: each goes through its settings at a pace of its own.
+    fn switch_flags(&self) {
+        for (flag, pace) in Flag::ALL.into_iter().zip([2, 1, 3]) {
+            self.flags.set(flag, [0, 50, 100][(self.requests / pace % 3) as usize]);
+        }
     }
 
     fn send(&mut self, command: &Command) -> Result<Outcome, Trouble> {
@@ -140,6 +159,9 @@ impl Subject for RedisSubject {
 
     fn run(&mut self, command: &Command) -> Result<Outcome, Trouble> {
         self.requests += 1;
+        if self.way == Way::Switching {
+            self.switch_flags();
+        }
         self.last = Some(command.clone());
         self.send(command)
     }

@@ -2,7 +2,7 @@
 
 use crate::stage::{MemoryArchive, confirm_command, flash_sale, free_units, hold, until};
 use onrush_store::Engine;
-use onrush_store::redis::flags::Flag;
+use onrush_store::flags::Flag;
 use onrush_store::redis::{Options, RedisEngine};
 use onrush_testkit::{RedisCluster, need};
 use std::sync::Arc;

@@ -2,6 +2,7 @@
 
 mod archiving;
 mod cluster;
+mod flags;
 mod loss;
 mod optimistic;
 mod outage;

@@ -6,7 +6,7 @@ use crate::stage::{
 };
 use futures_util::future::join_all;
 use onrush_core::{Command, Refusal, Reply};
-use onrush_store::redis::flags::Flag;
+use onrush_store::flags::Flag;
 use onrush_store::redis::{Options, RedisEngine};
 use onrush_store::{Engine, Failure};
 use onrush_testkit::{Redis, need};

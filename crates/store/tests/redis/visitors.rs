@@ -10,7 +10,7 @@ use onrush_core::view::{PlaceState, PlaceView};
 use onrush_core::waiting_room::draw;
 use onrush_core::{Command, Event, Query, Refusal, Time, View};
 use onrush_store::Engine;
-use onrush_store::redis::flags::Flag;
+use onrush_store::flags::Flag;
 use std::collections::{BTreeSet, HashMap};
 
 const MINUTE_MS: i64 = 60_000;

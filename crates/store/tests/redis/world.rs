@@ -5,7 +5,7 @@ use onrush_core::ids::{EventId, PlaceId, UserId};
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::view::{PlaceState, PlaceView};
 use onrush_core::{Command, Event, Query, Refusal, Reply, Time, View};
-use onrush_store::redis::flags::Flags;
+use onrush_store::flags::Flags;
 use onrush_store::redis::{Options, RedisEngine};
 use onrush_store::{Engine, Failure, FeedEntry};
 use onrush_testkit::{Redis, need};
