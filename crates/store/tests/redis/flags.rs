@@ -265,11 +265,12 @@ async fn a_full_redis_takes_no_transaction_and_changes_nothing() {
     last_units(&world, &node).await;
     node.flags.set(Flag::LuaAtomic, 0);
     node.done(hold_of(0)).await;
+    let another = || Command::Hold { booking: id("another"), user: user(0), lines: lines(1) };
     world.ask(&["CONFIG", "SET", "maxmemory", "1"]);
-    let refused = node.engine.execute(event(), hold_of(1)).await.expect_err("nothing is sold");
+    let refused = node.engine.execute(event(), another()).await.expect_err("nothing is sold");
     assert_eq!(refused, Failure::DiskLow);
     world.ask(&["CONFIG", "SET", "maxmemory", "0"]);
     assert_eq!(world.ask(&["HLEN", &key("holds")]), "1", "nothing was taken");
-    node.done(hold_of(1)).await;
+    node.done(another()).await;
     assert_agrees_with_its_feed(&world).await;
 }
