@@ -115,10 +115,16 @@ impl Transactions {
             // Whoever has waited that long for an answer is not kept waiting for the next.
             Err(error) if error.is_timeout() => return Err(error.into()),
             Err(error) => {
-                return Ok(match self.moved(&error) {
-                    Some(elsewhere) => Attempt::Moved(elsewhere),
-                    None => Attempt::Refused(error),
-                });
+                return match self.moved(&error) {
+                    Some(elsewhere) => Ok(Attempt::Moved(elsewhere)),
+                    None => match ClientError::from(error.clone()) {
+                        // A script that fails is a fault of ours: running it again would only hide that.
+                        failed @ ClientError::Answered(_) => Err(failed),
+                        ClientError::Unreachable(_) | ClientError::OutOfMemory => {
+                            Ok(Attempt::Refused(error))
+                        }
+                    },
+                };
             }
         };
         let (reply, writes): (Value, Vec<Vec<String>>) = redis::from_redis_value(told)

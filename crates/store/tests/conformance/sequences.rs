@@ -127,6 +127,8 @@ fn optimistic_transactions_agree_with_the_rules() {
     let recipe = |seed| Recipe { seed, commands: 300, settles: false, without: without() };
     let mut subject = RedisSubject::new(&[redis.url()], false, Way::Transactions);
     play_all("transactions", seeds(9_000, 60).into_iter().map(recipe), as_it_is, &mut subject);
+    let stats = redis.command(&["INFO", "commandstats"]).expect("Redis answers");
+    assert!(stats.contains("cmdstat_watch:"), "transactions were made");
 }
 
 #[test]

@@ -31,7 +31,8 @@ async fn no_unit_is_sold_twice_by_transactions_that_race() {
         RedisEngine::open(usual).await.expect("the engine begins"),
     ];
     let event = flash_sale(&nodes[2], UNITS).await;
-    let asked = (0..3 * UNITS as usize).map(|n| {
+    // The node with scripts asks for fewer units than there are, however fast it is.
+    let asked = (0..2 * UNITS as usize).map(|n| {
         let (node, event) = (&nodes[n % nodes.len()], &event);
         async move {
             let (user, booking) = (format!("u{n}"), format!("b{n}"));
@@ -47,7 +48,7 @@ async fn no_unit_is_sold_twice_by_transactions_that_race() {
     let held = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
     let sold_out = Failure::Refused(Refusal::InsufficientStock { pool: id("ga"), free: 0 });
     let refused = outcomes.iter().filter(|outcome| **outcome == Err(sold_out.clone())).count();
-    assert_eq!((held, refused), (UNITS as usize, 2 * UNITS as usize));
+    assert_eq!((held, refused), (UNITS as usize, UNITS as usize));
     assert_eq!(free_units(&nodes[0], &event).await, 0);
     let made = redis.command(&["INFO", "commandstats"]).expect("Redis answers");
     assert!(made.contains("cmdstat_exec:"), "some of it was done in transactions");
