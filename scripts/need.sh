@@ -96,6 +96,7 @@ for tool in "$@"; do
     aiosmtpd) from_pypi aiosmtpd "$aiosmtpd_version" ;;
     redis-server) server redis-server redis-server "$(command -v redis-server)" ;;
     postgres) server postgres postgresql "$(command -v postgres)" /usr/lib/postgresql/*/bin/postgres ;;
+    faketime) server faketime faketime "$(command -v faketime)" ;;
     rabbitmq-server) server rabbitmq-server rabbitmq-server "$(command -v rabbitmq-server)" /usr/lib/rabbitmq/bin/rabbitmq-server ;;
     kafka)
       server java default-jre-headless "$(command -v java)"

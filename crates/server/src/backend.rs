@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(feature = "cluster")]
-use crate::cluster::{self, PgCommons, Publishers, RedisNode};
+use crate::cluster::{self, PgCommons, PublisherParts, Publishers, RedisNode};
 #[cfg(feature = "cluster")]
 use crate::config::EngineName;
 #[cfg(feature = "cluster")]
@@ -90,7 +90,7 @@ impl Backend {
             #[cfg(feature = "cluster")]
             (LedgerName::Postgres, engine) => {
                 let mut shared = Self::open_shared(config, engine, options).await?;
-                shared.publish(config)?;
+                shared.publish(config);
                 Ok(shared)
             }
             #[cfg(not(feature = "cluster"))]
@@ -157,12 +157,9 @@ impl Backend {
     }
 
     /// Starts what carries the feed to RabbitMQ and Kafka, as far as that is configured.
-    ///
-    /// # Errors
-    /// What is wrong with their settings, as a sentence.
     #[cfg(feature = "cluster")]
-    fn publish(&mut self, config: &Config) -> Result<(), StartError> {
-        let Some(cursors) = &self.cursors else { return Ok(()) };
+    fn publish(&mut self, config: &Config) {
+        let Some(cursors) = &self.cursors else { return };
         let wake: Wake = match &self.engine_kind {
             // It meets its deadlines by itself.
             EngineKind::Embedded(_) => Arc::new(|_| {}),
@@ -175,9 +172,14 @@ impl Backend {
                 })
             }
         };
-        let started = Publishers::start(config, &self.engine, cursors, wake, &self.clock);
-        self.publishers = Some(started.map_err(StartError::Cluster)?);
-        Ok(())
+        let parts = PublisherParts {
+            engine: self.engine.clone(),
+            ledger: self.ledger.clone(),
+            cursors: cursors.clone(),
+            wake,
+            clock: self.clock.clone(),
+        };
+        self.publishers = Some(Publishers::start(config, &parts));
     }
 
     /// Waits until the engine has stopped by itself, and says why.

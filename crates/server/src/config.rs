@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 mod servers;
 
 pub use servers::{
-    EngineName, FlagSettings, KafkaSettings, LedgerName, PostgresSettings, RabbitmqSettings,
+    EngineName, FlagSettings, KafkaSettings, LedgerName, PostgresSettings, RabbitSettings,
     RedisSettings,
 };
 
@@ -39,7 +39,7 @@ pub struct Config {
     /// PostgreSQL, if that remembers.
     pub postgres: Option<PostgresSettings>,
     /// RabbitMQ, if it is to carry wake-ups.
-    pub rabbitmq: Option<RabbitmqSettings>,
+    pub rabbitmq: Option<RabbitSettings>,
     /// Kafka, if other systems are to read what happens there.
     pub kafka: Option<KafkaSettings>,
     /// How flags are set at the first start.
@@ -312,16 +312,7 @@ impl Config {
                     None => self.postgres = Some(PostgresSettings::new(url)),
                 }
             }
-            "RABBITMQ_URL" => {
-                let url = Secret(text.to_owned());
-                let prefix = self.rabbitmq.take().map(|rabbitmq| rabbitmq.prefix);
-                let prefix = prefix.unwrap_or_default();
-                self.rabbitmq = Some(RabbitmqSettings { url, prefix });
-            }
-            "KAFKA_BROKERS" => {
-                let prefix = self.kafka.take().map(|kafka| kafka.prefix).unwrap_or_default();
-                self.kafka = Some(KafkaSettings { brokers: list(text)?, prefix });
-            }
+            "RABBITMQ_URL" | "KAFKA_BROKERS" => self.set_publisher(key, text),
             "ADMIN_KEY" => self.admin_key = Some(Secret(text.to_owned())),
             "SCANNER_KEY" => self.scanner_key = Some(Secret(text.to_owned())),
             "MAIL_PASSWORD" => match &mut self.mail {

@@ -8,7 +8,7 @@ pub mod app;
 pub mod auth;
 mod backend;
 #[cfg(feature = "cluster")]
-mod cluster;
+pub mod cluster;
 pub mod commons;
 pub mod config;
 pub mod draw;

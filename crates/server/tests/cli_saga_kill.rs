@@ -4,6 +4,7 @@ mod cli_support;
 mod saga_stage;
 
 use onrush_core::booking::{Outcome, Position, Step, advance};
+use onrush_testkit::need;
 use saga_stage::{AMOUNT_MINOR, Buyer, End, HOLD_PATH, Holds, Stage, WISH, until};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -210,6 +211,44 @@ fn money_adds_up_wherever_the_process_is_killed() {
         tell(story, Some(point));
     });
     println!("{} kills at {} points in {} stories", jobs.len(), reached.len(), STORIES.len());
+}
+
+/// Stories that are told of two nodes, too: between them they reach every kind of step.
+const OF_TWO_NODES: [&str; 4] =
+    ["paid", "declined, then paid", "late money, seat gone", "cancelled and refunded"];
+
+#[test]
+fn money_adds_up_wherever_a_node_is_killed_while_another_takes_over() {
+    let stories = STORIES.iter().filter(|story| OF_TWO_NODES.contains(&story.name));
+    let stories: Vec<&Story> = stories.collect();
+    let Some(first) = need(Stage::set_cluster(None, Holds::Long)) else { return };
+    drop(first);
+    let tell = |story: &Story, kill_at: Option<&str>| {
+        let name = format!("two nodes / {} / {}", story.name, kill_at.unwrap_or("no kill"));
+        let _named = Named(&name);
+        let stage = Stage::set_cluster(kill_at, story.holds);
+        let mut stage = stage.unwrap_or_else(|error| panic!("{error}"));
+        let end = (story.tell)(&mut stage);
+        let killed = stage.was_killed();
+        (stage.check(&name, &end, u32::from(kill_at.is_some())), killed)
+    };
+    let found = Mutex::new(Vec::new());
+    all(&stories, |story| {
+        let points = tell(story, None).0;
+        found.lock().expect("no panic").extend(points.into_iter().map(|point| (*story, point)));
+    });
+    let jobs = found.into_inner().expect("no panic");
+    let reached: BTreeSet<&str> = jobs.iter().map(|(_, point)| point.as_str()).collect();
+    // The other node may be quicker at a step, and then nobody dies of it in that story.
+    let died_at = Mutex::new(BTreeSet::new());
+    all(&jobs, |(story, point)| {
+        if tell(story, Some(point)).1 {
+            died_at.lock().expect("no panic").insert(point.as_str());
+        }
+    });
+    let died_at = died_at.into_inner().expect("no panic");
+    assert_eq!(died_at, reached, "a node died at every point");
+    println!("two nodes: {} points in {} stories", reached.len(), stories.len());
 }
 
 /// Positions that no driver writes when the engine is embedded, and why.

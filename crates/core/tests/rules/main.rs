@@ -8,6 +8,7 @@ mod properties;
 mod refunds;
 mod saga;
 mod score;
+mod shadow;
 mod stage;
 mod traps;
 mod waiting_room;

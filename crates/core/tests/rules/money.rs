@@ -476,17 +476,8 @@ fn a_journal_of_before_fees_and_refunds_still_replays() {
         r#"{"hold_confirmed":{"booking":"b1","payment":"p1"}}"#,
         r#"{"confirmed_cancelled":{"booking":"b1","reason":{"by":"box office","why":"house seats"}}}"#,
     ];
-    let mut stage = Stage {
-        event: Event::new("show".parse().expect("an id")),
-        now: OPENING,
-        journal: Vec::new(),
-        decisions: Vec::new(),
-    };
-    for line in journal {
-        let change: Change = serde_json::from_str(line).expect("a change of before");
-        stage.event.evolve(OPENING, &change);
-        stage.journal.push((OPENING, change));
-    }
+    let changes = journal.map(|line| serde_json::from_str(line).expect("a change of before"));
+    let mut stage = Stage::replayed(changes);
     let booking = stage.booking("b1");
     assert_eq!((booking.terms.fee_minor, booking.terms.amount_minor), (0, 10_000));
     assert_eq!(booking.state, HoldState::Cancelled { at: OPENING, refund_minor: 0 });
@@ -504,7 +495,7 @@ fn a_snapshot_row_of_before_check_in_still_reads() {
     let row: SnapshotRow = serde_json::from_str(row).expect("a row of before");
     let mut stage = paid(flash());
     let rows: Vec<_> = stage.event.snapshot().chain([row]).collect();
-    stage.event = Event::restore("show".parse().expect("an id"), rows).expect("a snapshot");
+    stage.replace(Event::restore("show".parse().expect("an id"), rows).expect("a snapshot"));
     let booking = stage.booking("b1");
     assert_eq!((booking.terms.fee_minor, booking.checked_in.len()), (0, 0));
     stage.ok(check_in("b1", 2));

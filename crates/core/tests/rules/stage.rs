@@ -1,5 +1,6 @@
 //! One event under test: commands in, replies or refusals out, everything checked on the way.
 
+use crate::shadow::Shadow;
 use onrush_core::command::{CancelTerms, CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::ids::{BookingId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
@@ -17,15 +18,35 @@ pub(crate) struct Stage {
     pub(crate) journal: Vec<(Time, Change)>,
     /// How long the journal was after each decision: a decision is written as a whole or not at all.
     pub(crate) decisions: Vec<usize>,
+    /// What follows every step of the rules, if anything does.
+    shadow: Shadow,
 }
 
 impl Stage {
     /// An event with these settings that is not open yet.
     pub(crate) fn created(settings: Settings) -> Self {
-        let event = Event::new("show".parse().expect("an id"));
-        let mut stage = Self { event, now: OPENING, journal: Vec::new(), decisions: Vec::new() };
+        let mut stage = Self::replayed([]);
         stage.ok(Command::CreateEvent { settings: Box::new(settings) });
         stage
+    }
+
+    /// An event that these changes led to.
+    pub(crate) fn replayed(changes: impl IntoIterator<Item = Change>) -> Self {
+        let event = Event::new("show".parse().expect("an id"));
+        let (journal, decisions, shadow) = (Vec::new(), Vec::new(), Shadow::default());
+        let mut stage = Self { event, now: OPENING, journal, decisions, shadow };
+        for change in changes {
+            stage.event.evolve(OPENING, &change);
+            stage.journal.push((OPENING, change));
+        }
+        stage.shadow.replace(stage.now, &stage.event);
+        stage
+    }
+
+    /// Goes on with another state of the event.
+    pub(crate) fn replace(&mut self, event: Event) {
+        self.event = event;
+        self.shadow.replace(self.now, &self.event);
     }
 
     /// An open event without a waiting room: 10 of pool `ga`, and seats in row A, all free of charge.
@@ -63,7 +84,9 @@ impl Stage {
 
     /// Runs a command and applies what it changes.
     pub(crate) fn run(&mut self, command: Command) -> Result<Reply, Refusal> {
-        let decision = self.event.decide(self.now, &command)?;
+        let decision = self.event.decide(self.now, &command);
+        self.shadow.follow(self.now, &command, &decision);
+        let decision = decision?;
         for change in decision.changes {
             self.event.evolve(self.now, &change);
             self.journal.push((self.now, change));
@@ -116,6 +139,7 @@ impl Stage {
     #[track_caller]
     pub(crate) fn check(&self) {
         self.event.check().unwrap_or_else(|broken| panic!("{broken:#?}"));
+        self.shadow.check(self.now, &self.event);
     }
 
     /// Checks that both ways of recovery give the state at hand.

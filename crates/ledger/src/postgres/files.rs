@@ -67,7 +67,9 @@ impl Ask for KeepFile {
         let kept = first(db, "SELECT content FROM files WHERE name = $1", &[&self.name]).await?;
         match kept {
             Some(row) => Ok(row.try_get(0)?),
-            None => Err(Fault::Unreadable(format!("the file {} was kept and is not there", self.name))),
+            None => {
+                Err(Fault::Unreadable(format!("the file {} was kept and is not there", self.name)))
+            }
         }
     }
 }
@@ -136,7 +138,8 @@ impl Ask for ListInventory {
              WHERE $1::text IS NULL OR event_id = $1 ORDER BY event_id, pool_id";
         let event = self.event.as_ref().map(|event| event.as_str());
         let found = all(db, sql, &[&event]).await?;
-        let odd = |what: &str| Fault::Unreadable(format!("a row of the inventory has an odd {what}"));
+        let odd =
+            |what: &str| Fault::Unreadable(format!("a row of the inventory has an odd {what}"));
         let read = |row: &tokio_postgres::Row| {
             let (event, pool): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
             let capacity: i64 = row.try_get(2)?;

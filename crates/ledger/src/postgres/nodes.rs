@@ -3,10 +3,9 @@
 use super::database::{all, execute};
 use super::fault::Fault;
 use super::rows::signed;
-use deadpool_postgres::GenericClient;
+use deadpool_postgres::{Client, GenericClient};
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A node counts as alive for this long after it last said so, by the database's clock.
@@ -17,14 +16,17 @@ pub(super) const SAYS_SO_EACH: Duration = Duration::from_secs(2);
 /// One node among others.
 pub(super) struct Membership {
     node: Arc<str>,
-    /// The run of the process that begins requests here, once it did.
-    owner: AtomicI64,
-    known: AtomicBool,
+    /// The run of the process that begins requests here, once it did, and whether all nodes know.
+    owner: Mutex<Option<(i64, bool)>>,
 }
 
 impl Membership {
     pub(super) fn of(node: Arc<str>) -> Self {
-        Self { node, owner: AtomicI64::new(0), known: AtomicBool::new(false) }
+        Self { node, owner: Mutex::new(None) }
+    }
+
+    fn owner(&self) -> MutexGuard<'_, Option<(i64, bool)>> {
+        self.owner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The owners whose requests other nodes are at. Says before that requests of `owners` are begun here.
@@ -34,11 +36,10 @@ impl Membership {
         owners: &HashSet<u64>,
     ) -> Result<Vec<i64>, Fault> {
         for owner in owners.iter().map(|owner| signed(*owner)) {
-            let is_known = self.known.load(Ordering::Acquire);
-            if !is_known || self.owner.load(Ordering::Acquire) != owner {
-                self.owner.store(owner, Ordering::Release);
-                self.known.store(true, Ordering::Release);
-                self.say(db).await?;
+            if *self.owner() != Some((owner, true)) {
+                *self.owner() = Some((owner, false));
+                // This may come to nothing with the transaction, so it is said until it is known.
+                self.write(db, owner).await?;
             }
         }
         let alive = all(
@@ -50,25 +51,31 @@ impl Membership {
         alive.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }
 
-    /// Says that this node is alive, if it ever began a request.
-    pub(super) async fn say(&self, db: &impl GenericClient) -> Result<(), Fault> {
-        if !self.known.load(Ordering::Acquire) {
-            return Ok(());
+    /// Says for good that this node is alive, if it ever began a request. Not within a transaction.
+    pub(super) async fn say(&self, db: &Client) -> Result<(), Fault> {
+        let Some((owner, _)) = *self.owner() else { return Ok(()) };
+        self.write(db, owner).await?;
+        if let Some((now, is_known)) = &mut *self.owner() {
+            *is_known = *now == owner;
         }
+        // Those that went without a word are forgotten some time.
+        execute(
+            db,
+            "DELETE FROM nodes WHERE alive_until < clock_timestamp() - interval '1 day'",
+            &[],
+        )
+        .await
+        .map(drop)
+    }
+
+    async fn write(&self, db: &impl GenericClient, owner: i64) -> Result<(), Fault> {
         execute(
             db,
             "INSERT INTO nodes (node, owner, alive_until) \
              VALUES ($1, $2, clock_timestamp() + $3::double precision * interval '1 millisecond') \
              ON CONFLICT (node) DO UPDATE SET owner = excluded.owner, \
              alive_until = excluded.alive_until",
-            &[&&*self.node, &self.owner.load(Ordering::Acquire), &ALIVE_MS],
-        )
-        .await?;
-        // Those that went without a word are forgotten some time.
-        execute(
-            db,
-            "DELETE FROM nodes WHERE alive_until < clock_timestamp() - interval '1 day'",
-            &[],
+            &[&&*self.node, &owner, &ALIVE_MS],
         )
         .await
         .map(drop)

@@ -5,10 +5,32 @@ mod commons;
 
 pub(crate) use commons::PgCommons;
 
+/// Looks at every event in Redis and compares it with what the archive says; gives one sentence for each thing that is
+/// wrong. Decides nothing, also where deadlines are due.
+///
+/// # Errors
+/// If Redis or the archive cannot be read, as a sentence.
+pub async fn audit_redis(
+    settings: &RedisSettings,
+    ledger: &Arc<PgLedger>,
+) -> Result<Vec<String>, String> {
+    let node = uuid::Uuid::now_v7().simple().to_string();
+    let archive = Arc::new(PgArchive::new(ledger.clone(), node));
+    let options = Options {
+        ticks: false,
+        ..Options::new(settings.urls.clone(), settings.cluster, archive)
+    };
+    let engine = RedisEngine::open(options).await.map_err(|error| error.to_string())?;
+    let report = engine.audit().await.map_err(|failure| failure.to_string())?;
+    Ok(report.violations)
+}
+
 use crate::config::{Config, PostgresSettings, RedisSettings};
 use crate::relay::cursors::Cursors;
+use crate::relay::kafka;
 use crate::relay::rabbit::{self, Wake};
 use archive::PgArchive;
+use onrush_ledger::Ledger;
 use onrush_ledger::postgres::{PgLedger, PgOptions};
 use onrush_store::Engine;
 use onrush_store::embedded::{Clock, Correction};
@@ -125,6 +147,16 @@ async fn follow_flags(ledger: Arc<PgLedger>, flags: Arc<Flags>) {
     }
 }
 
+/// What those who carry the feed to other servers work with.
+pub(crate) struct PublisherParts {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) cursors: Arc<dyn Cursors>,
+    /// Has an event's deadlines looked at.
+    pub(crate) wake: Wake,
+    pub(crate) clock: Clock,
+}
+
 /// What carries the feed to other servers.
 pub(crate) struct Publishers {
     stop: watch::Sender<bool>,
@@ -132,36 +164,30 @@ pub(crate) struct Publishers {
 }
 
 impl Publishers {
-    /// Starts those that are configured. `wake` has an event's deadlines looked at.
-    ///
-    /// # Errors
-    /// What is wrong with their settings.
-    pub(crate) fn start(
-        config: &Config,
-        engine: &Arc<dyn Engine>,
-        cursors: &Arc<dyn Cursors>,
-        wake: Wake,
-        clock: &Clock,
-    ) -> Result<Self, String> {
+    /// Starts those that are configured.
+    pub(crate) fn start(config: &Config, parts: &PublisherParts) -> Self {
         let stop = watch::Sender::new(false);
         let mut tasks = Vec::new();
         if let Some(settings) = &config.rabbitmq {
-            let settings = rabbit::RabbitSettings {
-                url: settings.url.clone(),
-                prefix: settings.prefix.clone(),
-                tuning: rabbit::Tuning::default(),
-            };
-            settings.check()?;
             let parts = rabbit::Parts {
-                engine: engine.clone(),
-                cursors: cursors.clone(),
-                wake,
-                clock: clock.clone(),
+                engine: parts.engine.clone(),
+                cursors: parts.cursors.clone(),
+                wake: parts.wake.clone(),
+                clock: parts.clock.clone(),
                 health: Arc::default(),
             };
-            tasks.extend(rabbit::run(&settings, &parts, &stop.subscribe()));
+            tasks.extend(rabbit::run(settings, &parts, &stop.subscribe()));
         }
-        Ok(Self { stop, tasks })
+        if let Some(settings) = &config.kafka {
+            let parts = kafka::Parts {
+                engine: parts.engine.clone(),
+                ledger: parts.ledger.clone(),
+                cursors: parts.cursors.clone(),
+                health: Arc::default(),
+            };
+            tasks.push(kafka::run(settings, &parts, &stop.subscribe()));
+        }
+        Self { stop, tasks }
     }
 
     /// Ends them.

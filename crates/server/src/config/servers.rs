@@ -99,27 +99,17 @@ fn connections() -> usize {
     8
 }
 
-/// RabbitMQ, for wake-ups.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RabbitmqSettings {
-    /// Where it is and who we are, such as `amqp://onrush:secret@127.0.0.1:5672/%2f`.
-    pub url: Secret,
-    /// What the names of exchanges and queues begin with, if several deployments share a server.
-    #[serde(default)]
-    pub prefix: String,
-}
+#[cfg(feature = "cluster")]
+pub use crate::relay::kafka::KafkaSettings;
+#[cfg(feature = "cluster")]
+pub use crate::relay::rabbit::RabbitSettings;
 
-/// Kafka, for other systems.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct KafkaSettings {
-    /// Some of its brokers, such as `127.0.0.1:9092`.
-    pub brokers: Vec<String>,
-    /// What the names of topics begin with, if several deployments share brokers.
-    #[serde(default)]
-    pub prefix: String,
-}
+/// A section that this program was built without: it is noticed, and refused.
+#[cfg(not(feature = "cluster"))]
+pub type RabbitSettings = serde::de::IgnoredAny;
+/// A section that this program was built without: it is noticed, and refused.
+#[cfg(not(feature = "cluster"))]
+pub type KafkaSettings = serde::de::IgnoredAny;
 
 /// For how many users of a hundred each flag of the engine on Redis is on, until somebody sets it at run time (S4.5).
 ///
@@ -175,14 +165,39 @@ impl FlagSettings {
 }
 
 impl Config {
+    /// Takes where RabbitMQ or Kafka is from a variable.
+    #[cfg(feature = "cluster")]
+    pub(super) fn set_publisher(&mut self, key: &str, text: &str) {
+        if key == "RABBITMQ_URL" {
+            let before = self.rabbitmq.take();
+            let named = RabbitSettings::new(text.to_owned());
+            self.rabbitmq = Some(match before {
+                Some(before) => RabbitSettings { url: named.url, ..before },
+                None => named,
+            });
+        } else {
+            let brokers = text.split(',').map(|broker| broker.trim().to_owned()).collect();
+            let before = self.kafka.take().unwrap_or_else(|| KafkaSettings::new(Vec::new()));
+            self.kafka = Some(KafkaSettings { brokers, ..before });
+        }
+    }
+
+    /// Notices that RabbitMQ or Kafka is wanted.
+    #[cfg(not(feature = "cluster"))]
+    pub(super) fn set_publisher(&mut self, key: &str, _: &str) {
+        let wanted = Some(serde::de::IgnoredAny);
+        if key == "RABBITMQ_URL" { self.rabbitmq = wanted } else { self.kafka = wanted }
+    }
+
     /// Checks that what runs the rules and what remembers are there and go together.
     pub(super) fn check_servers(&self) -> Result<(), ConfigError> {
         let wrong = |why: &str| Err(ConfigError::new(why));
+        let publishes = self.rabbitmq.is_some() || self.kafka.is_some();
         let clustered = self.engine == EngineName::Redis || self.ledger == LedgerName::Postgres;
-        if clustered && !cfg!(feature = "cluster") {
+        if (clustered || publishes) && !cfg!(feature = "cluster") {
             return wrong(
-                "engine and ledger: this program was built for one process only; \
-                 build it with --features cluster for Redis and PostgreSQL",
+                "engine, ledger, rabbitmq, kafka: this program was built for one process only; \
+                 build it with --features cluster",
             );
         }
         if self.engine == EngineName::Redis {
@@ -207,14 +222,16 @@ impl Config {
                 Some(_) => {}
             }
         }
-        let publishes = self.rabbitmq.is_some() || self.kafka.is_some();
         if publishes && self.ledger != LedgerName::Postgres {
             return wrong(
                 "rabbitmq and kafka: they need ledger = \"postgres\", where it is kept how far the feed was sent on",
             );
         }
-        if self.kafka.as_ref().is_some_and(|kafka| kafka.brokers.is_empty()) {
-            return wrong("kafka.brokers: name at least one broker");
+        #[cfg(feature = "cluster")]
+        {
+            let rabbitmq = self.rabbitmq.as_ref().map_or(Ok(()), RabbitSettings::check);
+            let kafka = self.kafka.as_ref().map_or(Ok(()), KafkaSettings::check);
+            rabbitmq.and(kafka).map_err(ConfigError::new)?;
         }
         let FlagSettings { streams_queue, lua_atomic, composite_score } = self.flags;
         if [streams_queue, lua_atomic, composite_score].iter().any(|percent| *percent > 100) {

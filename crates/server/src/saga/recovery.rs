@@ -12,8 +12,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Sagas read from the ledger at a time.
 const PAGE: usize = 1_024;
+/// Sagas that one of several nodes takes up at a time: the others want some too.
+const SHARED_PAGE: usize = 64;
 /// The system's clock may be set forward meanwhile, so the ledger is looked at at least this often.
 const LONGEST_SLEEP_MS: i64 = 60_000;
+/// Another node may die before it drives what it made due, and nobody else hears of that.
+const LONGEST_SHARED_SLEEP_MS: i64 = 1_000;
 /// How long to wait for sagas that are due and are being driven already, at most.
 const BUSY_MS: i64 = 100;
 /// How long to wait for a ledger that does not answer.
@@ -29,8 +33,9 @@ pub(crate) async fn run(sagas: Arc<Sagas>) {
 }
 
 async fn drive_what_is_due(sagas: &Arc<Sagas>, driven: &Arc<Mutex<HashSet<BookingId>>>) {
+    let limit = if sagas.commons.is_some() { SHARED_PAGE } else { PAGE };
     while !sagas.is_stopping() {
-        let page = match sagas.ledger.due(sagas.now(), PAGE).await {
+        let page = match sagas.ledger.due(sagas.now(), limit).await {
             Ok(page) => page,
             Err(error) => {
                 tracing::error!(%error, "sagas cannot be looked up");
@@ -111,13 +116,15 @@ fn spawn(
 async fn wait(sagas: &Sagas, busy: bool) {
     // Until it is known when to wake, every write rings.
     sagas.wakes_at.store(i64::MAX, Ordering::SeqCst);
+    let shared = sagas.commons.is_some();
+    let longest_ms = if shared { LONGEST_SHARED_SLEEP_MS } else { LONGEST_SLEEP_MS };
     let at = match sagas.ledger.next_due().await {
         Ok(Some(at)) => at,
-        Ok(None) | Err(_) => sagas.now().plus_ms(LONGEST_SLEEP_MS),
+        Ok(None) | Err(_) => sagas.now().plus_ms(longest_ms),
     };
     // What is due and is being driven rings when it is done.
     let shortest_ms = if busy { BUSY_MS } else { 1 };
-    let ms = at.since_ms(sagas.now()).clamp(shortest_ms, LONGEST_SLEEP_MS);
+    let ms = at.since_ms(sagas.now()).clamp(shortest_ms, longest_ms);
     sagas.wakes_at.store(sagas.now().plus_ms(ms).0, Ordering::SeqCst);
     let sleep = tokio::time::sleep(Duration::from_millis(ms.unsigned_abs()));
     tokio::select! {

@@ -1,9 +1,9 @@
 //! Nodes of one deployment, each a process of its own, on throw-away servers: Redis, PostgreSQL, a sandbox gateway.
 
 use crate::cli_support::{ADMIN_KEY, exchange, onrush, run_json};
-use onrush_testkit::{NotStarted, Postgres, Redis, RedisOptions};
+use onrush_testkit::{NotStarted, Postgres, Redis, RedisCluster, RedisOptions};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -64,7 +64,19 @@ impl Process {
         key: &str,
         body: &str,
     ) -> std::io::Result<(u16, Value)> {
-        let mut connection = TcpStream::connect(self.address)?;
+        Self::try_ask_at(self.address, method, path, token, key, body)
+    }
+
+    /// The same by its address.
+    pub(crate) fn try_ask_at(
+        address: SocketAddr,
+        method: &str,
+        path: &str,
+        token: &str,
+        key: &str,
+        body: &str,
+    ) -> std::io::Result<(u16, Value)> {
+        let mut connection = TcpStream::connect(address)?;
         connection.set_read_timeout(Some(PATIENCE))?;
         exchange(&mut connection, method, path, token, key, body)
     }
@@ -101,7 +113,7 @@ impl Process {
         visitor["token"].as_str().expect("a token").to_owned()
     }
 
-    /// Asks until the answer is no 503: what is away for a moment comes back.
+    /// Asks until there is an answer that is no 503: what is away for a moment comes back.
     #[track_caller]
     pub(crate) fn insist(
         &self,
@@ -117,6 +129,37 @@ impl Process {
     }
 }
 
+/// A stream of events that a visitor listens to.
+pub(crate) struct Stream(BufReader<TcpStream>);
+
+impl Stream {
+    /// Reads on until it says this.
+    #[track_caller]
+    pub(crate) fn until(&mut self, kind: &str) {
+        let wanted = format!("\"type\":\"{kind}\"");
+        loop {
+            let mut line = String::new();
+            let read = self.0.read_line(&mut line).expect("the stream goes on");
+            assert!(read > 0, "the stream ended before {kind}");
+            if line.contains(&wanted) {
+                return;
+            }
+        }
+    }
+}
+
+impl Process {
+    /// Opens a stream of events.
+    pub(crate) fn listen(&self, path: &str, token: &str) -> Stream {
+        let mut connection = TcpStream::connect(self.address).expect("it listens");
+        connection.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {token}\r\n\r\n");
+        connection.write_all(request.as_bytes()).expect("it listens");
+        Stream(BufReader::new(connection))
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
         // It may have ended already.
@@ -125,11 +168,50 @@ impl Drop for Process {
     }
 }
 
+/// What runs the rules.
+pub(crate) enum RedisKind {
+    One(Redis),
+    Cluster(RedisCluster),
+}
+
+impl RedisKind {
+    /// A server that keeps what it was told, whatever happens to it.
+    pub(crate) fn durable() -> Result<Self, NotStarted> {
+        let options = RedisOptions { appendonly: true, ..RedisOptions::default() };
+        Redis::start_with(&options).map(Self::One)
+    }
+
+    /// Three primaries with a replica each.
+    pub(crate) fn cluster() -> Result<Self, NotStarted> {
+        RedisCluster::start().map(Self::Cluster)
+    }
+
+    fn settings(&self) -> String {
+        let list = |urls: Vec<String>| {
+            urls.iter().map(|url| format!("{url:?}")).collect::<Vec<_>>().join(", ")
+        };
+        match self {
+            Self::One(redis) => format!("urls = [{:?}]", redis.url()),
+            Self::Cluster(cluster) => {
+                format!("urls = [{}]\ncluster = true", list(cluster.urls()))
+            }
+        }
+    }
+
+    /// The one server.
+    pub(crate) fn one(&mut self) -> &mut Redis {
+        match self {
+            Self::One(redis) => redis,
+            Self::Cluster(_) => panic!("there are six of them"),
+        }
+    }
+}
+
 /// One deployment.
 pub(crate) struct Deployment {
     pub(crate) nodes: Vec<Process>,
     sandbox: Process,
-    pub(crate) redis: Redis,
+    pub(crate) redis: RedisKind,
     pub(crate) postgres: Postgres,
     scratch: TempDir,
     started: usize,
@@ -141,19 +223,18 @@ impl Deployment {
     /// # Errors
     /// If a server is not installed.
     pub(crate) fn start(nodes: usize) -> Result<Self, NotStarted> {
-        Self::start_with(nodes, &RedisOptions { appendonly: true, ..RedisOptions::default() }, "")
+        Self::start_with(nodes, RedisKind::durable()?, "")
     }
 
-    /// The same with a Redis of this kind and more settings.
+    /// The same with a Redis of this kind and more sections of settings.
     ///
     /// # Errors
     /// If a server is not installed.
     pub(crate) fn start_with(
         nodes: usize,
-        redis: &RedisOptions,
+        redis: RedisKind,
         settings: &str,
     ) -> Result<Self, NotStarted> {
-        let redis = Redis::start_with(redis)?;
         let postgres = Postgres::start()?;
         let scratch = tempfile::tempdir().expect("a directory");
         let sandbox = Process::start(
@@ -166,12 +247,12 @@ impl Deployment {
         );
         let config = format!(
             "engine = \"redis\"\nledger = \"postgres\"\ngateway = \"sandbox\"\n\
-             visitors_per_min = 1000000\nadmin_key = \"{ADMIN_KEY}\"\noperator_listen = \"off\"\n{settings}\n\
-             [redis]\nurls = [\"{}\"]\nsweep_ms = 200\n[postgres]\nurl = \"{}\"\n\
+             visitors_per_min = 1000000\nadmin_key = \"{ADMIN_KEY}\"\noperator_listen = \"off\"\n\
+             [redis]\n{}\nsweep_ms = 200\n[postgres]\nurl = \"{}\"\n\
              [sandbox]\nurl = \"http://{}\"\nsecret = \"{SANDBOX_SECRET}\"\nwebhook_secret = \"{WEBHOOK_SECRET}\"\n\
              [saga]\ngateway_timeout_ms = 5000\nask_after_ms = 60000\nabandoned_after_ms = 200\n\
-             first_pause_ms = 20\nlongest_pause_ms = 200\ntries = 200\n",
-            redis.url(),
+             first_pause_ms = 20\nlongest_pause_ms = 200\ntries = 200\n{settings}\n",
+            redis.settings(),
             postgres.url(),
             sandbox.address
         );
@@ -184,6 +265,10 @@ impl Deployment {
         }
         deployment.send_webhooks_to(0);
         Ok(deployment)
+    }
+
+    pub(crate) fn sandbox_address(&self) -> SocketAddr {
+        self.sandbox.address
     }
 
     pub(crate) fn config(&self) -> PathBuf {

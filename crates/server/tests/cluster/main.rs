@@ -3,4 +3,7 @@
 #[path = "../cli_support/mod.rs"]
 mod cli_support;
 mod deployment;
+mod faults;
+mod load;
+mod outages;
 mod sale;

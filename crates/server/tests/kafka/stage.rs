@@ -9,6 +9,8 @@ use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::Settings;
 use onrush_core::{Command, Reply, Time};
 use onrush_ledger::Ledger;
+use onrush_ledger::booking::Booking;
+use onrush_ledger::projection::{Fact, Projection};
 use onrush_ledger::sqlite::SqliteLedger;
 use onrush_store::embedded::{Clock, Embedded, ManualClock, Options};
 use onrush_store::{Engine, FeedEntry, Seq};
@@ -249,6 +251,29 @@ impl Stage {
         let (booking, user) = (booking.parse().unwrap(), user.parse().unwrap());
         let lines = Lines::new(pools, seats).unwrap();
         self.ask(event, Command::Hold { booking, user, lines }).await;
+    }
+
+    /// Has the ledger know whose a booking is.
+    pub(crate) async fn ledger_knows(&self, event: &str, booking: &str, user: &str) {
+        let pool = PoolLine { pool: "ga".parse().unwrap(), quantity: 1 };
+        let booking = Box::new(Booking {
+            booking: booking.parse().unwrap(),
+            event: event.parse().unwrap(),
+            user: user.parse().unwrap(),
+            status: "released".into(),
+            lines: Lines::new(vec![pool], Vec::new()).unwrap(),
+            amount_minor: 500,
+            fee_minor: 0,
+            currency: "EUR".parse().unwrap(),
+            payment: None,
+            refund_minor: 0,
+            checked_in: 0,
+            created_at: self.clock.now(),
+            updated_at: self.clock.now(),
+        });
+        let facts = vec![Fact::Held { booking, saga: None }];
+        let projection = Projection { cursor: 1, facts, ..Projection::default() };
+        self.ledger.project(projection).await.unwrap();
     }
 
     /// What the whole feed says, as (event, sequence, index).

@@ -3,11 +3,13 @@
 use crate::listener::Message;
 use crate::stage::{Broker, Stage};
 use onrush::relay::kafka::Topic;
-use onrush_core::Command;
 use onrush_core::hold::OnDecline;
+use onrush_core::limits::ENDED_KNOWN_MS;
+use onrush_core::{Command, Query};
 use onrush_store::{Engine, Seq};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 fn count(heard: &[Message], topic: Topic) -> usize {
     heard.iter().filter(|message| message.topic == topic).count()
@@ -79,6 +81,58 @@ async fn topics_tell_what_s3_says() {
     let change = json!({"hold_confirmed": {"booking": "shop.1", "payment": "shop.1.2"}});
     assert_eq!(same.body["change"], change);
     assert_eq!((same.fence, completed.fence), (2, 2), "the second publisher's lease");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whose_a_booking_was_is_known_after_the_engine_forgot_it() {
+    let broker = Broker::shared();
+    let stage = Stage::new(&broker);
+    let node = stage.node();
+    stage.sale("shop", false).await;
+    let bookings = ["shop.1", "shop.2"];
+    for booking in bookings {
+        stage.hold("shop", "bob", booking, None).await;
+    }
+    node.until_told(&stage).await;
+    node.stop().await;
+
+    // While nobody publishes, payments begin and fail, and a day goes by.
+    for booking in bookings {
+        let (user, payment) = ("bob".parse().unwrap(), format!("{booking}.1").parse().unwrap());
+        let begin = Command::BeginPayment { booking: booking.parse().unwrap(), user, payment };
+        stage.ask("shop", begin).await;
+        let payment = format!("{booking}.1").parse().unwrap();
+        let (why, then) = ("timeout".into(), OnDecline::Release);
+        let fail = Command::FailPayment { booking: booking.parse().unwrap(), payment, why, then };
+        stage.ask("shop", fail).await;
+    }
+    stage.clock.advance_ms(2 * ENDED_KNOWN_MS);
+    let forgetting = async {
+        for booking in bookings {
+            let query = || Query::Booking { booking: booking.parse().unwrap(), user: None };
+            while stage.engine.query("shop".parse().unwrap(), query()).await.is_ok() {
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), forgetting).await.expect("both are forgotten");
+    stage.ledger_knows("shop", "shop.1", "bob").await;
+
+    let node = stage.node();
+    node.until_told(&stage).await;
+    let mut listener = stage.listener(&node).await;
+    listener.until("both payments", |heard| count(heard, Topic::PaymentInitiated) >= 2);
+    listener.until("both failures", |heard| count(heard, Topic::PaymentFailed) >= 2);
+    for topic in [Topic::PaymentInitiated, Topic::PaymentFailed] {
+        let told = listener.taken(topic);
+        let users: Vec<_> = told
+            .iter()
+            .map(|message| (message.body["payment_id"].clone(), message.body["user_id"].clone()))
+            .collect();
+        // The second one is in no ledger either: its message says what is known.
+        assert_eq!(users, [(json!("shop.1.1"), json!("bob")), (json!("shop.2.1"), Value::Null)]);
+    }
     node.stop().await;
 }
 

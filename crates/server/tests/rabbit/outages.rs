@@ -151,22 +151,25 @@ async fn deadlines_outlive_cut_connections_and_a_server_that_is_killed() {
 }
 
 #[tokio::test]
-async fn server_that_hangs_is_given_up_and_found_again() {
+async fn server_that_hangs_is_given_up_and_what_it_did_not_confirm_is_sent_again() {
     let Some(server) = own_server() else { return };
-    let impatient = settings(&server, "hangs.");
-    let tuning = Tuning { patience: Duration::from_millis(1_500), ..impatient.tuning.clone() };
-    let impatient = RabbitSettings { tuning, ..impatient };
+    let patient = settings(&server, "hangs.");
+    let tuning = Tuning { patience: Duration::from_millis(1_500), ..patient.tuning.clone() };
+    let impatient = RabbitSettings { tuning, ..patient.clone() };
     let stage = Stage::new(Clock::System);
     stage.open_sale(short_room()).await;
-    let mut observer = Observer::of(&settings(&server, "hangs.")).await;
+    // Its queue is there from now on.
+    drop(Observer::of(&patient).await);
     let node = Node::start(&stage, &impatient, MemoryCursors::new(Clock::System));
     node.stands("it publishes", |state| state.publishing).await;
 
     let server = beside(server, RabbitMq::pause).await;
     let ids = no_shows(&stage, 0..10).await;
     node.stands("it gives up", |state| !state.publisher_connected).await;
-    let server = beside(server, RabbitMq::resume).await;
-    sees(&mut observer, ids).await;
+    // What had been sent by then was never read.
+    let server = beside(server, RabbitMq::kill).await;
+    let server = beside(server, |server| server.restart().expect("it starts again")).await;
+    sees(&mut Observer::of(&patient).await, ids).await;
     node.connected(true).await;
     node.stop().await;
     drop(server);

@@ -4,7 +4,7 @@
 
 use crate::cli_support::{ADMIN_KEY, exchange, onrush, run_json};
 use onrush_core::booking::Step;
-use onrush_ledger::sqlite::LedgerReader;
+use onrush_testkit::NotStarted;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -14,6 +14,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+mod rows;
+mod shared;
+
+use rows::Rows;
+use shared::Shared;
 
 /// How long anything may take that has to happen.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -81,6 +87,8 @@ pub(crate) struct Stage {
     /// How often it was killed.
     kills: u32,
     frozen: bool,
+    /// The servers that two nodes share, and the second node: it takes over from the first one.
+    shared: Option<Shared>,
 }
 
 /// How long holds last.
@@ -95,6 +103,18 @@ pub(crate) enum Holds {
 impl Stage {
     /// A server that dies at a point (`before:PaymentSent:Open`), and an event with one seat.
     pub(crate) fn set(kill_at: Option<&str>, holds: Holds) -> Self {
+        Self::set_on(kill_at, holds, None)
+    }
+
+    /// The same with two nodes on Redis and PostgreSQL, of which the first one dies.
+    ///
+    /// # Errors
+    /// If a server is not installed.
+    pub(crate) fn set_cluster(kill_at: Option<&str>, holds: Holds) -> Result<Self, NotStarted> {
+        Ok(Self::set_on(kill_at, holds, Some(Shared::start()?)))
+    }
+
+    fn set_on(kill_at: Option<&str>, holds: Holds, mut shared: Option<Shared>) -> Self {
         let scratch = tempfile::tempdir().expect("a directory");
         let sandbox = Listening::start(
             onrush()
@@ -105,16 +125,20 @@ impl Stage {
                 .env("ONRUSH_SANDBOX_WEBHOOK_SECRET", WEBHOOK_SECRET),
         );
         let config = format!(
-            "gateway = \"sandbox\"\nvisitors_per_min = 1000000\nadmin_key = \"{ADMIN_KEY}\"\n\
+            "gateway = \"sandbox\"\nvisitors_per_min = 1000000\nadmin_key = \"{ADMIN_KEY}\"\n{}\
              [sandbox]\nurl = \"http://{}\"\nsecret = \"{SANDBOX_SECRET}\"\nwebhook_secret = \"{WEBHOOK_SECRET}\"\n\
              [saga]\ngateway_timeout_ms = 5000\nask_after_ms = 60000\nabandoned_after_ms = 200\n\
              first_pause_ms = 20\nlongest_pause_ms = 200\ntries = 200\n",
+            shared.as_ref().map_or(String::new(), Shared::settings),
             sandbox.address
         );
         fs::write(scratch.path().join("onrush.toml"), config).expect("a file can be written");
-        let server = start(&scratch, kill_at);
+        let server = start(&scratch, "data", kill_at);
+        if let Some(shared) = &mut shared {
+            shared.other = Some(start(&scratch, "other", None));
+        }
         let kill_at = kill_at.map(str::to_owned);
-        let mut stage = Self { scratch, sandbox, server, kill_at, kills: 0, frozen: false };
+        let mut stage = Self { scratch, sandbox, server, kill_at, kills: 0, frozen: false, shared };
         stage.send_webhooks_here();
         stage.open_event(holds);
         stage
@@ -180,7 +204,8 @@ impl Stage {
         assert_eq!(ended.signal(), Some(9), "{error}: {ended}");
         assert!(self.kill_at.take().is_some(), "killed twice");
         self.kills += 1;
-        self.server = start(&self.scratch, None);
+        let other = self.shared.as_mut().and_then(|shared| shared.other.take());
+        self.server = other.unwrap_or_else(|| start(&self.scratch, "data", None));
         self.send_webhooks_here();
     }
 
@@ -244,12 +269,12 @@ impl Stage {
     }
 }
 
-fn start(scratch: &TempDir, kill_at: Option<&str>) -> Listening {
+fn start(scratch: &TempDir, data: &str, kill_at: Option<&str>) -> Listening {
     let mut command = onrush();
     command
         .args(["serve", "--json", "--log", "off", "--listen", "127.0.0.1:0"])
         .args(["--operator-listen", "off", "--data"])
-        .arg(scratch.path().join("data"))
+        .arg(scratch.path().join(data))
         .arg("--config")
         .arg(scratch.path().join("onrush.toml"))
         .env("ONRUSH_KILL_LOG", scratch.path().join("points"));
@@ -305,6 +330,8 @@ impl Stage {
             match status {
                 200 | 201 => Some(answer["url"].as_str().expect("a page").to_owned()),
                 503 => None,
+                // A node that died is taken to be at it for some seconds.
+                409 if answer["code"] == "IN_PROGRESS" => None,
                 _ => panic!("{status}: {answer}"),
             }
         })
@@ -368,32 +395,35 @@ impl Stage {
             self.ask("GET", "/api/v1/events/e", "", "", "");
             self.has_ended(end).then_some(())
         });
-        if self.kill_at.is_some() {
+        if self.kill_at.is_some() && self.shared.is_none() {
             // It wrote the last line of the story, and dies now.
             self.restart_after(&std::io::Error::other("it was to be killed"));
         }
         self.server.child.kill().expect("it runs");
         self.server.child.wait().expect("it has ended");
 
-        let data = self.data();
+        let books = match self.shared {
+            None => self.data(),
+            Some(_) => self.scratch.path().join("onrush.toml"),
+        };
+        let kind = if self.shared.is_none() { "--data" } else { "--config" };
         let (code, audit) =
-            run_json(&["audit", "--json", "--data", data.to_str().expect("a plain path")]);
+            run_json(&["audit", "--json", kind, books.to_str().expect("a plain path")]);
         assert_eq!((code, &audit["violations"]), (Some(0), &json!(0)), "{story}: {audit}");
         assert_eq!(audit["seats_sold_twice"], 0, "{story}: {audit}");
 
-        let reader = LedgerReader::open(&data).expect("the ledger can be read");
+        let reader = self.rows().expect("the ledger can be read");
         let mut confirmed_minor = 0;
         for (booking, status) in &end.bookings {
-            let row = reader.booking(&booking.parse().expect("an id")).expect("it can be read");
+            let row = reader.booking(&booking.parse().expect("an id"));
             let row = row.unwrap_or_else(|| panic!("{story}: {booking} is not in the ledger"));
             assert_eq!(row.status, *status, "{story}: {booking}");
             if *status == "confirmed" {
                 confirmed_minor += row.amount_minor;
             }
         }
-        let bookings = reader.bookings(None, 10).expect("it can be read").rows.len();
-        assert_eq!(bookings, end.bookings.len(), "{story}: there are no other bookings");
-        let totals = reader.totals().expect("it can be read");
+        assert_eq!(reader.bookings(), end.bookings.len(), "{story}: there are no other bookings");
+        let totals = reader.totals();
         let sandbox = self.sandbox("GET", "/v1/totals", "");
         let took = |what: &str| sandbox[what].as_i64().expect("a number");
         assert_eq!(totals.captured_minor, took("captured_minor"), "{story}: {sandbox}");
@@ -406,20 +436,36 @@ impl Stage {
         );
         // Nobody can pay for anything any more.
         assert_eq!((took("open"), took("declined")), (0, 0), "{story}: {sandbox}");
-        assert_eq!(self.kills, kills, "{story}: the server was killed as often as it should be");
+        if self.shared.is_none() {
+            let why = "the server was killed as often as it should be";
+            assert_eq!(self.kills, kills, "{story}: {why}");
+        }
         self.points()
+    }
+
+    /// The ledger; `None` while a server that starts is at work on its tables.
+    fn rows(&self) -> Option<Rows<'_>> {
+        match &self.shared {
+            None => Rows::in_files(&self.data()),
+            Some(shared) => Some(Rows::Shared(&shared.ledger)),
+        }
+    }
+
+    /// Whether the first server was killed.
+    pub(crate) fn was_killed(&self) -> bool {
+        self.kills > 0
     }
 
     /// Whether the ledger knows how the bookings ended, and every saga is at its end.
     fn has_ended(&self, end: &End) -> bool {
         // A server that starts may be at work on the tables.
-        let Ok(reader) = LedgerReader::open(&self.data()) else { return false };
-        let rows = reader.sagas(None, 10).expect("it can be read").rows;
+        let Some(reader) = self.rows() else { return false };
+        let rows = reader.sagas();
         for saga in &rows {
             assert_eq!(saga.stuck, None, "{}", saga.booking);
         }
         let is_known = |(booking, status): &(String, &str)| {
-            let row = reader.booking(&booking.parse().expect("an id")).expect("it can be read");
+            let row = reader.booking(&booking.parse().expect("an id"));
             row.is_some_and(|row| row.status == *status)
         };
         rows.len() == end.bookings.len()

@@ -15,6 +15,7 @@
 
 mod archive;
 mod archiver;
+mod audit;
 mod client;
 mod draw;
 mod feed;
@@ -37,6 +38,7 @@ mod transactions;
 mod wire;
 
 pub use archive::{Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive};
+pub use audit::AuditReport;
 #[cfg(feature = "testing")]
 pub use probe::Probe;
 pub use rows::SeatSpecs;

@@ -168,7 +168,7 @@ impl Probe {
         Ok(layout.map_or_else(Vec::new, |layout| layout.differences(&Layout::of(event))))
     }
 
-    /// Writes this state, in place of whatever is there, as a decision with the next number had led to it.
+    /// Writes this state, in place of whatever is there, as if it had been rebuilt.
     ///
     /// # Errors
     /// What Redis says.
@@ -180,7 +180,7 @@ impl Probe {
         }
         pipe.add_command(unlink);
         let layout = Layout::of(event);
-        let head = Head { epoch: self.head.epoch + 1, seq: Seq(self.head.seq.0 + 1_000_000) };
+        let head = Head { epoch: self.head.epoch + 1, seq: self.head.seq };
         for command in layout.commands(&self.event, &self.keys) {
             pipe.add_command(of_words(&command));
         }

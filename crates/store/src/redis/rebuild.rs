@@ -358,12 +358,18 @@ impl Rebuilder<'_> {
 pub(super) fn replay_page(event: &mut Event, page: &[FeedEntry]) -> Result<(), String> {
     for entry in page {
         let evolve = || entry.changes.iter().for_each(|change| event.evolve(entry.at, change));
-        catch_unwind(AssertUnwindSafe(evolve)).map_err(|panic| {
-            let why = panic.downcast_ref::<String>().map(String::as_str);
-            let why = why.or_else(|| panic.downcast_ref::<&str>().copied());
-            let why = why.unwrap_or("no reason given");
+        guarded(evolve).map_err(|why| {
             format!("decision {} contradicts what was before: {why}", entry.seq.0)
         })?;
     }
     Ok(())
+}
+
+/// Turns a panic of the rules, which is how they meet what contradicts their state, into a sentence.
+pub(super) fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+        let why = panic.downcast_ref::<String>().map(String::as_str);
+        let why = why.or_else(|| panic.downcast_ref::<&str>().copied());
+        why.unwrap_or("no reason given").to_owned()
+    })
 }

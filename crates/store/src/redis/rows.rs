@@ -1,6 +1,8 @@
 //! From what is in Redis back to the rows of a snapshot, and where the two differ.
 
 use super::layout::{Layout, Texts};
+use super::wire::Head;
+use crate::engine::Seq;
 use onrush_core::Time;
 use onrush_core::command::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::hold::{CheckIn, HoldState, HoldTerms};
@@ -83,6 +85,12 @@ impl Layout {
             rows.push(SnapshotRow::Claim(claim_view(id, text)?));
         }
         Ok(rows)
+    }
+
+    /// How far the event has come.
+    pub(super) fn head(&self) -> Option<Head> {
+        let number = |field: &str| self.meta.get(field)?.parse().ok();
+        Some(Head { epoch: number("epoch")?, seq: Seq(number("seq")?) })
     }
 
     fn meta(&self, field: &str) -> Result<&str, String> {

@@ -6,6 +6,7 @@
 
 mod embedded;
 mod generator;
+#[expect(dead_code, reason = "other tests take it away and look into it")]
 #[path = "../support/memory_archive.rs"]
 mod memory_archive;
 mod play;
@@ -14,3 +15,22 @@ mod redis;
 mod sequences;
 mod truth;
 mod world;
+
+// The rules' own table tests, with Redis as their shadow.
+#[path = "../../../core/tests/rules/bookings.rs"]
+mod bookings;
+#[path = "../../../core/tests/rules/claims.rs"]
+mod claims;
+#[path = "../../../core/tests/rules/money.rs"]
+mod money;
+#[path = "../../../core/tests/rules/organiser.rs"]
+mod organiser;
+#[path = "../../../core/tests/rules/refunds.rs"]
+mod refunds;
+mod shadow;
+#[path = "../../../core/tests/rules/stage.rs"]
+mod stage;
+#[path = "../../../core/tests/rules/traps.rs"]
+mod traps;
+#[path = "../../../core/tests/rules/waiting_room.rs"]
+mod waiting_room;

@@ -24,9 +24,11 @@ static EVENTS: AtomicU64 = AtomicU64::new(0);
 pub(crate) enum Way {
     /// Through the engine, with all that a node does.
     Engine,
-    /// Through the engine, with joins and holds as optimistic transactions.
+    /// The same with every flag on for half of the users.
+    HalfFlags,
+    /// The same with joins and holds as optimistic transactions.
     Transactions,
-    /// Through the engine, with every flag switched after every command.
+    /// The same with every flag switched after every command.
     Switching,
     /// Straight to the scripts, so that a request can come twice. Draws need a node and are not for this.
     Scripts,
@@ -54,6 +56,9 @@ impl RedisSubject {
         let archive = Arc::new(MemoryArchive::new());
         let options = Options { ticks: false, ..Options::new(urls.to_vec(), is_cluster, archive) };
         let flags = Arc::clone(&options.flags);
+        if way == Way::HalfFlags {
+            Flag::ALL.into_iter().for_each(|flag| flags.set(flag, 50));
+        }
         if way == Way::Transactions {
             flags.set(Flag::LuaAtomic, 0);
         }

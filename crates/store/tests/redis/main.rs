@@ -1,9 +1,11 @@
 //! The engine on Redis from outside: what it promises on a real server, with one node and with several.
 
 mod archiving;
+mod audit;
 mod cluster;
 mod flags;
 mod loss;
+mod money;
 mod optimistic;
 mod outage;
 mod rebuild;

@@ -21,7 +21,7 @@ async fn optimistic(redis: &Redis, archive: MemoryArchive) -> RedisEngine {
 /// Two nodes race with transactions and a third runs scripts in between: nobody gets what is not there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_unit_is_sold_twice_by_transactions_that_race() {
-    const UNITS: u32 = 20;
+    const UNITS: u32 = 60;
     let Some(redis) = need(shared_redis()) else { return };
     let archive = MemoryArchive::new();
     let usual = Options { ticks: false, ..options(&redis, archive.other_node()) };

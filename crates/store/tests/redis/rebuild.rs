@@ -5,9 +5,9 @@ use crate::stage::{
 };
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Event, Query, View};
-use onrush_store::redis::{Probe, RedisEngine};
+use onrush_store::redis::{Options, Probe, RedisEngine};
 use onrush_store::{Engine, Failure, Seq};
-use onrush_testkit::{Redis, RedisOptions, need};
+use onrush_testkit::{Redis, RedisCluster, RedisOptions, need};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -246,4 +246,44 @@ async fn a_confirmation_that_is_lost_before_it_is_archived_is_not_promised() {
     once_rebuilt(&one, &event, confirm_command("ada", "b1"))
         .await
         .expect("asked again, it is hers");
+}
+
+/// The replica that takes over may lack the last decisions: whatever it lacks comes from the archive.
+#[tokio::test]
+async fn a_primary_that_dies_takes_nothing_confirmed_with_it() {
+    let Some(mut cluster) = need(RedisCluster::start()) else { return };
+    let archive = MemoryArchive::new();
+    let options = Options::new(cluster.urls(), true, Arc::new(archive.other_node()));
+    let engine = RedisEngine::open(options).await.expect("the engine begins");
+    let event = flash_sale(&engine, 1_000).await;
+    let mut confirmed = Vec::new();
+    for n in 0..40 {
+        let booking = format!("b{n}");
+        hold(&engine, &event, "ada", &booking).await.expect("units are free");
+        if engine.execute(event.clone(), confirm_command("ada", &booking)).await.is_ok() {
+            confirmed.push(booking);
+        }
+    }
+    assert_eq!(confirmed.len(), 40);
+    let meta = format!("onrush:{{{event}}}:meta");
+    cluster.kill_primary_of(&meta).expect("it runs");
+    until("the event on another node", || async {
+        match engine.execute(event.clone(), hold_command("bob", "after")).await {
+            Err(Failure::Rebuilding { .. } | Failure::Unreachable | Failure::Busy { .. }) => None,
+            other => Some(other),
+        }
+    })
+    .await
+    .expect("units are left");
+    for booking in confirmed {
+        let query = Query::Booking { booking: id(&booking), user: None };
+        let View::Booking(view) = engine.query(event.clone(), query).await.expect("it is there").value
+        else {
+            panic!("a booking is asked for")
+        };
+        assert_eq!(view.state.status(), "confirmed", "{booking}");
+    }
+    assert_eq!(free_units(&engine, &event).await, 959);
+    let report = engine.audit().await.expect("Redis and the archive answer");
+    assert_eq!(report.violations, Vec::<String>::new());
 }

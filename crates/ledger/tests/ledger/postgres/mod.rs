@@ -20,6 +20,7 @@ mod sagas;
 
 mod archive;
 mod claims;
+mod files;
 mod nodes;
 mod restart;
 mod room_nights;

@@ -30,8 +30,8 @@ async fn nodes_that_start_at_once_make_the_tables_once() {
         let node = node.await.expect("no panic");
         assert_eq!(node.cursor().await, Ok(0));
     }
-    let steps = server.sql(&url, "SELECT count(*) FROM onrush_migrations").expect("read");
-    assert_eq!(steps, "1");
+    let sql = "SELECT count(*) = max(version), count(*) > 0 FROM onrush_migrations";
+    assert_eq!(server.sql(&url, sql).expect("read"), "t|t");
 }
 
 #[tokio::test]
@@ -41,10 +41,11 @@ async fn tables_of_a_newer_version_are_refused_and_left_alone() {
         "INSERT INTO onrush_migrations (version, name, applied_on, checksum) \
          VALUES (99, 'later', '2030-01-01T00:00:00Z', '1')",
     );
+    let steps = books.sql("SELECT * FROM onrush_migrations ORDER BY version");
     let error = PgLedger::open(&books.url, PgOptions::default()).await.err().expect("refused");
-    assert_eq!(error, PgOpenError::Newer { version: 99, known: 1 });
+    assert!(matches!(error, PgOpenError::Newer { version: 99, known: 1.. }), "{error}");
     assert!(error.to_string().contains("newer onrush"), "{error}");
-    assert_eq!(books.sql("SELECT count(*) FROM onrush_migrations"), "2");
+    assert_eq!(books.sql("SELECT * FROM onrush_migrations ORDER BY version"), steps);
 }
 
 #[tokio::test]

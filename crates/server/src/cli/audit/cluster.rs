@@ -2,18 +2,20 @@
 
 use super::books::{Books, PAGE};
 use onrush::Config;
+use onrush::cluster::audit_redis;
 use onrush_core::ids::BookingId;
 use onrush_ledger::postgres::{ArchivedRow, PgLedger, PgOptions};
 use onrush_ledger::saga::{File, Saga, SagaFilter};
 use onrush_ledger::{Ledger, Page};
 use onrush_store::embedded::{AuditReport, FeedAudit};
 use onrush_store::{FeedEntry, Seq};
+use std::sync::Arc;
 use tokio::runtime::Runtime;
 
 /// The books of a cluster.
 pub(super) struct SharedBooks {
     runtime: Runtime,
-    ledger: PgLedger,
+    ledger: Arc<PgLedger>,
 }
 
 impl SharedBooks {
@@ -22,7 +24,7 @@ impl SharedBooks {
         let settings = config.postgres.as_ref().ok_or("postgres: it is not configured")?;
         let runtime = crate::cli::runtime()?;
         let opened = runtime.block_on(PgLedger::open(settings.url.reveal(), PgOptions::default()));
-        let ledger = opened.map_err(|error| error.to_string())?;
+        let ledger = Arc::new(opened.map_err(|error| error.to_string())?);
         Ok(Self { runtime, ledger })
     }
 
@@ -67,9 +69,13 @@ fn entry(row: ArchivedRow) -> Result<FeedEntry, String> {
     Ok(FeedEntry { seq: Seq(number), at, event, changes })
 }
 
-/// Adds up the archive with the rules and without them.
-pub(super) fn audit_feed(books: &mut SharedBooks) -> Result<AuditReport, String> {
+/// Adds up the archive with the rules and without them, and compares what it comes to with what Redis has.
+pub(super) fn audit_feed(books: &mut SharedBooks, config: &Config) -> Result<AuditReport, String> {
     let mut audit = FeedAudit::default();
     books.each_decision(&mut |entry| audit.note(entry))?;
+    if let Some(redis) = &config.redis {
+        let found = books.runtime.block_on(audit_redis(redis, &books.ledger))?;
+        found.into_iter().for_each(|what| audit.violation(what));
+    }
     Ok(audit.finish())
 }

@@ -140,7 +140,7 @@ fn read_servers(
     found: &mut Vec<String>,
 ) -> Result<Audited, String> {
     let mut books = cluster::SharedBooks::open(config)?;
-    let audit = cluster::audit_feed(&mut books)?;
+    let audit = cluster::audit_feed(&mut books, config)?;
     let money = money::audit(&mut books, args.sandbox.as_deref(), found)?;
     Ok((audit, Some(money)))
 }

@@ -118,7 +118,7 @@ mod tests {
                 assert_eq!(total_ms, remaining_ms, "nobody is in the way");
                 let (total_ms, _) = climbed(&ladder, remaining_ms, true);
                 let late_ms = total_ms - remaining_ms;
-                assert!((0..shortest_ms).contains(&late_ms), "{remaining_ms}: {late_ms} ms late");
+                assert!((0..=shortest_ms).contains(&late_ms), "{remaining_ms}: {late_ms} ms late");
             }
         }
     }

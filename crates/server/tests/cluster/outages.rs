@@ -1,0 +1,125 @@
+//! RabbitMQ and Kafka away for a minute in the middle of a sale with a waiting room: nothing but their own messages is late.
+
+use crate::deployment::{Deployment, RedisKind, until};
+use crate::load::sell_out_in_room;
+use onrush_testkit::{Kafka, RabbitMq, need};
+use rdkafka::ClientConfig;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::message::{Headers, Message};
+use serde_json::Value;
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+/// Units there are.
+const CAPACITY: u32 = 40;
+/// How long they are away.
+const AWAY: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_minute_without_rabbitmq_and_kafka_delays_their_messages_and_nothing_else() {
+    let start = || {
+        let (rabbit, kafka) = (RabbitMq::start()?, Kafka::start()?);
+        let settings = format!(
+            "[rabbitmq]\nurl = {:?}\n[kafka]\nbrokers = [{:?}]\n",
+            rabbit.url(),
+            kafka.bootstrap_servers()
+        );
+        let deployment = Deployment::start_with(2, RedisKind::durable()?, &settings)?;
+        Ok((deployment, rabbit, kafka))
+    };
+    let Some((mut deployment, mut rabbit, mut kafka)) = need(start()) else { return };
+    let began = Instant::now();
+    sell_out_in_room(&mut deployment, CAPACITY, |faulty| {
+        faulty.sale.until_sold(5);
+        rabbit.kill();
+        kafka.kill();
+        // Everybody else is served meanwhile.
+        faulty.sale.until_sold(CAPACITY as usize);
+    });
+    // Whatever was sold, they stay away for the whole minute.
+    while began.elapsed() < AWAY {
+        std::thread::park_timeout(AWAY - began.elapsed());
+    }
+    rabbit.restart().expect("it starts again");
+    kafka.restart().expect("it starts again");
+
+    let mut reader = Reader::new(&kafka);
+    until("every confirmed booking is on its topic", || {
+        reader.read();
+        (reader.bookings.len() == CAPACITY as usize).then_some(())
+    });
+    let queues = || rabbit.ctl(&["list_queues", "-q", "name", "messages"]).expect("it answers");
+    until("the wake-ups were taken from their queue", || {
+        let line = |name: &str| {
+            let queues = queues();
+            let line = queues.lines().find(|line| line.split_whitespace().next() == Some(name));
+            line.and_then(|line| line.split_whitespace().last()?.parse::<u32>().ok())
+        };
+        (line("slot-released-queue") == Some(0)).then_some(())
+    });
+    // Nothing is missing, and nothing came so late that a receiver drops it.
+    let feed = deployment.nodes[0].organise("GET", "/feed?limit=1000", &Value::Null);
+    let entries = feed["entries"].as_array().expect("a list");
+    let expected: BTreeSet<(u64, u64)> = entries
+        .iter()
+        .flat_map(|entry| {
+            let changes = entry["changes"].as_array().expect("a list").len() as u64;
+            let seq = entry["seq"].as_u64().expect("a number");
+            (0..changes).map(move |index| (seq, index))
+        })
+        .collect();
+    until("the whole feed is on its topic", || {
+        reader.read();
+        (reader.taken.len() >= expected.len()).then_some(())
+    });
+    assert!(reader.taken.is_superset(&expected), "{:?}", expected.difference(&reader.taken));
+    deployment.audit();
+}
+
+/// Reads what Kafka has, and looks at the order on the way.
+struct Reader {
+    consumer: BaseConsumer,
+    bookings: BTreeSet<String>,
+    /// Changes on the topic of the whole feed, as a receiver takes them who drops what is not above the last one.
+    taken: BTreeSet<(u64, u64)>,
+    last: HashMap<String, (u64, u64)>,
+}
+
+impl Reader {
+    fn new(kafka: &Kafka) -> Self {
+        let consumer: BaseConsumer = ClientConfig::new()
+            .set("bootstrap.servers", kafka.bootstrap_servers())
+            .set("group.id", "test")
+            .set("auto.offset.reset", "earliest")
+            .create()
+            .expect("a consumer");
+        consumer.subscribe(&["booking_completed", "onrush-feed"]).expect("it can subscribe");
+        Self { consumer, bookings: BTreeSet::new(), taken: BTreeSet::new(), last: HashMap::new() }
+    }
+
+    fn read(&mut self) {
+        while let Some(message) = self.consumer.poll(Duration::from_millis(100)) {
+            // A broker that has just started may not know the topics yet.
+            let Ok(message) = message else { return };
+            let body = message.payload().expect("a body");
+            if message.topic() == "booking_completed" {
+                let body: Value = serde_json::from_slice(body).expect("JSON");
+                self.bookings.insert(body["payment_id"].as_str().expect("an id").to_owned());
+                continue;
+            }
+            let key = String::from_utf8_lossy(message.key().expect("a key")).into_owned();
+            let headers = message.headers().expect("headers");
+            let number = |name: &str| {
+                let header = headers.iter().find(|header| header.key == name).expect(name);
+                let text = std::str::from_utf8(header.value.expect("a value")).expect("text");
+                text.parse::<u64>().expect("a number")
+            };
+            let place = (number("sequence"), number("index"));
+            let last = self.last.entry(key).or_default();
+            if place > *last {
+                *last = place;
+                self.taken.insert(place);
+            }
+        }
+    }
+}

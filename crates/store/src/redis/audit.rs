@@ -1,0 +1,170 @@
+//! Whether what Redis has is what the archive's decisions add up to, and is sound.
+
+use super::RedisEngine;
+use super::client::ClientError;
+use super::keys::EventKeys;
+use super::layout::Layout;
+use super::node::Node;
+use super::rebuild::{guarded, replay_page};
+use super::rows::SeatSpecs;
+use super::wire::Head;
+use crate::engine::{Failure, FeedEntry, Seq};
+use onrush_core::Event;
+use onrush_core::ids::EventId;
+use onrush_core::snapshot::SnapshotRow;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// Decisions read at once.
+const PAGE: usize = 1_000;
+/// How often an event is looked at again that is being rebuilt, or whose last decisions are not archived yet.
+const ATTEMPTS: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(50);
+/// Differences told of one event at most.
+const MOST_TOLD: usize = 20;
+
+/// What an audit found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditReport {
+    /// Events looked at.
+    pub events: u64,
+    /// Archived decisions replayed.
+    pub decisions: u64,
+    /// What is wrong, one sentence each; empty if nothing is.
+    pub violations: Vec<String>,
+}
+
+impl RedisEngine {
+    /// Looks at all events, also while they are on sale: stock is conserved, each seat has one owner, every deadline is
+    /// there, and Redis' state is what the archived decisions add up to.
+    ///
+    /// # Errors
+    /// If Redis or the archive cannot be read.
+    pub async fn audit(&self) -> Result<AuditReport, Failure> {
+        let archived = self.node.archive.events().await.map_err(|error| {
+            tracing::error!(%error, "no audit without the archive");
+            Failure::Unreachable
+        })?;
+        let listed = self.node.known_events().await?;
+        let mut report = AuditReport::default();
+        for event in archived.iter().chain(&listed).cloned().collect::<BTreeSet<_>>() {
+            if !listed.contains(&event) {
+                report.violations.push(format!("event {event}: it is not in the list of events"));
+            }
+            let audit = EventAudit { node: &self.node, keys: EventKeys::new(&event), event };
+            audit.run(&mut report).await?;
+        }
+        Ok(report)
+    }
+}
+
+struct EventAudit<'a> {
+    node: &'a Node,
+    keys: EventKeys,
+    event: EventId,
+}
+
+impl EventAudit<'_> {
+    async fn run(&self, report: &mut AuditReport) -> Result<(), Failure> {
+        report.events += 1;
+        let mut found = Vec::new();
+        match self.settled().await? {
+            Some((layout, head)) => match self.replay(head.seq, &mut report.decisions).await? {
+                Ok(state) => compare(&layout, &state, &mut found),
+                Err(why) => found.push(format!("the archive: {why}")),
+            },
+            None => found.push("Redis and the archive do not come to the same decision".to_owned()),
+        }
+        if found.len() > MOST_TOLD {
+            let more = found.len() - MOST_TOLD;
+            found.truncate(MOST_TOLD);
+            found.push(format!("and {more} differences more"));
+        }
+        let event = &self.event;
+        report.violations.extend(found.into_iter().map(|what| format!("event {event}: {what}")));
+        Ok(())
+    }
+
+    /// The state in Redis, once all of it is archived; `None` if that does not come about.
+    async fn settled(&self) -> Result<Option<(Layout, Head)>, Failure> {
+        for _ in 0..ATTEMPTS {
+            let layout = Layout::read(&self.node.client, &self.keys).await?;
+            let head = layout.as_ref().and_then(Layout::head);
+            let archived = self.node.archive.head(self.event.clone()).await.map_err(unreadable)?;
+            if let (Some(layout), Some(head)) = (layout, head)
+                && Head::of(archived) >= head
+                && archived.0 == head.epoch
+            {
+                return Ok(Some((layout, head)));
+            }
+            sleep(PAUSE).await;
+        }
+        Ok(None)
+    }
+
+    /// What the archived decisions up to this one add up to; what contradicts itself as a sentence.
+    async fn replay(
+        &self,
+        last: Seq,
+        decisions: &mut u64,
+    ) -> Result<Result<Event, String>, Failure> {
+        let mut state = Event::new(self.event.clone());
+        let mut after = Seq::default();
+        while after < last {
+            let page = self.node.archive.read_event(self.event.clone(), after, PAGE).await;
+            let page: Vec<FeedEntry> =
+                page.map_err(unreadable)?.into_iter().map(|archived| archived.entry).collect();
+            let page: Vec<_> = page.into_iter().filter(|entry| entry.seq <= last).collect();
+            let Some(newest) = page.last().map(|entry| entry.seq) else {
+                let why = format!("it ends at decision {} and Redis is at {}", after.0, last.0);
+                return Ok(Err(why));
+            };
+            if let Err(why) = replay_page(&mut state, &page) {
+                return Ok(Err(why));
+            }
+            *decisions += page.len() as u64;
+            after = newest;
+        }
+        Ok(Ok(state))
+    }
+}
+
+fn unreadable(error: super::archive::ArchiveError) -> Failure {
+    ClientError::Unreachable(error.to_string()).into()
+}
+
+/// Tells what is wrong with the state in Redis, by the state that it should be.
+fn compare(layout: &Layout, state: &Event, found: &mut Vec<String>) {
+    if let Err(broken) = state.check() {
+        found.extend(broken.into_iter().map(|what| format!("the archive's state: {what}")));
+    }
+    let rows: Vec<_> = state.snapshot().collect();
+    let seats: SeatSpecs = rows
+        .iter()
+        .filter_map(|row| match row {
+            SnapshotRow::Seat(row) => Some((row.spec.seat.clone(), row.spec.clone())),
+            SnapshotRow::Event(_)
+            | SnapshotRow::Pool(_)
+            | SnapshotRow::Category(_)
+            | SnapshotRow::Place(_)
+            | SnapshotRow::Hold(_)
+            | SnapshotRow::Session(_)
+            | SnapshotRow::Claim(_) => None,
+        })
+        .collect();
+    match layout.rows(&seats) {
+        Ok(ours) => {
+            if ours != rows {
+                found.push("its state is not what its decisions add up to".to_owned());
+            }
+            let restored = guarded(|| Event::restore(state.id().clone(), ours));
+            match restored.and_then(|restored| restored) {
+                Ok(restored) => found.extend(restored.check().err().into_iter().flatten()),
+                Err(why) => found.push(format!("its state contradicts itself: {why}")),
+            }
+        }
+        Err(why) => found.push(why),
+    }
+    found.extend(layout.differences(&Layout::of(state)));
+}

@@ -1,0 +1,96 @@
+//! An audit tells what in Redis is not as the archived decisions say.
+
+use crate::stage::{
+    MemoryArchive, confirm_command, done, flash_sale, hold, id, lines, new_event, open, options,
+    place, settings,
+};
+use onrush_core::command::{PoolSpec, Reason};
+use onrush_core::settings::{RoomSettings, Settings};
+use onrush_core::{Command, Reply};
+use onrush_store::Engine;
+use onrush_store::redis::{Options, RedisEngine};
+use onrush_testkit::{Redis, need};
+
+#[tokio::test]
+async fn a_sound_sale_has_nothing_to_tell() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let engine = open(&redis, MemoryArchive::new()).await;
+    let event = flash_sale(&engine, 5).await;
+    hold(&engine, &event, "ada", "b1").await.expect("a unit is free");
+    hold(&engine, &event, "bob", "b2").await.expect("a unit is free");
+    engine.execute(event.clone(), confirm_command("ada", "b1")).await.expect("it is hers");
+    let reason = Reason { by: "box office".into(), why: "house: seats".into() };
+    done(&engine, &event, Command::Block { lines: lines(1), reason }).await;
+
+    let other = new_event();
+    let room = Some(RoomSettings { capacity: 1, places_per_user: 2, ..RoomSettings::default() });
+    let settings = Settings { room, ..settings() };
+    done(&engine, &other, Command::CreateEvent { settings: Box::new(settings) }).await;
+    done(&engine, &other, Command::OpenSale { seed: None, public_value: None }).await;
+    for (number, user) in [(1, "ada"), (2, "ada"), (3, "bob")] {
+        let join = Command::Join { place: place(number), user: id(user) };
+        let answer = engine.execute(other.clone(), join).await.expect("he may join");
+        assert!(matches!(answer.value, Reply::Place(_)));
+    }
+
+    let report = engine.audit().await.expect("Redis and the archive answer");
+    assert_eq!(report.violations, Vec::<String>::new());
+    assert_eq!(report.events, 2);
+    assert!(report.decisions >= 12, "{} decisions were replayed", report.decisions);
+}
+
+/// Each is what a faulty script, or a hand in Redis, might leave behind.
+#[tokio::test]
+async fn whatever_is_changed_behind_the_rules_back_is_told() {
+    let Some(redis) = need(Redis::start()) else { return };
+    let archive = MemoryArchive::new();
+    let options = Options { ticks: false, ..options(&redis, archive.other_node()) };
+    let engine = RedisEngine::open(options).await.expect("the engine begins");
+    let event = flash_sale(&engine, 5).await;
+    let spec = PoolSpec { pool: id("vip"), capacity: 2, price_minor: 0 };
+    done(&engine, &event, Command::AddPool { spec }).await;
+    hold(&engine, &event, "ada", "b1").await.expect("a unit is free");
+    let key = |part: &str| format!("onrush:{{{event}}}:{part}");
+    let kept = |part: &str, field: &str| {
+        redis.command(&["HGET", &key(part), field]).expect("Redis answers")
+    };
+    let (pool, booking, user) = (kept("pools", "ga"), kept("holds", "b1"), kept("users", "ada"));
+    let changed_pool = pool.trim().replacen("0 5 0 1 ", "0 5 0 0 ", 1);
+    assert_ne!(changed_pool, pool.trim());
+    let faults: [(&[&str], &[&str], &str); 5] = [
+        (
+            &["HSET", &key("pools"), "ga", &changed_pool],
+            &["HSET", &key("pools"), "ga", pool.trim()],
+            "pools ga",
+        ),
+        (
+            &["HDEL", &key("holds"), "b1"],
+            &["HSET", &key("holds"), "b1", booking.trim()],
+            "holds b1",
+        ),
+        (
+            &["HDEL", &key("users"), "ada"],
+            &["HSET", &key("users"), "ada", user.trim()],
+            "users ada",
+        ),
+        (
+            &["ZADD", &key("deadlines"), "1", "1:ghost"],
+            &["ZREM", &key("deadlines"), "1:ghost"],
+            "1:ghost",
+        ),
+        (
+            &["HDEL", &key("pools"), "vip"],
+            &["HSET", &key("pools"), "vip", "1 2 0 0 0 0 0 0"],
+            "pools vip",
+        ),
+    ];
+    for (fault, mended, told) in faults {
+        redis.command(fault).expect("Redis answers");
+        let report = engine.audit().await.expect("Redis and the archive answer");
+        let is_told = report.violations.iter().any(|violation| violation.contains(told));
+        assert!(is_told, "{fault:?} is not told: {:?}", report.violations);
+        redis.command(mended).expect("Redis answers");
+    }
+    let report = engine.audit().await.expect("Redis and the archive answer");
+    assert_eq!(report.violations, Vec::<String>::new());
+}
