@@ -16,10 +16,8 @@ pub async fn audit_redis(
 ) -> Result<Vec<String>, String> {
     let node = uuid::Uuid::now_v7().simple().to_string();
     let archive = Arc::new(PgArchive::new(ledger.clone(), node));
-    let options = Options {
-        ticks: false,
-        ..Options::new(settings.urls.clone(), settings.cluster, archive)
-    };
+    let options =
+        Options { ticks: false, ..Options::new(settings.urls.clone(), settings.cluster, archive) };
     let engine = RedisEngine::open(options).await.map_err(|error| error.to_string())?;
     let report = engine.audit().await.map_err(|failure| failure.to_string())?;
     Ok(report.violations)

@@ -460,16 +460,19 @@ impl Stage {
     fn has_ended(&self, end: &End) -> bool {
         // A server that starts may be at work on the tables.
         let Some(reader) = self.rows() else { return false };
-        let rows = reader.sagas();
-        for saga in &rows {
-            assert_eq!(saga.stuck, None, "{}", saga.booking);
-        }
         let is_known = |(booking, status): &(String, &str)| {
             let row = reader.booking(&booking.parse().expect("an id"));
             row.is_some_and(|row| row.status == *status)
         };
+        // The bookings first: what a booking's end makes of its saga is written together with it.
+        if !end.bookings.iter().all(is_known) {
+            return false;
+        }
+        let rows = reader.sagas();
+        for saga in &rows {
+            assert_eq!(saga.stuck, None, "{}", saga.booking);
+        }
         rows.len() == end.bookings.len()
-            && end.bookings.iter().all(is_known)
             && rows.iter().all(|saga| {
                 matches!(saga.step, Step::Confirmed | Step::Failed) && saga.next_at.is_none()
             })

@@ -16,6 +16,7 @@
 mod archive;
 mod archiver;
 mod audit;
+mod bare;
 mod client;
 mod draw;
 mod feed;
@@ -39,6 +40,7 @@ mod wire;
 
 pub use archive::{Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive};
 pub use audit::AuditReport;
+pub use bare::BareHold;
 #[cfg(feature = "testing")]
 pub use probe::Probe;
 pub use rows::SeatSpecs;

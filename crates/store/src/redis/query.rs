@@ -20,7 +20,7 @@ pub(super) fn call(query: &Query) -> Call {
     match query {
         Query::Event => Call::new(&scripts::QUERY_EVENT, Vec::new()),
         Query::Availability => Call::new(&scripts::QUERY_AVAILABILITY, Vec::new()),
-        Query::Seats => Call::new(&scripts::QUERY_SEATS, Vec::new()),
+        Query::Seats => Call { is_long: true, ..Call::new(&scripts::QUERY_SEATS, Vec::new()) },
         Query::Place { user, place } => {
             let place = place.map(|place| place.to_string()).unwrap_or_default();
             Call::new(&scripts::QUERY_PLACE, vec![user.to_string(), place])

@@ -144,7 +144,7 @@ mod tests {
         for script in all() {
             assert!(!script.text.contains("--#include"), "{} includes all", script.name);
             assert_eq!(
-                script.text.matches("local function phase_at(").count(),
+                script.text.matches("local function read_event(").count(),
                 1,
                 "{} begins as every script does",
                 script.name

@@ -46,7 +46,11 @@ pub(crate) struct RedisSubject {
     requests: u64,
     looks: u64,
     last: Option<Command>,
+    fault: Option<Fault>,
 }
+
+/// What is done to Redis behind the rules' back after a command: some words for it, or nothing.
+pub(crate) type Fault = fn(&Command, &Probe) -> Option<Vec<String>>;
 
 impl RedisSubject {
     pub(crate) fn new(urls: &[String], is_cluster: bool, way: Way) -> Self {
@@ -66,8 +70,26 @@ impl RedisSubject {
             .then(|| runtime.block_on(RedisEngine::open(options)).expect("the engine begins"));
         let (read, clock) = (Seq::default(), Time(0));
         let event = id("nothing");
-        let (requests, looks, last) = (0, 0, None);
-        Self { runtime, engine, way, flags, event, probe, read, clock, requests, looks, last }
+        let (requests, looks, last, fault) = (0, 0, None, None);
+        Self {
+            runtime,
+            engine,
+            way,
+            flags,
+            event,
+            probe,
+            read,
+            clock,
+            requests,
+            looks,
+            last,
+            fault,
+        }
+    }
+
+    /// From now on this goes wrong.
+    pub(crate) fn plant(&mut self, fault: Fault) {
+        self.fault = Some(fault);
     }
 
     /// What was decided since the last time.
@@ -99,6 +121,10 @@ impl RedisSubject {
                 self.runtime.block_on(self.probe.run(command, &request))?
             }
         };
+        if let Some(words) = self.fault.and_then(|fault| fault(command, &self.probe)) {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            self.runtime.block_on(self.probe.raw(&words))?;
+        }
         Ok(Outcome { answer, decided: self.decided()? })
     }
 

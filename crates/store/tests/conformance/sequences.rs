@@ -3,10 +3,10 @@
 use crate::embedded::EmbeddedSubject;
 use crate::generator::{Recipe, kind_of, sequence};
 use crate::play::{Mismatch, Subject, play, shrink};
-use crate::redis::{RedisSubject, Way};
+use crate::redis::{Fault, RedisSubject, Way};
 use crate::truth::{Op, Truth};
 use crate::world::{START, id};
-use onrush_core::Event;
+use onrush_core::{Command, Event};
 use onrush_testkit::{Redis, RedisCluster, Shared, need};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -290,5 +290,53 @@ fn the_sequences_reach_every_change_and_every_refusal() {
     for kind in changes.iter().chain(&refusals) {
         let times = reached.get(*kind).copied().unwrap_or(0);
         assert!(times >= 5, "{kind} is reached {times} times only: {reached:#?}");
+    }
+}
+
+fn words(words: &[&str]) -> Option<Vec<String>> {
+    Some(words.iter().map(|word| (*word).to_owned()).collect())
+}
+
+/// What a faulty script might do; each must be found, and told by a sequence that is as short as can be.
+#[test]
+fn a_fault_is_found_and_told_by_a_short_sequence() {
+    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    /// Operations that the longest of these needs, and a few.
+    const MOST: usize = 12;
+    let faults: [(&str, Fault); 4] = [
+        ("a hold never expires", |command, probe| match command {
+            Command::Hold { booking, .. } => {
+                words(&["ZREM", &probe.key("deadlines"), &format!("1:{booking}")])
+            }
+            _ => None,
+        }),
+        ("a leaver stays in the line", |command, probe| match command {
+            Command::Leave { user, .. } => {
+                words(&["ZADD", &probe.key("queue"), "1", &format!("0000000001:{user}")])
+            }
+            _ => None,
+        }),
+        ("a confirmation counts a unit twice", |command, probe| match command {
+            Command::Confirm { .. } => {
+                words(&["HSET", &probe.key("pools"), "ga", "0 10 0 0 1 0 0 0"])
+            }
+            _ => None,
+        }),
+        ("a tick forgets how far the outflow is", |command, probe| match command {
+            Command::Tick => words(&["HDEL", &probe.key("meta"), "outflow_ms"]),
+            _ => None,
+        }),
+    ];
+    for (name, fault) in faults {
+        let mut subject = RedisSubject::new(&[redis.url()], false, Way::Scripts);
+        subject.plant(fault);
+        let found = (1..=60).find_map(|seed| {
+            let recipe = Recipe { seed, commands: 200, settles: false, without: for_scripts() };
+            let ops = sequence(&recipe);
+            let mismatch = play(&ops, false, &mut subject).err()?;
+            Some(shrink(ops, mismatch, |ops| play(ops, false, &mut subject).err()))
+        });
+        let (ops, mismatch) = found.unwrap_or_else(|| panic!("{name}: nobody finds it"));
+        assert!(ops.len() <= MOST, "{}", told(name, &ops, &mismatch));
     }
 }

@@ -277,7 +277,8 @@ async fn a_primary_that_dies_takes_nothing_confirmed_with_it() {
     .expect("units are left");
     for booking in confirmed {
         let query = Query::Booking { booking: id(&booking), user: None };
-        let View::Booking(view) = engine.query(event.clone(), query).await.expect("it is there").value
+        let View::Booking(view) =
+            engine.query(event.clone(), query).await.expect("it is there").value
         else {
             panic!("a booking is asked for")
         };

@@ -3,6 +3,8 @@
 //! Nothing here passes or fails: a shared machine gives other figures each time. Ratios within one run are worth more
 //! than figures across runs.
 
+#[cfg(feature = "cluster")]
+mod cluster;
 mod engine;
 mod http;
 mod paid;
@@ -30,6 +32,15 @@ enum What {
     Http(http::HttpArgs),
     /// Measure the whole way from the queue to the paid ticket
     Paid(paid::PaidArgs),
+    /// Measure the engine on Redis beside a plain script, on a throw-away server
+    #[cfg(feature = "cluster")]
+    Redis(cluster::ClusterArgs),
+    /// Measure holds on PostgreSQL, on a throw-away server
+    #[cfg(feature = "cluster")]
+    Postgres(cluster::ClusterArgs),
+    /// Measure the same job on the embedded engine, on Redis and on PostgreSQL
+    #[cfg(feature = "cluster")]
+    Compare(cluster::ClusterArgs),
     /// Run the bare server that `http` compares with
     #[command(hide = true)]
     Bare,
@@ -93,6 +104,12 @@ pub(crate) fn run(args: &BenchArgs) -> Exit {
         What::Engine(args) => engine::run(args),
         What::Http(args) => http::run(args),
         What::Paid(args) => paid::run(args),
+        #[cfg(feature = "cluster")]
+        What::Redis(args) => cluster::redis(args),
+        #[cfg(feature = "cluster")]
+        What::Postgres(args) => cluster::postgres(args),
+        #[cfg(feature = "cluster")]
+        What::Compare(args) => cluster::compare(args),
         What::Bare => return http::bare(),
     };
     match results {

@@ -70,7 +70,7 @@ pub(super) fn run(args: &EngineArgs) -> Result<(), String> {
 const POOL: &str = "ga";
 
 /// An id that is known to be one.
-fn id<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+pub(super) fn id<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
 }
 
@@ -80,13 +80,13 @@ fn long_id<T: FromStr<Err: Display>>(kind: char, number: u64) -> Result<T, Strin
 }
 
 /// One unit of the pool.
-fn one_unit() -> Result<Lines, String> {
+pub(super) fn one_unit() -> Result<Lines, String> {
     let line = PoolLine { pool: id(POOL)?, quantity: 1 };
     Lines::new(vec![line], Vec::new()).map_err(|refusal| refusal.to_string())
 }
 
 /// A hold of one unit.
-fn hold(number: u64, lines: &Lines) -> Result<Command, String> {
+pub(super) fn hold(number: u64, lines: &Lines) -> Result<Command, String> {
     let booking: BookingId = long_id('b', number)?;
     let user: UserId = long_id('u', number)?;
     Ok(Command::Hold { booking, user, lines: lines.clone() })
