@@ -14,7 +14,8 @@ pub enum Flag {
     /// A user's first place is read from the stream of his places (S4.4) instead of from his own row. Both are always
     /// written.
     StreamsQueue,
-    /// Joins and holds run as one script; off, they run as optimistic transactions (WATCH, MULTI, EXEC).
+    /// Joins and holds run as one script; off, they run as optimistic transactions (WATCH, MULTI, EXEC), and as the script
+    /// only after many lost races in a row, or where no transaction can be made.
     LuaAtomic,
     /// Scores in the queue carry a counter (S4.1); off, the counter is 0, and equal scores go by the place's number.
     CompositeScore,

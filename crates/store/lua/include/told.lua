@@ -17,4 +17,17 @@ local function tell(name, ...)
   TOLD[#TOLD + 1] = words
   return 0
 end
-local redis = {call = tell, pcall = function(...) return {ok = tell(...)} end, error_reply = REDIS.error_reply}
+-- An entry that a stream would refuse, since it had a later one, is refused now: in the transaction it would be too late.
+local function is_late(name, key, id)
+  local about = name == 'XADD' and REDIS.pcall('XINFO', 'STREAM', key) or {}
+  for i = 1, #about, 2 do
+    if about[i] == 'last-generated-id' then
+      return tonumber(string.match(about[i + 1], '^%d+')) >= tonumber(string.match(id, '^%d+'))
+    end
+  end
+end
+local function try(...)
+  if is_late(...) then return {err = 'ERR the stream has a later entry'} end
+  return {ok = tell(...)}
+end
+local redis = {call = tell, pcall = try, error_reply = REDIS.error_reply}

@@ -13,17 +13,17 @@ use crate::engine::Failure;
 use crate::flags::{Flag, Flags};
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Refusal, Time};
+use redis::Value;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 /// What a caller is told to wait while an event is being rebuilt.
 const REBUILDING_MS: u32 = 1_000;
-/// What a caller is told to wait if others were faster too often.
-const CONTENDED_MS: u32 = 100;
 /// How often a call is made again because something had to be done first.
 const ATTEMPTS: usize = 4;
 
@@ -189,15 +189,14 @@ impl Node {
             known.keys.all().chain(call.keys.iter().map(String::as_str)).collect();
         let args: Vec<&str> =
             begin.into_iter().chain(call.args.iter().map(String::as_str)).collect();
-        let answer = if call.is_optimistic {
-            // The nodes compete; those who ask this one stand in line.
-            let _turn = known.transaction.lock().await;
-            match self.transactions.run(call.script, &keys, &args).await? {
-                Some(answer) => answer,
-                None => return Ok(Outcome::Busy { retry_after_ms: CONTENDED_MS }),
-            }
+        let decided = if call.is_optimistic {
+            self.transaction(known, call, &keys, &args).await?
         } else {
-            self.client.script(call.script, &keys, &args, call.is_long).await?
+            None
+        };
+        let answer = match decided {
+            Some(answer) => answer,
+            None => self.client.script(call.script, &keys, &args, call.is_long).await?,
         };
         let outcome = wire::outcome(answer).map_err(ClientError::Answered)?;
         match &outcome {
@@ -212,6 +211,20 @@ impl Node {
             | Outcome::Busy { .. } => {}
         }
         Ok(outcome)
+    }
+
+    /// Runs a script as an optimistic transaction; `None` if it is to be run as it is.
+    async fn transaction(
+        &self,
+        known: &KnownEvent,
+        call: &Call,
+        keys: &[&str],
+        args: &[&str],
+    ) -> Result<Option<Value>, ClientError> {
+        // The nodes compete; those who ask this one stand in line, as long as it is a short one.
+        let turn = timeout(self.transactions.limit(), known.transaction.lock());
+        let Ok(_turn) = turn.await else { return Ok(None) };
+        self.transactions.run(call.script, keys, args).await
     }
 
     /// Takes note of an event's head: what is new is archived, and its deadlines are looked at.

@@ -9,6 +9,9 @@
 //! The rules are the script's, either way. Every decision of an event changes its meta hash, so that one key is enough
 //! to watch. A watch belongs to a connection, so each transaction has one of its own, to the very server that has the
 //! event: a connection that mended itself in between would have forgotten what it watches.
+//!
+//! Whoever loses too often, or finds no server that takes transactions, runs the script as it is: nobody is turned away
+//! for the way his command takes.
 
 use super::client::{ClientError, tcp_settings};
 use super::scripts::Script;
@@ -19,11 +22,10 @@ use redis::{
 };
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-use tokio::time::timeout;
+use std::time::{Duration, Instant};
 
-/// Races lost before the caller is told to come again.
-const ATTEMPTS: usize = 64;
+/// Races lost before the script is run as it is.
+const ATTEMPTS: usize = 16;
 /// Connections to one server that are kept for later.
 const IDLE: usize = 16;
 
@@ -35,6 +37,8 @@ enum Attempt {
     Lost,
     /// Another server has the event.
     Moved(ConnectionAddr),
+    /// It cannot be done this way; nothing was changed.
+    Refused(RedisError),
 }
 
 /// Connections for transactions.
@@ -60,27 +64,42 @@ impl Transactions {
         Ok(Self { first, limit, idle: Mutex::default(), homes: Mutex::default() })
     }
 
-    /// What the script answers, with its writes made at once or not at all; `None` if others were faster too often.
+    /// How long somebody waits for one of them.
+    pub(super) fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// What the script answers, with its writes made at once or not at all; `None` if nothing was done, and the script is
+    /// to be run as it is.
+    ///
+    /// # Errors
+    /// If nobody answers; whether it was done is unknown then.
     pub(super) async fn run(
         &self,
         script: &Script,
         keys: &[&str],
         args: &[&str],
     ) -> Result<Option<Value>, ClientError> {
-        let attempts = async {
-            for _ in 0..ATTEMPTS {
-                match self.attempt(script, keys, args).await? {
-                    Attempt::Done(reply) => return Ok(Some(reply)),
-                    Attempt::Lost => tokio::task::yield_now().await,
-                    Attempt::Moved(home) => {
-                        lock(&self.homes).insert(keys[0].to_owned(), home);
-                    }
+        let begun = Instant::now();
+        for _ in 0..ATTEMPTS {
+            match self.attempt(script, keys, args).await? {
+                Attempt::Done(reply) => return Ok(Some(reply)),
+                Attempt::Lost => tokio::task::yield_now().await,
+                Attempt::Moved(home) => {
+                    lock(&self.homes).insert(keys[0].to_owned(), home);
+                }
+                Attempt::Refused(error) => {
+                    tracing::debug!(%error, script = script.name, "no transaction");
+                    // The server may be gone for good: whoever is asked first knows who has its place.
+                    lock(&self.homes).remove(keys[0]);
+                    return Ok(None);
                 }
             }
-            Ok(None)
-        };
-        let unanswered = |_| ClientError::Unreachable("a transaction was not answered".to_owned());
-        timeout(self.limit, attempts).await.map_err(unanswered)?
+            if begun.elapsed() >= self.limit {
+                break;
+            }
+        }
+        Ok(None)
     }
 
     async fn attempt(
@@ -91,31 +110,30 @@ impl Transactions {
     ) -> Result<Attempt, ClientError> {
         let home = lock(&self.homes).get(keys[0]).cloned();
         let home = home.unwrap_or_else(|| self.first.addr().clone());
-        let mut connection = match self.take(&home).await {
-            Ok(connection) => connection,
+        let (mut connection, told) = match self.read(&home, script, keys, args).await {
+            Ok(read) => read,
+            // Whoever has waited that long for an answer is not kept waiting for the next.
+            Err(error) if error.is_timeout() => return Err(error.into()),
             Err(error) => {
-                // The server may be gone for good: whoever is asked first knows who has its place.
-                lock(&self.homes).remove(keys[0]);
-                return Err(error.into());
+                return match self.moved(&error) {
+                    Some(elsewhere) => Ok(Attempt::Moved(elsewhere)),
+                    None => match ClientError::from(error.clone()) {
+                        // A script that fails is a fault of ours: running it again would only hide that.
+                        failed @ ClientError::Answered(_) => Err(failed),
+                        ClientError::Unreachable(_) | ClientError::OutOfMemory => {
+                            Ok(Attempt::Refused(error))
+                        }
+                    },
+                };
             }
         };
-        let watched: Result<(), RedisError> =
-            redis::cmd("WATCH").arg(keys[0]).query_async(&mut connection).await;
-        if let Err(error) = watched {
-            return match self.moved(&error) {
-                Some(elsewhere) => {
-                    self.put(&home, connection);
-                    Ok(Attempt::Moved(elsewhere))
-                }
-                None => Err(error.into()),
-            };
-        }
-        let told = told(&mut connection, script.telling(), keys, args).await?;
         let (reply, writes): (Value, Vec<Vec<String>>) = redis::from_redis_value(told)
             .map_err(|error| ClientError::Answered(format!("{}: {error}", script.name)))?;
         if writes.is_empty() {
-            redis::cmd("UNWATCH").exec_async(&mut connection).await?;
-            self.put(&home, connection);
+            // What was read in one step needs nobody's leave; a connection that fails now is not kept.
+            if redis::cmd("UNWATCH").exec_async(&mut connection).await.is_ok() {
+                self.put(&home, connection);
+            }
             return Ok(Attempt::Done(reply));
         }
         let mut all = redis::pipe();
@@ -124,9 +142,35 @@ impl Transactions {
             let (name, rest) = words.split_first().expect("a command has a name");
             all.cmd(name).arg(rest);
         }
-        let made: Value = all.query_async(&mut connection).await?;
-        self.put(&home, connection);
-        Ok(if made == Value::Nil { Attempt::Lost } else { Attempt::Done(reply) })
+        match all.query_async(&mut connection).await {
+            Ok(Value::Nil) => {
+                self.put(&home, connection);
+                Ok(Attempt::Lost)
+            }
+            Ok(_) => {
+                self.put(&home, connection);
+                Ok(Attempt::Done(reply))
+            }
+            // A server without memory left, or one that is a replica now, takes none of it.
+            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::ExecAbort) => {
+                Ok(Attempt::Refused(error))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Watches the event, and has the script tell what it would do. A connection that failed is dropped.
+    async fn read(
+        &self,
+        home: &ConnectionAddr,
+        script: &Script,
+        keys: &[&str],
+        args: &[&str],
+    ) -> Result<(MultiplexedConnection, Value), RedisError> {
+        let mut connection = self.take(home).await?;
+        redis::cmd("WATCH").arg(keys[0]).exec_async(&mut connection).await?;
+        let told = told(&mut connection, script.telling(), keys, args).await?;
+        Ok((connection, told))
     }
 
     /// Where the event is, if an error says so.

@@ -8,7 +8,7 @@ use onrush_core::command::SeatSpec;
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::{Command, Event, Query, Refusal, Time, View};
-use onrush_store::flags::Flag;
+use onrush_store::flags::{Flag, Flags};
 use onrush_store::redis::{Options, Probe, RedisEngine};
 use onrush_store::{Engine, Failure, Seq};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +26,10 @@ pub(crate) enum Way {
     Engine,
     /// The same with every flag on for half of the users.
     HalfFlags,
+    /// The same with joins and holds as optimistic transactions.
+    Transactions,
+    /// The same with every flag switched after every command.
+    Switching,
     /// Straight to the scripts, so that a request can come twice. Draws need a node and are not for this.
     Scripts,
 }
@@ -33,6 +37,8 @@ pub(crate) enum Way {
 pub(crate) struct RedisSubject {
     runtime: Runtime,
     engine: Option<RedisEngine>,
+    way: Way,
+    flags: Arc<Flags>,
     event: EventId,
     probe: Probe,
     read: Seq,
@@ -53,24 +59,31 @@ impl RedisSubject {
         let probe = runtime.block_on(Probe::open(urls, is_cluster)).expect("Redis answers");
         let archive = Arc::new(MemoryArchive::new());
         let options = Options { ticks: false, ..Options::new(urls.to_vec(), is_cluster, archive) };
+        let flags = Arc::clone(&options.flags);
         if way == Way::HalfFlags {
-            Flag::ALL.into_iter().for_each(|flag| options.flags.set(flag, 50));
+            Flag::ALL.into_iter().for_each(|flag| flags.set(flag, 50));
+        }
+        if way == Way::Transactions {
+            flags.set(Flag::LuaAtomic, 0);
         }
         let engine = (way != Way::Scripts)
             .then(|| runtime.block_on(RedisEngine::open(options)).expect("the engine begins"));
         let (read, clock) = (Seq::default(), Time(0));
         let event = id("nothing");
+        let (requests, looks, last, fault) = (0, 0, None, None);
         Self {
             runtime,
             engine,
+            way,
+            flags,
             event,
             probe,
             read,
             clock,
-            requests: 0,
-            looks: 0,
-            last: None,
-            fault: None,
+            requests,
+            looks,
+            last,
+            fault,
         }
     }
 
@@ -86,6 +99,13 @@ impl RedisSubject {
             self.read = *seq;
         }
         Ok(entries.into_iter().map(|(_, at, changes)| (at, changes)).collect())
+    }
+
+    /// Switches the flags: each goes through its settings at a pace of its own.
+    fn switch_flags(&self) {
+        for (flag, pace) in Flag::ALL.into_iter().zip([2, 1, 3]) {
+            self.flags.set(flag, [0, 50, 100][(self.requests / pace % 3) as usize]);
+        }
     }
 
     fn send(&mut self, command: &Command) -> Result<Outcome, Trouble> {
@@ -170,6 +190,9 @@ impl Subject for RedisSubject {
 
     fn run(&mut self, command: &Command) -> Result<Outcome, Trouble> {
         self.requests += 1;
+        if self.way == Way::Switching {
+            self.switch_flags();
+        }
         self.last = Some(command.clone());
         self.send(command)
     }

@@ -130,6 +130,24 @@ fn redis_agrees_with_the_rules_with_every_flag_half_on() {
 }
 
 #[test]
+fn optimistic_transactions_agree_with_the_rules() {
+    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let recipe = |seed| Recipe { seed, commands: 300, settles: false, without: without() };
+    let mut subject = RedisSubject::new(&[redis.url()], false, Way::Transactions);
+    play_all("transactions", seeds(13_000, 20).into_iter().map(recipe), as_it_is, &mut subject);
+    let stats = redis.command(&["INFO", "commandstats"]).expect("Redis answers");
+    assert!(stats.contains("cmdstat_watch:"), "transactions were made");
+}
+
+#[test]
+fn flags_that_are_switched_between_commands_change_no_answer() {
+    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let recipe = |seed| Recipe { seed, commands: 300, settles: false, without: without() };
+    let mut subject = RedisSubject::new(&[redis.url()], false, Way::Switching);
+    play_all("switching", seeds(11_000, 20).into_iter().map(recipe), as_it_is, &mut subject);
+}
+
+#[test]
 fn redis_cluster_agrees_with_the_rules() {
     let Some(cluster) = need(RedisCluster::start()) else { return };
     let recipe = |seed| Recipe { seed, commands: 200, settles: false, without: without() };
