@@ -31,6 +31,14 @@ cargo clippy -p onrush --locked --quiet -- -D warnings
 step "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --features onrush/cluster --no-deps --document-private-items --locked --quiet
 
+step "files to deploy"
+if target/python/bin/python -c "import yaml" 2>/dev/null; then
+  target/python/bin/python scripts/check_deploy.py
+else
+  echo "NOT RUN: scripts/check_deploy.py needs PyYAML, which comes with schemathesis (scripts/need.sh schemathesis)"
+  [ -z "${CI:-}" ]
+fi
+
 step "tests"
 cargo test --workspace --locked --quiet
 

@@ -466,6 +466,21 @@ mod tests {
     }
 
     #[test]
+    fn a_flag_is_set_by_its_variable_for_all_or_for_a_share() {
+        let flags = |text: &str| {
+            let variables = variables(&[("FEATURE_STREAMS_QUEUE", text), ("FEATURE_OTHER", "x")]);
+            Config::load(None, variables).map(|config| config.flags.streams_queue)
+        };
+        for (text, percent) in [("true", 100), ("false", 0), ("10", 10)] {
+            assert_eq!(flags(text).unwrap(), percent);
+        }
+        for text in ["101", "-1", "some"] {
+            let why = flags(text).unwrap_err().to_string();
+            assert!(why.starts_with("FEATURE_STREAMS_QUEUE: use true, false"), "{why}");
+        }
+    }
+
+    #[test]
     fn servers_that_do_not_go_together_are_named() {
         for (text, place) in [
             ("engine = \"redis\"", "ledger"),

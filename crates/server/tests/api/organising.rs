@@ -172,3 +172,20 @@ async fn operators_see_health_readiness_and_metrics_on_their_own_listener() {
     let public = Request::new(shop.server.public_addr(), "GET", "/metrics").send().await;
     assert_eq!(public.problem(), (404, "PATH_NOT_FOUND".into()));
 }
+
+#[tokio::test]
+async fn what_nodes_share_is_refused_where_there_is_only_one() {
+    let shop = Shop::start().await;
+    for (method, path, body) in [
+        ("POST", "/sync-inventory", None),
+        ("GET", "/flags", None),
+        ("PUT", "/flags/lua_atomic", Some(json!({"percent": 10}))),
+    ] {
+        let request = shop.admin(method, path);
+        let request = match body {
+            Some(body) => request.json(&body),
+            None => request,
+        };
+        assert_eq!(request.send().await.problem(), (409, "NEEDS_CLUSTER".into()), "{path}");
+    }
+}

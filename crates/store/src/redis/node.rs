@@ -246,7 +246,6 @@ impl Node {
 
     /// Redis has lost decisions of this event: it is rebuilt.
     pub(super) fn lost(&self, known: &Arc<KnownEvent>) {
-        tracing::error!(event = %known.event, "the event lost decisions");
         if let Some(me) = self.me.upgrade() {
             rebuild::start(&me, known);
         }

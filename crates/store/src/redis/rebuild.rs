@@ -80,6 +80,7 @@ pub(super) fn start(node: &Arc<Node>, known: &Arc<KnownEvent>) {
     if tasks.rebuilding || node.is_stopping() {
         return;
     }
+    tracing::error!(event = %known.event, "the event lost decisions and is being rebuilt");
     tasks.rebuilding = true;
     let (node, known) = (Arc::clone(node), Arc::clone(known));
     tokio::spawn(async move {

@@ -2,6 +2,8 @@
 
 mod api;
 mod chance;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod fan;
 mod house;
 mod money;
@@ -18,8 +20,8 @@ use onrush::config::{GatewayName, SandboxSettings};
 use onrush::saga::Patience;
 use onrush::sandbox::FaultMix;
 use onrush::{Config, Server};
-use onrush_store::Seq;
-use onrush_store::embedded::{self, JournalReader};
+use onrush_store::embedded::{self, FeedAudit, JournalReader};
+use onrush_store::{FeedEntry, Seq};
 use report::Report;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,6 +83,9 @@ pub(crate) struct DemoArgs {
     /// Another number makes another crowd
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Two nodes on Redis, PostgreSQL, RabbitMQ and Kafka, which are started for the demo and gone afterwards
+    #[arg(long, conflicts_with = "keep")]
+    cluster: bool,
     /// Keep the data in this directory, which must not have any yet [default: a temporary one, removed at the end]
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -151,7 +156,11 @@ async fn demo(args: &DemoArgs) -> Result<Report, Failed> {
     }
     let (connections, streams) = within_limits(args.connections, args.streams.min(args.fans));
 
-    let config = Config {
+    #[cfg_attr(
+        not(feature = "cluster"),
+        expect(unused_mut, reason = "a cluster is built differently")
+    )]
+    let mut config = Config {
         data: data.clone(),
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         operator_listen: None,
@@ -181,8 +190,18 @@ async fn demo(args: &DemoArgs) -> Result<Report, Failed> {
         s3_paths: true,
         ..Config::default()
     };
+    #[cfg(not(feature = "cluster"))]
+    if args.cluster {
+        let why = "this program was built for one process only; build it with --features cluster";
+        return Err(Failed::Because(why.into()));
+    }
+    #[cfg(feature = "cluster")]
+    let servers = start_servers(args, &mut config)?;
+    let second = config.clone();
     let server = Server::start(config).await.map_err(|error| error.to_string())?;
-    let pool = Pool::new(server.public_addr(), connections as usize);
+    let second = start_second(args, second, &server).await?;
+    let addresses = [Some(&server), second.as_ref()].into_iter().flatten().map(Server::public_addr);
+    let pool = Pool::over(addresses.collect(), connections as usize);
     let sandbox = server.sandbox().ok_or_else(|| "the server has no sandbox".to_owned())?;
     let pages = Pool::new(sandbox.address(), (connections as usize).div_ceil(2));
     let api = Api::new(pool, pages, EVENT);
@@ -210,9 +229,25 @@ async fn demo(args: &DemoArgs) -> Result<Report, Failed> {
     }
     let (records, sale_s) = evening?;
     let settled = money::settle(&server).await?;
+    let feed = match &second {
+        Some(_) => Some(read_feed(&server).await?),
+        None => None,
+    };
+    if let Some(second) = second {
+        second.shutdown().await;
+    }
     server.shutdown().await;
-
-    let mut report = count_twice(args, &data, &sale, &records)?;
+    let entries = match feed {
+        Some(feed) => Entries::Feed(feed),
+        None => Entries::Journal(&data),
+    };
+    #[cfg_attr(not(feature = "cluster"), expect(unused_mut, reason = "only Redis adds to it"))]
+    let (mut audit, journal) = entries.audit()?;
+    #[cfg(feature = "cluster")]
+    if let Some(servers) = &servers {
+        audit.extend(servers.audit().await?);
+    }
+    let mut report = count_twice(args, journal, audit, &sale, &records);
     report.set_money(&settled);
     (report.streams, report.connections) = (streams, connections as usize);
     report.sale_s = report::round(sale_s, 3);
@@ -342,22 +377,88 @@ async fn sell(
     Ok((records, sale_s))
 }
 
-/// Counts from the journal and from the receipts, and says where the two differ.
+/// The servers that two nodes share, if it is to be a cluster.
+#[cfg(feature = "cluster")]
+fn start_servers(args: &DemoArgs, config: &mut Config) -> Result<Option<cluster::Servers>, Failed> {
+    if !args.cluster {
+        return Ok(None);
+    }
+    say("starting Redis, PostgreSQL, RabbitMQ and Kafka");
+    let servers = cluster::Servers::start().map_err(Failed::Because)?;
+    servers.configure(config);
+    Ok(Some(servers))
+}
+
+/// The second node of a cluster; the sandbox is the first one's.
+async fn start_second(
+    args: &DemoArgs,
+    mut config: Config,
+    first: &Server,
+) -> Result<Option<Server>, Failed> {
+    if !args.cluster {
+        return Ok(None);
+    }
+    config.data = config.data.with_extension("second");
+    config.sandbox.url = first.sandbox().map(onrush::sandbox::Sandbox::base_url);
+    let second = Server::start(config).await.map_err(|error| error.to_string())?;
+    Ok(Some(second))
+}
+
+/// Every decision there is in the feed by now.
+async fn read_feed(server: &Server) -> Result<Vec<Arc<FeedEntry>>, Trouble> {
+    let (engine, mut entries) = (server.engine(), Vec::new());
+    let mut feed = engine.subscribe(Seq::default());
+    let end = engine.committed();
+    while entries.last().is_none_or(|last: &Arc<FeedEntry>| last.seq < end) {
+        let Some(page) = feed.next().await? else { break };
+        entries.extend(page);
+    }
+    Ok(entries)
+}
+
+/// Where the evening's decisions are.
+enum Entries<'a> {
+    Journal(&'a Path),
+    Feed(Vec<Arc<FeedEntry>>),
+}
+
+impl Entries<'_> {
+    /// What is wrong with them, one sentence each, and what they add up to.
+    fn audit(self) -> Result<(Vec<String>, JournalTally), Trouble> {
+        let mut journal = JournalTally::default();
+        match self {
+            Self::Journal(data) => {
+                let mut reader = JournalReader::open(data).map_err(|error| error.to_string())?;
+                let mut after = Seq::default();
+                loop {
+                    let page = reader.page(after, PAGE).map_err(|error| error.to_string())?;
+                    let Some(last) = page.last() else { break };
+                    after = last.seq;
+                    page.iter().for_each(|entry| journal.add(entry));
+                }
+                let audit = embedded::audit(data).map_err(|error| error.to_string())?;
+                Ok((audit.violations, journal))
+            }
+            Self::Feed(entries) => {
+                let mut audit = FeedAudit::default();
+                for entry in &entries {
+                    audit.note(entry);
+                    journal.add(entry);
+                }
+                Ok((audit.finish().violations, journal))
+            }
+        }
+    }
+}
+
+/// Counts from the decisions and from the receipts, and says where the two differ.
 fn count_twice(
     args: &DemoArgs,
-    data: &Path,
+    journal: JournalTally,
+    audit: Vec<String>,
     sale: &Sale,
     records: &[Record],
-) -> Result<Report, Trouble> {
-    let mut journal = JournalTally::default();
-    let mut reader = JournalReader::open(data).map_err(|error| error.to_string())?;
-    let mut after = Seq::default();
-    loop {
-        let page = reader.page(after, PAGE).map_err(|error| error.to_string())?;
-        let Some(last) = page.last() else { break };
-        after = last.seq;
-        page.iter().for_each(|entry| journal.add(entry));
-    }
+) -> Report {
     let (journal, admitted) = journal.finish();
     let (receipts, mut complaints) = Tally::from_receipts(records, &admitted);
     complaints.extend(Tally::differences(&journal, &receipts));
@@ -367,7 +468,8 @@ fn count_twice(
         complaints.truncate(SHOWN);
         complaints.push(format!("and {} more", count(more as u64)));
     }
-    let audit = embedded::audit(data).map_err(|error| error.to_string())?;
+    let audit_violations = audit.len() as u64;
+    complaints.extend(audit.into_iter().take(SHOWN));
 
     let seats: BTreeSet<&str> = sale.house.ids().collect();
     let stock = Stock { has_seat: &|seat| seats.contains(seat), zone_capacity: args.zone_capacity };
@@ -376,7 +478,7 @@ fn count_twice(
     for record in records {
         *ends.entry(words(record.end)).or_default() += 1;
     }
-    Ok(Report {
+    Report {
         fans: args.fans,
         seats: seats.len() as u64,
         zone_capacity: args.zone_capacity,
@@ -387,12 +489,12 @@ fn count_twice(
         seats_sold_twice: by_journal.seats_sold_twice.max(by_receipts.seats_sold_twice),
         fifo_violations: by_journal.fifo_violations.max(by_receipts.fifo_violations),
         complaints,
-        audit_violations: audit.violation_count,
+        audit_violations,
         by_journal,
         by_receipts,
         ends,
         ..Report::default()
-    })
+    }
 }
 
 /// How an evening ended, in words.

@@ -4,12 +4,15 @@ use super::connection::Answer;
 use super::{Connection, Request};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::Semaphore;
 
 /// A fixed number of keep-alive connections; callers take turns, first come, first served.
 pub(crate) struct Pool {
-    address: SocketAddr,
+    addresses: Vec<SocketAddr>,
+    /// Whose turn it is to be connected to.
+    next: AtomicUsize,
     idle: Mutex<Vec<Connection>>,
     turns: Semaphore,
 }
@@ -17,12 +20,19 @@ pub(crate) struct Pool {
 impl Pool {
     /// A pool of at most `connections`, which are opened as they are needed.
     pub(crate) fn new(address: SocketAddr, connections: usize) -> Self {
-        Self { address, idle: Mutex::new(Vec::new()), turns: Semaphore::new(connections) }
+        Self::over(vec![address], connections)
     }
 
-    /// Where the connections go to.
+    /// The same over several servers that are all alike, each of which gets its share.
+    pub(crate) fn over(addresses: Vec<SocketAddr>, connections: usize) -> Self {
+        assert!(!addresses.is_empty(), "a pool leads somewhere");
+        let (next, idle) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        Self { addresses, next, idle, turns: Semaphore::new(connections) }
+    }
+
+    /// Where the next connection goes to.
     pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+        self.addresses[self.next.fetch_add(1, Ordering::Relaxed) % self.addresses.len()]
     }
 
     /// Sends a request on a free connection and gives the answer to `read`.
@@ -46,7 +56,7 @@ impl Pool {
             self.put_back(connection);
             return Ok(value);
         }
-        let mut connection = Connection::open(self.address).await?;
+        let mut connection = Connection::open(self.address()).await?;
         let value = read(connection.exchange(request.bytes()).await?);
         self.put_back(connection);
         Ok(value)

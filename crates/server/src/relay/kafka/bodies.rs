@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn bodies_are_those_of_s3() {
         let place = Change::PlaceTaken {
-            place: "p".parse().unwrap(),
+            place: "00112233445566778899aabbccddeeff".parse().unwrap(),
             user: "ann".parse().unwrap(),
             number: 42,
         };
@@ -335,13 +335,13 @@ mod tests {
     #[test]
     fn feed_has_every_change_and_says_so_where_one_is_too_long() {
         let entry = entry(Change::PlaceTaken {
-            place: "p".parse().unwrap(),
+            place: "00112233445566778899aabbccddeeff".parse().unwrap(),
             user: "ann".parse().unwrap(),
             number: 42,
         });
         let whole = of_feed(&entry, 0, 1_000);
         let said = json!({"sequence": 7, "index": 0, "event": "tour-1", "at": 1_764_000_000_999_i64,
-            "change": {"place_taken": {"place": "p", "user": "ann", "number": 42}}});
+            "change": {"place_taken": {"place": "00112233445566778899aabbccddeeff", "user": "ann", "number": 42}}});
         assert_eq!(parsed(&whole), said);
         let cut = of_feed(&entry, 0, whole.len() - 1);
         let said = json!({"sequence": 7, "index": 0, "event": "tour-1", "at": 1_764_000_000_999_i64,

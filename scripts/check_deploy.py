@@ -1,0 +1,66 @@
+"""Checks the files in deploy/ for what can be checked without Docker: syntax, names that refer to each other, and
+variables that Onrush knows. Usage: target/python/bin/python scripts/check_deploy.py"""
+
+import pathlib
+import re
+import sys
+
+import yaml
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+INSTRUCTIONS = {
+    "ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "RUN", "SHELL",
+    "STOPSIGNAL", "USER", "VOLUME", "WORKDIR",
+}
+
+
+def complaints_about_compose(text, known):
+    compose = yaml.safe_load(text)
+    services, volumes = compose["services"], compose.get("volumes", {})
+    for name, service in services.items():
+        if not {"image", "build"} & service.keys():
+            yield f"{name}: needs an image or a build"
+        for other in service.get("depends_on", {}):
+            if other not in services:
+                yield f"{name}: depends on {other}, which is no service"
+        for mount in service.get("volumes", []):
+            volume = mount.split(":")[0]
+            if not volume.startswith((".", "/")) and volume not in volumes:
+                yield f"{name}: mounts {volume}, which is no volume"
+        for variable in service.get("environment", {}):
+            if variable.startswith("ONRUSH_") and variable.removeprefix("ONRUSH_") not in known:
+                yield f"{name}: {variable} is no setting"
+        if "build" in service:
+            dockerfile = (TOP / "deploy" / service["build"]["context"] / service["build"]["dockerfile"]).resolve()
+            if not dockerfile.is_file():
+                yield f"{name}: there is no {dockerfile}"
+
+
+def complaints_about_dockerfile(text):
+    stages, lines = set(), re.sub(r"\\\n", " ", text).splitlines()
+    instructions = [line.split(None, 1) for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    if instructions[0][0] != "FROM":
+        yield "Dockerfile: begins with FROM"
+    for word, *rest in instructions:
+        if word not in INSTRUCTIONS:
+            yield f"Dockerfile: {word} is no instruction"
+        if word == "FROM" and (stage := re.search(r" AS (\S+)$", rest[0])):
+            stages.add(stage[1])
+        if word == "COPY" and (source := re.search(r"--from=(\S+)", rest[0])) and source[1] not in stages:
+            yield f"Dockerfile: copies from {source[1]}, which is no stage"
+
+
+def main():
+    sources = [TOP / "crates/server/src/config.rs", TOP / "crates/server/src/config/servers.rs"]
+    known = set(re.findall(r'"([A-Z][A-Z0-9_]+)"', "".join(source.read_text() for source in sources)))
+    found = [
+        *complaints_about_compose((TOP / "deploy/compose.yaml").read_text(), known),
+        *complaints_about_dockerfile((TOP / "deploy/Dockerfile").read_text()),
+    ]
+    for complaint in found:
+        print(complaint, file=sys.stderr)
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()
