@@ -161,7 +161,7 @@ fn tell(story: &Story, kill_at: Option<&str>) -> Vec<String> {
     let _named = Named(&name);
     let mut stage = Stage::set(kill_at, story.holds);
     let end = (story.tell)(&mut stage);
-    stage.check(&name, &end, u32::from(kill_at.is_some()))
+    stage.check(&name, &end, u32::from(kill_at.is_some())).points
 }
 
 /// Says which story went wrong, if one does.
@@ -235,12 +235,11 @@ fn money_adds_up_wherever_a_node_is_killed_while_another_takes_over() {
         let stage = Stage::set_cluster(kill_at, story.holds);
         let mut stage = stage.unwrap_or_else(|error| panic!("{error}"));
         let end = (story.tell)(&mut stage);
-        let killed = stage.was_killed();
-        (stage.check(&name, &end, u32::from(kill_at.is_some())), killed)
+        stage.check(&name, &end, u32::from(kill_at.is_some()))
     };
     let found = Mutex::new(Vec::new());
     all(&stories, |story| {
-        let points = tell(story, None).0;
+        let points = tell(story, None).points;
         found.lock().expect("no panic").extend(points.into_iter().map(|point| (*story, point)));
     });
     let jobs = found.into_inner().expect("no panic");
@@ -248,7 +247,7 @@ fn money_adds_up_wherever_a_node_is_killed_while_another_takes_over() {
     // The other node may be quicker at a step, and then nobody dies of it in that story.
     let died_at = Mutex::new(BTreeSet::new());
     all(&jobs, |(story, point)| {
-        if tell(story, Some(point)).1 {
+        if tell(story, Some(point)).killed {
             died_at.lock().expect("no panic").insert(point.as_str());
         }
     });

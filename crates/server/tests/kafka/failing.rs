@@ -94,7 +94,10 @@ async fn broker_that_is_away_delays_publishing_and_nothing_else() {
     broker.come_back();
     second.until_told(&stage).await;
     let decided = decided(&stage).await;
-    listener.until("all of the feed", |heard| numbers(heard).len() >= decided.len());
+    // The topics are read side by side.
+    listener.until("all of the feed, and every request", |heard| {
+        numbers(heard).len() >= decided.len() && taken(heard, Topic::BookingRequest).len() >= 500
+    });
     assert_eq!(numbers(&listener.heard), decided);
     let requests = taken(&listener.heard, Topic::BookingRequest);
     let places = requests.iter().map(|message| message.body["sequence"].as_u64().unwrap());

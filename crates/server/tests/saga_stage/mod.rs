@@ -386,10 +386,18 @@ pub(crate) struct End {
     pub(crate) kept_minor: i64,
 }
 
+/// What is known of a story that ended well.
+pub(crate) struct Checked {
+    /// The points that were reached, each once.
+    pub(crate) points: Vec<String>,
+    /// Whether the first server died.
+    pub(crate) killed: bool,
+}
+
 /// What must be true in the end, whatever happened.
 impl Stage {
     /// Waits until every saga is at its end, takes the server away, and has everything added up.
-    pub(crate) fn check(mut self, story: &str, end: &End, kills: u32) -> Vec<String> {
+    pub(crate) fn check(mut self, story: &str, end: &End, kills: u32) -> Checked {
         until(format!("{story}: the end of all sagas"), || {
             // Whoever asks learns that the server was killed, and starts another.
             self.ask("GET", "/api/v1/events/e", "", "", "");
@@ -399,7 +407,9 @@ impl Stage {
             // It wrote the last line of the story, and dies now.
             self.restart_after(&std::io::Error::other("it was to be killed"));
         }
-        self.server.child.kill().expect("it runs");
+        let ended = self.server.child.try_wait().expect("it is our child");
+        let killed = self.kills > 0 || ended.is_some_and(|status| status.signal() == Some(9));
+        self.server.child.kill().expect("it is our child");
         self.server.child.wait().expect("it has ended");
 
         let books = match self.shared {
@@ -440,7 +450,7 @@ impl Stage {
             let why = "the server was killed as often as it should be";
             assert_eq!(self.kills, kills, "{story}: {why}");
         }
-        self.points()
+        Checked { points: self.points(), killed }
     }
 
     /// The ledger; `None` while a server that starts is at work on its tables.
@@ -449,11 +459,6 @@ impl Stage {
             None => Rows::in_files(&self.data()),
             Some(shared) => Some(Rows::Shared(&shared.ledger)),
         }
-    }
-
-    /// Whether the first server was killed.
-    pub(crate) fn was_killed(&self) -> bool {
-        self.kills > 0
     }
 
     /// Whether the ledger knows how the bookings ended, and every saga is at its end.
