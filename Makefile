@@ -10,4 +10,4 @@ test:
 
 # Measures everything that docs/benchmarks.md reports.
 bench:
-	@scripts/need.sh cargo cc && scripts/bench.sh
+	@scripts/need.sh cargo cc redis-server postgres && scripts/bench.sh

@@ -2,7 +2,10 @@
 # Every benchmark of docs/benchmarks.md, one after the other. Takes some minutes; nothing else should run meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --release --locked --quiet
+cargo build --release --locked --quiet -p onrush --features cluster
 target/release/onrush bench engine "$@"
 target/release/onrush bench http "$@"
 target/release/onrush bench paid "$@"
+target/release/onrush bench redis "$@"
+target/release/onrush bench postgres "$@"
+target/release/onrush bench compare "$@"
