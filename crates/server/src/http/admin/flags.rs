@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, Ids};
-use crate::http::openapi::{ReadProblems, WriteProblems};
+use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::ids::IdText;
 use crate::http::shapes::whole::Whole;
@@ -46,7 +46,7 @@ pub struct NewFlag {
 /// Flags that switch how the engine on Redis works, as this node has them.
 #[utoipa::path(
     get, path = "/api/v1/admin/flags", tag = "admin",
-    responses((status = 200, description = "All flags", body = FlagsBody), ReadProblems),
+    responses((status = 200, description = "All flags", body = FlagsBody), WriteProblems),
     security(("admin" = []))
 )]
 pub async fn flags(State(app): State<Arc<App>>, _: Admin) -> Result<Response, Problem> {
