@@ -28,17 +28,18 @@ fn a_minute_without_rabbitmq_and_kafka_delays_their_messages_and_nothing_else() 
         Ok((deployment, rabbit, kafka))
     };
     let Some((mut deployment, mut rabbit, mut kafka)) = need(start()) else { return };
-    let began = Instant::now();
+    let mut killed_at = Instant::now();
     sell_out_in_room(&mut deployment, CAPACITY, |faulty| {
         faulty.sale.until_sold(5);
         rabbit.kill();
         kafka.kill();
+        killed_at = Instant::now();
         // Everybody else is served meanwhile.
         faulty.sale.until_sold(CAPACITY as usize);
     });
     // Whatever was sold, they stay away for the whole minute.
-    while began.elapsed() < AWAY {
-        std::thread::park_timeout(AWAY - began.elapsed());
+    while killed_at.elapsed() < AWAY {
+        std::thread::park_timeout(AWAY.saturating_sub(killed_at.elapsed()));
     }
     rabbit.restart().expect("it starts again");
     kafka.restart().expect("it starts again");
