@@ -9,6 +9,7 @@ use onrush_ledger::saga::{File, Saga, SagaFilter};
 use onrush_ledger::{Ledger, Page};
 use onrush_store::embedded::{AuditReport, FeedAudit};
 use onrush_store::{FeedEntry, Seq};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 
@@ -16,6 +17,8 @@ use tokio::runtime::Runtime;
 pub(super) struct SharedBooks {
     runtime: Runtime,
     ledger: Arc<PgLedger>,
+    /// The ledger as it was when the audit began.
+    files: BTreeMap<BookingId, File>,
 }
 
 impl SharedBooks {
@@ -25,7 +28,28 @@ impl SharedBooks {
         let runtime = crate::cli::runtime()?;
         let opened = runtime.block_on(PgLedger::open(settings.url.reveal(), PgOptions::default()));
         let ledger = Arc::new(opened.map_err(|error| error.to_string())?);
-        Ok(Self { runtime, ledger })
+        Ok(Self { runtime, ledger, files: BTreeMap::new() })
+    }
+
+    /// All sagas with their payments and refunds, as they are now.
+    fn read_ledger(&self) -> Result<BTreeMap<BookingId, File>, String> {
+        let mut files = BTreeMap::new();
+        let mut after = None;
+        loop {
+            let filter = SagaFilter { after, ..SagaFilter::default() };
+            let page = self.runtime.block_on(self.ledger.sagas(filter, PAGE));
+            let page = page.map_err(|error| error.to_string())?;
+            for saga in page.rows {
+                let file = self.runtime.block_on(self.ledger.file(&saga.booking));
+                if let Some(file) = file.map_err(|error| error.to_string())? {
+                    files.insert(saga.booking, file);
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(files);
+            }
+        }
     }
 
     fn archived(&self, after: u64) -> Result<Vec<ArchivedRow>, String> {
@@ -36,7 +60,11 @@ impl SharedBooks {
 
 impl Books for SharedBooks {
     fn begin(&mut self) -> Result<u64, String> {
-        self.runtime.block_on(self.ledger.cursor()).map_err(|error| error.to_string())
+        let followed = self.runtime.block_on(self.ledger.cursor());
+        let followed = followed.map_err(|error| error.to_string())?;
+        // A saga that comes to its end while the feed is read would be missed there.
+        self.files = self.read_ledger()?;
+        Ok(followed)
     }
 
     fn each_decision(&mut self, note: &mut dyn FnMut(&FeedEntry)) -> Result<(), String> {
@@ -51,14 +79,13 @@ impl Books for SharedBooks {
         }
     }
 
-    fn sagas(&mut self, after: Option<String>) -> Result<Page<Saga>, String> {
-        let filter = SagaFilter { after, ..SagaFilter::default() };
-        let page = self.runtime.block_on(self.ledger.sagas(filter, PAGE));
-        page.map_err(|error| error.to_string())
+    fn sagas(&mut self, _after: Option<String>) -> Result<Page<Saga>, String> {
+        let rows = self.files.values().map(|file| file.saga.clone()).collect();
+        Ok(Page { rows, next: None })
     }
 
     fn file(&mut self, booking: &BookingId) -> Result<Option<File>, String> {
-        self.runtime.block_on(self.ledger.file(booking)).map_err(|error| error.to_string())
+        Ok(self.files.remove(booking))
     }
 }
 

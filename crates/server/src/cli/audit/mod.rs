@@ -112,7 +112,8 @@ pub(crate) fn run(args: &AuditArgs) -> Exit {
 
 type Audited = (AuditReport, Option<money::Money>);
 
-/// Audits the feed, and the money if there is a ledger.
+/// Audits the money, if there is a ledger, and then the feed: the sale may be running, and whoever reads that all sagas
+/// are at their end must find what they sold among the units sold.
 fn read_books(args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, String> {
     let Some(file) = &args.config else { return read_files(&args.data, args, found) };
     let variables = std::env::vars_os()
@@ -125,12 +126,16 @@ fn read_books(args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, Stri
 }
 
 fn read_files(data: &Path, args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, String> {
+    let money = match FileBooks::open(data)? {
+        None => None,
+        Some(mut books) => {
+            let own = data.join("sandbox");
+            let sandbox = args.sandbox.as_deref().unwrap_or(&own);
+            Some(money::audit(&mut books, Some(sandbox), found)?)
+        }
+    };
     let audit = embedded::audit(data).map_err(|error| error.to_string())?;
-    let Some(mut books) = FileBooks::open(data)? else { return Ok((audit, None)) };
-    let own = data.join("sandbox");
-    let sandbox = args.sandbox.as_deref().unwrap_or(&own);
-    let money = money::audit(&mut books, Some(sandbox), found)?;
-    Ok((audit, Some(money)))
+    Ok((audit, money))
 }
 
 #[cfg(feature = "cluster")]
@@ -140,8 +145,8 @@ fn read_servers(
     found: &mut Vec<String>,
 ) -> Result<Audited, String> {
     let mut books = cluster::SharedBooks::open(config)?;
-    let audit = cluster::audit_feed(&mut books, config)?;
     let money = money::audit(&mut books, args.sandbox.as_deref(), found)?;
+    let audit = cluster::audit_feed(&mut books, config)?;
     Ok((audit, Some(money)))
 }
 
