@@ -30,6 +30,10 @@ pub struct Config {
     /// Where metrics and health are asked for; `off` in a file or variable is `None`.
     #[serde(deserialize_with = "address_or_off")]
     pub operator_listen: Option<SocketAddr>,
+    /// Where people reach this in their browsers, such as `https://tickets.example`; without it where it listens.
+    pub public_url: Option<String>,
+    /// Built pages in a directory, to be served instead of those in the binary.
+    pub pages: Option<PathBuf>,
     /// What runs the rules.
     pub engine: EngineName,
     /// What remembers bookings and money.
@@ -199,6 +203,8 @@ impl Default for Config {
             data: PathBuf::from("onrush-data"),
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             operator_listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))),
+            public_url: None,
+            pages: None,
             engine: EngineName::default(),
             ledger: LedgerName::default(),
             redis: None,
@@ -296,6 +302,8 @@ impl Config {
             "OPERATOR_LISTEN" => {
                 self.operator_listen = if text == "off" { None } else { Some(parsed(text)?) };
             }
+            "PUBLIC_URL" => self.public_url = Some(text.to_owned()),
+            "PAGES" => self.pages = Some(PathBuf::from(text)),
             "ENGINE" => self.engine = parsed(text)?,
             "LEDGER" => self.ledger = parsed(text)?,
             "REDIS_URLS" => {
@@ -352,6 +360,12 @@ impl Config {
         }
         if self.shop_tokens.as_ref().is_some_and(|shop| shop.secret.reveal().len() < 32) {
             return wrong("shop_tokens.secret: use at least 32 bytes");
+        }
+        if let Some(url) = &self.public_url {
+            let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+            if !host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '?', '#'])) {
+                return wrong("public_url: use the form https://tickets.example, with no path");
+            }
         }
         if self.visitors_per_min == 0 {
             return wrong("visitors_per_min: use at least 1, or switch guest_tokens off");
@@ -434,6 +448,20 @@ mod tests {
     fn an_unreadable_value_names_its_variable() {
         let error = Config::load(None, variables(&[("ONRUSH_LISTEN", "here")])).unwrap_err();
         assert!(error.to_string().starts_with("ONRUSH_LISTEN: "), "{error}");
+    }
+
+    #[test]
+    fn public_url_is_a_scheme_and_a_host() {
+        for (url, is_fine) in [
+            ("https://tickets.example", true),
+            ("http://127.0.0.1:8080", true),
+            ("tickets.example", false),
+            ("https://", false),
+            ("https://tickets.example/shop", false),
+        ] {
+            let loaded = Config::load(None, variables(&[("ONRUSH_PUBLIC_URL", url)]));
+            assert_eq!(loaded.is_ok(), is_fine, "{url}");
+        }
     }
 
     #[test]

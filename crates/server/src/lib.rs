@@ -17,6 +17,7 @@ pub mod http_client;
 pub mod inventory;
 pub mod live;
 pub mod metrics;
+pub mod pages;
 pub mod plans;
 pub mod relay;
 pub mod saga;

@@ -15,6 +15,7 @@ pub mod visitor;
 
 use crate::app::App;
 use crate::live;
+use crate::pages;
 use crate::serve::Traffic;
 use axum::Router;
 use axum::routing::get;
@@ -34,7 +35,7 @@ pub fn public_router(app: Arc<App>) -> Router {
         .merge(openapi::browser())
         .route("/healthz", get(operator::healthz::healthz))
         .route("/readyz", get(operator::readyz::public_readyz))
-        .fallback(no_such_path)
+        .fallback(pages::pages)
         .method_not_allowed_fallback(no_such_method)
         .with_state(app)
 }
@@ -151,6 +152,23 @@ mod tests {
     /// The document as a value.
     fn document() -> serde_json::Value {
         serde_json::to_value(described(true).into_openapi()).unwrap()
+    }
+
+    /// The build of the pages makes its types from the file, so that it needs no server.
+    #[test]
+    fn file_that_pages_are_built_from_is_the_document() {
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/openapi.json");
+        let document = serde_json::to_value(described(false).into_openapi()).unwrap();
+        let text = serde_json::to_string_pretty(&document).unwrap() + "\n";
+        if std::env::var_os("ONRUSH_WRITE_OPENAPI").is_some() {
+            std::fs::write(&file, &text).unwrap();
+        }
+        let there = std::fs::read_to_string(&file).unwrap();
+        assert!(
+            there == text,
+            "run this test once with ONRUSH_WRITE_OPENAPI=1, and commit {}",
+            file.display()
+        );
     }
 
     #[test]

@@ -1,0 +1,4 @@
+/** Which page is where. */
+export const PAGES = {
+  "/admin": () => import("./Events.svelte"),
+};

@@ -1,0 +1,11 @@
+/** The buyers' pages. */
+import { mount } from "svelte";
+import { i18n } from "../lib/i18n.svelte";
+import { followLinks, match } from "../lib/router.svelte";
+import "../lib/theme.css";
+import App from "./App.svelte";
+import { PAGES } from "./pages";
+
+await i18n.start(["common", "events", "queue", "seats", "checkout"]);
+followLinks((path) => Object.keys(PAGES).some((pattern) => match(pattern, path)));
+mount(App, { target: document.getElementById("app")! });

@@ -1,0 +1,37 @@
+/** Numbers, money and times as people of a language write them. */
+import { i18n } from "./i18n.svelte";
+
+/** Money in minor units: `money(4550, "EUR")` is €45.50. */
+export function money(minor: number, currency: string): string {
+  const format = new Intl.NumberFormat(i18n.language, { style: "currency", currency });
+  const decimals = format.resolvedOptions().maximumFractionDigits ?? 2;
+  return format.format(minor / 10 ** decimals);
+}
+
+export function number(value: number): string {
+  return new Intl.NumberFormat(i18n.language).format(value);
+}
+
+/** A day and a time of day. */
+export function dateTime(at: number): string {
+  return new Intl.DateTimeFormat(i18n.language, { dateStyle: "medium", timeStyle: "short" }).format(at);
+}
+
+/** A calendar day: `day("2026-12-24")`. */
+export function day(date: string): string {
+  const format = new Intl.DateTimeFormat(i18n.language, { dateStyle: "medium", timeZone: "UTC" });
+  return format.format(Date.parse(`${date}T00:00:00Z`));
+}
+
+export function time(at: number): string {
+  return new Intl.DateTimeFormat(i18n.language, { timeStyle: "medium" }).format(at);
+}
+
+/** What is left of a time, as 4:05 or 1:04:05; never below 0. */
+export function countdown(leftMs: number): string {
+  const s = Math.max(0, Math.ceil(leftMs / 1_000));
+  const two = (n: number) => String(n).padStart(2, "0");
+  const hours = Math.floor(s / 3_600);
+  const minutes = Math.floor((s % 3_600) / 60);
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(s % 60)}` : `${minutes}:${two(s % 60)}`;
+}

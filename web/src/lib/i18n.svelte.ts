@@ -1,0 +1,108 @@
+/** Texts by language: small JSON catalogues, one file an area, the chosen language's loaded and no other. */
+import type admin from "../i18n/en/admin.json";
+import type checkout from "../i18n/en/checkout.json";
+import type common from "../i18n/en/common.json";
+import type events from "../i18n/en/events.json";
+import type queue from "../i18n/en/queue.json";
+import type seats from "../i18n/en/seats.json";
+
+interface Areas {
+  admin: typeof admin;
+  checkout: typeof checkout;
+  common: typeof common;
+  events: typeof events;
+  queue: typeof queue;
+  seats: typeof seats;
+}
+export type Area = keyof Areas;
+/** `"queue.your_turn"`: the area, and the text's name in its file. */
+export type Key = { [A in Area]: `${A}.${keyof Areas[A] & string}` }[Area];
+/** A text, or one for each plural category of the language, chosen by the value called `n`. */
+type Text = string | Partial<Record<Intl.LDMLPluralRule, string>>;
+type Values = Record<string, string | number>;
+
+export const LANGUAGES = {
+  en: "English",
+  th: "ไทย",
+  vi: "Tiếng Việt",
+  ko: "한국어",
+  id: "Bahasa Indonesia",
+} as const;
+export type Language = keyof typeof LANGUAGES;
+
+const STORED = "onrush.language";
+const files = import.meta.glob<{ default: Record<string, Text> }>("../i18n/*/*.json");
+
+let language = $state<Language>("en");
+let areas: Area[] = [];
+let texts = $state.raw<Partial<Record<string, Text>>>({});
+
+/** What a browser's list of languages comes to. */
+export function chooseLanguage(wanted: readonly string[]): Language {
+  for (const tag of wanted) {
+    const short = tag.toLowerCase().split("-")[0] as Language;
+    if (short in LANGUAGES) return short;
+  }
+  return "en";
+}
+
+async function load(to: Language): Promise<void> {
+  const loaded = await Promise.all(
+    areas.map(async (area) => [area, await files[`../i18n/${to}/${area}.json`]?.()] as const),
+  );
+  const all: Partial<Record<string, Text>> = {};
+  for (const [area, file] of loaded) {
+    for (const [name, text] of Object.entries(file?.default ?? {})) all[`${area}.${name}`] = text;
+  }
+  texts = all;
+  language = to;
+  document.documentElement.lang = to;
+}
+
+export const i18n = {
+  get language(): Language {
+    return language;
+  },
+
+  /** Loads these areas in the language of the address (`?lang=`), of last time, or of the browser. */
+  async start(wanted: Area[]): Promise<void> {
+    areas = wanted;
+    const asked = new URLSearchParams(location.search).get("lang");
+    const last = localStorage.getItem(STORED);
+    await load(chooseLanguage([asked, last, ...navigator.languages].filter((tag) => tag !== null)));
+  },
+
+  /** Changes the language, and remembers it. */
+  async choose(to: Language): Promise<void> {
+    localStorage.setItem(STORED, to);
+    await load(to);
+  },
+};
+
+/** The text of this name, with `{values}` put in. A name without a text is shown as it is, and fails the tests. */
+export function t(key: Key, values: Values = {}): string {
+  const found = texts[key];
+  if (found === undefined) return `⟨${key}⟩`;
+  return fill(found, values);
+}
+
+/** The text for something that the server names, such as a problem's code; `undefined` if there is none. */
+export function named(area: Area, name: string, values: Values = {}): string | undefined {
+  const found = texts[`${area}.${name}`];
+  return found === undefined ? undefined : fill(found, values);
+}
+
+function fill(text: Text, values: Values): string {
+  let chosen: string;
+  if (typeof text === "string") {
+    chosen = text;
+  } else {
+    const category = new Intl.PluralRules(language).select(Number(values.n ?? 0));
+    chosen = text[category] ?? text.other ?? "";
+  }
+  return chosen.replace(/\{(\w+)\}/g, (whole, name: string) => {
+    const value = values[name];
+    if (value === undefined) return whole;
+    return typeof value === "number" ? new Intl.NumberFormat(language).format(value) : value;
+  });
+}

@@ -1,0 +1,64 @@
+/** Which page the address names. Links are ordinary links; those to our own pages are followed without a reload. */
+
+let path = $state(location.pathname);
+let query = $state.raw(new URLSearchParams(location.search));
+
+function read(): void {
+  path = location.pathname;
+  query = new URLSearchParams(location.search);
+}
+
+export const route = {
+  get path(): string {
+    return path;
+  },
+  get query(): URLSearchParams {
+    return query;
+  },
+};
+
+/** Goes to a page. `replace` leaves no step back, for pages that only pass on. */
+export function go(to: string, how: { replace?: boolean } = {}): void {
+  if (how.replace) history.replaceState(null, "", to);
+  else history.pushState(null, "", to);
+  read();
+  scrollTo(0, 0);
+}
+
+/** The parts of a path by their names: `match("/events/:event", "/events/tour")` is `{event: "tour"}`. */
+export function match(pattern: string, path: string): Record<string, string> | undefined {
+  const wanted = pattern.split("/").filter(Boolean);
+  const there = path.split("/").filter(Boolean);
+  if (wanted.length !== there.length) return undefined;
+  const parts: Record<string, string> = {};
+  for (const [index, want] of wanted.entries()) {
+    const part = decoded(there[index]!);
+    if (part === undefined) return undefined;
+    if (want.startsWith(":")) parts[want.slice(1)] = part;
+    else if (want !== part) return undefined;
+  }
+  return parts;
+}
+
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Follows links below these paths by itself; all others are the browser's. */
+export function followLinks(isOurs: (path: string) => boolean): void {
+  addEventListener("popstate", read);
+  document.addEventListener("click", (event) => {
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = (event.target as Element).closest?.("a");
+    if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
+    if (link.pathname === location.pathname && link.hash) return;
+    if (!isOurs(link.pathname)) return;
+    event.preventDefault();
+    go(link.pathname + link.search + link.hash);
+  });
+}

@@ -1,0 +1,67 @@
+/** A real Chromium for a test, and what tests often do with it. */
+import AxeBuilderSource from "axe-core";
+import { existsSync } from "node:fs";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+
+const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+/** Debian's Chromium, or the one that ONRUSH_CHROMIUM names. */
+export async function launch(): Promise<Browser> {
+  const executablePath = process.env.ONRUSH_CHROMIUM ?? PLACES.find((place) => existsSync(place));
+  if (!executablePath)
+    throw new Error("there is no Chromium; on Debian or Ubuntu: sudo apt-get install chromium");
+  return chromium.launch({
+    executablePath,
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+}
+
+/** A phone in somebody's hand. */
+export const PHONE: BrowserContextOptions = {
+  viewport: { width: 390, height: 844 },
+  deviceScaleFactor: 2,
+  isMobile: true,
+  hasTouch: true,
+};
+
+/** Somebody else's browser. What its pages complain of is collected, and {@link Visit.complaints} must stay empty. */
+export async function visit(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
+  const context = await browser.newContext({ locale: "en-GB", timezoneId: "UTC", ...options });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (message) => {
+    const isOfRules = /Content Security Policy|Refused to/.test(message.text());
+    if (isOfRules) complaints.push(message.text());
+  });
+  return { page, complaints, close: () => context.close() };
+}
+
+export interface Visit {
+  page: Page;
+  complaints: string[];
+  close: () => Promise<void>;
+}
+
+/** What axe finds wrong by WCAG 2.2 AA: a line each, none if all is well. */
+export async function violations(page: Page): Promise<string[]> {
+  // Debugger evaluation is not bound by the page's content security policy.
+  await page.evaluate(AxeBuilderSource.source);
+  return page.evaluate(async () => {
+    const axe = (window as any).axe;
+    const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+    const result = await axe.run(document, { runOnly: { type: "tag", values: tags } });
+    return result.violations.map((violation: any) => {
+      const where = violation.nodes.map((node: any) => node.target.join(" ")).slice(0, 5);
+      return `${violation.id}: ${violation.help}: ${where.join(", ")}`;
+    });
+  });
+}
