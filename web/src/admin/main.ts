@@ -3,6 +3,7 @@ import { mount } from "svelte";
 import { i18n } from "../lib/i18n.svelte";
 import { followLinks, match } from "../lib/router.svelte";
 import "../lib/theme.css";
+import "./admin.css";
 import App from "./App.svelte";
 import { PAGES } from "./pages";
 
