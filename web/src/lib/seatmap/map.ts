@@ -6,7 +6,17 @@ import { paletteOf } from "./colours";
 import { gestures } from "./gestures";
 import type { House } from "./house";
 import { isInside } from "./hull";
-import { FONT, paintChosen, paintOf, paintRing, paintSection, type Paint, SHAPES_PX } from "./paint";
+import {
+  FONT,
+  paintChosen,
+  paintOf,
+  paintRing,
+  paintSection,
+  type Paint,
+  type SectionText,
+  textOf,
+  SHAPES_PX,
+} from "./paint";
 import { Tiles } from "./tiles";
 import { around, centred, fit, kept, moved, type View, zoomed } from "./view";
 
@@ -53,6 +63,8 @@ export class SeatCanvas {
   #zoomedAt = 0;
   #glide: { from: View; to: View; start: number } | undefined;
   #isPlaced = false;
+  /** What stands in each section, until one of its seats changes. */
+  readonly #lines = new Map<number, SectionText>();
   readonly #stops: (() => void)[] = [];
 
   constructor(canvas: HTMLCanvasElement, house: House, options: MapOptions = {}) {
@@ -79,6 +91,7 @@ export class SeatCanvas {
     this.#stops.push(
       house.watch((changed) => {
         this.#tiles.stale(changed);
+        for (const seat of changed) this.#lines.delete(this.#house.section[seat]!);
         this.#ask();
       }),
     );
@@ -306,7 +319,11 @@ export class SeatCanvas {
 
   #drawSections(): void {
     for (const index of this.#house.sections.keys()) {
-      const lines = this.#options.linesOf?.(index) ?? [this.#house.sections[index]!.name];
+      let lines = this.#lines.get(index);
+      if (!lines) {
+        lines = textOf(this.#g, this.#options.linesOf?.(index) ?? [this.#house.sections[index]!.name]);
+        this.#lines.set(index, lines);
+      }
       paintSection(
         this.#g,
         this.#house,

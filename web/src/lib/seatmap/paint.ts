@@ -205,13 +205,36 @@ export function paintRing(
   g.setLineDash([]);
 }
 
+/** Lines, and how wide they are in letters of one pixel: measuring is slow, so it is done once. */
+export type SectionText = readonly {
+  line: string;
+  widthEm: number;
+  shortened?: { line: string; widthEm: number };
+}[];
+
+const MEASURED_PX = 20;
+
+export function textOf(g: CanvasRenderingContext2D, lines: readonly string[]): SectionText {
+  const measured = (line: string, at: number) => {
+    g.font = `${weightOf(at)} ${MEASURED_PX}px ${FONT}`;
+    return { line, widthEm: g.measureText(line).width / MEASURED_PX };
+  };
+  return lines.map((line, at) => {
+    // Of "Section 101" the last word tells most.
+    const word = at === 0 ? line.split(" ").at(-1)! : line;
+    return word === line ? measured(line, at) : { ...measured(line, at), shortened: measured(word, at) };
+  });
+}
+
+const weightOf = (at: number) => (at === 0 ? 700 : 500);
+
 /** A section seen from afar: its outline, the fuller of colour the more is free, with these lines in it as far as they fit. */
 export function paintSection(
   g: CanvasRenderingContext2D,
   house: House,
   paint: Paint,
   index: number,
-  lines: readonly string[],
+  lines: SectionText,
   view: { left: number; top: number; scale: number },
   isPointedAt: boolean,
 ): void {
@@ -242,9 +265,13 @@ export function paintSection(
   g.fillStyle = css(ink);
   const x = (section.x - view.left) * view.scale;
   let y = (section.y - view.top) * view.scale - ((fitting.length - 1) / 2) * size * 1.25;
-  for (const [at, text] of fitting.entries()) {
-    g.font = `${at === 0 ? 700 : 500} ${Math.round(at === 0 ? size : size * 0.88)}px ${FONT}`;
-    if (g.measureText(text).width <= width) g.fillText(text, x, y);
+  for (const [at, whole] of fitting.entries()) {
+    const linePx = Math.round(at === 0 ? size : size * 0.88);
+    const shown = [whole, whole.shortened].find((text) => text && text.widthEm * linePx <= width);
+    if (shown) {
+      g.font = `${weightOf(at)} ${linePx}px ${FONT}`;
+      g.fillText(shown.line, x, y);
+    }
     y += size * 1.25;
   }
 }
