@@ -38,6 +38,8 @@ export class QueueVisit {
   #record: PlaceRecord;
   #unfollow: () => void = () => {};
   #isJoining = false;
+  /** How many messages came: an answer that was asked for before the last of them may be out of date. */
+  #heard = 0;
   #isOver = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -110,6 +112,7 @@ export class QueueVisit {
 
   /** Asks where the visitor and the sale stand, for moments at which a message may have been missed. */
   async refresh(): Promise<void> {
+    const heard = this.#heard;
     try {
       const [view, place] = await Promise.all([
         ask<Event>(path`/events/${this.event}`),
@@ -118,7 +121,7 @@ export class QueueVisit {
       clock.note(view.at);
       this.view = view;
       this.#phaseIs(view.phase);
-      this.#note(place);
+      this.#note(place, heard === this.#heard);
     } catch {
       // What is shown stays; `follow` tells when the server is back.
     }
@@ -131,6 +134,7 @@ export class QueueVisit {
   }
 
   #hear(message: LiveMessage): void {
+    this.#heard += 1;
     switch (message.type) {
       case "position":
       case "your_turn":
@@ -171,15 +175,30 @@ export class QueueVisit {
     if (this.standing.is === "early" && (phase === "prequeue" || phase === "open")) void this.join();
   }
 
-  #note(place: Place): void {
-    this.#placeIs(messageOf(place));
-    if (place.status === "queued") this.keptUntil = place.lapses_at;
+  #note(place: Place, isFresh = false): void {
+    this.#placeIs(messageOf(place), isFresh);
+    if (place.status === "queued" && this.standing.is === "waiting") this.keptUntil = place.lapses_at;
   }
 
-  #placeIs(message: OfPlace): void {
+  /**
+   * A place waits, is admitted, and ends, in this order. What says otherwise has been overtaken: the answer to joining
+   * may come after the message that it is the visitor's turn.
+   */
+  #isStepBack(message: OfPlace): boolean {
+    const { last, ended } = this.#record;
+    if (message.type === "not_in_queue" || last?.place !== message.place) return false;
+    return ended !== undefined || (last.type === "your_turn" && message.type === "position");
+  }
+
+  /** `isFresh` is said of an answer that was asked for after all that was heard until now. */
+  #placeIs(message: OfPlace, isFresh = false): void {
     if (this.#isOver) return;
     if (message.type === "not_in_queue") {
       void this.#isNowhere();
+      return;
+    }
+    if (!isFresh && this.#isStepBack(message)) {
+      void this.refresh();
       return;
     }
     const isOther = this.#record.last?.place !== message.place;
@@ -231,9 +250,10 @@ export class QueueVisit {
       return;
     }
     // An answer may be older than a place that was taken meanwhile, here or in another tab.
+    const heard = this.#heard;
     const place = await persistAsVisitor<Place>(path`/events/${this.event}/queue`, {});
     if (place.status !== "not_found") {
-      this.#note(place);
+      this.#note(place, heard === this.#heard);
       return;
     }
     const end = await endOf(this.event, last, heardAt ?? 0);
