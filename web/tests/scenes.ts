@@ -25,6 +25,7 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
   await openEvent(server, "arena", {
     settings: {
       title: "Winter tour",
+      room: null,
       starts_at: startsAt,
       max_per_user: 4,
       fees: { fixed_minor: 100, percent_bp: 500 },
@@ -49,7 +50,7 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
     phase: "prequeue",
   });
   await openEvent(server, "inn", {
-    settings: { title: "Christmas at the inn", max_per_user: 12 },
+    settings: { title: "Christmas at the inn", max_per_user: 12, room: null },
     pools: ["2026-12-24", "2026-12-25", "2026-12-26"].map((date) => ({
       pool: `deluxe.${date}`,
       capacity: 8,
@@ -72,8 +73,11 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
 
   const buyer = await server.visitor();
   const seats: { id: string; status: string }[] = (await server.ask("GET", "/events/arena/seats")).body.seats;
-  const hold = async (key: string, lines: unknown, token = buyer): Promise<string> =>
-    (await server.ask("POST", "/events/arena/bookings", { token, key, body: lines })).body.booking;
+  const hold = async (key: string, lines: unknown, token = buyer): Promise<string> => {
+    const { status, body } = await server.ask("POST", "/events/arena/bookings", { token, key, body: lines });
+    if (status !== 201) throw new Error(`${key}: ${JSON.stringify(body)}`);
+    return body.booking;
+  };
   const confirmed = await hold("confirmed", { seats: [seats[0]!.id, seats[1]!.id] });
   await pay(server, confirmed, buyer, CARDS.good);
   const cancelled = await hold("cancelled", { seats: [seats[3]!.id] });
@@ -132,7 +136,8 @@ async function joined(server: Server, event: string): Promise<string> {
 /** Begins a payment, uses the card on the sandbox's page, and waits until the booking is confirmed. */
 export async function pay(server: Server, booking: string, token: string, card: string): Promise<void> {
   const wish = { token, key: `pay-${booking}`, body: { buyer: BUYER } };
-  const { body: payment } = await server.ask("POST", `/bookings/${booking}/payment`, wish);
+  const { status, body: payment } = await server.ask("POST", `/bookings/${booking}/payment`, wish);
+  if (status !== 201) throw new Error(JSON.stringify(payment));
   await fetch(payment.url, {
     method: "POST",
     body: new URLSearchParams({ action: "pay", card }),

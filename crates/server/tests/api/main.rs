@@ -15,6 +15,7 @@ mod repeating;
 mod s3_paths;
 mod sandboxed;
 mod seat_maps;
+mod sessions;
 mod shop;
 mod stopping;
 mod streaming;
