@@ -4,6 +4,10 @@ export const PAGES = {
   "/admin/events/new": () => import("./events/New.svelte"),
   "/admin/events/:event/edit": () => import("./events/Edit.svelte"),
   "/admin/events/:event": () => import("./control/Control.svelte"),
+  "/admin/bookings": () => import("./bookings/Bookings.svelte"),
+  "/admin/bookings/:booking": () => import("./bookings/Booking.svelte"),
+  "/admin/sagas": () => import("./bookings/Sagas.svelte"),
+  "/admin/money": () => import("./bookings/Money.svelte"),
 };
 
 /** All that who lets people in may see. */
