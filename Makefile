@@ -1,13 +1,17 @@
-.PHONY: demo test bench
+.PHONY: demo test bench pages
 
-# Builds Onrush and sells out an arena to 20,000 fans over real HTTP.
+# Builds Onrush and its pages, sells out an arena to 20,000 fans over real HTTP, and goes on with an encore.
 demo:
-	@scripts/need.sh cargo cc && cargo run --release --locked --quiet -- demo
+	@scripts/need.sh cargo cc && scripts/pages.sh --if-possible && scripts/demo.sh
 
 # Installs what the tests need and runs everything.
 test:
-	@scripts/need.sh cargo cc python3 schemathesis aiosmtpd redis-server postgres rabbitmq-server kafka faketime && scripts/test.sh
+	@scripts/need.sh cargo cc python3 schemathesis aiosmtpd redis-server postgres rabbitmq-server kafka faketime npm chromium && scripts/test.sh
 
 # Measures everything that docs/benchmarks.md reports.
 bench:
 	@scripts/need.sh cargo cc redis-server postgres && scripts/bench.sh
+
+# Builds the pages for buyers and organisers, which the next build of the binary takes in.
+pages:
+	@scripts/pages.sh

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Makes sure that the named tools are there: installs what it can, and says exactly what to install where it cannot.
-# Usage: scripts/need.sh cargo cc python3 schemathesis aiosmtpd redis-server postgres rabbitmq-server kafka
+# Usage: scripts/need.sh cargo cc python3 schemathesis aiosmtpd redis-server postgres rabbitmq-server kafka faketime npm chromium
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 rust_at_least=1.95
+node_at_least=20.19
 schemathesis_version=4.32.5
 aiosmtpd_version=1.4.6
 kafka_version=4.1.1
@@ -98,6 +99,15 @@ for tool in "$@"; do
     postgres) server postgres postgresql "$(command -v postgres)" /usr/lib/postgresql/*/bin/postgres ;;
     faketime) server faketime faketime "$(command -v faketime)" ;;
     rabbitmq-server) server rabbitmq-server rabbitmq-server "$(command -v rabbitmq-server)" /usr/lib/rabbitmq/bin/rabbitmq-server ;;
+    npm)
+      command -v npm >/dev/null && command -v node >/dev/null ||
+        missing "Node.js $node_at_least or later with npm, for the pages" "Install it from https://nodejs.org, then run this again."
+      have=$(node --version | tr -d v)
+      oldest=$(printf '%s\n%s\n' "$node_at_least" "$have" | sort -V | head -n1)
+      [ "$oldest" = "$node_at_least" ] ||
+        missing "Node.js $node_at_least or later, for the pages, and this is $have" "Install a newer one from https://nodejs.org."
+      ;;
+    chromium) server chromium chromium "${ONRUSH_CHROMIUM:-$(command -v chromium)}" ;;
     kafka)
       server java default-jre-headless "$(command -v java)"
       server mvn maven "$(command -v mvn)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every check there is: format, lints, tests, and the HTTP API against its own OpenAPI document.
+# Every check there is: format, lints, tests, the pages in a browser, and the HTTP API against its own OpenAPI document.
 # A check that cannot run says so in a line that begins with NOT RUN, and fails when CI is set.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -41,6 +41,13 @@ fi
 
 step "tests"
 cargo test --workspace --locked --quiet
+
+step "pages"
+scripts/pages.sh
+(cd web && npm run --silent format:check && npm run --silent check)
+
+step "pages in a browser"
+(cd web && npm run --silent test)
 
 step "the HTTP API against its OpenAPI document"
 scripts/schemathesis.sh

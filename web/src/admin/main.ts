@@ -3,9 +3,10 @@ import { mount } from "svelte";
 import { i18n } from "../lib/i18n.svelte";
 import { followLinks, match } from "../lib/router.svelte";
 import "../lib/theme.css";
+import "./admin.css";
 import App from "./App.svelte";
 import { PAGES } from "./pages";
 
-await i18n.start(["common", "admin"]);
+await i18n.start(["common", "admin", "seats"]);
 followLinks((path) => Object.keys(PAGES).some((pattern) => match(pattern, path)));
 mount(App, { target: document.getElementById("app")! });

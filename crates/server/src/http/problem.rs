@@ -41,6 +41,8 @@ pub enum Code {
     TicketInvalid,
     /// A page of another origin asks.
     OriginRefused,
+    /// A signed-in browser's request lacks the token that proves that one of our pages sent it.
+    CsrfRefused,
     /// Guest tokens are switched off.
     GuestsDisabled,
     /// There is nothing at this path.
@@ -101,7 +103,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 44] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
@@ -117,6 +119,7 @@ impl Code {
         Self::TokenExpired,
         Self::TicketInvalid,
         Self::OriginRefused,
+        Self::CsrfRefused,
         Self::GuestsDisabled,
         Self::PathNotFound,
         Self::MethodNotAllowed,
@@ -168,6 +171,7 @@ impl Code {
             Self::TokenExpired => ("TOKEN_EXPIRED", StatusCode::UNAUTHORIZED),
             Self::TicketInvalid => ("TICKET_INVALID", StatusCode::UNAUTHORIZED),
             Self::OriginRefused => ("ORIGIN_REFUSED", StatusCode::FORBIDDEN),
+            Self::CsrfRefused => ("CSRF_REFUSED", StatusCode::FORBIDDEN),
             Self::GuestsDisabled => ("GUESTS_DISABLED", StatusCode::FORBIDDEN),
             Self::PathNotFound => ("PATH_NOT_FOUND", StatusCode::NOT_FOUND),
             Self::MethodNotAllowed => ("METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED),
@@ -229,6 +233,7 @@ impl Code {
             | Self::TokenExpired
             | Self::TicketInvalid
             | Self::OriginRefused
+            | Self::CsrfRefused
             | Self::GuestsDisabled
             | Self::PathNotFound
             | Self::MethodNotAllowed

@@ -17,6 +17,7 @@ mod s3_paths;
 mod samples;
 mod sandboxed;
 mod seat_maps;
+mod sessions;
 mod shop;
 mod stopping;
 mod streaming;

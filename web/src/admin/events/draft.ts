@@ -1,0 +1,198 @@
+/** An event's settings as somebody types them, and what that comes to for the server. */
+import type { Event, RefundRule } from "../../api/schema";
+import { toMajor, toMinor } from "../money";
+
+/** What the fields hold: minutes and whole units of money; null is an empty field. */
+export interface Draft {
+  event: string;
+  title: string;
+  currency: string;
+  /** Local times as `2026-12-24T20:00`, or empty. */
+  prequeue_at: string;
+  opens_at: string;
+  closes_at: string;
+  starts_at: string;
+  max_per_user: number | null;
+  hold_min: number | null;
+  hold_max_min: number | null;
+  extensions: number | null;
+  payment_window_min: number | null;
+  payment_attempts: number | null;
+  hasRoom: boolean;
+  capacity: number | null;
+  outflow_per_min: number | null;
+  order: "fifo" | "draw";
+  session_min: number | null;
+  arrive_min: number | null;
+  place_ttl_min: number | null;
+  max_queue_size: number | null;
+  places_per_user: number | null;
+  fee_fixed: number | null;
+  fee_percent: number | null;
+  refunds: { days_before: number | null; percent: number | null }[];
+}
+
+/** Where the server's name of a setting differs from the field's. */
+const FIELDS: Record<string, keyof Draft> = {
+  hold_ttl_ms: "hold_min",
+  hold_max_ms: "hold_max_min",
+  payment_window_ms: "payment_window_min",
+  session_ms: "session_min",
+  arrive_ms: "arrive_min",
+  place_ttl_ms: "place_ttl_min",
+  fixed_minor: "fee_fixed",
+  percent_bp: "fee_percent",
+  fees: "fee_percent",
+  room: "hasRoom",
+};
+
+const TIMES = ["prequeue_at", "opens_at", "closes_at", "starts_at"] as const;
+const MIN_MS = 60_000;
+
+/** What the server begins with where nothing is said. */
+export function newDraft(): Draft {
+  return {
+    event: "",
+    title: "",
+    currency: "EUR",
+    prequeue_at: "",
+    opens_at: "",
+    closes_at: "",
+    starts_at: "",
+    max_per_user: 6,
+    hold_min: 10,
+    hold_max_min: 30,
+    extensions: 1,
+    payment_window_min: 10,
+    payment_attempts: 3,
+    hasRoom: true,
+    capacity: 1_000,
+    outflow_per_min: null,
+    order: "fifo",
+    session_min: 10,
+    arrive_min: 2,
+    place_ttl_min: 30,
+    max_queue_size: 1_000_000,
+    places_per_user: 1,
+    fee_fixed: null,
+    fee_percent: null,
+    refunds: [],
+  };
+}
+
+export function draftOf(event: Event): Draft {
+  const room = event.room;
+  const plain = newDraft();
+  return {
+    event: event.event,
+    title: event.title,
+    currency: event.currency,
+    prequeue_at: toLocal(event.prequeue_at),
+    opens_at: toLocal(event.opens_at),
+    closes_at: toLocal(event.closes_at),
+    starts_at: toLocal(event.starts_at),
+    max_per_user: event.max_per_user ?? null,
+    hold_min: event.hold_ttl_ms / MIN_MS,
+    hold_max_min: event.hold_max_ms / MIN_MS,
+    extensions: event.extensions,
+    payment_window_min: event.payment_window_ms / MIN_MS,
+    payment_attempts: event.payment_attempts,
+    hasRoom: room !== undefined,
+    capacity: room?.capacity ?? plain.capacity,
+    outflow_per_min: room?.outflow_per_min ?? null,
+    order: room?.order ?? "fifo",
+    session_min: room ? room.session_ms / MIN_MS : plain.session_min,
+    arrive_min: room ? room.arrive_ms / MIN_MS : plain.arrive_min,
+    place_ttl_min: room ? room.place_ttl_ms / MIN_MS : plain.place_ttl_min,
+    max_queue_size: room?.max_queue_size ?? plain.max_queue_size,
+    places_per_user: room?.places_per_user ?? plain.places_per_user,
+    fee_fixed: event.fees?.fixed_minor ? toMajor(event.fees.fixed_minor, event.currency) : null,
+    fee_percent: event.fees?.percent_bp ? event.fees.percent_bp / 100 : null,
+    refunds: (event.refunds ?? []).map((rule) => ({ ...rule })),
+  };
+}
+
+type Body = Record<string, unknown> & { room: Record<string, unknown> | null };
+
+/** All settings, as `POST /admin/events` takes them; empty is null. */
+export function settingsOf(draft: Draft): Body {
+  const body: Body = {
+    title: draft.title,
+    currency: draft.currency,
+    max_per_user: draft.max_per_user,
+    hold_ttl_ms: ms(draft.hold_min),
+    hold_max_ms: ms(draft.hold_max_min),
+    extensions: draft.extensions,
+    payment_window_ms: ms(draft.payment_window_min),
+    payment_attempts: draft.payment_attempts,
+    fees: feesOf(draft),
+    refunds: draft.refunds.filter(isWhole),
+    room: draft.hasRoom ? roomOf(draft) : null,
+  };
+  for (const name of TIMES) body[name] = draft[name] === "" ? null : new Date(draft[name]).getTime();
+  return body;
+}
+
+function roomOf(draft: Draft): Record<string, unknown> {
+  return {
+    capacity: draft.capacity,
+    outflow_per_min: draft.outflow_per_min,
+    order: draft.order,
+    session_ms: ms(draft.session_min),
+    arrive_ms: ms(draft.arrive_min),
+    place_ttl_ms: ms(draft.place_ttl_min),
+    max_queue_size: draft.max_queue_size,
+    places_per_user: draft.places_per_user,
+  };
+}
+
+function feesOf(draft: Draft): Record<string, number> | null {
+  const fixed_minor = toMinor(draft.fee_fixed ?? 0, draft.currency);
+  const percent_bp = Math.round((draft.fee_percent ?? 0) * 100);
+  return fixed_minor === 0 && percent_bp === 0 ? null : { fixed_minor, percent_bp };
+}
+
+function isWhole(rule: Draft["refunds"][number]): rule is RefundRule {
+  return rule.days_before !== null && rule.percent !== null;
+}
+
+/** Only what differs: what is fixed by now must not be sent again, or all of it would be refused. */
+export function changesOf(before: Draft, after: Draft): Record<string, unknown> {
+  const was = settingsOf(before);
+  const is = settingsOf(after);
+  const changed = different(was, is);
+  if (was.room && is.room && "room" in changed) changed.room = different(was.room, is.room);
+  return changed;
+}
+
+function different(was: Record<string, unknown>, is: Record<string, unknown>): Record<string, unknown> {
+  const names = Object.keys(is).filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
+  return Object.fromEntries(names.map((name) => [name, is[name]]));
+}
+
+/** The field that a problem's sentence is about: the server begins it with the setting's name, as in `hold_ttl_ms: …`. */
+export function fieldOf(detail: string): keyof Draft | undefined {
+  const draft = newDraft();
+  for (const [word] of detail.matchAll(/[a-z_]{3,}/g)) {
+    if (word in FIELDS) return FIELDS[word];
+    if (word in draft) return word as keyof Draft;
+  }
+  return undefined;
+}
+
+function ms(min: number | null): number | null {
+  return min === null ? null : Math.round(min * MIN_MS);
+}
+
+function toLocal(at: number | undefined): string {
+  if (at === undefined) return "";
+  const local = new Date(at - new Date(at).getTimezoneOffset() * MIN_MS);
+  return local.toISOString().slice(0, 16);
+}
+
+/** Which zone typed times are in, such as `Asia/Bangkok (GMT+7)`. */
+export function zone(language: string): string {
+  const format = new Intl.DateTimeFormat(language, { timeZoneName: "short" });
+  const short = format.formatToParts().find((part) => part.type === "timeZoneName")?.value ?? "";
+  return `${format.resolvedOptions().timeZone} (${short})`;
+}

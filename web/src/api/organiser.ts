@@ -1,0 +1,82 @@
+/** Who this browser is to the server as an organiser: a session in a cookie that no script reads, and a token against forged requests. */
+import { ask, path, persist, Refused, type Ask } from "./client";
+
+export interface Session {
+  role: "admin" | "scanner";
+  csrf: string;
+  until: number;
+}
+
+/** `ended` is a session that ran out while somebody worked: what he was about to do waits for him to sign in again. */
+export type SignedIn =
+  { state: "unknown" } | { state: "out" } | { state: "in"; session: Session } | { state: "ended" };
+
+let now: SignedIn = { state: "unknown" };
+let listener: (now: SignedIn) => void = () => {};
+let waiting: (() => void)[] = [];
+
+function become(next: SignedIn): void {
+  now = next;
+  listener(next);
+  if (next.state !== "in") return;
+  const goOn = waiting;
+  waiting = [];
+  for (const resolve of goOn) resolve();
+}
+
+/** Tells of each change of the session. One listens: the frame of the pages. */
+export function onSession(listen: (now: SignedIn) => void): void {
+  listener = listen;
+}
+
+/** Takes up the session that the cookie stands for. */
+export async function resume(): Promise<void> {
+  try {
+    become({ state: "in", session: await persist<Session>(path`/session`) });
+  } catch (error) {
+    if (!isNobody(error)) throw error;
+    become({ state: now.state === "in" || now.state === "ended" ? "ended" : "out" });
+  }
+}
+
+export async function signIn(key: string): Promise<void> {
+  become({ state: "in", session: await ask<Session>(path`/session`, { method: "POST", body: { key } }) });
+}
+
+export async function signOut(): Promise<void> {
+  await askAsOrganiser(path`/session`, { method: "DELETE" });
+  become({ state: "out" });
+}
+
+function isNobody(error: unknown): boolean {
+  return error instanceof Refused && error.status === 401;
+}
+
+/**
+ * Asks with the session. Where it is over, the frame asks to sign in again, and then this goes on: nothing typed is lost.
+ * @throws as `ask` does, but never for a missing session.
+ */
+export async function askAsOrganiser<T>(to: string, wish: Ask = {}): Promise<T> {
+  for (let isRenewed = false; ;) {
+    try {
+      return await ask<T>(to, withToken(wish));
+    } catch (error) {
+      if (isNobody(error)) {
+        become({ state: "ended" });
+        await new Promise<void>((resolve) => waiting.push(resolve));
+      } else if (error instanceof Refused && error.code === "CSRF_REFUSED" && !isRenewed) {
+        // Another tab signed in anew: the cookie is its, and so is the token that goes with it.
+        isRenewed = true;
+        await resume();
+      } else {
+        throw error;
+      }
+    }
+  }
+}
+
+function withToken(wish: Ask): Ask {
+  const isReading = (wish.method ?? "GET") === "GET";
+  if (isReading || now.state !== "in") return wish;
+  return { ...wish, headers: { ...wish.headers, "x-csrf-token": now.session.csrf } };
+}

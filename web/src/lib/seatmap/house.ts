@@ -1,0 +1,269 @@
+/** A house: all seats of an event in typed arrays, with what can be asked about them quickly. No drawing here. */
+import type { SeatMap } from "../../api/schema";
+import { Grid } from "./grid";
+import { hullOf } from "./hull";
+
+/** A seat's status is its index here: 0 is free. */
+export const STATUSES = ["free", "held", "sold", "blocked"] as const;
+export type Status = (typeof STATUSES)[number];
+export const FREE = 0;
+export const HELD = 1;
+export const SOLD = 2;
+export const BLOCKED = 3;
+/** The letters of `GET /events/{event}/seats/status`. */
+const LETTERS = "fhsb";
+/** For categories whose plan has no colour. */
+const COLOURS = ["#2f6fb0", "#b3261e", "#3f9a6b", "#d9772b", "#7b4fa3", "#0f8b8d"];
+
+export interface Box {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+export interface Category {
+  name: string;
+  /** As the plan has it; drawn after a check of its contrast. */
+  color: string;
+  priceMinor: number;
+}
+
+export interface Section {
+  name: string;
+  /** The indexes of its rows, front first. */
+  rows: number[];
+  count: number;
+  /** x, y, x, y …: a convex outline around its seats. */
+  hull: Float32Array;
+  box: Box;
+  /** The middle of its seats. */
+  x: number;
+  y: number;
+}
+
+export interface Row {
+  name: string;
+  section: number;
+  /** Seats by their index, in the order they stand, neighbours next to each other. */
+  seats: Uint32Array;
+}
+
+/** What a caller without the API's answer, such as a plan's preview, has to give of each seat. */
+export interface SeatLike {
+  id: string;
+  section?: string;
+  row?: string;
+  number?: string;
+  category: string;
+  x?: number;
+  y?: number;
+  status: Status;
+}
+
+/**
+ * All seats by their index, which is their place in the answer. `apply` changes statuses and tells those who `watch`.
+ */
+export class House {
+  readonly count: number;
+  readonly ids: string[];
+  readonly numbers: string[];
+  readonly x: Float32Array;
+  readonly y: Float32Array;
+  readonly status: Uint8Array;
+  readonly category: Uint16Array;
+  readonly section: Uint16Array;
+  readonly row: Uint32Array;
+  readonly categories: Category[];
+  readonly sections: Section[] = [];
+  readonly rows: Row[] = [];
+  readonly bounds: Box;
+  /** The ordinary distance between neighbours. */
+  readonly pitch: number;
+  readonly grid: Grid;
+  /** Free seats by section and category: `section * categories.length + category`. */
+  readonly #freeBy: Uint32Array;
+  readonly #indexes = new Map<string, number>();
+  readonly #watchers = new Set<(changed: readonly number[]) => void>();
+
+  constructor(seats: readonly SeatLike[], categories: Category[]) {
+    const count = seats.length;
+    this.count = count;
+    this.categories = categories;
+    this.ids = new Array(count);
+    this.numbers = new Array(count);
+    this.x = new Float32Array(count);
+    this.y = new Float32Array(count);
+    this.status = new Uint8Array(count);
+    this.category = new Uint16Array(count);
+    this.section = new Uint16Array(count);
+    this.row = new Uint32Array(count);
+    const categoryIndexes = new Map(categories.map((category, index) => [category.name, index]));
+    const sectionIndexes = new Map<string, number>();
+    const rowIndexes = new Map<string, number>();
+    const bySection: number[][] = [];
+    const byRow: number[][] = [];
+    // A seat that no map places stands in a block with the others of its kind, below one another.
+    const side = Math.ceil(Math.sqrt(count));
+    for (const [index, seat] of seats.entries()) {
+      this.ids[index] = seat.id;
+      this.numbers[index] = seat.number ?? seat.id;
+      this.#indexes.set(seat.id, index);
+      this.x[index] = seat.x ?? (index % side) * 25;
+      this.y[index] = seat.y ?? Math.floor(index / side) * 25;
+      this.status[index] = STATUSES.indexOf(seat.status);
+      this.category[index] = categoryIndexes.get(seat.category) ?? 0;
+      const sectionName = seat.section ?? "";
+      let section = sectionIndexes.get(sectionName);
+      if (section === undefined) {
+        section = bySection.push([]) - 1;
+        sectionIndexes.set(sectionName, section);
+      }
+      bySection[section]!.push(index);
+      this.section[index] = section;
+      const rowName = seat.row ?? "";
+      const rowKey = `${section}|${rowName}`;
+      let row = rowIndexes.get(rowKey);
+      if (row === undefined) {
+        row = byRow.push([]) - 1;
+        rowIndexes.set(rowKey, row);
+        this.rows.push({ name: rowName, section, seats: new Uint32Array(0) });
+      }
+      byRow[row]!.push(index);
+      this.row[index] = row;
+    }
+    this.bounds = boxOf(this, range(count));
+    this.grid = new Grid(this.x, this.y, this.bounds);
+    this.pitch = this.grid.pitch();
+    for (const [row, indexes] of byRow.entries()) {
+      this.rows[row]!.seats = Uint32Array.from(inOrder(this, indexes));
+    }
+    for (const [name, section] of sectionIndexes)
+      this.sections.push(this.#sectionOf(name, bySection[section]!));
+    this.#freeBy = new Uint32Array(this.sections.length * categories.length);
+    for (let index = 0; index < count; index += 1) {
+      if (this.status[index] === FREE) this.#count(index, 1);
+    }
+  }
+
+  /** The house of `GET /events/{event}/seats`, or of the organiser's answer. */
+  static of(map: Pick<SeatMap, "seats" | "categories">): House {
+    const categories = map.categories.map((category, index) => ({
+      name: category.name,
+      color: category.color ?? COLOURS[index % COLOURS.length]!,
+      priceMinor: category.price_minor,
+    }));
+    return new House(map.seats, categories);
+  }
+
+  indexOf(id: string): number | undefined {
+    return this.#indexes.get(id);
+  }
+
+  isFree(index: number): boolean {
+    return this.status[index] === FREE;
+  }
+
+  priceMinor(index: number): number {
+    return this.categories[this.category[index]!]!.priceMinor;
+  }
+
+  statusOf(index: number): Status {
+    return STATUSES[this.status[index]!]!;
+  }
+
+  /** Free seats of a section. */
+  freeIn(section: number): number {
+    const width = this.categories.length;
+    let free = 0;
+    for (let category = 0; category < width; category += 1) free += this.#freeBy[section * width + category]!;
+    return free;
+  }
+
+  /** The lowest price of a free seat in a section; `undefined` if there is none. */
+  priceFromMinor(section: number): number | undefined {
+    const width = this.categories.length;
+    let lowest: number | undefined;
+    for (const [category, { priceMinor }] of this.categories.entries()) {
+      if (this.#freeBy[section * width + category]! === 0) continue;
+      if (lowest === undefined || priceMinor < lowest) lowest = priceMinor;
+    }
+    return lowest;
+  }
+
+  /** Sets statuses; those who watch are told once, and only of what is different now. */
+  apply(changes: Iterable<readonly [index: number, status: Status]>): void {
+    const changed: number[] = [];
+    for (const [index, name] of changes) {
+      const status = STATUSES.indexOf(name);
+      const before = this.status[index];
+      if (before === undefined || before === status) continue;
+      if (before === FREE) this.#count(index, -1);
+      if (status === FREE) this.#count(index, 1);
+      this.status[index] = status;
+      changed.push(index);
+    }
+    if (changed.length > 0) for (const tell of this.#watchers) tell(changed);
+  }
+
+  /** One seat's status. */
+  setStatus(index: number, status: Status): void {
+    this.apply([[index, status]]);
+  }
+
+  /** Sets all statuses from one letter each. */
+  applyLetters(letters: string): void {
+    const changes: [number, Status][] = [];
+    for (let index = 0; index < Math.min(letters.length, this.count); index += 1) {
+      const status = LETTERS.indexOf(letters[index]!);
+      if (status >= 0 && status !== this.status[index]) changes.push([index, STATUSES[status]!]);
+    }
+    this.apply(changes);
+  }
+
+  /** Tells of changed statuses until the returned function is called. */
+  watch(tell: (changed: readonly number[]) => void): () => void {
+    this.#watchers.add(tell);
+    return () => this.#watchers.delete(tell);
+  }
+
+  #count(index: number, by: number): void {
+    this.#freeBy[this.section[index]! * this.categories.length + this.category[index]!]! += by;
+  }
+
+  #sectionOf(name: string, indexes: number[]): Section {
+    const box = boxOf(this, indexes);
+    const rows = [...new Set(indexes.map((index) => this.row[index]!))];
+    let x = 0;
+    let y = 0;
+    for (const index of indexes) {
+      x += this.x[index]! / indexes.length;
+      y += this.y[index]! / indexes.length;
+    }
+    const hull = hullOf(this.x, this.y, indexes, this.pitch * 0.7);
+    return { name, rows, count: indexes.length, hull, box, x, y };
+  }
+}
+
+function* range(count: number): Iterable<number> {
+  for (let index = 0; index < count; index += 1) yield index;
+}
+
+function boxOf(house: { x: Float32Array; y: Float32Array }, indexes: Iterable<number>): Box {
+  const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
+  for (const index of indexes) {
+    box.left = Math.min(box.left, house.x[index]!);
+    box.right = Math.max(box.right, house.x[index]!);
+    box.top = Math.min(box.top, house.y[index]!);
+    box.bottom = Math.max(box.bottom, house.y[index]!);
+  }
+  return box.left > box.right ? { left: 0, top: 0, right: 0, bottom: 0 } : box;
+}
+
+/** Seats of a row in the order they stand: along the longer side of their box, which holds for bends of up to a quarter. */
+function inOrder(house: { x: Float32Array; y: Float32Array }, indexes: number[]): number[] {
+  const box = boxOf(house, indexes);
+  const isWide = box.right - box.left >= box.bottom - box.top;
+  const along = isWide ? house.x : house.y;
+  return [...indexes].sort((a, b) => along[a]! - along[b]! || a - b);
+}

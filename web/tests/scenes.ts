@@ -1,0 +1,187 @@
+/** Every page there is, each in a state worth looking at: for tests of all of them, and for pictures. */
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { visit, type Visit } from "./browser";
+import { ADMIN_KEY, CARDS, openEvent, type Server } from "./server";
+
+export interface Scene {
+  name: string;
+  path: string;
+  /** Whose page it is: a visitor's token, or the organiser's. */
+  as: { token: string } | "organiser";
+}
+
+const ARENA = path.resolve(import.meta.dirname, "../../examples/arena.json");
+const DAY_MS = 86_400_000;
+const BUYER = { name: "Ann Lee", email: "ann@example.org", language: "en" };
+
+/** Puts events, places, bookings and money into a fresh server, and says which pages show them. */
+export async function setUpScenes(server: Server): Promise<Scene[]> {
+  const plan = JSON.parse(readFileSync(ARENA, "utf8"));
+  const categories: { name: string }[] = plan.categories;
+  const prices = Object.fromEntries(categories.map(({ name }, step) => [name, 9_500 - 1_500 * step]));
+  const startsAt = Date.now() + 60 * DAY_MS;
+  await openEvent(server, "arena", {
+    settings: {
+      title: "Winter tour",
+      room: null,
+      starts_at: startsAt,
+      max_per_user: 4,
+      fees: { fixed_minor: 100, percent_bp: 500 },
+      refunds: [{ days_before: 1, percent: 90 }],
+    },
+    pools: [{ pool: "floor", capacity: 500, price_minor: 4_500 }],
+    plan,
+    prices,
+  });
+  await server.organise("PUT", "/events/arena/texts/en", {
+    title: "Winter tour",
+    description: "Two hours of songs that you know by heart, and some that you do not know yet.",
+    venue: "The Arena",
+  });
+  await openEvent(server, "rush", {
+    settings: { title: "The rush", starts_at: startsAt, room: { capacity: 1 } },
+    pools: [{ pool: "floor", capacity: 2, price_minor: 4_500 }],
+  });
+  await openEvent(server, "lot", {
+    settings: { title: "The draw", room: { capacity: 1, order: "draw" }, opens_at: Date.now() + DAY_MS },
+    pools: [{ pool: "floor", capacity: 50, price_minor: 2_500 }],
+    phase: "prequeue",
+  });
+  await openEvent(server, "inn", {
+    settings: { title: "Christmas at the inn", max_per_user: 12, room: null },
+    pools: ["2026-12-24", "2026-12-25", "2026-12-26"].map((date) => ({
+      pool: `deluxe.${date}`,
+      capacity: 8,
+      price_minor: 12_900,
+    })),
+  });
+  await openEvent(server, "soon", {
+    settings: { title: "Not on sale yet", opens_at: Date.now() + 3 * DAY_MS, room: { capacity: 100 } },
+    pools: [{ pool: "floor", capacity: 50, price_minor: 2_500 }],
+    phase: "scheduled",
+  });
+
+  const active = await joined(server, "rush");
+  const waiting = await joined(server, "rush");
+  for (let count = 0; count < 20; count += 1) await joined(server, "rush");
+  const drawn = await joined(server, "lot");
+  for (let count = 0; count < 30; count += 1) await joined(server, "lot");
+  await server.organise("POST", "/events/lot/prequeue/close");
+  await server.organise("POST", "/events/lot/open", { public_value: "7 11 23 31 42 44" });
+
+  const buyer = await server.visitor();
+  const seats: { id: string; status: string }[] = (await server.ask("GET", "/events/arena/seats")).body.seats;
+  const hold = async (key: string, lines: unknown, token = buyer): Promise<string> => {
+    const { status, body } = await server.ask("POST", "/events/arena/bookings", { token, key, body: lines });
+    if (status !== 201) throw new Error(`${key}: ${JSON.stringify(body)}`);
+    return body.booking;
+  };
+  const confirmed = await hold("confirmed", { seats: [seats[0]!.id, seats[1]!.id] });
+  await pay(server, confirmed, buyer, CARDS.good);
+  const cancelled = await hold("cancelled", { seats: [seats[3]!.id] });
+  await pay(server, cancelled, buyer, CARDS.good);
+  await server.ask("POST", `/bookings/${cancelled}/cancel`, { token: buyer });
+  const other = await server.visitor();
+  const paying = await hold("paying", { pools: { floor: 1 } }, other);
+  await server.ask("POST", `/bookings/${paying}/payment`, { token: other, key: "p", body: { buyer: BUYER } });
+  const held = await hold("held", { seats: [seats[5]!.id], pools: { floor: 1 } });
+  // Some that others have, so that maps and lists show something.
+  for (let start = 20; start < seats.length; start += 40) {
+    const lines = { seats: seats.slice(start, start + 4).map((seat) => seat.id) };
+    await hold(`crowd-${start}`, lines, await server.visitor());
+  }
+
+  const visitor = (name: string, path: string, token = buyer): Scene => ({ name, path, as: { token } });
+  const organiser = (name: string, path: string): Scene => ({ name, path: `/admin${path}`, as: "organiser" });
+  return [
+    visitor("events", "/"),
+    visitor("event", "/events/arena"),
+    visitor("event-soon", "/events/soon"),
+    visitor("waiting", "/events/rush/queue", waiting),
+    visitor("your-turn", "/events/rush/queue", active),
+    visitor("draw", "/events/lot/draw", drawn),
+    visitor("choose-seats", "/events/arena/choose", await server.visitor()),
+    visitor("choose-nights", "/events/inn/choose"),
+    visitor("booking-held", `/bookings/${held}`),
+    visitor("booking-paying", `/bookings/${paying}`, other),
+    visitor("booking-confirmed", `/bookings/${confirmed}`),
+    visitor("booking-cancelled", `/bookings/${cancelled}`),
+    visitor("tickets", `/bookings/${confirmed}/tickets`),
+    visitor("bookings", "/bookings"),
+    organiser("admin-events", ""),
+    organiser("admin-new-event", "/events/new"),
+    organiser("admin-edit-event", "/events/arena/edit"),
+    organiser("admin-control-room", "/events/arena"),
+    organiser("admin-bookings", "/bookings"),
+    organiser("admin-booking", `/bookings/${confirmed}`),
+    organiser("admin-sagas", "/sagas"),
+    organiser("admin-money", "/payments"),
+    organiser("admin-feed", "/feed"),
+    organiser("admin-messages", "/messages"),
+    organiser("admin-flags", "/flags"),
+    organiser("admin-inventory", "/inventory"),
+    organiser("admin-check-in", "/check-in"),
+  ];
+}
+
+/** A visitor who has a place in the queue. */
+async function joined(server: Server, event: string): Promise<string> {
+  const token = await server.visitor();
+  await server.ask("POST", `/events/${event}/queue`, { token });
+  return token;
+}
+
+/** Begins a payment, uses the card on the sandbox's page, and waits until the booking is confirmed. */
+export async function pay(server: Server, booking: string, token: string, card: string): Promise<void> {
+  const wish = { token, key: `pay-${booking}`, body: { buyer: BUYER } };
+  const { status, body: payment } = await server.ask("POST", `/bookings/${booking}/payment`, wish);
+  if (status !== 201) throw new Error(JSON.stringify(payment));
+  await fetch(payment.url, {
+    method: "POST",
+    body: new URLSearchParams({ action: "pay", card }),
+    redirect: "manual",
+  });
+  for (let asked = 0; asked < 400; asked += 1) {
+    const { body } = await server.ask("GET", `/bookings/${booking}`, { token });
+    if (body.status === "confirmed") return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error(`${booking} was not confirmed`);
+}
+
+/** The browser of somebody whose page a scene is, in a language. */
+export async function enter(
+  browser: Browser,
+  server: Server,
+  as: Scene["as"],
+  language = "en",
+  options: BrowserContextOptions = {},
+): Promise<Visit> {
+  const visited = await visit(browser, options);
+  const guest =
+    as === "organiser" ? null : { user: "scene", token: as.token, expires_at: Date.now() + DAY_MS };
+  await visited.page.addInitScript(
+    ([guest, language]) => {
+      if (guest) localStorage.setItem("onrush.visitor", guest);
+      localStorage.setItem("onrush.language", language!);
+    },
+    [guest && JSON.stringify(guest), language] as const,
+  );
+  if (as === "organiser") {
+    // Signing in by the API leaves its cookie in the browser.
+    const signedIn = await visited.page.request.post(`${server.url}/api/v1/session`, {
+      data: { key: ADMIN_KEY },
+    });
+    if (!signedIn.ok()) throw new Error(`the organiser cannot sign in: ${signedIn.status()}`);
+  }
+  return visited;
+}
+
+/** Goes to a scene's page, and waits until it shows what it is about. */
+export async function show(page: Page, server: Server, scene: Scene): Promise<void> {
+  await page.goto(server.url + scene.path);
+  await page.locator("h1").first().waitFor();
+  await page.waitForFunction(() => document.querySelector(".loading") === null);
+}
