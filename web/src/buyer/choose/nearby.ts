@@ -64,14 +64,22 @@ export function together(house: House, wanted: Wanted): number[] | undefined {
 
 /** The best seats of the house: the dearest category that has `count` together, near the middle of the front. */
 export function bestTogether(house: House, count: number, category?: number): number[] | undefined {
-  const { bounds } = house;
-  // Plans have the stage at the top.
-  const near = { x: (bounds.left + bounds.right) / 2, y: bounds.top };
+  const near = frontOf(house);
   const dearest = [...house.categories.keys()].sort(
     (a, b) => house.categories[b]!.priceMinor - house.categories[a]!.priceMinor,
   );
   const categories = category === undefined ? dearest : [category];
   return together(house, { count, categories, isStrict: true, near });
+}
+
+/** The middle of the front: plans have the stage at the top, and seats at its sides may begin above the front row. */
+function frontOf(house: House): { x: number; y: number } {
+  const { left, right, top, bottom } = house.bounds;
+  const x = (left + right) / 2;
+  let y = bottom;
+  const reach = Math.max((right - left) / 10, house.pitch);
+  house.grid.each(x - reach, top, x + reach, bottom, (seat) => (y = Math.min(y, house.y[seat]!)));
+  return { x, y };
 }
 
 /**

@@ -44,7 +44,7 @@ export class Sale {
   #timer: ReturnType<typeof setInterval> | undefined;
   #unfollow: (() => void) | undefined;
   #isAsking = false;
-  #wasLive = false;
+  #wasStream = false;
 
   private constructor(id: string) {
     this.id = id;
@@ -76,15 +76,15 @@ export class Sale {
       this.id,
       (message) => this.#heard(message),
       (connection) => {
-        const isLive = connection === "websocket" || connection === "sse";
+        const isStream = connection === "websocket" || connection === "sse";
         // What changed while nothing came is asked for once.
-        if (isLive && !this.#wasLive) void this.#refresh(true);
-        this.#wasLive = isLive;
+        if (isStream && !this.#wasStream) void this.refreshSeats().catch(() => {});
+        this.#wasStream = isStream;
         this.connection = connection;
       },
     );
     this.#timer = setInterval(() => {
-      if (!document.hidden) void this.#refresh(!this.#wasLive);
+      if (!document.hidden && this.pools.length > 0) void this.#refreshPools();
     }, POOLS_EVERY_MS);
   }
 
@@ -175,18 +175,12 @@ export class Sale {
     house.apply(known);
   }
 
-  async #refresh(withSeats: boolean): Promise<void> {
+  /** Pools are in no message: their numbers are asked for. */
+  async #refreshPools(): Promise<void> {
     if (this.#isAsking) return;
     this.#isAsking = true;
     try {
-      if (this.pools.length > 0) {
-        this.pools = (await ask<Availability>(path`/events/${this.id}/availability`)).pools;
-      }
-      if (withSeats) {
-        // Nobody tells of the phase either while nothing comes.
-        this.event = await ask<Event>(path`/events/${this.id}`);
-        await this.refreshSeats();
-      }
+      this.pools = (await ask<Availability>(path`/events/${this.id}/availability`)).pools;
     } catch {
       // The next round asks again; the connection's state tells of it.
     } finally {
