@@ -13,8 +13,10 @@ use crate::auth::ticket::StreamTickets;
 use crate::commons::{Commons, Turns};
 use crate::config::Config;
 use crate::draw::Draws;
+use crate::history::Histories;
 use crate::http::problem::{Code, Problem};
 use crate::live::Hub;
+use crate::live::samples::Samples;
 use crate::live::seats::Boards;
 use crate::metrics::Metrics;
 use crate::plans::PlanDir;
@@ -78,6 +80,10 @@ pub struct App {
     pub boards: Arc<Boards>,
     /// Open streams.
     pub hub: Arc<Hub>,
+    /// How each sale stands, second by second.
+    pub samples: Arc<Samples>,
+    /// What happened to seats and pools.
+    pub histories: Histories,
     /// Counters.
     pub metrics: Metrics,
     /// Flags of the engine on Redis.
@@ -142,6 +148,8 @@ impl App {
             sign_in_limiter: AddressLimiter::new(SIGN_INS_PER_MIN),
             names: Names::new(&keys.load_or_draw("ids.key")?),
             hub: Hub::new(engine.clone(), boards.clone(), passes.clone(), config.max_streams),
+            samples: Samples::new(engine.clone()),
+            histories: Histories::new(engine.clone()),
             passes,
             tickets: StreamTickets::new(&token_key),
             ticket_signer,

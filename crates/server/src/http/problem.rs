@@ -347,11 +347,16 @@ fn title(code: &str) -> String {
     title
 }
 
+/// The code of the problem that an answer tells, for those who count answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Told(pub &'static str);
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = self.to_json().to_string();
         let mut response = Response::new(body.into());
         *response.status_mut() = self.0.status;
+        response.extensions_mut().insert(Told(self.0.code));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = self.0.retry_after_s {
