@@ -25,12 +25,13 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
   await openEvent(server, "arena", {
     settings: {
       title: "Winter tour",
+      room: null,
       starts_at: startsAt,
       max_per_user: 4,
       fees: { fixed_minor: 100, percent_bp: 500 },
       refunds: [{ days_before: 1, percent: 90 }],
     },
-    pools: [{ pool: "floor", capacity: 500, price_minor: 4_500 }],
+    pools: [{ pool: "standing", capacity: 500, price_minor: 4_500 }],
     plan,
     prices,
   });
@@ -49,7 +50,7 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
     phase: "prequeue",
   });
   await openEvent(server, "inn", {
-    settings: { title: "Christmas at the inn", max_per_user: 12 },
+    settings: { title: "Christmas at the inn", max_per_user: 12, room: null },
     pools: ["2026-12-24", "2026-12-25", "2026-12-26"].map((date) => ({
       pool: `deluxe.${date}`,
       capacity: 8,
@@ -72,17 +73,20 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
 
   const buyer = await server.visitor();
   const seats: { id: string; status: string }[] = (await server.ask("GET", "/events/arena/seats")).body.seats;
-  const hold = async (key: string, lines: unknown, token = buyer): Promise<string> =>
-    (await server.ask("POST", "/events/arena/bookings", { token, key, body: lines })).body.booking;
+  const hold = async (key: string, lines: unknown, token = buyer): Promise<string> => {
+    const { status, body } = await server.ask("POST", "/events/arena/bookings", { token, key, body: lines });
+    if (status !== 201) throw new Error(`${key}: ${JSON.stringify(body)}`);
+    return body.booking;
+  };
   const confirmed = await hold("confirmed", { seats: [seats[0]!.id, seats[1]!.id] });
   await pay(server, confirmed, buyer, CARDS.good);
   const cancelled = await hold("cancelled", { seats: [seats[3]!.id] });
   await pay(server, cancelled, buyer, CARDS.good);
   await server.ask("POST", `/bookings/${cancelled}/cancel`, { token: buyer });
   const other = await server.visitor();
-  const paying = await hold("paying", { pools: { floor: 1 } }, other);
+  const paying = await hold("paying", { pools: { standing: 1 } }, other);
   await server.ask("POST", `/bookings/${paying}/payment`, { token: other, key: "p", body: { buyer: BUYER } });
-  const held = await hold("held", { seats: [seats[5]!.id], pools: { floor: 1 } });
+  const held = await hold("held", { seats: [seats[5]!.id], pools: { standing: 1 } });
   // Some that others have, so that maps and lists show something.
   for (let start = 20; start < seats.length; start += 40) {
     const lines = { seats: seats.slice(start, start + 4).map((seat) => seat.id) };
@@ -113,7 +117,7 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
     organiser("admin-bookings", "/bookings"),
     organiser("admin-booking", `/bookings/${confirmed}`),
     organiser("admin-sagas", "/sagas"),
-    organiser("admin-money", "/payments"),
+    organiser("admin-money", "/money"),
     organiser("admin-feed", "/feed"),
     organiser("admin-messages", "/messages"),
     organiser("admin-flags", "/flags"),
@@ -132,7 +136,8 @@ async function joined(server: Server, event: string): Promise<string> {
 /** Begins a payment, uses the card on the sandbox's page, and waits until the booking is confirmed. */
 export async function pay(server: Server, booking: string, token: string, card: string): Promise<void> {
   const wish = { token, key: `pay-${booking}`, body: { buyer: BUYER } };
-  const { body: payment } = await server.ask("POST", `/bookings/${booking}/payment`, wish);
+  const { status, body: payment } = await server.ask("POST", `/bookings/${booking}/payment`, wish);
+  if (status !== 201) throw new Error(JSON.stringify(payment));
   await fetch(payment.url, {
     method: "POST",
     body: new URLSearchParams({ action: "pay", card }),
@@ -179,4 +184,5 @@ export async function show(page: Page, server: Server, scene: Scene): Promise<vo
   await page.goto(server.url + scene.path);
   await page.locator("h1").first().waitFor();
   await page.waitForFunction(() => document.querySelector(".loading") === null);
+  if ((await page.locator("h1.no-page").count()) > 0) throw new Error(`${scene.path} is no page`);
 }

@@ -7,13 +7,16 @@ use crate::auth::limiter::AddressLimiter;
 use crate::auth::names::Names;
 use crate::auth::pass::PassSigner;
 use crate::auth::scanner::ScannerKey;
+use crate::auth::session::Sessions;
 use crate::auth::shop::ShopVerifier;
 use crate::auth::ticket::StreamTickets;
 use crate::commons::{Commons, Turns};
 use crate::config::Config;
 use crate::draw::Draws;
+use crate::history::Histories;
 use crate::http::problem::{Code, Problem};
 use crate::live::Hub;
+use crate::live::samples::Samples;
 use crate::live::seats::Boards;
 use crate::metrics::Metrics;
 use crate::plans::PlanDir;
@@ -53,6 +56,10 @@ pub struct App {
     pub admin: AdminKey,
     /// The scanner key, if configured.
     pub scanner: Option<ScannerKey>,
+    /// Sessions of browsers whose user signed in with one of these keys.
+    pub sessions: Sessions,
+    /// The limit on wrong keys at sign-in.
+    pub sign_in_limiter: AddressLimiter,
     /// Derived ids.
     pub names: Names,
     /// Passes.
@@ -73,6 +80,10 @@ pub struct App {
     pub boards: Arc<Boards>,
     /// Open streams.
     pub hub: Arc<Hub>,
+    /// How each sale stands, second by second.
+    pub samples: Arc<Samples>,
+    /// What happened to seats and pools.
+    pub histories: Histories,
     /// Counters.
     pub metrics: Metrics,
     /// Flags of the engine on Redis.
@@ -83,6 +94,9 @@ pub struct App {
     pub turns: Turns,
     ready: AtomicBool,
 }
+
+/// Wrong keys that one address may try a minute, and at once.
+const SIGN_INS_PER_MIN: u32 = 10;
 
 /// What the money side of a server is made of.
 pub struct Money {
@@ -113,6 +127,9 @@ impl App {
         let token_key = keys.load_or_draw("token.key")?;
         let passes = Arc::new(PassSigner::open(&keys, &config.pass_issuer)?);
         let (admin, fresh) = AdminKey::open(&keys, config.admin_key.as_ref())?;
+        let scanner = config.scanner_key.as_ref().map(ScannerKey::new);
+        let scanner_hash = scanner.as_ref().map(ScannerKey::hash);
+        let sessions = Sessions::new(&token_key, admin.hash(), scanner_hash);
         let ticket_signer = Arc::new(TicketSigner::open(&keys, &config.pass_issuer)?);
         let parts = relay::Parts {
             ledger: money.ledger.clone(),
@@ -126,9 +143,13 @@ impl App {
             guests: GuestTokens::new(&token_key, config.guest_token_ttl_s),
             shop: config.shop_tokens.as_ref().map(ShopVerifier::new),
             admin,
-            scanner: config.scanner_key.as_ref().map(ScannerKey::new),
+            scanner,
+            sessions,
+            sign_in_limiter: AddressLimiter::new(SIGN_INS_PER_MIN),
             names: Names::new(&keys.load_or_draw("ids.key")?),
             hub: Hub::new(engine.clone(), boards.clone(), passes.clone(), config.max_streams),
+            samples: Samples::new(engine.clone()),
+            histories: Histories::new(engine.clone()),
             passes,
             tickets: StreamTickets::new(&token_key),
             ticket_signer,

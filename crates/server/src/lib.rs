@@ -12,6 +12,7 @@ pub mod cluster;
 pub mod commons;
 pub mod config;
 pub mod draw;
+pub mod history;
 pub mod http;
 pub mod http_client;
 pub mod inventory;

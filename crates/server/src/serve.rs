@@ -7,13 +7,15 @@ use crate::config::{Config, ConfigError};
 use crate::draw;
 use crate::http;
 use crate::http::caller::Connection;
+use crate::http::problem::Told;
 use crate::live::handover::{Handover, Streaming};
+use crate::live::samples::Samples;
 use crate::saga::{self, Sagas};
 use crate::sandbox::Sandbox;
 use crate::vault;
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Request, Response};
+use axum::http::{Method, Request, Response, StatusCode, Uri};
 use axum::routing::future::RouteFuture;
 use hyper::body::Incoming;
 use hyper::rt::ReadBufCursor;
@@ -30,8 +32,8 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -49,10 +51,12 @@ const DRAIN: Duration = Duration::from_secs(10);
 const BACKLOG: u32 = 4_096;
 
 /// What goes through a listener.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Traffic {
     connections: AtomicU64,
     classes: [AtomicU64; 5],
+    /// Who hears of refusals.
+    samples: OnceLock<Arc<Samples>>,
 }
 
 impl Traffic {
@@ -67,6 +71,21 @@ impl Traffic {
     pub fn responses(&self) -> [(&'static str, u64); 5] {
         let names = ["1xx", "2xx", "3xx", "4xx", "5xx"];
         std::array::from_fn(|class| (names[class], self.classes[class].load(Ordering::Relaxed)))
+    }
+
+    fn count(&self, asks: bool, uri: &Uri, answer: &Response<Body>) {
+        let status = answer.status();
+        let class = usize::from(status.as_u16() / 100).clamp(1, 5) - 1;
+        self.classes[class].fetch_add(1, Ordering::Relaxed);
+        // Looking at what is not there is no refusal; being sent away is one, whatever was wanted.
+        let sent_away =
+            [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&status);
+        if (asks || sent_away)
+            && let Some(Told(code)) = answer.extensions().get()
+            && let Some(samples) = self.samples.get()
+        {
+            samples.refused(uri.path(), code);
+        }
     }
 }
 
@@ -280,9 +299,11 @@ impl hyper::service::Service<Request<Incoming>> for Answering {
 
     fn call(&self, mut request: Request<Incoming>) -> Underway {
         request.extensions_mut().insert(self.connection.clone());
+        let asks = ![Method::GET, Method::HEAD].contains(request.method());
+        let uri = request.uri().clone();
         // Calling takes `&mut`, and a router is a shared pointer.
         let answer = self.router.clone().call(request);
-        Underway { answer, traffic: self.counted.0.clone() }
+        Underway { answer, asks, uri, traffic: self.counted.0.clone() }
     }
 }
 
@@ -291,6 +312,9 @@ pin_project! {
     struct Underway {
         #[pin]
         answer: RouteFuture<Infallible>,
+        // Whether anything but a look was asked for.
+        asks: bool,
+        uri: Uri,
         traffic: Arc<Traffic>,
     }
 }
@@ -302,8 +326,7 @@ impl Future for Underway {
         let this = self.project();
         let answer = ready!(this.answer.poll(context));
         if let Ok(answer) = &answer {
-            let class = usize::from(answer.status().as_u16() / 100).clamp(1, 5) - 1;
-            this.traffic.classes[class].fetch_add(1, Ordering::Relaxed);
+            this.traffic.count(*this.asks, this.uri, answer);
         }
         Poll::Ready(answer)
     }
@@ -415,12 +438,14 @@ impl Server {
             vault::share_keys(&**commons, &keys).await.map_err(StartError::Data)?;
         }
         drop(app_slot.set(app.clone()));
+        drop(traffic.samples.set(app.samples.clone()));
 
         let (stop, stopped) = oneshot::channel();
         let router = http::public_router(app.clone());
         tasks.push(tokio::spawn(serve_counted(public, router, traffic, async {
             drop(stopped.await);
         })));
+        tasks.push(tokio::spawn(app.samples.clone().run()));
         tasks.push(tokio::spawn(draw::open_drawn_sales(app.clone())));
         tasks.extend(sagas.run());
         tasks.extend(app.relay.run(sagas.told.clone()));
@@ -490,6 +515,7 @@ impl Server {
         self.app.sagas.stop();
         self.app.relay.stop();
         self.app.hub.close();
+        self.app.samples.stop();
         // The operator's listener goes last: until then it says that the server is not ready.
         let [public, operator] = &mut self.stop;
         drop(public.take());

@@ -33,6 +33,11 @@ impl AdminKey {
         Ok((Self { hash: hash(&fresh) }, Some(fresh)))
     }
 
+    /// The key's hash, which others may derive keys from.
+    pub(crate) fn hash(&self) -> &[u8; 32] {
+        &self.hash
+    }
+
     /// Whether this is the key. Takes the same time for every wrong one.
     #[must_use]
     pub fn matches(&self, key: &str) -> bool {

@@ -53,6 +53,11 @@ impl AddressLimiter {
         }
     }
 
+    /// Gives back what [`Self::take`] took.
+    pub fn give_back(&self, address: IpAddr) {
+        self.slots[self.slot(address)].fetch_sub(self.interval_us, Ordering::Relaxed);
+    }
+
     /// The slot of an IPv4 address, or of an IPv6 network of 64 bits: one subscriber has all of that.
     fn slot(&self, address: IpAddr) -> usize {
         let bits = match address.to_canonical() {
@@ -162,6 +167,16 @@ mod tests {
         assert!(limiter.take(ip("192.0.2.1"), 1_000_000).is_err());
         assert_eq!(limiter.take(ip("192.0.2.1"), 2_000_000), Ok(()));
         assert!(limiter.take(ip("192.0.2.1"), 2_000_000).is_err());
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_taken_again() {
+        let limiter = AddressLimiter::new(1);
+        for _ in 0..3 {
+            assert_eq!(limiter.take(ip("192.0.2.1"), 1_000_000), Ok(()));
+            assert!(limiter.take(ip("192.0.2.1"), 1_000_000).is_err());
+            limiter.give_back(ip("192.0.2.1"));
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Who is asking: guest tokens, the shop's tokens, the keys of admins and scanners, stream tickets, and what we sign for
-//! others to verify.
+//! Who is asking: guest tokens, the shop's tokens, the keys of admins and scanners, the sessions of their browsers, stream
+//! tickets, and what we sign for others to verify.
 
 pub mod admin;
 pub mod guest;
@@ -9,6 +9,7 @@ pub mod limiter;
 pub mod names;
 pub mod pass;
 pub mod scanner;
+pub mod session;
 pub mod shop;
 pub mod ticket;
 

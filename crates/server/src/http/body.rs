@@ -136,7 +136,7 @@ impl<S: Sync> FromRequest<S> for RawBody {
 }
 
 /// A body with no members: what paths that need none accept beside nothing.
-#[derive(Default, Deserialize, utoipa::ToSchema)]
+#[derive(Default, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 

@@ -1,17 +1,22 @@
 //! What handlers take from a request's head: who asks, under which key, about what.
 
 use crate::app::App;
+use crate::auth::limiter::{AddressLimiter, client_address};
+use crate::auth::session::Role;
 use crate::auth::{TokenError, unix_now_s};
 use crate::http::problem::{Code, Problem};
+use crate::http::session::checked_session_of;
 use crate::live::handover::Handover;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, Query};
+use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, HeaderName};
 use axum::http::request::Parts;
 use onrush_core::ids::UserId;
 use serde::de::DeserializeOwned;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The connection that a request came over; the accept loop notes it on each.
 #[derive(Clone)]
@@ -33,37 +38,48 @@ impl FromRequestParts<Arc<App>> for Visitor {
     }
 }
 
-/// The organiser, by the admin API key.
+/// The organiser, by the admin API key or signed in with it.
 pub struct Admin;
 
 impl FromRequestParts<Arc<App>> for Admin {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        if app.admin.matches(bearer(parts)?) {
-            Ok(Self)
-        } else {
-            Err(Problem::new(Code::TokenInvalid, "send the admin API key"))
+        match role_of(parts, app)? {
+            Some(Role::Admin) => Ok(Self),
+            Some(Role::Scanner) | None => {
+                Err(Problem::new(Code::TokenInvalid, "send the admin API key"))
+            }
         }
     }
 }
 
-/// Who lets people in, by the scanner key or the admin API key.
+/// Who lets people in, by the scanner key or the admin API key, or signed in with one of them.
 pub struct Scanner;
 
 impl FromRequestParts<Arc<App>> for Scanner {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let key = bearer(parts)?;
-        // Both are compared, so that the time it takes does not tell them apart.
-        let scanner = app.scanner.as_ref().is_some_and(|scanner| scanner.matches(key));
-        if app.admin.matches(key) | scanner {
-            Ok(Self)
-        } else {
-            Err(Problem::new(Code::TokenInvalid, "send the scanner key or the admin API key"))
+        match role_of(parts, app)? {
+            Some(Role::Scanner | Role::Admin) => Ok(Self),
+            None => {
+                let why = "send the scanner key or the admin API key";
+                Err(Problem::new(Code::TokenInvalid, why))
+            }
         }
     }
+}
+
+/// What a request's key, or else its cookie, gives the right to; `None` for a wrong key.
+fn role_of(parts: &Parts, app: &App) -> Result<Option<Role>, Problem> {
+    // A program that sends a key means that key, whatever cookies come with it.
+    if !parts.headers.contains_key(AUTHORIZATION)
+        && let Some(session) = checked_session_of(app, parts)?
+    {
+        return Ok(Some(session.role));
+    }
+    Ok(app.role_of_key(bearer(parts)?))
 }
 
 /// The token of `Authorization: Bearer …`.
@@ -83,7 +99,38 @@ pub fn bearer(parts: &Parts) -> Result<&str, Problem> {
     }
 }
 
+/// Takes one from the allowance of an address.
+///
+/// # Errors
+/// `RATE_LIMITED`, with how long to wait.
+pub fn allow(limiter: &AddressLimiter, address: IpAddr) -> Result<(), Problem> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_us = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+    limiter.take(address, now_us).map_err(|wait_ms| {
+        Problem::new(Code::RateLimited, "too many from this address; try again in a while")
+            .after_ms(wait_ms)
+    })
+}
+
 impl App {
+    /// The address behind the proxies that are trusted.
+    pub fn address_of(&self, connection: &Connection, headers: &HeaderMap) -> IpAddr {
+        let forwarded = headers.get("x-forwarded-for").and_then(|value| value.to_str().ok());
+        client_address(connection.peer, forwarded, &self.config.trusted_proxies)
+    }
+
+    /// What a key gives the right to; `None` for a wrong one.
+    pub fn role_of_key(&self, key: &str) -> Option<Role> {
+        // Both are compared, so that the time it takes does not tell them apart.
+        let is_admin = self.admin.matches(key);
+        let is_scanner = self.scanner.as_ref().is_some_and(|scanner| scanner.matches(key));
+        match (is_admin, is_scanner) {
+            (true, _) => Some(Role::Admin),
+            (false, true) => Some(Role::Scanner),
+            (false, false) => None,
+        }
+    }
+
     /// Whose token this is: a guest's, or the shop's if it is configured.
     ///
     /// # Errors

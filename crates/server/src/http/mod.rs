@@ -7,9 +7,11 @@ pub mod gateway;
 pub mod once;
 pub mod openapi;
 pub mod operator;
+pub mod origin;
 pub mod problem;
 pub mod s3;
 pub mod scanner;
+pub mod session;
 pub mod shapes;
 pub mod visitor;
 
@@ -84,7 +86,8 @@ fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(gateway::webhook::webhook))
         .routes(routes!(visitor::claim::claim))
         .routes(routes!(visitor::claim_view::claim_view, visitor::declaim::declaim));
-    let all = visitor
+    let mut all = visitor
+        .routes(routes!(session::create::create, session::show::show, session::end::end))
         .routes(routes!(admin::create::create))
         .routes(routes!(admin::change::change))
         .routes(routes!(admin::room::room))
@@ -103,7 +106,10 @@ fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(admin::confirm::confirm))
         .routes(routes!(admin::cancel::cancel))
         .routes(routes!(admin::seats::seats))
+        .routes(routes!(admin::seat::seat))
+        .routes(routes!(admin::pool::pool))
         .routes(routes!(admin::feed::feed))
+        .routes(routes!(admin::live::live))
         .routes(routes!(admin::dead_messages::dead_messages))
         .routes(routes!(admin::replay_messages::replay_messages))
         .routes(routes!(admin::inventory_status::inventory_status))
@@ -121,6 +127,7 @@ fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(admin::refunds::refunds))
         .routes(routes!(admin::erase::erase))
         .routes(routes!(admin::texts::texts));
+    openapi::let_sessions_in(all.get_openapi_mut());
     if s3_paths { all.merge(described_s3()) } else { all }
 }
 

@@ -1,12 +1,15 @@
 //! The OpenAPI document, its browser, and the problems that operations share.
 
+use crate::http::session::COOKIE_NAME;
 use crate::http::shapes::ids::ProblemBody;
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, Modify, OpenApi};
 use utoipa_swagger_ui::{Config, SwaggerUi};
@@ -24,6 +27,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
         (name = "tickets", description = "Proof of a confirmed booking, unit by unit"),
         (name = "gateways", description = "For payment gateways"),
         (name = "claims", description = "Units taken at once, such as vouchers"),
+        (name = "sessions", description = "Signing in with a browser, for the organiser and those who let people in"),
         (name = "admin", description = "For the organiser"),
         (name = "s3", description = "The same sale with the paths, fields and words of S3, where they are switched on"),
     ),
@@ -45,6 +49,36 @@ impl Modify for Schemes {
             let scheme =
                 HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(what)).build();
             components.add_security_scheme(name, SecurityScheme::Http(scheme));
+        }
+        let what = "A browser's cookie from POST /api/v1/session; it does what the key does";
+        let cookie = ApiKey::Cookie(ApiKeyValue::with_description(COOKIE_NAME, what));
+        components.add_security_scheme("session", SecurityScheme::ApiKey(cookie));
+        let what = "Beside the cookie: the csrf of GET /api/v1/session";
+        let header = ApiKey::Header(ApiKeyValue::with_description("X-CSRF-Token", what));
+        components.add_security_scheme("csrf", SecurityScheme::ApiKey(header));
+    }
+}
+
+/// Writes down that the cookie does wherever a key does, and what may come of it.
+pub(super) fn let_sessions_in(document: &mut utoipa::openapi::OpenApi) {
+    let needs = |name: &str| SecurityRequirement::new(name, Vec::<String>::new());
+    for item in document.paths.paths.values_mut() {
+        let reading = [&mut item.get, &mut item.head].map(|operation| (false, operation));
+        let writing = [&mut item.put, &mut item.post, &mut item.delete, &mut item.patch];
+        let all = reading.into_iter().chain(writing.map(|operation| (true, operation)));
+        for (changes, operation) in all {
+            let Some(operation) = operation else { continue };
+            let Some(security) = &mut operation.security else { continue };
+            if !security.contains(&needs("admin")) {
+                continue;
+            }
+            if changes {
+                security.push(needs("session").add("csrf", Vec::<String>::new()));
+                let responses = &mut operation.responses.responses;
+                responses.entry("403".to_owned()).or_insert_with(|| described(403).into());
+            } else {
+                security.push(needs("session"));
+            }
         }
     }
 }
@@ -82,6 +116,12 @@ problems! {
     PayProblems: 400 401 404 409 413 415 422 502 503;
     /// Of a gateway's message.
     WebhookProblems: 400 404 409 413 503;
+    /// Of signing in.
+    SignInProblems: 400 401 403 413 415 422 429 503;
+    /// Of asking who is signed in.
+    SessionProblems: 401 503;
+    /// Of signing out.
+    SignOutProblems: 403 503;
     /// Of opening a stream.
     StreamProblems: 400 401 403 404 503;
 }
@@ -93,7 +133,7 @@ fn described(status: u16) -> Response {
         }
         401 => "`TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED`",
         402 => "`PAYMENT_REQUIRED`",
-        403 => "`ORIGIN_REFUSED`, `GUESTS_DISABLED`",
+        403 => "`ORIGIN_REFUSED`, `CSRF_REFUSED`, `GUESTS_DISABLED`",
         404 => "There is no such thing, or it is not yours",
         409 => {
             "The state does not allow it, or settings or a plan's parts do not go together; the code says why"

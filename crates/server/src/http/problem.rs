@@ -41,6 +41,8 @@ pub enum Code {
     TicketInvalid,
     /// A page of another origin asks.
     OriginRefused,
+    /// A signed-in browser's request lacks the token that proves that one of our pages sent it.
+    CsrfRefused,
     /// Guest tokens are switched off.
     GuestsDisabled,
     /// There is nothing at this path.
@@ -101,7 +103,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 44] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
@@ -117,6 +119,7 @@ impl Code {
         Self::TokenExpired,
         Self::TicketInvalid,
         Self::OriginRefused,
+        Self::CsrfRefused,
         Self::GuestsDisabled,
         Self::PathNotFound,
         Self::MethodNotAllowed,
@@ -168,6 +171,7 @@ impl Code {
             Self::TokenExpired => ("TOKEN_EXPIRED", StatusCode::UNAUTHORIZED),
             Self::TicketInvalid => ("TICKET_INVALID", StatusCode::UNAUTHORIZED),
             Self::OriginRefused => ("ORIGIN_REFUSED", StatusCode::FORBIDDEN),
+            Self::CsrfRefused => ("CSRF_REFUSED", StatusCode::FORBIDDEN),
             Self::GuestsDisabled => ("GUESTS_DISABLED", StatusCode::FORBIDDEN),
             Self::PathNotFound => ("PATH_NOT_FOUND", StatusCode::NOT_FOUND),
             Self::MethodNotAllowed => ("METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED),
@@ -229,6 +233,7 @@ impl Code {
             | Self::TokenExpired
             | Self::TicketInvalid
             | Self::OriginRefused
+            | Self::CsrfRefused
             | Self::GuestsDisabled
             | Self::PathNotFound
             | Self::MethodNotAllowed
@@ -342,11 +347,16 @@ fn title(code: &str) -> String {
     title
 }
 
+/// The code of the problem that an answer tells, for those who count answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Told(pub &'static str);
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = self.to_json().to_string();
         let mut response = Response::new(body.into());
         *response.status_mut() = self.0.status;
+        response.extensions_mut().insert(Told(self.0.code));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = self.0.retry_after_s {

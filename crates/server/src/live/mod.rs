@@ -8,6 +8,7 @@ pub mod conn;
 pub mod handover;
 pub mod message;
 mod route;
+pub mod samples;
 pub mod seats;
 pub mod sse;
 mod tick;
@@ -88,6 +89,17 @@ struct Watcher {
     bookings: Vec<BookingId>,
 }
 
+/// A stream of another kind in the count of open ones, until it is dropped.
+pub struct Slot {
+    hub: Arc<Hub>,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.hub.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// An open stream; dropping it closes it.
 pub struct Open {
     hub: Arc<Hub>,
@@ -165,6 +177,15 @@ impl Hub {
         Ok(open)
     }
 
+    /// Counts a stream of another kind.
+    ///
+    /// # Errors
+    /// `STREAMS_FULL`, `STOPPED`.
+    pub fn slot(self: &Arc<Self>) -> Result<Slot, Problem> {
+        self.admit(&self.streams())?;
+        Ok(Slot { hub: self.clone() })
+    }
+
     /// Says goodbye to everyone and lets nobody in any more.
     pub fn close(&self) {
         let mut streams = self.streams();
@@ -181,8 +202,8 @@ impl Hub {
         tasks.shutdown().await;
     }
 
-    fn add(self: &Arc<Self>, conn: Conn) -> Result<Open, Problem> {
-        let mut streams = self.streams();
+    /// Counts a stream, if there may be another one.
+    fn admit(&self, streams: &Streams) -> Result<(), Problem> {
         if streams.closed {
             return Err(Problem::new(Code::Stopped, "the server is stopping; connect again"));
         }
@@ -191,6 +212,12 @@ impl Hub {
             return Err(Problem::new(Code::StreamsFull, why).after_ms(10_000));
         }
         self.open.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn add(self: &Arc<Self>, conn: Conn) -> Result<Open, Problem> {
+        let mut streams = self.streams();
+        self.admit(&streams)?;
         conn.last_sent_tick.store(streams.tick, Ordering::Relaxed);
         let conn = Arc::new(conn);
         let channel = streams.events.entry(conn.event.clone()).or_default();

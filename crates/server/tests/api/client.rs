@@ -177,7 +177,14 @@ impl Events {
 
     /// The next message; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Value> {
-        let mut kind = None;
+        let (name, message) = self.next_named().await?;
+        assert_eq!(message["type"], name);
+        Some(message)
+    }
+
+    /// The next event's name and data; `None` at the end.
+    pub(crate) async fn next_named(&mut self) -> Option<(String, Value)> {
+        let mut name = None;
         loop {
             let mut line = String::new();
             if self.stream.read_line(&mut line).await.unwrap() == 0 {
@@ -185,12 +192,10 @@ impl Events {
             }
             let line = line.trim_end();
             // Chunk sizes, blank lines and comments stand between the fields.
-            if let Some(name) = line.strip_prefix("event: ") {
-                kind = Some(name.to_owned());
+            if let Some(text) = line.strip_prefix("event: ") {
+                name = Some(text.to_owned());
             } else if let Some(data) = line.strip_prefix("data: ") {
-                let message: Value = serde_json::from_str(data).unwrap();
-                assert_eq!(message["type"].as_str(), kind.as_deref());
-                return Some(message);
+                return Some((name.unwrap(), serde_json::from_str(data).unwrap()));
             }
         }
     }

@@ -4,6 +4,7 @@ import { askAsVisitor } from "../../api/visitor";
 import type { Bookings, Event, Phase, Place, SeatMap, SeatStatus, SeatStatuses } from "../../api/schema";
 import { clock } from "../clock";
 import type { LiveMessage, Wish } from "../live";
+import { messageOf, type OfPlace } from "./remembered";
 
 interface Listener {
   message(message: LiveMessage): void;
@@ -12,7 +13,6 @@ interface Listener {
   unanswered(): void;
 }
 
-type OfPlace = Extract<LiveMessage, { type: "position" | "your_turn" | "not_in_queue" }>;
 type Status = "free" | "held" | "sold" | "blocked";
 
 /** Who is close to the front, or in the room, asks as often as a stream would tell. */
@@ -63,16 +63,7 @@ export class Poller {
   /** The visitor's place, as a stream would tell it at its start. */
   async askPlace(): Promise<OfPlace> {
     const signal = AbortSignal.timeout(PATIENCE_MS);
-    const answer = await askAsVisitor<Place>(path`/events/${this.#event}/queue`, { signal });
-    if (answer.status === "queued") {
-      const { place, number, position, total } = answer;
-      return { type: "position", place, number, position, total };
-    }
-    if (answer.status === "active") {
-      const { place, until, arrive_by, pass } = answer;
-      return { type: "your_turn", place, until, arrive_by, pass };
-    }
-    return { type: "not_in_queue" };
+    return messageOf(await askAsVisitor<Place>(path`/events/${this.#event}/queue`, { signal }));
   }
 
   async #ask(run: number): Promise<void> {

@@ -1,11 +1,12 @@
 /** What was last heard of the visitor's place, so that its end can be told by whoever missed it. */
 import { path } from "../../api/client";
 import { askAsVisitor } from "../../api/visitor";
-import type { Bookings } from "../../api/schema";
+import type { Bookings, Place } from "../../api/schema";
 import { clock } from "../clock";
 import type { LiveMessage } from "../live";
 
-type OfPlace = Extract<LiveMessage, { type: "position" | "your_turn" | "not_in_queue" }>;
+/** Where the visitor stands. */
+export type OfPlace = Extract<LiveMessage, { type: "position" | "your_turn" | "not_in_queue" }>;
 type End = Extract<LiveMessage, { type: "left" | "session_ended" }>;
 
 /** A place not heard of for so long may have lapsed; one that vanished sooner was given up elsewhere. */
@@ -30,8 +31,7 @@ export class Remembered {
       this.#heardAt = clock.now();
     }
     if (message.type === "not_in_queue" && last) {
-      const end = await this.#endOf(last, heardAt);
-      if (end) tell(end);
+      if (last.type !== "not_in_queue") tell(await endOf(this.#event, last, heardAt));
       // Meanwhile the visitor may have joined again, which was told already.
       if (this.#last !== message) return;
     }
@@ -47,30 +47,48 @@ export class Remembered {
     }
     return last.type === "your_turn" && now.type === "your_turn" && last.place !== now.place;
   }
+}
 
-  async #endOf(last: OfPlace, heardAt: number): Promise<End | undefined> {
-    const now = clock.now();
-    if (last.type === "not_in_queue") return undefined;
-    if (last.type === "position") {
-      return { type: "left", place: last.place, how: now - heardAt > LAPSE_MS ? "lapsed" : "left" };
-    }
-    const ended = (how: "no_show" | "timeout" | "completed" | "left"): End => {
-      return { type: "session_ended", place: last.place, how };
-    };
-    if (now >= last.until) return ended("timeout");
-    const hasBooked = await this.#hasBookedSince(heardAt);
-    if (hasBooked) return ended("completed");
-    return ended(last.arrive_by !== undefined && now >= last.arrive_by ? "no_show" : "left");
+/** How a place must have ended, of which this was heard last: what can be known without having been told. */
+export async function endOf(
+  event: string,
+  last: Exclude<OfPlace, { type: "not_in_queue" }>,
+  heardAt: number,
+): Promise<End> {
+  const now = clock.now();
+  const { place } = last;
+  if (last.type === "position")
+    return { type: "left", place, how: now - heardAt > LAPSE_MS ? "lapsed" : "left" };
+  const ended = (how: "no_show" | "timeout" | "completed" | "left"): End => {
+    return { type: "session_ended", place, how };
+  };
+  // A session ends with its booking, before its time.
+  if (await hasBookedSince(event, heardAt - LAPSE_MS)) return ended("completed");
+  if (last.arrive_by !== undefined && now >= last.arrive_by) return ended("no_show");
+  return ended(now >= last.until ? "timeout" : "left");
+}
+
+async function hasBookedSince(event: string, at: number): Promise<boolean> {
+  try {
+    const { bookings } = await askAsVisitor<Bookings>(path`/bookings`, { query: { event } });
+    return bookings.some((booking) => (booking.confirmed_at ?? 0) >= at);
+  } catch {
+    return false;
   }
+}
 
-  /** A session that ended before its time ended with a booking, or was given up. */
-  async #hasBookedSince(at: number): Promise<boolean> {
-    try {
-      const query = { event: this.#event };
-      const { bookings } = await askAsVisitor<Bookings>(path`/bookings`, { query });
-      return bookings.some((booking) => (booking.confirmed_at ?? 0) >= at - LAPSE_MS);
-    } catch {
-      return false;
+/** A place as a stream tells it. */
+export function messageOf(answer: Place): OfPlace {
+  switch (answer.status) {
+    case "queued": {
+      const { place, number, position, total } = answer;
+      return { type: "position", place, number, position, total };
     }
+    case "active": {
+      const { place, until, arrive_by, pass } = answer;
+      return { type: "your_turn", place, until, arrive_by, pass };
+    }
+    case "not_found":
+      return { type: "not_in_queue" };
   }
 }

@@ -6,7 +6,17 @@ import { paletteOf } from "./colours";
 import { gestures } from "./gestures";
 import type { House } from "./house";
 import { isInside } from "./hull";
-import { FONT, paintChosen, paintOf, paintRing, paintSection, type Paint, SHAPES_PX } from "./paint";
+import {
+  FONT,
+  paintChosen,
+  paintOf,
+  paintRing,
+  paintSection,
+  type Paint,
+  type SectionText,
+  textOf,
+  SHAPES_PX,
+} from "./paint";
 import { Tiles } from "./tiles";
 import { around, centred, fit, kept, moved, type View, zoomed } from "./view";
 
@@ -47,12 +57,15 @@ export class SeatCanvas {
   #ratio = 1;
   #chosen: ReadonlySet<number> = new Set();
   #offered: ReadonlySet<number> = new Set();
+  #lost: ReadonlySet<number> = new Set();
   #pointedSeat: number | undefined;
   #pointedSection: number | undefined;
   #frame: number | undefined;
   #zoomedAt = 0;
   #glide: { from: View; to: View; start: number } | undefined;
   #isPlaced = false;
+  /** What stands in each section, until one of its seats changes. */
+  readonly #lines = new Map<number, SectionText>();
   readonly #stops: (() => void)[] = [];
 
   constructor(canvas: HTMLCanvasElement, house: House, options: MapOptions = {}) {
@@ -79,6 +92,7 @@ export class SeatCanvas {
     this.#stops.push(
       house.watch((changed) => {
         this.#tiles.stale(changed);
+        for (const seat of changed) this.#lines.delete(this.#house.section[seat]!);
         this.#ask();
       }),
     );
@@ -104,6 +118,12 @@ export class SeatCanvas {
   /** Seats that are offered, drawn in a broken ring. */
   offer(seats: ReadonlySet<number>): void {
     this.#offered = new Set(seats);
+    this.#ask();
+  }
+
+  /** Seats that were chosen and went to somebody else, drawn in a ring. */
+  lose(seats: ReadonlySet<number>): void {
+    this.#lost = new Set(seats);
     this.#ask();
   }
 
@@ -306,7 +326,11 @@ export class SeatCanvas {
 
   #drawSections(): void {
     for (const index of this.#house.sections.keys()) {
-      const lines = this.#options.linesOf?.(index) ?? [this.#house.sections[index]!.name];
+      let lines = this.#lines.get(index);
+      if (!lines) {
+        lines = textOf(this.#g, this.#options.linesOf?.(index) ?? [this.#house.sections[index]!.name]);
+        this.#lines.set(index, lines);
+      }
       paintSection(
         this.#g,
         this.#house,
@@ -347,6 +371,7 @@ export class SeatCanvas {
     const at = (seat: number) =>
       [(this.#house.x[seat]! - left) * scale, (this.#house.y[seat]! - top) * scale] as const;
     for (const seat of this.#chosen) paintChosen(this.#g, this.#paint, ...at(seat), px);
+    for (const seat of this.#lost) paintRing(this.#g, this.#paint.palette.warn, ...at(seat), px);
     for (const seat of this.#offered) paintRing(this.#g, this.#paint.palette.accent, ...at(seat), px, true);
     if (this.#pointedSeat !== undefined && px >= SHAPES_PX / 2) {
       paintRing(this.#g, this.#paint.palette.ink, ...at(this.#pointedSeat), px);

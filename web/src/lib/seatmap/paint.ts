@@ -1,5 +1,6 @@
 /** How seats and sections look. Free, held, sold and blocked differ by shape as well as by colour. */
 import { css, inkOn, mixed, type Palette, type Rgb, rgbOf, visible } from "./colours";
+import { widthAt } from "./hull";
 import { BLOCKED, FREE, HELD, type House, SOLD } from "./house";
 
 /** From this distance of neighbours on, a seat has a shape and not only a dot. */
@@ -205,13 +206,36 @@ export function paintRing(
   g.setLineDash([]);
 }
 
+/** Lines, and how wide they are in letters of one pixel: measuring is slow, so it is done once. */
+export type SectionText = readonly {
+  line: string;
+  widthEm: number;
+  shortened?: { line: string; widthEm: number };
+}[];
+
+const MEASURED_PX = 20;
+
+export function textOf(g: CanvasRenderingContext2D, lines: readonly string[]): SectionText {
+  const measured = (line: string, at: number) => {
+    g.font = `${weightOf(at)} ${MEASURED_PX}px ${FONT}`;
+    return { line, widthEm: g.measureText(line).width / MEASURED_PX };
+  };
+  return lines.map((line, at) => {
+    // Of "Section 101" the last word tells most.
+    const word = at === 0 ? line.split(" ").at(-1)! : line;
+    return word === line ? measured(line, at) : { ...measured(line, at), shortened: measured(word, at) };
+  });
+}
+
+const weightOf = (at: number) => (at === 0 ? 700 : 500);
+
 /** A section seen from afar: its outline, the fuller of colour the more is free, with these lines in it as far as they fit. */
 export function paintSection(
   g: CanvasRenderingContext2D,
   house: House,
   paint: Paint,
   index: number,
-  lines: readonly string[],
+  lines: SectionText,
   view: { left: number; top: number; scale: number },
   isPointedAt: boolean,
 ): void {
@@ -233,7 +257,7 @@ export function paintSection(
   g.setLineDash(share === 0 ? [4, 4] : []);
   g.stroke();
   g.setLineDash([]);
-  const width = (section.box.right - section.box.left + house.pitch) * view.scale - 4;
+  const width = widthAt(hull, section.x, section.y) * view.scale - 4;
   const height = (section.box.bottom - section.box.top + house.pitch) * view.scale;
   const size = Math.max(10, Math.min(15, width / 7));
   const fitting = lines.slice(0, Math.max(1, Math.floor(height / (size * 1.3))));
@@ -242,9 +266,16 @@ export function paintSection(
   g.fillStyle = css(ink);
   const x = (section.x - view.left) * view.scale;
   let y = (section.y - view.top) * view.scale - ((fitting.length - 1) / 2) * size * 1.25;
-  for (const [at, text] of fitting.entries()) {
-    g.font = `${at === 0 ? 700 : 500} ${Math.round(at === 0 ? size : size * 0.88)}px ${FONT}`;
-    if (g.measureText(text).width <= width) g.fillText(text, x, y);
+  for (const [at, whole] of fitting.entries()) {
+    const linePx = Math.round(at === 0 ? size : size * 0.88);
+    // Outlines are not as wide everywhere: upper and lower edges of the letters count.
+    const edges = [y - linePx / 2, y + linePx / 2].map((edge) => edge / view.scale + view.top);
+    const fit = Math.min(...edges.map((edge) => widthAt(hull, section.x, edge))) * view.scale - 4;
+    const shown = [whole, whole.shortened].find((text) => text && text.widthEm * linePx <= fit);
+    if (shown) {
+      g.font = `${weightOf(at)} ${linePx}px ${FONT}`;
+      g.fillText(shown.line, x, y);
+    }
     y += size * 1.25;
   }
 }

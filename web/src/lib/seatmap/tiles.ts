@@ -7,9 +7,9 @@ import { type Paint, paintSeats } from "./paint";
 import type { View } from "./view";
 
 /** A tile's side, in CSS pixels. */
-const SIDE = 224;
+const SIDE = 256;
 /** A frame draws tiles for so long at most, but always one. */
-const BUDGET_MS = 4;
+const BUDGET_MS = 3;
 /** Another scale is drawn anew once it differs by this factor. */
 const STRETCH = 1.5;
 /** More tiles than fill any screen, twice. */
@@ -21,7 +21,6 @@ interface Tile {
   column: number;
   row: number;
   isStale: boolean;
-  isDrawn: boolean;
 }
 
 interface Layer {
@@ -89,16 +88,18 @@ export class Tiles {
   draw(g: CanvasRenderingContext2D, view: View, width: number, height: number, isMoving: boolean): boolean {
     this.#chooseLayer(view.scale, isMoving);
     const now = this.#now!;
+    // Tiles of this very scale lie on whole pixels: nothing to smooth, and copying is quicker.
+    g.imageSmoothingEnabled = now.scale !== view.scale;
     const span = spanOf(now.scale, view, width, height);
-    const isWhole = this.#fill(now, span);
-    if (!isWhole && this.#before) this.#copy(g, this.#before, view, width, height);
-    this.#copy(g, now, view, width, height);
+    if (this.#before && !isFull(now, span)) this.#copyAll(g, this.#before, view, width, height);
+    this.#copyAll(g, now, view, width, height);
+    const isWhole = this.#fill(g, now, span, view);
     // Tiles of another scale stand in only while a tile of this one is missing.
     if (isWhole && this.#before) {
       this.#unused.push(...this.#before.tiles.values());
       this.#before = undefined;
     }
-    return isWhole && !this.#hasStale(now, span) && (isMoving || now.scale === view.scale);
+    return isWhole && !hasStale(now, span) && now.scale === view.scale;
   }
 
   #chooseLayer(scale: number, isMoving: boolean): void {
@@ -108,8 +109,7 @@ export class Tiles {
       const factor = Math.max(now.scale / scale, scale / now.scale);
       if (isMoving && factor < STRETCH) return;
       // A layer that was never filled is of less use to stand in than the one before it.
-      const drawn = [...now.tiles.values()].filter((tile) => tile.isDrawn).length;
-      const keepsBefore = this.#before !== undefined && drawn < 4;
+      const keepsBefore = this.#before !== undefined && now.tiles.size < 4;
       const freed = keepsBefore ? now : this.#before;
       if (freed) this.#unused.push(...freed.tiles.values());
       if (!keepsBefore) this.#before = now;
@@ -117,10 +117,9 @@ export class Tiles {
     this.#now = { scale, tiles: new Map() };
   }
 
-  /** Draws missing tiles first, then stale ones, as long as there is time. */
-  #fill(layer: Layer, span: Span): boolean {
-    const start = performance.now();
-    const hasTime = () => performance.now() - start < BUDGET_MS;
+  /** Draws missing tiles first, then stale ones, as long as there is time. Copying one is what makes the browser really draw it, so that counts. */
+  #fill(g: CanvasRenderingContext2D, layer: Layer, span: Span, view: View): boolean {
+    const end = performance.now() + BUDGET_MS;
     let isFirst = true;
     let isWhole = true;
     for (const wants of ["missing", "stale"] as const) {
@@ -129,8 +128,12 @@ export class Tiles {
           const tile = layer.tiles.get(keyOf(column, row));
           const isWanted = wants === "missing" ? !tile : tile !== undefined && tile.isStale;
           if (!isWanted) continue;
-          if (isFirst || hasTime()) this.#drawTile(layer, column, row);
-          else if (wants === "missing") isWhole = false;
+          if (isFirst || performance.now() < end) {
+            const drawn = this.#drawTile(layer, column, row);
+            if (drawn) this.#copy(g, layer, drawn, view);
+          } else if (wants === "missing") {
+            isWhole = false;
+          }
           isFirst = false;
         }
       }
@@ -139,17 +142,17 @@ export class Tiles {
     return isWhole;
   }
 
-  #drawTile(layer: Layer, column: number, row: number): void {
+  #drawTile(layer: Layer, column: number, row: number): Tile | undefined {
     const key = keyOf(column, row);
     let tile = layer.tiles.get(key) ?? this.#unused.pop();
     if (!tile) {
       const canvas = document.createElement("canvas");
       canvas.width = canvas.height = Math.ceil(SIDE * this.#ratio);
       const g = canvas.getContext("2d", { alpha: false });
-      if (!g) return;
-      tile = { canvas, g, column, row, isStale: false, isDrawn: false };
+      if (!g) return undefined;
+      tile = { canvas, g, column, row, isStale: false };
     }
-    Object.assign(tile, { column, row, isStale: false, isDrawn: true });
+    Object.assign(tile, { column, row, isStale: false });
     layer.tiles.set(key, tile);
     const { g } = tile;
     const { scale } = layer;
@@ -165,52 +168,53 @@ export class Tiles {
     g.fillStyle = this.#paint.paper;
     g.fillRect(0, 0, SIDE + 1, SIDE + 1);
     paintSeats(g, this.#house, this.#paint, box, scale, -column * SIDE, -row * SIDE);
+    return tile;
   }
 
-  #copy(g: CanvasRenderingContext2D, layer: Layer, view: View, width: number, height: number): void {
+  #copyAll(g: CanvasRenderingContext2D, layer: Layer, view: View, width: number, height: number): void {
     const span = spanOf(layer.scale, view, width, height);
+    for (const tile of layer.tiles.values()) if (isIn(span, tile)) this.#copy(g, layer, tile, view);
+  }
+
+  #copy(g: CanvasRenderingContext2D, layer: Layer, tile: Tile, view: View): void {
     const side = (SIDE / layer.scale) * view.scale;
     const ratio = this.#ratio;
+    // Borders are on whole pixels of the screen, so that no seam shows.
     const snap = (px: number) => Math.round(px * ratio) / ratio;
-    const originX = -view.left * view.scale;
-    const originY = -view.top * view.scale;
-    for (const tile of layer.tiles.values()) {
-      if (tile.column < span.fromColumn || tile.column > span.toColumn) continue;
-      if (tile.row < span.fromRow || tile.row > span.toRow) continue;
-      // Borders are on whole pixels of the screen, so that no seam shows.
-      const left = snap(originX + tile.column * side);
-      const top = snap(originY + tile.row * side);
-      const right = snap(originX + (tile.column + 1) * side);
-      const bottom = snap(originY + (tile.row + 1) * side);
-      g.drawImage(tile.canvas, 0, 0, SIDE * ratio, SIDE * ratio, left, top, right - left, bottom - top);
-    }
-  }
-
-  #hasStale(layer: Layer, span: Span): boolean {
-    for (const tile of layer.tiles.values()) {
-      const isSeen =
-        tile.column >= span.fromColumn &&
-        tile.column <= span.toColumn &&
-        tile.row >= span.fromRow &&
-        tile.row <= span.toRow;
-      if (isSeen && tile.isStale) return true;
-    }
-    return false;
+    const left = snap(tile.column * side - view.left * view.scale);
+    const top = snap(tile.row * side - view.top * view.scale);
+    const right = snap((tile.column + 1) * side - view.left * view.scale);
+    const bottom = snap((tile.row + 1) * side - view.top * view.scale);
+    g.drawImage(tile.canvas, 0, 0, SIDE * ratio, SIDE * ratio, left, top, right - left, bottom - top);
   }
 
   #drop(layer: Layer, span: Span): void {
     for (const [key, tile] of layer.tiles) {
-      const isNear =
-        tile.column >= span.fromColumn - 2 &&
-        tile.column <= span.toColumn + 2 &&
-        tile.row >= span.fromRow - 2 &&
-        tile.row <= span.toRow + 2;
-      if (isNear) continue;
+      if (isIn(span, tile, 2)) continue;
       layer.tiles.delete(key);
       this.#unused.push(tile);
     }
     this.#unused.length = Math.min(this.#unused.length, KEPT);
   }
+}
+
+function isIn(span: Span, { column, row }: Tile, margin = 0): boolean {
+  const isInColumns = column >= span.fromColumn - margin && column <= span.toColumn + margin;
+  return isInColumns && row >= span.fromRow - margin && row <= span.toRow + margin;
+}
+
+function isFull(layer: Layer, span: Span): boolean {
+  for (let row = span.fromRow; row <= span.toRow; row += 1) {
+    for (let column = span.fromColumn; column <= span.toColumn; column += 1) {
+      if (!layer.tiles.has(keyOf(column, row))) return false;
+    }
+  }
+  return true;
+}
+
+function hasStale(layer: Layer, span: Span): boolean {
+  for (const tile of layer.tiles.values()) if (tile.isStale && isIn(span, tile)) return true;
+  return false;
 }
 
 function spanOf(scale: number, view: View, width: number, height: number): Span {

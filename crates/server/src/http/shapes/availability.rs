@@ -52,7 +52,9 @@ pub struct PoolBody {
 }
 
 impl PoolBody {
-    fn new(view: &PoolView) -> Self {
+    /// What anyone may see of a pool.
+    #[must_use]
+    pub fn new(view: &PoolView) -> Self {
         Self {
             pool: view.pool.clone(),
             price_minor: view.price_minor,

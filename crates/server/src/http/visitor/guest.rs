@@ -1,10 +1,9 @@
 //! `POST /visitors`.
 
 use crate::app::App;
-use crate::auth::limiter::client_address;
 use crate::auth::unix_now_s;
 use crate::http::body::{Nothing, OptionalBody, json};
-use crate::http::caller::Connection;
+use crate::http::caller::{Connection, allow};
 use crate::http::openapi::GuestProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::ids::{IdText, TimeMs};
@@ -17,7 +16,6 @@ use onrush_core::Time;
 use onrush_core::ids::UserId;
 use serde::Serialize;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 use utoipa::ToSchema;
 
 /// A new guest.
@@ -49,14 +47,7 @@ pub async fn guest(
         let why = "this shop gives no guest tokens; come with the shop's token";
         return Err(Problem::new(Code::GuestsDisabled, why));
     }
-    let forwarded = headers.get("x-forwarded-for").and_then(|value| value.to_str().ok());
-    let address = client_address(connection.peer, forwarded, &app.config.trusted_proxies);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now_us = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
-    app.limiter.take(address, now_us).map_err(|wait_ms| {
-        Problem::new(Code::RateLimited, "too many from this address; try again in a while")
-            .after_ms(wait_ms)
-    })?;
+    allow(&app.limiter, app.address_of(&connection, &headers))?;
     count(&app.metrics.guests);
     let guest = app.guests.mint(unix_now_s());
     let expires_at = Time(guest.expires_s.saturating_mul(1_000));

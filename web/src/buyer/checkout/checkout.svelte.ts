@@ -1,0 +1,268 @@
+/** One booking as its page follows it: what it is now, and what its buyer can do about it. */
+import { ask, newKey, NoAnswer, path, Refused } from "../../api/client";
+import type { Booking, Buyer, Event as Sale, Payment } from "../../api/schema";
+import { askAsVisitor, persistAsVisitor } from "../../api/visitor";
+import { clock } from "../../lib/clock";
+import { follow } from "../../lib/live";
+import { aboutEvent, type About } from "./about";
+import { namesOf, readableLines, type Line, type Names } from "./lines";
+import { attemptKey, endAttempt, hasOpenAttempt, notePayment, recall, remember } from "./memory";
+
+/** With Stripe an open payment names the key its form is made with. */
+export type OpenPayment = Payment & { publishable_key?: string };
+
+/** What the page shows: the booking's status, and for an expired one what became of its money. */
+export type Outcome = Booking["status"] | "late" | "refunded";
+
+/** A hold's last minute. */
+const ENDING_MS = 60_000;
+
+export class Checkout {
+  readonly id: string;
+  booking = $state.raw<Booking>();
+  /** The present payment, if one was begun. */
+  payment = $state.raw<OpenPayment>();
+  about = $state.raw<About>();
+  names = $state.raw<Names>();
+  /** Why there is nothing to show. */
+  failure = $state.raw<unknown>();
+  /** Why the last thing the buyer wanted did not happen. */
+  problem = $state.raw<unknown>();
+  /** What the buyer wants done just now. */
+  doing = $state<"extend" | "release" | "pay" | "confirm">();
+  /** The server did not answer the last time it was asked. */
+  isAway = $state(false);
+  /** A payment was asked for and no answer came: it may or may not run. */
+  isPaymentUnknown: boolean;
+  /** The hold ran out while this page was open, with a payment under way. */
+  wasLate = $state(false);
+  nowMs = $state(clock.now());
+
+  readonly lines: Line[] = $derived(this.booking ? readableLines(this.booking.lines, this.names) : []);
+  readonly leftMs = $derived((this.booking?.until ?? 0) - this.nowMs);
+  readonly isLive = $derived(this.booking?.status === "held" || this.booking?.status === "paying");
+  /** Held still, and not for long. */
+  readonly isEnding = $derived(this.booking?.status === "held" && this.leftMs <= ENDING_MS);
+  readonly outcome = $derived(outcomeOf(this.booking, this.payment));
+
+  #isOpen = false;
+  #looking: Promise<void> | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Keys of wishes that have no answer yet. */
+  readonly #keys = new Map<string, string>();
+
+  constructor(id: string) {
+    this.id = id;
+    this.isPaymentUnknown = $state(hasOpenAttempt(id));
+  }
+
+  /** Follows the booking until the returned function is called. */
+  watch(): () => void {
+    this.#isOpen = true;
+    void this.look();
+    const clockTimer = setInterval(() => (this.nowMs = clock.now()), 500);
+    const seen = () => document.visibilityState === "visible" && void this.look();
+    const isBack = () => void this.look();
+    document.addEventListener("visibilitychange", seen);
+    // A browser shows this page as it was left when its buyer steps back from the payment page.
+    addEventListener("pageshow", isBack);
+    addEventListener("online", isBack);
+    return () => {
+      this.#isOpen = false;
+      clearTimeout(this.#timer);
+      clearInterval(clockTimer);
+      document.removeEventListener("visibilitychange", seen);
+      removeEventListener("pageshow", isBack);
+      removeEventListener("online", isBack);
+    };
+  }
+
+  /** Follows the event's live messages; those about this booking make it look again. */
+  listen(event: string): () => void {
+    return follow(event, (message) => {
+      const isMine = "booking" in message && message.booking === this.id;
+      if (isMine || message.type === "phase") void this.look();
+    });
+  }
+
+  /** Asks how things stand. While that is under way, another call waits for the same answer. */
+  look(): Promise<void> {
+    this.#looking ??= this.#ask().finally(() => {
+      this.#looking = undefined;
+      this.#plan();
+    });
+    return this.#looking;
+  }
+
+  async #ask(): Promise<void> {
+    try {
+      const booking = await askAsVisitor<Booking>(path`/bookings/${this.id}`);
+      // Only what costs something has a payment, and only the ledger knows how it ended.
+      const payment = booking.amount_minor > 0 ? await this.#askPayment() : undefined;
+      if (payment) notePayment(this.id, payment.payment);
+      await this.#describe(booking);
+      this.booking = booking;
+      this.payment = payment;
+      this.failure = undefined;
+      this.isAway = false;
+      // As long as it is held, the request may still arrive; asked again, it has the same key.
+      if (booking.status !== "held") this.isPaymentUnknown = false;
+      this.nowMs = clock.now();
+      if (this.outcome === "late") this.wasLate = true;
+    } catch (error) {
+      this.isAway = error instanceof NoAnswer || (error instanceof Refused && error.retryable);
+      if (!this.booking || !this.isAway) this.failure = error;
+    }
+  }
+
+  async #askPayment(): Promise<OpenPayment | undefined> {
+    try {
+      return await askAsVisitor<OpenPayment>(path`/bookings/${this.id}/payment`);
+    } catch (error) {
+      if (error instanceof Refused && error.code === "SAGA_NOT_FOUND") return undefined;
+      throw error;
+    }
+  }
+
+  /** Reads once what event and lines are called. */
+  async #describe(booking: Booking): Promise<void> {
+    this.about ??= await aboutEvent(booking.event);
+    // Without names the page still tells what counts; the next look tries again.
+    this.names ??= await namesOf(this.id, booking.event, booking.lines).catch(() => undefined);
+  }
+
+  #plan(): void {
+    clearTimeout(this.#timer);
+    const pauseMs = this.#pauseMs();
+    if (this.#isOpen && pauseMs !== undefined) this.#timer = setTimeout(() => void this.look(), pauseMs);
+  }
+
+  /** When to look next: live messages come on top. */
+  #pauseMs(): number | undefined {
+    if (this.isAway) return 2_000;
+    switch (this.outcome) {
+      case "held":
+        return this.booking!.until! <= clock.now() ? 700 : 15_000;
+      case "paying":
+      case "late":
+        return 1_500;
+      case "cancelled":
+        return this.isRefundPending ? 3_000 : undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  /** Cancelled, and the money has not set out yet. */
+  get isRefundPending(): boolean {
+    return (this.booking?.refund_minor ?? 0) > 0 && this.payment?.status === "captured";
+  }
+
+  get sale(): Sale {
+    return this.about!.sale;
+  }
+
+  /** How many more payments may be tried, as far as this browser knows. */
+  get attemptsLeft(): number {
+    return Math.max(0, this.sale.payment_attempts - (recall(this.id).payments?.length ?? 0));
+  }
+
+  /** Until when the hold would last if it were extended now; `undefined` if it cannot be. */
+  get extendedUntil(): number | undefined {
+    const { booking, sale } = this;
+    if (!booking?.until || booking.extensions >= sale.extensions) return undefined;
+    const until = Math.min(this.nowMs + sale.hold_ttl_ms, booking.created_at + sale.hold_max_ms);
+    return until > booking.until ? until : undefined;
+  }
+
+  async extend(): Promise<void> {
+    await this.#do("extend", () => this.#post("extend"));
+  }
+
+  async release(): Promise<void> {
+    await this.#do("release", () => this.#post("cancel"));
+  }
+
+  /** Asks under one key until there is an answer, over several tries of the buyer if need be. */
+  async #post(operation: "extend" | "cancel"): Promise<void> {
+    const key = this.#keys.get(operation) ?? newKey();
+    this.#keys.set(operation, key);
+    try {
+      await persistAsVisitor(`${path`/bookings/${this.id}`}/${operation}`, { method: "POST", key });
+      this.#keys.delete(operation);
+    } catch (error) {
+      // What is refused for good is refused again under the same key.
+      if (error instanceof Refused && !error.retryable) this.#keys.delete(operation);
+      throw error;
+    }
+  }
+
+  /** Confirms what is free of charge. */
+  async confirm(): Promise<void> {
+    await this.#do("confirm", async () => {
+      try {
+        await persistAsVisitor(path`/bookings/${this.id}/confirm`, { method: "POST" });
+      } catch (error) {
+        // An answer got lost, and what it said had happened.
+        if (!(error instanceof Refused) || error.code !== "ALREADY_CONFIRMED") throw error;
+      }
+    });
+  }
+
+  /** Begins a payment, or finds the one that runs, and goes to the gateway's page if it has one. */
+  async pay(buyer: Buyer): Promise<void> {
+    const key = attemptKey(this.id, buyer);
+    remember(this.id, { holder: buyer.name });
+    await this.#do("pay", async () => {
+      try {
+        const wish = { method: "POST", key, body: { buyer } } as const;
+        const payment = await persistAsVisitor<Payment>(path`/bookings/${this.id}/payment`, wish);
+        notePayment(this.id, payment.payment);
+        endAttempt(this.id);
+        this.isPaymentUnknown = false;
+      } catch (error) {
+        this.isPaymentUnknown = error instanceof NoAnswer;
+        if (error instanceof Refused && !error.retryable) endAttempt(this.id);
+        throw error;
+      }
+    });
+    if (!this.problem && this.outcome === "paying") this.goToGateway();
+  }
+
+  goToGateway(): void {
+    const url = this.payment?.url;
+    if (url && /^https?:$/.test(new URL(url).protocol)) location.assign(url);
+  }
+
+  async #do(what: NonNullable<typeof this.doing>, work: () => Promise<void>): Promise<void> {
+    if (this.doing) return;
+    this.doing = what;
+    this.problem = undefined;
+    try {
+      await work();
+    } catch (error) {
+      this.problem = error;
+    }
+    // A look that began before may have missed what was done.
+    await this.#looking;
+    await this.look();
+    this.doing = undefined;
+  }
+}
+
+function outcomeOf(booking: Booking | undefined, payment: Payment | undefined): Outcome | undefined {
+  if (booking?.status !== "expired") return booking?.status;
+  if (booking.payment !== undefined || payment?.status === "open" || payment?.status === "captured") {
+    return "late";
+  }
+  return payment?.status === "refunded" ? "refunded" : "expired";
+}
+
+/** Whether this visitor may choose again at once, or has to join the queue first; `undefined` if the sale is over. */
+export async function nextStep(event: string): Promise<"choose" | "join" | undefined> {
+  const sale = await ask<Sale>(path`/events/${event}`);
+  if (sale.phase === "closed") return undefined;
+  if (!sale.room) return "choose";
+  const place = await askAsVisitor<{ status: string }>(path`/events/${event}/queue`);
+  return place.status === "active" ? "choose" : "join";
+}

@@ -1,0 +1,185 @@
+/** The lines of a booking as people read them: seats by where they are, nights of a stay together, pools by name. */
+import { path, persist } from "../../api/client";
+import type { Availability, Lines, SeatMap } from "../../api/schema";
+import { day } from "../../lib/format";
+import { t } from "../../lib/i18n.svelte";
+import { recall, remember } from "./memory";
+
+export interface SeatLine {
+  kind: "seat";
+  seat: string;
+  section: string;
+  row: string;
+  number: string;
+  category?: string;
+  /** Missing where the price could not be found out. */
+  priceMinor?: number;
+}
+
+export interface PoolLine {
+  kind: "pool";
+  pool: string;
+  units: number;
+  /** Of one unit. */
+  priceMinor?: number;
+}
+
+export interface StayLine {
+  kind: "stay";
+  /** The kind of room: the pools' name without the night. */
+  room: string;
+  /** The first night, as `2026-12-24`. */
+  from: string;
+  nights: number;
+  rooms: number;
+  /** Of all rooms and nights together. */
+  priceMinor?: number;
+}
+
+export type Line = SeatLine | PoolLine | StayLine;
+
+/** What the lines of one booking are called and cost. */
+export interface Names {
+  seats: Record<
+    string,
+    { section: string; row: string; number: string; category: string; priceMinor?: number }
+  >;
+  /** Prices of one unit by pool. */
+  pools: Record<string, number>;
+}
+
+const NIGHT = /^(.+)\.(\d{4}-\d{2}-\d{2})$/;
+const DAY_MS = 24 * 3_600_000;
+
+/**
+ * Reads what a booking's lines are called. A map may have tens of thousands of seats, so what was found
+ * out about a booking is remembered: its lines never change.
+ */
+export async function namesOf(booking: string, event: string, lines: Lines): Promise<Names> {
+  const known = recall(booking).names;
+  if (known) return known;
+  const wanted = new Set(lines.seats ?? []);
+  const [stock, map] = await Promise.all([
+    lines.pools ? persist<Availability>(path`/events/${event}/availability`) : undefined,
+    wanted.size > 0 ? persist<SeatMap>(path`/events/${event}/seats`) : undefined,
+  ]);
+  const prices = new Map(map?.categories.map((category) => [category.name, category.price_minor]));
+  const names: Names = { seats: {}, pools: {} };
+  for (const seat of map?.seats ?? []) {
+    if (!wanted.has(seat.id)) continue;
+    const { section = "", row = "", number = seat.id, category } = seat;
+    names.seats[seat.id] = { section, row, number, category, priceMinor: prices.get(category) };
+  }
+  for (const pool of stock?.pools ?? []) {
+    if (lines.pools?.[pool.pool] !== undefined) names.pools[pool.pool] = pool.price_minor;
+  }
+  remember(booking, { names });
+  return names;
+}
+
+/** The lines to show. Without names, seats are called by their ids and prices are left out. */
+export function readableLines(lines: Lines, names: Names | undefined): Line[] {
+  const pools: Line[] = [];
+  const nights: { room: string; from: string; units: number; priceMinor?: number }[] = [];
+  for (const [pool, units] of Object.entries(lines.pools ?? {})) {
+    const night = NIGHT.exec(pool);
+    const priceMinor = names?.pools[pool];
+    if (night) nights.push({ room: night[1]!, from: night[2]!, units, priceMinor });
+    else pools.push({ kind: "pool", pool, units, priceMinor });
+  }
+  const seats = (lines.seats ?? []).map((seat): Line => {
+    const name = names?.seats[seat];
+    return { kind: "seat", seat, section: "", row: "", number: seat, ...name };
+  });
+  return [...pools, ...staysOf(nights), ...seats];
+}
+
+function staysOf(nights: { room: string; from: string; units: number; priceMinor?: number }[]): Line[] {
+  const stays: StayLine[] = [];
+  nights.sort((a, b) => a.room.localeCompare(b.room) || a.from.localeCompare(b.from));
+  for (const { room, from, units, priceMinor } of nights) {
+    const costMinor = priceMinor === undefined ? undefined : priceMinor * units;
+    const last = stays.at(-1);
+    const goesOn = last?.room === room && last.rooms === units && dayAfter(last.from, last.nights) === from;
+    if (last && goesOn) {
+      last.nights += 1;
+      const isPriced = last.priceMinor !== undefined && costMinor !== undefined;
+      last.priceMinor = isPriced ? last.priceMinor! + costMinor : undefined;
+    } else {
+      stays.push({ kind: "stay", room, from, nights: 1, rooms: units, priceMinor: costMinor });
+    }
+  }
+  return stays;
+}
+
+/** The day so many days after another. */
+export function dayAfter(date: string, days: number): string {
+  return new Date(Date.parse(`${date}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
+}
+
+/** What all units of a line cost. */
+export function costMinor(line: Line): number | undefined {
+  if (line.kind !== "pool") return line.priceMinor;
+  return line.priceMinor === undefined ? undefined : line.priceMinor * line.units;
+}
+
+/** Whether the lines' prices add up to what the booking costs. If not, showing them would mislead. */
+export function areTrue(lines: Line[], unitsMinor: number): boolean {
+  let sum = 0;
+  for (const line of lines) {
+    const cost = costMinor(line);
+    if (cost === undefined) return false;
+    sum += cost;
+  }
+  return sum === unitsMinor;
+}
+
+/** A pool's id in a form for people: `standing-left` is Standing left. */
+export function poolName(pool: string): string {
+  const words = pool.replace(/[._-]+/g, " ").trim();
+  return words === "" ? pool : words[0]!.toLocaleUpperCase() + words.slice(1);
+}
+
+export function lineTitle(line: Line): string {
+  switch (line.kind) {
+    case "seat":
+      return seatName(line);
+    case "pool":
+      return t("checkout.units_of_pool", { units: line.units, pool: poolName(line.pool) });
+    case "stay":
+      return t("checkout.rooms_of_kind", { rooms: line.rooms, kind: poolName(line.room) });
+  }
+}
+
+/** What stands below a line's title. */
+export function lineNote(line: Line): string | undefined {
+  if (line.kind === "seat") return line.category;
+  if (line.kind === "pool") return undefined;
+  const values = { from: day(line.from), to: day(dayAfter(line.from, line.nights)), n: line.nights };
+  return t("checkout.nights", values);
+}
+
+export function seatName(seat: { section: string; row: string; number: string }): string {
+  const { section, row, number } = seat;
+  if (section && row) return t("checkout.seat_in_section_and_row", { section, row, seat: number });
+  if (section) return t("checkout.seat_in_section", { section, seat: number });
+  if (row) return t("checkout.seat_in_row", { row, seat: number });
+  return t("checkout.seat", { seat: number });
+}
+
+/** What one ticket lets its bearer into. */
+export function unitName(unit: { pool?: string; seat?: string }, names: Names | undefined): string {
+  if (unit.seat !== undefined) {
+    return seatName(names?.seats[unit.seat] ?? { section: "", row: "", number: unit.seat });
+  }
+  const pool = unit.pool ?? "";
+  const night = NIGHT.exec(pool);
+  if (night) return t("checkout.one_night", { kind: poolName(night[1]!), date: day(night[2]!) });
+  return poolName(pool);
+}
+
+/** The few letters by which people tell their bookings apart; an organiser's search finds it by them. */
+export function reference(booking: string): string {
+  const random = /\.([0-9a-f]{32})$/.exec(booking)?.[1];
+  return random ? random.slice(0, 8).toUpperCase() : booking;
+}

@@ -1,0 +1,94 @@
+/** What this browser remembers of a booking beside what the server knows. */
+import { newKey } from "../../api/client";
+import type { Buyer } from "../../api/schema";
+import type { Names } from "./lines";
+
+interface Memory {
+  names?: Names;
+  /** Payments that were begun: how many attempts are left follows from it. */
+  payments?: string[];
+  /** Whose name is on the tickets: the server tells it to those at the door only. */
+  holder?: string;
+}
+
+const BOOKINGS = "onrush.bookings";
+const BUYER = "onrush.buyer";
+/** Bookings that are remembered; older ones are forgotten. */
+const KEPT = 60;
+
+function all(): Record<string, Memory> {
+  return read(localStorage, BOOKINGS) ?? {};
+}
+
+function read<T>(storage: Storage, name: string): T | undefined {
+  try {
+    return JSON.parse(storage.getItem(name) ?? "null") ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function write(storage: Storage, name: string, value: unknown): void {
+  try {
+    storage.setItem(name, JSON.stringify(value));
+  } catch {
+    // A full or forbidden store costs convenience only: the server knows what counts.
+  }
+}
+
+export function recall(booking: string): Memory {
+  return all()[booking] ?? {};
+}
+
+export function remember(booking: string, more: Memory): void {
+  const { [booking]: before, ...others } = all();
+  const entries = [...Object.entries(others), [booking, { ...before, ...more }] as const];
+  write(localStorage, BOOKINGS, Object.fromEntries(entries.slice(-KEPT)));
+}
+
+/** Notes that a payment was begun. */
+export function notePayment(booking: string, payment: string): void {
+  const known = recall(booking).payments ?? [];
+  if (known.includes(payment)) return;
+  remember(booking, { payments: [...known, payment] });
+  // However it was begun, the wish that was open is answered by it.
+  endAttempt(booking);
+}
+
+/** Who buys, as written into the form in this tab. */
+export function formBuyer(): { name: string; email: string } {
+  return { name: "", email: "", ...read<{ name: string; email: string }>(sessionStorage, BUYER) };
+}
+
+export function keepForm(buyer: { name: string; email: string }): void {
+  write(sessionStorage, BUYER, buyer);
+}
+
+interface Attempt {
+  key: string;
+  buyer: Buyer;
+}
+
+/**
+ * The key of a wish to pay. Until it is answered, also over a reload, the same wish has the same key, so that
+ * an answer that got lost is found and nothing is begun twice.
+ */
+export function attemptKey(booking: string, buyer: Buyer): string {
+  const name = `onrush.attempt.${booking}`;
+  const open = read<Attempt>(sessionStorage, name);
+  // Another buyer is another wish: the server refuses it under the first one's key.
+  if (open && JSON.stringify(open.buyer) === JSON.stringify(buyer)) return open.key;
+  const attempt: Attempt = { key: newKey(), buyer };
+  write(sessionStorage, name, attempt);
+  return attempt.key;
+}
+
+/** Whether a payment was asked for and nothing is known of the answer. */
+export function hasOpenAttempt(booking: string): boolean {
+  return sessionStorage.getItem(`onrush.attempt.${booking}`) !== null;
+}
+
+/** The wish was answered: the next one is another. */
+export function endAttempt(booking: string): void {
+  sessionStorage.removeItem(`onrush.attempt.${booking}`);
+}

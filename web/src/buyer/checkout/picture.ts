@@ -1,0 +1,100 @@
+/** A ticket as one picture: what stands on it, and its QR code. */
+
+export interface TicketText {
+  title: string;
+  /** Lines below the title: when, where, which seat, whose. */
+  lines: string[];
+  /** Small print at the foot. */
+  foot: string;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+const WIDTH = 640;
+const MARGIN = 40;
+const CODE = 480;
+const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
+
+/** Draws a ticket; `code` is the server's QR code as SVG. */
+export function ticketSvg(ticket: TicketText, code: string): string {
+  const picture = document.implementation.createDocument(SVG, "svg");
+  const root = picture.documentElement;
+  const add = (name: string, attributes: Record<string, string | number>, text?: string) => {
+    const element = picture.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+    if (text !== undefined) element.textContent = text;
+    root.append(element);
+    return element;
+  };
+  const paper = add("rect", { width: WIDTH, fill: "#ffffff" });
+  let y = MARGIN;
+  const write = (text: string, size: number, weight: number, fill: string) => {
+    for (const line of wrapped(text, WIDTH - 2 * MARGIN, `${weight} ${size}px ${FONT}`)) {
+      y += size * 1.3;
+      const at = { x: MARGIN, y: Math.round(y) };
+      add("text", { ...at, fill, "font-family": FONT, "font-size": size, "font-weight": weight }, line);
+    }
+  };
+  write(ticket.title, 34, 700, "#111111");
+  y += 8;
+  for (const line of ticket.lines) write(line, 22, 400, "#111111");
+  y += 28;
+  const drawn = new DOMParser().parseFromString(code, "image/svg+xml").documentElement;
+  const place = { x: (WIDTH - CODE) / 2, y: Math.round(y), width: CODE, height: CODE };
+  for (const [key, value] of Object.entries(place)) drawn.setAttribute(key, String(value));
+  root.append(picture.importNode(drawn, true));
+  y += CODE + 4;
+  write(ticket.foot, 18, 400, "#444444");
+  const height = Math.round(y + MARGIN);
+  paper.setAttribute("height", String(height));
+  root.setAttribute("width", String(WIDTH));
+  root.setAttribute("height", String(height));
+  root.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
+  return new XMLSerializer().serializeToString(picture);
+}
+
+/** A text in lines that fit. Languages without spaces are broken where a character ends. */
+function wrapped(text: string, width: number, font: string): string[] {
+  const context = document.createElement("canvas").getContext("2d")!;
+  context.font = font;
+  const lines: string[] = [];
+  let line = "";
+  const parts = [...new Intl.Segmenter(undefined, { granularity: "word" }).segment(text)];
+  for (const { segment } of parts) {
+    if (line !== "" && context.measureText(line + segment).width > width) {
+      lines.push(line.trim());
+      line = "";
+    }
+    line += segment;
+  }
+  return [...lines, line.trim()].filter((there) => there !== "");
+}
+
+/** The same picture in pixels, twice as fine. */
+export async function pngOf(svg: string): Promise<Blob> {
+  const url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
+  try {
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    canvas.width = image.naturalWidth * 2;
+    canvas.height = image.naturalHeight * 2;
+    canvas.getContext("2d")!.drawImage(image, 0, 0, canvas.width, canvas.height);
+    return await new Promise((resolve, reject) => {
+      canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no picture"))), "image/png");
+    });
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}
+
+/** Hands a file to the browser to keep. */
+export function save(blob: Blob, name: string): void {
+  const url = URL.createObjectURL(blob);
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  // The browser reads it after the click has been dealt with.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}

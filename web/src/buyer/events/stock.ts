@@ -1,0 +1,78 @@
+/** What an event offers, as people think of it: zones and categories at a price, rooms for a range of nights. */
+import type { Availability } from "../../api/schema";
+
+export interface Offer {
+  /** Distinguishes offers; not shown. */
+  id: string;
+  name: string;
+  fromMinor: number;
+  toMinor: number;
+  free: number;
+  held: number;
+  /** For rooms: the nights there are, and on how many of them some are free. */
+  nights?: { first: string; last: string; count: number; free: number };
+}
+
+/** One night of one kind of room is a pool of its own: `deluxe.2026-12-24`. */
+const NIGHT = /^(.+)\.(\d{4}-\d{2}-\d{2})$/;
+
+/** A pool's id as a name: pools have no other. Short ids are abbreviations, such as GA. */
+export function nameOf(pool: string): string {
+  const words = pool.replace(/[._-]+/g, " ").trim();
+  return words.length <= 3 ? words.toUpperCase() : words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+export function offersOf(availability: Availability): Offer[] {
+  const offers: Offer[] = [];
+  const rooms = new Map<string, Offer>();
+  for (const { name, price_minor, free, held } of availability.categories) {
+    offers.push({ id: `category ${name}`, name, fromMinor: price_minor, toMinor: price_minor, free, held });
+  }
+  for (const { pool, price_minor, free, held } of availability.pools) {
+    const [, room, date] = NIGHT.exec(pool) ?? [];
+    if (room === undefined || date === undefined) {
+      const name = nameOf(pool);
+      offers.push({ id: `pool ${pool}`, name, fromMinor: price_minor, toMinor: price_minor, free, held });
+      continue;
+    }
+    let offer = rooms.get(room);
+    if (!offer) {
+      const nights = { first: date, last: date, count: 0, free: 0 };
+      offer = {
+        id: `room ${room}`,
+        name: nameOf(room),
+        fromMinor: price_minor,
+        toMinor: price_minor,
+        free: 0,
+        held: 0,
+        nights,
+      };
+      rooms.set(room, offer);
+      offers.push(offer);
+    }
+    addNight(offer, date, price_minor, free, held);
+  }
+  return offers;
+}
+
+function addNight(offer: Offer, date: string, priceMinor: number, free: number, held: number): void {
+  const nights = offer.nights!;
+  // Dates of this form sort as texts.
+  if (date < nights.first) nights.first = date;
+  if (date > nights.last) nights.last = date;
+  nights.count += 1;
+  if (free > 0) nights.free += 1;
+  offer.fromMinor = Math.min(offer.fromMinor, priceMinor);
+  offer.toMinor = Math.max(offer.toMinor, priceMinor);
+  offer.free += free;
+  offer.held += held;
+}
+
+/** The lowest and the highest price; `undefined` where nothing is offered. */
+export function priceRange(offers: Offer[]): { from: number; to: number } | undefined {
+  if (offers.length === 0) return undefined;
+  return {
+    from: Math.min(...offers.map((offer) => offer.fromMinor)),
+    to: Math.max(...offers.map((offer) => offer.toMinor)),
+  };
+}

@@ -1,0 +1,43 @@
+/** The fingerprints of a draw as this browser saw them first: what was noted before the draw is proof afterwards. */
+import { ask, path } from "../../api/client";
+import type { Draw } from "../../api/schema";
+import { clock } from "../../lib/clock";
+
+export interface Noted {
+  hash: string;
+  at: number;
+}
+
+export interface NotedDraw {
+  seedHash?: Noted;
+  entrantsHash?: Noted;
+}
+
+const name = (event: string) => `onrush.draw.${event}`;
+
+export function notedDraw(event: string): NotedDraw {
+  try {
+    return JSON.parse(localStorage.getItem(name(event)) ?? "{}") as NotedDraw;
+  } catch {
+    return {};
+  }
+}
+
+/** Notes what is new of a draw, and keeps what was noted before. */
+export function note(event: string, draw: Draw): NotedDraw {
+  const noted = notedDraw(event);
+  const at = clock.now();
+  noted.seedHash ??= { hash: draw.seed_hash, at };
+  if (draw.entrants_hash) noted.entrantsHash ??= { hash: draw.entrants_hash, at };
+  localStorage.setItem(name(event), JSON.stringify(noted));
+  return noted;
+}
+
+/** The same for pages that show no draw: whoever waits sees the fingerprint before he can know how it ends. */
+export async function noteDraw(event: string): Promise<void> {
+  try {
+    note(event, await ask<Draw>(path`/events/${event}/draw`));
+  } catch {
+    // The page of the draw notes it when it is opened.
+  }
+}

@@ -1,0 +1,37 @@
+/** What this browser remembers of its place in an event's queue, for all its tabs and after a reload. */
+import type { LiveMessage } from "../../lib/live";
+
+/** How a place or session ended. `gave_up` is a session that was left before anything was booked. */
+export type Ended = "left" | "lapsed" | "no_show" | "timeout" | "gave_up" | "completed";
+
+export interface PlaceRecord {
+  /** The last that was heard of the place. */
+  last?: Extract<LiveMessage, { type: "position" | "your_turn" }>;
+  /** When that was, by the server's clock. */
+  heardAt?: number;
+  /** The position that was seen first, which progress is measured from. */
+  from?: number;
+  /** The place whose turn was announced, so that a reload does not sound again. */
+  announced?: string;
+  ended?: Ended;
+}
+
+const name = (event: string) => `onrush.queue.${event}`;
+
+export function readRecord(event: string): PlaceRecord {
+  try {
+    return JSON.parse(localStorage.getItem(name(event)) ?? "{}") as PlaceRecord;
+  } catch {
+    return {};
+  }
+}
+
+export function writeRecord(event: string, record: PlaceRecord): void {
+  localStorage.setItem(name(event), JSON.stringify(record));
+}
+
+/** Forgets how it ended, so that opening the waiting room joins again. */
+export function forgetEnd(event: string): void {
+  const record = readRecord(event);
+  if (record.ended) localStorage.removeItem(name(event));
+}

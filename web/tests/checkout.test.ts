@@ -1,0 +1,267 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch, PHONE, violations } from "./browser";
+import { fillIn, heading, holdAndVisit, untilStatus, useCard } from "./checkout";
+import { ADMIN_KEY, CARDS, openEvent, Server, smallPlan } from "./server";
+
+let server: Server;
+let browser: Browser;
+
+beforeAll(async () => {
+  [server, browser] = await Promise.all([Server.start(), launch()]);
+  await openEvent(server, "show", {
+    settings: { title: "The show", room: null, fees: { fixed_minor: 150 }, payment_attempts: 2 },
+    pools: [{ pool: "standing", capacity: 100, price_minor: 3_000 }],
+    plan: smallPlan(4, 10),
+    prices: { Stalls: 4_500 },
+  });
+  await server.organise("PUT", "/events/show/texts/en", { title: "The great show", venue: "The Arena" });
+  await openEvent(server, "quick", {
+    settings: { title: "Quick", room: null, hold_ttl_ms: 4_000, hold_max_ms: 60_000 },
+    pools: [{ pool: "standing", capacity: 100, price_minor: 3_000 }],
+  });
+  await openEvent(server, "gift", {
+    settings: { title: "A gift", room: null },
+    pools: [{ pool: "standing", capacity: 100, price_minor: 0 }],
+  });
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+/** What the sandbox took for a booking, by the organiser's list of payments. */
+async function payments(booking: string): Promise<{ stage: string; captured_minor: number }[]> {
+  return (await server.ask("GET", `/admin/payments?booking=${booking}`, { token: ADMIN_KEY })).body.payments;
+}
+
+test("good card leads from hold to tickets", async () => {
+  const lines = { seats: ["A-1", "A-2"], pools: { standing: 2 } };
+  const { page, booking, complaints, close } = await holdAndVisit(browser, server, "show", lines, PHONE);
+  await heading(page, "Complete your booking");
+  await page.getByText("The great show").waitFor();
+  const order = page.getByRole("region", { name: "Your order" });
+  expect(await order.getByRole("row").allInnerTexts()).toEqual([
+    expect.stringMatching(/^Item/),
+    expect.stringMatching(/^2 × Standing\s+€30\.00 each\s+€60\.00$/),
+    expect.stringMatching(/^Stalls, row A, seat 1\s+Stalls\s+€45\.00$/),
+    expect.stringMatching(/^Stalls, row A, seat 2\s+Stalls\s+€45\.00$/),
+    expect.stringMatching(/^Fees\s+€1\.50$/),
+    expect.stringMatching(/^Total\s+€151\.50$/),
+  ]);
+  expect(await violations(page)).toEqual([]);
+  await fillIn(page);
+  await page.getByRole("button", { name: "Pay €151.50" }).click();
+  await useCard(page, CARDS.good);
+  await page.goto(`${server.url}/bookings/${booking}`);
+  await heading(page, "Your booking is confirmed");
+  await page.getByText("ann@example.org").waitFor();
+  await page.getByRole("row", { name: "Total paid €151.50" }).waitFor();
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole("link", { name: "Show the tickets" }).click();
+  await page.getByRole("img", { name: "QR code of ticket 4: Stalls, row A, seat 2" }).waitFor();
+  expect(await payments(booking)).toMatchObject([{ captured_minor: 15_150 }]);
+  const known = await server.ask("GET", `/admin/bookings?text=${booking}`, { token: ADMIN_KEY });
+  expect(known.body.bookings[0].buyer).toEqual({ name: "Ann Lee", email: "ann@example.org", language: "en" });
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("form that is not filled in says what is missing and goes there", async () => {
+  const { page, booking, close, token } = await holdAndVisit(browser, server, "show", { seats: ["A-3"] });
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await page.getByText("Please enter your name.").waitFor();
+  await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe("buyer-name");
+  await page.keyboard.type("Ann Lee");
+  await page.getByLabel("E-mail address").fill("ann at example");
+  await page.keyboard.press("Enter");
+  await page.getByText("Please enter an e-mail address such as").waitFor();
+  await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe("buyer-email");
+  expect(await page.getByLabel("E-mail address").getAttribute("aria-invalid")).toBe("true");
+  expect((await server.ask("GET", `/bookings/${booking}`, { token })).body.status).toBe("held");
+  await page.reload();
+  await expect.poll(() => page.getByLabel("Name").inputValue()).toBe("Ann Lee");
+  await close();
+});
+
+test("declined card says why, and another card pays", async () => {
+  const { page, booking, complaints, close } = await holdAndVisit(browser, server, "show", {
+    seats: ["B-1"],
+  });
+  await fillIn(page);
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await useCard(page, CARDS.declined);
+  await page.goto(`${server.url}/bookings/${booking}`);
+  await page.getByText("The card has too little money. Nothing was taken.").waitFor();
+  await page.getByText("You can try once more").waitFor();
+  await heading(page, "Complete your booking");
+  await page.getByRole("button", { name: "Try again and pay €46.50" }).click();
+  await useCard(page, CARDS.good);
+  await page.goto(`${server.url}/bookings/${booking}`);
+  await heading(page, "Your booking is confirmed");
+  expect((await payments(booking)).map((payment) => payment.captured_minor).sort()).toEqual([0, 4_650]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("after the last declined payment the page explains that there are no more", async () => {
+  const { page, booking, close } = await holdAndVisit(browser, server, "show", { seats: ["B-2"] });
+  for (const name of [/^Pay €/, /^Try again and pay/]) {
+    await fillIn(page);
+    await page.getByRole("button", { name }).click();
+    await useCard(page, CARDS.declined);
+    await page.goto(`${server.url}/bookings/${booking}`);
+    await page.getByText("Your payment was declined").waitFor();
+  }
+  await page.getByText("No more payments can be tried").waitFor();
+  expect(await page.getByRole("button", { name: /pay/i }).count()).toBe(0);
+  await page.getByRole("button", { name: "Give back" }).click();
+  await page.getByRole("button", { name: "Yes, give back" }).click();
+  await heading(page, "You gave these back");
+  await close();
+});
+
+test("hold that runs out on the page is warned of, ends, and leads back to the choice", async () => {
+  const { page, complaints, close } = await holdAndVisit(browser, server, "quick", {
+    pools: { standing: 1 },
+  });
+  await page.getByRole("alert").filter({ hasText: "Less than a minute is left" }).waitFor();
+  await heading(page, "Your time ran out");
+  await page.getByText("No money was taken.").waitFor();
+  const again = page.getByRole("link", { name: "Choose again" });
+  expect(await again.getAttribute("href")).toBe("/events/quick/choose");
+  expect(await violations(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("hold is extended once, and the page says that it was", async () => {
+  const { page, booking, token, close } = await holdAndVisit(browser, server, "show", { seats: ["B-3"] });
+  const until = async () => (await server.ask("GET", `/bookings/${booking}`, { token })).body.until;
+  const before = await until();
+  await page.getByRole("button", { name: "Extend to 10 minutes" }).click();
+  await page.getByText("You had more time once; it cannot be extended again.").waitFor();
+  expect(await page.getByRole("button", { name: /Extend/ }).count()).toBe(0);
+  expect(await until()).toBeGreaterThan(before);
+  await close();
+});
+
+test("hold is given back after a question", async () => {
+  const { page, booking, token, close } = await holdAndVisit(browser, server, "show", { seats: ["B-4"] });
+  const give = page.getByRole("button", { name: "Give back", exact: true });
+  await give.click();
+  const dialog = page.getByRole("dialog", { name: "Give these back?" });
+  await dialog.waitFor();
+  expect(await violations(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  expect(await give.evaluate((button) => button === document.activeElement)).toBe(true);
+  await give.click();
+  await page.getByRole("button", { name: "Yes, give back" }).click();
+  await heading(page, "You gave these back");
+  // The button is gone that had the focus.
+  await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe("H1");
+  await untilStatus(server, { token, booking }, "released");
+  await close();
+});
+
+test("reload while paying shows the payment under way, and it goes on by itself", async () => {
+  const { page, booking, complaints, close } = await holdAndVisit(browser, server, "show", {
+    seats: ["C-1"],
+  });
+  await fillIn(page);
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await page.getByLabel("Card number").waitFor();
+  const gateway = page.url();
+  await page.goto(`${server.url}/bookings/${booking}`);
+  await heading(page, "Your payment is under way");
+  await page.reload();
+  await heading(page, "Your payment is under way");
+  expect(await violations(page)).toEqual([]);
+  const link = page.getByRole("link", { name: "Go to the payment page" });
+  expect(await link.getAttribute("href")).toBe(gateway);
+  // Paid in a second tab, as it were.
+  const form = new URLSearchParams({ action: "pay", card: CARDS.good });
+  await fetch(gateway, { method: "POST", body: form, redirect: "manual" });
+  await heading(page, "Your booking is confirmed");
+  expect(await payments(booking)).toHaveLength(1);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("payment whose answer is lost is found under its key and is begun once", async () => {
+  const { page, booking, close } = await holdAndVisit(browser, server, "show", { seats: ["C-2"] });
+  const keys: string[] = [];
+  let isLost = true;
+  await page.route("**/api/v1/bookings/*/payment", async (route) => {
+    if (route.request().method() !== "POST") return route.continue();
+    keys.push(route.request().headers()["idempotency-key"]!);
+    if (!isLost) return route.continue();
+    isLost = false;
+    // The server does it, and the answer never arrives.
+    await route.fetch();
+    await route.abort();
+  });
+  await fillIn(page);
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await useCard(page, CARDS.good);
+  expect(keys).toHaveLength(2);
+  expect(keys[0]).toBe(keys[1]);
+  await page.goto(`${server.url}/bookings/${booking}`);
+  await heading(page, "Your booking is confirmed");
+  expect(await payments(booking)).toMatchObject([{ captured_minor: 4_650 }]);
+  await close();
+});
+
+test("wish to pay that never arrived keeps its key over a reload", async () => {
+  const { page, booking, close } = await holdAndVisit(browser, server, "show", { seats: ["C-3"] });
+  const keys: string[] = [];
+  await page.route("**/api/v1/bookings/*/payment", async (route) => {
+    if (route.request().method() !== "POST") return route.continue();
+    keys.push(route.request().headers()["idempotency-key"]!);
+    await (keys.length === 1 ? route.abort() : route.continue());
+  });
+  await fillIn(page);
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await expect.poll(() => keys.length).toBe(1);
+  await page.reload();
+  await page.getByText("We do not know yet whether your payment has begun").waitFor();
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await useCard(page, CARDS.good);
+  expect(new Set(keys).size).toBe(1);
+  expect(await payments(booking)).toHaveLength(1);
+  await close();
+});
+
+test("network that goes away is told of, and what was shown stays", async () => {
+  const { page, close } = await holdAndVisit(browser, server, "show", { seats: ["C-4"] });
+  await heading(page, "Complete your booking");
+  await page.context().setOffline(true);
+  await page.getByRole("button", { name: /^Extend/ }).click();
+  await page.getByText("The connection is lost.").waitFor({ timeout: 30_000 });
+  await page.getByRole("row", { name: /seat 4/ }).waitFor();
+  await page.context().setOffline(false);
+  await page.getByText("The connection is lost.").waitFor({ state: "detached" });
+  await close();
+});
+
+test("what is free of charge is confirmed without a payment", async () => {
+  const { page, complaints, close } = await holdAndVisit(browser, server, "gift", { pools: { standing: 1 } });
+  await page.getByRole("row", { name: "Total Free of charge" }).waitFor();
+  expect(await page.getByLabel("E-mail address").count()).toBe(0);
+  await page.getByRole("button", { name: "Confirm the booking" }).click();
+  await heading(page, "Your booking is confirmed");
+  await page.getByRole("link", { name: "Show the tickets" }).click();
+  await page.getByRole("img", { name: "QR code of ticket 1: Standing" }).waitFor();
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("booking of somebody else is not shown", async () => {
+  const { booking, close } = await holdAndVisit(browser, server, "show", { seats: ["C-5"] });
+  const other = await holdAndVisit(browser, server, "show", { seats: ["C-6"] });
+  await other.page.goto(`${server.url}/bookings/${booking}`);
+  await heading(other.page, "There is no such booking here");
+  await Promise.all([close(), other.close()]);
+});
