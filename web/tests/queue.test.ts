@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch, PHONE, visit } from "./browser";
+import { launch, PHONE, violations, visit } from "./browser";
 import { openEvent, Server } from "./server";
 
 let server: Server;
@@ -15,6 +15,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
+const SOON = { timeout: 15_000 };
 const GA = [{ pool: "ga", capacity: 100, price_minor: 5_000 }];
 
 /** An event with room for one, and people by the API who are in it or wait in front. */
@@ -27,8 +28,12 @@ async function eventWithOneInside(event: string, waiting = 0, room: Record<strin
     tokens.push(token);
   }
   await expect
-    .poll(async () => (await server.ask("GET", `/events/${event}/queue`, { token: tokens[0]! })).body.status)
+    .poll(
+      async () => (await server.ask("GET", `/events/${event}/queue`, { token: tokens[0]! })).body.status,
+      SOON,
+    )
     .toBe("active");
+  await server.ask("POST", `/events/${event}/queue/arrive`, { token: tokens[0]! });
   return tokens;
 }
 
@@ -67,5 +72,346 @@ test("visitor joins, moves up, is admitted and shows up", async () => {
   await page.goBack();
   await page.getByRole("heading", { name: "You are in" }).waitFor();
   expect(complaints).toEqual([]);
+  await close();
+});
+
+test("reload and second tab keep the place", async () => {
+  await eventWithOneInside("reload", 2);
+  const { page, complaints, close } = await visit(browser);
+  await openQueue(page, "reload");
+  await positionIs(page, 3);
+  await page.reload();
+  await positionIs(page, 3);
+  const second = await page.context().newPage();
+  await openQueue(second, "reload");
+  await positionIs(second, 3);
+  expect((await server.ask("GET", "/events/reload")).body.waiting).toBe(3);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("place is kept through a lost network, and what happened meanwhile is caught up with", async () => {
+  const [inside] = await eventWithOneInside("offline", 1);
+  const { page, complaints, close } = await visit(browser, PHONE);
+  await openQueue(page, "offline");
+  await positionIs(page, 2);
+  await page.context().setOffline(true);
+  await page.getByText(/^Offline since .+\. Your place is kept until .+ at least\.$/).waitFor();
+  await leave("offline", inside!);
+  expect(await page.getByTestId("position").textContent()).toBe("2");
+  await page.context().setOffline(false);
+  await positionIs(page, 1);
+  await page.getByText("Live", { exact: true }).waitFor();
+  expect((await server.ask("GET", "/events/offline")).body.waiting).toBe(1);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+for (const [way, shown] of [
+  ["sse", "Live"],
+  ["polling", "Checking every few seconds"],
+] as const) {
+  test(`line is followed over ${way} where nothing better gets through`, async () => {
+    const event = `by-${way}`;
+    const [inside, ahead] = await eventWithOneInside(event, 1);
+    const { page, complaints, close } = await visit(browser);
+    const streams: string[] = [];
+    page.on("request", (request) => {
+      if (request.url().includes("/stream?")) streams.push(request.url());
+    });
+    await page.routeWebSocket(/\/ws\?/, (socket) => socket.close());
+    if (way === "polling") await page.route(/\/stream\?/, (route) => route.abort());
+    await openQueue(page, event);
+    await page.getByText(shown, { exact: true }).waitFor();
+    await positionIs(page, 2);
+    await leave(event, inside!);
+    await positionIs(page, 1);
+    await server.organise("POST", `/events/${event}/pause`);
+    await page.getByText("The sale is paused").waitFor();
+    await server.organise("POST", `/events/${event}/resume`);
+    await leave(event, ahead!);
+    await page.getByRole("heading", { name: "It is your turn!" }).waitFor();
+    expect(streams.length).toBeGreaterThan(0);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+}
+
+test("stream that is cut comes back with a ticket of its own", async () => {
+  const [inside] = await eventWithOneInside("cut", 1);
+  const { page, complaints, close } = await visit(browser);
+  const tickets: string[] = [];
+  let cut = (): void => {};
+  await page.routeWebSocket(/\/ws\?/, (socket) => {
+    tickets.push(new URL(socket.url()).searchParams.get("ticket")!);
+    const upstream = socket.connectToServer();
+    cut = () => {
+      void upstream.close();
+      void socket.close();
+    };
+  });
+  await openQueue(page, "cut");
+  await positionIs(page, 2);
+  cut();
+  await leave("cut", inside!);
+  await positionIs(page, 1);
+  expect(new Set(tickets).size).toBe(2);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("socket that died without a word is noticed when the page comes back to the front", async () => {
+  const [inside] = await eventWithOneInside("asleep", 1);
+  const { page, complaints, close } = await visit(browser);
+  let isDeaf = false;
+  await page.routeWebSocket(/\/ws\?/, (socket) => {
+    const mine = !isDeaf;
+    const upstream = socket.connectToServer();
+    upstream.onMessage((message) => {
+      if (!(mine && isDeaf)) socket.send(message);
+    });
+  });
+  await openQueue(page, "asleep");
+  await positionIs(page, 2);
+  isDeaf = true;
+  await leave("asleep", inside!);
+  await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  await positionIs(page, 1);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("line that is longer than what is left is said early", async () => {
+  await openEvent(server, "few", {
+    pools: [{ pool: "ga", capacity: 2, price_minor: 5_000 }],
+    settings: { room: { capacity: 1 } },
+  });
+  for (let count = 0; count < 4; count += 1) {
+    await server.ask("POST", "/events/few/queue", { token: await server.visitor() });
+  }
+  const { page, complaints, close } = await visit(browser);
+  await openQueue(page, "few");
+  await page.getByText("The line ahead of you is longer than what is left.").waitFor();
+  await server.organise("POST", "/events/few/block", { pools: { ga: 2 }, by: "test", why: "none left" });
+  await page.getByText("Everything is sold at the moment").waitFor();
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("wait is a range that follows from the line's pace, and unknown without one", async () => {
+  await eventWithOneInside("pace", 19);
+  const { page, close } = await visit(browser);
+  let perMin: unknown;
+  await page.route("**/events/pace/pace", (route) =>
+    route.fulfill({ json: { units: { free: 90, held: 0, sold: 0, blocked: 0 }, per_min: perMin } }),
+  );
+  await openQueue(page, "pace");
+  await page.getByText("We do not know yet how fast the line moves.").waitFor();
+  perMin = { from: 2.4, to: 5 };
+  await page.reload();
+  await page.getByText("About 4 to 9 minutes").waitFor();
+  await close();
+});
+
+test("visitor who leaves is asked first, stays out after a reload, and can join again", async () => {
+  await eventWithOneInside("leaving", 1);
+  const { page, complaints, close } = await visit(browser, PHONE);
+  await openQueue(page, "leaving");
+  await positionIs(page, 2);
+  await page.getByRole("button", { name: "Leave the line" }).click();
+  await page.getByRole("button", { name: "Stay" }).click();
+  await positionIs(page, 2);
+  await page.getByRole("button", { name: "Leave the line" }).click();
+  await page.getByRole("button", { name: "Yes, leave" }).click();
+  await page.getByRole("heading", { name: "You left the line" }).waitFor();
+  expect((await server.ask("GET", "/events/leaving")).body.waiting).toBe(1);
+  await page.reload();
+  await page.getByRole("heading", { name: "You left the line" }).waitFor();
+  await page.getByRole("button", { name: "Join again" }).click();
+  await positionIs(page, 2);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("no-show is told so, also by a page that was away", async () => {
+  const [inside] = await eventWithOneInside("no-show", 0, { arrive_ms: 3_000 });
+  const { page, complaints, close } = await visit(browser);
+  await openQueue(page, "no-show");
+  await positionIs(page, 1);
+  await leave("no-show", inside!);
+  await page.getByRole("heading", { name: "It is your turn!" }).waitFor();
+  await page.getByRole("heading", { name: "Your turn has passed" }).waitFor();
+
+  await page.getByRole("button", { name: "Join again" }).click();
+  await page.getByRole("heading", { name: "It is your turn!" }).waitFor();
+  await page.goto("about:blank");
+  await expect.poll(async () => (await server.ask("GET", "/events/no-show")).body.active, SOON).toBe(0);
+  await openQueue(page, "no-show");
+  await page.getByRole("heading", { name: "Your turn has passed" }).waitFor();
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("who comes early is let in by itself when the waiting room opens, and the sale follows", async () => {
+  const settings = { room: { capacity: 1, order: "draw" }, opens_at: Date.now() + 3_600_000 };
+  await openEvent(server, "early", { pools: GA, settings, phase: "scheduled" });
+  const { page, complaints, close } = await visit(browser, PHONE);
+  await openQueue(page, "early");
+  await page.getByRole("heading", { name: "The waiting room is not open yet" }).waitFor();
+  await server.organise("POST", "/events/early/prequeue");
+  await page.getByRole("heading", { name: "You are in the waiting room" }).waitFor();
+  await page.getByText("1 person is here: you.").waitFor();
+  await page.getByText("the order is drawn by lot").waitFor();
+  await server.organise("POST", "/events/early/prequeue/close");
+  await server.organise("POST", "/events/early/open");
+  await page.getByRole("heading", { name: "It is your turn!" }).waitFor();
+  await server.organise("POST", "/events/early/close");
+  await page.getByRole("heading", { name: "The sale is over" }).waitFor();
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("full waiting room says so and takes the visitor in as soon as there is room", async () => {
+  const [, ahead] = await eventWithOneInside("full", 1, { max_queue_size: 1 });
+  const { page, complaints, close } = await visit(browser);
+  await openQueue(page, "full");
+  await page.getByRole("heading", { name: "The waiting room is full" }).waitFor();
+  await leave("full", ahead!);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await positionIs(page, 1);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("lost answer to joining makes no second place", async () => {
+  await eventWithOneInside("lost", 0, { places_per_user: 3 });
+  const { page, complaints, close } = await visit(browser);
+  let lost = 0;
+  await page.route("**/events/lost/queue", async (route) => {
+    if (route.request().method() !== "POST" || lost > 0) return route.continue();
+    lost += 1;
+    await route.fetch();
+    await route.abort();
+  });
+  await openQueue(page, "lost");
+  await positionIs(page, 1);
+  expect(lost).toBe(1);
+  expect((await server.ask("GET", "/events/lost")).body.waiting).toBe(1);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("answer to joining that comes after the turn does not turn it back", async () => {
+  await openEvent(server, "overtaken", { pools: GA, settings: { room: { capacity: 1 } } });
+  const { page, close } = await visit(browser);
+  await page.route("**/events/overtaken/queue", async (route) => {
+    if (route.request().method() !== "POST") return route.continue();
+    const answer = await route.fetch();
+    await page.getByRole("heading", { name: "It is your turn!" }).waitFor();
+    await route.fulfill({ response: answer });
+  });
+  const answered = page.waitForResponse(
+    (response) => response.request().method() === "POST" && response.url().endsWith("/queue"),
+  );
+  await openQueue(page, "overtaken");
+  await (await answered).finished();
+  await page.getByRole("heading", { name: "It is your turn!" }).waitFor();
+  expect(await page.getByTestId("position").count()).toBe(0);
+  await close();
+});
+
+test("event without a waiting room leads straight to the tickets", async () => {
+  await openEvent(server, "roomless", { pools: GA, settings: { room: null } });
+  const { page, close } = await visit(browser);
+  await openQueue(page, "roomless");
+  await page.waitForURL(`${server.url}/events/roomless/choose`);
+  await close();
+});
+
+test("sound and notification are off until they are asked for", async () => {
+  const [inside] = await eventWithOneInside("alerts");
+  const { page, complaints, close } = await visit(browser);
+  await page.addInitScript(() => {
+    const state = window as any;
+    state.tones = 0;
+    state.notices = [];
+    state.asked = 0;
+    const start = OscillatorNode.prototype.start;
+    OscillatorNode.prototype.start = function (...args) {
+      state.tones += 1;
+      return start.apply(this, args);
+    };
+    state.Notification = class {
+      static permission = "default";
+      static async requestPermission() {
+        state.asked += 1;
+        state.Notification.permission = "granted";
+      }
+      constructor(title: string) {
+        state.notices.push(title);
+      }
+      close() {}
+    };
+    Object.defineProperty(document, "hidden", { get: () => state.isHidden ?? false });
+  });
+  const seen = () =>
+    page.evaluate(() => {
+      const { tones, notices, asked } = window as any;
+      return { tones, notices, asked };
+    });
+  await openQueue(page, "alerts");
+  await positionIs(page, 1);
+  expect(await seen()).toEqual({ tones: 0, notices: [], asked: 0 });
+  await page.getByRole("button", { name: "Sound" }).click();
+  await page.getByRole("button", { name: "Sound is on", pressed: true }).waitFor();
+  await page.getByRole("button", { name: "Notification" }).click();
+  await page.getByRole("button", { name: "Notification is on" }).waitFor();
+  const before = await seen();
+  expect(before.asked).toBe(1);
+  await page.evaluate(() => ((window as any).isHidden = true));
+  await leave("alerts", inside!);
+  await page.getByRole("heading", { name: "It is your turn!" }).waitFor();
+  const after = await seen();
+  expect(after.tones).toBeGreaterThan(before.tones);
+  expect(after.notices.at(-1)).toBe("It is your turn!");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("waiting room is usable after 100 KB", async () => {
+  await eventWithOneInside("light", 1);
+  const { page, close } = await visit(browser);
+  const session = await page.context().newCDPSession(page);
+  await session.send("Network.enable");
+  let bytes = 0;
+  session.on("Network.loadingFinished", (loaded) => (bytes += loaded.encodedDataLength));
+  await openQueue(page, "light");
+  await positionIs(page, 2);
+  await page.getByText("Live", { exact: true }).waitFor();
+  expect(bytes).toBeGreaterThan(10_000);
+  expect(bytes).toBeLessThanOrEqual(100_000);
+  await close();
+});
+
+test("waiting room has no violations in any of its states", async () => {
+  const [inside, ahead] = await eventWithOneInside("axe", 1);
+  for (const colorScheme of ["light", "dark"] as const) {
+    const { page, close } = await visit(browser, { ...PHONE, colorScheme });
+    await openQueue(page, "axe");
+    await page.getByTestId("position").waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole("button", { name: "Leave the line" }).click();
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole("button", { name: "Yes, leave" }).click();
+    await page.getByRole("heading", { name: "You left the line" }).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await close();
+  }
+  await leave("axe", inside!);
+  await leave("axe", ahead!);
+  const { page, close } = await visit(browser, PHONE);
+  await openQueue(page, "axe");
+  await page.getByRole("heading", { name: "It is your turn!" }).waitFor();
+  expect(await violations(page)).toEqual([]);
   await close();
 });

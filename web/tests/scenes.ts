@@ -31,7 +31,7 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
       fees: { fixed_minor: 100, percent_bp: 500 },
       refunds: [{ days_before: 1, percent: 90 }],
     },
-    pools: [{ pool: "floor", capacity: 500, price_minor: 4_500 }],
+    pools: [{ pool: "standing", capacity: 500, price_minor: 4_500 }],
     plan,
     prices,
   });
@@ -84,9 +84,9 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
   await pay(server, cancelled, buyer, CARDS.good);
   await server.ask("POST", `/bookings/${cancelled}/cancel`, { token: buyer });
   const other = await server.visitor();
-  const paying = await hold("paying", { pools: { floor: 1 } }, other);
+  const paying = await hold("paying", { pools: { standing: 1 } }, other);
   await server.ask("POST", `/bookings/${paying}/payment`, { token: other, key: "p", body: { buyer: BUYER } });
-  const held = await hold("held", { seats: [seats[5]!.id], pools: { floor: 1 } });
+  const held = await hold("held", { seats: [seats[5]!.id], pools: { standing: 1 } });
   // Some that others have, so that maps and lists show something.
   for (let start = 20; start < seats.length; start += 40) {
     const lines = { seats: seats.slice(start, start + 4).map((seat) => seat.id) };
@@ -117,7 +117,7 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
     organiser("admin-bookings", "/bookings"),
     organiser("admin-booking", `/bookings/${confirmed}`),
     organiser("admin-sagas", "/sagas"),
-    organiser("admin-money", "/payments"),
+    organiser("admin-money", "/money"),
     organiser("admin-feed", "/feed"),
     organiser("admin-messages", "/messages"),
     organiser("admin-flags", "/flags"),
@@ -184,4 +184,5 @@ export async function show(page: Page, server: Server, scene: Scene): Promise<vo
   await page.goto(server.url + scene.path);
   await page.locator("h1").first().waitFor();
   await page.waitForFunction(() => document.querySelector(".loading") === null);
+  if ((await page.locator("h1.no-page").count()) > 0) throw new Error(`${scene.path} is no page`);
 }

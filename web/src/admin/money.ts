@@ -1,4 +1,5 @@
-/** Money and lengths of time as they are typed, and as the server counts them. */
+/** Money as it is typed, and as the server counts it; and large numbers where there is little room. */
+import { i18n } from "../lib/i18n.svelte";
 
 /** How many digits a currency has behind the point; 2 where the currency is not one yet. */
 export function decimalsOf(currency: string): number {
@@ -22,4 +23,10 @@ export function toMajor(minor: number, currency: string): number {
 /** The `step` of a field for money. */
 export function stepOf(currency: string): string {
   return String(1 / 10 ** decimalsOf(currency));
+}
+
+/** `compact(12400)` is 12K. */
+export function compact(value: number): string {
+  const format = new Intl.NumberFormat(i18n.language, { notation: "compact", maximumFractionDigits: 1 });
+  return format.format(value);
 }

@@ -71,7 +71,7 @@ class Follower {
   readonly #shunned: Record<StreamKind, number> = { websocket: 0, sse: 0 };
   /** How many messages came: an answer that was asked for before the last of them is out of date. */
   #heard = 0;
-  #glancedAt = 0;
+  #glancedAt = -Infinity;
 
   constructor(
     event: string,
@@ -111,7 +111,8 @@ class Follower {
 
   /** The network or the page came back, or the network is said to be gone, which is not always true: looks now. */
   readonly #glance = (cause: Event): void => {
-    if (document.visibilityState === "hidden") return;
+    const isFirstShow = cause instanceof PageTransitionEvent && !cause.persisted;
+    if (document.visibilityState === "hidden" || isFirstShow) return;
     const now = performance.now();
     const isUrgent = cause.type === "online" || cause.type === "offline";
     if (!isUrgent && now - this.#glancedAt < GLANCE_MS) return;
@@ -155,13 +156,14 @@ class Follower {
         if (kind === "sse") this.#retryStreamMs = Math.min(2 * this.#retryStreamMs, RETRY_STREAM_MAX_MS);
       }
     } catch (error) {
-      if (!(error instanceof Refused)) {
+      if (error instanceof NoAnswer) {
         // Nothing can be said against streams where nothing at all gets through.
         this.#shunned.websocket = this.#shunned.sse = 0;
         this.#isConnecting = false;
         this.#again("offline");
         return;
       }
+      if (!(error instanceof Refused)) throw error;
     } finally {
       this.#isConnecting = false;
     }

@@ -57,3 +57,19 @@ export function isInside(hull: Float32Array, x: number, y: number): boolean {
   }
   return isIn;
 }
+
+/** How wide something may be that has its middle here and stays inside of an outline. */
+export function widthAt(hull: Float32Array, x: number, y: number): number {
+  let left = Infinity;
+  let right = Infinity;
+  const n = hull.length / 2;
+  for (let i = 0, j = n - 1; i < n; j = i, i += 1) {
+    const [xi, yi, xj, yj] = [hull[2 * i]!, hull[2 * i + 1]!, hull[2 * j]!, hull[2 * j + 1]!];
+    if (yi > y === yj > y) continue;
+    const crossing = ((xj - xi) * (y - yi)) / (yj - yi) + xi;
+    if (crossing < x) left = Math.min(left, x - crossing);
+    else right = Math.min(right, crossing - x);
+  }
+  const half = Math.min(left, right);
+  return Number.isFinite(half) ? half * 2 : 0;
+}

@@ -57,6 +57,7 @@ export class SeatCanvas {
   #ratio = 1;
   #chosen: ReadonlySet<number> = new Set();
   #offered: ReadonlySet<number> = new Set();
+  #lost: ReadonlySet<number> = new Set();
   #pointedSeat: number | undefined;
   #pointedSection: number | undefined;
   #frame: number | undefined;
@@ -117,6 +118,12 @@ export class SeatCanvas {
   /** Seats that are offered, drawn in a broken ring. */
   offer(seats: ReadonlySet<number>): void {
     this.#offered = new Set(seats);
+    this.#ask();
+  }
+
+  /** Seats that were chosen and went to somebody else, drawn in a ring. */
+  lose(seats: ReadonlySet<number>): void {
+    this.#lost = new Set(seats);
     this.#ask();
   }
 
@@ -364,6 +371,7 @@ export class SeatCanvas {
     const at = (seat: number) =>
       [(this.#house.x[seat]! - left) * scale, (this.#house.y[seat]! - top) * scale] as const;
     for (const seat of this.#chosen) paintChosen(this.#g, this.#paint, ...at(seat), px);
+    for (const seat of this.#lost) paintRing(this.#g, this.#paint.palette.warn, ...at(seat), px);
     for (const seat of this.#offered) paintRing(this.#g, this.#paint.palette.accent, ...at(seat), px, true);
     if (this.#pointedSeat !== undefined && px >= SHAPES_PX / 2) {
       paintRing(this.#g, this.#paint.palette.ink, ...at(this.#pointedSeat), px);

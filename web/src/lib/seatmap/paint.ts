@@ -1,5 +1,6 @@
 /** How seats and sections look. Free, held, sold and blocked differ by shape as well as by colour. */
 import { css, inkOn, mixed, type Palette, type Rgb, rgbOf, visible } from "./colours";
+import { widthAt } from "./hull";
 import { BLOCKED, FREE, HELD, type House, SOLD } from "./house";
 
 /** From this distance of neighbours on, a seat has a shape and not only a dot. */
@@ -256,20 +257,28 @@ export function paintSection(
   g.setLineDash(share === 0 ? [4, 4] : []);
   g.stroke();
   g.setLineDash([]);
-  const width = (section.box.right - section.box.left + house.pitch) * view.scale - 4;
+  const width = widthAt(hull, section.x, section.y) * view.scale - 4;
   const height = (section.box.bottom - section.box.top + house.pitch) * view.scale;
   const size = Math.max(10, Math.min(15, width / 7));
-  const fitting = lines.slice(0, Math.max(1, Math.floor(height / (size * 1.3))));
+  const linePx = (at: number) => Math.round(at === 0 ? size : size * 0.88);
+  const most = Math.max(1, Math.floor(height / (size * 1.3)));
+  // What is too wide is left out before the rest is put in the middle.
+  const fitting = lines
+    .map((whole, at) => ({ whole, px: linePx(at), weight: weightOf(at) }))
+    .filter(({ whole, px }) => (whole.shortened ?? whole).widthEm * px <= width)
+    .slice(0, most);
   g.textAlign = "center";
   g.textBaseline = "middle";
   g.fillStyle = css(ink);
   const x = (section.x - view.left) * view.scale;
   let y = (section.y - view.top) * view.scale - ((fitting.length - 1) / 2) * size * 1.25;
-  for (const [at, whole] of fitting.entries()) {
-    const linePx = Math.round(at === 0 ? size : size * 0.88);
-    const shown = [whole, whole.shortened].find((text) => text && text.widthEm * linePx <= width);
+  for (const { whole, px, weight } of fitting) {
+    // Outlines are not as wide everywhere: upper and lower edges of the letters count.
+    const edges = [y - px / 2, y + px / 2].map((edge) => edge / view.scale + view.top);
+    const fit = Math.min(...edges.map((edge) => widthAt(hull, section.x, edge))) * view.scale - 4;
+    const shown = [whole, whole.shortened].find((text) => text && text.widthEm * px <= fit);
     if (shown) {
-      g.font = `${weightOf(at)} ${linePx}px ${FONT}`;
+      g.font = `${weight} ${px}px ${FONT}`;
       g.fillText(shown.line, x, y);
     }
     y += size * 1.25;

@@ -1,0 +1,114 @@
+/** One ticket shown at the door, and what came of it. */
+import { ask, NoAnswer, path, Refused } from "../../api/client";
+import { askAsOrganiser } from "../../api/organiser";
+import type { CheckedInBody, SeatMap } from "../../api/schema";
+import { clock } from "../../lib/clock";
+
+export type Outcome =
+  /** Let in now; `wasOwn` if by an earlier try of this device, whose answer got lost. */
+  | { kind: "in"; at: number; name?: string; wasOwn: boolean }
+  | { kind: "used"; at: number }
+  | { kind: "refused"; code: string; detail: string }
+  /** No answer came: the ticket may be used by now. */
+  | { kind: "unknown" };
+
+export interface Scan {
+  code: string;
+  /** When it was shown. */
+  at: number;
+  outcome: Outcome;
+  event?: string;
+  /** The seat's name, or the pool's id. */
+  unit?: string;
+}
+
+interface Ticket {
+  aud: string;
+  booking: string;
+  ticket: number;
+  for: { seat?: string; pool?: string };
+}
+
+/** Both clocks are right to within this: the server's time here is read off an answer's head. */
+const CLOCK_MS = 2_000;
+/** When this device first asked about tickets whose answer it did not get. */
+const unanswered = new Map<string, number>();
+
+/** Lets a ticket's bearer in, or says why not. `event`: only tickets for it. */
+export async function checkIn(code: string, event: string | undefined): Promise<Scan> {
+  const at = clock.now();
+  const claims = read(code);
+  const scan = {
+    code,
+    at,
+    event: claims?.aud,
+    unit: claims && (await unitName(claims)),
+  };
+  return { ...scan, outcome: await outcome(code, event, at) };
+}
+
+async function outcome(code: string, event: string | undefined, at: number): Promise<Outcome> {
+  try {
+    const body = { code, ...(event && { event }) };
+    const done = await askAsOrganiser<CheckedInBody>(path`/check-in`, { method: "POST", body });
+    unanswered.delete(code);
+    return { kind: "in", at: done.checked_in_at, name: done.name, wasOwn: false };
+  } catch (error) {
+    if (error instanceof NoAnswer) {
+      if (!unanswered.has(code)) unanswered.set(code, at);
+      return { kind: "unknown" };
+    }
+    if (!(error instanceof Refused)) throw error;
+    if (error.code !== "ALREADY_CHECKED_IN") {
+      return { kind: "refused", code: error.code, detail: error.message };
+    }
+    const usedAt = Number(error.facts.checked_in_at);
+    const askedAt = unanswered.get(code);
+    unanswered.delete(code);
+    const wasOwn = askedAt !== undefined && usedAt >= askedAt - CLOCK_MS;
+    return wasOwn ? { kind: "in", at: usedAt, wasOwn } : { kind: "used", at: usedAt };
+  }
+}
+
+/** What a ticket says. Whether it is genuine only the server knows. */
+function read(code: string): Ticket | undefined {
+  try {
+    const text = atob(code.split(".")[1]!.replaceAll("-", "+").replaceAll("_", "/"));
+    const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+const maps = new Map<string, Promise<Map<string, string>>>();
+
+/** Loads the names of an event's seats once: before the first ticket comes, if it is known which event it is. */
+export function seatNames(event: string): Promise<Map<string, string>> {
+  let map = maps.get(event);
+  if (!map) {
+    map = ask<SeatMap>(path`/events/${event}/seats`).then(
+      ({ seats }) =>
+        new Map(
+          seats.map(({ id, section, row, number }) => [
+            id,
+            [section, row, number].filter((part) => part !== undefined).join(" · "),
+          ]),
+        ),
+    );
+    maps.set(event, map);
+    map.catch(() => maps.delete(event));
+  }
+  return map;
+}
+
+/** Who waits at the door must not wait for a name. */
+const NAME_MS = 400;
+
+async function unitName(ticket: Ticket): Promise<string | undefined> {
+  const { pool, seat } = ticket.for ?? {};
+  if (seat === undefined) return pool;
+  const late = new Promise<undefined>((resolve) => setTimeout(resolve, NAME_MS));
+  const names = await Promise.race([seatNames(ticket.aud).catch(() => undefined), late]);
+  return names?.get(seat) || seat;
+}

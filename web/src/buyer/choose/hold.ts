@@ -1,0 +1,105 @@
+/** Holding what was chosen, once: the key of a choice is kept until its answer is known, also over a reload. */
+import { NoAnswer, newKey, path, Refused } from "../../api/client";
+import type { Booking, Lines, Wish } from "../../api/schema";
+import { askAsVisitor } from "../../api/visitor";
+import { nightsOf } from "./stock";
+
+const TRIES = 5;
+const PAUSE_MS = 700;
+
+interface Kept {
+  key: string;
+  /** What it was for. */
+  body: string;
+}
+
+export type Outcome =
+  | { is: "held"; booking: Booking }
+  | { is: "refused"; refusal: Refused }
+  /** No answer came: it may be held. */
+  | { is: "unknown" };
+
+/** Whether a hold of this event was asked for, and no answer came before the page was left. */
+export function isUnanswered(event: string): boolean {
+  return kept(event) !== undefined;
+}
+
+/**
+ * Asks for a hold, and asks again with the same key while no answer comes. `unheard` is told each time that happens.
+ * @throws what is neither the server's word nor its silence.
+ */
+export async function hold(event: string, wish: Wish, unheard: () => void): Promise<Outcome> {
+  const body = JSON.stringify(wish);
+  let key = keyFor(event, body);
+  let isRenewed = false;
+  for (let round = 1; ; round += 1) {
+    try {
+      const booking = await askAsVisitor<Booking>(path`/events/${event}/bookings`, {
+        method: "POST",
+        key,
+        body: wish,
+      });
+      // The key of a hold that was given back or ran out names that one for good: another wish needs another key.
+      if (["released", "expired", "cancelled"].includes(booking.status) && !isRenewed) {
+        isRenewed = true;
+        forget(event);
+        key = keyFor(event, body);
+        continue;
+      }
+      forget(event);
+      return { is: "held", booking };
+    } catch (error) {
+      if (error instanceof Refused && error.status < 500 && error.status !== 429) {
+        forget(event);
+        return { is: "refused", refusal: error };
+      }
+      if (!(error instanceof NoAnswer || error instanceof Refused)) throw error;
+      if (round >= TRIES)
+        return error instanceof Refused ? { is: "refused", refusal: error } : { is: "unknown" };
+      if (error instanceof NoAnswer) unheard();
+      const wantedMs = error instanceof Refused ? (error.retryAfterS ?? 0) * 1_000 : 0;
+      await new Promise((resolve) => setTimeout(resolve, Math.max(wantedMs, PAUSE_MS * round)));
+    }
+  }
+}
+
+/** Whether a booking is what this wish asked for. */
+export function isFor(booking: Booking, wish: Wish): boolean {
+  const pools = { ...wish.pools };
+  for (const stay of wish.stays ?? []) {
+    for (const night of nightsOf(stay.from, stay.nights)) {
+      const pool = `${stay.pool}.${night}`;
+      pools[pool] = (pools[pool] ?? 0) + (stay.rooms ?? 1);
+    }
+  }
+  const text = (lines: Lines) => {
+    const byName = Object.entries(lines.pools ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+    return JSON.stringify([byName, [...(lines.seats ?? [])].sort()]);
+  };
+  return text(booking.lines) === text({ pools, seats: wish.seats });
+}
+
+/** The answer is known by other means, or the choice is another now. */
+export function forget(event: string): void {
+  sessionStorage.removeItem(nameOf(event));
+}
+
+function keyFor(event: string, body: string): string {
+  const before = kept(event);
+  if (before?.body === body) return before.key;
+  const key = newKey();
+  sessionStorage.setItem(nameOf(event), JSON.stringify({ key, body } satisfies Kept));
+  return key;
+}
+
+function kept(event: string): Kept | undefined {
+  try {
+    return JSON.parse(sessionStorage.getItem(nameOf(event)) ?? "null") ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function nameOf(event: string): string {
+  return `onrush.hold.${event}`;
+}

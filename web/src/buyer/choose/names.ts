@@ -1,0 +1,20 @@
+/** What seats are called, in the buyer's language. */
+import { t } from "../../lib/i18n.svelte";
+import type { House } from "../../lib/seatmap/house";
+
+/** "Stalls, row A, seat 12": as much of it as the plan says. */
+export function seatName(house: House, seat: number): string {
+  const row = house.rows[house.row[seat]!]!;
+  const section = house.sections[row.section]!.name;
+  const number = house.numbers[seat]!;
+  if (section !== "" && row.name !== "")
+    return t("seats.seat_in_section_row", { section, row: row.name, number });
+  if (section !== "") return t("seats.seat_in_section", { section, number });
+  if (row.name !== "") return t("seats.seat_in_row", { row: row.name, number });
+  return t("seats.seat_alone", { number });
+}
+
+/** Several seats, as a list of the language. */
+export function seatNames(house: House, seats: readonly number[], language: string): string {
+  return new Intl.ListFormat(language).format(seats.map((seat) => seatName(house, seat)));
+}

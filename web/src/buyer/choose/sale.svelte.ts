@@ -1,0 +1,203 @@
+/** What is on sale in one event, live: seats, pools, the visitor's session and what he has already. */
+import { ask, path, persist } from "../../api/client";
+import type {
+  Availability,
+  Booking,
+  Bookings,
+  Event,
+  Place,
+  Pool,
+  SeatMap,
+  SeatStatuses,
+} from "../../api/schema";
+import { askAsVisitor, persistAsVisitor } from "../../api/visitor";
+import { clock } from "../../lib/clock";
+import { type Connection, follow, type LiveMessage } from "../../lib/live";
+import { House, type Status } from "../../lib/seatmap/house";
+
+/** Whether this visitor may hold: `out` has to queue first. */
+export type Access = "in" | "out";
+
+const POOLS_EVERY_MS = 2_000;
+/** Messages so much older than a snapshot may still be missing in it. */
+const OVERLAP_MS = 5_000;
+
+interface Changes {
+  at: number;
+  changed: Record<string, Status>;
+}
+
+export class Sale {
+  readonly id: string;
+  event = $state.raw<Event>()!;
+  /** Missing where the event has no seats. */
+  house = $state.raw<House>();
+  pools = $state.raw<readonly Pool[]>([]);
+  access = $state<Access>("out");
+  /** The session's end, where the event has a room. */
+  until = $state<number>();
+  bookings = $state.raw<readonly Booking[]>([]);
+  connection = $state<Connection>("connecting");
+  /** Grows whenever seats change: what is read from `house` is as of then. */
+  round = $state(0);
+  #recent: Changes[] = [];
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #unfollow: (() => void) | undefined;
+  #isAsking = false;
+  #wasStream = false;
+
+  private constructor(id: string) {
+    this.id = id;
+  }
+
+  static async load(id: string): Promise<Sale> {
+    const sale = new Sale(id);
+    const [event, availability, bookings] = await Promise.all([
+      persist<Event>(path`/events/${id}`),
+      persist<Availability>(path`/events/${id}/availability`),
+      persistAsVisitor<Bookings>(path`/bookings`, { query: { event: id } }),
+    ]);
+    clock.note(event.at);
+    sale.event = event;
+    sale.pools = availability.pools;
+    sale.bookings = bookings.bookings;
+    if (availability.categories.length > 0) {
+      const map = await persist<SeatMap>(path`/events/${id}/seats`);
+      if (map.seats.length > 0) sale.house = House.of(map);
+    }
+    await sale.checkAccess();
+    return sale;
+  }
+
+  /** Keeps everything up to date until `stop`. */
+  start(): void {
+    this.house?.watch(() => (this.round += 1));
+    this.#unfollow = follow(
+      this.id,
+      (message) => this.#heard(message),
+      (connection) => {
+        const isStream = connection === "websocket" || connection === "sse";
+        // What changed while nothing came is asked for once.
+        if (isStream && !this.#wasStream) void this.refreshSeats().catch(() => {});
+        this.#wasStream = isStream;
+        this.connection = connection;
+      },
+    );
+    this.#timer = setInterval(() => {
+      if (!document.hidden && this.pools.length > 0) void this.#refreshPools();
+    }, POOLS_EVERY_MS);
+  }
+
+  stop(): void {
+    this.#unfollow?.();
+    clearInterval(this.#timer);
+  }
+
+  get isOpen(): boolean {
+    return this.event.phase === "open";
+  }
+
+  /** Holds that run. */
+  get live(): readonly Booking[] {
+    return this.bookings.filter((booking) => booking.status === "held" || booking.status === "paying");
+  }
+
+  get #kept(): readonly Booking[] {
+    return this.bookings.filter(({ status }) => ["held", "paying", "confirmed"].includes(status));
+  }
+
+  /** Units that count against the limit per person. */
+  get unitsHad(): number {
+    return this.#kept.reduce((sum, booking) => sum + unitsOf(booking), 0);
+  }
+
+  /** How many more one person may have; `undefined` where there is no limit. */
+  get allowance(): number | undefined {
+    const limit = this.event.max_per_user;
+    return limit === undefined ? undefined : Math.max(0, limit - this.unitsHad);
+  }
+
+  /** Seats in the visitor's own bookings: nobody took those from him. */
+  get ownSeats(): ReadonlySet<string> {
+    return new Set(this.#kept.flatMap((booking) => booking.lines.seats ?? []));
+  }
+
+  async checkBookings(): Promise<void> {
+    const answer = await askAsVisitor<Bookings>(path`/bookings`, { query: { event: this.id } });
+    this.bookings = answer.bookings;
+  }
+
+  /** Whether the visitor may hold, and until when. Coming here in time is showing up. */
+  async checkAccess(): Promise<void> {
+    if (!this.event.room) {
+      this.access = "in";
+      return;
+    }
+    let place = await persistAsVisitor<Place>(path`/events/${this.id}/queue`);
+    if (place.status === "active" && place.arrive_by !== undefined) {
+      place = await persistAsVisitor<Place>(path`/events/${this.id}/queue/arrive`, { method: "POST" });
+    }
+    this.access = place.status === "active" ? "in" : "out";
+    this.until = place.status === "active" ? place.until : undefined;
+  }
+
+  #heard(message: LiveMessage): void {
+    switch (message.type) {
+      case "seats":
+        this.#note({ at: message.at, changed: message.changed });
+        break;
+      case "phase":
+        this.event = { ...this.event, phase: message.phase };
+        break;
+      case "hold":
+        void this.checkBookings().catch(() => {});
+        break;
+      case "your_turn":
+      case "session_ended":
+        void this.checkAccess().catch(() => {});
+        break;
+    }
+  }
+
+  #note(changes: Changes): void {
+    this.#recent = [...this.#recent.filter(({ at }) => at > changes.at - OVERLAP_MS), changes];
+    this.#apply(changes);
+  }
+
+  #apply({ changed }: Changes): void {
+    const house = this.house;
+    if (!house) return;
+    const known: [number, Status][] = [];
+    for (const [id, status] of Object.entries(changed)) {
+      const index = house.indexOf(id);
+      if (index !== undefined) known.push([index, status]);
+    }
+    house.apply(known);
+  }
+
+  /** Pools are in no message: their numbers are asked for. */
+  async #refreshPools(): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    try {
+      this.pools = (await ask<Availability>(path`/events/${this.id}/availability`)).pools;
+    } catch {
+      // The next round asks again; the connection's state tells of it.
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+
+  async refreshSeats(): Promise<void> {
+    if (!this.house) return;
+    const answer = await ask<SeatStatuses>(path`/events/${this.id}/seats/status`);
+    this.house.applyLetters(answer.status);
+    // A message that is newer than the answer may have come before it.
+    for (const changes of this.#recent) if (changes.at >= answer.at) this.#apply(changes);
+  }
+}
+
+function unitsOf(booking: Booking): number {
+  const pools = Object.values(booking.lines.pools ?? {}).reduce((sum, count) => sum + count, 0);
+  return pools + (booking.lines.seats?.length ?? 0);
+}

@@ -1,0 +1,88 @@
+/** What the pools of an event are: nights of a kind of room, or things that are bought by quantity. */
+import type { Pool } from "../../api/schema";
+
+const NIGHT = /^(.+)\.(\d{4}-\d{2}-\d{2})$/;
+const DAY_MS = 86_400_000;
+
+export interface Night {
+  date: string;
+  pool: Pool;
+}
+
+/** A kind of room, by night. */
+export interface Kind {
+  name: string;
+  nights: Map<string, Pool>;
+  first: string;
+  last: string;
+}
+
+export interface Stock {
+  kinds: Kind[];
+  /** Standing places, vouchers and the like. */
+  others: Pool[];
+}
+
+export function stockOf(pools: readonly Pool[]): Stock {
+  const kinds = new Map<string, Kind>();
+  const others: Pool[] = [];
+  for (const pool of pools) {
+    const [, name, date] = NIGHT.exec(pool.pool) ?? [];
+    if (name === undefined || date === undefined) {
+      others.push(pool);
+      continue;
+    }
+    const kind = kinds.get(name) ?? { name, nights: new Map<string, Pool>(), first: date, last: date };
+    kind.nights.set(date, pool);
+    if (date < kind.first) kind.first = date;
+    if (date > kind.last) kind.last = date;
+    kinds.set(name, kind);
+  }
+  return { kinds: [...kinds.values()], others };
+}
+
+/** The day so many days after this one. */
+export function dayAfter(date: string, days: number): string {
+  return new Date(Date.parse(`${date}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
+}
+
+export function nightsOf(from: string, nights: number): string[] {
+  return Array.from({ length: nights }, (_, at) => dayAfter(from, at));
+}
+
+export interface StayTerms {
+  /** One room, all nights. */
+  priceMinor: number;
+  /** Rooms that are free in every one of the nights. */
+  free: number;
+  nights: { date: string; priceMinor: number; free: number }[];
+}
+
+/** What a stay costs and how many rooms there are; `undefined` if one of its nights is not on sale at all. */
+export function termsOf(kind: Kind, from: string, count: number): StayTerms | undefined {
+  const nights = [];
+  for (const date of nightsOf(from, count)) {
+    const pool = kind.nights.get(date);
+    if (!pool) return undefined;
+    nights.push({ date, priceMinor: pool.price_minor, free: pool.free });
+  }
+  return {
+    priceMinor: nights.reduce((sum, night) => sum + night.priceMinor, 0),
+    free: Math.min(...nights.map((night) => night.free)),
+    nights,
+  };
+}
+
+/** How many nights in a row from this one on are on sale. */
+export function nightsFrom(kind: Kind, from: string, most: number): number {
+  let count = 0;
+  while (count < most && kind.nights.has(dayAfter(from, count))) count += 1;
+  return count;
+}
+
+/** A pool's id as a name: nothing else names it. `front-standing` is "Front standing", `ga` is "GA". */
+export function nameOf(id: string): string {
+  const words = id.replace(/[-_.]+/g, " ").trim();
+  if (words.length <= 3) return words.toUpperCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

@@ -1,0 +1,105 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch, violations, type Visit } from "./browser";
+import { heading, hold, untilStatus } from "./checkout";
+import { enter } from "./scenes";
+import { CARDS, openEvent, Server, smallPlan } from "./server";
+
+const SECRET = "a-sandbox-secret-for-tests";
+
+let server: Server;
+let browser: Browser;
+
+beforeAll(async () => {
+  [server, browser] = await Promise.all([Server.start({ ONRUSH_SANDBOX_SECRET: SECRET }), launch()]);
+  await openEvent(server, "short", {
+    settings: { title: "Short", room: null, hold_ttl_ms: 3_000, payment_window_ms: 5_000 },
+    plan: smallPlan(1, 10),
+    prices: { Stalls: 4_500 },
+  });
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+/** A browser that has loaded our pages before: the seconds of these holds are for what is tested. */
+async function warm(token: string): Promise<Visit> {
+  const visit = await enter(browser, server, { token });
+  await visit.page.goto(`${server.url}/bookings`);
+  await heading(visit.page, "My bookings");
+  return visit;
+}
+
+interface Late extends Visit {
+  token: string;
+  booking: string;
+}
+
+/**
+ * A visitor whose hold runs out while the money is taken: no message tells of it, and the sandbox's
+ * next answers get lost, so that the outcome stays open for some seconds.
+ */
+async function paidTooLate(seat: string): Promise<Late> {
+  const token = await server.visitor();
+  const visit = await warm(token);
+  const booking = await hold(server, token, "short", { seats: [seat] });
+  const wish = { token, key: "pay", body: {} };
+  const { body: payment } = await server.ask("POST", `/bookings/${booking}/payment`, wish);
+  const form = new URLSearchParams({ action: "pay", card: CARDS.late });
+  await fetch(payment.url, { method: "POST", body: form, redirect: "manual" });
+  const script = { fault: "lost_answer", payment_prefix: payment.payment, next_n: 4 };
+  const scripted = await fetch(new URL("/v1/faults", payment.url), {
+    method: "POST",
+    headers: { authorization: `Bearer ${SECRET}`, "content-type": "application/json" },
+    body: JSON.stringify(script),
+  });
+  expect(scripted.ok, await scripted.text()).toBe(true);
+  await visit.page.goto(`${server.url}/bookings/${booking}`);
+  return { ...visit, token, booking };
+}
+
+test("late payment for a seat that is still free ends as confirmed", async () => {
+  const late = await paidTooLate("A-1");
+  await heading(late.page, "Your time ran out while you were paying");
+  await late.page.getByText("all of the money goes back to you").waitFor();
+  expect(await violations(late.page)).toEqual([]);
+  await heading(late.page, "Your booking is confirmed");
+  await late.page.getByText("Just in time after all").waitFor();
+  await late.page.getByRole("link", { name: "Show the tickets" }).waitFor();
+  expect(late.complaints).toEqual([]);
+  await late.close();
+});
+
+test("late payment for a seat that somebody else took goes back", async () => {
+  const late = await paidTooLate("A-2");
+  await untilStatus(server, late, "expired");
+  const taken = await hold(server, await server.visitor(), "short", { seats: ["A-2"] });
+  await server.organise("POST", `/events/short/bookings/${taken}/confirm`, { payment: "box-office-1" });
+  await heading(late.page, "Your time ran out while you were paying");
+  await heading(late.page, "Your money goes back to you");
+  await late.page.getByText("€45.00 goes back the way you paid.").waitFor();
+  await late.page.getByRole("link", { name: "Choose again" }).waitFor();
+  expect(await violations(late.page)).toEqual([]);
+  const payment = await server.ask("GET", `/bookings/${late.booking}/payment`, { token: late.token });
+  expect(payment.body.status).toBe("refunded");
+  // What a reload shows is the same.
+  await late.page.reload();
+  await heading(late.page, "Your money goes back to you");
+  expect(late.complaints).toEqual([]);
+  await late.close();
+});
+
+test("payment that nobody finished costs nothing when the time is over", async () => {
+  const token = await server.visitor();
+  const { page, complaints, close } = await warm(token);
+  const booking = await hold(server, token, "short", { seats: ["A-3"] });
+  await server.ask("POST", `/bookings/${booking}/payment`, { token, key: "pay", body: {} });
+  await page.goto(`${server.url}/bookings/${booking}`);
+  await heading(page, "Your payment is under way");
+  await heading(page, "Your time ran out");
+  await page.getByText("No money was taken.").waitFor();
+  expect(complaints).toEqual([]);
+  await close();
+});

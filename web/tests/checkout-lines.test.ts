@@ -1,0 +1,105 @@
+import { beforeAll, expect, test } from "vitest";
+import type { Booking, Event as Sale, Lines } from "../src/api/schema";
+import {
+  areTrue,
+  dayAfter,
+  poolName,
+  readableLines,
+  reference,
+  type Names,
+} from "../src/buyer/checkout/lines";
+import { deadlines, returnOf } from "../src/buyer/checkout/refunds";
+
+const DAY_MS = 86_400_000;
+
+test("nights of one room that follow each other are one stay", () => {
+  const pools = { "deluxe.2026-12-31": 1, "deluxe.2026-12-30": 1, "deluxe.2027-01-01": 1, ga: 2 };
+  const names: Names = { seats: {}, pools: { ga: 500 } };
+  for (const pool of Object.keys(pools)) names.pools[pool] ??= 10_000;
+  expect(readableLines({ pools }, names)).toEqual([
+    { kind: "pool", pool: "ga", units: 2, priceMinor: 500 },
+    { kind: "stay", room: "deluxe", from: "2026-12-30", nights: 3, rooms: 1, priceMinor: 30_000 },
+  ]);
+});
+
+test("nights with a gap, other rooms or another number of rooms are stays of their own", () => {
+  const pools = {
+    "deluxe.2026-12-24": 1,
+    "deluxe.2026-12-25": 2,
+    "deluxe.2026-12-27": 2,
+    "twin.2026-12-28": 2,
+  };
+  const stays = readableLines({ pools }, undefined).map(
+    (line) => line.kind === "stay" && [line.from, line.rooms],
+  );
+  expect(stays).toEqual([
+    ["2026-12-24", 1],
+    ["2026-12-25", 2],
+    ["2026-12-27", 2],
+    ["2026-12-28", 2],
+  ]);
+});
+
+test("seats without known names are called by their ids", () => {
+  const line = { kind: "seat", seat: "A-1", section: "", row: "", number: "A-1" };
+  expect(readableLines({ seats: ["A-1"] } as Lines, undefined)).toEqual([line]);
+});
+
+test("prices are shown only if they add up to what the booking costs", () => {
+  const names: Names = { seats: {}, pools: { ga: 500 } };
+  const lines = readableLines({ pools: { ga: 2 } }, names);
+  expect(areTrue(lines, 1_000)).toBe(true);
+  expect(areTrue(lines, 900)).toBe(false);
+  expect(areTrue(readableLines({ pools: { ga: 2 } }, undefined), 1_000)).toBe(false);
+});
+
+test.each([
+  ["standing-left", "Standing left"],
+  ["ga", "Ga"],
+  ["...", "..."],
+])("pool %s is called %s", (pool, name) => expect(poolName(pool)).toBe(name));
+
+test("day after the last of a year is the first of the next", () => {
+  expect(dayAfter("2026-12-31", 1)).toBe("2027-01-01");
+  expect(dayAfter("2028-02-28", 1)).toBe("2028-02-29");
+});
+
+test("reference is the beginning of what is random in an id", () => {
+  expect(reference("tour-1.3f9a12bc0000000000000000000000ff")).toBe("3F9A12BC");
+  expect(reference("odd")).toBe("odd");
+});
+
+let sale: Sale;
+let booking: Booking;
+beforeAll(() => {
+  const refunds = [
+    { days_before: 1, percent: 33 },
+    { days_before: 7, percent: 90 },
+  ];
+  sale = { starts_at: 100 * DAY_MS, refunds } as Sale;
+  booking = { status: "confirmed", amount_minor: 10_850, fee_minor: 851 } as Booking;
+});
+
+test.each([
+  ["more than a week before", 92 * DAY_MS, { percent: 90, refundMinor: 8_999, keptMinor: 1_851 }],
+  ["exactly a week before", 93 * DAY_MS, { percent: 90, refundMinor: 8_999, keptMinor: 1_851 }],
+  ["a moment later", 93 * DAY_MS + 1, { percent: 33, refundMinor: 3_299, keptMinor: 7_551 }],
+  ["less than a day before", 99 * DAY_MS + 1, undefined],
+  ["after it began", 101 * DAY_MS, undefined],
+])("what goes back %s is what the rules say", (_, at, expected) => {
+  expect(returnOf(booking, sale, at)).toEqual(expected);
+});
+
+test("nothing can be cancelled that was used, is not confirmed, or has no rules or date", () => {
+  expect(returnOf({ ...booking, checked_in: [1] }, sale, 0)).toBeUndefined();
+  expect(returnOf({ ...booking, status: "held" }, sale, 0)).toBeUndefined();
+  expect(returnOf(booking, { ...sale, refunds: undefined }, 0)).toBeUndefined();
+  expect(returnOf(booking, { ...sale, starts_at: undefined }, 0)).toBeUndefined();
+});
+
+test("each rule is told with the moment until which it holds, the earliest first", () => {
+  expect(deadlines(sale)).toEqual([
+    { until: 93 * DAY_MS, percent: 90 },
+    { until: 99 * DAY_MS, percent: 33 },
+  ]);
+});

@@ -1,0 +1,162 @@
+import { readFile } from "node:fs/promises";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch, PHONE, violations, visit } from "./browser";
+import { openEvent, Server } from "./server";
+
+let server: Server;
+let browser: Browser;
+
+beforeAll(async () => {
+  [server, browser] = await Promise.all([Server.start(), launch()]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+/** An event whose prequeue has `people` in it, by the API. */
+async function prequeue(event: string, people: number): Promise<string[]> {
+  await openEvent(server, event, {
+    pools: [{ pool: "ga", capacity: 100, price_minor: 5_000 }],
+    settings: { room: { capacity: 1, order: "draw" } },
+    phase: "prequeue",
+  });
+  const tokens: string[] = [];
+  for (let count = 0; count < people; count += 1) {
+    const token = await server.visitor();
+    await server.ask("POST", `/events/${event}/queue`, { token });
+    tokens.push(token);
+  }
+  return tokens;
+}
+
+async function check(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Check the draw" }).click();
+}
+
+/** The order as the server serves it: whoever is in the room came first, the others by their positions. */
+async function servedOrder(event: string, tokens: string[]): Promise<string[]> {
+  const places = await Promise.all(
+    tokens.map(async (token) => (await server.ask("GET", `/events/${event}/queue`, { token })).body),
+  );
+  const rank = (place: any) => (place.status === "active" ? 0 : place.position);
+  return places.sort((a, b) => rank(a) - rank(b)).map((place) => place.place);
+}
+
+for (const publicValue of [undefined, "7 11 23 31 42 44 – ☂"]) {
+  const event = publicValue ? "lot-value" : "lot";
+  test(`browser computes the order that the server serves, ${publicValue ? "with" : "without"} a public value`, async () => {
+    const tokens = await prequeue(event, 40);
+    const { page, complaints, close } = await visit(browser, PHONE);
+    await page.goto(`${server.url}/events/${event}/queue`);
+    await page.getByText("41 people are here, you among them.").waitFor();
+    const mine = await page.evaluate(() => JSON.parse(localStorage.getItem("onrush.visitor")!).token);
+
+    await page.getByRole("link", { name: "How the draw works, and how to check it" }).click();
+    await page.getByText("The draw can be checked as soon as the sale has opened").waitFor();
+    expect(await page.getByText("Not known yet").count()).toBe(4);
+
+    await server.organise("POST", `/events/${event}/prequeue/close`);
+    await server.organise("POST", `/events/${event}/open`, publicValue ? { public_value: publicValue } : {});
+    await page.reload();
+    await check(page);
+    await page.getByText("The draw is as it was announced").waitFor();
+    await page.getByText("The list has 41 places, as was announced.").waitFor();
+
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("link", { name: "Download the order (CSV)" }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe(`draw-${event}.csv`);
+    const rows = (await readFile((await download.path())!, "utf8")).trim().split("\r\n");
+    expect(rows[0]).toBe("rank,place,lot,joined");
+    const drawn = rows.slice(1).map((row) => row.split(",")[1]!);
+    await expect
+      .poll(() => servedOrder(event, [...tokens, mine]).then((order) => order.join()), { timeout: 15_000 })
+      .toBe(drawn.join());
+
+    const own = (await server.ask("GET", `/events/${event}/queue`, { token: mine })).body.place;
+    const rank = drawn.indexOf(own) + 1;
+    expect(await page.getByTestId("rank").textContent()).toBe(`Your place came out as number ${rank} of 41.`);
+    const limit = publicValue ? "If it really could not be known before" : "could have known it in advance";
+    await page.getByText(limit).waitFor();
+    expect(await violations(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+}
+
+test("list that was tampered with is found out", async () => {
+  await prequeue("tampered", 5);
+  await server.organise("POST", "/events/tampered/prequeue/close");
+  await server.organise("POST", "/events/tampered/open");
+  const { page, close } = await visit(browser);
+  await page.route("**/draw/entrants", async (route) => {
+    const list = await (await route.fetch()).text();
+    const lines = list.trim().split("\n");
+    await route.fulfill({
+      contentType: "text/plain",
+      body: `${[lines[1], lines[0], ...lines.slice(2)].join("\n")}\n`,
+    });
+  });
+  await page.goto(`${server.url}/events/tampered/draw`);
+  await check(page);
+  await page.getByText("The draw is not as it was announced").waitFor();
+  await page.getByText("The list does not have the fingerprint that was published.").waitFor();
+  await page.getByText("The seed is the one whose fingerprint was published.").waitFor();
+  await close();
+});
+
+test("fingerprint that was noted before and has changed is shown as changed", async () => {
+  await prequeue("swapped", 3);
+  const { page, close } = await visit(browser);
+  await page.goto(`${server.url}/events/swapped/draw`);
+  await page.getByText(/^Your browser noted this fingerprint on/).waitFor();
+  await page.route("**/api/v1/events/swapped/draw", async (route) => {
+    const answer = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...answer, seed_hash: "0".repeat(64) } });
+  });
+  await page.reload();
+  await page.getByText(/your browser noted another one: [0-9a-f]{64}\. Ask the organiser why\./).waitFor();
+  await close();
+});
+
+test("hundred thousand lots are computed while the page stays alive", async () => {
+  await prequeue("many", 1);
+  await server.organise("POST", "/events/many/prequeue/close");
+  await server.organise("POST", "/events/many/open");
+  const { page, close } = await visit(browser);
+  const digits = (index: number) => index.toString(16).padStart(32, "0");
+  const list = Array.from({ length: 100_000 }, (_, index) => `${digits(index * 7_919)}\n`).join("");
+  await page.route("**/draw/entrants", (route) => route.fulfill({ contentType: "text/plain", body: list }));
+  await page.goto(`${server.url}/events/many/draw`);
+  const check = page.getByRole("button", { name: "Check the draw" });
+  await check.waitFor();
+  await page.evaluate(() => {
+    const state = window as any;
+    state.longestMs = 0;
+    let last = performance.now();
+    const beat = () => {
+      const now = performance.now();
+      state.longestMs = Math.max(state.longestMs, now - last);
+      last = now;
+      state.beat = setTimeout(beat, 10);
+    };
+    beat();
+  });
+  await check.click();
+  await page.getByText("The list has 100,000 places, which is not what was announced.").waitFor();
+  // Generous for a busy machine: the lots themselves take longer than that.
+  expect(await page.evaluate(() => (window as any).longestMs)).toBeLessThan(1_000);
+  await close();
+});
+
+test("event that is served in turn says that it has no draw", async () => {
+  await openEvent(server, "fifo", { pools: [{ pool: "ga", capacity: 1, price_minor: 1 }] });
+  const { page, close } = await visit(browser);
+  await page.goto(`${server.url}/events/fifo/draw`);
+  await page.getByText("This event has no draw").waitFor();
+  await close();
+});
