@@ -415,6 +415,7 @@ impl Server {
             vault::share_keys(&**commons, &keys).await.map_err(StartError::Data)?;
         }
         drop(app_slot.set(app.clone()));
+        app.hub.watch();
 
         let (stop, stopped) = oneshot::channel();
         let router = http::public_router(app.clone());
