@@ -90,11 +90,11 @@ struct Watcher {
 }
 
 /// A stream of another kind in the count of open ones, until it is dropped.
-pub struct Slot {
+pub struct Permit {
     hub: Arc<Hub>,
 }
 
-impl Drop for Slot {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.hub.open.fetch_sub(1, Ordering::Relaxed);
     }
@@ -181,9 +181,9 @@ impl Hub {
     ///
     /// # Errors
     /// `STREAMS_FULL`, `STOPPED`.
-    pub fn slot(self: &Arc<Self>) -> Result<Slot, Problem> {
+    pub fn permit(self: &Arc<Self>) -> Result<Permit, Problem> {
         self.admit(&self.streams())?;
-        Ok(Slot { hub: self.clone() })
+        Ok(Permit { hub: self.clone() })
     }
 
     /// Says goodbye to everyone and lets nobody in any more.
