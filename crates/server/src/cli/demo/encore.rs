@@ -17,7 +17,7 @@ use tokio::task::{JoinHandle, JoinSet};
 /// The event.
 pub(super) const EVENT: &str = "encore";
 /// How long the crowd is to take for the house, at least, in minutes: time to look around.
-const HOUSE_LASTS_MIN: u64 = 20;
+const HOUSE_LASTS_MIN: u64 = 25;
 /// How long somebody who joins waits for his turn, about, in seconds.
 const WAIT_S: u32 = 40;
 /// How often somebody is sent to join at most: people come in steps of it.
@@ -208,7 +208,7 @@ mod tests {
     fn a_large_house_lasts_and_a_small_one_keeps_people_waiting_too() {
         // The arena with its standing places, and the smallest theatre.
         for (capacity, outflow, waiting) in
-            [(13_920, 348, 232), (100, 30, 20), (1_000_000, 600, 400)]
+            [(13_920, 278, 185), (100, 30, 20), (1_000_000, 600, 400)]
         {
             assert_eq!(
                 (outflow_per_min(capacity), line(outflow_per_min(capacity))),
