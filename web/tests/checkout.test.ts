@@ -1,7 +1,8 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, PHONE, violations } from "./browser";
-import { fillIn, heading, holdAndVisit, untilStatus, useCard } from "./checkout";
+import { fillIn, heading, hold, holdAndVisit, untilStatus, useCard } from "./checkout";
+import { enter } from "./scenes";
 import { ADMIN_KEY, CARDS, openEvent, Server, smallPlan } from "./server";
 
 let server: Server;
@@ -18,6 +19,10 @@ beforeAll(async () => {
   await server.organise("PUT", "/events/show/texts/en", { title: "The great show", venue: "The Arena" });
   await openEvent(server, "quick", {
     settings: { title: "Quick", room: null, hold_ttl_ms: 4_000, hold_max_ms: 60_000 },
+    pools: [{ pool: "standing", capacity: 100, price_minor: 3_000 }],
+  });
+  await openEvent(server, "room", {
+    settings: { title: "With a room", room: { capacity: 10 } },
     pools: [{ pool: "standing", capacity: 100, price_minor: 3_000 }],
   });
   await openEvent(server, "gift", {
@@ -45,8 +50,8 @@ test("good card leads from hold to tickets", async () => {
   expect(await order.getByRole("row").allInnerTexts()).toEqual([
     expect.stringMatching(/^Item/),
     expect.stringMatching(/^2 × Standing\s+€30\.00 each\s+€60\.00$/),
-    expect.stringMatching(/^Stalls, row A, seat 1\s+Stalls\s+€45\.00$/),
-    expect.stringMatching(/^Stalls, row A, seat 2\s+Stalls\s+€45\.00$/),
+    expect.stringMatching(/^Stalls, row A, seat 1\s+€45\.00$/),
+    expect.stringMatching(/^Stalls, row A, seat 2\s+€45\.00$/),
     expect.stringMatching(/^Fees\s+€1\.50$/),
     expect.stringMatching(/^Total\s+€151\.50$/),
   ]);
@@ -239,10 +244,10 @@ test("network that goes away is told of, and what was shown stays", async () => 
   await heading(page, "Complete your booking");
   await page.context().setOffline(true);
   await page.getByRole("button", { name: /^Extend/ }).click();
-  await page.getByText("The connection is lost.").waitFor({ timeout: 30_000 });
+  await page.getByText("What you see may be out of date").waitFor({ timeout: 30_000 });
   await page.getByRole("row", { name: /seat 4/ }).waitFor();
   await page.context().setOffline(false);
-  await page.getByText("The connection is lost.").waitFor({ state: "detached" });
+  await page.getByText("What you see may be out of date").waitFor({ state: "detached" });
   await close();
 });
 
@@ -264,4 +269,33 @@ test("booking of somebody else is not shown", async () => {
   await other.page.goto(`${server.url}/bookings/${booking}`);
   await heading(other.page, "There is no such booking here");
   await Promise.all([close(), other.close()]);
+});
+
+test("what happens in one tab shows in the other", async () => {
+  const { page, booking, close } = await holdAndVisit(browser, server, "show", { seats: ["D-1"] });
+  await heading(page, "Complete your booking");
+  const second = await page.context().newPage();
+  await second.goto(`${server.url}/bookings/${booking}`);
+  await second.getByRole("button", { name: "Give back" }).click();
+  await second.getByRole("button", { name: "Yes, give back" }).click();
+  await heading(second, "You gave these back");
+  // Long before it would look by itself.
+  await page.getByRole("heading", { level: 1, name: "You gave these back" }).waitFor({ timeout: 8_000 });
+  await close();
+});
+
+test("who left the room is led back to the queue", async () => {
+  const token = await server.visitor();
+  await server.ask("POST", "/events/room/queue", { token });
+  const status = async () => (await server.ask("GET", "/events/room/queue", { token })).body.status;
+  await expect.poll(status).toBe("active");
+  const booking = await hold(server, token, "room", { pools: { standing: 1 } });
+  const { page, close } = await enter(browser, server, { token });
+  await page.goto(`${server.url}/bookings/${booking}`);
+  await heading(page, "Complete your booking");
+  await server.ask("DELETE", "/events/room/queue", { token });
+  await heading(page, "You gave these back");
+  const again = page.getByRole("link", { name: "Join the queue again" });
+  expect(await again.getAttribute("href")).toBe("/events/room/queue");
+  await close();
 });

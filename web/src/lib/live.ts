@@ -156,13 +156,14 @@ class Follower {
         if (kind === "sse") this.#retryStreamMs = Math.min(2 * this.#retryStreamMs, RETRY_STREAM_MAX_MS);
       }
     } catch (error) {
-      if (!(error instanceof Refused)) {
+      if (error instanceof NoAnswer) {
         // Nothing can be said against streams where nothing at all gets through.
         this.#shunned.websocket = this.#shunned.sse = 0;
         this.#isConnecting = false;
         this.#again("offline");
         return;
       }
+      if (!(error instanceof Refused)) throw error;
     } finally {
       this.#isConnecting = false;
     }

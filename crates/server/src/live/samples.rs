@@ -35,8 +35,6 @@ const MAX_AMOUNTS: usize = 200_000;
 const MAX_ASKED: usize = 1_000;
 /// Messages that may wait for a slow control room before its stream is closed: it comes back and gets all of them.
 const MAX_WAITING: usize = 30;
-/// How long to wait before a feed that cannot be read is tried again.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// What happened to an event since this node began to look. Each number only grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
@@ -147,27 +145,32 @@ impl Samples {
         self.stopping.send_replace(true);
     }
 
+    /// Reads the feed once a second, right before the samples: of a cluster's archive each reading is a query.
     async fn follow(&self) {
         let mut second = tokio::time::interval(EVERY);
         second.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut cursor = self.engine.committed();
         let mut feed = self.engine.subscribe(cursor);
         loop {
-            tokio::select! {
-                page = feed.next() => match page {
-                    Ok(Some(page)) => {
-                        cursor = page.last().map_or(cursor, |last| last.seq);
+            second.tick().await;
+            let committed = self.engine.committed();
+            while cursor < committed {
+                // A feed that does not answer must not hold up the samples.
+                match tokio::time::timeout(EVERY, feed.next()).await {
+                    Ok(Ok(Some(page))) => {
+                        cursor = page.last().map_or(committed, |last| last.seq);
                         self.board().note(&page, Instant::now());
                     }
-                    Ok(None) => return,
-                    Err(error) => {
-                        tracing::error!(error, "the feed cannot be read for the control room; trying again");
-                        tokio::time::sleep(PAUSE).await;
+                    Ok(Ok(None)) => return,
+                    Ok(Err(error)) => {
+                        tracing::error!(error, "the control room misses what the feed has");
                         feed = self.engine.subscribe(cursor);
+                        break;
                     }
-                },
-                _ = second.tick() => self.take().await,
+                    Err(_) => break,
+                }
             }
+            self.take().await;
         }
     }
 

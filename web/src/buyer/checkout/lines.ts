@@ -153,7 +153,7 @@ export function lineTitle(line: Line): string {
 
 /** What stands below a line's title. */
 export function lineNote(line: Line): string | undefined {
-  if (line.kind === "seat") return line.category;
+  if (line.kind === "seat") return line.category === line.section ? undefined : line.category;
   if (line.kind === "pool") return undefined;
   const values = { from: day(line.from), to: day(dayAfter(line.from, line.nights)), n: line.nights };
   return t("checkout.nights", values);

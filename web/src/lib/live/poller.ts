@@ -87,7 +87,8 @@ export class Poller {
         this.#listener.unanswered();
         return;
       }
-      pauseMs = error instanceof Refused ? Math.max(FAR_MS, 1_000 * (error.retryAfterS ?? 0)) : FAR_MS;
+      if (!(error instanceof Refused)) throw error;
+      pauseMs = Math.max(FAR_MS, 1_000 * (error.retryAfterS ?? 0));
     }
     if (run !== this.#run) return;
     this.#timer = setTimeout(() => void this.#ask(run), pauseMs * (0.8 + 0.4 * Math.random()));

@@ -260,20 +260,25 @@ export function paintSection(
   const width = widthAt(hull, section.x, section.y) * view.scale - 4;
   const height = (section.box.bottom - section.box.top + house.pitch) * view.scale;
   const size = Math.max(10, Math.min(15, width / 7));
-  const fitting = lines.slice(0, Math.max(1, Math.floor(height / (size * 1.3))));
+  const linePx = (at: number) => Math.round(at === 0 ? size : size * 0.88);
+  const most = Math.max(1, Math.floor(height / (size * 1.3)));
+  // What is too wide is left out before the rest is put in the middle.
+  const fitting = lines
+    .map((whole, at) => ({ whole, px: linePx(at), weight: weightOf(at) }))
+    .filter(({ whole, px }) => (whole.shortened ?? whole).widthEm * px <= width)
+    .slice(0, most);
   g.textAlign = "center";
   g.textBaseline = "middle";
   g.fillStyle = css(ink);
   const x = (section.x - view.left) * view.scale;
   let y = (section.y - view.top) * view.scale - ((fitting.length - 1) / 2) * size * 1.25;
-  for (const [at, whole] of fitting.entries()) {
-    const linePx = Math.round(at === 0 ? size : size * 0.88);
+  for (const { whole, px, weight } of fitting) {
     // Outlines are not as wide everywhere: upper and lower edges of the letters count.
-    const edges = [y - linePx / 2, y + linePx / 2].map((edge) => edge / view.scale + view.top);
+    const edges = [y - px / 2, y + px / 2].map((edge) => edge / view.scale + view.top);
     const fit = Math.min(...edges.map((edge) => widthAt(hull, section.x, edge))) * view.scale - 4;
-    const shown = [whole, whole.shortened].find((text) => text && text.widthEm * linePx <= fit);
+    const shown = [whole, whole.shortened].find((text) => text && text.widthEm * px <= fit);
     if (shown) {
-      g.font = `${weightOf(at)} ${linePx}px ${FONT}`;
+      g.font = `${weight} ${px}px ${FONT}`;
       g.fillText(shown.line, x, y);
     }
     y += size * 1.25;

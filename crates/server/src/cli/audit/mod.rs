@@ -63,6 +63,11 @@ struct Report<'a> {
     money: Option<money::Money>,
 }
 
+/// Audits a directory of one process.
+pub(crate) fn run_on(data: &Path, json: bool) -> Exit {
+    run(&AuditArgs { data: data.to_owned(), config: None, sandbox: None, json })
+}
+
 /// Runs the audit.
 pub(crate) fn run(args: &AuditArgs) -> Exit {
     let mut found = Vec::new();

@@ -4,7 +4,7 @@ use super::house::SeatMap;
 use crate::cli::load::{Latency, Pool, Request};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,9 @@ pub(super) struct Problem {
 /// The answer of `POST /visitors`.
 #[derive(Deserialize)]
 pub(super) struct Visitor {
-    /// Proves who one is from now on.
+    /// Who one is from now on.
+    user: String,
+    /// Proves it.
     pub(super) token: String,
 }
 
@@ -106,6 +108,8 @@ pub(super) struct Lines {
 /// An event, as far as the demo shows it.
 #[derive(Deserialize)]
 pub(super) struct EventNow {
+    /// Where its sale stands.
+    pub(super) phase: String,
     /// People waiting.
     pub(super) waiting: u32,
     /// Slots of the room in use.
@@ -184,6 +188,8 @@ pub(super) struct Api {
     gateway: Pool,
     event: String,
     begun: Instant,
+    /// Who asked for a token here: everybody else is a visitor from outside.
+    crowd: Mutex<BTreeSet<String>>,
     figures: Mutex<BTreeMap<Ask, Figures>>,
     refusals: Mutex<BTreeMap<String, u64>>,
 }
@@ -196,6 +202,7 @@ impl Api {
             gateway,
             event: event.to_owned(),
             begun: Instant::now(),
+            crowd: Mutex::default(),
             figures: Mutex::default(),
             refusals: Mutex::default(),
         }
@@ -212,6 +219,16 @@ impl Api {
         (figures, self.refusals.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Everybody who came with the crowd.
+    pub(super) fn crowd(&self) -> BTreeSet<String> {
+        self.crowd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The event.
+    pub(super) fn event_id(&self) -> &str {
+        &self.event
+    }
+
     /// A path below the event.
     pub(super) fn path(&self, rest: &str) -> String {
         format!("/api/v1/events/{}{rest}", self.event)
@@ -219,7 +236,12 @@ impl Api {
 
     /// `POST /visitors`.
     pub(super) async fn visitor(&self, due: Instant) -> Result<Visitor, Trouble> {
-        self.must(Ask::Join, due, Request::to("POST", "/api/v1/visitors").bare()).await
+        let request = Request::to("POST", "/api/v1/visitors").bare();
+        let visitor: Visitor = self.must(Ask::Join, due, request).await?;
+        let mut crowd = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
+        crowd.insert(visitor.user.clone());
+        drop(crowd);
+        Ok(visitor)
     }
 
     /// `POST …/queue`.

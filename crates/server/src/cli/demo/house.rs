@@ -54,11 +54,6 @@ impl House {
         Self { ids: map.seats.into_iter().map(|seat| seat.id).collect(), rows }
     }
 
-    /// How many seats there are.
-    pub(super) fn seats(&self) -> usize {
-        self.ids.len()
-    }
-
     /// The id of a seat.
     pub(super) fn id(&self, seat: u32) -> &str {
         &self.ids[seat as usize]

@@ -4,26 +4,28 @@ mod api;
 mod chance;
 #[cfg(feature = "cluster")]
 mod cluster;
+mod encore;
 mod fan;
 mod house;
 mod money;
 mod report;
 mod tally;
+mod venue;
 
 use super::Exit;
 use super::load::{Pool, allow_open_files};
 use super::show::{Progress, count, print_json, say};
 use api::{Api, Trouble};
-use fan::{End, FLOOR, Fan, MAX_PER_USER, Record, Sale};
+use fan::{End, Fan, MAX_PER_USER, Record, Sale};
 use house::House;
 use onrush::config::{GatewayName, SandboxSettings};
 use onrush::saga::Patience;
 use onrush::sandbox::FaultMix;
 use onrush::{Config, Server};
+use onrush_core::Change;
 use onrush_store::embedded::{self, FeedAudit, JournalReader};
 use onrush_store::{FeedEntry, Seq};
 use report::Report;
-use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -32,8 +34,8 @@ use std::time::{Duration, Instant};
 use tally::{JournalTally, Stock, Tally};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use venue::Venue;
 
-const ARENA: &str = include_str!("../../../../../examples/arena.json");
 const EVENT: &str = "demo";
 /// Open files that are neither a fan's nor the server's end of a connection.
 const OTHER_FILES: u64 = 200;
@@ -89,6 +91,9 @@ pub(crate) struct DemoArgs {
     /// Keep the data in this directory, which must not have any yet [default: a temporary one, removed at the end]
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+    /// Stay afterwards, with a second sale for people among a crowd that keeps coming, until Ctrl-C
+    #[arg(long, conflicts_with = "cluster")]
+    stay: bool,
     /// Print the result as one line of JSON
     #[arg(long)]
     json: bool,
@@ -110,21 +115,14 @@ impl From<Trouble> for Failed {
 
 /// Runs the demo.
 pub(crate) fn run(args: &DemoArgs) -> Exit {
-    let report = super::runtime().map_err(Failed::Because).and_then(|runtime| {
-        let report = runtime.block_on(demo(args));
+    let ended = super::runtime().map_err(Failed::Because).and_then(|runtime| {
+        let ended = runtime.block_on(demo(args));
         // Fans that are still asleep have nothing to lose.
         runtime.shutdown_background();
-        report
+        ended
     });
-    match report {
-        Ok(report) => {
-            if args.json {
-                print_json(&report);
-            } else {
-                println!("{report}");
-            }
-            if report.is_clean() { Exit::Ok } else { Exit::Violation }
-        }
+    match ended {
+        Ok(exit) => exit,
         Err(Failed::Interrupted) => {
             say("interrupted: nothing was counted");
             Exit::CouldNotRun
@@ -136,15 +134,10 @@ pub(crate) fn run(args: &DemoArgs) -> Exit {
     }
 }
 
-async fn demo(args: &DemoArgs) -> Result<Report, Failed> {
+async fn demo(args: &DemoArgs) -> Result<Exit, Failed> {
     let begun = Instant::now();
     let mut interrupted = tokio::spawn(super::interrupted());
-    let plan = match &args.plan {
-        None => ARENA.to_owned(),
-        Some(path) => {
-            std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?
-        }
-    };
+    let venue = Venue::read(args)?;
     let temporary =
         tempfile::tempdir().map_err(|error| format!("no temporary directory: {error}"))?;
     let data = args.keep.clone().unwrap_or_else(|| temporary.path().join("data"));
@@ -160,8 +153,114 @@ async fn demo(args: &DemoArgs) -> Result<Report, Failed> {
         not(feature = "cluster"),
         expect(unused_mut, reason = "a cluster is built differently")
     )]
-    let mut config = Config {
-        data: data.clone(),
+    let mut config = configure(args, &data);
+    #[cfg(not(feature = "cluster"))]
+    if args.cluster {
+        let why = "this program was built for one process only; build it with --features cluster";
+        return Err(Failed::Because(why.into()));
+    }
+    #[cfg(feature = "cluster")]
+    let servers = start_servers(args, &mut config)?;
+    let second = config.clone();
+    let server = Server::start(config).await.map_err(|error| error.to_string())?;
+    let second = start_second(args, second, &server).await?;
+    let addresses = [Some(&server), second.as_ref()].into_iter().flatten().map(Server::public_addr);
+    let pool = Pool::over(addresses.collect(), connections as usize);
+    let sandbox = server.sandbox().ok_or_else(|| "the server has no sandbox".to_owned())?;
+    let pages = Pool::new(sandbox.address(), (connections as usize).div_ceil(2));
+    let api = Api::new(pool, pages, EVENT);
+    let key =
+        server.admin_key().ok_or_else(|| "the server has no admin key".to_owned())?.to_owned();
+    venue.set_up(&api, &key, &wish(args)).await?;
+    let house = House::new(api.seats(Instant::now()).await?);
+    let address = server.public_addr();
+    say(&format!("the pages are at http://{address}/"));
+    if args.stay {
+        say(&format!("the control room is at http://{address}/admin, with the admin key {key}"));
+    }
+    say(&format!(
+        "{} seats and {} standing places on sale at {address}; {} fans are coming",
+        count(venue.seats),
+        count(args.zone_capacity.into()),
+        count(args.fans.into())
+    ));
+
+    let (over_now, over) = watch::channel(false);
+    let sale = Arc::new(Sale { api, house, over });
+    let evening = tokio::select! {
+        evening = sell(args, streams, &sale, &over_now, &key, venue.capacity()) => evening,
+        _ = &mut interrupted => Err(Failed::Interrupted),
+    };
+    if evening.is_err() {
+        over_now.send_replace(true);
+    }
+    let (records, sale_s) = evening?;
+    let settled = money::settle(&server).await?;
+    let feed = match &second {
+        Some(_) => Some(read_feed(&server).await?),
+        None => None,
+    };
+    if let Some(second) = second {
+        second.shutdown().await;
+    }
+    let stays = match args.stay {
+        true => Some(server),
+        false => {
+            server.shutdown().await;
+            None
+        }
+    };
+    let mut crowd = sale.api.crowd();
+    let entries = match feed {
+        Some(feed) => Entries::Feed(feed),
+        None => Entries::Journal(&data),
+    };
+    #[cfg_attr(not(feature = "cluster"), expect(unused_mut, reason = "only Redis adds to it"))]
+    let (mut audit, journal) = entries.audit(&crowd)?;
+    #[cfg(feature = "cluster")]
+    if let Some(servers) = &servers {
+        audit.extend(servers.audit().await?);
+    }
+    let mut report = count_twice(args, journal, audit, &sale, &records);
+    report.set_money(&settled);
+    (report.streams, report.connections) = (streams, connections as usize);
+    report.sale_s = report::round(sale_s, 3);
+    let bought = records.iter().filter(|record| record.receipt.is_some()).count();
+    report.paid_bookings_per_s = report::round(bought as f64 / sale_s.max(0.001), 1);
+    let sale = Arc::into_inner(sale).ok_or_else(|| "a fan is still busy".to_owned())?;
+    let (figures, refused) = sale.api.into_figures();
+    report.refused = refused;
+    report.set_figures(&figures);
+    if args.keep.is_some() {
+        say(&format!("the data is in {}", data.display()));
+    }
+    report.duration_s = report::round(begun.elapsed().as_secs_f64(), 3);
+    if args.json {
+        print_json(&report);
+    } else {
+        println!("{report}");
+    }
+    let evening = if report.is_clean() { Exit::Ok } else { Exit::Violation };
+
+    let Some(server) = stays else { return Ok(evening) };
+    let encore = encore::sell(args, &venue, &server, &key, &mut interrupted).await;
+    server.shutdown().await;
+    crowd.extend(encore?);
+    let visitors = visitors_bookings(&data, &crowd)?;
+    if args.json {
+        print_json(&serde_json::json!({ "bookings_by_visitors": visitors }));
+    } else {
+        let bookings = if visitors == 1 { "booking" } else { "bookings" };
+        println!("{} {bookings} by visitors", count(visitors));
+    }
+    let audit = super::audit::run_on(&data, args.json);
+    Ok(if evening == Exit::Ok { audit } else { evening })
+}
+
+/// The configuration of the demo's server.
+fn configure(args: &DemoArgs, data: &Path) -> Config {
+    Config {
+        data: data.to_owned(),
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         operator_listen: None,
         // The whole crowd comes from one address.
@@ -189,79 +288,40 @@ async fn demo(args: &DemoArgs) -> Result<Report, Failed> {
         },
         s3_paths: true,
         ..Config::default()
-    };
-    #[cfg(not(feature = "cluster"))]
-    if args.cluster {
-        let why = "this program was built for one process only; build it with --features cluster";
-        return Err(Failed::Because(why.into()));
     }
-    #[cfg(feature = "cluster")]
-    let servers = start_servers(args, &mut config)?;
-    let second = config.clone();
-    let server = Server::start(config).await.map_err(|error| error.to_string())?;
-    let second = start_second(args, second, &server).await?;
-    let addresses = [Some(&server), second.as_ref()].into_iter().flatten().map(Server::public_addr);
-    let pool = Pool::over(addresses.collect(), connections as usize);
-    let sandbox = server.sandbox().ok_or_else(|| "the server has no sandbox".to_owned())?;
-    let pages = Pool::new(sandbox.address(), (connections as usize).div_ceil(2));
-    let api = Api::new(pool, pages, EVENT);
-    let key =
-        server.admin_key().ok_or_else(|| "the server has no admin key".to_owned())?.to_owned();
-    set_up(&api, &key, args, &plan).await?;
-    let house = House::new(api.seats(Instant::now()).await?);
-    let capacity = house.seats() as u64 + u64::from(args.zone_capacity);
-    say(&format!(
-        "{} seats and {} standing places on sale at {}; {} fans are coming",
-        count(house.seats() as u64),
-        count(args.zone_capacity.into()),
-        api.address(),
-        count(args.fans.into())
-    ));
+}
 
-    let (over_now, over) = watch::channel(false);
-    let sale = Arc::new(Sale { api, house, over });
-    let evening = tokio::select! {
-        evening = sell(args, streams, &sale, &over_now, &key, capacity) => evening,
-        _ = &mut interrupted => Err(Failed::Interrupted),
-    };
-    if evening.is_err() {
-        over_now.send_replace(true);
+/// How many confirmed bookings are of people who did not come with the crowd.
+fn visitors_bookings(data: &Path, crowd: &BTreeSet<String>) -> Result<u64, Trouble> {
+    let (mut held, mut bookings) = (BTreeSet::new(), 0);
+    each_entry(data, |entry| {
+        for change in &entry.changes {
+            if let Change::HoldPlaced { terms, until: _ } = change
+                && !crowd.contains(terms.user.as_str())
+            {
+                held.insert(terms.booking.to_string());
+            }
+            if let Change::HoldConfirmed { booking, .. } | Change::HoldConfirmedLate { booking, .. } =
+                change
+                && held.contains(booking.as_str())
+            {
+                bookings += 1;
+            }
+        }
+    })?;
+    Ok(bookings)
+}
+
+/// Reads the journal from its beginning.
+fn each_entry(data: &Path, mut note: impl FnMut(&FeedEntry)) -> Result<(), Trouble> {
+    let mut reader = JournalReader::open(data).map_err(|error| error.to_string())?;
+    let mut after = Seq::default();
+    loop {
+        let page = reader.page(after, PAGE).map_err(|error| error.to_string())?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = last.seq;
+        page.iter().for_each(&mut note);
     }
-    let (records, sale_s) = evening?;
-    let settled = money::settle(&server).await?;
-    let feed = match &second {
-        Some(_) => Some(read_feed(&server).await?),
-        None => None,
-    };
-    if let Some(second) = second {
-        second.shutdown().await;
-    }
-    server.shutdown().await;
-    let entries = match feed {
-        Some(feed) => Entries::Feed(feed),
-        None => Entries::Journal(&data),
-    };
-    #[cfg_attr(not(feature = "cluster"), expect(unused_mut, reason = "only Redis adds to it"))]
-    let (mut audit, journal) = entries.audit()?;
-    #[cfg(feature = "cluster")]
-    if let Some(servers) = &servers {
-        audit.extend(servers.audit().await?);
-    }
-    let mut report = count_twice(args, journal, audit, &sale, &records);
-    report.set_money(&settled);
-    (report.streams, report.connections) = (streams, connections as usize);
-    report.sale_s = report::round(sale_s, 3);
-    let bought = records.iter().filter(|record| record.receipt.is_some()).count();
-    report.paid_bookings_per_s = report::round(bought as f64 / sale_s.max(0.001), 1);
-    let sale = Arc::into_inner(sale).ok_or_else(|| "a fan is still busy".to_owned())?;
-    let (figures, refused) = sale.api.into_figures();
-    report.refused = refused;
-    report.set_figures(&figures);
-    if args.keep.is_some() {
-        say(&format!("the data is in {}", data.display()));
-    }
-    report.duration_s = report::round(begun.elapsed().as_secs_f64(), 3);
-    Ok(report)
 }
 
 /// As many connections and streams as the limit on open files allows; each needs two here, one for either end.
@@ -280,49 +340,16 @@ fn within_limits(connections: u32, streams: u32) -> (u32, u32) {
     (connections, streams)
 }
 
-/// Creates the event with everything that can be sold.
-async fn set_up(api: &Api, key: &str, args: &DemoArgs, plan: &str) -> Result<(), Trouble> {
-    #[derive(Deserialize)]
-    struct Plan {
-        zones: Vec<Zone>,
-    }
-    #[derive(Deserialize)]
-    struct Zone {
-        rows: Vec<Row>,
-    }
-    #[derive(Deserialize)]
-    struct Row {
-        seats: Vec<Seat>,
-    }
-    #[derive(Deserialize)]
-    struct Seat {
-        category: String,
-    }
-    let known: Plan = serde_json::from_str(plan).map_err(|error| format!("the plan: {error}"))?;
-    let rows = known.zones.iter().flat_map(|zone| &zone.rows);
-    let categories: BTreeSet<&str> =
-        rows.flat_map(|row| &row.seats).map(|seat| seat.category.as_str()).collect();
-    let prices: BTreeMap<&str, i64> =
-        categories.into_iter().zip((0..).map(|step| 4_500 + 1_500 * step)).collect();
-    let prices = serde_json::to_string(&prices).map_err(|error| error.to_string())?;
-
+/// What it takes to create the evening's event.
+fn wish(args: &DemoArgs) -> String {
     // Sessions and holds are short, so that what vanished fans had comes back while the sale runs.
-    let event = format!(
+    format!(
         "{{\"event\":\"{EVENT}\",\"title\":\"The first sale\",\"currency\":\"EUR\",\
          \"room\":{{\"capacity\":{},\"session_ms\":20000,\"arrive_ms\":6000,\"max_queue_size\":1000000}},\
          \"hold_ttl_ms\":4000,\"hold_max_ms\":10000,\"payment_window_ms\":5000,\"max_per_user\":{MAX_PER_USER},\
          \"fees\":{{\"fixed_minor\":100,\"percent_bp\":500}}}}",
         args.room_capacity
-    );
-    api.admin("POST", "", key, &event).await?;
-    let zone = format!(
-        "{{\"pool\":\"{FLOOR}\",\"capacity\":{},\"price_minor\":3500}}",
-        args.zone_capacity
-    );
-    api.admin("POST", &format!("/{EVENT}/pools"), key, &zone).await?;
-    let map = format!("{{\"plan\":{plan},\"prices\":{prices}}}");
-    api.admin("PUT", &format!("/{EVENT}/seat-map"), key, &map).await?;
-    api.admin("POST", &format!("/{EVENT}/prequeue"), key, "{}").await
+    )
 }
 
 /// Lets the fans come, opens the sale, and waits until all is sold or all fans are through.
@@ -424,18 +451,14 @@ enum Entries<'a> {
 
 impl Entries<'_> {
     /// What is wrong with them, one sentence each, and what they add up to.
-    fn audit(self) -> Result<(Vec<String>, JournalTally), Trouble> {
-        let mut journal = JournalTally::default();
+    fn audit<'a>(
+        self,
+        crowd: &'a BTreeSet<String>,
+    ) -> Result<(Vec<String>, JournalTally<'a>), Trouble> {
+        let mut journal = JournalTally::new(EVENT, crowd);
         match self {
             Self::Journal(data) => {
-                let mut reader = JournalReader::open(data).map_err(|error| error.to_string())?;
-                let mut after = Seq::default();
-                loop {
-                    let page = reader.page(after, PAGE).map_err(|error| error.to_string())?;
-                    let Some(last) = page.last() else { break };
-                    after = last.seq;
-                    page.iter().for_each(|entry| journal.add(entry));
-                }
+                each_entry(data, |entry| journal.add(entry))?;
                 let audit = embedded::audit(data).map_err(|error| error.to_string())?;
                 Ok((audit.violations, journal))
             }
@@ -454,7 +477,7 @@ impl Entries<'_> {
 /// Counts from the decisions and from the receipts, and says where the two differ.
 fn count_twice(
     args: &DemoArgs,
-    journal: JournalTally,
+    journal: JournalTally<'_>,
     audit: Vec<String>,
     sale: &Sale,
     records: &[Record],

@@ -42,8 +42,14 @@ pub(super) struct Tally {
 
 impl Tally {
     /// By the fans' receipts. Whom the room admitted when is the journal's word; who came first is the fans'.
-    pub(super) fn from_receipts(records: &[Record], admitted: &[String]) -> (Self, Vec<String>) {
-        let mut tally = Self::default();
+    ///
+    /// Of visitors from outside nobody here has a receipt: they count as the journal has them.
+    pub(super) fn from_receipts(records: &[Record], admitted: &Admitted) -> (Self, Vec<String>) {
+        let mut tally = Self {
+            bookings: admitted.visitors.clone(),
+            confirmed_minor: admitted.visitors_minor,
+            admitted: Vec::new(),
+        };
         let mut complaints = Vec::new();
         let numbers: BTreeMap<&str, u32> = records
             .iter()
@@ -56,8 +62,8 @@ impl Tally {
                 complaints.push(format!("two fans have a receipt for booking {}", receipt.booking));
             }
         }
-        for place in admitted {
-            match numbers.get(place.as_str()) {
+        for (place, visitors_number) in &admitted.places {
+            match visitors_number.as_ref().or_else(|| numbers.get(place.as_str())) {
                 Some(number) => tally.admitted.push(*number),
                 None => complaints.push(format!("place {place} was admitted, but nobody holds it")),
             }
@@ -122,43 +128,76 @@ impl Tally {
     }
 }
 
-/// Reads the journal's side, entry by entry.
+/// What only the journal knows.
 #[derive(Default)]
-pub(super) struct JournalTally {
-    held: BTreeMap<String, (Lines, i64)>,
+pub(super) struct Admitted {
+    /// The places in the order they were admitted, with their number if they are no fan's.
+    places: Vec<(String, Option<u32>)>,
+    /// Confirmed bookings of visitors from outside.
+    visitors: BTreeMap<String, Lines>,
+    /// What they cost together, less what went back, in minor units.
+    visitors_minor: i64,
+}
+
+/// Reads the journal's side, entry by entry.
+pub(super) struct JournalTally<'a> {
+    event: &'a str,
+    /// The fans; everybody else is a visitor from outside.
+    crowd: &'a BTreeSet<String>,
+    held: BTreeMap<String, (Lines, i64, bool)>,
     numbers: BTreeMap<String, u32>,
-    admitted_places: Vec<String>,
+    admitted: Admitted,
     tally: Tally,
 }
 
-impl JournalTally {
+impl<'a> JournalTally<'a> {
+    /// Of one event, to which this crowd came.
+    pub(super) fn new(event: &'a str, crowd: &'a BTreeSet<String>) -> Self {
+        let (held, numbers, admitted, tally) = Default::default();
+        Self { event, crowd, held, numbers, admitted, tally }
+    }
+
     /// Adds one entry; entries come in order.
     pub(super) fn add(&mut self, entry: &FeedEntry) {
+        if entry.event.as_str() != self.event {
+            return;
+        }
         for change in &entry.changes {
             match change {
                 Change::PlaceTaken { place, number, .. } => {
                     self.numbers.insert(place.to_string(), *number);
                 }
-                Change::Admitted { place, .. } => {
+                Change::Admitted { place, user, .. } => {
                     let place = place.to_string();
                     // A place that nobody took has no number, and counts as out of order.
-                    self.tally.admitted.push(self.numbers.get(&place).copied().unwrap_or(0));
-                    self.admitted_places.push(place);
+                    let number = self.numbers.get(&place).copied().unwrap_or(0);
+                    self.tally.admitted.push(number);
+                    let is_fans = self.crowd.contains(user.as_str());
+                    self.admitted.places.push((place, (!is_fans).then_some(number)));
                 }
                 Change::HoldPlaced { terms, .. } => {
+                    let is_fans = self.crowd.contains(terms.user.as_str());
                     self.held.insert(
                         terms.booking.to_string(),
-                        (plain(&terms.lines), terms.amount_minor),
+                        (plain(&terms.lines), terms.amount_minor, is_fans),
                     );
                 }
                 Change::HoldConfirmed { booking, .. }
                 | Change::HoldConfirmedLate { booking, .. } => {
                     let held = self.held.get(booking.as_str());
-                    let (lines, amount_minor) = held.cloned().unwrap_or_default();
+                    let (lines, amount_minor, is_fans) = held.cloned().unwrap_or_default();
+                    if !is_fans && held.is_some() {
+                        self.admitted.visitors.insert(booking.to_string(), lines.clone());
+                        self.admitted.visitors_minor += amount_minor;
+                    }
                     self.tally.confirmed_minor += amount_minor;
                     self.tally.bookings.insert(booking.to_string(), lines);
                 }
-                Change::ConfirmedCancelled { booking, .. } => {
+                Change::ConfirmedCancelled { booking, refund_minor, .. } => {
+                    if self.admitted.visitors.remove(booking.as_str()).is_some() {
+                        self.admitted.visitors_minor -= refund_minor;
+                    }
+                    self.tally.confirmed_minor -= refund_minor;
                     self.tally.bookings.remove(booking.as_str());
                 }
                 Change::EventCreated { .. }
@@ -196,9 +235,9 @@ impl JournalTally {
         }
     }
 
-    /// The tally, and the places in the order they were admitted.
-    pub(super) fn finish(self) -> (Tally, Vec<String>) {
-        (self.tally, self.admitted_places)
+    /// The tally, and what else the receipts are compared with.
+    pub(super) fn finish(self) -> (Tally, Admitted) {
+        (self.tally, self.admitted)
     }
 }
 
@@ -261,5 +300,41 @@ mod tests {
             tally(&[("b1", r#"{"seats": ["A-3"]}"#), ("b3", r#"{"seats": ["A-4"]}"#)], &[]);
         assert_eq!(Tally::differences(&journal, &receipts).len(), 3);
         assert!(Tally::differences(&journal, &journal).is_empty());
+    }
+
+    #[test]
+    fn visitors_from_outside_count_as_the_journal_has_them() {
+        let entry = |seq: u64, event: &str, changes: &str| FeedEntry {
+            seq: onrush_store::Seq(seq),
+            at: onrush_core::Time(1),
+            event: event.parse().expect("an id"),
+            changes: serde_json::from_str(changes).expect("changes"),
+        };
+        let place = "0".repeat(31) + "1";
+        let bought = format!(
+            r#"[{{"place_taken": {{"place": "{place}", "user": "ann", "number": 1}}}},
+                {{"admitted": {{"place": "{place}", "user": "ann", "until": 9, "arrive_by": 5}}}},
+                {{"hold_placed": {{"terms": {{"booking": "demo.1", "user": "ann", "lines": {{"seats": ["A-1"]}},
+                  "amount_minor": 700, "created_at": 1}}, "until": 9}}}},
+                {{"hold_confirmed": {{"booking": "demo.1"}}}}]"#
+        );
+        let fans = BTreeSet::from(["bob".to_owned()]);
+        let mut journal = JournalTally::new("demo", &fans);
+        journal.add(&entry(1, "demo", &bought));
+        journal.add(&entry(2, "another", &bought));
+        let (journal, admitted) = journal.finish();
+        let (receipts, complaints) = Tally::from_receipts(&[], &admitted);
+        assert!(complaints.is_empty(), "{complaints:?}");
+        assert_eq!(Tally::differences(&journal, &receipts), Vec::<String>::new());
+        assert_eq!((counts(&receipts).sold, receipts.confirmed_minor), (1, 700));
+
+        // A fan's would have to have a receipt.
+        let fans = BTreeSet::from(["ann".to_owned()]);
+        let mut journal = JournalTally::new("demo", &fans);
+        journal.add(&entry(1, "demo", &bought));
+        let (journal, admitted) = journal.finish();
+        let (receipts, complaints) = Tally::from_receipts(&[], &admitted);
+        assert_eq!(complaints.len(), 1);
+        assert!(!Tally::differences(&journal, &receipts).is_empty());
     }
 }

@@ -5,7 +5,7 @@ use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::ids::EventIdText;
-use crate::live::Slot;
+use crate::live::Permit;
 use crate::live::samples::{Past, Sample};
 use axum::body::Body;
 use axum::extract::State;
@@ -49,9 +49,9 @@ pub async fn live(
     Ids(event): Ids<EventId>,
     _: Admin,
 ) -> Result<Response, Problem> {
-    let slot = app.hub.slot()?;
+    let permit = app.hub.permit()?;
     let messages = app.samples.watch(&event).await?;
-    let mut response = Response::new(Body::new(LiveBody { messages, _slot: slot }));
+    let mut response = Response::new(Body::new(LiveBody { messages, _permit: permit }));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -63,7 +63,7 @@ pub async fn live(
 /// Messages as the body of an answer that goes on until one side has enough.
 struct LiveBody {
     messages: mpsc::Receiver<Bytes>,
-    _slot: Slot,
+    _permit: Permit,
 }
 
 impl http_body::Body for LiveBody {
