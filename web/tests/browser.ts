@@ -5,8 +5,8 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from "p
 
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-/** Debian's Chromium, or the one that ONRUSH_CHROMIUM names. */
-export async function launch(): Promise<Browser> {
+/** Debian's Chromium, or the one that ONRUSH_CHROMIUM names, with `more` switches. */
+export async function launch(more: string[] = []): Promise<Browser> {
   const executablePath = process.env.ONRUSH_CHROMIUM ?? PLACES.find((place) => existsSync(place));
   if (!executablePath)
     throw new Error("there is no Chromium; on Debian or Ubuntu: sudo apt-get install chromium");
@@ -20,6 +20,7 @@ export async function launch(): Promise<Browser> {
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",
+      ...more,
     ],
   });
 }

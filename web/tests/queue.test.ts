@@ -160,26 +160,36 @@ test("stream that is cut comes back with a ticket of its own", async () => {
   await close();
 });
 
-test("socket that died without a word is noticed when the page comes back to the front", async () => {
-  const [inside] = await eventWithOneInside("asleep", 1);
-  const { page, complaints, close } = await visit(browser);
-  let isDeaf = false;
-  await page.routeWebSocket(/\/ws\?/, (socket) => {
-    const mine = !isDeaf;
-    const upstream = socket.connectToServer();
-    upstream.onMessage((message) => {
-      if (!(mine && isDeaf)) socket.send(message);
+for (const [cause, wake] of [
+  [
+    "the page comes back to the front",
+    (page: Page) => page.evaluate(() => document.dispatchEvent(new Event("visibilitychange"))),
+  ],
+  ["nothing came for long", (page: Page) => page.clock.fastForward(45_000)],
+] as const) {
+  test(`socket that died without a word is noticed when ${cause}`, async () => {
+    const event = cause.replaceAll(" ", "-");
+    const [inside] = await eventWithOneInside(event, 1);
+    const { page, complaints, close } = await visit(browser);
+    await page.clock.install();
+    let isDeaf = false;
+    await page.routeWebSocket(/\/ws\?/, (socket) => {
+      const isFirst = !isDeaf;
+      socket.connectToServer().onMessage((message) => {
+        if (!(isFirst && isDeaf)) socket.send(message);
+      });
     });
+    await openQueue(page, event);
+    await positionIs(page, 2);
+    isDeaf = true;
+    await leave(event, inside!);
+    await wake(page);
+    await positionIs(page, 1);
+    await page.getByText("Live", { exact: true }).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
   });
-  await openQueue(page, "asleep");
-  await positionIs(page, 2);
-  isDeaf = true;
-  await leave("asleep", inside!);
-  await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
-  await positionIs(page, 1);
-  expect(complaints).toEqual([]);
-  await close();
-});
+}
 
 test("line that is longer than what is left is said early", async () => {
   await openEvent(server, "few", {
@@ -221,9 +231,14 @@ test("visitor who leaves is asked first, stays out after a reload, and can join 
   await page.getByRole("button", { name: "Leave the line" }).click();
   await page.getByRole("button", { name: "Stay" }).click();
   await positionIs(page, 2);
+  const second = await page.context().newPage();
+  await openQueue(second, "leaving");
+  await positionIs(second, 2);
   await page.getByRole("button", { name: "Leave the line" }).click();
   await page.getByRole("button", { name: "Yes, leave" }).click();
   await page.getByRole("heading", { name: "You left the line" }).waitFor();
+  await second.getByRole("heading", { name: "You left the line" }).waitFor();
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("You left the line");
   expect((await server.ask("GET", "/events/leaving")).body.waiting).toBe(1);
   await page.reload();
   await page.getByRole("heading", { name: "You left the line" }).waitFor();
@@ -395,23 +410,24 @@ test("waiting room is usable after 100 KB", async () => {
 
 test("waiting room has no violations in any of its states", async () => {
   const [inside, ahead] = await eventWithOneInside("axe", 1);
-  for (const colorScheme of ["light", "dark"] as const) {
-    const { page, close } = await visit(browser, { ...PHONE, colorScheme });
-    await openQueue(page, "axe");
-    await page.getByTestId("position").waitFor();
-    expect(await violations(page)).toEqual([]);
-    await page.getByRole("button", { name: "Leave the line" }).click();
-    expect(await violations(page)).toEqual([]);
-    await page.getByRole("button", { name: "Yes, leave" }).click();
-    await page.getByRole("heading", { name: "You left the line" }).waitFor();
-    expect(await violations(page)).toEqual([]);
-    await close();
-  }
+  const light = await visit(browser, { ...PHONE, colorScheme: "light" });
+  await openQueue(light.page, "axe");
+  await light.page.getByTestId("position").waitFor();
+  expect(await violations(light.page)).toEqual([]);
+  await light.page.getByRole("button", { name: "Leave the line" }).click();
+  await light.page.getByRole("button", { name: "Yes, leave" }).click();
+  await light.page.getByRole("heading", { name: "You left the line" }).waitFor();
+  expect(await violations(light.page)).toEqual([]);
+  await light.close();
+
+  const dark = await visit(browser, { ...PHONE, colorScheme: "dark" });
+  await openQueue(dark.page, "axe");
+  await dark.page.getByRole("button", { name: "Leave the line" }).click();
+  expect(await violations(dark.page)).toEqual([]);
+  await dark.page.getByRole("button", { name: "Stay" }).click();
   await leave("axe", inside!);
   await leave("axe", ahead!);
-  const { page, close } = await visit(browser, PHONE);
-  await openQueue(page, "axe");
-  await page.getByRole("heading", { name: "It is your turn!" }).waitFor();
-  expect(await violations(page)).toEqual([]);
-  await close();
+  await dark.page.getByRole("heading", { name: "It is your turn!" }).waitFor();
+  expect(await violations(dark.page)).toEqual([]);
+  await dark.close();
 });

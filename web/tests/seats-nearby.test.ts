@@ -52,6 +52,12 @@ test("neighbours that are still held on to are part of the offer", () => {
   expect(ids(small, offer?.seats)).toEqual(["0-2", "0-3"]);
 });
 
+test("same row comes before one that is a little nearer", () => {
+  const small = house("ffff", "ffhf", "ffff");
+  const offer = offerFor(small, indexes(small, "1-2"), indexes(small, "1-1"));
+  expect(ids(small, offer?.seats)).toEqual(["1-0", "1-1"]);
+});
+
 test("same category comes before what is nearer", () => {
   const small = house("FhF", "fff", "sss", "fff");
   const offer = offerFor(small, indexes(small, "0-1"), []);
@@ -66,7 +72,7 @@ test("another category is offered where the same one is gone", () => {
 test("seats across an aisle are not together", () => {
   const small = house("f.ff");
   expect(areTogether(small, indexes(small, "0-0", "0-2"))).toBe(false);
-  expect(together(small, { count: 2, near: { x: 0, y: 0 } })).toBeUndefined();
+  expect(ids(small, together(small, { count: 2, near: { x: 0, y: 0 } }))).toEqual(["0-2", "0-3"]);
 });
 
 test("a pair without a pair left is replaced seat by seat", () => {

@@ -6,7 +6,7 @@ use crate::saga::Patience;
 use crate::sandbox::FaultMix;
 use serde::{Deserialize, Deserializer, de};
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 mod servers;
@@ -151,6 +151,9 @@ pub struct StripeSettings {
     pub secret_key: Secret,
     /// The webhook endpoint's signing secret (`whsec_…`).
     pub webhook_secret: Secret,
+    /// What the shop's own page pays with (`pk_…`); shown to buyers.
+    #[serde(default)]
+    pub publishable_key: Option<String>,
     /// Where the API is.
     #[serde(default = "stripe_url")]
     pub base_url: String,
@@ -346,6 +349,21 @@ impl Config {
         Ok(())
     }
 
+    /// Where people's browsers find the pages, if the server listens at `public`.
+    #[must_use]
+    pub fn pages_url(&self, public: SocketAddr) -> String {
+        self.public_url.clone().unwrap_or_else(|| {
+            let mut here = public;
+            // Nobody can go to all addresses at once, but this machine has one that is always its own.
+            match here.ip() {
+                IpAddr::V4(ip) if ip.is_unspecified() => here.set_ip(Ipv4Addr::LOCALHOST.into()),
+                IpAddr::V6(ip) if ip.is_unspecified() => here.set_ip(Ipv6Addr::LOCALHOST.into()),
+                IpAddr::V4(_) | IpAddr::V6(_) => {}
+            }
+            format!("http://{here}")
+        })
+    }
+
     /// Checks what the types cannot.
     ///
     /// # Errors
@@ -462,6 +480,18 @@ mod tests {
             let loaded = Config::load(None, variables(&[("ONRUSH_PUBLIC_URL", url)]));
             assert_eq!(loaded.is_ok(), is_fine, "{url}");
         }
+    }
+
+    #[test]
+    fn pages_are_where_it_is_said_or_else_where_the_server_listens() {
+        let pages = |public_url: Option<&str>, public: &str| {
+            let config = Config { public_url: public_url.map(str::to_owned), ..Config::default() };
+            config.pages_url(public.parse().unwrap())
+        };
+        assert_eq!(pages(Some("https://a.example"), "0.0.0.0:80"), "https://a.example");
+        assert_eq!(pages(None, "192.0.2.7:8080"), "http://192.0.2.7:8080");
+        assert_eq!(pages(None, "0.0.0.0:8080"), "http://127.0.0.1:8080");
+        assert_eq!(pages(None, "[::]:8080"), "http://[::1]:8080");
     }
 
     #[test]

@@ -62,6 +62,7 @@ fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(visitor::events::events))
         .routes(routes!(visitor::event::event))
         .routes(routes!(visitor::availability::availability))
+        .routes(routes!(visitor::pace::pace))
         .routes(routes!(visitor::texts::texts))
         .routes(routes!(visitor::seats::seats))
         .routes(routes!(visitor::seat_statuses::seat_statuses))

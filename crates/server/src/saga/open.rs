@@ -62,8 +62,9 @@ async fn sandbox(config: &Config, public: SocketAddr) -> io::Result<Opened> {
     };
     let secret = drawn("sandbox.key", &config.sandbox.secret)?;
     let webhook_secret = drawn("sandbox-webhook.key", &config.sandbox.webhook_secret)?;
+    let pages = config.pages_url(public);
     if let Some(url) = &config.sandbox.url {
-        let gateway = SandboxGateway::new(url, &secret, webhook_secret);
+        let gateway = SandboxGateway::new(url, &secret, webhook_secret).with_return_base(&pages);
         return Ok((Some(Arc::new(gateway)), None));
     }
     let webhook_url = format!("http://{public}/api/v1/payments/webhook/sandbox");
@@ -77,5 +78,5 @@ async fn sandbox(config: &Config, public: SocketAddr) -> io::Result<Opened> {
     });
     let sandbox = sandbox.await.map_err(|error| io::Error::other(error.to_string()))?;
     let gateway = SandboxGateway::new(&sandbox.base_url(), &secret, webhook_secret);
-    Ok((Some(Arc::new(gateway)), Some(sandbox)))
+    Ok((Some(Arc::new(gateway.with_return_base(&pages))), Some(sandbox)))
 }

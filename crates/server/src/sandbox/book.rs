@@ -173,7 +173,8 @@ impl Book {
         }
     }
 
-    /// What asking for a payment changes. Asking again for the same changes nothing.
+    /// What asking for a payment changes. Asking again for the same changes nothing: when it was and where the buyer goes
+    /// afterwards are the first time's, since a shop that starts again may have another address.
     pub(super) fn decide_create(&self, asked: NewPayment) -> Result<Vec<Change>, Refused> {
         if self.is_buried(&asked.payment) {
             return Ok(Vec::new());
@@ -181,7 +182,9 @@ impl Book {
         let Some(there) = self.payments.get(&asked.payment) else {
             return Ok(vec![Change::Created(asked)]);
         };
-        if (NewPayment { created_s: there.asked.created_s, ..asked }) == there.asked {
+        let first = &there.asked;
+        let (created_s, return_url) = (first.created_s, first.return_url.clone());
+        if (NewPayment { created_s, return_url, ..asked }) == *first {
             Ok(Vec::new())
         } else {
             refused(409, "KEY_REUSED", "this key stands for a payment that was asked for otherwise")

@@ -94,7 +94,7 @@ async fn bad_requests_have_their_code_and_change_nothing() {
         ("query", shop.ask("GET", "/events?limit=many"), 400, "INVALID_QUERY"),
         ("query", shop.ask("GET", "/events?limit=0"), 400, "INVALID_QUERY"),
         ("path", to("GET", "/nowhere"), 404, "PATH_NOT_FOUND"),
-        ("path", Request::new(shop.server.public_addr(), "GET", "/"), 404, "PATH_NOT_FOUND"),
+        ("path", Request::new(shop.server.public_addr(), "GET", "/nowhere"), 404, "PATH_NOT_FOUND"),
         ("method", to("PUT", "/events/r/queue"), 405, "METHOD_NOT_ALLOWED"),
         ("method", to("DELETE", "/visitors"), 405, "METHOD_NOT_ALLOWED"),
         ("no handshake", to("GET", "/events/r/ws"), 426, "UPGRADE_REQUIRED"),

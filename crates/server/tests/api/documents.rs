@@ -28,6 +28,21 @@ async fn the_openapi_document_and_its_browser_are_served_from_the_binary() {
     assert!(String::from_utf8(errors.body).unwrap().starts_with("# Errors"));
 }
 
+#[tokio::test]
+async fn without_built_pages_the_front_door_says_how_to_get_them_and_the_api_works() {
+    let empty = tempfile::tempdir().unwrap();
+    let pages = empty.path().to_owned();
+    let shop = Shop::start_with(|config| config.pages = Some(pages)).await;
+    let get = |path: &str| Request::new(shop.server.public_addr(), "GET", path).send();
+    for path in ["/", "/events/tour-1/queue", "/admin"] {
+        let told = get(path).await.expect(200);
+        let told = String::from_utf8(told.body).unwrap();
+        assert!(told.contains("make pages"), "{path}: {told}");
+    }
+    get("/api/v1/events").await.expect(200);
+    get("/assets/nothing.js").await.expect(404);
+}
+
 /// One refusal of each kind. The match fails to compile when there is a new kind: give it a place here and a heading.
 fn refusals() -> Vec<Refusal> {
     let pool: PoolId = "p".parse().unwrap();

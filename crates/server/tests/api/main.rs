@@ -11,6 +11,7 @@ mod holding;
 mod joining;
 mod money_admin;
 mod organising;
+mod pace;
 mod paying;
 mod repeating;
 mod s3_paths;

@@ -109,6 +109,29 @@ async fn a_hold_that_is_paid_for_is_confirmed() {
 }
 
 #[tokio::test]
+async fn the_page_where_the_buyer_pays_leads_back_to_the_booking() {
+    for public_url in [None, Some("https://tickets.example")] {
+        let shop = Shop::start_with(|config| {
+            config.gateway = GatewayName::Sandbox;
+            config.public_url = public_url.map(str::to_owned);
+        })
+        .await;
+        open_paid_event(&shop).await;
+        let guest = shop.guest().await;
+        let booking = guest.hold_ga("h", 1).await;
+        let payment = guest.pay(&booking, "p").await.expect(201).json();
+        assert_eq!(payment.get("publishable_key"), None);
+        let rest = payment["url"].as_str().unwrap().strip_prefix("http://").unwrap();
+        let (host, path) = rest.split_at(rest.find('/').unwrap());
+        let page = Request::new(host.parse().unwrap(), "GET", path).send().await.expect(200);
+        let here = format!("http://{}", shop.server.public_addr());
+        let link = format!("href=\"{}/bookings/{booking}\"", public_url.unwrap_or(&here));
+        let page = String::from_utf8(page.body).unwrap();
+        assert!(page.contains(&link), "{link} is not in {page}");
+    }
+}
+
+#[tokio::test]
 async fn the_same_key_again_gives_the_same_answer_and_one_payment() {
     let shop = paid_shop().await;
     let guest = shop.guest().await;

@@ -70,6 +70,21 @@ async fn what_is_asked_wrongly_is_refused() {
 }
 
 #[tokio::test]
+async fn a_shop_that_moved_finds_the_payment_it_asked_for_before() {
+    let stage = Stage::start().await;
+    let at = |shop: &str| {
+        let mut body = body(&order("p"));
+        body["return_url"] = json!(format!("http://{shop}/bookings/b"));
+        body
+    };
+    let first = stage.api("POST", "/v1/payments", "p", &at("127.0.0.1:4000")).await;
+    let again = stage.api("POST", "/v1/payments", "p", &at("127.0.0.1:5000")).await;
+    assert_eq!((first.status, again.status), (200, 200));
+    assert_eq!(first.json(), again.json());
+    assert_eq!(again.json()["return_url"], "http://127.0.0.1:4000/bookings/b");
+}
+
+#[tokio::test]
 async fn list_and_totals_have_every_payment_once() {
     let stage = Stage::start().await;
     let orders: Vec<Order> = (0..7).map(|n| order(&format!("p-{n}"))).collect();

@@ -37,6 +37,8 @@ export class Checkout {
   /** The hold ran out while this page was open, with a payment under way. */
   wasLate = $state(false);
   nowMs = $state(clock.now());
+  /** Payments that were begun, as far as this browser knows. */
+  tried = $state(0);
 
   readonly lines: Line[] = $derived(this.booking ? readableLines(this.booking.lines, this.names) : []);
   readonly leftMs = $derived((this.booking?.until ?? 0) - this.nowMs);
@@ -100,6 +102,7 @@ export class Checkout {
       // Only what costs something has a payment, and only the ledger knows how it ended.
       const payment = booking.amount_minor > 0 ? await this.#askPayment() : undefined;
       if (payment) notePayment(this.id, payment.payment);
+      this.tried = recall(this.id).payments?.length ?? 0;
       await this.#describe(booking);
       this.booking = booking;
       this.payment = payment;
@@ -162,9 +165,9 @@ export class Checkout {
     return this.about!.sale;
   }
 
-  /** How many more payments may be tried, as far as this browser knows. */
+  /** How many more payments may be tried. */
   get attemptsLeft(): number {
-    return Math.max(0, this.sale.payment_attempts - (recall(this.id).payments?.length ?? 0));
+    return Math.max(0, this.sale.payment_attempts - this.tried);
   }
 
   /** Until when the hold would last if it were extended now; `undefined` if it cannot be. */

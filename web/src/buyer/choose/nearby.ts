@@ -37,6 +37,8 @@ export interface Wanted {
   /** No seat of another category than those. */
   isStrict?: boolean;
   near: { x: number; y: number };
+  /** A row in which seats count as half as far away. */
+  row?: number;
   taken?: ReadonlySet<number>;
 }
 
@@ -52,7 +54,8 @@ export function together(house: House, wanted: Wanted): number[] | undefined {
       for (const seat of seats) {
         const place = liked.indexOf(house.category[seat]!);
         dislike = Math.max(dislike, place < 0 ? liked.length : place);
-        away += Math.hypot(house.x[seat]! - wanted.near.x, house.y[seat]! - wanted.near.y) / seats.length;
+        const far = Math.hypot(house.x[seat]! - wanted.near.x, house.y[seat]! - wanted.near.y);
+        away += (house.row[seat] === wanted.row ? far / 2 : far) / seats.length;
       }
       if (wanted.isStrict && dislike >= liked.length) continue;
       const isBetter = !best || dislike < best.dislike || (dislike === best.dislike && away < best.distance);
@@ -92,6 +95,7 @@ export function offerFor(house: House, lost: readonly number[], kept: readonly n
   const wanted = {
     categories: unique(lost.map((seat) => house.category[seat]!)),
     near: middleOf(house, lost),
+    row: house.row[lost[0]!]!,
   };
   if (group.length > 1 && areTogether(house, group)) {
     // Those that are still held on to are part of the best place, if their neighbours are free.

@@ -1,5 +1,6 @@
 //! Payments and buyers.
 
+use crate::config::StripeSettings;
 use crate::http::shapes::ids::{CurrencyText, IdText, TimeMs};
 use onrush_core::Time;
 use onrush_core::booking::Stage;
@@ -40,6 +41,10 @@ pub struct PaymentBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     client_secret: Option<&'a str>,
+    /// What the shop's page needs beside it: the gateway's public key, if it is configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    publishable_key: Option<&'a str>,
     /// Until when the hold waits for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<TimeMs>, nullable = false)]
@@ -65,9 +70,13 @@ pub enum PaymentStatus {
 }
 
 impl<'a> PaymentBody<'a> {
-    /// What is shown of a payment.
+    /// What is shown of a payment, with Stripe's public key if that is who takes it.
     #[must_use]
-    pub fn new(payment: &'a Payment, until: Option<Time>) -> Self {
+    pub fn new(
+        payment: &'a Payment,
+        until: Option<Time>,
+        stripe: Option<&'a StripeSettings>,
+    ) -> Self {
         let status = match payment.stage {
             Stage::Creating | Stage::Open => "open",
             Stage::Closing | Stage::Closed | Stage::Void => "failed",
@@ -75,6 +84,7 @@ impl<'a> PaymentBody<'a> {
             Stage::Refunding | Stage::Returned | Stage::Refunded => "refunded",
         };
         let open = status == "open";
+        let publishable_key = stripe.and_then(|stripe| stripe.publishable_key.as_deref());
         Self {
             payment: payment.payment.as_str(),
             booking: payment.booking.as_str(),
@@ -84,6 +94,7 @@ impl<'a> PaymentBody<'a> {
             currency: payment.currency.to_string(),
             url: payment.url.as_deref().filter(|_| open),
             client_secret: payment.client_secret.as_deref().filter(|_| open),
+            publishable_key: publishable_key.filter(|_| open && payment.client_secret.is_some()),
             until: until.filter(|_| open),
             why: payment.why.as_deref().filter(|_| status == "failed"),
         }
@@ -146,5 +157,51 @@ impl BuyerBody {
             return Err("buyer.language: use a language tag such as en or th");
         }
         Ok(Buyer { name, email, language })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onrush_core::hold::OnDecline;
+
+    #[test]
+    fn an_open_payment_at_stripe_comes_with_both_keys_and_an_ended_one_with_none() {
+        let stripe = StripeSettings {
+            secret_key: "sk_test".to_owned().into(),
+            webhook_secret: "whsec_test".to_owned().into(),
+            publishable_key: Some("pk_test".into()),
+            base_url: String::new(),
+        };
+        let mut payment = Payment {
+            payment: "p".parse().unwrap(),
+            booking: "b".parse().unwrap(),
+            gateway: "stripe".into(),
+            reference: None,
+            url: None,
+            client_secret: Some("pi_secret".into()),
+            amount_minor: 100,
+            currency: "EUR".parse().unwrap(),
+            stage: Stage::Open,
+            captured_minor: 0,
+            why: None,
+            flagged: false,
+            on_decline: OnDecline::Keep,
+            created_at: Time(0),
+            updated_at: Time(0),
+        };
+        let keys = |payment: &Payment, stripe| {
+            let body = PaymentBody::new(payment, None, stripe);
+            let body = serde_json::to_value(body).unwrap();
+            let members = ["client_secret", "publishable_key"];
+            members.map(|name| body[name].as_str().map(str::to_owned))
+        };
+        let both = [Some("pi_secret".to_owned()), Some("pk_test".to_owned())];
+        assert_eq!(keys(&payment, Some(&stripe)), both);
+        payment.stage = Stage::Captured;
+        assert_eq!(keys(&payment, Some(&stripe)), [None, None]);
+        // One of the sandbox's from before is paid on its own page.
+        (payment.stage, payment.client_secret) = (Stage::Open, None);
+        assert_eq!(keys(&payment, Some(&stripe)), [None, None]);
     }
 }

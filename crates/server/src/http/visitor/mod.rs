@@ -20,6 +20,7 @@ pub mod hold;
 pub mod join;
 pub mod keys;
 pub mod leave;
+pub mod pace;
 pub mod pay;
 pub mod payment;
 pub mod position;

@@ -58,7 +58,10 @@ pub async fn pay(
 async fn start(app: Arc<App>, wish: Wish) -> Result<Response, Problem> {
     let started = app.sagas.start(wish).await.map_err(problem_of)?;
     let status = if started.existed { StatusCode::OK } else { StatusCode::CREATED };
-    Ok(json(status, &PaymentBody::new(&started.payment, Some(started.until))))
+    Ok(json(
+        status,
+        &PaymentBody::new(&started.payment, Some(started.until), app.config.stripe.as_ref()),
+    ))
 }
 
 /// What is answered if no payment runs.

@@ -34,7 +34,10 @@ pub async fn payment(
     let none = || Problem::new(Code::SagaNotFound, "no payment was begun for this booking");
     let file = file.ok_or_else(none)?;
     let payment = shown(&file).ok_or_else(none)?;
-    Ok(json(StatusCode::OK, &PaymentBody::new(payment, view.state.until())))
+    Ok(json(
+        StatusCode::OK,
+        &PaymentBody::new(payment, view.state.until(), app.config.stripe.as_ref()),
+    ))
 }
 
 /// The one that counts; a later one may be a stray whose money goes back.

@@ -23,7 +23,7 @@ pub struct SandboxGateway {
     base_url: String,
     authorization: String,
     webhook_secret: Secret,
-    return_url: Option<String>,
+    return_base: Option<String>,
     timeout_ms: u64,
     client: HttpClient,
 }
@@ -59,16 +59,16 @@ impl SandboxGateway {
             base_url: base_url.trim_end_matches('/').to_owned(),
             authorization: format!("Bearer {}", secret.reveal()),
             webhook_secret,
-            return_url: None,
+            return_base: None,
             timeout_ms: TIMEOUT_MS,
             client: HttpClient::new(AddressPolicy::Any),
         }
     }
 
-    /// The same, with a link on the pay page back to the shop.
+    /// The same, with a link on the pay page back to the booking: `<base>/bookings/<booking>`.
     #[must_use]
-    pub fn with_return_url(mut self, url: Option<String>) -> Self {
-        self.return_url = url;
+    pub fn with_return_base(mut self, base: &str) -> Self {
+        self.return_base = Some(base.trim_end_matches('/').to_owned());
         self
     }
 
@@ -175,6 +175,8 @@ impl Gateway for SandboxGateway {
 
     fn create<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
         Box::pin(async move {
+            let return_url =
+                self.return_base.as_ref().map(|base| format!("{base}/bookings/{}", order.booking));
             let body = body(&CreateBody {
                 payment: &order.payment,
                 booking: &order.booking,
@@ -182,7 +184,7 @@ impl Gateway for SandboxGateway {
                 amount_minor: order.amount_minor,
                 currency: order.currency,
                 description: &order.description,
-                return_url: self.return_url.as_deref(),
+                return_url: return_url.as_deref(),
             });
             let key = Some(order.payment.as_str());
             standing(self.payment(Method::POST, "/v1/payments", key, body).await?)

@@ -1,0 +1,165 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { Browser, Page } from "playwright-core";
+import encodeQR from "qr";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { hold, sell, signIn, ticketCode } from "./admin";
+import { launch, PHONE, violations, visit } from "./browser";
+import { CARDS, openEvent, SCANNER_KEY, Server, smallPlan } from "./server";
+
+let server: Server;
+let browser: Browser;
+
+beforeAll(async () => {
+  [server, browser] = await Promise.all([Server.start(), launch()]);
+  await openEvent(server, "door", {
+    settings: { room: null },
+    plan: smallPlan(2, 5),
+    prices: { Stalls: 4_000 },
+    pools: [{ pool: "ga", capacity: 20, price_minor: 4_500 }],
+  });
+  await openEvent(server, "other-door", {
+    settings: { room: null },
+    pools: [{ pool: "ga", capacity: 20, price_minor: 4_500 }],
+  });
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+async function type(page: Page, code: string): Promise<void> {
+  await page.getByLabel("Ticket code").fill(code);
+  await page.getByRole("button", { name: "Check in", exact: true }).click();
+}
+
+test("typed code lets in once and names the seat; the second time says when it was used", async () => {
+  const code = await ticketCode(server, await sell(server, "door", { seats: ["A-1"] }));
+  const { page, complaints, close } = await visit(browser, PHONE);
+  await signIn(page, server, "/admin/check-in", SCANNER_KEY);
+  await type(page, code);
+  await page.getByRole("heading", { name: "Welcome" }).waitFor();
+  await page.getByText("Stalls · A · 1").first().waitFor();
+  expect(await violations(page)).toEqual([]);
+  await type(page, code);
+  await page.getByRole("heading", { name: "Used already" }).waitFor();
+  await page.getByText("Somebody came in with this ticket").waitFor();
+  expect(await violations(page)).toEqual([]);
+  const last = page.getByRole("listitem").filter({ hasText: "Stalls · A · 1" });
+  await last.getByText("Welcome").waitFor();
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("buyer's name is shown at the door", async () => {
+  const held = await hold(server, "door", { seats: ["A-2"] });
+  const buyer = { name: "Ann Lee", email: "ann@example.org", language: "en" };
+  const payment = await server.ask("POST", `/bookings/${held.booking}/payment`, {
+    token: held.token,
+    key: "pay",
+    body: { buyer },
+  });
+  const payer = await visit(browser);
+  await payer.page.goto(payment.body.url);
+  await payer.page.locator("input").first().fill(CARDS.good);
+  await payer.page.getByRole("button").first().click();
+  const status = async () =>
+    (await server.ask("GET", `/bookings/${held.booking}`, { token: held.token })).body.status;
+  await expect.poll(status, { timeout: 15_000 }).toBe("confirmed");
+  await payer.close();
+  const { page, close } = await visit(browser);
+  await signIn(page, server, "/admin/check-in", SCANNER_KEY);
+  await type(page, await ticketCode(server, held));
+  await page.getByText("Ann Lee").waitFor();
+  await close();
+});
+
+test("ticket that is void, of another event or no ticket at all is refused in words", async () => {
+  const sold = await sell(server, "door", { seats: ["A-3"] });
+  const code = await ticketCode(server, sold);
+  const { page, close } = await visit(browser);
+  await signIn(page, server, "/admin/check-in");
+  await type(page, "not-a-ticket");
+  await page.getByText("This is not one of our tickets").waitFor();
+  await page.getByLabel("Tickets for").selectOption("Event other-door");
+  await type(page, code);
+  await page.getByText("or it is for another event").first().waitFor();
+  await page.getByLabel("Tickets for").selectOption("All events");
+  await server.organise("POST", `/events/door/bookings/${sold.booking}/cancel`, { by: "Ann", why: "ill" });
+  await type(page, code);
+  await page.getByText("The booking was cancelled: the ticket is void.").waitFor();
+  await close();
+});
+
+test("lost answer is not known; asked again, it is this device's own admission", async () => {
+  const code = await ticketCode(server, await sell(server, "door", { pools: { ga: 1 } }));
+  const { page, close } = await visit(browser);
+  await signIn(page, server, "/admin/check-in", SCANNER_KEY);
+  await page.route("**/api/v1/check-in", async (route) => {
+    // The server hears it; the device does not hear the server.
+    await route.fetch();
+    await route.abort();
+  });
+  await type(page, code);
+  await page.getByRole("heading", { name: "Not known" }).waitFor();
+  await page.unroute("**/api/v1/check-in");
+  await page.getByRole("button", { name: "Ask again" }).click();
+  await page.getByRole("heading", { name: "Welcome" }).waitFor();
+  await page.getByText("by this device, whose first answer got lost").waitFor();
+  await close();
+});
+
+test("camera reads a ticket's QR code", async () => {
+  const code = await ticketCode(server, await sell(server, "door", { seats: ["B-1"] }));
+  const dir = await mkdtemp(path.join(tmpdir(), "onrush-camera-"));
+  const film = path.join(dir, "ticket.y4m");
+  await writeFile(film, filmOf(code));
+  const filming = await launch([
+    "--use-fake-device-for-media-stream",
+    "--use-fake-ui-for-media-stream",
+    `--use-file-for-fake-video-capture=${film}`,
+  ]);
+  try {
+    const { page, complaints } = await visit(filming, { permissions: ["camera"] });
+    await signIn(page, server, "/admin/check-in", SCANNER_KEY);
+    await page.getByRole("button", { name: "Start camera" }).click();
+    await page.getByRole("heading", { name: "Welcome" }).waitFor({ timeout: 20_000 });
+    await page.getByText("Stalls · B · 1").waitFor();
+    // It stays in the picture, and is not taken for a second visit.
+    const played = () => page.locator("video").evaluate((video: HTMLVideoElement) => video.currentTime);
+    const readAt = await played();
+    await expect.poll(played, { timeout: 20_000 }).toBeGreaterThan(readAt + 2);
+    await page.getByRole("button", { name: "Stop camera" }).click();
+    expect(await page.getByText("Used already").count()).toBe(0);
+    expect(complaints).toEqual([]);
+  } finally {
+    await filming.close();
+    await rm(dir, { recursive: true });
+  }
+});
+
+/** Two seconds of film that show this code as a QR code: YUV4MPEG2, which Chromium plays as its camera. */
+function filmOf(code: string): Buffer {
+  const width = 640;
+  const height = 480;
+  const dots = encodeQR(code, "raw", { border: 4 });
+  const scale = Math.floor(height / dots.length);
+  const left = (width - scale * dots.length) >> 1;
+  const top = (height - scale * dots.length) >> 1;
+  const luma = Buffer.alloc(width * height, 235);
+  for (const [row, line] of dots.entries()) {
+    for (const [column, isDark] of line.entries()) {
+      if (!isDark) continue;
+      for (let y = 0; y < scale; y += 1) {
+        const from = (top + row * scale + y) * width + left + column * scale;
+        luma.fill(16, from, from + scale);
+      }
+    }
+  }
+  const chroma = Buffer.alloc((width * height) / 2, 128);
+  const frame = Buffer.concat([Buffer.from("FRAME\n"), luma, chroma]);
+  const head = Buffer.from(`YUV4MPEG2 W${width} H${height} F10:1 Ip A1:1 C420jpeg\n`);
+  return Buffer.concat([head, ...new Array<Buffer>(20).fill(frame)]);
+}

@@ -1,0 +1,245 @@
+import path from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { hold, sell, signIn } from "./admin";
+import { launch, violations, visit } from "./browser";
+import { openEvent, Server, smallPlan } from "./server";
+
+const THEATRE = path.resolve(import.meta.dirname, "../../examples/theatre.json");
+
+let server: Server;
+let browser: Browser;
+
+beforeAll(async () => {
+  [server, browser] = await Promise.all([Server.start(), launch()]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+/** What a big figure of the control room says, as a number. */
+async function figure(page: Page, name: string): Promise<number> {
+  const text = await page.locator(`[data-figure="${name}"]`).innerText();
+  return Number(text.split(" ")[0]!.replaceAll(",", ""));
+}
+
+/** Answers a dialog that asks for who and why. */
+async function confirm(page: Page, button: string): Promise<void> {
+  const dialog = page.getByRole("dialog");
+  if ((await dialog.getByLabel("Your name").count()) > 0) {
+    await dialog.getByLabel("Your name").fill("Ann");
+    await dialog.getByLabel("Reason").fill("as agreed");
+  }
+  await dialog.getByRole("button", { name: button, exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+}
+
+test("organiser makes an event from a plan, opens it, watches a crowd, lets more in, pauses and refunds one", async () => {
+  const { page, complaints, close } = await visit(browser);
+  await signIn(page, server, "/admin");
+  await page.getByRole("link", { name: "New event" }).click();
+  await page.getByLabel("Id", { exact: true }).fill("play");
+  await page.getByLabel("Title", { exact: true }).fill("The play");
+  await page.getByLabel("Sale opens").fill("2036-05-01T10:30");
+  await page.getByLabel("People in the room at once").fill("2");
+  await page.getByLabel("A hold lasts, in minutes").fill("8");
+  await page.getByLabel("Fee per booking, in EUR").fill("1.50");
+  await page.getByRole("button", { name: "Create event" }).click();
+  await page.waitForURL(`${server.url}/admin/events/play/edit`);
+  const made = (await server.ask("GET", "/events/play")).body;
+  expect(made.opens_at).toBe(Date.parse("2036-05-01T10:30:00Z"));
+  expect(made.hold_ttl_ms).toBe(480_000);
+  expect(made.room.capacity).toBe(2);
+  expect(made.fees).toEqual({ fixed_minor: 150, percent_bp: 0 });
+
+  await page.getByLabel("Seating plan").setInputFiles(THEATRE);
+  await page.getByText("588 seats", { exact: true }).waitFor();
+  const prices = { "Front stalls": 90, Stalls: 70, Circle: 60.5, Boxes: 120, "Restricted view": 30 };
+  for (const [category, price] of Object.entries(prices)) {
+    await page.getByLabel(`Price of ${category} in EUR`, { exact: true }).fill(String(price));
+  }
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole("button", { name: "Import 588 seats" }).click();
+  await page.getByText("588 seats were imported.").waitFor();
+  const { categories } = (await server.ask("GET", "/events/play/availability")).body;
+  expect(categories.find((category: any) => category.name === "Circle").price_minor).toBe(6_050);
+
+  await page.getByRole("link", { name: "Control room" }).click();
+  await page.getByRole("button", { name: "Open the sale" }).click();
+  expect(await violations(page)).toEqual([]);
+  await confirm(page, "Open the sale");
+  await page.getByText("Open", { exact: true }).waitFor();
+  await page.getByText("Live", { exact: true }).waitFor();
+
+  const sold = await sell(server, "play", { seats: ["S-B-1", "S-B-2"] });
+  const held = await hold(server, "play", { seats: ["S-B-3"] });
+  for (let n = 0; n < 6; n += 1) {
+    await server.ask("POST", "/events/play/queue", { token: await server.visitor() });
+  }
+  await expect.poll(() => figure(page, "sold"), { timeout: 10_000 }).toBe(2);
+  await expect.poll(() => figure(page, "held"), { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => figure(page, "waiting"), { timeout: 10_000 }).toBeGreaterThan(3);
+  await page.getByRole("region", { name: "Arrivals and admissions per minute" }).waitFor();
+  expect(await violations(page)).toEqual([]);
+
+  // The slider moves by keys as well: the end of it is more than all who wait.
+  const capacity = page.getByRole("slider", { name: "People in the room at once" });
+  await capacity.focus();
+  await capacity.press("End");
+  await expect.poll(() => figure(page, "waiting"), { timeout: 5_000 }).toBe(0);
+  const room = (await server.ask("GET", "/events/play")).body.room;
+  expect(room.capacity).toBe(Number(await capacity.getAttribute("max")));
+  await page.getByText(`In effect: ${room.capacity}`).waitFor();
+
+  await page.getByRole("button", { name: "Pause", exact: true }).click();
+  await confirm(page, "Pause");
+  await page.getByText("Paused", { exact: true }).waitFor();
+  expect((await server.ask("GET", "/events/play")).body.phase).toBe("paused");
+
+  await page.goto(`${server.url}/admin/bookings?event=play&status=confirmed`);
+  await page.getByRole("link", { name: sold.booking }).click();
+  await page.getByText("Stalls, row B, seat 1").waitFor();
+  await page.getByRole("button", { name: "Cancel and refund" }).click();
+  await page.getByLabel("Amount to give back, in EUR").fill("20");
+  expect(await violations(page)).toEqual([]);
+  await confirm(page, "Cancel and refund");
+  await page.getByText("Cancelled", { exact: true }).waitFor();
+  expect(await page.locator('[data-fact="refund"]').innerText()).toBe("€20.00");
+  expect(await violations(page)).toEqual([]);
+  const after = await server.ask("GET", `/bookings/${sold.booking}`, { token: sold.token });
+  expect(after.body).toMatchObject({ status: "cancelled", refund_minor: 2_000 });
+  const kept = await server.ask("GET", `/bookings/${held.booking}`, { token: held.token });
+  expect(kept.body.status).toBe("held");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("what the server refuses stands at its field, and nothing typed is lost", async () => {
+  const { page, close } = await visit(browser);
+  await signIn(page, server, "/admin/events/new");
+  await page.getByLabel("Id", { exact: true }).fill("refused");
+  await page.getByLabel("Title", { exact: true }).fill("Too long");
+  await page.getByLabel("A hold lasts, in minutes").fill("60");
+  await page.getByRole("button", { name: "Create event" }).click();
+  const field = page.getByLabel("A hold lasts at most, in minutes");
+  await expect.poll(() => field.getAttribute("aria-invalid"), { timeout: 5_000 }).toBe("true");
+  expect(await page.getByLabel("Title", { exact: true }).inputValue()).toBe("Too long");
+  await page.getByText("hold_max_ms: use at least hold_ttl_ms").first().waitFor();
+  expect(await violations(page)).toEqual([]);
+  await field.fill("90");
+  await page.getByRole("button", { name: "Create event" }).click();
+  await page.waitForURL(`${server.url}/admin/events/refused/edit`);
+  await close();
+});
+
+test("edited settings, texts and pools are kept; what was not touched is not sent", async () => {
+  await openEvent(server, "edited", { pools: [{ pool: "ga", capacity: 10, price_minor: 4_500 }] });
+  const { page, close } = await visit(browser);
+  await signIn(page, server, "/admin/events/edited/edit");
+  const settings = page.getByRole("form", { name: "Settings" });
+  await settings.getByLabel("Title", { exact: true }).fill("Edited");
+  await settings.getByLabel("Units per person at most").fill("3");
+  const asked = page.waitForRequest((request) => request.method() === "PATCH");
+  await page.getByRole("button", { name: "Save changes" }).click();
+  expect((await asked).postDataJSON()).toEqual({ title: "Edited", max_per_user: 3 });
+  await page.getByText("Saved.").waitFor();
+
+  const texts = page.locator("#texts");
+  await texts.getByLabel("Language").selectOption("th");
+  await texts.getByLabel("Title").fill("ทัวร์ฤดูหนาว");
+  await texts.getByRole("button", { name: "Save text in ไทย" }).click();
+  await texts.getByText("Saved.").waitFor();
+  expect((await server.ask("GET", "/events/edited/texts")).body.texts.th).toMatchObject({
+    title: "ทัวร์ฤดูหนาว",
+  });
+
+  const pools = page.locator("#pools");
+  await pools.getByLabel("Pool id").fill("balcony");
+  await pools.getByLabel("Price in EUR").fill("12.34");
+  await pools.getByLabel("Units", { exact: true }).fill("40");
+  await pools.getByRole("button", { name: "Add pool" }).click();
+  await pools.getByRole("rowheader", { name: "balcony" }).waitFor();
+  await pools.getByRole("button", { name: "Change units balcony" }).click();
+  await page.getByRole("dialog").getByLabel("Units").fill("55");
+  await confirm(page, "Change units");
+  const available = async () => (await server.ask("GET", "/events/edited/availability")).body.pools[1];
+  expect(await available()).toMatchObject({ pool: "balcony", price_minor: 1_234, capacity: 55 });
+  await close();
+});
+
+test("blocked seat says by whom and why, and a sold one leads to its booking", async () => {
+  await openEvent(server, "why", {
+    settings: { room: null },
+    plan: smallPlan(3, 6),
+    prices: { Stalls: 4_000 },
+    pools: [{ pool: "ga", capacity: 10, price_minor: 4_500 }],
+  });
+  const { page, complaints, close } = await visit(browser);
+  await signIn(page, server, "/admin/events/why");
+  const map = page.getByRole("region", { name: "Seat map" });
+  const find = async (seat: string) => {
+    await map.getByLabel("Find a seat by its id").fill(seat);
+    await map.getByRole("button", { name: "Show", exact: true }).click();
+    await map.getByText(`Stalls, row ${seat[0]}, seat ${seat[2]}`).waitFor();
+  };
+  await find("A-1");
+  await map.getByRole("button", { name: "Block", exact: true }).click();
+  await confirm(page, "Block");
+  await map.getByText("Reason: as agreed").waitFor();
+  await map.getByText("By Ann", { exact: true }).waitFor();
+  const seats = async () => (await server.ask("GET", "/events/why/seats/status")).body.status;
+  expect(await seats()).toMatch(/^b/);
+
+  const { booking } = await sell(server, "why", { seats: ["A-2"] });
+  await find("A-2");
+  await map.getByRole("link", { name: booking }).first().waitFor();
+  expect(await violations(page)).toEqual([]);
+
+  // Somebody holds the very seat that is looked at: it says so by itself.
+  await find("A-3");
+  await hold(server, "why", { seats: ["A-3"] });
+  await map.getByText("Held", { exact: true }).first().waitFor({ timeout: 5_000 });
+
+  const pools = page.getByRole("region", { name: "Pools" }).first();
+  await pools.getByRole("button", { name: "Block ga" }).click();
+  await page.getByRole("dialog").getByLabel("Units").fill("4");
+  await confirm(page, "Block");
+  await pools.getByRole("button", { name: "Explain ga" }).click();
+  await pools.getByText("Reason: as agreed").waitFor();
+  await pools.getByText("4 units").waitFor();
+  expect(await violations(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("feed follows along, shows what changed, and filters by kind", async () => {
+  await openEvent(server, "fed", {
+    settings: { room: null },
+    pools: [{ pool: "ga", capacity: 10, price_minor: 0 }],
+  });
+  const { page, complaints, close } = await visit(browser);
+  await signIn(page, server, "/admin/feed");
+  await page.getByLabel("Event id").fill("fed");
+  await page.getByLabel("Event id").press("Tab");
+  const first = page.getByRole("main").getByRole("listitem").first();
+  await first.getByText("sale_opened", { exact: true }).waitFor();
+  await hold(server, "fed", { pools: { ga: 2 } });
+  await first.getByText("hold_placed", { exact: true }).waitFor({ timeout: 5_000 });
+  await first.locator("summary").click();
+  await first.getByText('"ga": 2').waitFor();
+  await page.getByLabel("Kind of change").selectOption("pool_added");
+  await first.getByText("pool_added", { exact: true }).waitFor();
+  expect(await page.getByText("hold_placed").and(page.locator(".tag")).count()).toBe(0);
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByLabel("Kind of change").selectOption("All kinds");
+  await hold(server, "fed", { pools: { ga: 1 } });
+  await page.getByRole("button", { name: "Follow" }).click();
+  await expect
+    .poll(() => page.locator(".tag", { hasText: "hold_placed" }).count(), { timeout: 5_000 })
+    .toBe(2);
+  expect(await violations(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});

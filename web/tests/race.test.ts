@@ -1,0 +1,116 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch, visit } from "./browser";
+import { openEvent, Server, smallPlan } from "./server";
+
+let server: Server;
+let browser: Browser;
+
+beforeAll(async () => {
+  [server, browser] = await Promise.all([Server.start(), launch()]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+async function open(event: string): Promise<void> {
+  await openEvent(server, event, {
+    settings: { room: null },
+    plan: smallPlan(4, 10),
+    prices: { Stalls: 4_500 },
+  });
+}
+
+/** Somebody at the list of the event's seats. */
+async function shopper(event: string) {
+  const visitor = await visit(browser);
+  await visitor.page.goto(`${server.url}/events/${event}/choose`);
+  await visitor.page.getByRole("button", { name: "Choose from a list" }).click();
+  return visitor;
+}
+
+const seat = (page: Page, row: string, number: number) =>
+  page
+    .getByRole("group", { name: new RegExp(`^Row ${row},`) })
+    .getByRole("button", { name: `Seat ${number},` });
+
+test("of two browsers that want a seat one gets it, and the other takes what is offered", async () => {
+  await open("race");
+  const people = await Promise.all([shopper("race"), shopper("race")]);
+  // Neither hears of the other in time: it is the hold that decides.
+  for (const { page } of people) {
+    await seat(page, "B", 5).click();
+    await page.getByRole("complementary").getByText("Stalls, row B, seat 5").waitFor();
+  }
+  await Promise.all(people.map(({ page }) => page.getByRole("button", { name: "Hold these" }).click()));
+  const outcome = (page: Page) =>
+    Promise.race([
+      page.waitForURL(/\/bookings\//).then(() => "held"),
+      page
+        .getByText("Somebody was faster")
+        .waitFor()
+        .then(() => "told"),
+    ]);
+  const outcomes = await Promise.all(people.map(({ page }) => outcome(page)));
+  expect([...outcomes].sort()).toEqual(["held", "told"]);
+  const { page } = people[outcomes.indexOf("told")]!;
+  await page.getByText("This seat was just taken: Stalls, row B, seat 5.").waitFor();
+  await page.getByText(/^Near by there is Stalls, row [ABC], seat [456], for €45\.00\.$/).waitFor();
+  await page.getByRole("button", { name: "Take this seat" }).click();
+  await page.getByRole("button", { name: "Hold these" }).click();
+  await page.waitForURL(/\/bookings\//);
+  const { units } = (await server.ask("GET", "/events/race")).body;
+  expect(units).toMatchObject({ held: 2, free: 38 });
+  for (const visitor of people) {
+    expect(visitor.complaints).toEqual([]);
+    await visitor.close();
+  }
+});
+
+test("holds of others show within a second, and whose choice is gone is told before he holds", async () => {
+  await open("watch");
+  const { page, complaints, close } = await shopper("watch");
+  await seat(page, "C", 2).click();
+  await seat(page, "C", 3).click();
+  const token = await server.visitor();
+  const held = await server.ask("POST", "/events/watch/bookings", {
+    token,
+    key: "other",
+    body: { seats: ["C-3", "D-1"] },
+  });
+  expect(held.status).toBe(201);
+  const begun = Date.now();
+  await expect
+    .poll(() => seat(page, "D", 1).getAttribute("aria-disabled"), { timeout: 5_000, interval: 20 })
+    .toBe("true");
+  // One second is the stream's rhythm; the rest is a busy machine's.
+  expect(Date.now() - begun).toBeLessThan(2_000);
+  await page.getByText("This seat was just taken: Stalls, row C, seat 3.").waitFor();
+  // The pair is offered to stay together.
+  await page.getByRole("button", { name: "Take these 2 seats" }).click();
+  await page.getByRole("button", { name: "Hold these" }).click();
+  await page.waitForURL(/\/bookings\//);
+  const seats = (await server.ask("GET", "/events/watch/seats")).body.seats as {
+    id: string;
+    status: string;
+  }[];
+  const taken = seats.filter(({ status }) => status === "held").map(({ id }) => id);
+  expect(taken).toEqual(["C-1", "C-2", "C-3", "D-1"]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("what one holds in another tab is no loss to him", async () => {
+  await open("tabs");
+  const { page, complaints, close } = await shopper("tabs");
+  await seat(page, "A", 1).click();
+  const token = await page.evaluate(() => JSON.parse(localStorage.getItem("onrush.visitor")!).token);
+  await server.ask("POST", "/events/tabs/bookings", { token, key: "tab", body: { seats: ["A-1"] } });
+  await page.getByRole("link", { name: "Go on with it" }).waitFor();
+  await page.getByText("Nothing chosen yet.").waitFor();
+  expect(await page.getByText("Somebody was faster").count()).toBe(0);
+  expect(complaints).toEqual([]);
+  await close();
+});

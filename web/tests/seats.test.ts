@@ -1,0 +1,279 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { House } from "../src/lib/seatmap/house";
+import { fit } from "../src/lib/seatmap/view";
+import { launch, PHONE, visit, violations, type Visit } from "./browser";
+import { openEvent, Server, smallPlan } from "./server";
+
+let server: Server;
+let browser: Browser;
+
+beforeAll(async () => {
+  [server, browser] = await Promise.all([Server.start(), launch()]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const NO_ROOM = { room: null };
+
+/** An event with 4 rows of 10 seats, and somebody who looks at them. */
+async function seated(
+  event: string,
+  settings: Record<string, unknown> = {},
+  options: Parameters<typeof visit>[1] = {},
+): Promise<Visit> {
+  await openEvent(server, event, {
+    settings: { ...NO_ROOM, ...settings },
+    plan: smallPlan(4, 10),
+    prices: { Stalls: 4_500 },
+  });
+  const buyer = await visit(browser, options);
+  await buyer.page.goto(`${server.url}/events/${event}/choose`);
+  return buyer;
+}
+
+/** Where a seat is on the map while the whole house is shown. */
+async function onMap(page: Page, event: string, seat: string): Promise<{ x: number; y: number }> {
+  const house = House.of((await server.ask("GET", `/events/${event}/seats`)).body);
+  const box = (await page.locator("canvas").boundingBox())!;
+  const view = fit(house, box.width, box.height);
+  const index = house.indexOf(seat)!;
+  return {
+    x: box.x + (house.x[index]! - view.left) * view.scale,
+    y: box.y + (house.y[index]! - view.top) * view.scale,
+  };
+}
+
+async function hold(page: Page): Promise<any> {
+  await page.getByRole("button", { name: "Hold these" }).click();
+  await page.waitForURL(/\/bookings\/[^/]+$/);
+  const token = await page.evaluate(() => JSON.parse(localStorage.getItem("onrush.visitor")!).token);
+  const booking = decodeURIComponent(new URL(page.url()).pathname.split("/").at(-1)!);
+  return (await server.ask("GET", `/bookings/${booking}`, { token })).body;
+}
+
+const basket = (page: Page) => page.getByRole("complementary", { name: "Your choice" });
+
+test("seat that is tapped on the map is held", async () => {
+  const { page, complaints, close } = await seated("map");
+  await page.locator("canvas").waitFor();
+  const at = await onMap(page, "map", "B-3");
+  await page.mouse.move(at.x, at.y);
+  await page.getByText("Stalls, row B, seat 3 · Stalls · €45.00 · free").waitFor();
+  await page.mouse.click(at.x, at.y);
+  await basket(page).getByText("Stalls, row B, seat 3").waitFor();
+  const booking = await hold(page);
+  expect(booking.lines.seats).toEqual(["B-3"]);
+  expect(booking.status).toBe("held");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("finger on a phone chooses a seat and gives it back", async () => {
+  const { page, complaints, close } = await seated("finger", {}, PHONE);
+  await page.locator("canvas").waitFor();
+  // Seats are small there: the first tap comes nearer if need be, so zooming is done by the button.
+  await page.getByRole("button", { name: "Find the best 2 together" }).tap();
+  await basket(page).getByText("€90.00").waitFor();
+  await basket(page).getByRole("button", { name: "Show (2)" }).tap();
+  await basket(page)
+    .getByRole("button", { name: /^Remove Stalls, row A, seat 5/ })
+    .tap();
+  await basket(page).getByText("€45.00").first().waitFor();
+  expect(await violations(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("keyboard alone chooses two seats in the list and holds them", async () => {
+  const { page, complaints, close } = await seated("keys");
+  const toList = page.getByRole("button", { name: "Choose from a list" });
+  await toList.focus();
+  await page.keyboard.press("Enter");
+  const first = page.getByRole("button", { name: "Seat 1, Stalls, €45.00, free" }).first();
+  await first.waitFor();
+  // Tab comes to one seat only; the arrows go on from there.
+  for (let presses = 0; presses < 20; presses += 1) {
+    if (await first.evaluate((seat) => seat === document.activeElement)) break;
+    await page.keyboard.press("Tab");
+  }
+  for (const key of ["ArrowDown", "ArrowRight", "Enter", "End", "ArrowLeft", "Space"])
+    await page.keyboard.press(key);
+  await basket(page).getByText("Stalls, row B, seat 9").waitFor();
+  expect(await violations(page)).toEqual([]);
+  const holdThese = page.getByRole("button", { name: "Hold these" });
+  for (let presses = 0; presses < 60; presses += 1) {
+    if (await holdThese.evaluate((button) => button === document.activeElement)) break;
+    await page.keyboard.press("Tab");
+  }
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/bookings\//);
+  const states = (await server.ask("GET", "/events/keys/seats")).body.seats;
+  expect(states.filter((seat: any) => seat.status === "held").map((seat: any) => seat.id)).toEqual([
+    "B-2",
+    "B-9",
+  ]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("list shows free seats only, if asked", async () => {
+  const { page, close } = await seated("only");
+  await page.getByRole("button", { name: "Choose from a list" }).click();
+  await page.getByRole("button", { name: "Seat 1, Stalls, €45.00, free" }).first().waitFor();
+  await server.organise("POST", "/events/only/block", { seats: ["A-1", "A-2"], by: "test", why: "camera" });
+  await expect.poll(() => page.getByRole("button", { name: /not on sale$/ }).count()).toBe(2);
+  await page.getByRole("checkbox", { name: "Only free seats" }).check();
+  await expect.poll(() => page.getByRole("button", { name: /not on sale$/ }).count()).toBe(0);
+  await page.getByRole("group", { name: "Row A, 8 free" }).waitFor();
+  await close();
+});
+
+test("standing places, nights and seats are one hold", async () => {
+  const days = ["2026-12-24", "2026-12-25", "2026-12-26"];
+  await openEvent(server, "mixed", {
+    settings: NO_ROOM,
+    pools: [
+      { pool: "floor-standing", capacity: 50, price_minor: 3_000 },
+      ...days.map((day, at) => ({
+        pool: `deluxe.${day}`,
+        capacity: 3 - at,
+        price_minor: 10_000 + 1_000 * at,
+      })),
+    ],
+    plan: smallPlan(4, 10),
+    prices: { Stalls: 4_500 },
+  });
+  const { page, complaints, close } = await visit(browser);
+  await page.goto(`${server.url}/events/mixed/choose`);
+  const more = page.getByRole("button", { name: "More: Floor standing" });
+  await more.click();
+  await more.click();
+  await page.getByLabel("Arrival").fill("2026-12-25");
+  await page.getByRole("button", { name: "More: Nights" }).click();
+  // The fullest of the two nights has one room.
+  expect(await page.getByRole("button", { name: "More: Rooms" }).getAttribute("aria-disabled")).toBe("true");
+  await page.getByRole("button", { name: "Add for €230.00" }).click();
+  await page.getByRole("button", { name: "Find the best 2 together" }).click();
+  await basket(page).getByText("€380.00").waitFor();
+  expect(await violations(page)).toEqual([]);
+  const booking = await hold(page);
+  expect(booking.lines.pools).toEqual({
+    "deluxe.2026-12-25": 1,
+    "deluxe.2026-12-26": 1,
+    "floor-standing": 2,
+  });
+  expect(booking.lines.seats).toHaveLength(2);
+  expect(booking.amount_minor).toBe(38_000);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("vouchers are bought by quantity, no more than one person may have", async () => {
+  await openEvent(server, "vouchers", {
+    settings: { ...NO_ROOM, max_per_user: 2 },
+    pools: [{ pool: "spa-voucher", capacity: 10, price_minor: 2_000 }],
+  });
+  const { page, complaints, close } = await visit(browser);
+  await page.goto(`${server.url}/events/vouchers/choose`);
+  const more = page.getByRole("button", { name: "More: Spa voucher" });
+  await more.click();
+  await more.click();
+  // The third is not offered, and not done if somebody insists.
+  await more.click({ force: true });
+  await basket(page).getByText("€40.00").first().waitFor();
+  expect(await more.getAttribute("aria-disabled")).toBe("true");
+  await basket(page).getByText("One person may have 2.").waitFor();
+  const booking = await hold(page);
+  expect(booking.lines.pools).toEqual({ "spa-voucher": 2 });
+  await page.goBack();
+  await page.getByRole("link", { name: "Go on with it" }).waitFor();
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("choice survives a reload", async () => {
+  const { page, close } = await seated("reload");
+  await page.getByRole("button", { name: "Find the best 2 together" }).click();
+  await basket(page).getByText("€90.00").waitFor();
+  await page.reload();
+  await basket(page).getByText("€90.00").waitFor();
+  expect((await hold(page)).lines.seats).toEqual(["A-5", "A-6"]);
+  await close();
+});
+
+test("answer that gets lost on its way holds once", async () => {
+  const { page, complaints, close } = await seated("lost");
+  await page.getByRole("button", { name: "Find the best 2 together" }).click();
+  await basket(page).getByText("€90.00").waitFor();
+  const keys: string[] = [];
+  await page.route("**/api/v1/events/lost/bookings", async (route) => {
+    keys.push(route.request().headers()["idempotency-key"]!);
+    if (keys.length === 1) {
+      // The server does it, and nobody hears of it.
+      await route.fetch();
+      await route.abort("connectionreset");
+    } else {
+      await route.continue();
+    }
+  });
+  const booking = await hold(page);
+  expect(booking.lines.seats).toEqual(["A-5", "A-6"]);
+  expect(keys).toHaveLength(2);
+  expect(keys[1]).toBe(keys[0]);
+  const units = (await server.ask("GET", "/events/lost")).body.units;
+  expect(units).toMatchObject({ held: 2, free: 38 });
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("answer that was lost before a reload is found again", async () => {
+  const { page, complaints, close } = await seated("away");
+  await page.getByRole("button", { name: "Find the best 2 together" }).click();
+  await basket(page).getByText("€90.00").waitFor();
+  let isHeld = false;
+  await page.route("**/api/v1/events/away/bookings", async (route) => {
+    await route.fetch();
+    isHeld = true;
+    // No answer at all: the buyer loses patience.
+  });
+  await page.getByRole("button", { name: "Hold these" }).click();
+  await expect.poll(() => isHeld).toBe(true);
+  await page.reload();
+  await page.waitForURL(/\/bookings\//);
+  expect((await server.ask("GET", "/events/away")).body.units.held).toBe(2);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("who has no session is sent to the waiting room, and comes back with his choice", async () => {
+  const { page, complaints, close } = await seated("room", { room: { capacity: 5 } });
+  await page.getByRole("link", { name: "To the waiting room" }).waitFor();
+  await page.getByRole("button", { name: "Find the best 2 together" }).click();
+  expect(await page.getByRole("button", { name: "Hold these" }).isDisabled()).toBe(true);
+  const token = await page.evaluate(() => JSON.parse(localStorage.getItem("onrush.visitor")!).token);
+  await server.ask("POST", "/events/room/queue", { token });
+  await expect
+    .poll(async () => (await server.ask("GET", "/events/room/queue", { token })).body.status)
+    .toBe("active");
+  await page.reload();
+  await page.getByText("Time to choose:").waitFor();
+  expect((await hold(page)).lines.seats).toEqual(["A-5", "A-6"]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("sale that is paused meanwhile says so and keeps the choice", async () => {
+  const { page, complaints, close } = await seated("pause");
+  await page.getByRole("button", { name: "Find the best 2 together" }).click();
+  await server.organise("POST", "/events/pause/pause");
+  await page.getByText("The sale is paused.").waitFor();
+  expect(await page.getByRole("button", { name: "Hold these" }).isDisabled()).toBe(true);
+  await server.organise("POST", "/events/pause/resume");
+  expect((await hold(page)).lines.seats).toEqual(["A-5", "A-6"]);
+  expect(complaints).toEqual([]);
+  await close();
+});
