@@ -60,6 +60,23 @@ test("session that ends while somebody types loses nothing", async () => {
   await close();
 });
 
+test("session that ends while a dialog is open: signed in again, the dialog does what it was asked", async () => {
+  await openEvent(server, "paused", { pools: [{ pool: "ga", capacity: 10, price_minor: 4_500 }] });
+  const { page, close } = await visit(browser);
+  await signIn(page, server, "/admin/events/paused");
+  await page.getByRole("button", { name: "Pause", exact: true }).click();
+  await page.context().clearCookies();
+  await page.getByRole("dialog").getByRole("button", { name: "Pause", exact: true }).click();
+  const signing = page.getByRole("dialog", { name: "Organiser sign-in" });
+  await signing.getByLabel("Key", { exact: true }).fill("an-admin-key-for-tests");
+  expect(await violations(page)).toEqual([]);
+  await signing.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("Paused", { exact: true }).waitFor();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  expect((await server.ask("GET", "/events/paused")).body.phase).toBe("paused");
+  await close();
+});
+
 test("another tab's sign-in does not stop this one from changing things", async () => {
   const { page, close } = await visit(browser);
   await signIn(page, server, "/admin/events/new");
