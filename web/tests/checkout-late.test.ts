@@ -1,9 +1,9 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, violations, type Visit } from "./browser";
-import { heading, hold, untilStatus } from "./checkout";
+import { fillIn, heading, hold, holdAndVisit, untilStatus, useCard } from "./checkout";
 import { enter } from "./scenes";
-import { CARDS, openEvent, Server, smallPlan } from "./server";
+import { ADMIN_KEY, CARDS, openEvent, Server, smallPlan } from "./server";
 
 const SECRET = "a-sandbox-secret-for-tests";
 
@@ -16,6 +16,10 @@ beforeAll(async () => {
     settings: { title: "Short", room: null, hold_ttl_ms: 3_000, payment_window_ms: 5_000 },
     plan: smallPlan(1, 10),
     prices: { Stalls: 4_500 },
+  });
+  await openEvent(server, "calm", {
+    settings: { title: "Calm", room: null },
+    pools: [{ pool: "standing", capacity: 10, price_minor: 3_000 }],
   });
 });
 
@@ -30,6 +34,16 @@ async function warm(token: string): Promise<Visit> {
   await visit.page.goto(`${server.url}/bookings`);
   await heading(visit.page, "My bookings");
   return visit;
+}
+
+/** The sandbox does what it is asked next, and its answers get lost. */
+async function losesAnswers(anyPage: string, which: Record<string, unknown>): Promise<void> {
+  const scripted = await fetch(new URL("/v1/faults", anyPage), {
+    method: "POST",
+    headers: { authorization: `Bearer ${SECRET}`, "content-type": "application/json" },
+    body: JSON.stringify({ fault: "lost_answer", ...which }),
+  });
+  expect(scripted.ok, await scripted.text()).toBe(true);
 }
 
 interface Late extends Visit {
@@ -49,13 +63,7 @@ async function paidTooLate(seat: string): Promise<Late> {
   const { body: payment } = await server.ask("POST", `/bookings/${booking}/payment`, wish);
   const form = new URLSearchParams({ action: "pay", card: CARDS.late });
   await fetch(payment.url, { method: "POST", body: form, redirect: "manual" });
-  const script = { fault: "lost_answer", payment_prefix: payment.payment, next_n: 4 };
-  const scripted = await fetch(new URL("/v1/faults", payment.url), {
-    method: "POST",
-    headers: { authorization: `Bearer ${SECRET}`, "content-type": "application/json" },
-    body: JSON.stringify(script),
-  });
-  expect(scripted.ok, await scripted.text()).toBe(true);
+  await losesAnswers(payment.url, { payment_prefix: payment.payment, next_n: 4 });
   await visit.page.goto(`${server.url}/bookings/${booking}`);
   return { ...visit, token, booking };
 }
@@ -100,6 +108,26 @@ test("payment that nobody finished costs nothing when the time is over", async (
   await heading(page, "Your payment is under way");
   await heading(page, "Your time ran out");
   await page.getByText("No money was taken.").waitFor();
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("gateway that does not answer at first is asked again, and begins one payment", async () => {
+  const other = await server.visitor();
+  const sample = await hold(server, other, "calm", { pools: { standing: 1 } });
+  const wish = { token: other, key: "pay", body: {} };
+  const { body: payment } = await server.ask("POST", `/bookings/${sample}/payment`, wish);
+  const { page, token, booking, complaints, close } = await holdAndVisit(browser, server, "calm", {
+    pools: { standing: 1 },
+  });
+  await fillIn(page);
+  await losesAnswers(payment.url, { on: "create", next_n: 2 });
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await page.getByText("The payment service does not answer yet.").waitFor();
+  await useCard(page, CARDS.good);
+  await untilStatus(server, { token, booking }, "confirmed");
+  const known = await server.ask("GET", `/admin/payments?booking=${booking}`, { token: ADMIN_KEY });
+  expect(known.body.payments).toMatchObject([{ captured_minor: 3_000 }]);
   expect(complaints).toEqual([]);
   await close();
 });

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -45,6 +46,15 @@ async function servedOrder(event: string, tokens: string[]): Promise<string[]> {
   return places.sort((a, b) => rank(a) - rank(b)).map((place) => place.place);
 }
 
+/** A place's lot by docs/design/waiting-room.md, computed by other means than the page's. */
+function lotOf(seed: string, publicValue: string | undefined, place: string): bigint {
+  const sha256 = (...parts: (Buffer | string)[]) =>
+    parts.reduce((hash, part) => hash.update(part), createHash("sha256")).digest();
+  const bytes = Buffer.from(seed, "hex");
+  const key = publicValue === undefined ? bytes : sha256(bytes, publicValue);
+  return sha256(key, place).readBigUInt64BE() >> 12n;
+}
+
 for (const publicValue of [undefined, "7 11 23 31 42 44 – ☂"]) {
   const event = publicValue ? "lot-value" : "lot";
   test(`browser computes the order that the server serves, ${publicValue ? "with" : "without"} a public value`, async () => {
@@ -72,6 +82,11 @@ for (const publicValue of [undefined, "7 11 23 31 42 44 – ☂"]) {
     expect(download.suggestedFilename()).toBe(`draw-${event}.csv`);
     const rows = (await readFile((await download.path())!, "utf8")).trim().split("\r\n");
     expect(rows[0]).toBe("rank,place,lot,joined");
+    const { seed } = (await server.ask("GET", `/events/${event}/draw`)).body;
+    for (const row of rows.slice(1)) {
+      const [, place, lot] = row.split(",");
+      expect(lot).toBe(String(lotOf(seed, publicValue, place!)));
+    }
     const drawn = rows.slice(1).map((row) => row.split(",")[1]!);
     await expect
       .poll(() => servedOrder(event, [...tokens, mine]).then((order) => order.join()), { timeout: 15_000 })

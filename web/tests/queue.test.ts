@@ -223,6 +223,22 @@ test("wait is a range that follows from the line's pace, and unknown without one
   await close();
 });
 
+test("wait is known once the line has moved for half a minute", { timeout: 120_000 }, async () => {
+  const tokens = await eventWithOneInside("moving", 40);
+  const { page, complaints, close } = await visit(browser);
+  await openQueue(page, "moving");
+  await page.getByText("We do not know yet how fast the line moves.").waitFor();
+  const wait = page.getByText(/^(About \d+( to \d+)? minutes?|Less than (a minute|\d+ minutes))$/);
+  const moveUp = async () => {
+    const next = tokens.shift();
+    if (next) await leave("moving", next);
+    return wait.count();
+  };
+  await expect.poll(moveUp, { timeout: 80_000, interval: 2_000 }).toBe(1);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("visitor who leaves is asked first, stays out after a reload, and can join again", async () => {
   await eventWithOneInside("leaving", 1);
   const { page, complaints, close } = await visit(browser, PHONE);

@@ -114,3 +114,29 @@ test("what one holds in another tab is no loss to him", async () => {
   expect(complaints).toEqual([]);
   await close();
 });
+
+test("places that are gone are told with what is left, and one click takes that", async () => {
+  await openEvent(server, "short", {
+    settings: { room: null },
+    pools: [{ pool: "floor-standing", capacity: 5, price_minor: 3_000 }],
+  });
+  const { page, complaints, close } = await visit(browser);
+  await page.goto(`${server.url}/events/short/choose`);
+  const more = page.getByRole("button", { name: "More: Floor standing" });
+  await more.waitFor();
+  // The page does not hear in time that others were faster.
+  await page.route("**/availability", (route) => route.abort());
+  for (let places = 0; places < 4; places += 1) await more.click();
+  const token = await server.visitor();
+  const body = { pools: { "floor-standing": 3 } };
+  await server.ask("POST", "/events/short/bookings", { token, key: "other", body });
+  await page.getByRole("button", { name: "Hold these" }).click();
+  await page.getByText("Floor standing: only 2 are left. Nothing was held.").waitFor();
+  await page.getByRole("button", { name: "Take 2" }).click();
+  await page.getByRole("button", { name: "Hold these" }).click();
+  await page.waitForURL(/\/bookings\//);
+  const { units } = (await server.ask("GET", "/events/short")).body;
+  expect(units).toMatchObject({ held: 5, free: 0 });
+  expect(complaints).toEqual([]);
+  await close();
+});

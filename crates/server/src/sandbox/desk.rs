@@ -75,6 +75,11 @@ impl Desk {
         url.wait_for(Option::is_some).await.ok()?.clone()
     }
 
+    /// Closes the file: whoever is still at something is not answered any more.
+    pub(super) fn close(&self) {
+        self.journal.close();
+    }
+
     pub(super) fn set_webhook_url(&self, url: Option<Uri>) {
         self.webhook_url.send_replace(url);
     }

@@ -6,6 +6,7 @@ use super::book::{Book, Change};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
@@ -24,10 +25,14 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Gone;
 
-/// The open file. Dropping it ends its thread once everything is written.
+/// The open file.
 pub(super) struct Journal {
-    entries: Option<mpsc::UnboundedSender<Entry>>,
-    writer: Option<JoinHandle<()>>,
+    open: Mutex<Option<Open>>,
+}
+
+struct Open {
+    entries: mpsc::UnboundedSender<Entry>,
+    writer: JoinHandle<()>,
 }
 
 impl Journal {
@@ -47,7 +52,7 @@ impl Journal {
         let writer = std::thread::Builder::new()
             .name("sandbox-journal".into())
             .spawn(move || write(file, queue))?;
-        Ok((Self { entries: Some(entries), writer: Some(writer) }, book))
+        Ok((Self { open: Mutex::new(Some(Open { entries, writer })) }, book))
     }
 
     /// Reads what happened so far, also beside a running sandbox; `None` if there is no file.
@@ -69,21 +74,30 @@ impl Journal {
             lines.push(b'\n');
         }
         let (written, wait) = oneshot::channel();
-        if let Some(entries) = &self.entries {
-            // If the writer is gone, the waiting one hears of it.
+        // If the writer is gone, the waiting one hears of it.
+        if let Some(Open { entries, .. }) =
+            &*self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        {
             let _ = entries.send(Entry { lines, written });
         }
         Written(wait)
+    }
+
+    /// Writes what there is and gives the file free, also for the next sandbox; what comes later is gone. A request whose
+    /// caller hung up may still be at something, so this must not wait until the last one lets go.
+    pub(super) fn close(&self) {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Open { entries, writer }) = open {
+            drop(entries);
+            // A writer that panicked has said so.
+            let _ = writer.join();
+        }
     }
 }
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        drop(self.entries.take());
-        if let Some(writer) = self.writer.take() {
-            // A writer that panicked has said so.
-            let _ = writer.join();
-        }
+        self.close();
     }
 }
 

@@ -183,8 +183,8 @@ impl Sandbox {
             // A task that panicked has said so.
             let _ = task.await;
         }
-        // The last one to let go closes the file, which waits for its thread.
-        let _ = tokio::task::spawn_blocking(move || drop(desk)).await;
+        // Closing waits for the thread that writes the file.
+        let _ = tokio::task::spawn_blocking(move || desk.close()).await;
     }
 }
 

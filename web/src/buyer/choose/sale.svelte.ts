@@ -13,6 +13,7 @@ import type {
 import { askAsVisitor, persistAsVisitor } from "../../api/visitor";
 import { clock } from "../../lib/clock";
 import { type Connection, follow, type LiveMessage } from "../../lib/live";
+import { type AllTexts, loadTexts, wordsOf } from "../events/words";
 import { House, type Status } from "../../lib/seatmap/house";
 
 /** Whether this visitor may hold: `out` has to queue first. */
@@ -40,6 +41,7 @@ export class Sale {
   connection = $state<Connection>("connecting");
   /** Grows whenever seats change: what is read from `house` is as of then. */
   round = $state(0);
+  #texts: AllTexts = {};
   #recent: Changes[] = [];
   #timer: ReturnType<typeof setInterval> | undefined;
   #unfollow: (() => void) | undefined;
@@ -52,11 +54,13 @@ export class Sale {
 
   static async load(id: string): Promise<Sale> {
     const sale = new Sale(id);
-    const [event, availability, bookings] = await Promise.all([
+    const [event, availability, bookings, texts] = await Promise.all([
       persist<Event>(path`/events/${id}`),
       persist<Availability>(path`/events/${id}/availability`),
       persistAsVisitor<Bookings>(path`/bookings`, { query: { event: id } }),
+      loadTexts(id),
     ]);
+    sale.#texts = texts;
     clock.note(event.at);
     sale.event = event;
     sale.pools = availability.pools;
@@ -91,6 +95,11 @@ export class Sale {
   stop(): void {
     this.#unfollow?.();
     clearInterval(this.#timer);
+  }
+
+  /** In the visitor's language, if there is such a title. */
+  get title(): string {
+    return wordsOf(this.#texts, this.event.title).title;
   }
 
   get isOpen(): boolean {

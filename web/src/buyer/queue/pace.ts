@@ -1,14 +1,11 @@
 /** How fast the line moves, and what that means for a position in it. */
 import { ask, path } from "../../api/client";
-import type { Event, Units } from "../../api/schema";
+import type { Event, Pace as Answer, Units } from "../../api/schema";
 
-export interface Pace {
-  units: Units;
-  /** Places that the line moves on a minute, as a range; missing while too little is known. */
-  per_min?: { from: number; to: number };
-}
+/** What is left, and how many places the line moves on a minute, as a range; that is missing while too little is known. */
+export type Pace = Pick<Answer, "units" | "per_min">;
 
-/** A wait in whole minutes. No end is known where the line may be standing still. */
+/** A wait in whole minutes. No end is known of a line that may be standing still. */
 export interface Wait {
   from: number;
   to?: number;
@@ -17,7 +14,7 @@ export interface Wait {
 /** The line's pace. Where it cannot be had, at least what is left; `undefined` if not even that. */
 export async function askPace(event: string): Promise<Pace | undefined> {
   try {
-    return await ask<Pace>(path`/events/${event}/pace`);
+    return await ask<Answer>(path`/events/${event}/pace`);
   } catch {
     try {
       return { units: (await ask<Event>(path`/events/${event}`)).units };

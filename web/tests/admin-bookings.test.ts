@@ -1,0 +1,141 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { hold, sell, signIn } from "./admin";
+import { launch, PHONE, violations, visit } from "./browser";
+import { CARDS, openEvent, Server } from "./server";
+
+let server: Server;
+let browser: Browser;
+
+beforeAll(async () => {
+  [server, browser] = await Promise.all([Server.start(), launch()]);
+  await openEvent(server, "tour", {
+    settings: { room: null },
+    pools: [{ pool: "ga", capacity: 100, price_minor: 4_500 }],
+  });
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+/** Holds a unit and pays for it at the sandbox's page as this buyer. */
+async function pay(name: string, email: string): Promise<string> {
+  const held = await hold(server, "tour", { pools: { ga: 1 } });
+  const payment = await server.ask("POST", `/bookings/${held.booking}/payment`, {
+    token: held.token,
+    key: "pay",
+    body: { buyer: { name, email, language: "en" } },
+  });
+  const { page, close } = await visit(browser);
+  await page.goto(payment.body.url);
+  await page.locator("input").first().fill(CARDS.good);
+  await page.getByRole("button").first().click();
+  const status = async () =>
+    (await server.ask("GET", `/bookings/${held.booking}`, { token: held.token })).body.status;
+  await expect.poll(status, { timeout: 15_000 }).toBe("confirmed");
+  await close();
+  return held.booking;
+}
+
+/** The text of a file that a click downloads. */
+async function download(page: Page, link: string): Promise<string> {
+  const [file] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("link", { name: link }).click(),
+  ]);
+  let text = "";
+  for await (const part of await file.createReadStream()) text += part;
+  return text;
+}
+
+test("bookings are found by their buyer, exported, refunded through the gateway, and their buyer erased", async () => {
+  const booking = await pay("Ann Lee", "ann@example.org");
+  await pay("Bo Nguyen", "bo@example.org");
+  const { page, complaints, close } = await visit(browser);
+  await signIn(page, server, "/admin/bookings");
+  await page.getByLabel("Booking, name or mail address").fill("ann@EXAMPLE");
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByText("Bo Nguyen").waitFor({ state: "detached" });
+  await page.getByText("Ann Lee").waitFor();
+  expect(await violations(page)).toEqual([]);
+  const csv = await download(page, "Export as CSV");
+  expect(csv).toContain(booking);
+  expect(csv).not.toContain("Bo Nguyen");
+
+  await page.getByRole("link", { name: booking }).click();
+  await page.getByText("ann@example.org").waitFor();
+  await page.getByRole("button", { name: "Cancel and refund" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Amount to give back").fill("46");
+  await dialog.getByLabel("Your name").fill("Kim");
+  await dialog.getByLabel("Reason").fill("ill");
+  await dialog.getByRole("button", { name: "Cancel and refund" }).click();
+  // The browser itself says that it is more than was paid; the dialog stays, with what was typed.
+  expect(await dialog.getByLabel("Reason").inputValue()).toBe("ill");
+  await dialog.getByLabel("Amount to give back").fill("45");
+  await dialog.getByRole("button", { name: "Cancel and refund" }).click();
+  await page.getByRole("region", { name: "Refunds" }).getByText("Done").waitFor({ timeout: 15_000 });
+  expect(await violations(page)).toEqual([]);
+
+  await page.getByRole("button", { name: "Erase buyer" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Erase buyer" }).click();
+  await page.getByText("The buyer's data are erased.").waitFor();
+  await page.getByText("ann@example.org").waitFor({ state: "detached" });
+
+  await page.goto(`${server.url}/admin/money`);
+  const refunds = page.getByRole("region", { name: "Refunds" });
+  await refunds.getByRole("link", { name: booking }).waitFor();
+  expect(await violations(page)).toEqual([]);
+  await page.goto(`${server.url}/admin/sagas`);
+  await page.getByText("None is stuck.").waitFor();
+  await page.getByRole("link", { name: booking }).waitFor();
+  expect(await violations(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("refund beyond what was paid is refused in words, and nothing is cancelled", async () => {
+  const sold = await sell(server, "tour", { pools: { ga: 1 } });
+  const { page, close } = await visit(browser, PHONE);
+  await signIn(page, server, `/admin/bookings/${sold.booking}`);
+  await page.getByRole("button", { name: "Cancel and refund" }).click();
+  const dialog = page.getByRole("dialog");
+  const amount = dialog.getByLabel("Amount to give back");
+  await amount.evaluate((field: HTMLInputElement) => field.removeAttribute("max"));
+  await amount.fill("4500");
+  await dialog.getByLabel("Your name").fill("Kim");
+  await dialog.getByLabel("Reason").fill("a slip of the finger");
+  await dialog.getByRole("button", { name: "Cancel and refund" }).click();
+  await dialog.getByText("That is more than was paid.").waitFor();
+  expect(await violations(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Cancel", exact: true }).click();
+  const status = await server.ask("GET", `/bookings/${sold.booking}`, { token: sold.token });
+  expect(status.body.status).toBe("confirmed");
+  await close();
+});
+
+test("draw is closed before its public value is asked for", async () => {
+  await openEvent(server, "lot", {
+    settings: { room: { order: "draw" } },
+    pools: [{ pool: "ga", capacity: 10, price_minor: 4_500 }],
+    phase: "scheduled",
+  });
+  const { page, close } = await visit(browser);
+  await signIn(page, server, "/admin/events/lot");
+  const act = async (name: string) => {
+    await page.getByRole("button", { name, exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  };
+  await act("Open prequeue");
+  await server.ask("POST", "/events/lot/queue", { token: await server.visitor() });
+  await act("Close prequeue");
+  await page.getByRole("button", { name: "Open the sale" }).click();
+  await page.getByLabel("Public value").fill("7 12 19 23 31 44");
+  await page.getByRole("dialog").getByRole("button", { name: "Open the sale" }).click();
+  await page.getByText("Open", { exact: true }).waitFor();
+  expect((await server.ask("GET", "/events/lot/draw")).body.public_value).toBe("7 12 19 23 31 44");
+  await close();
+});
