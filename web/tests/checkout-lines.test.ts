@@ -1,13 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import type { Booking, Event as Sale, Lines } from "../src/api/schema";
-import {
-  areTrue,
-  dayAfter,
-  poolName,
-  readableLines,
-  reference,
-  type Names,
-} from "../src/buyer/checkout/lines";
+import { poolName } from "../src/lib/pools";
+import { areTrue, dayAfter, readableLines, reference, type Names } from "../src/buyer/checkout/lines";
 import { deadlines, returnOf } from "../src/buyer/checkout/refunds";
 
 const DAY_MS = 86_400_000;
@@ -55,7 +49,7 @@ test("prices are shown only if they add up to what the booking costs", () => {
 
 test.each([
   ["standing-left", "Standing left"],
-  ["ga", "Ga"],
+  ["ga", "GA"],
   ["...", "..."],
 ])("pool %s is called %s", (pool, name) => expect(poolName(pool)).toBe(name));
 

@@ -35,7 +35,10 @@ test("fan with a phone queues, is let in, takes a seat, pays, and has a ticket t
   await page.getByRole("button", { name: "Enter now" }).click();
   await page.waitForURL("**/events/tour/choose");
   await page.getByRole("button", { name: "Choose from a list" }).click();
-  await page.getByRole("group", { name: /^Row A,/ }).getByRole("button", { name: /^Seat 3,/ }).click();
+  await page
+    .getByRole("group", { name: /^Row A,/ })
+    .getByRole("button", { name: /^Seat 3,/ })
+    .click();
   await page.getByRole("button", { name: "Hold these" }).click();
   await page.waitForURL("**/bookings/tour.*");
   await page.getByLabel("Name").fill("Ann Lee");

@@ -3,6 +3,7 @@ import { path, persist } from "../../api/client";
 import type { Availability, Lines, SeatMap } from "../../api/schema";
 import { day } from "../../lib/format";
 import { t } from "../../lib/i18n.svelte";
+import { nightOf, poolName } from "../../lib/pools";
 import { recall, remember } from "./memory";
 
 export interface SeatLine {
@@ -48,7 +49,6 @@ export interface Names {
   pools: Record<string, number>;
 }
 
-const NIGHT = /^(.+)\.(\d{4}-\d{2}-\d{2})$/;
 const DAY_MS = 24 * 3_600_000;
 
 /**
@@ -82,9 +82,9 @@ export function readableLines(lines: Lines, names: Names | undefined): Line[] {
   const pools: Line[] = [];
   const nights: { room: string; from: string; units: number; priceMinor?: number }[] = [];
   for (const [pool, units] of Object.entries(lines.pools ?? {})) {
-    const night = NIGHT.exec(pool);
+    const night = nightOf(pool);
     const priceMinor = names?.pools[pool];
-    if (night) nights.push({ room: night[1]!, from: night[2]!, units, priceMinor });
+    if (night) nights.push({ room: night.room, from: night.date, units, priceMinor });
     else pools.push({ kind: "pool", pool, units, priceMinor });
   }
   const seats = (lines.seats ?? []).map((seat): Line => {
@@ -134,12 +134,6 @@ export function areTrue(lines: Line[], unitsMinor: number): boolean {
   return sum === unitsMinor;
 }
 
-/** A pool's id in a form for people: `standing-left` is Standing left. */
-export function poolName(pool: string): string {
-  const words = pool.replace(/[._-]+/g, " ").trim();
-  return words === "" ? pool : words[0]!.toLocaleUpperCase() + words.slice(1);
-}
-
 export function lineTitle(line: Line): string {
   switch (line.kind) {
     case "seat":
@@ -173,8 +167,8 @@ export function unitName(unit: { pool?: string; seat?: string }, names: Names | 
     return seatName(names?.seats[unit.seat] ?? { section: "", row: "", number: unit.seat });
   }
   const pool = unit.pool ?? "";
-  const night = NIGHT.exec(pool);
-  if (night) return t("checkout.one_night", { kind: poolName(night[1]!), date: day(night[2]!) });
+  const night = nightOf(pool);
+  if (night) return t("checkout.one_night", { kind: poolName(night.room), date: day(night.date) });
   return poolName(pool);
 }
 

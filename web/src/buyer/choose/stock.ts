@@ -1,7 +1,7 @@
 /** What the pools of an event are: nights of a kind of room, or things that are bought by quantity. */
 import type { Pool } from "../../api/schema";
+import { nightOf } from "../../lib/pools";
 
-const NIGHT = /^(.+)\.(\d{4}-\d{2}-\d{2})$/;
 const DAY_MS = 86_400_000;
 
 export interface Night {
@@ -27,11 +27,12 @@ export function stockOf(pools: readonly Pool[]): Stock {
   const kinds = new Map<string, Kind>();
   const others: Pool[] = [];
   for (const pool of pools) {
-    const [, name, date] = NIGHT.exec(pool.pool) ?? [];
-    if (name === undefined || date === undefined) {
+    const night = nightOf(pool.pool);
+    if (!night) {
       others.push(pool);
       continue;
     }
+    const { room: name, date } = night;
     const kind = kinds.get(name) ?? { name, nights: new Map<string, Pool>(), first: date, last: date };
     kind.nights.set(date, pool);
     if (date < kind.first) kind.first = date;
@@ -78,11 +79,4 @@ export function nightsFrom(kind: Kind, from: string, most: number): number {
   let count = 0;
   while (count < most && kind.nights.has(dayAfter(from, count))) count += 1;
   return count;
-}
-
-/** A pool's id as a name: nothing else names it. `front-standing` is "Front standing", `ga` is "GA". */
-export function nameOf(id: string): string {
-  const words = id.replace(/[-_.]+/g, " ").trim();
-  if (words.length <= 3) return words.toUpperCase();
-  return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -1,5 +1,6 @@
 /** What an event offers, as people think of it: zones and categories at a price, rooms for a range of nights. */
 import type { Availability } from "../../api/schema";
+import { nightOf, poolName } from "../../lib/pools";
 
 export interface Offer {
   /** Distinguishes offers; not shown. */
@@ -13,15 +14,6 @@ export interface Offer {
   nights?: { first: string; last: string; count: number; free: number };
 }
 
-/** One night of one kind of room is a pool of its own: `deluxe.2026-12-24`. */
-const NIGHT = /^(.+)\.(\d{4}-\d{2}-\d{2})$/;
-
-/** A pool's id as a name: pools have no other. Short ids are abbreviations, such as GA. */
-export function nameOf(pool: string): string {
-  const words = pool.replace(/[._-]+/g, " ").trim();
-  return words.length <= 3 ? words.toUpperCase() : words.charAt(0).toUpperCase() + words.slice(1);
-}
-
 export function offersOf(availability: Availability): Offer[] {
   const offers: Offer[] = [];
   const rooms = new Map<string, Offer>();
@@ -29,18 +21,19 @@ export function offersOf(availability: Availability): Offer[] {
     offers.push({ id: `category ${name}`, name, fromMinor: price_minor, toMinor: price_minor, free, held });
   }
   for (const { pool, price_minor, free, held } of availability.pools) {
-    const [, room, date] = NIGHT.exec(pool) ?? [];
-    if (room === undefined || date === undefined) {
-      const name = nameOf(pool);
+    const night = nightOf(pool);
+    if (!night) {
+      const name = poolName(pool);
       offers.push({ id: `pool ${pool}`, name, fromMinor: price_minor, toMinor: price_minor, free, held });
       continue;
     }
+    const { room, date } = night;
     let offer = rooms.get(room);
     if (!offer) {
       const nights = { first: date, last: date, count: 0, free: 0 };
       offer = {
         id: `room ${room}`,
-        name: nameOf(room),
+        name: poolName(room),
         fromMinor: price_minor,
         toMinor: price_minor,
         free: 0,
