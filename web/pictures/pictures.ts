@@ -1,4 +1,7 @@
-/** Pictures of the main pages for the README: `npm run pictures` writes them to docs/images. */
+/**
+ * Pictures of the main pages for the README: `npm run pictures` writes them to docs/images. Thai needs a font, such as
+ * Debian's fonts-noto-core.
+ */
 import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
@@ -18,7 +21,7 @@ const LOOKS: Record<string, { options: object; language?: string }[]> = {
   "choose-seats": [{ options: DESK }],
   "booking-held": [{ options: PHONE }],
   tickets: [{ options: PHONE }],
-  "admin-control-room": [{ options: DESK }],
+  "admin-control-room": [{ options: { viewport: { width: 1280, height: 1700 } } }],
   "admin-events": [{ options: { ...DESK, colorScheme: "dark" } }],
 };
 
