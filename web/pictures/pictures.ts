@@ -2,12 +2,14 @@
  * Pictures of the main pages for the README: `npm run pictures` writes them to docs/images. Thai needs a font, such as
  * Debian's fonts-noto-core.
  */
+import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import path from "node:path";
+import { createInterface } from "node:readline";
 import { expect, test } from "vitest";
-import { launch, PHONE } from "../tests/browser";
+import { launch, PHONE, visit } from "../tests/browser";
 import { enter, setUpScenes, show } from "../tests/scenes";
-import { Server } from "../tests/server";
+import { PROGRAM, Server } from "../tests/server";
 
 const FOLDER = process.env.ONRUSH_PICTURES ?? path.resolve(import.meta.dirname, "../../docs/images");
 const DESK = { viewport: { width: 1280, height: 800 } };
@@ -21,7 +23,6 @@ const LOOKS: Record<string, { options: object; language?: string }[]> = {
   "choose-seats": [{ options: DESK }],
   "booking-held": [{ options: PHONE }],
   tickets: [{ options: PHONE }],
-  "admin-control-room": [{ options: { viewport: { width: 1280, height: 1700 } } }],
   "admin-events": [{ options: { ...DESK, colorScheme: "dark" } }],
 };
 
@@ -46,4 +47,36 @@ test("pictures of the main pages are taken", async () => {
   await browser.close();
   await server.stop();
   expect(taken).toBeGreaterThanOrEqual(Object.values(LOOKS).flat().length);
+});
+
+test("picture of the control room is taken in the middle of the demo's encore", async () => {
+  mkdirSync(FOLDER, { recursive: true });
+  const demo = spawn(PROGRAM, ["demo", "--stay", "--fans", "500", "--zone-capacity", "100"], {
+    stdio: ["ignore", "inherit", "pipe"],
+  });
+  const browser = await launch();
+  try {
+    // It is said on standard error where the pages are, with which key one signs in, and how the sale goes.
+    let url = "";
+    let key = "";
+    for await (const line of createInterface(demo.stderr!)) {
+      url ||= /(http:\/\/[0-9.:]+)\/admin/.exec(line)?.[1] ?? "";
+      key ||= /\b(ak_[\w-]+)/.exec(line)?.[1] ?? "";
+      if (Number(/^([\d,]+) of .* in the encore/.exec(line)?.[1]?.replaceAll(",", "") ?? 0) >= 400) break;
+    }
+    const { page, close } = await visit(browser, { viewport: { width: 1280, height: 2100 } });
+    await page.request.post(`${url}/api/v1/session`, { data: { key } });
+    await page.goto(`${url}/admin/events/encore`);
+    await page.locator("canvas").last().scrollIntoViewIfNeeded();
+    await page.locator(".loading").waitFor({ state: "detached" });
+    // One more sample, so that all charts are drawn.
+    await page.waitForResponse((response) => response.url().includes("/seats/status"));
+    await page.screenshot({ path: path.join(FOLDER, "admin-control-room.png") });
+    await close();
+  } finally {
+    await browser.close();
+    const ended = new Promise((resolve) => demo.once("exit", resolve));
+    demo.kill("SIGINT");
+    expect(await ended).toBe(0);
+  }
 });
