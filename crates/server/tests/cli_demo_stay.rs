@@ -124,14 +124,14 @@ fn a_person_buys_in_the_encore_and_the_audit_knows_of_it() {
     let room = json!({"outflow_per_min": 6_000, "capacity": 1_000});
     demo.ask("PATCH", "/admin/events/encore/room", &demo.key, "", &room);
     demo.until("/events/encore/queue", token, |place| place["status"] == "active");
-    let wish = json!({"pools": {"floor": 1}});
+    let wish = json!({"pools": {"standing": 1}});
     let held = demo.ask("POST", "/events/encore/bookings", token, "hold", &wish);
     let booking = held["booking"].as_str().unwrap();
     let pay = format!("/bookings/{booking}/payment");
     let payment = demo.ask("POST", &pay, token, "pay", &Value::Null);
     use_card(payment["url"].as_str().unwrap());
     demo.until(&format!("/bookings/{booking}"), token, |booking| booking["status"] == "confirmed");
-    let told = demo.get("/admin/events/encore/pools/floor", &demo.key);
+    let told = demo.get("/admin/events/encore/pools/standing", &demo.key);
     let steps = told["history"].as_array().unwrap();
     let bought = |step: &Value| step["what"] == "confirmed" && step["user"] == user;
     assert!(steps.iter().any(bought), "{told}");

@@ -290,7 +290,7 @@ impl Api {
     }
 
     /// `GET …/availability`: standing places that are free.
-    pub(super) async fn floor_free(&self, due: Instant) -> Result<u32, Trouble> {
+    pub(super) async fn standing_free(&self, due: Instant) -> Result<u32, Trouble> {
         let request = Request::to("GET", &self.path("/availability")).bare();
         let availability: Availability = self.must(Ask::Look, due, request).await?;
         Ok(availability.pools.first().map_or(0, |pool| pool.free))

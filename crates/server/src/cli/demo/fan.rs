@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// The standing pool of the demo's event.
-pub(super) const FLOOR: &str = "floor";
+pub(super) const STANDING: &str = "standing";
 /// Units one fan may have.
 pub(super) const MAX_PER_USER: u32 = 4;
 /// How many rows a fan looks at first; after each disappointment he looks at three times as many.
@@ -414,10 +414,10 @@ impl Fan {
             Wish::Both => 1,
         };
         if standing > 0 {
-            let free = sale.api.floor_free(Instant::now()).await?;
+            let free = sale.api.standing_free(Instant::now()).await?;
             let quantity = standing.min(free);
             if quantity > 0 {
-                lines.pools.insert(FLOOR.to_owned(), quantity);
+                lines.pools.insert(STANDING.to_owned(), quantity);
             }
         }
         if standing < party {

@@ -270,7 +270,7 @@ mod tests {
         let tally = tally(
             &[
                 ("b1", r#"{"seats": ["A-1", "A-2"]}"#),
-                ("b2", r#"{"pools": {"floor": 3}, "seats": ["A-3"]}"#),
+                ("b2", r#"{"pools": {"standing": 3}, "seats": ["A-3"]}"#),
             ],
             &[1, 2, 5, 9],
         );
@@ -284,7 +284,7 @@ mod tests {
             &[
                 ("b1", r#"{"seats": ["A-1", "X-9"]}"#),
                 ("b2", r#"{"seats": ["A-1"]}"#),
-                ("b3", r#"{"pools": {"floor": 5}}"#),
+                ("b3", r#"{"pools": {"standing": 5}}"#),
             ],
             &[1, 4, 2, 3, 5],
         );

@@ -2,7 +2,7 @@
 
 use super::DemoArgs;
 use super::api::{Api, Trouble};
-use super::fan::FLOOR;
+use super::fan::STANDING;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,13 @@ impl Venue {
     pub(super) fn read(args: &DemoArgs) -> Result<Self, Trouble> {
         #[derive(Deserialize)]
         struct Plan {
+            #[serde(default)]
+            categories: Vec<Category>,
             zones: Vec<Zone>,
+        }
+        #[derive(Deserialize)]
+        struct Category {
+            name: String,
         }
         #[derive(Deserialize)]
         struct Zone {
@@ -49,9 +55,13 @@ impl Venue {
         let rows = known.zones.iter().flat_map(|zone| &zone.rows);
         let seats: Vec<&str> =
             rows.flat_map(|row| &row.seats).map(|seat| seat.category.as_str()).collect();
-        let categories: BTreeSet<&str> = seats.iter().copied().collect();
+        let mut unlisted: BTreeSet<&str> = seats.iter().copied().collect();
+        // A plan lists its best category first.
+        let listed = known.categories.iter().map(|category| category.name.as_str());
+        let mut best_first: Vec<&str> = listed.filter(|name| unlisted.remove(name)).collect();
+        best_first.extend(unlisted);
         let prices: BTreeMap<&str, i64> =
-            categories.into_iter().zip((0..).map(|step| 4_500 + 1_500 * step)).collect();
+            best_first.into_iter().rev().zip((0..).map(|step| 4_500 + 1_500 * step)).collect();
         let prices = serde_json::to_string(&prices).map_err(|error| error.to_string())?;
         let seats = seats.len() as u64;
         Ok(Self { prices, seats, zone_capacity: args.zone_capacity, plan })
@@ -67,8 +77,9 @@ impl Venue {
         let Self { plan, prices, zone_capacity, .. } = self;
         let name = api.event_id();
         api.admin("POST", "", key, event).await?;
-        let zone =
-            format!("{{\"pool\":\"{FLOOR}\",\"capacity\":{zone_capacity},\"price_minor\":3500}}");
+        let zone = format!(
+            "{{\"pool\":\"{STANDING}\",\"capacity\":{zone_capacity},\"price_minor\":3500}}"
+        );
         api.admin("POST", &format!("/{name}/pools"), key, &zone).await?;
         let map = format!("{{\"plan\":{plan},\"prices\":{prices}}}");
         api.admin("PUT", &format!("/{name}/seat-map"), key, &map).await?;
