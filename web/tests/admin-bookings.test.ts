@@ -34,7 +34,7 @@ async function pay(name: string, email: string): Promise<string> {
   await page.getByRole("button").first().click();
   const status = async () =>
     (await server.ask("GET", `/bookings/${held.booking}`, { token: held.token })).body.status;
-  await expect.poll(status, { timeout: 15_000 }).toBe("confirmed");
+  await expect.poll(status, { timeout: 20_000 }).toBe("confirmed");
   await close();
   return held.booking;
 }
@@ -76,7 +76,7 @@ test("bookings are found by their buyer, exported, refunded through the gateway,
   expect(await dialog.getByLabel("Reason").inputValue()).toBe("ill");
   await dialog.getByLabel("Amount to give back").fill("45");
   await dialog.getByRole("button", { name: "Cancel and refund" }).click();
-  await page.getByRole("region", { name: "Refunds" }).getByText("Done").waitFor({ timeout: 15_000 });
+  await page.getByRole("region", { name: "Refunds" }).getByText("Done").waitFor({ timeout: 20_000 });
   expect(await violations(page)).toEqual([]);
 
   await page.getByRole("button", { name: "Erase buyer" }).click();

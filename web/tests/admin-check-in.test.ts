@@ -67,7 +67,7 @@ test("buyer's name is shown at the door", async () => {
   await payer.page.getByRole("button").first().click();
   const status = async () =>
     (await server.ask("GET", `/bookings/${held.booking}`, { token: held.token })).body.status;
-  await expect.poll(status, { timeout: 15_000 }).toBe("confirmed");
+  await expect.poll(status, { timeout: 20_000 }).toBe("confirmed");
   await payer.close();
   const { page, close } = await visit(browser);
   await signIn(page, server, "/admin/check-in", SCANNER_KEY);

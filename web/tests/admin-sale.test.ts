@@ -78,9 +78,9 @@ test("organiser makes an event from a plan, opens it, watches a crowd, lets more
   for (let n = 0; n < 6; n += 1) {
     await server.ask("POST", "/events/play/queue", { token: await server.visitor() });
   }
-  await expect.poll(() => figure(page, "sold"), { timeout: 10_000 }).toBe(2);
-  await expect.poll(() => figure(page, "held"), { timeout: 10_000 }).toBe(1);
-  await expect.poll(() => figure(page, "waiting"), { timeout: 10_000 }).toBeGreaterThan(3);
+  await expect.poll(() => figure(page, "sold"), { timeout: 20_000 }).toBe(2);
+  await expect.poll(() => figure(page, "held"), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => figure(page, "waiting"), { timeout: 20_000 }).toBeGreaterThan(3);
   await page.getByRole("region", { name: "Arrivals and admissions per minute" }).waitFor();
   expect(await violations(page)).toEqual([]);
 
@@ -88,7 +88,7 @@ test("organiser makes an event from a plan, opens it, watches a crowd, lets more
   const capacity = page.getByRole("slider", { name: "People in the room at once" });
   await capacity.focus();
   await capacity.press("End");
-  await expect.poll(() => figure(page, "waiting"), { timeout: 5_000 }).toBe(0);
+  await expect.poll(() => figure(page, "waiting"), { timeout: 20_000 }).toBe(0);
   const room = (await server.ask("GET", "/events/play")).body.room;
   expect(room.capacity).toBe(Number(await capacity.getAttribute("max")));
   await page.getByText(`In effect: ${room.capacity}`).waitFor();
@@ -124,7 +124,7 @@ test("what the server refuses stands at its field, and nothing typed is lost", a
   await page.getByLabel("A hold lasts, in minutes").fill("60");
   await page.getByRole("button", { name: "Create event" }).click();
   const field = page.getByLabel("A hold lasts at most, in minutes");
-  await expect.poll(() => field.getAttribute("aria-invalid"), { timeout: 5_000 }).toBe("true");
+  await expect.poll(() => field.getAttribute("aria-invalid"), { timeout: 20_000 }).toBe("true");
   expect(await page.getByLabel("Title", { exact: true }).inputValue()).toBe("Too long");
   await page.getByText("hold_max_ms: use at least hold_ttl_ms").first().waitFor();
   expect(await violations(page)).toEqual([]);
@@ -200,7 +200,7 @@ test("blocked seat says by whom and why, and a sold one leads to its booking", a
   // Somebody holds the very seat that is looked at: it says so by itself.
   await find("A-3");
   await hold(server, "why", { seats: ["A-3"] });
-  await map.getByText("Held", { exact: true }).first().waitFor({ timeout: 5_000 });
+  await map.getByText("Held", { exact: true }).first().waitFor({ timeout: 20_000 });
 
   const pools = page.getByRole("region", { name: "Pools" }).first();
   await pools.getByRole("button", { name: "Block ga" }).click();
@@ -226,7 +226,7 @@ test("feed follows along, shows what changed, and filters by kind", async () => 
   const first = page.getByRole("main").getByRole("listitem").first();
   await first.getByText("sale_opened", { exact: true }).waitFor();
   await hold(server, "fed", { pools: { ga: 2 } });
-  await first.getByText("hold_placed", { exact: true }).waitFor({ timeout: 5_000 });
+  await first.getByText("hold_placed", { exact: true }).waitFor({ timeout: 20_000 });
   await first.locator("summary").click();
   await first.getByText('"ga": 2').waitFor();
   await page.getByLabel("Kind of change").selectOption("pool_added");
@@ -237,7 +237,7 @@ test("feed follows along, shows what changed, and filters by kind", async () => 
   await hold(server, "fed", { pools: { ga: 1 } });
   await page.getByRole("button", { name: "Follow" }).click();
   await expect
-    .poll(() => page.locator(".tag", { hasText: "hold_placed" }).count(), { timeout: 5_000 })
+    .poll(() => page.locator(".tag", { hasText: "hold_placed" }).count(), { timeout: 20_000 })
     .toBe(2);
   expect(await violations(page)).toEqual([]);
   expect(complaints).toEqual([]);

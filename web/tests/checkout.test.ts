@@ -284,7 +284,7 @@ test("what happens in one tab shows in the other", async () => {
   await second.getByRole("button", { name: "Yes, give back" }).click();
   await heading(second, "You gave these back");
   // Long before it would look by itself.
-  await page.getByRole("heading", { level: 1, name: "You gave these back" }).waitFor({ timeout: 8_000 });
+  await page.getByRole("heading", { level: 1, name: "You gave these back" }).waitFor({ timeout: 20_000 });
   await close();
 });
 

@@ -46,7 +46,7 @@ test("list shows titles in the visitor's language, prices and what is left, page
 
   expect(await page.getByRole("listitem").count()).toBe(24);
   await page.getByRole("button", { name: "More events" }).click();
-  await expect.poll(() => page.getByRole("listitem").count(), { timeout: 15_000 }).toBe(26);
+  await expect.poll(() => page.getByRole("listitem").count(), { timeout: 20_000 }).toBe(26);
   expect(await page.getByRole("button", { name: "More events" }).count()).toBe(0);
   expect(await violations(page)).toEqual([]);
   expect(complaints).toEqual([]);
@@ -133,7 +133,7 @@ test("who has a place finds the way back to it, and looking makes nobody a visit
   await page.getByRole("link", { name: "Back to your place" }).waitFor();
   await server.ask("DELETE", "/events/place/queue", { token: first });
   await expect
-    .poll(async () => (await server.ask("GET", "/events/place")).body.active, { timeout: 15_000 })
+    .poll(async () => (await server.ask("GET", "/events/place")).body.active, { timeout: 20_000 })
     .toBe(1);
   await page.reload();
   await page.getByRole("link", { name: "It is your turn: enter" }).click();

@@ -34,7 +34,7 @@ async function polled(event: string, isPlaceOnly = false) {
   );
   poller.start();
   const finds = (found: Partial<LiveMessage>) =>
-    expect.poll(() => messages, { timeout: 15_000 }).toContainEqual(expect.objectContaining(found));
+    expect.poll(() => messages, { timeout: 20_000 }).toContainEqual(expect.objectContaining(found));
   return { poller, messages, finds, lost: () => lost };
 }
 
@@ -94,7 +94,7 @@ test("server that is gone is said to be gone", async () => {
   const { poller, finds, lost } = await polled("gone", true);
   await finds({ type: "not_in_queue" });
   vi.stubGlobal("fetch", () => Promise.reject(new TypeError("no network")));
-  await expect.poll(lost, { timeout: 15_000 }).toBe(1);
+  await expect.poll(lost, { timeout: 20_000 }).toBe(1);
   vi.stubGlobal("fetch", real);
   poller.stop();
 });

@@ -15,7 +15,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-const SOON = { timeout: 15_000 };
+const SOON = { timeout: 20_000 };
 const GA = [{ pool: "ga", capacity: 100, price_minor: 5_000 }];
 
 /** An event with room for one, and people by the API who are in it or wait in front. */
@@ -43,7 +43,7 @@ function leave(event: string, token: string) {
 
 async function positionIs(page: Page, position: number): Promise<void> {
   await expect
-    .poll(() => page.getByTestId("position").textContent(), { timeout: 15_000 })
+    .poll(() => page.getByTestId("position").textContent(), { timeout: 20_000 })
     .toBe(String(position));
 }
 
