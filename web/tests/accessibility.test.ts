@@ -1,7 +1,7 @@
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, PHONE, violations } from "./browser";
-import { enter, type Scene, setUpScenes, show } from "./scenes";
+import { type Scene, setUpScenes, visitEach } from "./scenes";
 import { Server } from "./server";
 
 let server: Server;
@@ -18,25 +18,21 @@ afterAll(async () => {
   await server?.stop();
 });
 
-test.each([
-  ["light, on a phone", { ...PHONE, colorScheme: "light" as const }],
-  ["dark, on a desk", { viewport: { width: 1280, height: 800 }, colorScheme: "dark" as const }],
-])("axe finds nothing wrong on any page, %s", { timeout: 180_000 }, async (_, options) => {
-  for (const scene of scenes) {
-    const { page, close } = await enter(browser, server, scene.as, "en", options);
-    await show(page, server, scene);
-    expect(await violations(page), scene.name).toEqual([]);
-    await close();
-  }
-});
+const DESK = { viewport: { width: 1280, height: 800 } };
+const NARROW = { ...PHONE, viewport: { width: 360, height: 740 } };
 
-test("no page is wider than a narrow phone", { timeout: 180_000 }, async () => {
-  for (const scene of scenes) {
-    const options = { ...PHONE, viewport: { width: 360, height: 740 } };
-    const { page, close } = await enter(browser, server, scene.as, "en", options);
-    await show(page, server, scene);
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    expect(width, scene.name).toBeLessThanOrEqual(360);
-    await close();
-  }
-});
+test.each([
+  ["light, on a narrow phone", { ...NARROW, colorScheme: "light" as const }],
+  ["dark, on a desk", { ...DESK, colorScheme: "dark" as const }],
+])(
+  "axe finds nothing wrong on any page, and none is too wide: %s",
+  { timeout: 180_000 },
+  async (_, options) => {
+    const look = async (page: Page, scene: Scene) => {
+      expect(await violations(page), scene.name).toEqual([]);
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      expect(width, scene.name).toBeLessThanOrEqual(options.viewport.width);
+    };
+    await visitEach(browser, server, scenes, look, "en", options);
+  },
+);

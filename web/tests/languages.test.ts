@@ -1,7 +1,7 @@
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch } from "./browser";
-import { enter, type Scene, setUpScenes, show } from "./scenes";
+import { type Scene, setUpScenes, visitEach } from "./scenes";
 import { Server } from "./server";
 
 let server: Server;
@@ -22,9 +22,7 @@ test.each(["en", "th", "vi", "ko", "id"])(
   "no page misses a text in %s",
   { timeout: 180_000 },
   async (language) => {
-    for (const scene of scenes) {
-      const { page, complaints, close } = await enter(browser, server, scene.as, language);
-      await show(page, server, scene);
+    const look = async (page: Page, scene: Scene) => {
       expect(await page.locator("html").getAttribute("lang"), scene.name).toBe(language);
       const texts = await page.evaluate(() => {
         const labels = [...document.querySelectorAll("[aria-label], [alt], [title], [placeholder]")].flatMap(
@@ -35,8 +33,7 @@ test.each(["en", "th", "vi", "ko", "id"])(
       });
       // A name without a text is shown in these brackets, and a value that was not given in braces.
       expect(texts.match(/⟨[^⟩]*⟩|\{\w+\}|undefined|NaN/g) ?? [], `${scene.name} in ${language}`).toEqual([]);
-      expect(complaints, scene.name).toEqual([]);
-      await close();
-    }
+    };
+    await visitEach(browser, server, scenes, look, language);
   },
 );

@@ -186,3 +186,27 @@ export async function show(page: Page, server: Server, scene: Scene): Promise<vo
   await page.waitForFunction(() => document.querySelector(".loading") === null);
   if ((await page.locator("h1.no-page").count()) > 0) throw new Error(`${scene.path} is no page`);
 }
+
+/** Shows one scene after the other, each in the browser of whose page it is, and complains of what the browser complains of. */
+export async function visitEach(
+  browser: Browser,
+  server: Server,
+  scenes: Scene[],
+  look: (page: Page, scene: Scene) => Promise<void>,
+  language = "en",
+  options: BrowserContextOptions = {},
+): Promise<void> {
+  const visits = new Map<string, Visit>();
+  try {
+    for (const scene of scenes) {
+      const who = scene.as === "organiser" ? scene.as : scene.as.token;
+      const visited = visits.get(who) ?? (await enter(browser, server, scene.as, language, options));
+      visits.set(who, visited);
+      await show(visited.page, server, scene);
+      await look(visited.page, scene);
+      if (visited.complaints.length > 0) throw new Error(`${scene.name}: ${visited.complaints.join("; ")}`);
+    }
+  } finally {
+    for (const visited of visits.values()) await visited.close();
+  }
+}
