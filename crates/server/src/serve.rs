@@ -439,7 +439,6 @@ impl Server {
         }
         drop(app_slot.set(app.clone()));
         drop(traffic.samples.set(app.samples.clone()));
-        app.hub.watch();
 
         let (stop, stopped) = oneshot::channel();
         let router = http::public_router(app.clone());

@@ -1,8 +1,8 @@
 //! Live updates: the hub reads the feed and tells the streams of those it concerns.
 //!
-//! One task follows the feed, and notes how fast each line moves. Another works only while streams are open: ten times a
-//! second, it looks up the positions that are due to be told, finds holds that run out soon, and sends on which seats
-//! changed. Nothing here is state that anyone relies on: whoever missed a message asks the API.
+//! It works only while streams are open. One task follows the feed; another, ten times a second, looks up the positions
+//! that are due to be told, finds holds that run out soon, and sends on which seats changed. Nothing here is state that
+//! anyone relies on: whoever missed a message asks the API.
 
 pub mod conn;
 pub mod handover;
@@ -26,7 +26,6 @@ use onrush_core::ids::{BookingId, EventId, PlaceId, UserId};
 use onrush_core::view::{PlaceState, PlaceView};
 use onrush_core::{Query, Refusal, Time, View};
 use onrush_store::{Engine, Failure};
-use pace::Paces;
 use seats::{Boards, Snapshot};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -51,8 +50,6 @@ pub struct Hub {
     passes: Arc<PassSigner>,
     open: AtomicUsize,
     max: usize,
-    /// How fast lines move.
-    pub paces: Paces,
     streams: Mutex<Streams>,
 }
 
@@ -64,6 +61,7 @@ struct Streams {
     tick: u32,
     /// Spreads new streams over the ring.
     next_slot: u32,
+    following: bool,
     ticking: bool,
     closed: bool,
     tasks: JoinSet<()>,
@@ -141,13 +139,7 @@ impl Hub {
     ) -> Arc<Self> {
         let ring = (0..FAR_TICKS).map(|_| Vec::new()).collect();
         let streams = Mutex::new(Streams { ring, ..Streams::default() });
-        let (open, paces) = (AtomicUsize::new(0), Paces::default());
-        Arc::new(Self { engine, boards, passes, open, max, paces, streams })
-    }
-
-    /// Begins to follow the feed.
-    pub fn watch(self: &Arc<Self>) {
-        self.streams().tasks.spawn(self.clone().follow(self.engine.committed()));
+        Arc::new(Self { engine, boards, passes, open: AtomicUsize::new(0), max, streams })
     }
 
     /// How many streams are open.
@@ -234,6 +226,10 @@ impl Hub {
         streams.next_slot = (streams.next_slot + 1) % FAR_TICKS;
         let slot = streams.next_slot as usize;
         streams.ring[slot].push(Arc::downgrade(&conn));
+        if !streams.following {
+            streams.following = true;
+            streams.tasks.spawn(self.clone().follow(self.engine.committed()));
+        }
         if !streams.ticking {
             streams.ticking = true;
             streams.tasks.spawn(self.clone().tick());

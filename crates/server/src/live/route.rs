@@ -19,14 +19,13 @@ struct Admission {
 }
 
 impl Hub {
-    /// Reads the feed until it ends.
+    /// Reads the feed as long as streams are open.
     pub(super) async fn follow(self: Arc<Self>, after: Seq) {
         let mut feed = self.engine.subscribe(after);
         loop {
             match feed.next().await {
                 Ok(Some(page)) => {
                     for entry in page {
-                        self.paces.note(&entry);
                         self.route(&entry);
                     }
                 }
@@ -36,6 +35,11 @@ impl Hub {
                     self.close();
                     return;
                 }
+            }
+            let mut streams = self.streams();
+            if streams.events.is_empty() {
+                streams.following = false;
+                return;
             }
         }
     }

@@ -1,13 +1,14 @@
 //! Samples for the control room: how each sale stands, once a second, and what happened to it so far.
 //!
-//! One task on each node follows the feed and counts; another source are the answers themselves, which say what was
-//! refused (see [`Samples::refused`]). Nothing here is state that anyone relies on: it begins anew with the process,
-//! and only as many sales are looked at as a control room could care about.
+//! One task on each node reads the feed once a second and counts, also how fast lines move; another source are the
+//! answers themselves, which say what was refused (see [`Samples::refused`]). Nothing here is state that anyone relies
+//! on: it begins anew with the process, and only as many sales are looked at as a control room could care about.
 
 use crate::app::odd_answer;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::event::{PhaseName, UnitsBody};
 use crate::http::shapes::ids::TimeMs;
+use crate::live::pace::Paces;
 use bytes::Bytes;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::view::EventView;
@@ -99,6 +100,8 @@ pub struct Past {
 pub struct Samples {
     engine: Arc<dyn Engine>,
     board: Mutex<Board>,
+    /// How fast lines move.
+    pub paces: Paces,
     stopping: watch::Sender<bool>,
 }
 
@@ -106,7 +109,8 @@ impl Samples {
     /// Samples of this engine's events.
     #[must_use]
     pub fn new(engine: Arc<dyn Engine>) -> Arc<Self> {
-        Arc::new(Self { engine, board: Mutex::default(), stopping: watch::Sender::new(false) })
+        let (board, paces) = (Mutex::default(), Paces::default());
+        Arc::new(Self { engine, board, paces, stopping: watch::Sender::new(false) })
     }
 
     /// Counts a refusal of what a visitor asked for under this path.
@@ -159,6 +163,7 @@ impl Samples {
                 match tokio::time::timeout(EVERY, feed.next()).await {
                     Ok(Ok(Some(page))) => {
                         cursor = page.last().map_or(committed, |last| last.seq);
+                        page.iter().for_each(|entry| self.paces.note(entry));
                         self.board().note(&page, Instant::now());
                     }
                     Ok(Ok(None)) => return,

@@ -65,7 +65,7 @@ pub async fn pace(
     Ids(event): Ids<EventId>,
 ) -> Result<Response, Problem> {
     let (at, view) = app.view_event(&event).await?;
-    let per_min = app.hub.paces.per_min(&event, at).map(|PerMin { from, to }| {
+    let per_min = app.samples.paces.per_min(&event, at).map(|PerMin { from, to }| {
         // A hundredth is as much as anyone can use; the slow end stays above 0.
         PaceRange { from: (from * 100.0).round().max(1.0) / 100.0, to: (to * 100.0).ceil() / 100.0 }
     });
