@@ -1,8 +1,9 @@
 //! All bookings of one event: found by id, by user, and by deadline.
 
 use crate::arena::{Idx, Keyed, Table};
+use crate::ended::Ended;
 use crate::hold::{CheckIn, HoldState, HoldTerms};
-use crate::ids::BookingId;
+use crate::ids::{BookingId, UserId};
 use crate::limits::ENDED_KNOWN_MS;
 use crate::time::Time;
 use crate::users::Users;
@@ -91,6 +92,7 @@ pub(crate) struct Bookings {
     table: Table<Hold>,
     expiries: BTreeSet<HoldDeadline>,
     forgets: BTreeSet<HoldDeadline>,
+    ended: Ended,
 }
 
 impl Bookings {
@@ -111,6 +113,11 @@ impl Bookings {
     /// The ended booking that may be forgotten next, and when.
     pub(crate) fn next_forget(&self) -> Option<(Time, Idx)> {
         self.forgets.first().map(|deadline| (deadline.at, deadline.idx))
+    }
+
+    /// How many of a user's bookings have ended and are still known.
+    pub(crate) fn ended_of(&self, user: &UserId) -> u32 {
+        self.ended.of(user)
     }
 
     /// A user's bookings, latest first.
@@ -206,6 +213,7 @@ impl Bookings {
             self.expiries.insert(self.deadline(idx, at));
         } else if let Some(at) = hold.forget_at() {
             self.forgets.insert(self.deadline(idx, at));
+            self.ended.add(&self.table[idx].terms.user);
         }
     }
 
@@ -215,6 +223,7 @@ impl Bookings {
             self.expiries.remove(&self.deadline(idx, at));
         } else if let Some(at) = hold.forget_at() {
             self.forgets.remove(&self.deadline(idx, at));
+            self.ended.forget(&self.table[idx].terms.user);
         }
     }
 
@@ -248,6 +257,7 @@ impl Bookings {
         }
         expect(self.expiries.len() == live, "only live holds expire");
         expect(self.forgets.len() == ended, "only ended bookings are forgotten");
+        expect(self.ended.total() == ended, "ended bookings are counted for their users");
     }
 }
 

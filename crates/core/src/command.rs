@@ -265,6 +265,24 @@ pub enum Command {
         reason: Reason,
     },
 
+    /// Takes everything from a visitor that is not paid for, in one decision, and bans them from the event if wished.
+    /// A hold stays while its payment runs.
+    RemoveVisitor {
+        /// Whom.
+        user: UserId,
+        /// Who and why.
+        reason: Reason,
+        /// Whether they may take no place, hold or claim from now on.
+        ban: bool,
+    },
+    /// Ends a ban.
+    UnbanVisitor {
+        /// Whose.
+        user: UserId,
+        /// Who and why.
+        reason: Reason,
+    },
+
     /// Decides one thing that is due: one deadline, or one admission.
     Tick,
     /// Moves places, sessions and holds on by the time the engine was away.

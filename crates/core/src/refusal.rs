@@ -161,6 +161,18 @@ pub enum Refusal {
         /// What was paid, in minor units.
         paid_minor: i64,
     },
+    /// The organiser has banned the user from the event. It comes before what the room and the stock would say.
+    VisitorBanned,
+    /// As many visitors are banned from the event as may be.
+    BanListFull {
+        /// The limit.
+        limit: u32,
+    },
+    /// The user has as many bookings and claims that ended within the last day as are remembered.
+    TooManyEnded {
+        /// The limit.
+        limit: u32,
+    },
 }
 
 /// What a caller can rely on about a refusal.
@@ -219,6 +231,9 @@ impl Refusal {
             Self::AlreadyCheckedIn { .. } => facts(37, "ALREADY_CHECKED_IN"),
             Self::NotCancellable => facts(38, "NOT_CANCELLABLE"),
             Self::RefundExceedsPaid { .. } => facts(39, "REFUND_EXCEEDS_PAID"),
+            Self::VisitorBanned => facts(40, "VISITOR_BANNED"),
+            Self::BanListFull { .. } => facts(41, "BAN_LIST_FULL"),
+            Self::TooManyEnded { .. } => again(42, "TOO_MANY_ENDED"),
         }
     }
 
@@ -359,6 +374,17 @@ impl fmt::Display for Refusal {
             Self::RefundExceedsPaid { paid_minor } => {
                 write!(f, "{paid_minor} minor units were paid; give back 0 to as many")
             }
+            Self::VisitorBanned => {
+                f.write_str("the organiser has excluded you from this event; ask the organiser")
+            }
+            Self::BanListFull { limit } => {
+                write!(f, "{limit} visitors are banned from this event already; unban some first")
+            }
+            Self::TooManyEnded { limit } => write!(
+                f,
+                "you gave back, lost or cancelled {limit} here within a day; keep what you hold, \
+                 or try again when the oldest is a day old"
+            ),
         }
     }
 }

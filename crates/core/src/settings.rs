@@ -1,7 +1,7 @@
 //! What an organiser sets for an event.
 
 use crate::limits::{
-    MAX_DURATION_MS, MAX_FEE_BP, MAX_PLACES_PER_USER, MAX_PRICE_MINOR, MAX_QUEUE_SIZE,
+    DEFAULT_CLAIM_TTL_MAX_MS, DEFAULT_MAX_PER_USER, MAX_DURATION_MS, MAX_FEE_BP, MAX_PLACES_PER_USER, MAX_PRICE_MINOR, MAX_QUEUE_SIZE,
     MAX_REFUND_RULES, MAX_ROOM_CAPACITY, fits_text,
 };
 use crate::money::Currency;
@@ -32,6 +32,9 @@ pub struct Settings {
     /// Units one user may hold, confirm and claim together; `None` is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_per_user: Option<u32>,
+    /// How long a visitor's claim lasts at most, also one that names no time; `None` lets visitors claim for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim_ttl_max_ms: Option<i64>,
     /// When the prequeue starts by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prequeue_at: Option<Time>,
@@ -188,19 +191,20 @@ impl Default for RoomSettings {
 }
 
 impl Settings {
-    /// Settings with the defaults of S0 and S3, and a waiting room.
+    /// Settings with the defaults of S0 and S3, without a waiting room.
     #[must_use]
     pub fn new(title: &str, currency: Currency) -> Self {
         Self {
             title: title.into(),
             currency,
-            room: Some(RoomSettings::default()),
+            room: None,
             hold_ttl_ms: 600_000,
             hold_max_ms: 1_800_000,
             payment_window_ms: 600_000,
             payment_attempts: 3,
             extensions: 1,
-            max_per_user: None,
+            max_per_user: Some(DEFAULT_MAX_PER_USER),
+            claim_ttl_max_ms: Some(DEFAULT_CLAIM_TTL_MAX_MS),
             prequeue_at: None,
             opens_at: None,
             closes_at: None,
@@ -258,7 +262,10 @@ impl Settings {
             return Some("refunds: use 0 to 100 percent");
         }
         if self.max_per_user == Some(0) {
-            return Some("max_per_user: use at least 1, or leave it out for no limit");
+            return Some("max_per_user: use at least 1, or null for no limit");
+        }
+        if self.claim_ttl_max_ms.is_some_and(|ttl_ms| !duration(ttl_ms)) {
+            return Some("claim_ttl_max_ms: use 1 ms to 366 days, or null for claims for good");
         }
         self.room.as_ref().and_then(RoomSettings::complaint).or_else(|| self.contradiction())
     }

@@ -9,7 +9,7 @@ use crate::ids::{EventId, PlaceId, UserId};
 use crate::seats::SeatState;
 use crate::settings::Settings;
 use crate::time::Time;
-use crate::view::{ClaimState, ClaimView};
+use crate::view::{BanView, ClaimState, ClaimView};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -36,6 +36,8 @@ pub enum SnapshotRow {
     Session(SessionRow),
     /// A claim or adjustment, by id.
     Claim(ClaimView),
+    /// Somebody who is banned, by user id.
+    Ban(BanView),
 }
 
 /// An event without its parts.
@@ -181,6 +183,7 @@ impl Event {
             })
         });
         let claims = claims.into_iter().cloned().map(SnapshotRow::Claim);
+        let bans = self.bans.after(None).map(SnapshotRow::Ban);
         event
             .into_iter()
             .chain(pools)
@@ -190,6 +193,7 @@ impl Event {
             .chain(holds)
             .chain(sessions)
             .chain(claims)
+            .chain(bans)
     }
 
     /// The state that these rows describe.
@@ -274,6 +278,7 @@ impl Event {
                 }
                 self.claims.insert(claim);
             }
+            SnapshotRow::Ban(ban) => self.bans.add(ban),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What can be asked about an event without changing it, and the answers to commands.
 
+use crate::command::Reason;
 use crate::event::Phase;
 use crate::hold::{CheckIn, HoldState, HoldTerms};
 use crate::ids::{BookingId, ClaimId, EventId, PlaceId, PoolId, SeatId, UserId};
@@ -43,6 +44,13 @@ pub enum Query {
         /// Whose; `None` asks for anyone's (operators only).
         user: Option<UserId>,
     },
+    /// Who is banned, by user id (operators only).
+    Bans {
+        /// Only users whose id sorts after this one.
+        after: Option<UserId>,
+        /// How many at most.
+        at_most: u32,
+    },
 }
 
 /// The answer to a [`Query`], in the same order.
@@ -62,6 +70,8 @@ pub enum View {
     Bookings(Vec<HoldView>),
     /// To [`Query::Claim`].
     Claim(ClaimView),
+    /// To [`Query::Bans`].
+    Bans(Vec<BanView>),
 }
 
 /// The answer to a [`crate::command::Command`] that was accepted.
@@ -78,6 +88,8 @@ pub enum Reply {
     Hold(HoldView),
     /// To everything about claims.
     Claim(ClaimView),
+    /// To `RemoveVisitor`.
+    Removed(RemovedView),
 }
 
 /// What a visitor left (S3.9).
@@ -268,6 +280,35 @@ pub struct HoldView {
     /// Tickets that were let in, by their number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checked_in: Vec<CheckIn>,
+}
+
+/// What was taken from a visitor who was removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemovedView {
+    /// Whom.
+    pub user: UserId,
+    /// Waiting places that were given up.
+    pub places: u32,
+    /// Whether a session ended.
+    pub session: bool,
+    /// Holds that were released.
+    pub released: u32,
+    /// Bookings whose payment runs: they stay until it has ended.
+    pub paying: Vec<BookingId>,
+    /// Whether they are banned.
+    pub banned: bool,
+}
+
+/// Somebody who is banned from an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BanView {
+    /// Whom.
+    pub user: UserId,
+    /// Who banned them, and why.
+    #[serde(flatten)]
+    pub reason: Reason,
+    /// Since when.
+    pub at: Time,
 }
 
 /// A claim, or a service's adjustment.

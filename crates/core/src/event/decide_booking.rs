@@ -5,6 +5,7 @@ use crate::bookings::Hold;
 use crate::change::Change;
 use crate::hold::{HoldState, HoldTerms};
 use crate::ids::{BookingId, UserId};
+use crate::limits::MAX_ENDED_PER_USER;
 use crate::lines::Lines;
 use crate::refusal::Refusal;
 use crate::seats::SeatState;
@@ -71,6 +72,7 @@ impl Event {
                 return Err(Refusal::EventNotOpen { phase });
             }
         }
+        self.check_not_banned(user)?;
         if self.room_settings().is_none() {
             return Ok(None);
         }
@@ -97,6 +99,16 @@ impl Event {
         }
     }
 
+    /// Checks that little enough of the user's ended within the last day: each of these ids is kept for that long.
+    pub(super) fn check_few_ended(&self, user: &UserId) -> Result<(), Refusal> {
+        let ended = self.bookings.ended_of(user) + self.claims.ended_of(user);
+        if ended < MAX_ENDED_PER_USER {
+            Ok(())
+        } else {
+            Err(Refusal::TooManyEnded { limit: MAX_ENDED_PER_USER })
+        }
+    }
+
     pub(super) fn decide_hold(
         &self,
         at: Time,
@@ -114,6 +126,7 @@ impl Event {
         let session = self.check_may_take(at, user)?;
         self.check_lines_free(lines)?;
         self.check_user_limit(user, lines.units())?;
+        self.check_few_ended(user)?;
 
         let price_minor = self.price_minor(lines);
         let fee_minor = settings.fees.on_minor(price_minor);

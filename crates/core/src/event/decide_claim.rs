@@ -7,6 +7,7 @@ use crate::command::Reason;
 use crate::ids::{ClaimId, PoolId, UserId};
 use crate::limits::{MAX_DURATION_MS, MAX_POOL_CAPACITY, MAX_UNITS_PER_HOLD};
 use crate::refusal::Refusal;
+use crate::settings::Settings;
 use crate::time::Time;
 use crate::view::{ClaimState, ClaimView, Reply};
 use smallvec::smallvec;
@@ -15,6 +16,7 @@ impl Event {
     pub(super) fn decide_claim(
         &self,
         at: Time,
+        settings: &Settings,
         claim: &ClaimId,
         user: &UserId,
         pool: &PoolId,
@@ -41,11 +43,15 @@ impl Event {
             return Err(Refusal::ClaimExceedsQuantity { free: found.free() });
         }
         self.check_user_limit(user, quantity)?;
+        self.check_few_ended(user)?;
         if found.spec.price_minor > 0 {
             let amount_minor = found.spec.price_minor * i64::from(quantity);
             return Err(Refusal::PaymentRequired { amount_minor });
         }
         let (before, after) = (found.claimed, found.claimed + quantity);
+        // A claim that names no time lasts as long as the organiser allows.
+        let longest_ms = settings.claim_ttl_max_ms;
+        let ttl_ms = ttl_ms.map_or(longest_ms, |ttl_ms| Some(ttl_ms.min(longest_ms.unwrap_or(ttl_ms))));
         let until = ttl_ms.map(|ttl_ms| at.plus_ms(ttl_ms));
         let mut changes = Changes::new();
         changes.extend(self.arrival(session, user));

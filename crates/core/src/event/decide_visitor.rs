@@ -36,6 +36,7 @@ impl Event {
                 why: "the event has no waiting room; hold at once",
             });
         };
+        self.check_not_banned(user)?;
         if let Some(known) = self.user(user) {
             let session = known.session.map(|idx| self.room.sessions.get(idx).place);
             let waiting = self.room.places_of(known.first_place).map(|idx| self.room.place(idx).id);

@@ -8,7 +8,7 @@ use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, UserId};
 use crate::lines::Lines;
 use crate::seats::SeatState;
 use crate::time::Time;
-use crate::view::{ClaimState, ClaimView};
+use crate::view::{BanView, ClaimState, ClaimView};
 use crate::waiting_room::session::{Session, SessionState};
 use crate::waiting_room::{Entrants, Revealed};
 use std::sync::Arc;
@@ -242,6 +242,13 @@ impl Event {
                 });
             }
             Change::ClaimForgotten { claim } => self.claims.remove(claim),
+
+            Change::VisitorRemoved { user, reason, banned } => {
+                if *banned {
+                    self.bans.add(BanView { user: user.clone(), reason: reason.clone(), at });
+                }
+            }
+            Change::VisitorUnbanned { user, reason: _ } => self.bans.remove(user),
 
             Change::Resumed { gap_ms } => {
                 self.room.move_on(*gap_ms);

@@ -43,6 +43,10 @@ impl Event {
                 let allowed = user.is_none() || *user == known.user;
                 if allowed { Ok(View::Claim(known.clone())) } else { Err(Refusal::ClaimNotFound) }
             }
+            Query::Bans { after, at_most } => {
+                let bans = self.bans.after(after.as_ref()).take(*at_most as usize);
+                Ok(View::Bans(bans.collect()))
+            }
         }
     }
 

@@ -2,10 +2,12 @@
 
 mod bookings;
 mod claims;
+mod limits;
 mod money;
 mod organiser;
 mod properties;
 mod refunds;
+mod removal;
 mod saga;
 mod score;
 mod shadow;

@@ -75,6 +75,6 @@ change('{"confirmed_cancelled":{"booking":"' .. hold.booking .. '","reason":{"by
 set_state(hold, 'cancelled', now)
 hold.refund = int(refund)
 stock_write(stock)
-hold_put(hold)
+hold_put(hold, u)
 users.put(hold.user, u)
 return commit(hold_reply(hold))

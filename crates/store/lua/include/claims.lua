@@ -74,7 +74,7 @@ local function declaimed(claim, how)
   local u = users.get(claim.user)
   local before, after = pool.claimed, pool.claimed - claim.amount
   pool.claimed, pool.sold = after, pool.sold - claim.amount
-  u.units = u.units - claim.amount
+  u.units, u.ended = u.units - claim.amount, u.ended + 1
   assert(after >= 0 and pool.sold >= 0 and u.units >= 0, 'a claim gives back only its own units')
   change('{"declaimed":{"claim":"' .. claim.claim .. '","how":"' .. how .. '","before":' .. int(before)
     .. ',"after":' .. int(after) .. '}}')
@@ -89,8 +89,14 @@ local function expire_claim(id)
 end
 
 local function forget_claim(id)
+  local claim = claim_get(id)
   change('{"claim_forgotten":{"claim":"' .. id .. '"}}')
   redis.call('HDEL', K.claims, id)
+  if claim.user ~= '' then
+    local u = users.get(claim.user)
+    users.count_forgotten(u)
+    users.put(claim.user, u)
+  end
   redis.call('ZREM', K.deadlines, '7:' .. id)
 end
 

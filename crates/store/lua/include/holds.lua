@@ -2,7 +2,8 @@
 --
 --   hold_get(booking)            the booking, or nil
 --   booking_of(booking, user)    the user's own booking, or nil: another's is as good as none
---   hold_put(hold)               writes it and its deadline
+--   hold_put(hold, u)            writes it and its deadline; a hold that ends is counted in u, which the others need not
+--                                give
 --   hold_reply(hold)             the Reply about it, as JSON
 --   no_longer_held(hold)         the refusal for a booking that is neither held nor paid for any more
 --   set_state(hold, state, time, payment, before)   its new state; time is its deadline or since when. Writes nothing
@@ -74,7 +75,7 @@ local function booking_of(booking, user)
   return hold and hold.user == user and hold or nil
 end
 
-local function hold_put(hold)
+local function hold_put(hold, u)
   redis.call('HSET', K.holds, hold.booking, hold.state .. '|' .. hold.user .. '|' .. hold.amount .. '|' .. hold.fee
     .. '|' .. hold.created .. '|' .. int(hold.time) .. '|' .. (hold.before and int(hold.before) or '')
     .. '|' .. hold.payment .. '|' .. hold.refund .. '|' .. hold.payments .. '|' .. hold.extensions
@@ -85,6 +86,9 @@ local function hold_put(hold)
   end
   if kind then
     redis.call('ZADD', K.deadlines, int(at), kind .. hold.booking)
+  end
+  if kind == '6:' and hold.waits_in ~= kind then
+    u.ended = u.ended + 1
   end
   hold.waits_in = kind
 end
@@ -172,7 +176,7 @@ local function end_hold(hold, u)
     assert(u.units >= 0, 'a user gives back only what he has')
   end
   stock_write(stock)
-  hold_put(hold)
+  hold_put(hold, u)
 end
 
 local function confirm_late(hold, u)
@@ -206,6 +210,7 @@ local function forget_hold(booking)
   redis.call('HDEL', K.holds, booking)
   redis.call('ZREM', K.deadlines, hold.waits_in .. booking)
   users.remove_booking(u, booking)
+  users.count_forgotten(u)
   users.put(hold.user, u)
 end
 

@@ -225,6 +225,8 @@ fn is_new_business(command: &Command) -> bool {
         | Command::CancelConfirmed { .. }
         | Command::CheckIn { .. }
         | Command::Declaim { .. }
+        | Command::RemoveVisitor { .. }
+        | Command::UnbanVisitor { .. }
         | Command::Tick
         | Command::Recover { .. } => false,
     }

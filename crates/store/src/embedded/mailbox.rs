@@ -52,7 +52,8 @@ impl Ask {
                 | Command::Release { .. }
                 | Command::FailPayment { .. }
                 | Command::Confirm { .. }
-                | Command::Declaim { .. } => true,
+                | Command::Declaim { .. }
+                | Command::RemoveVisitor { .. } => true,
                 Command::CreateEvent { .. }
                 | Command::ChangeSettings { .. }
                 | Command::AddPool { .. }
@@ -75,7 +76,8 @@ impl Ask {
                 | Command::CancelConfirmed { .. }
                 | Command::CheckIn { .. }
                 | Command::Claim { .. }
-                | Command::AdjustClaimed { .. } => false,
+                | Command::AdjustClaimed { .. }
+                | Command::UnbanVisitor { .. } => false,
             },
             Self::Query(..) | Self::Events(_) => false,
         }

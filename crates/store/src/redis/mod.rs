@@ -166,7 +166,7 @@ impl Drop for RedisEngine {
 /// Whether a command's answer waits until the decision is archived.
 ///
 /// Whoever has paid, or is asked to pay, must find that again whatever Redis loses; a place or a hold that is lost is
-/// taken again.
+/// taken again. Who was banned must not come back unnoticed.
 fn waits_for_archive(command: &Command) -> bool {
     match command {
         Command::BeginPayment { .. }
@@ -175,7 +175,9 @@ fn waits_for_archive(command: &Command) -> bool {
         | Command::CheckIn { .. }
         | Command::Claim { .. }
         | Command::Declaim { .. }
-        | Command::AdjustClaimed { .. } => true,
+        | Command::AdjustClaimed { .. }
+        | Command::RemoveVisitor { .. }
+        | Command::UnbanVisitor { .. } => true,
         Command::CreateEvent { .. }
         | Command::ChangeSettings { .. }
         | Command::AddPool { .. }

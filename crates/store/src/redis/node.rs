@@ -75,7 +75,10 @@ impl Node {
     /// The script that runs a command, with all the keys it may want.
     pub(super) fn call(&self, event: &EventId, command: &Command) -> Call {
         let mut call = wire::call(command);
-        if let Command::Join { user, .. } | Command::Leave { user, .. } = command {
+        if let Command::Join { user, .. }
+        | Command::Leave { user, .. }
+        | Command::RemoveVisitor { user, .. } = command
+        {
             call.keys.push(keys::places_of(event, user));
         }
         if let Command::Join { user, .. } = command {

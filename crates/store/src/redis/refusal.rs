@@ -67,7 +67,8 @@ pub(super) fn write(refusal: &Refusal) -> String {
         | Refusal::CannotCancel
         | Refusal::UnitsNotBlocked
         | Refusal::SeedMismatch
-        | Refusal::NotCancellable => {}
+        | Refusal::NotCancellable
+        | Refusal::VisitorBanned => {}
         Refusal::InvalidSettings { why }
         | Refusal::InvalidLines { why }
         | Refusal::InvalidState { why } => out.why = Some((*why).to_owned()),
@@ -98,6 +99,9 @@ pub(super) fn write(refusal: &Refusal) -> String {
         Refusal::CapacityBelowCommitted { committed } => out.committed = Some(*committed),
         Refusal::TicketNotFound { tickets } => out.tickets = Some(*tickets),
         Refusal::AlreadyCheckedIn { at } => out.at = Some(*at),
+        Refusal::BanListFull { limit } | Refusal::TooManyEnded { limit } => {
+            out.limit = Some(*limit);
+        }
         Refusal::RefundExceedsPaid { paid_minor } => out.paid_minor = Some(*paid_minor),
     }
     serde_json::to_string(&out).expect("texts and numbers can be written")
@@ -159,6 +163,9 @@ impl Written {
             "ALREADY_CHECKED_IN" => Refusal::AlreadyCheckedIn { at: self.at? },
             "NOT_CANCELLABLE" => Refusal::NotCancellable,
             "REFUND_EXCEEDS_PAID" => Refusal::RefundExceedsPaid { paid_minor: self.paid_minor? },
+            "VISITOR_BANNED" => Refusal::VisitorBanned,
+            "BAN_LIST_FULL" => Refusal::BanListFull { limit: self.limit? },
+            "TOO_MANY_ENDED" => Refusal::TooManyEnded { limit: self.limit? },
             _ => return None,
         })
     }
@@ -238,7 +245,10 @@ mod tests {
                 Refusal::TicketNotFound { .. } => Refusal::AlreadyCheckedIn { at: Time(-5) },
                 Refusal::AlreadyCheckedIn { .. } => Refusal::NotCancellable,
                 Refusal::NotCancellable => Refusal::RefundExceedsPaid { paid_minor: 1 },
-                Refusal::RefundExceedsPaid { .. } => return all,
+                Refusal::RefundExceedsPaid { .. } => Refusal::VisitorBanned,
+                Refusal::VisitorBanned => Refusal::BanListFull { limit: 10_000 },
+                Refusal::BanListFull { .. } => Refusal::TooManyEnded { limit: 100 },
+                Refusal::TooManyEnded { .. } => return all,
             };
             all.push(next);
         }
@@ -247,7 +257,7 @@ mod tests {
     #[test]
     fn every_refusal_comes_back_as_it_was_written() {
         let all = all();
-        assert_eq!(all.len(), 39, "one of each");
+        assert_eq!(all.len(), 42, "one of each");
         for refusal in all {
             assert_eq!(read(&write(&refusal)), Ok(refusal));
         }

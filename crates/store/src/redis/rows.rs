@@ -11,7 +11,7 @@ use onrush_core::snapshot::{
     Entrants, EventRow, HoldRow, PlaceRow, PoolRow, Revealed, SeatRow, SessionRow, SessionState,
     SnapshotRow,
 };
-use onrush_core::view::{ClaimState, ClaimView};
+use onrush_core::view::{BanView, ClaimState, ClaimView};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::str::FromStr;
@@ -83,6 +83,9 @@ impl Layout {
         rows.extend(sessions.into_iter().map(SnapshotRow::Session));
         for (id, text) in &self.claims {
             rows.push(SnapshotRow::Claim(claim_view(id, text)?));
+        }
+        for (user, text) in &self.bans {
+            rows.push(SnapshotRow::Ban(ban_view(user, text)?));
         }
         Ok(rows)
     }
@@ -309,6 +312,13 @@ fn claim_view(id: &str, text: &str) -> Result<ClaimView, String> {
     })
 }
 
+/// A ban, as its hash has it.
+pub(super) fn ban_view(user: &str, text: &str) -> Result<BanView, String> {
+    let [at, reason] = parts(text, '|', user)?;
+    let reason = serde_json::from_str(reason).map_err(|error| format!("ban of {user}: {error}"))?;
+    Ok(BanView { user: read(user, "a ban")?, reason, at: time(at, user)? })
+}
+
 impl Layout {
     /// Where this is not what it should be, one sentence each: every count, index and deadline, not only what a snapshot
     /// has. Scores may differ, as long as the order is the same.
@@ -324,6 +334,7 @@ impl Layout {
             ("sessions", &self.sessions, &expected.sessions),
             ("deadlines", &self.deadlines, &expected.deadlines),
             ("claims", &self.claims, &expected.claims),
+            ("bans", &self.bans, &expected.bans),
             ("settings", &self.settings_meta(), &expected.settings_meta()),
         ];
         for (key, ours, theirs) in texts {
@@ -362,6 +373,7 @@ impl Layout {
         let of = |(name, _): (&'static str, String)| {
             self.meta.get(name).map(|text| (name.to_owned(), text.clone()))
         };
-        names.into_iter().filter_map(of).collect()
+        // Beside the settings, how many are banned: scripts look no further if nobody is.
+        names.into_iter().chain([("bans", String::new())]).filter_map(of).collect()
     }
 }
