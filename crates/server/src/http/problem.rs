@@ -404,6 +404,7 @@ pub fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::InvalidLines { .. }
         | Refusal::BookingMismatch => StatusCode::UNPROCESSABLE_ENTITY,
         Refusal::PaymentRequired { .. } => StatusCode::PAYMENT_REQUIRED,
+        Refusal::VisitorBanned => StatusCode::FORBIDDEN,
         Refusal::EventExists
         | Refusal::PoolExists { .. }
         | Refusal::SeatExists { .. }
@@ -430,7 +431,9 @@ pub fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::SeedMismatch
         | Refusal::AlreadyCheckedIn { .. }
         | Refusal::NotCancellable
-        | Refusal::RefundExceedsPaid { .. } => StatusCode::CONFLICT,
+        | Refusal::RefundExceedsPaid { .. }
+        | Refusal::BanListFull { .. }
+        | Refusal::TooManyEnded { .. } => StatusCode::CONFLICT,
     }
 }
 
@@ -456,6 +459,9 @@ fn facts_of(refusal: &Refusal) -> Value {
         Refusal::CapacityBelowCommitted { committed } => json!({ "committed": committed }),
         Refusal::TicketNotFound { tickets } => json!({ "tickets": tickets }),
         Refusal::AlreadyCheckedIn { at } => json!({ "checked_in_at": at }),
+        Refusal::BanListFull { limit } | Refusal::TooManyEnded { limit } => {
+            json!({ "limit": limit })
+        }
         Refusal::RefundExceedsPaid { paid_minor } => json!({ "paid_minor": paid_minor }),
         Refusal::EventNotFound
         | Refusal::EventExists
@@ -475,7 +481,8 @@ fn facts_of(refusal: &Refusal) -> Value {
         | Refusal::CannotCancel
         | Refusal::UnitsNotBlocked
         | Refusal::SeedMismatch
-        | Refusal::NotCancellable => Value::Null,
+        | Refusal::NotCancellable
+        | Refusal::VisitorBanned => Value::Null,
     }
 }
 

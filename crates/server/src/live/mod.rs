@@ -265,7 +265,7 @@ impl Hub {
                 | View::Seats(_)
                 | View::Booking(_)
                 | View::Bookings(_)
-                | View::Claim(_) => Err(odd_answer()),
+                | View::Claim(_) | View::Bans(_) => Err(odd_answer()),
             },
             Err(Failure::Refused(Refusal::PlaceNotFound)) => Ok(None),
             Err(failure) => Err(failure.into()),

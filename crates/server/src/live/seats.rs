@@ -136,7 +136,7 @@ impl Boards {
             | View::Place(_)
             | View::Booking(_)
             | View::Bookings(_)
-            | View::Claim(_) => Err(odd_answer()),
+            | View::Claim(_) | View::Bans(_) => Err(odd_answer()),
         }
     }
 

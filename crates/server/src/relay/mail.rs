@@ -176,7 +176,7 @@ impl Work {
                     | View::Place(_)
                     | View::Booking(_)
                     | View::Bookings(_)
-                    | View::Claim(_) => String::new(),
+                    | View::Claim(_) | View::Bans(_) => String::new(),
                 },
                 Err(_) => String::new(),
             };

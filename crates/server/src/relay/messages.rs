@@ -166,6 +166,8 @@ pub fn of_change(
         | Change::Claimed { .. }
         | Change::Declaimed { .. }
         | Change::ClaimedAdjusted { .. }
+        | Change::VisitorRemoved { .. }
+        | Change::VisitorUnbanned { .. }
         | Change::ClaimForgotten { .. }
         | Change::Resumed { .. } => return None,
     };

@@ -235,7 +235,7 @@ impl Sagas {
                 | View::Seats(_)
                 | View::Place(_)
                 | View::Bookings(_)
-                | View::Claim(_) => {
+                | View::Claim(_) | View::Bans(_) => {
                     Err(Trouble::Stuck("the engine answered something else".into()))
                 }
             },
@@ -527,7 +527,7 @@ impl Sagas {
         match self.engine.execute(file.saga.event.clone(), command).await {
             Ok(answer) => match answer.value {
                 Reply::Hold(view) => Ok(Some(view)),
-                Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) => Ok(None),
+                Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_) => Ok(None),
             },
             Err(Failure::Refused(_)) => Ok(None),
             Err(failure) => Err(failure.into()),

@@ -88,6 +88,9 @@ fn refusals() -> Vec<Refusal> {
         Refusal::AlreadyCheckedIn { at: onrush_core::Time(0) },
         Refusal::NotCancellable,
         Refusal::RefundExceedsPaid { paid_minor: 0 },
+        Refusal::VisitorBanned,
+        Refusal::BanListFull { limit: 0 },
+        Refusal::TooManyEnded { limit: 0 },
     ];
     for refusal in &all {
         match refusal {
@@ -129,7 +132,10 @@ fn refusals() -> Vec<Refusal> {
             | Refusal::TicketNotFound { .. }
             | Refusal::AlreadyCheckedIn { .. }
             | Refusal::NotCancellable
-            | Refusal::RefundExceedsPaid { .. } => {}
+            | Refusal::RefundExceedsPaid { .. }
+            | Refusal::VisitorBanned
+            | Refusal::BanListFull { .. }
+            | Refusal::TooManyEnded { .. } => {}
         }
     }
     all

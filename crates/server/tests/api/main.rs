@@ -14,6 +14,7 @@ mod organising;
 mod pace;
 mod paying;
 mod repeating;
+mod removing;
 mod s3_paths;
 mod samples;
 mod sandboxed;

@@ -76,9 +76,10 @@ impl Shop {
         self.admin("POST", path).send().await.expect(200).json()
     }
 
-    /// An open event without a waiting room, and with a pool `ga` of 10 free units.
+    /// An open event without a waiting room or limits, and with a pool `ga` of 10 units, free of charge.
     pub(crate) async fn flash_sale(&self, event: &str) {
-        let body = json!({"event": event, "title": "Flash", "currency": "EUR", "room": null});
+        let body = json!({"event": event, "title": "Flash", "currency": "EUR",
+            "max_per_user": null, "claim_ttl_max_ms": null});
         self.organise("POST", "/events", &body).await;
         self.add_pool(event, "ga", 10, 0).await;
         self.organise_plainly(&format!("/events/{event}/open")).await;
@@ -86,7 +87,8 @@ impl Shop {
 
     /// An open event with a waiting room, and with a pool `ga` of 10 free units.
     pub(crate) async fn sale_with_room(&self, event: &str, room: Value) {
-        let body = json!({"event": event, "title": "Rush", "currency": "EUR", "room": room});
+        let body = json!({"event": event, "title": "Rush", "currency": "EUR", "room": room,
+            "max_per_user": null});
         self.organise("POST", "/events", &body).await;
         self.add_pool(event, "ga", 10, 0).await;
         self.organise_plainly(&format!("/events/{event}/open")).await;

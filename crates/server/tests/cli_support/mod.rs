@@ -93,7 +93,7 @@ impl Served {
     /// Creates an event on sale to anyone, with a pool `ga`.
     pub(crate) fn create_flash_sale(&self, event: &str, capacity: u32) {
         let create =
-            format!(r#"{{"event":"{event}","title":"Test","currency":"EUR","room":null}}"#);
+            format!(r#"{{"event":"{event}","title":"Test","currency":"EUR","max_per_user":null}}"#);
         self.ask("POST", "/api/v1/admin/events", ADMIN_KEY, &create);
         let pool = format!(r#"{{"pool":"ga","capacity":{capacity},"price_minor":0}}"#);
         self.ask("POST", &format!("/api/v1/admin/events/{event}/pools"), ADMIN_KEY, &pool);

@@ -150,7 +150,8 @@ fn compare(layout: &Layout, state: &Event, found: &mut Vec<String>) {
             | SnapshotRow::Place(_)
             | SnapshotRow::Hold(_)
             | SnapshotRow::Session(_)
-            | SnapshotRow::Claim(_) => None,
+            | SnapshotRow::Claim(_)
+            | SnapshotRow::Ban(_) => None,
         })
         .collect();
     match layout.rows(&seats) {

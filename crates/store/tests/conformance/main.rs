@@ -21,12 +21,16 @@ mod world;
 mod bookings;
 #[path = "../../../core/tests/rules/claims.rs"]
 mod claims;
+#[path = "../../../core/tests/rules/limits.rs"]
+mod limits;
 #[path = "../../../core/tests/rules/money.rs"]
 mod money;
 #[path = "../../../core/tests/rules/organiser.rs"]
 mod organiser;
 #[path = "../../../core/tests/rules/refunds.rs"]
 mod refunds;
+#[path = "../../../core/tests/rules/removal.rs"]
+mod removal;
 mod shadow;
 #[path = "../../../core/tests/rules/stage.rs"]
 mod stage;

@@ -194,12 +194,14 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
     /// A line of thousands is not asked about place by place.
     const MOST: usize = 300;
     let rows = &rows[..rows.len().min(MOST)];
-    let mut queries = vec![Query::Event, Query::Availability, Query::Seats];
+    let all_bans = Query::Bans { after: None, at_most: u32::MAX };
+    let mut queries = vec![Query::Event, Query::Availability, Query::Seats, all_bans];
     let users = rows.iter().filter_map(|row| match row {
         SnapshotRow::Place(row) => Some(row.user.clone()),
         SnapshotRow::Session(row) => Some(row.user.clone()),
         SnapshotRow::Hold(row) => Some(row.terms.user.clone()),
         SnapshotRow::Claim(row) => row.user.clone(),
+        SnapshotRow::Ban(ban) => Some(ban.user.clone()),
         SnapshotRow::Event(_)
         | SnapshotRow::Pool(_)
         | SnapshotRow::Category(_)
@@ -233,6 +235,9 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
                 queries.push(Query::Claim { claim: claim.clone(), user: None });
                 queries.push(Query::Claim { claim: claim.clone(), user: row.user.clone() });
                 queries.push(Query::Claim { claim, user: Some(nobody()) });
+            }
+            SnapshotRow::Ban(ban) => {
+                queries.push(Query::Bans { after: Some(ban.user.clone()), at_most: 2 });
             }
             SnapshotRow::Event(_)
             | SnapshotRow::Pool(_)

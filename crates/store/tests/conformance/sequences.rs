@@ -245,6 +245,8 @@ fn the_sequences_reach_every_change_and_every_refusal() {
         "declaimed",
         "claimed_adjusted",
         "claim_forgotten",
+        "visitor_removed",
+        "visitor_unbanned",
         "resumed",
     ];
     let refusals = [

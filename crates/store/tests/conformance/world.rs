@@ -111,6 +111,7 @@ impl World {
         settings.payment_attempts = *random.pick(&[1, 1, 2, 3]);
         settings.extensions = *random.pick(&[0, 1, 3]);
         settings.max_per_user = *random.pick(&[None, None, Some(2), Some(6)]);
+        settings.claim_ttl_max_ms = *random.pick(&[None, None, Some(1), Some(90_000), Some(DAY_MS)]);
         if random.percent(30) {
             settings.prequeue_at = Some(START.plus_ms(random.within(0, 300_000)));
         }
@@ -178,7 +179,10 @@ impl World {
                 settings.room =
                     if settings.room.is_some() { None } else { Some(self.plainer(room(random))) }
             }
-            4 => settings.max_per_user = *random.pick(&[None, Some(0), Some(1), Some(4)]),
+            4 => {
+                settings.max_per_user = *random.pick(&[None, Some(0), Some(1), Some(4)]);
+                settings.claim_ttl_max_ms = *random.pick(&[None, Some(0), Some(1), Some(60_000)]);
+            }
             5 => settings.closes_at = Some(START.plus_ms(random.within(1_000_000, 2 * DAY_MS))),
             6 => settings.payment_attempts = *random.pick(&[0, 1, 4]),
             _ => {

@@ -33,7 +33,7 @@ pub(crate) fn place(number: usize) -> PlaceId {
 
 pub(crate) fn settings(room: RoomSettings) -> Settings {
     let currency = "EUR".parse().expect("a currency");
-    Settings { room: Some(room), ..Settings::new("Concert", currency) }
+    Settings { room: Some(room), max_per_user: None, ..Settings::new("Concert", currency) }
 }
 
 /// A Redis server, and the archive of all nodes on it.

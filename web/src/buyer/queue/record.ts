@@ -2,7 +2,7 @@
 import type { LiveMessage } from "../../lib/live";
 
 /** How a place or session ended. `gave_up` is a session that was left before anything was booked. */
-export type Ended = "left" | "lapsed" | "no_show" | "timeout" | "gave_up" | "completed";
+export type Ended = "left" | "lapsed" | "no_show" | "timeout" | "gave_up" | "completed" | "removed";
 
 export interface PlaceRecord {
   /** The last that was heard of the place. */

@@ -164,6 +164,8 @@ fn note(bookings: &mut HashMap<BookingId, Sold>, seq: u64, change: &Change) {
         | Change::Claimed { .. }
         | Change::Declaimed { .. }
         | Change::ClaimedAdjusted { .. }
+        | Change::VisitorRemoved { .. }
+        | Change::VisitorUnbanned { .. }
         | Change::ClaimForgotten { .. }
         | Change::Resumed { .. } => {}
     }

@@ -1,6 +1,7 @@
 //! What the organiser may ask for, with the admin API key.
 
 pub mod add_pool;
+pub mod bans;
 pub mod block;
 pub mod bookings;
 pub mod bookings_csv;
@@ -24,6 +25,7 @@ pub mod payments;
 pub mod pool;
 pub mod prequeue;
 pub mod refunds;
+pub mod remove_visitor;
 pub mod replay_messages;
 pub mod resume;
 pub mod room;
@@ -37,6 +39,7 @@ pub mod seat_map;
 pub mod seats;
 pub mod sync_inventory;
 pub mod texts;
+pub mod unban_visitor;
 pub mod unblock;
 
 use crate::app::{App, odd_answer};
@@ -117,7 +120,7 @@ async fn find_booking(app: &App, event: &EventId, booking: BookingId) -> Result<
         | View::Seats(_)
         | View::Place(_)
         | View::Bookings(_)
-        | View::Claim(_) => Err(odd_answer()),
+        | View::Claim(_) | View::Bans(_) => Err(odd_answer()),
     }
 }
 

@@ -50,7 +50,7 @@ pub async fn request(
             count(&app.metrics.joins);
             Some(view.state)
         }
-        Ok(Reply::Done | Reply::Left(_) | Reply::Hold(_) | Reply::Claim(_)) => {
+        Ok(Reply::Done | Reply::Left(_) | Reply::Hold(_) | Reply::Claim(_) | Reply::Removed(_)) => {
             return Err(odd_answer());
         }
         Err(Failure::Refused(Refusal::Duplicate { place } | Refusal::AlreadyInQueue { place })) => {

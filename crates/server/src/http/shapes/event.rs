@@ -37,6 +37,10 @@ pub struct EventBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     max_per_user: Option<u32>,
+    /// Missing where visitors may claim for good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    claim_ttl_max_ms: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<TimeMs>, nullable = false)]
     prequeue_at: Option<Time>,
@@ -86,6 +90,7 @@ impl EventBody {
             payment_attempts: settings.payment_attempts,
             extensions: settings.extensions,
             max_per_user: settings.max_per_user,
+            claim_ttl_max_ms: settings.claim_ttl_max_ms,
             prequeue_at: settings.prequeue_at,
             opens_at: settings.opens_at,
             closes_at: settings.closes_at,

@@ -47,7 +47,7 @@ pub async fn hold(
             count(&app.metrics.holds_accepted);
             match answer.value {
                 Reply::Hold(view) => Ok(booking_answer(StatusCode::CREATED, &event, &view)),
-                Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) => {
+                Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_) => {
                     Err(odd_answer())
                 }
             }

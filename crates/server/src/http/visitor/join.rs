@@ -50,7 +50,7 @@ pub async fn join(
                 let body = place_body(&app, &event, &user, &view);
                 return Ok(json(StatusCode::ACCEPTED, &body));
             }
-            Reply::Done | Reply::Left(_) | Reply::Hold(_) | Reply::Claim(_) => {
+            Reply::Done | Reply::Left(_) | Reply::Hold(_) | Reply::Claim(_) | Reply::Removed(_) => {
                 return Err(odd_answer());
             }
         },
