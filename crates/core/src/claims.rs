@@ -127,7 +127,8 @@ impl Claims {
         if expiring != self.expiries.len() || ended != self.forgets.len() {
             broken.push("claims: every claim has its deadline, and no other has".to_owned());
         }
-        let of_users = |claim: &&ClaimView| claim.state.forget_at().is_some() && claim.user.is_some();
+        let of_users =
+            |claim: &&ClaimView| claim.state.forget_at().is_some() && claim.user.is_some();
         if self.iter().filter(of_users).count() != self.ended.total() {
             broken.push("claims: ended ones are counted for their users".to_owned());
         }

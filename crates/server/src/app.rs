@@ -203,7 +203,11 @@ impl App {
     ) -> Result<HoldView, Problem> {
         match self.run(event, command).await? {
             Reply::Hold(view) => Ok(view),
-            Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_) => Err(odd_answer()),
+            Reply::Done
+            | Reply::Place(_)
+            | Reply::Left(_)
+            | Reply::Claim(_)
+            | Reply::Removed(_) => Err(odd_answer()),
         }
     }
 
@@ -220,7 +224,8 @@ impl App {
             | View::Place(_)
             | View::Booking(_)
             | View::Bookings(_)
-            | View::Claim(_) | View::Bans(_) => Err(odd_answer()),
+            | View::Claim(_)
+            | View::Bans(_) => Err(odd_answer()),
         }
     }
 }

@@ -51,7 +51,8 @@ impl Event {
         let (before, after) = (found.claimed, found.claimed + quantity);
         // A claim that names no time lasts as long as the organiser allows.
         let longest_ms = settings.claim_ttl_max_ms;
-        let ttl_ms = ttl_ms.map_or(longest_ms, |ttl_ms| Some(ttl_ms.min(longest_ms.unwrap_or(ttl_ms))));
+        let ttl_ms =
+            ttl_ms.map_or(longest_ms, |ttl_ms| Some(ttl_ms.min(longest_ms.unwrap_or(ttl_ms))));
         let until = ttl_ms.map(|ttl_ms| at.plus_ms(ttl_ms));
         let mut changes = Changes::new();
         changes.extend(self.arrival(session, user));

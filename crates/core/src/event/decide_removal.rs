@@ -67,7 +67,11 @@ impl Event {
         for idx in self.room.places_of(known.first_place) {
             view.places += 1;
             let place = self.room.place(idx).id;
-            changes.push(Change::PlaceLeft { place, user: known.id.clone(), how: LeftHow::Removed });
+            changes.push(Change::PlaceLeft {
+                place,
+                user: known.id.clone(),
+                how: LeftHow::Removed,
+            });
         }
         if let Some(session) = known.session.map(|idx| self.room.sessions.get(idx)) {
             let (place, user) = (session.place, &known.id);

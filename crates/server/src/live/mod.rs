@@ -265,7 +265,8 @@ impl Hub {
                 | View::Seats(_)
                 | View::Booking(_)
                 | View::Bookings(_)
-                | View::Claim(_) | View::Bans(_) => Err(odd_answer()),
+                | View::Claim(_)
+                | View::Bans(_) => Err(odd_answer()),
             },
             Err(Failure::Refused(Refusal::PlaceNotFound)) => Ok(None),
             Err(failure) => Err(failure.into()),

@@ -223,7 +223,8 @@ impl Samples {
             | View::Place(_)
             | View::Booking(_)
             | View::Bookings(_)
-            | View::Claim(_) | View::Bans(_) => Err(odd_answer()),
+            | View::Claim(_)
+            | View::Bans(_) => Err(odd_answer()),
         }
     }
 

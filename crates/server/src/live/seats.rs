@@ -136,7 +136,8 @@ impl Boards {
             | View::Place(_)
             | View::Booking(_)
             | View::Bookings(_)
-            | View::Claim(_) | View::Bans(_) => Err(odd_answer()),
+            | View::Claim(_)
+            | View::Bans(_) => Err(odd_answer()),
         }
     }
 

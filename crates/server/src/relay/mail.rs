@@ -176,7 +176,8 @@ impl Work {
                     | View::Place(_)
                     | View::Booking(_)
                     | View::Bookings(_)
-                    | View::Claim(_) | View::Bans(_) => String::new(),
+                    | View::Claim(_)
+                    | View::Bans(_) => String::new(),
                 },
                 Err(_) => String::new(),
             };

@@ -235,9 +235,8 @@ impl Sagas {
                 | View::Seats(_)
                 | View::Place(_)
                 | View::Bookings(_)
-                | View::Claim(_) | View::Bans(_) => {
-                    Err(Trouble::Stuck("the engine answered something else".into()))
-                }
+                | View::Claim(_)
+                | View::Bans(_) => Err(Trouble::Stuck("the engine answered something else".into())),
             },
             Err(Failure::Refused(Refusal::ReservationNotFound | Refusal::EventNotFound)) => {
                 Ok(None)
@@ -527,7 +526,11 @@ impl Sagas {
         match self.engine.execute(file.saga.event.clone(), command).await {
             Ok(answer) => match answer.value {
                 Reply::Hold(view) => Ok(Some(view)),
-                Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_) => Ok(None),
+                Reply::Done
+                | Reply::Place(_)
+                | Reply::Left(_)
+                | Reply::Claim(_)
+                | Reply::Removed(_) => Ok(None),
             },
             Err(Failure::Refused(_)) => Ok(None),
             Err(failure) => Err(failure.into()),

@@ -232,7 +232,8 @@ impl Follower {
                 | View::Seats(_)
                 | View::Place(_)
                 | View::Bookings(_)
-                | View::Claim(_) | View::Bans(_) => Err("the engine answered something else".into()),
+                | View::Claim(_)
+                | View::Bans(_) => Err("the engine answered something else".into()),
             },
             // It was cancelled and forgotten since; there is nobody left whom it concerns.
             Err(Failure::Refused(_)) => Ok(None),

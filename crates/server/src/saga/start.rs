@@ -166,7 +166,8 @@ impl Sagas {
             | View::Place(_)
             | View::Booking(_)
             | View::Bookings(_)
-            | View::Claim(_) | View::Bans(_) => Err(Failure::Stopped),
+            | View::Claim(_)
+            | View::Bans(_) => Err(Failure::Stopped),
         }
     }
 }

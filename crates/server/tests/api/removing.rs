@@ -119,7 +119,10 @@ async fn a_banned_visitor_takes_nothing_until_unbanned_and_is_listed_in_pages() 
     users.sort_unstable();
     let first = page("?limit=2").await;
     let ban = &first["bans"][0];
-    assert_eq!((&ban["user"], &ban["by"], &ban["why"]), (&json!(users[0]), &json!("desk"), &json!("bot")));
+    assert_eq!(
+        (&ban["user"], &ban["by"], &ban["why"]),
+        (&json!(users[0]), &json!("desk"), &json!("bot"))
+    );
     assert_eq!(ban["at"].as_i64(), Some(shop.clock.now().0));
     assert_eq!(first["next"], json!(users[1]));
     let last = page(&format!("?limit=2&after={}", users[1])).await;

@@ -6,8 +6,8 @@ use super::wire::{Call, read_json};
 use onrush_core::ids::{BookingId, EventId, PoolId};
 use onrush_core::settings::Settings;
 use onrush_core::view::{
-    AvailabilityView, BanView, CategoryView, DrawView, EventView, HoldView, PoolView, SeatStatus, SeatView,
-    Units,
+    AvailabilityView, BanView, CategoryView, DrawView, EventView, HoldView, PoolView, SeatStatus,
+    SeatView, Units,
 };
 use onrush_core::{Query, Reply, View};
 use redis::Value;
@@ -63,11 +63,7 @@ pub(super) fn view(
         }
         Query::Claim { .. } => match read_json(reply)? {
             Reply::Claim(view) => Ok(View::Claim(view)),
-            Reply::Done
-            | Reply::Place(_)
-            | Reply::Left(_)
-            | Reply::Hold(_)
-            | Reply::Removed(_) => {
+            Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Removed(_) => {
                 Err(format!("a script answered {reply} about a claim"))
             }
         },
@@ -88,11 +84,7 @@ pub(super) fn view(
 fn hold(reply: Reply) -> Result<HoldView, String> {
     match reply {
         Reply::Hold(view) => Ok(view),
-        Reply::Done
-        | Reply::Place(_)
-        | Reply::Left(_)
-        | Reply::Claim(_)
-        | Reply::Removed(_) => {
+        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_) => {
             Err("a script answered something else about a booking".to_owned())
         }
     }

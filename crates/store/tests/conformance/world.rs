@@ -111,7 +111,8 @@ impl World {
         settings.payment_attempts = *random.pick(&[1, 1, 2, 3]);
         settings.extensions = *random.pick(&[0, 1, 3]);
         settings.max_per_user = *random.pick(&[None, None, Some(2), Some(6)]);
-        settings.claim_ttl_max_ms = *random.pick(&[None, None, Some(1), Some(90_000), Some(DAY_MS)]);
+        settings.claim_ttl_max_ms =
+            *random.pick(&[None, None, Some(1), Some(90_000), Some(DAY_MS)]);
         if random.percent(30) {
             settings.prequeue_at = Some(START.plus_ms(random.within(0, 300_000)));
         }

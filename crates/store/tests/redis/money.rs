@@ -16,10 +16,7 @@ const DAY_MS: i64 = 24 * 3_600_000;
 const MANY: u32 = MAX_UNITS_PER_HOLD - 1;
 
 fn settings() -> Settings {
-    Settings {
-        max_per_user: None,
-        ..Settings::new("Concert", "EUR".parse().expect("a currency"))
-    }
+    Settings { max_per_user: None, ..Settings::new("Concert", "EUR".parse().expect("a currency")) }
 }
 
 fn reason() -> Reason {

@@ -59,6 +59,8 @@ pub async fn claimed(
     let command = Command::AdjustClaimed { claim, pool, amount, reason: reason(by, why) };
     match app.run(&event, command).await? {
         Reply::Claim(view) => Ok(json(StatusCode::CREATED, &ClaimBody::new(&event, &view))),
-        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Removed(_) => Err(odd_answer()),
+        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Removed(_) => {
+            Err(odd_answer())
+        }
     }
 }

@@ -120,7 +120,8 @@ async fn find_booking(app: &App, event: &EventId, booking: BookingId) -> Result<
         | View::Seats(_)
         | View::Place(_)
         | View::Bookings(_)
-        | View::Claim(_) | View::Bans(_) => Err(odd_answer()),
+        | View::Claim(_)
+        | View::Bans(_) => Err(odd_answer()),
     }
 }
 

@@ -97,7 +97,8 @@ async fn bookings(
         | View::Seats(_)
         | View::Place(_)
         | View::Booking(_)
-        | View::Claim(_) | View::Bans(_) => Err(odd_answer()),
+        | View::Claim(_)
+        | View::Bans(_) => Err(odd_answer()),
     }
 }
 

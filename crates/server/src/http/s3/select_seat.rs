@@ -90,7 +90,9 @@ pub async fn select_seat(
             | HoldState::Expired { .. }
             | HoldState::Cancelled { .. } => Ok(refused(Word::InvalidState)),
         },
-        Ok(Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_)) => Err(odd_answer()),
+        Ok(
+            Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_),
+        ) => Err(odd_answer()),
         Err(Failure::Refused(refusal)) => {
             count(&app.metrics.holds_refused);
             match refusal {

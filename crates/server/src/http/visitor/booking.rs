@@ -36,6 +36,7 @@ pub async fn booking(
         | View::Seats(_)
         | View::Place(_)
         | View::Bookings(_)
-        | View::Claim(_) | View::Bans(_) => Err(odd_answer()),
+        | View::Claim(_)
+        | View::Bans(_) => Err(odd_answer()),
     }
 }

@@ -52,7 +52,8 @@ pub async fn bookings(
             | View::Seats(_)
             | View::Place(_)
             | View::Booking(_)
-            | View::Claim(_) | View::Bans(_) => return Err(odd_answer()),
+            | View::Claim(_)
+            | View::Bans(_) => return Err(odd_answer()),
         }
     }
     let bookings = found.iter().map(|(event, view)| BookingBody::new(event, view)).collect();

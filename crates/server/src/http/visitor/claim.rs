@@ -36,6 +36,8 @@ pub async fn claim(
     let (quantity, ttl_ms) = (body.quantity.units()?, body.ttl_ms.map(|ttl_ms| ttl_ms.0));
     match app.run(&event, Command::Claim { claim, user, pool, quantity, ttl_ms }).await? {
         Reply::Claim(view) => Ok(json(StatusCode::CREATED, &ClaimBody::new(&event, &view))),
-        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Removed(_) => Err(odd_answer()),
+        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Removed(_) => {
+            Err(odd_answer())
+        }
     }
 }

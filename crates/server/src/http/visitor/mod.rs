@@ -65,7 +65,8 @@ pub(in crate::http) async fn find_place(
         | View::Seats(_)
         | View::Booking(_)
         | View::Bookings(_)
-        | View::Claim(_) | View::Bans(_) => Err(odd_answer()),
+        | View::Claim(_)
+        | View::Bans(_) => Err(odd_answer()),
     }
 }
 
@@ -85,7 +86,8 @@ async fn find_own_booking(
         | View::Seats(_)
         | View::Place(_)
         | View::Bookings(_)
-        | View::Claim(_) | View::Bans(_) => Err(odd_answer()),
+        | View::Claim(_)
+        | View::Bans(_) => Err(odd_answer()),
     }
 }
 
