@@ -38,10 +38,8 @@ impl Bans {
         after: Option<&'a UserId>,
     ) -> impl Iterator<Item = BanView> + 'a {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.by_user.range((from, Bound::Unbounded)).map(|(user, (reason, at))| BanView {
-            user: user.clone(),
-            reason: reason.clone(),
-            at: *at,
+        self.by_user.range::<UserId, _>((from, Bound::Unbounded)).map(|(user, (reason, at))| {
+            BanView { user: user.clone(), reason: reason.clone(), at: *at }
         })
     }
 }

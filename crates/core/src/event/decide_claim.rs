@@ -7,7 +7,6 @@ use crate::command::Reason;
 use crate::ids::{ClaimId, PoolId, UserId};
 use crate::limits::{MAX_DURATION_MS, MAX_POOL_CAPACITY, MAX_UNITS_PER_HOLD};
 use crate::refusal::Refusal;
-use crate::settings::Settings;
 use crate::time::Time;
 use crate::view::{ClaimState, ClaimView, Reply};
 use smallvec::smallvec;
@@ -16,7 +15,6 @@ impl Event {
     pub(super) fn decide_claim(
         &self,
         at: Time,
-        settings: &Settings,
         claim: &ClaimId,
         user: &UserId,
         pool: &PoolId,
@@ -50,7 +48,7 @@ impl Event {
         }
         let (before, after) = (found.claimed, found.claimed + quantity);
         // A claim that names no time lasts as long as the organiser allows.
-        let longest_ms = settings.claim_ttl_max_ms;
+        let longest_ms = self.settings.as_ref().and_then(|settings| settings.claim_ttl_max_ms);
         let ttl_ms =
             ttl_ms.map_or(longest_ms, |ttl_ms| Some(ttl_ms.min(longest_ms.unwrap_or(ttl_ms))));
         let until = ttl_ms.map(|ttl_ms| at.plus_ms(ttl_ms));

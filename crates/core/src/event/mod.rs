@@ -168,7 +168,7 @@ impl Event {
             Command::CheckIn { booking, ticket } => self.decide_check_in(at, booking, *ticket),
 
             Command::Claim { claim, user, pool, quantity, ttl_ms } => {
-                self.decide_claim(at, settings, claim, user, pool, *quantity, *ttl_ms)
+                self.decide_claim(at, claim, user, pool, *quantity, *ttl_ms)
             }
             Command::Declaim { claim, user } => self.decide_declaim(at, claim, user),
             Command::AdjustClaimed { claim, pool, amount, reason } => {

@@ -1,9 +1,9 @@
 //! Limits of what one visitor may take, one fact a test.
 
 use crate::stage::{Stage, begin, confirm, hold_ga, release};
+use onrush_core::Command;
 use onrush_core::limits::ENDED_KNOWN_MS;
 use onrush_core::settings::Settings;
-use onrush_core::{Command, Time};
 
 /// An open event whose organiser has named a title and a currency, and nothing else.
 fn plain() -> Stage {
@@ -132,6 +132,5 @@ fn whatever_ended_counts_once_and_what_is_bought_does_not() {
     let booking = crate::stage::booking_id("late");
     stage.ok(Command::FailPayment { booking, payment, why, then });
     stage.refused(hold_ga("b3", "ann", 1), "TOO_MANY_ENDED");
-    assert!(stage.now > Time(0));
     stage.check_recovery();
 }

@@ -185,7 +185,7 @@ fn a_banned_visitor_may_take_no_place_hold_or_claim_until_unbanned() {
 }
 
 #[test]
-fn who_is_removed_from_a_prequeue_is_out_of_the_draw() {
+fn who_is_removed_from_a_prequeue_is_out_of_the_line() {
     let mut stage = Stage::created(settings());
     stage.ok(Command::OpenPrequeue);
     stage.ok(join(1, "ann"));
