@@ -38,6 +38,8 @@ pub const MAX_DURATION_MS: i64 = 366 * 24 * 3_600_000;
 pub const SEEN_INTERVAL_MS: i64 = 300_000;
 /// An ended booking's or claim's id stays known for this long, so that a late retry is recognised.
 pub const ENDED_KNOWN_MS: i64 = 24 * 3_600_000;
+/// Places that are gone and still known in one event at most; of more, the earliest are forgotten before their day is over.
+pub const MAX_GONE_PLACES: usize = 1_000_000;
 /// A failed payment leaves at least this much time for the next attempt.
 pub const AFTER_FAILED_PAYMENT_MS: i64 = 60_000;
 /// Ticks the engine runs between two batches of commands.

@@ -253,7 +253,8 @@ impl Generator {
                 SnapshotRow::Session(row) => known.inside.push((row.place, row.user)),
                 SnapshotRow::Hold(row) => known.holds.push(row),
                 SnapshotRow::Claim(row) => known.claims.push(row),
-                SnapshotRow::Event(_)
+                SnapshotRow::Gone(_)
+                | SnapshotRow::Event(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
                 | SnapshotRow::Seat(_) => {}

@@ -200,7 +200,8 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
         SnapshotRow::Session(row) => Some(row.user.clone()),
         SnapshotRow::Hold(row) => Some(row.terms.user.clone()),
         SnapshotRow::Claim(row) => row.user.clone(),
-        SnapshotRow::Event(_)
+        SnapshotRow::Gone(_)
+        | SnapshotRow::Event(_)
         | SnapshotRow::Pool(_)
         | SnapshotRow::Category(_)
         | SnapshotRow::Seat(_) => None,
@@ -234,7 +235,8 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
                 queries.push(Query::Claim { claim: claim.clone(), user: row.user.clone() });
                 queries.push(Query::Claim { claim, user: Some(nobody()) });
             }
-            SnapshotRow::Event(_)
+            SnapshotRow::Gone(_)
+            | SnapshotRow::Event(_)
             | SnapshotRow::Pool(_)
             | SnapshotRow::Category(_)
             | SnapshotRow::Seat(_) => {}
