@@ -131,25 +131,3 @@ async fn a_services_adjustment_that_was_refused_stays_refused_under_its_key() {
     assert_eq!(adjust("back", -1).await.problem(), (422, "BOOKING_MISMATCH".into()));
     adjust("back-again", -2).await.expect(201);
 }
-
-/// First answers of refused claims are kept for a user up to a number; beyond it nothing is claimed and nothing kept.
-#[tokio::test]
-async fn refused_claims_are_remembered_up_to_a_number_for_each_user() {
-    let shop = Shop::start().await;
-    shop.flash_sale("e").await;
-    let (ann, bob) = (shop.guest().await, shop.guest().await);
-    let ask = |guest: &crate::shop::Guest<'_>, key: &str, quantity: i64| {
-        let request = guest.ask("POST", "/events/e/pools/ga/claims").key(key);
-        request.json(&json!({ "quantity": quantity })).send()
-    };
-    for n in 0..100 {
-        assert_eq!(ask(&bob, &format!("k{n}"), 11).await.status, 409, "{n}");
-    }
-    let limited = ask(&bob, "one-too-many", 11).await;
-    assert_eq!(limited.problem(), (429, "RATE_LIMITED".into()));
-    // Known keys are answered, and others are not held up.
-    assert_eq!(ask(&bob, "k7", 11).await.problem(), (409, "CLAIM_EXCEEDS_QUANTITY".into()));
-    ask(&ann, "k", 1).await.expect(201);
-    shop.clock.advance_ms(24 * 3_600_000);
-    ask(&bob, "later", 1).await.expect(201);
-}
