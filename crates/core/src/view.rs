@@ -303,9 +303,9 @@ impl ClaimView {
     #[must_use]
     pub fn as_first_told(&self) -> Self {
         let state = match self.state {
-            ClaimState::Claimed { .. } | ClaimState::Returned { .. } | ClaimState::Expired { .. } => {
-                ClaimState::Claimed { until: self.first_until }
-            }
+            ClaimState::Claimed { .. }
+            | ClaimState::Returned { .. }
+            | ClaimState::Expired { .. } => ClaimState::Claimed { until: self.first_until },
             adjusted @ ClaimState::Adjusted { .. } => adjusted,
         };
         Self { state, ..self.clone() }

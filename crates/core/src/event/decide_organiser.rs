@@ -139,7 +139,7 @@ impl Event {
                 Some(price_minor) if price_minor == category.price_minor => {}
                 Some(_) if known.is_some() => {
                     return Err(Refusal::SettingsFixed {
-                        why: "categories: a known one keeps its price; give another a name of its own",
+                        why: "categories: a known one keeps its price; name another differently",
                     });
                 }
                 Some(_) => return settings_error("categories: give each one price"),
@@ -249,7 +249,9 @@ impl Event {
             Phase::Scheduled | Phase::Prequeue => {}
             Phase::Open => return Err(Refusal::AlreadyInPhase { why: "the sale is open already" }),
             Phase::Paused => {
-                return Err(Refusal::OtherStepFirst { why: "the sale is paused; resume it instead" });
+                return Err(Refusal::OtherStepFirst {
+                    why: "the sale is paused; resume it instead",
+                });
             }
             Phase::Closed => return Err(self.phase_refusal()),
         }

@@ -90,11 +90,12 @@ mod tests {
     #[test]
     fn what_is_over_makes_room_as_others_go() {
         let mut gone = GonePlaces::default();
-        for n in 0..100 {
-            gone.add(Time(n), PlaceId::from_u128(n as u128));
+        for n in 0..100_u32 {
+            gone.add(Time(n.into()), PlaceId::from_u128(n.into()));
         }
-        for n in 0..100 {
-            gone.add(Time(2 * ENDED_KNOWN_MS + n), PlaceId::from_u128(1_000 + n as u128));
+        for n in 0..100_u32 {
+            let at = Time(2 * ENDED_KNOWN_MS + i64::from(n));
+            gone.add(at, PlaceId::from_u128(1_000 + u128::from(n)));
         }
         assert_eq!((gone.in_order.len(), gone.until.len()), (100, 100));
     }

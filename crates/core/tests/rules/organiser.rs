@@ -111,8 +111,7 @@ fn a_pool_or_seat_is_added_once_and_seats_all_or_nothing() {
     let two = ["circle", "circle"].map(|name| CategorySpec { name: name.into(), price_minor: 7 });
     let mut twice = two.to_vec();
     twice[1].price_minor = 8;
-    let command =
-        Command::AddSeats { categories: twice, seats: vec![seat("B-1", "circle")] };
+    let command = Command::AddSeats { categories: twice, seats: vec![seat("B-1", "circle")] };
     stage.refused(command, "INVALID_SETTINGS");
     stage.ok(add(vec![seat("B-1", "stalls")]));
     assert_eq!(stage.free_seats(), 5);

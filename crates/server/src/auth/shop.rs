@@ -90,7 +90,9 @@ impl ShopVerifier {
         // NumericDate may carry a fraction; it is compared, never stored.
         let now = now_s as f64;
         if claims.nbf.is_some_and(|nbf| nbf > now) {
-            return Err(invalid("the shop token's nbf is in the future: it counts only from then on"));
+            return Err(invalid(
+                "the shop token's nbf is in the future: it counts only from then on",
+            ));
         }
         if now >= claims.exp {
             return Err(ShopTokenError::Expired);
@@ -112,7 +114,7 @@ impl ShopVerifier {
             "aud" => all[name].is_string() || all[name].is_array(),
             _ => all[name].is_string(),
         };
-        if let Some((_, why)) = REQUIRED.iter().find(|(name, _)| !fits(name)) {
+        if let Some(&(_, why)) = REQUIRED.iter().find(|(name, _)| !fits(name)) {
             return Err(invalid(why));
         }
         let claims: Claims = serde_json::from_value(all)
@@ -201,7 +203,9 @@ mod tests {
             // Nobody who cannot sign is told anything about claims.
             let forged = token(&json!({"alg": "HS256"}), &changed) + "A";
             let found = verifier().verify(&forged, 1_000);
-            assert!(matches!(found, Err(ShopTokenError::Invalid(why)) if why.contains("not signed")));
+            assert!(
+                matches!(found, Err(ShopTokenError::Invalid(why)) if why.contains("not signed"))
+            );
         }
     }
 }

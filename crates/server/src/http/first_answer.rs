@@ -62,11 +62,13 @@ async fn refused(answer: Response) -> (Response, Option<StoredAnswer>) {
     // Bodies of ours are in memory already.
     let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let stored = matches!(parts.status, StatusCode::CONFLICT | StatusCode::PAYMENT_REQUIRED)
-        .then(|| StoredAnswer {
-            status: parts.status.as_u16(),
-            content_type: content_type.unwrap_or_default().to_owned(),
-            body: bytes.to_vec(),
+    let stored =
+        matches!(parts.status, StatusCode::CONFLICT | StatusCode::PAYMENT_REQUIRED).then(|| {
+            StoredAnswer {
+                status: parts.status.as_u16(),
+                content_type: content_type.unwrap_or_default().to_owned(),
+                body: bytes.to_vec(),
+            }
         });
     (Response::from_parts(parts, Body::from(bytes)), stored)
 }

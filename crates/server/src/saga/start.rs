@@ -141,13 +141,13 @@ impl Sagas {
             self.ledger.set_buyer(&booking, buyer).await?;
         }
         let file = self.drive_on(file, false).await?;
-        match started(file, &payment, until, existed) {
-            // The hold may have run out while the gateway was silent: then that is why, and not the gateway.
-            Err(StartError::GatewayRefused(_)) if self.has_run_out(&event, &booking).await? => {
-                Err(Failure::Refused(Refusal::HoldExpired).into())
-            }
-            started => started,
+        let answer = started(file, &payment, until, existed);
+        let is_refused = matches!(&answer, Err(StartError::GatewayRefused(_)));
+        // The hold may have run out while the gateway was silent: then that is why, and not the gateway.
+        if is_refused && self.has_run_out(&event, &booking).await? {
+            return Err(Failure::Refused(Refusal::HoldExpired).into());
         }
+        answer
     }
 
     async fn has_run_out(&self, event: &EventId, booking: &BookingId) -> Result<bool, Failure> {

@@ -170,7 +170,8 @@ async fn an_answer_of_another_shape_is_complained_about() {
         body: br#"{"from": "nowhere"}"#.to_vec(),
     };
     album.keep("DELETE", "/events/{event}/queue", problem);
-    let document = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/openapi.json"));
+    let document =
+        std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/openapi.json"));
     let complaints = album.complaints(&serde_json::from_slice(&document.unwrap()).unwrap());
     assert!(complaints.contains("nowhere"), "{complaints}");
 }

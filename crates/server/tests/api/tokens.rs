@@ -83,9 +83,8 @@ async fn a_shop_token_that_lacks_a_claim_is_told_which() {
     })
     .await;
     let whole = json!({"sub": "42", "iss": "https://shop.example", "aud": "onrush", "exp": 4_000_000_000_u64});
-    let ask = |claims: &Value| {
-        shop.ask("GET", "/bookings").bearer(&shop_token(SECRET, claims)).send()
-    };
+    let ask =
+        |claims: &Value| shop.ask("GET", "/bookings").bearer(&shop_token(SECRET, claims)).send();
     ask(&whole).await.expect(200);
     for name in ["sub", "iss", "aud", "exp"] {
         let mut lacking = whole.clone();
@@ -98,7 +97,9 @@ async fn a_shop_token_that_lacks_a_claim_is_told_which() {
     other["aud"] = json!("another");
     assert!(ask(&other).await.text("detail").contains("shop_tokens.audience"));
     // Whoever cannot sign is told nothing of what should be in it.
-    let forged = shop.ask("GET", "/bookings").bearer(&shop_token("another secret of 32 bytes, or so", &json!({})));
+    let forged = shop
+        .ask("GET", "/bookings")
+        .bearer(&shop_token("another secret of 32 bytes, or so", &json!({})));
     let forged = forged.send().await;
     assert_eq!(forged.problem(), (401, "TOKEN_INVALID".into()));
     assert!(!forged.text("detail").contains("lacks"));

@@ -44,7 +44,7 @@ for i = 1, tonumber(A(6)) do
     new_json[#new_json + 1] = json
   elseif named.price ~= price then
     if named.changed then return no_why('INVALID_SETTINGS', 'categories: give each one price') end
-    return no_why('SETTINGS_FIXED', 'categories: a known one keeps its price; give another a name of its own')
+    return no_why('SETTINGS_FIXED', 'categories: a known one keeps its price; name another differently')
   end
 end
 if count > MAX_CATEGORIES_PER_EVENT then

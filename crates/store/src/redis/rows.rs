@@ -8,8 +8,8 @@ use onrush_core::command::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::hold::{CheckIn, HoldState, HoldTerms};
 use onrush_core::ids::{PlaceId, SeatId, UserId};
 use onrush_core::snapshot::{
-    Entrants, EventRow, GoneRow, HoldRow, PlaceRow, PoolRow, Revealed, SeatRow, SessionRow, SessionState,
-    SnapshotRow,
+    Entrants, EventRow, GoneRow, HoldRow, PlaceRow, PoolRow, Revealed, SeatRow, SessionRow,
+    SessionState, SnapshotRow,
 };
 use onrush_core::view::{ClaimState, ClaimView};
 use std::collections::BTreeMap;

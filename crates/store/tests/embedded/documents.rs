@@ -255,10 +255,9 @@ fn changes() -> Vec<Change> {
             Change::PoolAdded { .. } => {
                 Change::CapacityAdjusted { pool: pool(), before: 1, after: 2, reason: reason() }
             }
-            Change::CapacityAdjusted { .. } => Change::SeatsAdded {
-                categories: vec![category.clone()],
-                seats: vec![seat.clone()],
-            },
+            Change::CapacityAdjusted { .. } => {
+                Change::SeatsAdded { categories: vec![category.clone()], seats: vec![seat.clone()] }
+            }
             Change::SeatsAdded { .. } => {
                 Change::UnitsBlocked { lines: lines.clone(), reason: reason() }
             }
@@ -314,11 +313,9 @@ fn changes() -> Vec<Change> {
             }
             Change::HoldConfirmedLate { .. } => Change::HoldReleased { booking: booking() },
             Change::HoldReleased { .. } => Change::HoldExpired { booking: booking() },
-            Change::HoldExpired { .. } => Change::ConfirmedCancelled {
-                booking: booking(),
-                reason: reason(),
-                refund_minor: 1,
-            },
+            Change::HoldExpired { .. } => {
+                Change::ConfirmedCancelled { booking: booking(), reason: reason(), refund_minor: 1 }
+            }
             Change::ConfirmedCancelled { .. } => {
                 Change::CheckedIn { booking: booking(), ticket: 1 }
             }
@@ -377,10 +374,8 @@ fn word(value: impl serde::Serialize) -> String {
 
 #[test]
 fn every_kind_of_change_is_documented_with_every_member() {
-    let rows: Vec<(&str, &str)> = PAGE
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `")?.split_once(" | "))
-        .collect();
+    let rows: Vec<(&str, &str)> =
+        PAGE.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" | ")).collect();
     let is_word = |text: &str, word: &str| {
         text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|part| part == word)
     };

@@ -104,11 +104,8 @@ pub async fn position(
         // Something else than one seat keeps the slot.
         PlaceState::Ended { until } => {
             let pays = |hold: &HoldView| matches!(hold.state, HoldState::Paying { .. });
-            let state = if holds.iter().any(pays) {
-                State3::PaymentPending
-            } else {
-                State3::SeatSelected
-            };
+            let state =
+                if holds.iter().any(pays) { State3::PaymentPending } else { State3::SeatSelected };
             Ok(active(state, None, until))
         }
     }
