@@ -7,7 +7,8 @@ use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{Digest, RoomSettings, Settings};
-use onrush_core::{Change, Command, Time};
+use onrush_core::view::PlaceState;
+use onrush_core::{Change, Command, Query, Time, View};
 use onrush_store::Engine;
 use onrush_store::embedded::Embedded;
 use rusqlite::types::Value as Cell;
@@ -53,6 +54,22 @@ impl Gala {
         answer.unwrap_or_else(|failure| panic!("{told}: {failure}"));
     }
 
+    /// Joins, and waits for the admission.
+    async fn come_in(&self, n: u32) {
+        let (place, user) = (PlaceId::from_u128(u128::from(n)), format!("fan-{n}"));
+        self.ask(Command::Join { place, user: id(&user) }).await;
+        loop {
+            let query = Query::Place { user: id(&user), place: Some(place) };
+            let answer = self.engine.query(self.event.clone(), query).await.expect("a place");
+            if let View::Place(view) = answer.value
+                && matches!(view.state, PlaceState::Active { .. })
+            {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
     async fn hold(&self, booking: &str, user: &str, seats: &[&str]) {
         let seats = seats.iter().map(|seat| id(seat)).collect();
         let lines = Lines::new(vec![], seats).expect("lines");
@@ -94,8 +111,7 @@ async fn gala(sale: &Sale) -> Gala {
     gala.ask(Command::AddSeats { categories, seats: (1..=6).map(seat).collect() }).await;
     gala.ask(Command::OpenSale { seed: None, public_value: None }).await;
     for n in 1_u32..=4 {
-        let place = PlaceId::from_u128(u128::from(n));
-        gala.ask(Command::Join { place, user: id(&format!("fan-{n}")) }).await;
+        gala.come_in(n).await;
     }
     // In time, late, and never.
     gala.hold(BOOKING, "fan-1", &["A-1"]).await;
@@ -107,8 +123,7 @@ async fn gala(sale: &Sale) -> Gala {
     sale.clock.advance_ms(600_000);
     gala.confirm("gala-2026.late", "fan-2", "p2").await;
     // Sold, taken back, and once more; sold and taken back.
-    let place = PlaceId::from_u128(5);
-    gala.ask(Command::Join { place, user: id("fan-5") }).await;
+    gala.come_in(5).await;
     for (booking, seat) in [("gala-2026.first", "A-4"), ("gala-2026.gone", "A-5")] {
         gala.hold(booking, "fan-5", &[seat]).await;
     }
@@ -122,7 +137,7 @@ async fn gala(sale: &Sale) -> Gala {
         })
         .await;
     }
-    gala.ask(Command::Join { place: PlaceId::from_u128(6), user: id("fan-6") }).await;
+    gala.come_in(6).await;
     gala.hold("gala-2026.second", "fan-6", &["A-4"]).await;
     gala.pay("gala-2026.second", "fan-6", "r1").await;
     gala.confirm("gala-2026.second", "fan-6", "r1").await;
