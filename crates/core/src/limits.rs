@@ -47,6 +47,8 @@ pub const DEFAULT_MAX_PER_USER: u32 = 8;
 pub const DEFAULT_CLAIM_TTL_MAX_MS: i64 = 24 * 3_600_000;
 /// Visitors banned from one event at a time.
 pub const MAX_BANS_PER_EVENT: u32 = 10_000;
+/// Places that are gone and still known in one event at most; of more, the earliest are forgotten before their day is over.
+pub const MAX_GONE_PLACES: usize = 1_000_000;
 /// A failed payment leaves at least this much time for the next attempt.
 pub const AFTER_FAILED_PAYMENT_MS: i64 = 60_000;
 /// Ticks the engine runs between two batches of commands.

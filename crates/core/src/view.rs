@@ -262,6 +262,11 @@ pub enum PlaceState {
         /// Until when the visitor must show up; `None` once he has.
         arrive_by: Option<Time>,
     },
+    /// The session is over, and what the visitor holds keeps the slot: no other place can be had meanwhile.
+    Ended {
+        /// When the last of the holds runs out, and the slot with it.
+        until: Time,
+    },
 }
 
 /// A booking.
@@ -327,8 +332,25 @@ pub struct ClaimView {
     pub before: u32,
     /// Units claimed in the pool right after it.
     pub after: u32,
+    /// When the units were to come back by themselves, as the first answer said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_until: Option<Time>,
     /// Where it stands.
     pub state: ClaimState,
+}
+
+impl ClaimView {
+    /// The claim as the first answer to its request told it, whatever became of it since (S2.2).
+    #[must_use]
+    pub fn as_first_told(&self) -> Self {
+        let state = match self.state {
+            ClaimState::Claimed { .. }
+            | ClaimState::Returned { .. }
+            | ClaimState::Expired { .. } => ClaimState::Claimed { until: self.first_until },
+            adjusted @ ClaimState::Adjusted { .. } => adjusted,
+        };
+        Self { state, ..self.clone() }
+    }
 }
 
 /// Where a claim stands.

@@ -10,6 +10,7 @@ export type LiveMessage =
   | { type: "your_turn"; place: string; until: number; arrive_by?: number; pass?: string }
   | { type: "left"; place: string; how: "left" | "lapsed" | "removed" }
   | { type: "session_ended"; place: string; how: "no_show" | "timeout" | "left" | "completed" | "removed" }
+  | { type: "slot_kept"; place: string; until: number }
   | { type: "hold"; booking: string; status: string; until?: number }
   | { type: "hold_expiring"; booking: string; until: number }
   | { type: "seats"; at: number; changed: Record<string, "free" | "held" | "sold" | "blocked"> }

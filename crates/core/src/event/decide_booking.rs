@@ -79,12 +79,8 @@ impl Event {
         let session = self.user(user).and_then(|user| user.session);
         match session.map(|idx| self.room.sessions.get(idx)) {
             Some(session) if session.state.may_hold(at) => Ok(Some(session)),
-            Some(_) => {
-                Err(Refusal::InvalidState { why: "your session is over; join the queue again" })
-            }
-            None => {
-                Err(Refusal::InvalidState { why: "it is not your turn; join the queue and wait" })
-            }
+            Some(_) => Err(Refusal::SessionOver),
+            None => Err(Refusal::NotYourTurn),
         }
     }
 

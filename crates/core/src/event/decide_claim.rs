@@ -31,7 +31,7 @@ impl Event {
             let same = known.user.as_ref() == Some(user)
                 && known.pool == *pool
                 && known.amount == i64::from(quantity);
-            let reply = || Decision::nothing(Reply::Claim(known.clone()));
+            let reply = || Decision::nothing(Reply::Claim(known.as_first_told()));
             return if same { Ok(reply()) } else { Err(Refusal::BookingMismatch) };
         }
         let found =
@@ -70,6 +70,7 @@ impl Event {
             amount: i64::from(quantity),
             before,
             after,
+            first_until: until,
             state: ClaimState::Claimed { until },
         };
         Ok(Decision { reply: Reply::Claim(view), changes })
@@ -142,6 +143,7 @@ impl Event {
             amount,
             before,
             after,
+            first_until: None,
             state: ClaimState::Adjusted { at },
         };
         Ok(Decision {

@@ -28,9 +28,7 @@ impl Event {
         match &hold.state {
             HoldState::Held { until } if at < *until => {
                 if hold.terms.amount_minor == 0 {
-                    return Err(Refusal::InvalidState {
-                        why: "nothing is to be paid; confirm at once",
-                    });
+                    return Err(Refusal::NothingToPay);
                 }
                 if hold.payments >= settings.payment_attempts {
                     return Err(Refusal::TooManyAttempts { limit: settings.payment_attempts });

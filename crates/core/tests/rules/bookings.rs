@@ -139,9 +139,9 @@ fn refusals_come_in_their_order_of_precedence() {
 #[test]
 fn holding_in_an_event_with_a_room_needs_a_session() {
     let mut stage = Stage::open(settings());
-    stage.refused(hold_ga("b1", "ann", 1), "INVALID_STATE");
+    stage.refused(hold_ga("b1", "ann", 1), "NOT_YOUR_TURN");
     stage.ok(join(1, "ann"));
-    stage.refused(hold_ga("b1", "ann", 1), "INVALID_STATE");
+    stage.refused(hold_ga("b1", "ann", 1), "NOT_YOUR_TURN");
     stage.tick();
     stage.ok(hold_ga("b1", "ann", 1));
     stage.pass_ms(130_000);
@@ -178,7 +178,7 @@ fn expired_hold_cannot_be_confirmed_even_before_its_tick() {
 fn a_free_booking_is_confirmed_without_a_payment_and_once() {
     let mut stage = Stage::flash();
     stage.ok(hold("b1", "ann", lines(&[("ga", 1)], &["A-1"])));
-    stage.refused(begin("b1", "ann", "p1"), "INVALID_STATE");
+    stage.refused(begin("b1", "ann", "p1"), "NOTHING_TO_PAY");
     stage.ok(confirm("b1", "ann", None));
     let changes = stage.journal.len();
     stage.ok(confirm("b1", "ann", None));

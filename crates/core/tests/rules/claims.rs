@@ -53,6 +53,25 @@ fn a_claim_seen_before_gets_its_first_answer() {
 }
 
 #[test]
+fn a_claims_first_answer_stays_what_it_was_when_the_units_are_back() {
+    let mut stage = Stage::flash();
+    let first = stage.ok(claim("c1", "ann", 3, None));
+    stage.ok(declaim("c1", "ann"));
+    assert_eq!(stage.ok(claim("c1", "ann", 3, None)), first);
+    assert_eq!(stage.free("ga"), 10, "and nothing is taken by it");
+    let first = stage.ok(claim("c2", "ann", 3, Some(60_000)));
+    stage.check_recovery();
+    // An outage moves its end, and not what was said.
+    stage.now = stage.now.plus_ms(30_000);
+    stage.ok(Command::Recover { gap_ms: 30_000 });
+    assert_eq!(stage.ok(claim("c2", "ann", 3, Some(60_000))), first);
+    stage.pass_ms(60_000);
+    assert_eq!(stage.free("ga"), 10);
+    assert_eq!(stage.ok(claim("c2", "ann", 3, Some(60_000))), first);
+    stage.check_recovery();
+}
+
+#[test]
 fn a_claim_never_exceeds_what_there_is() {
     let mut stage = Stage::flash();
     stage.refused(claim("c1", "ann", 11, None), "CLAIM_EXCEEDS_QUANTITY");

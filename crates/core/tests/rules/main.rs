@@ -1,5 +1,6 @@
 //! The rules, tested from outside: tables of facts, properties against naive models, and the traps of earlier designs.
 
+mod answers;
 mod bookings;
 mod claims;
 mod limits;

@@ -174,7 +174,7 @@ impl Stage {
     pub(crate) fn position(&self, user: &str) -> Option<u32> {
         match self.place(user).expect("a place").state {
             PlaceState::Queued { position, .. } => position,
-            PlaceState::Active { .. } => None,
+            PlaceState::Active { .. } | PlaceState::Ended { .. } => None,
         }
     }
 

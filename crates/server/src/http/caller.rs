@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::auth::limiter::{AddressLimiter, client_address};
 use crate::auth::session::Role;
+use crate::auth::shop::ShopTokenError;
 use crate::auth::{TokenError, unix_now_s};
 use crate::http::problem::{Code, Problem};
 use crate::http::session::checked_session_of;
@@ -138,7 +139,7 @@ impl App {
     pub fn visitor_of(&self, token: &str) -> Result<UserId, Problem> {
         let now_s = unix_now_s();
         let user = match &self.shop {
-            Some(shop) if !token.starts_with("g1.") => shop.verify(token, now_s),
+            Some(shop) if !token.starts_with("g1.") => return Ok(shop.verify(token, now_s)?),
             Some(_) | None => self.guests.verify(token, now_s),
         };
         user.map_err(|error| match error {
@@ -149,6 +150,17 @@ impl App {
                 Problem::new(Code::TokenExpired, "the token has expired; ask for a new one")
             }
         })
+    }
+}
+
+impl From<ShopTokenError> for Problem {
+    fn from(error: ShopTokenError) -> Self {
+        match error {
+            ShopTokenError::Invalid(why) => Self::new(Code::TokenInvalid, why),
+            ShopTokenError::Expired => {
+                Self::new(Code::TokenExpired, "the token has expired; ask the shop for a new one")
+            }
+        }
     }
 }
 

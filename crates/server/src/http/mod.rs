@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod body;
 pub mod caller;
+pub mod first_answer;
 pub mod gateway;
 pub mod once;
 pub mod openapi;

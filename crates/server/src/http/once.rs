@@ -95,7 +95,7 @@ where
 }
 
 /// What `work` comes to, also if it panics: the key must not stay under way.
-async fn answer_of<F>(work: F) -> Response
+pub(super) async fn answer_of<F>(work: F) -> Response
 where
     F: Future<Output = Result<Response, Problem>> + Send + 'static,
 {
@@ -103,12 +103,12 @@ where
     answer.unwrap_or_else(IntoResponse::into_response)
 }
 
-fn broken_down() -> Problem {
+pub(super) fn broken_down() -> Problem {
     Problem::new(Code::Internal, "the request broke down; the log has more")
 }
 
 /// Asks the ledger again for as long as it cannot be used, up to [`PAUSES`].
-async fn patiently<F>(mut ask: impl FnMut() -> F) -> Result<(), LedgerError>
+pub(super) async fn patiently<F>(mut ask: impl FnMut() -> F) -> Result<(), LedgerError>
 where
     F: Future<Output = Result<(), LedgerError>>,
 {
@@ -146,7 +146,7 @@ fn is_final(status: StatusCode) -> bool {
     }
 }
 
-fn again(answer: StoredAnswer) -> Response {
+pub(super) fn again(answer: StoredAnswer) -> Response {
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() =
         StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -313,6 +313,13 @@ impl Problem {
         self
     }
 
+    /// The same, with another sentence.
+    #[must_use]
+    pub fn saying(mut self, detail: &'static str) -> Self {
+        self.0.detail = detail.into();
+        self
+    }
+
     /// The code.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -409,7 +416,15 @@ pub fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::PoolExists { .. }
         | Refusal::SeatExists { .. }
         | Refusal::EventNotOpen { .. }
-        | Refusal::InvalidState { .. }
+        | Refusal::NoWaitingRoom
+        | Refusal::NotYourTurn
+        | Refusal::SessionOver
+        | Refusal::NothingToPay
+        | Refusal::SettingsFixed { .. }
+        | Refusal::EventLimit { .. }
+        | Refusal::AlreadyInPhase { .. }
+        | Refusal::OtherStepFirst { .. }
+        | Refusal::NoDraw
         | Refusal::Duplicate { .. }
         | Refusal::AlreadyInQueue { .. }
         | Refusal::QueueFull
@@ -472,7 +487,15 @@ fn facts_of(refusal: &Refusal) -> Value {
         | Refusal::ReservationNotFound
         | Refusal::ClaimNotFound
         | Refusal::BookingMismatch
-        | Refusal::InvalidState { .. }
+        | Refusal::NoWaitingRoom
+        | Refusal::NotYourTurn
+        | Refusal::SessionOver
+        | Refusal::NothingToPay
+        | Refusal::SettingsFixed { .. }
+        | Refusal::EventLimit { .. }
+        | Refusal::AlreadyInPhase { .. }
+        | Refusal::OtherStepFirst { .. }
+        | Refusal::NoDraw
         | Refusal::QueueFull
         | Refusal::AlreadyReleased
         | Refusal::AlreadyConfirmed

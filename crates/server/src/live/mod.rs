@@ -166,9 +166,15 @@ impl Hub {
         let place = self.place(&event, query).await?;
         let mut first = vec![Message::new(&Content::Phase { phase: view.phase })];
         let doing = doing(place.as_ref());
+        let has_holds = place.as_ref().is_some_and(|view| match view.state {
+            PlaceState::Active { .. } | PlaceState::Ended { .. } => true,
+            PlaceState::Queued { .. } => false,
+        });
         first.push(Message::new(&self.content_of(&open.conn, place)));
-        if doing == Doing::Shopping || roomless {
+        if has_holds || roomless {
             self.watch_bookings(&event, &user).await?;
+        }
+        if doing == Doing::Shopping || roomless {
             self.note_seats(&event).await?;
         }
         if let Some(channel) = self.streams().events.get_mut(&event) {
@@ -338,7 +344,7 @@ impl Channel {
 /// What a visitor with this place is doing.
 fn doing(place: Option<&PlaceView>) -> Doing {
     match place.map(|view| &view.state) {
-        None => Doing::Nothing,
+        None | Some(PlaceState::Ended { .. }) => Doing::Nothing,
         Some(PlaceState::Active { .. }) => Doing::Shopping,
         Some(PlaceState::Queued { position: Some(1..=NEAR), .. }) => Doing::WaitingNear,
         Some(PlaceState::Queued { .. }) => Doing::WaitingFar,

@@ -9,7 +9,7 @@ use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::money::Currency;
 use onrush_core::view::HoldView;
-use onrush_core::{Command, Query, Reply, Time, View};
+use onrush_core::{Command, Query, Refusal, Reply, Time, View};
 use onrush_ledger::LedgerError;
 use onrush_ledger::booking::Buyer;
 use onrush_ledger::money::Payment;
@@ -141,7 +141,26 @@ impl Sagas {
             self.ledger.set_buyer(&booking, buyer).await?;
         }
         let file = self.drive_on(file, false).await?;
-        started(file, &payment, until, existed)
+        let answer = started(file, &payment, until, existed);
+        let is_refused = matches!(&answer, Err(StartError::GatewayRefused(_)));
+        // The hold may have run out while the gateway was silent: then that is why, and not the gateway.
+        if is_refused && self.has_run_out(&event, &booking).await? {
+            return Err(Failure::Refused(Refusal::HoldExpired).into());
+        }
+        answer
+    }
+
+    async fn has_run_out(&self, event: &EventId, booking: &BookingId) -> Result<bool, Failure> {
+        let query = Query::Booking { booking: booking.clone(), user: None };
+        let answer = self.engine.query(event.clone(), query).await?;
+        let View::Booking(view) = &answer.value else { return Err(Failure::Stopped) };
+        Ok(match &view.state {
+            HoldState::Expired { .. } => true,
+            HoldState::Held { until } | HoldState::Paying { until, .. } => *until <= answer.at,
+            HoldState::Confirmed { .. }
+            | HoldState::Released { .. }
+            | HoldState::Cancelled { .. } => false,
+        })
     }
 
     /// A booking whose saga the follower has not written yet.

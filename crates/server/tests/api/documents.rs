@@ -63,7 +63,15 @@ fn refusals() -> Vec<Refusal> {
         Refusal::ClaimNotFound,
         Refusal::BookingMismatch,
         Refusal::EventNotOpen { phase: Phase::Closed },
-        Refusal::InvalidState { why: "" },
+        Refusal::NoWaitingRoom,
+        Refusal::NotYourTurn,
+        Refusal::SessionOver,
+        Refusal::NothingToPay,
+        Refusal::SettingsFixed { why: "" },
+        Refusal::EventLimit { why: "" },
+        Refusal::AlreadyInPhase { why: "" },
+        Refusal::OtherStepFirst { why: "" },
+        Refusal::NoDraw,
         Refusal::Duplicate { place },
         Refusal::AlreadyInQueue { place },
         Refusal::QueueFull,
@@ -108,7 +116,15 @@ fn refusals() -> Vec<Refusal> {
             | Refusal::ClaimNotFound
             | Refusal::BookingMismatch
             | Refusal::EventNotOpen { .. }
-            | Refusal::InvalidState { .. }
+            | Refusal::NoWaitingRoom
+            | Refusal::NotYourTurn
+            | Refusal::SessionOver
+            | Refusal::NothingToPay
+            | Refusal::SettingsFixed { .. }
+            | Refusal::EventLimit { .. }
+            | Refusal::AlreadyInPhase { .. }
+            | Refusal::OtherStepFirst { .. }
+            | Refusal::NoDraw
             | Refusal::Duplicate { .. }
             | Refusal::AlreadyInQueue { .. }
             | Refusal::QueueFull

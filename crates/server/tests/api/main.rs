@@ -20,6 +20,7 @@ mod samples;
 mod sandboxed;
 mod seat_maps;
 mod sessions;
+mod shapes;
 mod shop;
 mod stopping;
 mod streaming;

@@ -95,6 +95,30 @@ async fn a_hold_does_not_outlive_its_deadline_because_the_gateway_is_down() {
     assert_eq!(till.status_of(payment.payment.as_str()), "cancelled");
 }
 
+/// The gateway is silent until the hold has run out: what is meant is that, and not that the gateway refuses.
+#[tokio::test]
+async fn a_hold_that_runs_out_while_the_gateway_is_silent_is_said_to_have_run_out() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let speak = till.fall_silent();
+    let path = format!("/bookings/{booking}/payment");
+    let paying = tokio::spawn(guest.ask("POST", &path).key("p").send());
+    till.until_asked().await;
+    let version = shop.file(&booking).await.saga.version;
+    shop.clock.advance_ms(600_000);
+    guest.until_status(&booking, "expired").await;
+    // The feed has the saga looked at again, which the request finds when it comes to write.
+    shop.until_file(&booking, |file| file.saga.version > version).await;
+    speak.send_replace(true);
+    let answer = paying.await.unwrap();
+    assert_eq!(answer.problem(), (409, "HOLD_EXPIRED".into()));
+    assert_eq!(guest.pay(&booking, "p").await.body, answer.body);
+    assert_eq!(guest.pay(&booking, "q").await.problem(), (409, "HOLD_EXPIRED".into()));
+    assert_eq!(till.totals(), (0, 0));
+}
+
 #[tokio::test]
 async fn a_ledger_that_cannot_be_written_stops_money_and_loses_none() {
     let till = Till::start();

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 pub(crate) const WEBHOOK_SECRET: &str = "webhooks for tests only";
 
@@ -25,6 +25,8 @@ pub(crate) const WEBHOOK_SECRET: &str = "webhooks for tests only";
 struct Drawer {
     payments: BTreeMap<String, Value>,
     down: bool,
+    /// Payments are created and nobody is told, until this is let go.
+    silence: Option<watch::Receiver<bool>>,
     refuses_refunds: bool,
     refunds_asked: u32,
     created: u32,
@@ -72,6 +74,20 @@ impl Till {
     /// Answers nothing sensible from now on, or does again.
     pub(crate) fn down(&self, down: bool) {
         self.drawer().down = down;
+    }
+
+    /// Hears the next payment and says nothing, until it is told to speak; then all is as if nothing had been.
+    pub(crate) fn fall_silent(&self) -> watch::Sender<bool> {
+        let (speak, silence) = watch::channel(false);
+        self.drawer().silence = Some(silence);
+        speak
+    }
+
+    /// Waits until it was asked for the payment that it says nothing about.
+    pub(crate) async fn until_asked(&self) {
+        while self.drawer().silence.is_some() {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Refuses to give money back from now on, or does again.
@@ -130,6 +146,11 @@ fn out_of_order() -> Response {
 }
 
 async fn create(State(drawer): Shared, body: Bytes) -> Response {
+    let silence = drawer.lock().unwrap().silence.take();
+    if let Some(mut silence) = silence {
+        // An error is a sender that is gone: that lets go as well.
+        drop(silence.changed().await);
+    }
     let mut drawer = drawer.lock().unwrap();
     if drawer.down {
         return out_of_order();

@@ -2,7 +2,7 @@
 --
 -- Args      1 claim · 2 user · 3 pool · 4 quantity · 5 after how many milliseconds the units come back, or '' for as late as may be
 -- Reply     {"claim":…}; the same claim again changes nothing (S2.2)
--- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND EVENT_NOT_OPEN VISITOR_BANNED INVALID_STATE CLAIM_EXCEEDS_QUANTITY
+-- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND EVENT_NOT_OPEN VISITOR_BANNED NOT_YOUR_TURN SESSION_OVER CLAIM_EXCEEDS_QUANTITY
 --           USER_LIMIT_EXCEEDED TOO_MANY_ENDED PAYMENT_REQUIRED
 -- Changes   [arrived] claimed
 --#include begin
@@ -23,7 +23,7 @@ local id, user, pool_id, quantity, ttl_ms = A(1), A(2), A(3), tonumber(A(4)), to
 local known = claim_get(id)
 if known then
   if known.user == user and known.pool == pool_id and known.amount == quantity then
-    return commit(claim_reply(known))
+    return commit(claim_reply(as_first_told(known)))
   end
   return no('BOOKING_MISMATCH')
 end
@@ -53,7 +53,7 @@ if longest_ms then
 end
 local claim = {
   claim = id, user = user, pool = pool_id, amount = quantity, before = pool.claimed, after = pool.claimed + quantity,
-  state = 'claimed', time = ttl_ms and now + ttl_ms,
+  state = 'claimed', time = ttl_ms and now + ttl_ms, first_until = ttl_ms and now + ttl_ms,
 }
 pool.claimed, pool.sold = claim.after, pool.sold + quantity
 u.units = u.units + quantity

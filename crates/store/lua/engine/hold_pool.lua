@@ -4,7 +4,7 @@
 --
 -- Args      1 booking · 2 user · 3 the lines as JSON · 4 pool · 5 quantity
 -- Reply     {"hold":…}; the same booking, user and lines again change nothing
--- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND EVENT_NOT_OPEN VISITOR_BANNED INVALID_STATE INSUFFICIENT_STOCK
+-- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND EVENT_NOT_OPEN VISITOR_BANNED NOT_YOUR_TURN SESSION_OVER INSUFFICIENT_STOCK
 --           USER_LIMIT_EXCEEDED TOO_MANY_ENDED
 -- Changes   [arrived] hold_placed
 --#include begin

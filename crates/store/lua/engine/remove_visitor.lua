@@ -1,6 +1,6 @@
 -- Takes everything from a visitor that is not paid for, and bans them if wished. A hold stays while its payment runs.
 --
--- Keys      18 the user's stream
+-- Keys      19 the user's stream
 -- Args      1 user · 2 who and why, as JSON · 3 '1' bans them
 -- Reply     {"removed":{…}}; {'busy', ms, seq, epoch} while a node fixes the list of entrants
 -- Refusals  EVENT_NOT_FOUND INVALID_SETTINGS (the node's) BAN_LIST_FULL

@@ -12,7 +12,7 @@
 --#include line
 --#include queued
 --#include sessions
-local PLACES = KEYS[18]
+local PLACES = KEYS[19]
 local PLACE_FIELDS = { 'line_version', 'moved_ms', 'opened_at', 'streams', 'place_ttl_ms', 'seed_hash' }
 
 function line.leave(user, number)
@@ -121,6 +121,7 @@ local function place_left(user, u, place, how, stream)
   line.leave(user, place.number)
   users.remove_place(u, place.id)
   leave_stream(stream, place.number)
+  gone.add(place.id)
 end
 
 local function active_view(place, number, until_at, arrive_by)

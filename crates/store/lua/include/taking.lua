@@ -26,10 +26,10 @@ local function check_may_take(user)
   end
   local session = sessions.get(user)
   if not session then
-    return no_why('INVALID_STATE', 'it is not your turn; join the queue and wait')
+    return no('NOT_YOUR_TURN')
   end
   if not sessions.may_hold(session, now) then
-    return no_why('INVALID_STATE', 'your session is over; join the queue again')
+    return no('SESSION_OVER')
   end
   return nil, session
 end

@@ -8,7 +8,7 @@ pub(super) const EVENTS: &str = "onrush:events";
 /// What each event is kept in, in the order in which every script is given them.
 ///
 /// The event stands in braces, so that Redis Cluster keeps all of an event in one slot.
-const PARTS: [&str; 17] = [
+const PARTS: [&str; 18] = [
     "meta",
     "pools",
     "blocked",
@@ -26,6 +26,7 @@ const PARTS: [&str; 17] = [
     "recent0",
     "recent1",
     "bans",
+    "gone",
 ];
 
 /// The keys of one event.
@@ -76,6 +77,8 @@ parts! {
     feed = 13;
     /// Hash: user → since when they are banned, by whom and why.
     bans = 16;
+    /// Sorted set: places that are gone, by until when they are known.
+    gone = 17;
 }
 
 impl EventKeys {

@@ -40,6 +40,7 @@ pub(super) struct Layout {
     pub(super) deadlines: Texts,
     pub(super) claims: Texts,
     pub(super) bans: Texts,
+    pub(super) gone: Texts,
 }
 
 /// A place in the queue as a member of sorted sets: it sorts by its number.
@@ -75,6 +76,7 @@ impl Layout {
                 SnapshotRow::Claim(claim) => users.count_claim(claim),
                 SnapshotRow::Place(row) => users.places(row),
                 SnapshotRow::Ban(_)
+                | SnapshotRow::Gone(_)
                 | SnapshotRow::Event(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
@@ -88,6 +90,9 @@ impl Layout {
                 SnapshotRow::Session(row) => layout.put_session(row, &users),
                 SnapshotRow::Claim(claim) => layout.put_claim(claim),
                 SnapshotRow::Ban(ban) => layout.put_ban(ban),
+                SnapshotRow::Gone(row) => {
+                    layout.gone.insert(row.place.to_string(), row.until.to_string());
+                }
                 SnapshotRow::Event(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
@@ -276,8 +281,12 @@ impl Layout {
             ClaimState::Adjusted { at } => ("adjusted", Some(at), forgotten(at)),
         };
         let user = claim.user.as_ref().map(ToString::to_string).unwrap_or_default();
+        // What the state says of a claim anyway is not said twice.
+        let is_told = claim.state == ClaimState::Claimed { until: claim.first_until };
+        let first = claim.first_until.filter(|_| !is_told);
+        let first = first.map(|until| format!("|{until}")).unwrap_or_default();
         let text = format!(
-            "{user}|{}|{}|{}|{}|{state}|{}",
+            "{user}|{}|{}|{}|{}|{state}|{}{first}",
             claim.pool,
             claim.amount,
             claim.before,
@@ -325,6 +334,7 @@ impl Layout {
             (keys.parked(), &scored(&self.parked)),
             (keys.lapses(), &self.lapses),
             (keys.deadlines(), &self.deadlines),
+            (keys.gone(), &self.gone),
         ];
         for (key, members) in sets {
             let pairs: Vec<_> = members.iter().map(|(member, score)| [score, member]).collect();
@@ -508,7 +518,7 @@ impl Layout {
             keys.claims(),
             keys.bans(),
         ];
-        let sets = [keys.queue(), keys.parked(), keys.lapses(), keys.deadlines()];
+        let sets = [keys.queue(), keys.parked(), keys.lapses(), keys.deadlines(), keys.gone()];
         let mut pipe = redis::pipe();
         pipe.atomic();
         for key in hashes {
@@ -536,8 +546,8 @@ impl Layout {
         let whole = |line: Vec<(String, f64)>| -> Vec<(String, i64)> {
             line.into_iter().map(|(member, score)| (member, score as i64)).collect()
         };
-        let [queue, parked, lapses, deadlines] =
-            <[Vec<(String, f64)>; 4]>::try_from(lines).expect("an answer a question").map(whole);
+        let [queue, parked, lapses, deadlines, gone] =
+            <[Vec<(String, f64)>; 5]>::try_from(lines).expect("an answer a question").map(whole);
         let scored = |line: Vec<(String, i64)>| {
             line.into_iter().map(|(member, score)| (member, score.to_string())).collect()
         };
@@ -556,6 +566,7 @@ impl Layout {
             deadlines: scored(deadlines),
             claims,
             bans,
+            gone: scored(gone),
         }))
     }
 }

@@ -68,10 +68,18 @@ pub(super) fn write(refusal: &Refusal) -> String {
         | Refusal::UnitsNotBlocked
         | Refusal::SeedMismatch
         | Refusal::NotCancellable
-        | Refusal::VisitorBanned => {}
+        | Refusal::VisitorBanned
+        | Refusal::NoWaitingRoom
+        | Refusal::NotYourTurn
+        | Refusal::SessionOver
+        | Refusal::NothingToPay
+        | Refusal::NoDraw => {}
         Refusal::InvalidSettings { why }
         | Refusal::InvalidLines { why }
-        | Refusal::InvalidState { why } => out.why = Some((*why).to_owned()),
+        | Refusal::SettingsFixed { why }
+        | Refusal::EventLimit { why }
+        | Refusal::AlreadyInPhase { why }
+        | Refusal::OtherStepFirst { why } => out.why = Some((*why).to_owned()),
         Refusal::ZoneNotFound { pool } | Refusal::PoolExists { pool } => {
             out.pool = Some(pool.clone());
         }
@@ -132,7 +140,15 @@ impl Written {
             "CLAIM_NOT_FOUND" => Refusal::ClaimNotFound,
             "BOOKING_MISMATCH" => Refusal::BookingMismatch,
             "EVENT_NOT_OPEN" => Refusal::EventNotOpen { phase: self.phase? },
-            "INVALID_STATE" => Refusal::InvalidState { why: intern(&self.why?) },
+            "NO_WAITING_ROOM" => Refusal::NoWaitingRoom,
+            "NOT_YOUR_TURN" => Refusal::NotYourTurn,
+            "SESSION_OVER" => Refusal::SessionOver,
+            "NOTHING_TO_PAY" => Refusal::NothingToPay,
+            "SETTINGS_FIXED" => Refusal::SettingsFixed { why: intern(&self.why?) },
+            "EVENT_LIMIT" => Refusal::EventLimit { why: intern(&self.why?) },
+            "ALREADY_IN_PHASE" => Refusal::AlreadyInPhase { why: intern(&self.why?) },
+            "OTHER_STEP_FIRST" => Refusal::OtherStepFirst { why: intern(&self.why?) },
+            "NO_DRAW" => Refusal::NoDraw,
             "DUPLICATE" => Refusal::Duplicate { place: self.place? },
             "ALREADY_IN_QUEUE" => Refusal::AlreadyInQueue { place: self.place? },
             "QUEUE_FULL" => Refusal::QueueFull,
@@ -214,8 +230,16 @@ mod tests {
                 Refusal::ReservationNotFound => Refusal::ClaimNotFound,
                 Refusal::ClaimNotFound => Refusal::BookingMismatch,
                 Refusal::BookingMismatch => Refusal::EventNotOpen { phase: Phase::Paused },
-                Refusal::EventNotOpen { .. } => Refusal::InvalidState { why: "state" },
-                Refusal::InvalidState { .. } => Refusal::Duplicate { place },
+                Refusal::EventNotOpen { .. } => Refusal::NoWaitingRoom,
+                Refusal::NoWaitingRoom => Refusal::NotYourTurn,
+                Refusal::NotYourTurn => Refusal::SessionOver,
+                Refusal::SessionOver => Refusal::NothingToPay,
+                Refusal::NothingToPay => Refusal::SettingsFixed { why: "fixed" },
+                Refusal::SettingsFixed { .. } => Refusal::EventLimit { why: "as many" },
+                Refusal::EventLimit { .. } => Refusal::AlreadyInPhase { why: "already" },
+                Refusal::AlreadyInPhase { .. } => Refusal::OtherStepFirst { why: "first" },
+                Refusal::OtherStepFirst { .. } => Refusal::NoDraw,
+                Refusal::NoDraw => Refusal::Duplicate { place },
                 Refusal::Duplicate { .. } => Refusal::AlreadyInQueue { place },
                 Refusal::AlreadyInQueue { .. } => Refusal::QueueFull,
                 Refusal::QueueFull => Refusal::InsufficientStock { pool: pool(), free: 3 },
@@ -257,7 +281,7 @@ mod tests {
     #[test]
     fn every_refusal_comes_back_as_it_was_written() {
         let all = all();
-        assert_eq!(all.len(), 42, "one of each");
+        assert_eq!(all.len(), 50, "one of each");
         for refusal in all {
             assert_eq!(read(&write(&refusal)), Ok(refusal));
         }

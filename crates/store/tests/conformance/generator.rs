@@ -259,7 +259,8 @@ impl Generator {
                 SnapshotRow::Hold(row) => known.holds.push(row),
                 SnapshotRow::Claim(row) => known.claims.push(row),
                 SnapshotRow::Ban(ban) => known.banned.push(ban.user),
-                SnapshotRow::Event(_)
+                SnapshotRow::Gone(_)
+                | SnapshotRow::Event(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
                 | SnapshotRow::Seat(_) => {}

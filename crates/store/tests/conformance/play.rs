@@ -202,7 +202,8 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
         SnapshotRow::Hold(row) => Some(row.terms.user.clone()),
         SnapshotRow::Claim(row) => row.user.clone(),
         SnapshotRow::Ban(ban) => Some(ban.user.clone()),
-        SnapshotRow::Event(_)
+        SnapshotRow::Gone(_)
+        | SnapshotRow::Event(_)
         | SnapshotRow::Pool(_)
         | SnapshotRow::Category(_)
         | SnapshotRow::Seat(_) => None,
@@ -239,7 +240,8 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
             SnapshotRow::Ban(ban) => {
                 queries.push(Query::Bans { after: Some(ban.user.clone()), at_most: 2 });
             }
-            SnapshotRow::Event(_)
+            SnapshotRow::Gone(_)
+            | SnapshotRow::Event(_)
             | SnapshotRow::Pool(_)
             | SnapshotRow::Category(_)
             | SnapshotRow::Seat(_) => {}

@@ -3,6 +3,7 @@
 mod audit;
 mod crash;
 mod deadlines;
+mod documents;
 mod feed;
 mod files;
 mod limits;

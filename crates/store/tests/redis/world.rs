@@ -173,7 +173,7 @@ impl Node {
     pub(crate) async fn position(&self, user: UserId, place: PlaceId) -> u32 {
         match self.place(user, Some(place)).await.expect("the place is there").state {
             PlaceState::Queued { position, .. } => position.expect("positions mean something"),
-            PlaceState::Active { .. } => panic!("it does not wait"),
+            PlaceState::Active { .. } | PlaceState::Ended { .. } => panic!("it does not wait"),
         }
     }
 

@@ -19,5 +19,6 @@ mod requests;
 mod sagas;
 
 mod crash;
+mod documents;
 mod faults;
 mod files;

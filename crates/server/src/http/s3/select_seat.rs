@@ -98,7 +98,7 @@ pub async fn select_seat(
             match refusal {
                 Refusal::SeatUnavailable { .. } => Ok(refused(Word::SeatUnavailable)),
                 // A mismatch is another seat that was selected at the same time.
-                Refusal::InvalidState { .. } | Refusal::BookingMismatch => {
+                Refusal::NotYourTurn | Refusal::SessionOver | Refusal::BookingMismatch => {
                     Ok(refused(Word::InvalidState))
                 }
                 other => Err(other.into()),

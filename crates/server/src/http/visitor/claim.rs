@@ -3,6 +3,7 @@
 use crate::app::{App, odd_answer};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{IdempotencyKey, Ids, Visitor};
+use crate::http::first_answer::first_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::claim::{ClaimBody, NewClaim};
@@ -14,7 +15,8 @@ use onrush_core::ids::{EventId, PoolId};
 use onrush_core::{Command, Reply};
 use std::sync::Arc;
 
-/// Takes units of a pool at once (S2.1). The same key again gets the first answer (S2.2).
+/// Takes units of a pool at once (S2.1). The same key again gets the first answer (S2.2): also a refusal, and also once
+/// the units are given back. To try again, use a new key.
 #[utoipa::path(
     post, path = "/api/v1/events/{event}/pools/{pool}/claims", tag = "claims",
     params(
@@ -34,7 +36,15 @@ pub async fn claim(
 ) -> Result<Response, Problem> {
     let claim = app.names.claim(&event, user.as_str(), key.as_str());
     let (quantity, ttl_ms) = (body.quantity.units()?, body.ttl_ms.map(|ttl_ms| ttl_ms.0));
-    match app.run(&event, Command::Claim { claim, user, pool, quantity, ttl_ms }).await? {
+    let scope = format!("claim {event} {user}");
+    let asked = format!("{pool} {quantity} {ttl_ms:?}");
+    let command = Command::Claim { claim, user, pool, quantity, ttl_ms };
+    let work = take(app.clone(), event, command);
+    first_answer(app, scope, key.as_str(), asked.as_bytes(), work).await
+}
+
+async fn take(app: Arc<App>, event: EventId, command: Command) -> Result<Response, Problem> {
+    match app.run(&event, command).await? {
         Reply::Claim(view) => Ok(json(StatusCode::CREATED, &ClaimBody::new(&event, &view))),
         Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Removed(_) => {
             Err(odd_answer())
