@@ -68,13 +68,34 @@ fn a_buyer_gets_his_share_of_the_price_and_fees_are_kept() {
     }
 }
 
-#[test]
-fn a_share_that_is_no_whole_unit_is_rounded_down() {
-    let mut stage = priced(policy(), 333);
+/// What goes back of one unit that a buyer cancels when half of it is promised.
+fn half_back(settings: Settings, price_minor: i64) -> i64 {
+    let mut stage = priced(settings, price_minor);
     buy(&mut stage, hold_ga("b1", "ann", 1));
     stage.pass_ms(20 * DAY_MS);
     let answer = hold_view(stage.ok(cancel_as_buyer("b1", "ann")));
-    assert_eq!(answer.state, HoldState::Cancelled { at: stage.now, refund_minor: 166 });
+    stage.check_recovery();
+    let HoldState::Cancelled { refund_minor, .. } = answer.state else {
+        panic!("it was not cancelled: {answer:?}")
+    };
+    refund_minor
+}
+
+#[test]
+fn a_share_that_is_no_whole_unit_is_rounded_up() {
+    assert_eq!(half_back(policy(), 333), 167);
+    assert_eq!(half_back(policy(), 334), 167);
+}
+
+#[test]
+fn a_share_of_a_currency_that_is_counted_in_fifths_is_a_number_of_fifths() {
+    for currency in ["MGA", "MRU"] {
+        let currency = currency.parse().expect("a currency");
+        for (price_minor, refund_minor) in [(300, 160), (320, 160), (20, 20), (10, 10)] {
+            let settings = Settings { currency, ..policy() };
+            assert_eq!(half_back(settings, price_minor), refund_minor, "half of {price_minor}");
+        }
+    }
 }
 
 #[test]
