@@ -161,6 +161,11 @@ pub enum Refusal {
         /// What was paid, in minor units.
         paid_minor: i64,
     },
+    /// The currency, or the gateway, has no such amount.
+    RefundBetweenSteps {
+        /// What amounts are multiples of, in minor units.
+        step_minor: i64,
+    },
 }
 
 /// What a caller can rely on about a refusal.
@@ -219,6 +224,7 @@ impl Refusal {
             Self::AlreadyCheckedIn { .. } => facts(37, "ALREADY_CHECKED_IN"),
             Self::NotCancellable => facts(38, "NOT_CANCELLABLE"),
             Self::RefundExceedsPaid { .. } => facts(39, "REFUND_EXCEEDS_PAID"),
+            Self::RefundBetweenSteps { .. } => facts(45, "REFUND_BETWEEN_STEPS"),
         }
     }
 
@@ -359,6 +365,11 @@ impl fmt::Display for Refusal {
             Self::RefundExceedsPaid { paid_minor } => {
                 write!(f, "{paid_minor} minor units were paid; give back 0 to as many")
             }
+            Self::RefundBetweenSteps { step_minor } => write!(
+                f,
+                "amounts go in steps of {step_minor} minor units here; give back a multiple of \
+                 that, or all that was paid"
+            ),
         }
     }
 }

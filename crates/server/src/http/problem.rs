@@ -430,7 +430,8 @@ pub fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::SeedMismatch
         | Refusal::AlreadyCheckedIn { .. }
         | Refusal::NotCancellable
-        | Refusal::RefundExceedsPaid { .. } => StatusCode::CONFLICT,
+        | Refusal::RefundExceedsPaid { .. }
+        | Refusal::RefundBetweenSteps { .. } => StatusCode::CONFLICT,
     }
 }
 
@@ -457,6 +458,7 @@ fn facts_of(refusal: &Refusal) -> Value {
         Refusal::TicketNotFound { tickets } => json!({ "tickets": tickets }),
         Refusal::AlreadyCheckedIn { at } => json!({ "checked_in_at": at }),
         Refusal::RefundExceedsPaid { paid_minor } => json!({ "paid_minor": paid_minor }),
+        Refusal::RefundBetweenSteps { step_minor } => json!({ "step_minor": step_minor }),
         Refusal::EventNotFound
         | Refusal::EventExists
         | Refusal::InvalidSettings { .. }

@@ -88,6 +88,7 @@ fn refusals() -> Vec<Refusal> {
         Refusal::AlreadyCheckedIn { at: onrush_core::Time(0) },
         Refusal::NotCancellable,
         Refusal::RefundExceedsPaid { paid_minor: 0 },
+        Refusal::RefundBetweenSteps { step_minor: 0 },
     ];
     for refusal in &all {
         match refusal {
@@ -129,7 +130,8 @@ fn refusals() -> Vec<Refusal> {
             | Refusal::TicketNotFound { .. }
             | Refusal::AlreadyCheckedIn { .. }
             | Refusal::NotCancellable
-            | Refusal::RefundExceedsPaid { .. } => {}
+            | Refusal::RefundExceedsPaid { .. }
+            | Refusal::RefundBetweenSteps { .. } => {}
         }
     }
     all

@@ -4,6 +4,7 @@ use crate::paying::paid_event;
 use crate::shop::Shop;
 use crate::till::Till;
 use onrush::config::{GatewayName, Secret, StripeSettings};
+use onrush_core::{Command, Query, View};
 use serde_json::{Value, json};
 
 const DAY_MS: i64 = 24 * 3_600_000;
@@ -85,6 +86,23 @@ async fn a_refund_that_the_gateway_cannot_express_is_refused_before_anything_cha
     assert_eq!(guest.booking(&booking).await["status"], "confirmed");
     let cancelled = cancel(7_560).await.expect(200).json();
     assert_eq!(cancelled["refund_minor"], 7_560);
+}
+
+/// As one made before there were steps, or before the gateway was chosen.
+#[tokio::test]
+async fn an_event_that_does_not_know_the_gateways_steps_learns_them_before_money_goes_back() {
+    let shop = shop_with_stripe().await;
+    shop.half_back("kwd", "KWD", 15_130).await;
+    let event = || "kwd".parse().unwrap();
+    let View::Event(view) = shop.server.engine().query(event(), Query::Event).await.unwrap().value
+    else {
+        panic!("an event is asked for")
+    };
+    let mut settings = view.settings;
+    settings.amount_step_minor = 1;
+    let change = Command::ChangeSettings { settings: Box::new(settings) };
+    shop.server.engine().execute(event(), change).await.unwrap();
+    assert_eq!(shop.sell_and_cancel("kwd").await, json!(7_570));
 }
 
 #[tokio::test]

@@ -46,6 +46,8 @@ struct Written {
     at: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paid_minor: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step_minor: Option<i64>,
 }
 
 /// The refusal as JSON.
@@ -99,6 +101,7 @@ pub(super) fn write(refusal: &Refusal) -> String {
         Refusal::TicketNotFound { tickets } => out.tickets = Some(*tickets),
         Refusal::AlreadyCheckedIn { at } => out.at = Some(*at),
         Refusal::RefundExceedsPaid { paid_minor } => out.paid_minor = Some(*paid_minor),
+        Refusal::RefundBetweenSteps { step_minor } => out.step_minor = Some(*step_minor),
     }
     serde_json::to_string(&out).expect("texts and numbers can be written")
 }
@@ -159,6 +162,7 @@ impl Written {
             "ALREADY_CHECKED_IN" => Refusal::AlreadyCheckedIn { at: self.at? },
             "NOT_CANCELLABLE" => Refusal::NotCancellable,
             "REFUND_EXCEEDS_PAID" => Refusal::RefundExceedsPaid { paid_minor: self.paid_minor? },
+            "REFUND_BETWEEN_STEPS" => Refusal::RefundBetweenSteps { step_minor: self.step_minor? },
             _ => return None,
         })
     }
@@ -238,7 +242,8 @@ mod tests {
                 Refusal::TicketNotFound { .. } => Refusal::AlreadyCheckedIn { at: Time(-5) },
                 Refusal::AlreadyCheckedIn { .. } => Refusal::NotCancellable,
                 Refusal::NotCancellable => Refusal::RefundExceedsPaid { paid_minor: 1 },
-                Refusal::RefundExceedsPaid { .. } => return all,
+                Refusal::RefundExceedsPaid { .. } => Refusal::RefundBetweenSteps { step_minor: 10 },
+                Refusal::RefundBetweenSteps { .. } => return all,
             };
             all.push(next);
         }
@@ -247,7 +252,7 @@ mod tests {
     #[test]
     fn every_refusal_comes_back_as_it_was_written() {
         let all = all();
-        assert_eq!(all.len(), 39, "one of each");
+        assert_eq!(all.len(), 40, "one of each");
         for refusal in all {
             assert_eq!(read(&write(&refusal)), Ok(refusal));
         }

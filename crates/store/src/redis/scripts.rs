@@ -36,7 +36,7 @@ macro_rules! scripts {
 
 /// The parts that scripts share: `--#include name` is replaced by the part, the first time it stands in a script.
 const INCLUDES: &[(&str, &str)] = &includes![
-    "begin", "change", "claims", "holds", "joining", "lapses", "line", "lines", "outflow",
+    "begin", "change", "claims", "holds", "joining", "lapses", "line", "lines", "money", "outflow",
     "phases", "places", "pools", "queued", "seats", "sessions", "settings", "taking", "users",
 ];
 

@@ -289,7 +289,7 @@ fn with_settings(script: &'static Script, settings: &Settings) -> Call {
 }
 
 /// The settings that scripts need, each as a field of the event's meta hash; an empty text means that it is not set.
-pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 24] {
+pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 25] {
     let room = settings.room.as_ref();
     let of_room = |get: fn(&RoomSettings) -> String| room.map(get).unwrap_or_default();
     let refunds: Vec<String> = settings
@@ -297,6 +297,11 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 2
         .iter()
         .map(|rule| format!("{}:{}", rule.days_before, rule.percent))
         .collect();
+    // Data from before there were steps has no such field, and is right.
+    let step = match settings.amount_step_minor {
+        1 => String::new(),
+        step_minor => text(&step_minor),
+    };
     let order = |room: &RoomSettings| match room.order {
         Order::Fifo => "fifo".to_owned(),
         Order::Draw { .. } => "draw".to_owned(),
@@ -316,6 +321,7 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 2
         ("fee_fixed_minor", text(&settings.fees.fixed_minor)),
         ("fee_percent_bp", text(&settings.fees.percent_bp)),
         ("refunds", refunds.join(",")),
+        ("amount_step_minor", step),
         ("room", of_room(|_| flag(true))),
         ("room_capacity", of_room(|room| text(&room.capacity))),
         ("outflow_per_min", of_room(|room| text_or_empty(room.outflow_per_min.as_ref()))),
