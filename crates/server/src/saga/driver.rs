@@ -109,7 +109,7 @@ impl Sagas {
                 Ok(Look::WriteAndRest(draft)) => (draft, false, false),
                 Err(Trouble::Later(why)) if !self.is_its_turn(&file) => {
                     // Only attempts in their own time count: whoever asks in between uses up nobody's patience.
-                    tracing::debug!(booking = %file.saga.booking, why, "asked in between, in vain");
+                    tracing::debug!(booking = %file.saga.booking, %why, "asked in between, in vain");
                     return Ok(file);
                 }
                 Err(trouble) => (self.troubled(&file, trouble), false, false),

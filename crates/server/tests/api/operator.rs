@@ -43,9 +43,9 @@ impl Shop {
     async fn audit(self) {
         let Self { server, dir, .. } = self;
         server.shutdown().await;
-        let mut audit = tokio::process::Command::new(env!("CARGO_BIN_EXE_onrush"));
+        let mut audit = std::process::Command::new(env!("CARGO_BIN_EXE_onrush"));
         audit.args(["audit", "--json", "--data"]).arg(dir.path());
-        let output = audit.output().await.unwrap();
+        let output = audit.output().unwrap();
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(output.status.code(), Some(0), "{told}");
         let line = told.lines().last().unwrap();

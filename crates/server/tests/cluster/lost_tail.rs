@@ -33,7 +33,7 @@ fn a_tail_that_is_lost_right_after_a_declined_payment_leaves_a_booking_that_can_
     let sql = |sql: &str| deployment.postgres.sql(&url_of_ledger, sql).expect("it answers");
     sql(SHUT);
     deployment.use_card(&url, POOR_CARD);
-    let is_held = ["HGET", "onrush:{e}:holds", &booking];
+    let is_held = ["HGET", "onrush:{e}:holds", booking.as_str()];
     let RedisKind::One(server) = &deployment.redis else { panic!("there is one") };
     let redis = |command: &[&str]| server.command(command).expect("Redis answers");
     until("the end of the payment in Redis", || redis(&is_held).starts_with("held").then_some(()));
