@@ -22,6 +22,8 @@ pub const MAX_CATEGORIES_PER_EVENT: usize = 1_000;
 pub const MAX_PRICE_MINOR: i64 = 1_000_000_000_000;
 /// The largest percentage fee, in basis points: 100 %.
 pub const MAX_FEE_BP: u32 = 10_000;
+/// The largest step between amounts that a gateway can express, in minor units.
+pub const MAX_AMOUNT_STEP_MINOR: i64 = 10_000;
 /// Rules about refunds in one event.
 pub const MAX_REFUND_RULES: usize = 20;
 /// People waiting in one event at a time. Always finite: a queue is memory.

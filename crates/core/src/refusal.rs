@@ -198,6 +198,11 @@ pub enum Refusal {
         /// The limit.
         limit: u32,
     },
+    /// The currency, or the gateway, has no such amount.
+    RefundBetweenSteps {
+        /// What amounts are multiples of, in minor units.
+        step_minor: i64,
+    },
 }
 
 /// What a caller can rely on about a refusal.
@@ -268,6 +273,7 @@ impl Refusal {
             Self::AlreadyInPhase { .. } => facts(56, "ALREADY_IN_PHASE"),
             Self::OtherStepFirst { .. } => facts(57, "OTHER_STEP_FIRST"),
             Self::NoDraw => facts(58, "NO_DRAW"),
+            Self::RefundBetweenSteps { .. } => facts(45, "REFUND_BETWEEN_STEPS"),
         }
     }
 
@@ -432,6 +438,11 @@ impl fmt::Display for Refusal {
                 f,
                 "you gave back, lost or cancelled {limit} here within a day; keep what you hold, \
                  or try again when the oldest is a day old"
+            ),
+            Self::RefundBetweenSteps { step_minor } => write!(
+                f,
+                "amounts go in steps of {step_minor} minor units here; give back a multiple of \
+                 that, or all that was paid"
             ),
         }
     }

@@ -125,7 +125,7 @@ impl Event {
         self.check_few_ended(user)?;
 
         let price_minor = self.price_minor(lines);
-        let fee_minor = settings.fees.on_minor(price_minor);
+        let fee_minor = settings.fees.on_minor_in_steps(price_minor, settings.step_minor());
         let terms = Arc::new(HoldTerms {
             booking: booking.clone(),
             user: user.clone(),

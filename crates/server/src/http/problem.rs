@@ -448,7 +448,8 @@ pub fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::NotCancellable
         | Refusal::RefundExceedsPaid { .. }
         | Refusal::BanListFull { .. }
-        | Refusal::TooManyEnded { .. } => StatusCode::CONFLICT,
+        | Refusal::TooManyEnded { .. }
+        | Refusal::RefundBetweenSteps { .. } => StatusCode::CONFLICT,
     }
 }
 
@@ -478,6 +479,7 @@ fn facts_of(refusal: &Refusal) -> Value {
             json!({ "limit": limit })
         }
         Refusal::RefundExceedsPaid { paid_minor } => json!({ "paid_minor": paid_minor }),
+        Refusal::RefundBetweenSteps { step_minor } => json!({ "step_minor": step_minor }),
         Refusal::EventNotFound
         | Refusal::EventExists
         | Refusal::InvalidSettings { .. }

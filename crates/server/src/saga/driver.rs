@@ -107,6 +107,11 @@ impl Sagas {
                 Ok(Look::Write(draft)) => (draft, true, false),
                 Ok(Look::WriteAndAsk(draft)) => (draft, true, true),
                 Ok(Look::WriteAndRest(draft)) => (draft, false, false),
+                Err(Trouble::Later(why)) if !self.is_its_turn(&file) => {
+                    // Only attempts in their own time count: whoever asks in between uses up nobody's patience.
+                    tracing::debug!(booking = %file.saga.booking, %why, "asked in between, in vain");
+                    return Ok(file);
+                }
                 Err(trouble) => (self.troubled(&file, trouble), false, false),
             };
             match self.write(draft).await {
@@ -132,6 +137,12 @@ impl Sagas {
 
     fn is_due(&self, file: &File) -> bool {
         file.saga.next_at.is_some_and(|next_at| next_at <= self.now())
+    }
+
+    /// Whether the pause after the last failure is over, if there was one.
+    pub(super) fn is_its_turn(&self, file: &File) -> bool {
+        let is_over = file.saga.next_at.is_none_or(|next_at| next_at <= self.now());
+        file.saga.tries == 0 || is_over
     }
 
     /// Nothing is to be done although it was due: nobody needs to look again.
@@ -285,8 +296,9 @@ impl Sagas {
                 };
                 let mut draft = self.moving(file);
                 let at = self.now();
-                if file.payments.iter().any(|row| row.payment == *payment) {
-                    return Err(Trouble::Stuck(format!("payment {payment} has ended and runs")));
+                let known = file.payments.iter().find(|row| row.payment == *payment);
+                if let Some(known) = known {
+                    return self.end_again(file, known).await;
                 }
                 let row = payment_of_saga(&file.saga, payment, gateway.name(), OnDecline::Keep, at);
                 draft.begin_payment(row, "a payment was begun and not written down")?;
@@ -313,6 +325,32 @@ impl Sagas {
                 Ok(Look::WriteAndRest(draft))
             }
         }
+    }
+
+    /// A payment whose end the ledger has passed runs in the engine, which has lost what it was told: it is told again.
+    async fn end_again(&self, file: &File, payment: &Payment) -> Result<Look, Trouble> {
+        if payment.stage != Stage::Void {
+            let payment = &payment.payment;
+            return Err(Trouble::Stuck(format!("payment {payment} has ended and runs")));
+        }
+        let why = payment.why.clone().unwrap_or_else(|| "cancelled".into());
+        let told = self.fail_in_engine(file, payment, &why, payment.on_decline).await?;
+        let mut draft = self.draft(file);
+        match told.map(|view| view.state) {
+            Some(HoldState::Held { until }) => {
+                draft.advance(Outcome::Held, "the engine was told again that the payment ended")?;
+                draft.next_at(Some(until.plus_ms(AFTER_HOLD_MS)));
+            }
+            Some(
+                HoldState::Released { .. }
+                | HoldState::Expired { .. }
+                | HoldState::Cancelled { .. },
+            ) => draft.advance(Outcome::NotHeld, "the units are not held")?,
+            Some(HoldState::Paying { .. } | HoldState::Confirmed { .. }) | None => {
+                return Err(Trouble::Later("the booking goes on otherwise".into()));
+            }
+        }
+        Ok(Look::WriteAndRest(draft))
     }
 
     /// The engine forgets a cancelled booking after a day. What goes back for it was told by the feed before.

@@ -36,6 +36,7 @@ use gateway::Gateway;
 use locks::Locks;
 use onrush_core::Time;
 use onrush_core::booking::Stage;
+use onrush_core::settings::Settings;
 use onrush_ledger::Ledger;
 use onrush_store::Engine;
 use onrush_store::embedded::Clock;
@@ -184,6 +185,14 @@ impl Sagas {
     #[must_use]
     pub fn gateway(&self) -> Option<&Arc<dyn Gateway>> {
         self.gateway.as_ref()
+    }
+
+    /// Has an event's settings say which amounts the gateway can express; whether that is news. Without a gateway they
+    /// stay as they are: it may only be switched off.
+    pub fn set_steps(&self, settings: &mut Settings) -> bool {
+        let Some(gateway) = &self.gateway else { return false };
+        let step_minor = gateway.step_minor(settings.currency);
+        std::mem::replace(&mut settings.amount_step_minor, step_minor) != step_minor
     }
 
     /// How often things happened.

@@ -99,6 +99,7 @@ fn refusals() -> Vec<Refusal> {
         Refusal::VisitorBanned,
         Refusal::BanListFull { limit: 0 },
         Refusal::TooManyEnded { limit: 0 },
+        Refusal::RefundBetweenSteps { step_minor: 0 },
     ];
     for refusal in &all {
         match refusal {
@@ -151,7 +152,8 @@ fn refusals() -> Vec<Refusal> {
             | Refusal::RefundExceedsPaid { .. }
             | Refusal::VisitorBanned
             | Refusal::BanListFull { .. }
-            | Refusal::TooManyEnded { .. } => {}
+            | Refusal::TooManyEnded { .. }
+            | Refusal::RefundBetweenSteps { .. } => {}
         }
     }
     all

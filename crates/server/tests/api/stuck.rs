@@ -14,25 +14,25 @@ use onrush_ledger::saga::{File, SagaFilter};
 use serde_json::{Value, json};
 
 impl Shop {
-    async fn act(&self, booking: &str, action: Action) -> Option<File> {
+    pub(crate) async fn act(&self, booking: &str, action: Action) -> Option<File> {
         let booking: BookingId = booking.parse().unwrap();
         self.server.sagas().act(&booking, action, "crew").await.unwrap()
     }
 
     /// The bookings whose sagas are listed as stuck.
-    async fn stuck(&self) -> Vec<String> {
+    pub(crate) async fn stuck(&self) -> Vec<String> {
         let filter = SagaFilter { stuck: true, ..SagaFilter::default() };
         let page = self.server.ledger().sagas(filter, 10).await.unwrap();
         page.rows.iter().map(|saga| saga.booking.to_string()).collect()
     }
 
-    async fn cancel(&self, booking: &str) -> Answer {
+    pub(crate) async fn cancel(&self, booking: &str) -> Answer {
         let path = format!("/events/e/bookings/{booking}/cancel");
         self.admin("POST", &path).json(&json!({"by": "crew", "why": "rain"})).send().await
     }
 
     /// A booking of one guest that was paid for.
-    async fn sell(&self, till: &Till) -> (String, Value) {
+    pub(crate) async fn sell(&self, till: &Till) -> (String, Value) {
         let guest = self.guest().await;
         let booking = guest.hold_ga("h", 1).await;
         let payment = guest.pay(&booking, "p").await.expect(201).json();
@@ -66,6 +66,9 @@ async fn a_gateway_that_is_down_keeps_the_hold_and_the_same_key_pays_later() {
     }
     assert_eq!(guest.booking(&booking).await["status"], "paying");
     till.down(false);
+    // Until it is the saga's turn again nobody asks the gateway.
+    guest.pay(&booking, "p").await.expect(503);
+    shop.clock.advance_ms(2_000);
     let payment = guest.pay(&booking, "p").await.expect(200).json();
     assert_eq!(till.calls().0, 1);
     till.capture(payment["payment"].as_str().unwrap());
@@ -370,7 +373,7 @@ async fn a_gateway_that_is_down_for_long_gets_stuck_and_a_release_gives_the_unit
 }
 
 /// Has the engine do what a process did that died before it could write it down.
-async fn as_if_it_had_died(shop: &Shop, command: Command) {
+pub(crate) async fn as_if_it_had_died(shop: &Shop, command: Command) {
     let event = "e".parse().unwrap();
     shop.server.engine().execute(event, command).await.unwrap();
 }

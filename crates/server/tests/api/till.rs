@@ -30,6 +30,7 @@ struct Drawer {
     refuses_refunds: bool,
     refunds_asked: u32,
     created: u32,
+    creates_asked: u32,
 }
 
 /// The gateway; it ends with the test.
@@ -133,6 +134,13 @@ impl Till {
     }
 }
 
+impl Till {
+    /// How often anybody asked for a payment, in vain or not.
+    pub(crate) fn creates_asked(&self) -> u32 {
+        self.drawer().creates_asked
+    }
+}
+
 fn answer(status: StatusCode, body: &Value) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }
@@ -152,6 +160,7 @@ async fn create(State(drawer): Shared, body: Bytes) -> Response {
         drop(silence.changed().await);
     }
     let mut drawer = drawer.lock().unwrap();
+    drawer.creates_asked += 1;
     if drawer.down {
         return out_of_order();
     }

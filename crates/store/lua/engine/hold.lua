@@ -13,7 +13,9 @@
 --#include taking
 --#include holds
 
-local out = open({ 'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp' })
+local out = open({
+  'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency', 'amount_step_minor',
+})
 if out then
   return out
 end

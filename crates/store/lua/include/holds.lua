@@ -26,6 +26,7 @@
 --#include lines
 --#include users
 --#include sessions
+--#include money
 
 local ENDED_KNOWN_MS = 24 * 3600000
 
@@ -137,15 +138,12 @@ local function no_longer_held(hold)
   return no('HOLD_EXPIRED')
 end
 
--- The fees on units of this price; half a minor unit counts as one. A price times basis points may be more than a
--- double counts exactly, so the part of the price below 10,000 is taken by itself.
+-- The fees on units of this price; half a step counts as one.
 local function fees_on_minor(price)
   if price == 0 then
     return 0
   end
-  local percent_bp, rest = tonumber(M.fee_percent_bp or '0'), math.fmod(price, 10000)
-  local share = (price - rest) / 10000 * percent_bp + math.floor((rest * percent_bp + 5000) / 10000)
-  return tonumber(M.fee_fixed_minor or '0') + share
+  return tonumber(M.fee_fixed_minor or '0') + share_minor(price, tonumber(M.fee_percent_bp or '0'), 10000, false)
 end
 
 local function new_hold(booking, user, lines, price)

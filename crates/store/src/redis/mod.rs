@@ -25,6 +25,7 @@ pub mod kit;
 mod known;
 mod layout;
 mod node;
+pub mod points;
 #[cfg(feature = "testing")]
 mod probe;
 mod prune;
@@ -166,10 +167,12 @@ impl Drop for RedisEngine {
 /// Whether a command's answer waits until the decision is archived.
 ///
 /// Whoever has paid, or is asked to pay, must find that again whatever Redis loses; a place or a hold that is lost is
-/// taken again. Who was banned must not come back unnoticed.
+/// taken again. What the ledger goes on from (the end of a payment) must not be lost behind its back either, and whoever
+/// was banned must not come back unnoticed.
 fn waits_for_archive(command: &Command) -> bool {
     match command {
         Command::BeginPayment { .. }
+        | Command::FailPayment { .. }
         | Command::Confirm { .. }
         | Command::CancelConfirmed { .. }
         | Command::CheckIn { .. }
@@ -198,7 +201,6 @@ fn waits_for_archive(command: &Command) -> bool {
         | Command::Hold { .. }
         | Command::Extend { .. }
         | Command::Release { .. }
-        | Command::FailPayment { .. }
         | Command::Tick
         | Command::Recover { .. } => false,
     }

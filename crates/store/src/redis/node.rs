@@ -8,7 +8,7 @@ use super::known::{Known, KnownEvent};
 use super::ticker::Wakes;
 use super::transactions::Transactions;
 use super::wire::{self, Call, Head, Outcome};
-use super::{Options, query, rebuild, refusal};
+use super::{Options, points, query, rebuild, refusal};
 use crate::engine::Failure;
 use crate::flags::{Flag, Flags};
 use onrush_core::ids::EventId;
@@ -192,6 +192,8 @@ impl Node {
             known.keys.all().chain(call.keys.iter().map(String::as_str)).collect();
         let args: Vec<&str> =
             begin.into_iter().chain(call.args.iter().map(String::as_str)).collect();
+        let is_hold = matches!(call.script.name, "engine/hold" | "engine/hold_pool");
+        points::reached("asking:Hold", is_hold);
         let decided = if call.is_optimistic {
             self.transaction(known, call, &keys, &args).await?
         } else {
@@ -201,6 +203,8 @@ impl Node {
             Some(answer) => answer,
             None => self.client.script(call.script, &keys, &args, call.is_long).await?,
         };
+        // From here on this node knows what it asked for; a test has it die before it does.
+        points::reached("asked:Hold", is_hold);
         let outcome = wire::outcome(answer).map_err(ClientError::Answered)?;
         match &outcome {
             Outcome::Ok { head, .. } => self.saw(known, *head),

@@ -46,6 +46,8 @@ struct Written {
     at: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paid_minor: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step_minor: Option<i64>,
 }
 
 /// The refusal as JSON.
@@ -111,6 +113,7 @@ pub(super) fn write(refusal: &Refusal) -> String {
             out.limit = Some(*limit);
         }
         Refusal::RefundExceedsPaid { paid_minor } => out.paid_minor = Some(*paid_minor),
+        Refusal::RefundBetweenSteps { step_minor } => out.step_minor = Some(*step_minor),
     }
     serde_json::to_string(&out).expect("texts and numbers can be written")
 }
@@ -182,6 +185,7 @@ impl Written {
             "VISITOR_BANNED" => Refusal::VisitorBanned,
             "BAN_LIST_FULL" => Refusal::BanListFull { limit: self.limit? },
             "TOO_MANY_ENDED" => Refusal::TooManyEnded { limit: self.limit? },
+            "REFUND_BETWEEN_STEPS" => Refusal::RefundBetweenSteps { step_minor: self.step_minor? },
             _ => return None,
         })
     }
@@ -272,7 +276,8 @@ mod tests {
                 Refusal::RefundExceedsPaid { .. } => Refusal::VisitorBanned,
                 Refusal::VisitorBanned => Refusal::BanListFull { limit: 10_000 },
                 Refusal::BanListFull { .. } => Refusal::TooManyEnded { limit: 100 },
-                Refusal::TooManyEnded { .. } => return all,
+                Refusal::TooManyEnded { .. } => Refusal::RefundBetweenSteps { step_minor: 10 },
+                Refusal::RefundBetweenSteps { .. } => return all,
             };
             all.push(next);
         }
@@ -281,7 +286,7 @@ mod tests {
     #[test]
     fn every_refusal_comes_back_as_it_was_written() {
         let all = all();
-        assert_eq!(all.len(), 50, "one of each");
+        assert_eq!(all.len(), 51, "one of each");
         for refusal in all {
             assert_eq!(read(&write(&refusal)), Ok(refusal));
         }

@@ -37,8 +37,8 @@ macro_rules! scripts {
 /// The parts that scripts share: `--#include name` is replaced by the part, the first time it stands in a script.
 const INCLUDES: &[(&str, &str)] = &includes![
     "bans", "begin", "change", "claims", "ended", "gone", "holds", "joining", "lapses", "line",
-    "lines", "outflow", "phases", "places", "pools", "queued", "seats", "sessions", "settings",
-    "taking", "users",
+    "lines", "money", "outflow", "phases", "places", "pools", "queued", "seats", "sessions",
+    "settings", "taking", "users",
 ];
 
 scripts! {

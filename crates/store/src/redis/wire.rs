@@ -303,6 +303,11 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 2
         .iter()
         .map(|rule| format!("{}:{}", rule.days_before, rule.percent))
         .collect();
+    // Data from before there were steps has no such field, and is right.
+    let step = match settings.amount_step_minor {
+        1 => String::new(),
+        step_minor => text(&step_minor),
+    };
     let order = |room: &RoomSettings| match room.order {
         Order::Fifo => "fifo".to_owned(),
         Order::Draw { .. } => "draw".to_owned(),
@@ -323,6 +328,7 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 2
         ("fee_fixed_minor", text(&settings.fees.fixed_minor)),
         ("fee_percent_bp", text(&settings.fees.percent_bp)),
         ("refunds", refunds.join(",")),
+        ("amount_step_minor", step),
         ("room", of_room(|_| flag(true))),
         ("room_capacity", of_room(|room| text(&room.capacity))),
         ("outflow_per_min", of_room(|room| text_or_empty(room.outflow_per_min.as_ref()))),

@@ -552,6 +552,7 @@ impl Generator {
                     None,
                     Some(0),
                     Some(1),
+                    Some(60),
                     Some(-1),
                     Some(700),
                     Some(i64::MAX),

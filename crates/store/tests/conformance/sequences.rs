@@ -281,6 +281,7 @@ fn the_sequences_reach_every_change_and_every_refusal() {
         "PLACE_NOT_FOUND",
         "POOL_EXISTS",
         "QUEUE_FULL",
+        "REFUND_BETWEEN_STEPS",
         "REFUND_EXCEEDS_PAID",
         "RESERVATION_NOT_FOUND",
         "SEAT_EXISTS",

@@ -139,6 +139,17 @@ impl World {
                 percent_bp: *random.pick(&[0, 1, 250, 1_234, MAX_FEE_BP]),
             };
         }
+        // Drawn from what was drawn before, so that the other worlds stay as they were.
+        let drawn =
+            price_minor + settings.hold_ttl_ms / 1_000 + i64::from(settings.fees.percent_bp);
+        let (currency, step_minor) = match drawn % 5 {
+            0 => ("EUR", 10),
+            1 => ("MGA", 1),
+            2 => ("MGA", 100),
+            _ => ("EUR", 1),
+        };
+        settings.currency = currency.parse().expect("a currency");
+        settings.amount_step_minor = step_minor;
         Self { settings, price_minor, no_draws: false, no_streams: false }
     }
 

@@ -142,7 +142,8 @@ async fn the_largest_amounts_are_exact_in_redis() {
                 else {
                     panic!("it was not cancelled")
                 };
-                let share = i128::from(price) * i128::from(percent) / 100;
+                // Rounded up.
+                let share = (i128::from(price) * i128::from(percent) + 99) / 100;
                 assert_eq!(i128::from(refund_minor), share, "{percent} % of {price}");
             }
         }

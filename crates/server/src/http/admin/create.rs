@@ -32,6 +32,7 @@ pub async fn create(
         false => None,
     };
     change.apply(&mut settings, seed_hash);
+    app.sagas.set_steps(&mut settings);
     check_together(&settings)?;
     app.run(&event, Command::CreateEvent { settings: Box::new(settings) }).await?;
     app.draws.settings_changed();

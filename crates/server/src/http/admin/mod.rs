@@ -96,10 +96,26 @@ async fn read_and_change(
         false => None,
     };
     change.apply(&mut settings, seed_hash);
+    app.sagas.set_steps(&mut settings);
     check_together(&settings)?;
     app.run(event, Command::ChangeSettings { settings: Box::new(settings) }).await?;
     app.draws.settings_changed();
     event_answer(app, StatusCode::OK, event).await
+}
+
+/// Sees to it that the event knows which amounts the gateway can express, before it promises any: it may have been made
+/// before the gateway was chosen.
+///
+/// If it cannot be told now, what was promised before counts.
+pub(crate) async fn teach_steps(app: &App, event: &EventId) {
+    let Ok((_, mut view)) = app.view_event(event).await else { return };
+    if !app.sagas.set_steps(&mut view.settings) {
+        return;
+    }
+    let taught = change_settings(app, event, SettingsChange::nothing()).await;
+    if let Err(problem) = taught {
+        tracing::warn!(%event, code = problem.code(), "it keeps its steps between amounts");
+    }
 }
 
 /// Settings that do not go together are a conflict; each by itself is for the rules to check.

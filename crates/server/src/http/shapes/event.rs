@@ -62,6 +62,10 @@ pub struct EventBody {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     refunds: Vec<RefundRuleBody>,
+    /// What all amounts are multiples of, in minor units; missing if it is 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    amount_step_minor: Option<i64>,
     /// People waiting.
     waiting: u32,
     /// Slots of the room in use.
@@ -95,6 +99,7 @@ impl EventBody {
             opens_at: settings.opens_at,
             closes_at: settings.closes_at,
             starts_at: settings.starts_at,
+            amount_step_minor: Some(settings.step_minor()).filter(|step_minor| *step_minor > 1),
             fees: FeesBody::shown(&settings.fees),
             refunds: RefundRuleBody::shown(&settings.refunds),
             waiting: view.waiting,

@@ -328,10 +328,16 @@ impl SettingsChange {
     /// Changes of the waiting room alone.
     #[must_use]
     pub fn of_room(change: RoomChange) -> Self {
+        Self { room: Some(Some(Object(change))), ..Self::nothing() }
+    }
+
+    /// All stays as it is.
+    #[must_use]
+    pub fn nothing() -> Self {
         Self {
             title: None,
             currency: None,
-            room: Some(Some(Object(change))),
+            room: None,
             hold_ttl_ms: None,
             hold_max_ms: None,
             payment_window_ms: None,

@@ -2,6 +2,7 @@
 
 use super::{booking_answer, event_of_booking, find_own_booking, hide_event};
 use crate::app::App;
+use crate::http::admin::teach_steps;
 use crate::http::body::{Nothing, OptionalBytes};
 use crate::http::caller::{Ids, OptionalKey, Visitor};
 use crate::http::once::once_if_keyed;
@@ -59,6 +60,7 @@ async fn give_back(
     let release = Command::Release { booking: booking.clone(), user: user.clone() };
     let mut view = app.run_booking(&event, release).await;
     if view.as_ref().is_err_and(|problem| problem.code() == Refusal::AlreadyConfirmed.code()) {
+        teach_steps(&app, &event).await;
         let cancel = Command::CancelConfirmed {
             booking,
             reason: Reason { by: user.as_str().into(), why: "cancelled by the buyer".into() },

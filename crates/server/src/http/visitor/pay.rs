@@ -73,10 +73,10 @@ pub(crate) fn problem_of(error: StartError) -> Problem {
         ),
         StartError::Engine(failure) => hide_event(failure.into(), Refusal::ReservationNotFound),
         StartError::Ledger(error) => error.into(),
-        StartError::GatewayUnavailable(why) => {
+        StartError::GatewayUnavailable { why, retry_after_ms } => {
             let why =
                 format!("the payment gateway does not answer; ask again with the same key ({why})");
-            Problem::new(Code::GatewayUnavailable, why).after_ms(2_000)
+            Problem::new(Code::GatewayUnavailable, why).after_ms(retry_after_ms)
         }
         StartError::GatewayRefused(why) => Problem::new(
             Code::GatewayRefused,

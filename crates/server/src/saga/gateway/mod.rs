@@ -19,6 +19,11 @@ pub trait Gateway: Send + Sync + 'static {
     /// Its name, as it appears in paths, rows and logs.
     fn name(&self) -> &'static str;
 
+    /// What amounts of a currency must be multiples of for this gateway, in minor units.
+    fn step_minor(&self, _currency: Currency) -> i64 {
+        1
+    }
+
     /// Creates a payment, or finds the one that was created under the same id before.
     fn create<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing>;
 

@@ -18,6 +18,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use bytes::Bytes;
 use form_urlencoded::Serializer;
+use onrush_core::money::Currency;
 use serde::de::DeserializeOwned;
 use wire::{Event, Failure, FailureDetail, Intent, Page, Refund};
 
@@ -330,6 +331,10 @@ fn standing(intent: Intent) -> Result<Standing, GatewayError> {
 impl Gateway for StripeGateway {
     fn name(&self) -> &'static str {
         "stripe"
+    }
+
+    fn step_minor(&self, currency: Currency) -> i64 {
+        money::step_minor(currency)
     }
 
     fn create<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {

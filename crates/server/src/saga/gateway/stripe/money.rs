@@ -47,6 +47,16 @@ pub fn to_stripe(amount_minor: i64, currency: Currency) -> Option<i64> {
     (amount > 0 && (!ends_in_zero || amount % 10 == 0)).then_some(amount)
 }
 
+/// What amounts of a currency must be multiples of for Stripe to express them, in minor units; 1 where it has no such
+/// currency at all.
+#[must_use]
+pub fn step_minor(currency: Currency) -> i64 {
+    let counting = amount::decimals(currency).and_then(|iso| Some((iso, counting(currency, iso)?)));
+    let Some((iso_decimals, (decimals, ends_in_zero))) = counting else { return 1 };
+    let last = if ends_in_zero { 10 } else { 1 };
+    10_i64.pow(iso_decimals.saturating_sub(decimals)) * last
+}
+
 /// What an amount of Stripe's is in minor units, and its currency; `None` if that cannot be told.
 #[must_use]
 pub fn from_stripe(amount: i64, currency: &str) -> Option<(i64, Currency)> {
@@ -91,6 +101,40 @@ mod tests {
             if let Some(amount) = expected {
                 let back = from_stripe(amount, &code.to_ascii_lowercase());
                 assert_eq!(back, Some((amount_minor, currency)), "{amount} {code}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_step_can_be_expressed_and_nothing_between() {
+        for (code, step) in [
+            ("EUR", 1),
+            ("JPY", 1),
+            ("ISK", 1),
+            ("UGX", 1),
+            ("BHD", 10),
+            ("JOD", 10),
+            ("KWD", 10),
+            ("OMR", 10),
+            ("TND", 10),
+            ("MGA", 100),
+            ("IQD", 1),
+        ] {
+            let currency: Currency = code.parse().unwrap();
+            assert_eq!(step_minor(currency), step, "{code}");
+            assert_eq!(
+                step % currency.step_minor(),
+                0,
+                "{code}: the currency's own steps count, too"
+            );
+            for amount_minor in 1..=2 * step {
+                let expressible = to_stripe(amount_minor, currency).is_some();
+                let has_it = code != "IQD";
+                assert_eq!(
+                    expressible,
+                    has_it && amount_minor % step == 0,
+                    "{amount_minor} {code}"
+                );
             }
         }
     }
