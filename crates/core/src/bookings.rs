@@ -113,6 +113,16 @@ impl Bookings {
         self.forgets.first().map(|deadline| (deadline.at, deadline.idx))
     }
 
+    /// A user's bookings from one on, in the order they were made.
+    pub(crate) fn from_on(&self, first: Option<Idx>) -> impl Iterator<Item = Idx> + '_ {
+        std::iter::successors(first, |idx| self.table[*idx].newer)
+    }
+
+    /// The same user's booking after this one.
+    pub(crate) fn next_of_user(&self, idx: Idx) -> Option<Idx> {
+        self.table[idx].newer
+    }
+
     /// A user's bookings, latest first.
     pub(crate) fn of_user(&self, last: Option<Idx>) -> impl Iterator<Item = Idx> + '_ {
         std::iter::successors(last, |idx| self.table[*idx].older)
@@ -147,8 +157,9 @@ impl Bookings {
             checked_in: Vec::new(),
         };
         let idx = self.table.insert(hold);
-        if let Some(older) = older {
-            self.table[older].newer = Some(idx);
+        match older {
+            Some(older) => self.table[older].newer = Some(idx),
+            None => users[user].first_hold = Some(idx),
         }
         users[user].last_hold = Some(idx);
         self.enter_deadlines(idx);
@@ -164,8 +175,9 @@ impl Bookings {
     pub(crate) fn remove(&mut self, idx: Idx, users: &mut Users) {
         self.drop_deadlines(idx);
         let hold = self.table.remove(idx);
-        if let Some(older) = hold.older {
-            self.table[older].newer = hold.newer;
+        match hold.older {
+            Some(older) => self.table[older].newer = hold.newer,
+            None => users[hold.user].first_hold = hold.newer,
         }
         match hold.newer {
             Some(newer) => self.table[newer].older = hold.older,
@@ -241,6 +253,8 @@ impl Bookings {
             }
             let newest = users[hold.user].last_hold == Some(idx);
             expect(newest == hold.newer.is_none(), "a user's bookings are chained to his latest");
+            let oldest = users[hold.user].first_hold == Some(idx);
+            expect(oldest == hold.older.is_none(), "a user's bookings begin with his oldest");
             expect(
                 hold.older.is_none_or(|o| self.table[o].newer == Some(idx)),
                 "the chain runs both ways",

@@ -11,7 +11,9 @@ pub(crate) struct User {
     pub(crate) first_place: Option<Idx>,
     /// His session, if he is admitted.
     pub(crate) session: Option<Idx>,
-    /// The latest of his holds; they are chained backwards in time.
+    /// The oldest of his holds that is known.
+    pub(crate) first_hold: Option<Idx>,
+    /// The latest of his holds; they are chained both ways in time.
     pub(crate) last_hold: Option<Idx>,
     /// Units he holds, has confirmed, or claimed.
     pub(crate) units: u32,
@@ -44,6 +46,7 @@ impl Users {
                 id: id.clone(),
                 first_place: None,
                 session: None,
+                first_hold: None,
                 last_hold: None,
                 units: 0,
             })

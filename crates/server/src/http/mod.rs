@@ -4,6 +4,7 @@ pub mod admin;
 pub mod body;
 pub mod caller;
 pub mod gateway;
+pub mod limits;
 pub mod once;
 pub mod openapi;
 pub mod operator;

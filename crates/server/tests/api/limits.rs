@@ -36,8 +36,7 @@ fn some_write(guest: &Guest<'_>) -> Request {
 
 #[tokio::test]
 async fn a_visitor_who_writes_without_end_is_told_when_to_come_back() {
-    let shop =
-        Shop::start_with(|config| config.limits.user_writes_per_min = PerMin::of(20)).await;
+    let shop = Shop::start_with(|config| config.limits.user_writes_per_min = PerMin::of(20)).await;
     shop.flash_sale("e").await;
     let (eager, other) = (shop.guest().await, shop.guest().await);
     let (sent, limited) = until_limited(&some_write(&eager), 400).await;
@@ -161,7 +160,8 @@ async fn forwarded_addresses_are_read_from_the_right_over_all_header_lines_and_w
     visit(&["198.51.100.1", "203.0.113.9"]).send().await.expect(201);
     assert_eq!(visit(&["198.51.100.2", "203.0.113.9"]).send().await.status, 429);
     assert_eq!(visit(&["203.0.113.9", "127.0.0.2"]).send().await.status, 429);
-    for address in ["203.0.113.10:4711", "[2001:db8::1]:4711", "[2001:db8:0:1::1]", "2001:db8:0:2::"]
+    for address in
+        ["203.0.113.10:4711", "[2001:db8::1]:4711", "[2001:db8:0:1::1]", "2001:db8:0:2::"]
     {
         visit(&[address]).send().await.expect(201);
         assert_eq!(visit(&[address]).send().await.status, 429, "{address}");

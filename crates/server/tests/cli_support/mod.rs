@@ -63,6 +63,7 @@ impl Served {
             .arg(data)
             .env("ONRUSH_ADMIN_KEY", ADMIN_KEY)
             .env("ONRUSH_VISITORS_PER_MIN", u32::MAX.to_string())
+            .env("ONRUSH_LIMITS", "off")
             .stdout(Stdio::piped());
         change(&mut command);
         let mut child = command.spawn().expect("the program can be started");

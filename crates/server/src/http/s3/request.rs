@@ -3,7 +3,7 @@
 use super::{OfEvent, Refused, Word, refused};
 use crate::app::{App, odd_answer};
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::Visitor;
+use crate::http::caller::Joining;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::visitor::find_place;
@@ -41,7 +41,7 @@ pub struct Requested {
 )]
 pub async fn request(
     State(app): State<Arc<App>>,
-    Visitor(user): Visitor,
+    Joining(user): Joining,
     JsonBody(OfEvent { event_id: event }): JsonBody<OfEvent>,
 ) -> Result<Response, Problem> {
     let place = app.names.place(&event, user.as_str(), "");

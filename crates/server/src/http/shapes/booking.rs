@@ -158,9 +158,13 @@ impl<'a> BookingBody<'a> {
     }
 }
 
-/// A visitor's bookings.
+/// A page of a visitor's bookings.
 #[derive(Serialize, ToSchema)]
 pub struct Bookings<'a> {
-    /// Oldest first in each event.
+    /// Oldest first in each event, events in the order they were created.
     pub bookings: Vec<BookingBody<'a>>,
+    /// What to ask for next as `after`; missing on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<IdText>, nullable = false)]
+    pub next: Option<&'a BookingId>,
 }
