@@ -26,14 +26,10 @@ fn ask_for_a_token(served: &Served) -> (u16, Option<u64>) {
 
 #[test]
 fn a_clock_set_back_by_two_hours_keeps_nobody_waiting() {
-    let there = || match Path::new(FAKETIME).exists() {
-        true => Ok(()),
-        false => {
-            let install = "On Debian or Ubuntu: sudo apt-get install faketime";
-            Err(NotStarted::Missing(Missing { what: "libfaketime", install }))
-        }
-    };
-    let Some(()) = need(there()) else { return };
+    let install = "On Debian or Ubuntu: sudo apt-get install faketime";
+    let missing = || NotStarted::Missing(Missing { what: "libfaketime", install });
+    let there = Path::new(FAKETIME).exists().then_some(()).ok_or_else(missing);
+    let Some(()) = need(there) else { return };
     let scratch = tempfile::tempdir().expect("a directory");
     let clock = scratch.path().join("clock");
     std::fs::write(&clock, "+2h").expect("written");

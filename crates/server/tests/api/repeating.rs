@@ -168,8 +168,8 @@ async fn a_low_disk_refuses_what_asks_for_more_and_lets_payments_and_releases_th
     let (paid, given_back, kept) = (paid.await, given_back.await, kept.await);
     shop.clock.advance_ms(60_000);
     let first = guest.on_booking(&paid, "extend", "x").await.expect(200);
-    let (dir, clock) = (shop.dir, shop.clock);
     let token = guest.token;
+    let (dir, clock) = (shop.dir, shop.clock);
     shop.server.shutdown().await;
 
     let low_disk_bytes = twice_what_is_free(dir.path());
@@ -204,8 +204,8 @@ async fn a_disk_that_is_all_but_full_begins_no_payment_and_lets_those_under_way_
     let guest = shop.guest().await;
     let (paying, held) = (guest.hold_ga("p", 1).await, guest.hold_ga("h", 1).await);
     let first = guest.on_booking(&paying, "payment", "p").await.expect(201);
-    let (dir, clock) = (shop.dir, shop.clock);
     let token = guest.token;
+    let (dir, clock) = (shop.dir, shop.clock);
     shop.server.shutdown().await;
 
     let low_disk_bytes = 4 * twice_what_is_free(dir.path());
