@@ -345,6 +345,7 @@ impl Config {
                 "off" => self.limits = LimitSettings::off(),
                 _ => return Err("use off, or ONRUSH_LIMITS_<SETTING> for one limit".into()),
             },
+            limit if limit.starts_with("LIMITS_") => self.limits.set(&limit[7..], text)?,
             "TRUSTED_PROXIES" => self.trusted_proxies = list(text)?,
             "ALLOWED_ORIGINS" => self.allowed_origins = list(text)?,
             "MAX_STREAMS" => self.max_streams = parsed(text)?,
@@ -356,13 +357,7 @@ impl Config {
             "SANDBOX_WEBHOOK_SECRET" => self.sandbox.webhook_secret = Some(Secret(text.to_owned())),
             "S3_PATHS" => self.s3_paths = parsed(text)?,
             // Other variables of this prefix belong to the command line.
-            _ => {
-                if let Some(limit) = key.strip_prefix("LIMITS_")
-                    && !self.limits.set(limit, text)?
-                {
-                    return Err("there is no such limit".into());
-                }
-            }
+            _ => {}
         }
         Ok(())
     }

@@ -106,8 +106,7 @@ impl Buckets {
         let mut shard = self.shard(tag);
         let set = self.set_of(tag, &mut shard);
         // Its own bucket, else one that need not be remembered, else the one that is whole first.
-        let place =
-            |bucket: &Bucket| if bucket.tag == tag { 0 } else { bucket.whole_at_us.max(1) };
+        let place = |bucket: &Bucket| if bucket.tag == tag { 0 } else { bucket.whole_at_us.max(1) };
         let bucket = set.iter_mut().min_by_key(|bucket| place(bucket)).expect("a set has buckets");
         let whole_at_us = if bucket.tag == tag { bucket.whole_at_us } else { 0 };
         let next = whole_at_us.max(now_us) + self.interval_us;

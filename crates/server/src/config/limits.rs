@@ -130,8 +130,8 @@ impl LimitSettings {
         }
     }
 
-    /// Sets what a variable `ONRUSH_LIMITS_…` says; false if there is no such setting.
-    pub(super) fn set(&mut self, key: &str, text: &str) -> Result<bool, String> {
+    /// Sets what a variable `ONRUSH_LIMITS_…` says.
+    pub(super) fn set(&mut self, key: &str, text: &str) -> Result<(), String> {
         let per_min = match key {
             "USER_WRITES_PER_MIN" => &mut self.user_writes_per_min,
             "USER_READS_PER_MIN" => &mut self.user_reads_per_min,
@@ -144,11 +144,11 @@ impl LimitSettings {
                 let networks = parts.map(str::parse).collect::<Result<_, _>>();
                 self.exempt_networks = networks
                     .map_err(|error: crate::auth::address::NotANetwork| error.to_string())?;
-                return Ok(true);
+                return Ok(());
             }
-            _ => return Ok(false),
+            _ => return Err("there is no such limit".into()),
         };
         *per_min = text.trim().parse()?;
-        Ok(true)
+        Ok(())
     }
 }
