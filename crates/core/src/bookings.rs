@@ -19,7 +19,7 @@ pub(crate) struct Hold {
     pub(crate) user: Idx,
     /// The same user's booking before this one.
     older: Option<Idx>,
-    /// The same user's booking after this one.
+    /// The same user's booking after this one; after the latest comes the oldest. `None` only while it is put in.
     newer: Option<Idx>,
     pub(crate) payments: u8,
     pub(crate) extensions: u8,
@@ -113,14 +113,18 @@ impl Bookings {
         self.forgets.first().map(|deadline| (deadline.at, deadline.idx))
     }
 
-    /// A user's bookings from one on, in the order they were made.
-    pub(crate) fn from_on(&self, first: Option<Idx>) -> impl Iterator<Item = Idx> + '_ {
-        std::iter::successors(first, |idx| self.table[*idx].newer)
-    }
-
-    /// The same user's booking after this one.
-    pub(crate) fn next_of_user(&self, idx: Idx) -> Option<Idx> {
-        self.table[idx].newer
+    /// A user's bookings, oldest first: all of them, or those after one of his.
+    pub(crate) fn of_user_after(
+        &self,
+        last: Option<Idx>,
+        after: Option<Idx>,
+    ) -> impl Iterator<Item = Idx> + '_ {
+        let next = move |idx: Idx| self.table[idx].newer.filter(|_| Some(idx) != last);
+        let first = match after {
+            Some(after) => next(after),
+            None => last.and_then(|last| self.table[last].newer),
+        };
+        std::iter::successors(first, move |idx| next(*idx))
     }
 
     /// A user's bookings, latest first.
@@ -157,10 +161,9 @@ impl Bookings {
             checked_in: Vec::new(),
         };
         let idx = self.table.insert(hold);
-        match older {
-            Some(older) => self.table[older].newer = Some(idx),
-            None => users[user].first_hold = Some(idx),
-        }
+        let before = older.unwrap_or(idx);
+        self.table[idx].newer = older.map_or(Some(idx), |older| self.table[older].newer);
+        self.table[before].newer = Some(idx);
         users[user].last_hold = Some(idx);
         self.enter_deadlines(idx);
         idx
@@ -175,13 +178,19 @@ impl Bookings {
     pub(crate) fn remove(&mut self, idx: Idx, users: &mut Users) {
         self.drop_deadlines(idx);
         let hold = self.table.remove(idx);
-        match hold.older {
-            Some(older) => self.table[older].newer = hold.newer,
-            None => users[hold.user].first_hold = hold.newer,
+        let (user, newer) = (&mut users[hold.user], hold.newer);
+        if newer == Some(idx) {
+            user.last_hold = None;
+            return;
         }
-        match hold.newer {
-            Some(newer) => self.table[newer].older = hold.older,
-            None => users[hold.user].last_hold = hold.older,
+        // Before the oldest comes the latest.
+        let before = hold.older.or(user.last_hold).expect("he has another booking");
+        self.table[before].newer = newer;
+        if user.last_hold == Some(idx) {
+            user.last_hold = hold.older;
+        } else {
+            let newer = newer.expect("a booking that was put in has one after it");
+            self.table[newer].older = hold.older;
         }
     }
 
@@ -251,10 +260,12 @@ impl Bookings {
                     "every ended one can be forgotten",
                 );
             }
-            let newest = users[hold.user].last_hold == Some(idx);
-            expect(newest == hold.newer.is_none(), "a user's bookings are chained to his latest");
-            let oldest = users[hold.user].first_hold == Some(idx);
-            expect(oldest == hold.older.is_none(), "a user's bookings begin with his oldest");
+            let latest = users[hold.user].last_hold == Some(idx);
+            let after = hold.newer.map(|newer| self.table[newer].older);
+            expect(
+                after == Some(if latest { None } else { Some(idx) }),
+                "a user's bookings are chained to his latest, and after it comes the oldest",
+            );
             expect(
                 hold.older.is_none_or(|o| self.table[o].newer == Some(idx)),
                 "the chain runs both ways",

@@ -11,9 +11,7 @@ pub(crate) struct User {
     pub(crate) first_place: Option<Idx>,
     /// His session, if he is admitted.
     pub(crate) session: Option<Idx>,
-    /// The oldest of his holds that is known.
-    pub(crate) first_hold: Option<Idx>,
-    /// The latest of his holds; they are chained both ways in time.
+    /// The latest of his holds; they are chained backwards in time, and forwards in a ring.
     pub(crate) last_hold: Option<Idx>,
     /// Units he holds, has confirmed, or claimed.
     pub(crate) units: u32,
@@ -46,7 +44,6 @@ impl Users {
                 id: id.clone(),
                 first_place: None,
                 session: None,
-                first_hold: None,
                 last_hold: None,
                 units: 0,
             })

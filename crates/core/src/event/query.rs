@@ -94,14 +94,15 @@ impl Event {
         after: Option<&BookingId>,
         limit: u32,
     ) -> Result<Vec<HoldView>, Refusal> {
-        let first = match after {
-            None => self.user(user).and_then(|user| user.first_hold),
+        let after = match after {
+            None => None,
             Some(after) => {
                 self.booking_of(after, user)?;
-                self.bookings.next_of_user(self.bookings.find(after))
+                Some(self.bookings.find(after))
             }
         };
-        let page = self.bookings.from_on(first).take(limit as usize);
+        let last = self.user(user).and_then(|user| user.last_hold);
+        let page = self.bookings.of_user_after(last, after).take(limit as usize);
         Ok(page.map(|idx| self.bookings[idx].view()).collect())
     }
 }
