@@ -3,7 +3,7 @@
 use crate::http::shapes::ids::{EventIdText, IdText, TimeMs};
 use onrush_core::Time;
 use onrush_core::hold::HoldState;
-use onrush_core::ids::{EventId, PaymentId};
+use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::lines::Lines;
 use onrush_core::view::HoldView;
 use serde::{Deserialize, Serialize};
