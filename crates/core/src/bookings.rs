@@ -20,7 +20,7 @@ pub(crate) struct Hold {
     pub(crate) user: Idx,
     /// The same user's booking before this one.
     older: Option<Idx>,
-    /// The same user's booking after this one.
+    /// The same user's booking after this one; after the latest comes the oldest. `None` only while it is put in.
     newer: Option<Idx>,
     pub(crate) payments: u8,
     pub(crate) extensions: u8,
@@ -120,6 +120,20 @@ impl Bookings {
         self.ended.of(user)
     }
 
+    /// A user's bookings, oldest first: all of them, or those after one of his.
+    pub(crate) fn of_user_after(
+        &self,
+        last: Option<Idx>,
+        after: Option<Idx>,
+    ) -> impl Iterator<Item = Idx> + '_ {
+        let next = move |idx: Idx| self.table[idx].newer.filter(|_| Some(idx) != last);
+        let first = match after {
+            Some(after) => next(after),
+            None => last.and_then(|last| self.table[last].newer),
+        };
+        std::iter::successors(first, move |idx| next(*idx))
+    }
+
     /// A user's bookings, latest first.
     pub(crate) fn of_user(&self, last: Option<Idx>) -> impl Iterator<Item = Idx> + '_ {
         std::iter::successors(last, |idx| self.table[*idx].older)
@@ -154,9 +168,9 @@ impl Bookings {
             checked_in: Vec::new(),
         };
         let idx = self.table.insert(hold);
-        if let Some(older) = older {
-            self.table[older].newer = Some(idx);
-        }
+        let before = older.unwrap_or(idx);
+        self.table[idx].newer = older.map_or(Some(idx), |older| self.table[older].newer);
+        self.table[before].newer = Some(idx);
         users[user].last_hold = Some(idx);
         self.enter_deadlines(idx);
         idx
@@ -171,12 +185,19 @@ impl Bookings {
     pub(crate) fn remove(&mut self, idx: Idx, users: &mut Users) {
         self.drop_deadlines(idx);
         let hold = self.table.remove(idx);
-        if let Some(older) = hold.older {
-            self.table[older].newer = hold.newer;
+        let (user, newer) = (&mut users[hold.user], hold.newer);
+        if newer == Some(idx) {
+            user.last_hold = None;
+            return;
         }
-        match hold.newer {
-            Some(newer) => self.table[newer].older = hold.older,
-            None => users[hold.user].last_hold = hold.older,
+        // Before the oldest comes the latest.
+        let before = hold.older.or(user.last_hold).expect("he has another booking");
+        self.table[before].newer = newer;
+        if user.last_hold == Some(idx) {
+            user.last_hold = hold.older;
+        } else {
+            let newer = newer.expect("a booking that was put in has one after it");
+            self.table[newer].older = hold.older;
         }
     }
 
@@ -248,8 +269,12 @@ impl Bookings {
                     "every ended one can be forgotten",
                 );
             }
-            let newest = users[hold.user].last_hold == Some(idx);
-            expect(newest == hold.newer.is_none(), "a user's bookings are chained to his latest");
+            let latest = users[hold.user].last_hold == Some(idx);
+            let after = hold.newer.map(|newer| self.table[newer].older);
+            expect(
+                after == Some(if latest { None } else { Some(idx) }),
+                "a user's bookings are chained to his latest, and after it comes the oldest",
+            );
             expect(
                 hold.older.is_none_or(|o| self.table[o].newer == Some(idx)),
                 "the chain runs both ways",

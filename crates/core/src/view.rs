@@ -32,10 +32,14 @@ pub enum Query {
         /// Whose; `None` asks for anyone's (operators only).
         user: Option<UserId>,
     },
-    /// A user's bookings, oldest first.
+    /// A page of a user's bookings, oldest first.
     Bookings {
         /// Whose.
         user: UserId,
+        /// The last booking of the page before; `None` begins with the oldest.
+        after: Option<BookingId>,
+        /// How many at most.
+        limit: u32,
     },
     /// One claim.
     Claim {

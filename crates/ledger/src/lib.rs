@@ -95,8 +95,18 @@ pub trait Ledger: Send + Sync + 'static {
     /// earlier counts no more, whatever became of it.
     fn begin(&self, key: RequestKey, body_hash: [u8; 32], owner: u64, at: Time) -> Pending<Begun>;
 
+    /// What is known of a request, which does not begin by this; `None` if it would be [`Begun::Fresh`].
+    fn known(
+        &self,
+        key: RequestKey,
+        body_hash: [u8; 32],
+        owner: u64,
+        at: Time,
+    ) -> Pending<Option<Begun>>;
+
     /// Keeps the answer to a request that began, until 24 hours after its beginning; `None` forgets that it began. An
-    /// answer that is kept already stays.
+    /// answer that is kept already stays. The oldest go before their time where one scope or one asker has more than
+    /// [`request::KEPT_PER_SCOPE`] or [`request::KEPT_PER_ASKER`].
     fn finish(&self, key: RequestKey, answer: Option<StoredAnswer>) -> Pending<()>;
 
     /// Forgets requests that began before `before`, with their answers; says how many.

@@ -3,7 +3,6 @@
 use crate::auth::admin::AdminKey;
 use crate::auth::guest::GuestTokens;
 use crate::auth::keys::KeyDir;
-use crate::auth::limiter::AddressLimiter;
 use crate::auth::names::Names;
 use crate::auth::pass::PassSigner;
 use crate::auth::scanner::ScannerKey;
@@ -14,6 +13,7 @@ use crate::commons::{Commons, Turns};
 use crate::config::Config;
 use crate::draw::Draws;
 use crate::history::Histories;
+use crate::http::limits::Limits;
 use crate::http::problem::{Code, Problem};
 use crate::live::Hub;
 use crate::live::samples::Samples;
@@ -23,11 +23,11 @@ use crate::plans::PlanDir;
 use crate::relay::{self, Relay};
 use crate::saga::Sagas;
 use crate::tickets::TicketSigner;
-use onrush_core::ids::EventId;
+use onrush_core::ids::{EventId, UserId};
 use onrush_core::view::{EventView, HoldView};
 use onrush_core::{Command, Query, Refusal, Reply, Time, View};
 use onrush_ledger::Ledger;
-use onrush_store::embedded::Clock;
+use onrush_store::embedded::{Clock, Space};
 use onrush_store::flags::Flags;
 use onrush_store::{Engine, Failure};
 use std::io;
@@ -58,8 +58,6 @@ pub struct App {
     pub scanner: Option<ScannerKey>,
     /// Sessions of browsers whose user signed in with one of these keys.
     pub sessions: Sessions,
-    /// The limit on wrong keys at sign-in.
-    pub sign_in_limiter: AddressLimiter,
     /// Derived ids.
     pub names: Names,
     /// Passes.
@@ -70,8 +68,10 @@ pub struct App {
     pub ticket_signer: Arc<TicketSigner>,
     /// What tells people and other systems.
     pub relay: Arc<Relay>,
-    /// The limit on guest tokens.
-    pub limiter: AddressLimiter,
+    /// How often anybody may ask.
+    pub limits: Limits,
+    /// What the disk has left for journal and ledger, if they are on one of this machine.
+    pub space: Option<Arc<Space>>,
     /// Draws: their seeds and lists.
     pub draws: Draws,
     /// Drawings of seat maps.
@@ -95,9 +95,6 @@ pub struct App {
     ready: AtomicBool,
 }
 
-/// Wrong keys that one address may try a minute, and at once.
-const SIGN_INS_PER_MIN: u32 = 10;
-
 /// What the money side of a server is made of.
 pub struct Money {
     /// What remembers.
@@ -110,6 +107,8 @@ pub struct Money {
     pub flags: Arc<Flags>,
     /// What all nodes share, if there are several.
     pub commons: Option<Arc<dyn Commons>>,
+    /// What the disk has left for journal and ledger, if they are on one of this machine.
+    pub space: Option<Arc<Space>>,
 }
 
 impl App {
@@ -145,7 +144,6 @@ impl App {
             admin,
             scanner,
             sessions,
-            sign_in_limiter: AddressLimiter::new(SIGN_INS_PER_MIN),
             names: Names::new(&keys.load_or_draw("ids.key")?),
             hub: Hub::new(engine.clone(), boards.clone(), passes.clone(), config.max_streams),
             samples: Samples::new(engine.clone()),
@@ -154,7 +152,8 @@ impl App {
             tickets: StreamTickets::new(&token_key),
             ticket_signer,
             relay,
-            limiter: AddressLimiter::new(config.visitors_per_min),
+            limits: Limits::new(&config),
+            space: money.space,
             draws: Draws::open(&config.data, keys, money.commons.clone())?,
             plans,
             boards,
@@ -229,6 +228,42 @@ impl App {
         }
     }
 }
+
+/// All of a user's bookings of an event, oldest first, and the engine's time. They are asked for page by page, so that nobody
+/// waits for somebody who has many.
+///
+/// # Errors
+/// Whatever the engine says.
+pub async fn every_booking_of(
+    engine: &dyn Engine,
+    event: &EventId,
+    user: &UserId,
+) -> Result<(Time, Vec<HoldView>), Problem> {
+    let mut all: Vec<HoldView> = Vec::new();
+    loop {
+        let after = all.last().map(|view| view.terms.booking.clone());
+        let query = Query::Bookings { user: user.clone(), after, limit: BOOKINGS_AT_ONCE };
+        let answer = engine.query(event.clone(), query).await?;
+        match answer.value {
+            View::Bookings(views) => {
+                let is_last = views.len() < BOOKINGS_AT_ONCE as usize;
+                all.extend(views);
+                if is_last {
+                    return Ok((answer.at, all));
+                }
+            }
+            View::Event(_)
+            | View::Availability(_)
+            | View::Seats(_)
+            | View::Place(_)
+            | View::Booking(_)
+            | View::Claim(_) => return Err(odd_answer()),
+        }
+    }
+}
+
+/// Bookings that are asked of the engine at once.
+const BOOKINGS_AT_ONCE: u32 = 1_000;
 
 /// The engine answered something else than was asked: a fault of ours.
 #[must_use]

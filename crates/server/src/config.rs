@@ -1,15 +1,19 @@
 //! What can be configured: by a file, then `ONRUSH_…` variables, then flags, each overriding the one before.
 
-use crate::auth::limiter::Network;
+use crate::auth::address::Network;
 use crate::relay::settings::{MailSettings, WebhookSettings};
 use crate::saga::Patience;
 use crate::sandbox::FaultMix;
 use serde::{Deserialize, Deserializer, de};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+pub mod limits;
 mod servers;
+
+use limits::LimitSettings;
 
 pub use servers::{
     EngineName, FlagSettings, KafkaSettings, LedgerName, PostgresSettings, RabbitSettings,
@@ -58,6 +62,8 @@ pub struct Config {
     pub guest_token_ttl_s: u32,
     /// Guest tokens that one address (IPv6: one `/64`) gets a minute, and at once.
     pub visitors_per_min: u32,
+    /// How often visitors and addresses may ask.
+    pub limits: LimitSettings,
     /// Networks whose `X-Forwarded-For` is believed, such as `10.0.0.0/8`.
     pub trusted_proxies: Vec<Network>,
     /// Origins whose pages may open streams, such as `https://shop.example`; the server's own host always may.
@@ -220,6 +226,7 @@ impl Default for Config {
             guest_tokens: true,
             guest_token_ttl_s: 86_400,
             visitors_per_min: 60,
+            limits: LimitSettings::default(),
             trusted_proxies: Vec::new(),
             allowed_origins: Vec::new(),
             max_streams: 100_000,
@@ -275,7 +282,8 @@ impl Config {
                     .map_err(|error| ConfigError(format!("{}: {error}", path.display())))?
             }
         };
-        for (name, text) in variables {
+        // All limits before each.
+        for (name, text) in variables.into_iter().collect::<BTreeMap<_, _>>() {
             if let Some(flag) = name.strip_prefix("FEATURE_") {
                 config
                     .flags
@@ -333,6 +341,11 @@ impl Config {
             "GUEST_TOKENS" => self.guest_tokens = parsed(text)?,
             "GUEST_TOKEN_TTL_S" => self.guest_token_ttl_s = parsed(text)?,
             "VISITORS_PER_MIN" => self.visitors_per_min = parsed(text)?,
+            "LIMITS" => match text {
+                "off" => self.limits = LimitSettings::off(),
+                _ => return Err("use off, or ONRUSH_LIMITS_<SETTING> for one limit".into()),
+            },
+            limit if limit.starts_with("LIMITS_") => self.limits.set(&limit[7..], text)?,
             "TRUSTED_PROXIES" => self.trusted_proxies = list(text)?,
             "ALLOWED_ORIGINS" => self.allowed_origins = list(text)?,
             "MAX_STREAMS" => self.max_streams = parsed(text)?,
@@ -437,6 +450,7 @@ fn address_or_off<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAddr>,
 
 #[cfg(test)]
 mod tests {
+    use super::limits::PerMin;
     use super::*;
 
     fn variables(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -460,6 +474,40 @@ mod tests {
         assert_eq!(config.operator_listen, None);
         assert_eq!(config.trusted_proxies.len(), 2);
         assert_eq!(config.visitors_per_min, 60);
+    }
+
+    #[test]
+    fn a_limit_is_a_number_or_off_wherever_it_is_set() {
+        let text = "[limits]\nuser_writes_per_min = 7\naddress_reads_per_min = \"off\"\n";
+        let config: Config = toml::from_str(text).unwrap();
+        assert_eq!(config.limits.user_writes_per_min, PerMin::of(7));
+        assert_eq!(config.limits.address_reads_per_min, PerMin::OFF);
+        assert_eq!(config.limits.address_joins_per_min, PerMin::of(300));
+        let config = Config::load(
+            None,
+            variables(&[
+                ("ONRUSH_LIMITS_USER_READS_PER_MIN", "8"),
+                ("ONRUSH_LIMITS", "off"),
+                ("ONRUSH_LIMITS_ADDRESS_WRITES_PER_MIN", "9"),
+                ("ONRUSH_LIMITS_EXEMPT_NETWORKS", "10.1.0.0/16"),
+            ]),
+        )
+        .unwrap();
+        assert_eq!(config.limits.user_writes_per_min, PerMin::OFF);
+        assert_eq!(config.limits.user_reads_per_min, PerMin::of(8));
+        assert_eq!(config.limits.address_wrong_keys_per_min, PerMin::of(10));
+        assert_eq!(config.limits.address_writes_per_min, PerMin::of(9));
+        assert_eq!(config.limits.exempt_networks.len(), 1);
+        for text in ["0", "-1", "\"none\"", "4294967296", "1.5"] {
+            let text = format!("[limits]\nuser_writes_per_min = {text}");
+            let why = toml::from_str::<Config>(&text).unwrap_err().to_string();
+            assert!(why.contains("user_writes_per_min"), "{why}");
+        }
+        for (name, text) in [("USER_WRITES_PER_MIN", "0"), ("USER_RIGHTS_PER_MIN", "1")] {
+            let name = format!("ONRUSH_LIMITS_{name}");
+            let why = Config::load(None, variables(&[(&name, text)])).unwrap_err().to_string();
+            assert!(why.starts_with(&name), "{why}");
+        }
     }
 
     #[test]

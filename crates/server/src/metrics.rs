@@ -48,6 +48,11 @@ struct ByClass {
     class: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByLimit {
+    limit: &'static str,
+}
+
 /// Everything as OpenMetrics text.
 pub async fn render(app: &App, traffic: &Traffic) -> String {
     let mut registry = Registry::with_prefix("onrush");
@@ -83,6 +88,23 @@ pub async fn render(app: &App, traffic: &Traffic) -> String {
         "Open SSE and WebSocket streams",
         gauge(app.hub.open_streams() as u64),
     );
+    let limited = Family::<ByLimit, Counter>::default();
+    for (limit, turned_away) in app.limits.turned_away() {
+        limited.get_or_create(&ByLimit { limit }).inc_by(turned_away);
+    }
+    registry.register(
+        "limited",
+        "Requests sent away with 429, by the limit they ran into",
+        limited,
+    );
+    if let Some(space) = &app.space {
+        let free = gauge(space.free_bytes());
+        registry.register(
+            "disk_free_bytes",
+            "Free space of the disk with journal and ledger",
+            free,
+        );
+    }
     let committed = gauge(app.engine.committed().0);
     registry.register("committed_seq", "The number of the last committed decision", committed);
 

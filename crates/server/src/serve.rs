@@ -431,6 +431,7 @@ impl Server {
             clock: backend.clock.clone(),
             flags: backend.flags.clone(),
             commons: backend.commons.clone(),
+            space: backend.space(),
         };
         let (app, fresh) =
             App::open(config, backend.engine.clone(), parts).map_err(StartError::Data)?;

@@ -252,6 +252,16 @@ impl Ledger for PgLedger {
         self.gather(Lane::Bounded, |slot| Write::Begin(beginning, membership, slot))
     }
 
+    fn known(
+        &self,
+        key: RequestKey,
+        body_hash: [u8; 32],
+        _: u64,
+        at: Time,
+    ) -> Pending<Option<Begun>> {
+        self.read(requests::Known { key, body_hash, at })
+    }
+
     fn finish(&self, key: RequestKey, answer: Option<StoredAnswer>) -> Pending<()> {
         self.gather(Lane::Always, |slot| Write::Finish(Finishing { key, answer }, slot))
     }

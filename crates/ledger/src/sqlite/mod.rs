@@ -230,6 +230,16 @@ impl Ledger for SqliteLedger {
         self.ask_writer(move |db| requests::begin(db, &key, &body_hash, owner, at))
     }
 
+    fn known(
+        &self,
+        key: RequestKey,
+        body_hash: [u8; 32],
+        owner: u64,
+        at: Time,
+    ) -> Pending<Option<Begun>> {
+        self.ask_writer(move |db| requests::known(db, &key, &body_hash, owner, at))
+    }
+
     fn finish(&self, key: RequestKey, answer: Option<StoredAnswer>) -> Pending<()> {
         self.tell_writer(move |db| Ok(requests::finish(db, &key, answer.as_ref())?))
     }

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 pub(super) const PRECEDENCE: &str = "\
 Every setting can also stand in the file (TOML) and in a variable ONRUSH_<SETTING>. A flag overrides a variable, a \
 variable overrides the file. Settings that have no flag: admin_key, scanner_key, guest_tokens, guest_token_ttl_s, visitors_per_min, \
+limits (each as ONRUSH_LIMITS_<SETTING>, or ONRUSH_LIMITS=off for all on visitors and addresses), \
 trusted_proxies, allowed_origins, max_streams, pass_issuer, gateway (none, sandbox or stripe), \
 allow_sandbox, s3_paths, and in the file only: shop_tokens, sandbox, stripe, saga, mail, webhooks. docs/operating.md \
 says more.

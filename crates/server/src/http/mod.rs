@@ -5,6 +5,7 @@ pub mod body;
 pub mod caller;
 pub mod first_answer;
 pub mod gateway;
+pub mod limits;
 pub mod once;
 pub mod openapi;
 pub mod operator;

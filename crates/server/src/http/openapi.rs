@@ -105,15 +105,15 @@ problems! {
     /// Of reading what anyone may see of one event.
     EventProblems: 400 404 503;
     /// Of reading with a token.
-    ReadProblems: 400 401 404 503;
+    ReadProblems: 400 401 404 429 503;
     /// Of reading with a token what only some states have.
-    ConflictProblems: 400 401 404 409 503;
+    ConflictProblems: 400 401 404 409 429 503;
     /// Of changing something.
-    WriteProblems: 400 401 404 409 413 415 422 503;
+    WriteProblems: 400 401 404 409 413 415 422 429 503;
     /// Of asking for a guest token.
     GuestProblems: 400 403 413 415 422 429 503;
     /// Of paying.
-    PayProblems: 400 401 404 409 413 415 422 502 503;
+    PayProblems: 400 401 404 409 413 415 422 429 502 503;
     /// Of a gateway's message.
     WebhookProblems: 400 404 409 413 503;
     /// Of signing in.

@@ -1,6 +1,6 @@
 //! What is answered when something is refused or fails: an RFC 9457 problem document with a stable code.
 
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use onrush_core::Refusal;
@@ -59,7 +59,7 @@ pub enum Code {
     PrequeueNotClosed,
     /// The request should have been a WebSocket handshake.
     UpgradeRequired,
-    /// One address asks too often.
+    /// A visitor or an address asks too often.
     RateLimited,
     /// Too much is asked at once.
     Busy,
@@ -266,6 +266,7 @@ struct Parts {
     detail: Cow<'static, str>,
     retryable: bool,
     retry_after_s: Option<u32>,
+    headers: Vec<(HeaderName, HeaderValue)>,
     facts: Map<String, Value>,
 }
 
@@ -286,6 +287,7 @@ impl Problem {
             detail: detail.into(),
             retryable,
             retry_after_s,
+            headers: Vec::new(),
             facts: Map::new(),
         }))
     }
@@ -294,6 +296,13 @@ impl Problem {
     #[must_use]
     pub fn after_ms(mut self, ms: u32) -> Self {
         self.0.retry_after_s = Some(ms.div_ceil(1_000).max(1));
+        self
+    }
+
+    /// The same, with one more header.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.0.headers.push((name, value));
         self
     }
 
@@ -369,6 +378,7 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.0.retry_after_s {
             headers.insert(RETRY_AFTER, seconds.into());
         }
+        headers.extend(self.0.headers);
         if self.0.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
@@ -523,6 +533,7 @@ impl From<Refusal> for Problem {
             detail: refusal.to_string().into(),
             retryable: refusal.is_retryable(),
             retry_after_s: None,
+            headers: Vec::new(),
             facts,
         }))
     }

@@ -15,7 +15,7 @@ pub mod sse;
 mod tick;
 pub mod ws;
 
-use crate::app::odd_answer;
+use crate::app::{every_booking_of, odd_answer};
 use crate::auth::pass::PassSigner;
 use crate::auth::unix_now_s;
 use crate::http::problem::{Code, Problem};
@@ -291,9 +291,7 @@ impl Hub {
 
     /// Learns of a user's live holds, so that he hears of their end.
     async fn watch_bookings(&self, event: &EventId, user: &UserId) -> Result<(), Problem> {
-        let query = Query::Bookings { user: user.clone() };
-        let answer = self.engine.query(event.clone(), query).await?;
-        let View::Bookings(bookings) = answer.value else { return Err(odd_answer()) };
+        let (_, bookings) = every_booking_of(&*self.engine, event, user).await?;
         let mut streams = self.streams();
         if let Some(channel) = streams.events.get_mut(event) {
             for view in bookings {

@@ -3,7 +3,7 @@
 use super::Open;
 use crate::app::App;
 use crate::auth::{TokenError, unix_now_s};
-use crate::http::caller::{Connection, Ids, Strict, bearer};
+use crate::http::caller::{Connection, Ids, Strict, Visitor};
 use crate::http::openapi::StreamProblems;
 use crate::http::origin::check_origin;
 use crate::http::problem::{Code, Problem};
@@ -51,7 +51,7 @@ impl FromRequestParts<Arc<App>> for StreamCaller {
         check_origin(&parts.headers, &app.config)?;
         let Strict(query) = Strict::<StreamQuery>::from_request_parts(parts, app).await?;
         let user = match query.ticket {
-            None => app.visitor_of(bearer(parts)?)?,
+            None => Visitor::from_request_parts(parts, app).await?.0,
             Some(ticket) => {
                 app.tickets.redeem(&ticket, unix_now_s()).map_err(|error| match error {
                     TokenError::Invalid => {

@@ -1,6 +1,7 @@
 //! The HTTP API through real sockets: each test starts a server of its own on a free port, in a directory of its own.
 
 mod bad_input;
+mod bookings_pages;
 mod chance;
 mod claiming;
 mod client;
@@ -9,6 +10,7 @@ mod drawing;
 mod explaining;
 mod holding;
 mod joining;
+mod limits;
 mod money_admin;
 mod operator;
 mod organising;

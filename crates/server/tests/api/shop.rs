@@ -2,6 +2,7 @@
 
 use crate::client::{Answer, Request};
 use onrush::config::Secret;
+use onrush::config::limits::LimitSettings;
 use onrush::{Config, Server};
 use onrush_core::Time;
 use onrush_store::embedded::{Clock, ManualClock, Options};
@@ -27,6 +28,7 @@ pub(crate) fn config(dir: &TempDir) -> Config {
         operator_listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
         admin_key: Some(Secret::from(ADMIN_KEY.to_owned())),
         visitors_per_min: 1_000_000,
+        limits: LimitSettings::off(),
         ..Config::default()
     }
 }
@@ -47,9 +49,19 @@ impl Shop {
         clock: ManualClock,
         change: impl FnOnce(&mut Config),
     ) -> Self {
+        Self::start_with_options(dir, clock, change, |_| {}).await
+    }
+
+    pub(crate) async fn start_with_options(
+        dir: TempDir,
+        clock: ManualClock,
+        change: impl FnOnce(&mut Config),
+        change_options: impl FnOnce(&mut Options),
+    ) -> Self {
         let mut config = config(&dir);
         change(&mut config);
-        let options = Options { clock: Clock::Manual(clock.clone()), ..Options::default() };
+        let mut options = Options { clock: Clock::Manual(clock.clone()), ..Options::default() };
+        change_options(&mut options);
         let server = Server::start_with(config, options).await.unwrap();
         Self { server, clock, dir }
     }

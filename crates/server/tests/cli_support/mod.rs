@@ -51,15 +51,22 @@ pub(crate) struct Served {
 impl Served {
     /// Starts one on `data` and waits until it is ready.
     pub(crate) fn start(data: &Path) -> Self {
-        let mut child = onrush()
+        Self::start_with(data, |_| {})
+    }
+
+    /// The same with more variables.
+    pub(crate) fn start_with(data: &Path, change: impl FnOnce(&mut Command)) -> Self {
+        let mut command = onrush();
+        command
             .args(["serve", "--json", "--log", "error", "--listen", "127.0.0.1:0"])
             .args(["--operator-listen", "off", "--data"])
             .arg(data)
             .env("ONRUSH_ADMIN_KEY", ADMIN_KEY)
             .env("ONRUSH_VISITORS_PER_MIN", u32::MAX.to_string())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the program can be started");
+            .env("ONRUSH_LIMITS", "off")
+            .stdout(Stdio::piped());
+        change(&mut command);
+        let mut child = command.spawn().expect("the program can be started");
         let mut line = String::new();
         let out = child.stdout.take().expect("its output is a pipe");
         BufReader::new(out).read_line(&mut line).expect("its output can be read");

@@ -15,6 +15,8 @@
 --   users.add_booking(u, booking)    as his latest (in u; write it with put)
 --   users.remove_booking(u, booking) wherever it stands (in u)
 --   users.bookings_of(u)             a table of his bookings, oldest first
+--   users.page_of_bookings(u, after, limit)   the same of at most `limit` that come after one ('' for the first page);
+--                                    nil if that is none of his
 --   users.add_place(u, place, number), users.remove_place(u, place), users.places_of(u) -> {{id=, number=}, ...}
 local users = {}
 
@@ -90,6 +92,25 @@ function users.bookings_of(u)
   local found = {}
   for booking in string.gmatch(u.bookings, '[^,]+') do
     found[#found + 1] = booking
+  end
+  return found
+end
+
+function users.page_of_bookings(u, after, limit)
+  local from = 1
+  if after ~= '' then
+    local _, to = string.find(',' .. u.bookings .. ',', ',' .. after .. ',', 1, true)
+    if not to then
+      return nil
+    end
+    -- Positions in the list itself are one less, and the comma behind it is passed over.
+    from = to
+  end
+  local found = {}
+  while #found < limit and from <= #u.bookings do
+    local to = string.find(u.bookings, ',', from, true) or #u.bookings + 1
+    found[#found + 1] = string.sub(u.bookings, from, to - 1)
+    from = to + 1
   end
   return found
 end

@@ -16,6 +16,7 @@ mod checkpointer;
 mod clock;
 mod damage;
 mod database;
+mod disk;
 mod dispatch;
 mod error;
 mod events;
@@ -36,6 +37,7 @@ pub use audit::{AuditReport, FeedAudit, audit};
 #[cfg(feature = "testing")]
 pub use clock::ManualClock;
 pub use clock::{Clock, Correction};
+pub use disk::{Need, Space};
 pub use error::{Damage, OpenError};
 #[cfg(feature = "testing")]
 pub use faults::{Fate, Faults, KillPoint};
@@ -44,6 +46,7 @@ pub use snapshot::SnapshotFile;
 
 use crate::engine::{Engine, Failure, Feed, Pending, Seq};
 use checkpointer::Checkpointer;
+use disk::Watch;
 use dispatch::{Dispatch, Progress};
 use events::{Events, guarded};
 use executor::Executor;
@@ -79,7 +82,7 @@ pub struct Options {
     pub tail_capacity: usize,
     /// Decisions between two snapshots.
     pub snapshot_every: u64,
-    /// With less free space than this, nothing new is sold.
+    /// With less free space than this, nothing new is sold; with a quarter of it, no new payment begins either.
     pub low_disk_bytes: u64,
     /// Where the time comes from.
     pub clock: Clock,
@@ -113,7 +116,8 @@ struct Shared {
     committed: AtomicU64,
     /// The last decision in the newest snapshot.
     snapshot: AtomicU64,
-    disk_low: AtomicBool,
+    /// What the disk has left.
+    space: Arc<Space>,
     closing: AtomicBool,
     failure: OnceLock<String>,
 }
@@ -143,6 +147,8 @@ pub struct Embedded {
     shared: Arc<Shared>,
     progress: watch::Receiver<Progress>,
     threads: Option<Threads>,
+    /// Watched as long as the engine lives.
+    _disk: Watch,
     /// Held as long as the engine lives.
     _lock: File,
 }
@@ -177,13 +183,15 @@ impl Embedded {
         let recovered = recovery::recover(dir)?;
         let connection = database::open_writer(&path)?;
 
+        let disk = Watch::start(dir.to_owned(), options.low_disk_bytes);
+        let disk = disk.map_err(OpenError::io(dir))?;
         let shared = Arc::new(Shared {
             mailbox: Arc::new(Mailbox::new(options.mailbox_capacity)),
             outbox: Outbox::default(),
             tail: Tail::new(recovered.last, options.tail_capacity),
             committed: AtomicU64::new(recovered.last.0),
             snapshot: AtomicU64::new(recovered.snapshot.0),
-            disk_low: AtomicBool::new(false),
+            space: disk.space.clone(),
             closing: AtomicBool::new(false),
             failure: OnceLock::new(),
         });
@@ -218,17 +226,14 @@ impl Embedded {
         }
         let journal = Journal {
             connection,
-            dir: dir.to_owned(),
             shared: shared.clone(),
             dispatch,
             snapshotter,
             checkpointer,
             clock: options.clock,
-            low_disk_bytes: options.low_disk_bytes,
             #[cfg(feature = "testing")]
             faults: options.faults,
         };
-        journal.look_at_disk();
         let threads = Threads {
             executor: spawn("onrush-engine", &shared, move || executor.run())
                 .map_err(OpenError::io(dir))?,
@@ -237,7 +242,8 @@ impl Embedded {
             checkpointer: checkpointer_thread,
             snapshotter: snapshotter_thread,
         };
-        Ok(Self { dir: dir.to_owned(), shared, progress, threads: Some(threads), _lock: lock })
+        let dir = dir.to_owned();
+        Ok(Self { dir, shared, progress, threads: Some(threads), _disk: disk, _lock: lock })
     }
 }
 
@@ -281,6 +287,12 @@ impl Embedded {
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         self.shared.failure.get().cloned()
+    }
+
+    /// How much space the disk has left for the engine, and for who else writes beside it.
+    #[must_use]
+    pub fn space(&self) -> Arc<Space> {
+        self.shared.space.clone()
     }
 
     /// Waits until the engine has stopped, by itself or because it was closed.

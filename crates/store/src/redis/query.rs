@@ -30,7 +30,11 @@ pub(super) fn call(query: &Query) -> Call {
             let user = text_or_empty(user.as_ref().map(|user| user.as_str()));
             Call::new(&scripts::QUERY_BOOKING, vec![booking.to_string(), user])
         }
-        Query::Bookings { user } => Call::new(&scripts::QUERY_BOOKINGS, vec![user.to_string()]),
+        Query::Bookings { user, after, limit } => {
+            let after = text_or_empty(after.as_ref().map(|booking| booking.as_str()));
+            let arguments = vec![user.to_string(), after, limit.to_string()];
+            Call::new(&scripts::QUERY_BOOKINGS, arguments)
+        }
         Query::Claim { claim, user } => {
             let user = text_or_empty(user.as_ref().map(|user| user.as_str()));
             Call::new(&scripts::QUERY_CLAIM, vec![claim.to_string(), user])

@@ -211,7 +211,14 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
     let users: BTreeSet<_> = (0..USERS).map(user).chain(users).collect();
     for user in users {
         queries.push(Query::Place { user: user.clone(), place: None });
-        queries.push(Query::Bookings { user });
+        let page = |after, limit| Query::Bookings { user: user.clone(), after, limit };
+        queries.extend([0, 1, 2, u32::MAX].map(|limit| page(None, limit)));
+        // After each of his own, and after other users'.
+        for row in rows {
+            if let SnapshotRow::Hold(row) = row {
+                queries.push(page(Some(row.terms.booking.clone()), 2));
+            }
+        }
     }
     let nobody = || "nobody".parse().expect("an id");
     for row in rows {

@@ -3,7 +3,7 @@
 use super::{OfEvent, Refused, Word, refused};
 use crate::app::App;
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::Visitor;
+use crate::http::caller::Joining;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::visitor::join::{Joined, join_plainly};
@@ -39,7 +39,7 @@ pub struct Requested {
 )]
 pub async fn request(
     State(app): State<Arc<App>>,
-    Visitor(user): Visitor,
+    Joining(user): Joining,
     JsonBody(OfEvent { event_id: event }): JsonBody<OfEvent>,
 ) -> Result<Response, Problem> {
     let view = match join_plainly(&app, &event, &user).await {

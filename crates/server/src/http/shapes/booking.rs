@@ -3,7 +3,7 @@
 use crate::http::shapes::ids::{EventIdText, IdText, TimeMs};
 use onrush_core::Time;
 use onrush_core::hold::HoldState;
-use onrush_core::ids::{EventId, PaymentId};
+use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::lines::Lines;
 use onrush_core::view::HoldView;
 use serde::{Deserialize, Serialize};
@@ -158,9 +158,13 @@ impl<'a> BookingBody<'a> {
     }
 }
 
-/// A visitor's bookings.
+/// A page of a visitor's bookings.
 #[derive(Serialize, ToSchema)]
 pub struct Bookings<'a> {
-    /// Oldest first in each event.
+    /// Oldest first in each event, events in the order they were created.
     pub bookings: Vec<BookingBody<'a>>,
+    /// What to ask for next as `after`; missing on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<IdText>, nullable = false)]
+    pub next: Option<&'a BookingId>,
 }

@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::http::admin::teach_steps;
 use crate::http::body::{Nothing, OptionalBytes};
 use crate::http::caller::{Ids, OptionalKey, Visitor};
-use crate::http::once::once_if_keyed;
+use crate::http::once::{Purpose, Scope, once_if_keyed};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
@@ -46,8 +46,9 @@ pub async fn cancel(
         // A key is noted down only for whoever may use it.
         find_own_booking(&app, &event, &booking, &user).await?;
     }
-    let scope = format!("cancel {booking} {user}");
-    let work = give_back(app.clone(), event, booking, user);
+    let work = give_back(app.clone(), event, booking.clone(), user.clone());
+    let purpose = Purpose::PayOrGiveBack;
+    let scope = Scope { what: "cancel", booking: &booking, user: &user, purpose };
     once_if_keyed(app, scope, &key, &body.canonical(), work).await
 }
 

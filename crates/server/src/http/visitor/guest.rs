@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::auth::unix_now_s;
 use crate::http::body::{Nothing, OptionalBody, json};
-use crate::http::caller::{Connection, allow};
+use crate::http::caller::Connection;
 use crate::http::openapi::GuestProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::ids::{IdText, TimeMs};
@@ -47,7 +47,7 @@ pub async fn guest(
         let why = "this shop gives no guest tokens; come with the shop's token";
         return Err(Problem::new(Code::GuestsDisabled, why));
     }
-    allow(&app.limiter, app.address_of(&connection, &headers))?;
+    app.limits.guest(app.address_of(&connection, &headers))?;
     count(&app.metrics.guests);
     let guest = app.guests.mint(unix_now_s());
     let expires_at = Time(guest.expires_s.saturating_mul(1_000));

@@ -3,7 +3,7 @@
 use super::{find_place, place_body};
 use crate::app::{App, odd_answer};
 use crate::http::body::{Nothing, OptionalBody, json};
-use crate::http::caller::{Ids, OptionalKey, Visitor};
+use crate::http::caller::{Ids, Joining, OptionalKey};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::ids::EventIdText;
@@ -38,7 +38,7 @@ use std::sync::Arc;
 pub async fn join(
     State(app): State<Arc<App>>,
     Ids(event): Ids<EventId>,
-    Visitor(user): Visitor,
+    Joining(user): Joining,
     OptionalKey(key): OptionalKey,
     _: OptionalBody<Nothing>,
 ) -> Result<Response, Problem> {
