@@ -21,6 +21,7 @@ mod seat_maps;
 mod sessions;
 mod shop;
 mod stopping;
+mod strangers;
 mod streaming;
 mod stuck;
 mod ticketing;
