@@ -132,7 +132,8 @@ fn operator_is_answered_while_strangers_have_all_connections_there_are() {
     };
     let last = strangers.last().expect("400 strangers");
     assert_eq!(answer(last).expect("an answer"), "HTTP/1.1 503");
-    let mut operator = TcpStream::connect(served.operator.expect("it listens")).expect("it listens");
+    let mut operator =
+        TcpStream::connect(served.operator.expect("it listens")).expect("it listens");
     operator.set_read_timeout(Some(Duration::from_secs(30))).expect("a bound");
     operator.write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n").expect("it reads");
     assert_eq!(answer(&operator).expect("an answer"), "HTTP/1.1 200");

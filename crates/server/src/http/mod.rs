@@ -4,6 +4,7 @@ pub mod admin;
 pub mod body;
 pub mod caller;
 pub mod gateway;
+pub mod negotiate;
 pub mod once;
 pub mod openapi;
 pub mod operator;
@@ -13,6 +14,7 @@ pub mod s3;
 pub mod scanner;
 pub mod session;
 pub mod shapes;
+pub mod upload;
 pub mod visitor;
 
 use crate::app::App;

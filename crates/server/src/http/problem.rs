@@ -1,6 +1,6 @@
 //! What is answered when something is refused or fails: an RFC 9457 problem document with a stable code.
 
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use onrush_core::Refusal;
@@ -381,6 +381,10 @@ impl IntoResponse for Problem {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = self.0.retry_after_s {
             headers.insert(RETRY_AFTER, seconds.into());
+        }
+        // The rest of the body is not waited for.
+        if [StatusCode::REQUEST_TIMEOUT, StatusCode::PAYLOAD_TOO_LARGE].contains(&self.0.status) {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if self.0.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -146,9 +146,8 @@ async fn an_address_has_its_share_of_streams_also_behind_a_proxy() {
     let shop = shop.await;
     shop.sale_with_room("e", json!({})).await;
     let guest = shop.guest().await;
-    let from = |address: &str| {
-        guest.ask("GET", "/events/e/stream").header("X-Forwarded-For", address)
-    };
+    let from =
+        |address: &str| guest.ask("GET", "/events/e/stream").header("X-Forwarded-For", address);
     let _open = (
         Events::open(from("2001:db8::1")).await,
         Events::open(from("2001:db8::2")).await,

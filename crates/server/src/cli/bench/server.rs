@@ -49,7 +49,9 @@ impl Served {
             ])
             .arg(data)
             .env("ONRUSH_ADMIN_KEY", ADMIN_KEY)
-            .env("ONRUSH_VISITORS_PER_MIN", u32::MAX.to_string());
+            .env("ONRUSH_VISITORS_PER_MIN", u32::MAX.to_string())
+            .env("ONRUSH_CONNECTIONS_PER_ADDRESS", u32::MAX.to_string())
+            .env("ONRUSH_STREAMS_PER_ADDRESS", u32::MAX.to_string());
         Ok(command)
     }
 

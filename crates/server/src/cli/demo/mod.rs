@@ -18,7 +18,7 @@ use super::show::{Progress, count, print_json, say};
 use api::{Api, Trouble};
 use fan::{End, Fan, MAX_PER_USER, Record, Sale};
 use house::House;
-use onrush::config::{GatewayName, SandboxSettings};
+use onrush::config::{ConnectionSettings, GatewayName, SandboxSettings};
 use onrush::saga::Patience;
 use onrush::sandbox::FaultMix;
 use onrush::{Config, Server};
@@ -265,6 +265,11 @@ fn configure(args: &DemoArgs, data: &Path) -> Config {
         operator_listen: None,
         // The whole crowd comes from one address.
         visitors_per_min: u32::MAX,
+        connections: ConnectionSettings {
+            connections_per_address: u32::MAX,
+            streams_per_address: u32::MAX,
+            ..ConnectionSettings::default()
+        },
         gateway: GatewayName::Sandbox,
         sandbox: SandboxSettings {
             faults: FaultMix {
