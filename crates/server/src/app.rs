@@ -15,13 +15,14 @@ use crate::draw::Draws;
 use crate::history::Histories;
 use crate::http::limits::Limits;
 use crate::http::problem::{Code, Problem};
-use crate::live::Hub;
 use crate::live::samples::Samples;
 use crate::live::seats::Boards;
+use crate::live::{Hub, StreamLimits};
 use crate::metrics::Metrics;
 use crate::plans::PlanDir;
 use crate::relay::{self, Relay};
 use crate::saga::Sagas;
+use crate::serve::Share;
 use crate::tickets::TicketSigner;
 use onrush_core::ids::{EventId, UserId};
 use onrush_core::view::{EventView, HoldView};
@@ -138,6 +139,12 @@ impl App {
         };
         let relay = Arc::new(Relay::new(&config, &parts).map_err(io::Error::other)?);
         let boards = Arc::new(Boards::new(engine.clone(), plans.clone()));
+        let share = Share::of_this_process(&config);
+        let streams = StreamLimits {
+            all: share.streams,
+            per_user: config.connections.streams_per_user,
+            per_address: share.streams_per_address,
+        };
         let app = Self {
             guests: GuestTokens::new(&token_key, config.guest_token_ttl_s),
             shop: config.shop_tokens.as_ref().map(ShopVerifier::new),
@@ -145,7 +152,7 @@ impl App {
             scanner,
             sessions,
             names: Names::new(&keys.load_or_draw("ids.key")?),
-            hub: Hub::new(engine.clone(), boards.clone(), passes.clone(), config.max_streams),
+            hub: Hub::new(engine.clone(), boards.clone(), passes.clone(), streams),
             samples: Samples::new(engine.clone()),
             histories: Histories::new(engine.clone()),
             passes,

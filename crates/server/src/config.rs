@@ -11,10 +11,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 pub mod limits;
+mod connections;
 mod servers;
 
 use limits::LimitSettings;
 
+pub use connections::ConnectionSettings;
 pub use servers::{
     EngineName, FlagSettings, KafkaSettings, LedgerName, PostgresSettings, RabbitSettings,
     RedisSettings,
@@ -70,6 +72,8 @@ pub struct Config {
     pub allowed_origins: Vec<String>,
     /// SSE and WebSocket connections at a time.
     pub max_streams: usize,
+    /// What connections, streams and bodies may take up.
+    pub connections: ConnectionSettings,
     /// Who signs passes (their `iss`).
     pub pass_issuer: String,
     /// The shop's own tokens, if visitors come with those.
@@ -230,6 +234,7 @@ impl Default for Config {
             trusted_proxies: Vec::new(),
             allowed_origins: Vec::new(),
             max_streams: 100_000,
+            connections: ConnectionSettings::default(),
             pass_issuer: "onrush".into(),
             shop_tokens: None,
             mail: None,
@@ -357,7 +362,11 @@ impl Config {
             "SANDBOX_WEBHOOK_SECRET" => self.sandbox.webhook_secret = Some(Secret(text.to_owned())),
             "S3_PATHS" => self.s3_paths = parsed(text)?,
             // Other variables of this prefix belong to the command line.
-            _ => {}
+            _ => {
+                if let Some(number) = self.connections.by_variable(key) {
+                    *number = parsed(text)?;
+                }
+            }
         }
         Ok(())
     }
@@ -401,6 +410,7 @@ impl Config {
         if self.visitors_per_min == 0 {
             return wrong("visitors_per_min: use at least 1, or switch guest_tokens off");
         }
+        self.connections.check()?;
         self.check_servers()?;
         match self.gateway {
             GatewayName::None => {}

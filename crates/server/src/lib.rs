@@ -25,6 +25,7 @@ pub mod saga;
 pub mod sandbox;
 pub mod serve;
 pub mod signature;
+pub mod stall;
 pub mod tickets;
 pub mod vault;
 

@@ -83,6 +83,10 @@ pub async fn render(app: &App, traffic: &Traffic) -> String {
     registry.register("http_responses", "Answers by class of status", responses);
     let gauge = |value: u64| ConstGauge::new(value);
     registry.register("connections", "Open connections", gauge(traffic.connections()));
+    let turned_away: Counter = Counter::default();
+    turned_away.inc_by(traffic.turned_away());
+    let help = "Connections turned away: all were taken, or their address had its share";
+    registry.register("connections_turned_away", help, turned_away);
     registry.register(
         "streams",
         "Open SSE and WebSocket streams",

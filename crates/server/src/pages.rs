@@ -4,12 +4,13 @@
 
 use crate::app::App;
 use crate::config::GatewayName;
+use crate::http::negotiate::{is_known, takes};
 use crate::http::problem::{Code, Problem};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    HeaderName, HeaderValue, IF_NONE_MATCH, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName,
+    HeaderValue, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -110,17 +111,9 @@ enum Accepted {
 
 impl Accepted {
     fn of(headers: &HeaderMap) -> Self {
-        let values = headers.get_all(ACCEPT_ENCODING).iter();
-        let names: Vec<&str> = values
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','))
-            .filter(|part| !part.replace(' ', "").ends_with(";q=0"))
-            .map(|part| part.split(';').next().unwrap_or_default().trim())
-            .collect();
-        let takes = |name: &str| names.iter().any(|there| there.eq_ignore_ascii_case(name));
-        if takes("br") {
+        if takes(headers, "br") {
             Self::Brotli
-        } else if takes("gzip") {
+        } else if takes(headers, "gzip") {
             Self::Gzip
         } else {
             Self::Plain
@@ -180,8 +173,7 @@ fn unpacked(packed: Bytes) -> Option<Bytes> {
 fn answer(asked: &HeaderMap, found: Found, name: &str) -> Response {
     let Found { bytes, encoding } = found;
     let tag = tag_of(&bytes);
-    let known = asked.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    let is_known = known.flat_map(|value| value.split(',')).any(|known| known.trim() == tag);
+    let is_known = is_known(asked, &tag);
     let body = if is_known { Body::empty() } else { Body::from(bytes) };
     let mut response = Response::new(body);
     if is_known {
@@ -234,6 +226,7 @@ fn kind_of(name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::http::header::{ACCEPT_ENCODING, IF_NONE_MATCH};
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use std::io::Write as _;

@@ -5,7 +5,10 @@ mod cli_support;
 use cli_support::{Served, example, onrush, run, run_json};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
+use std::time::Duration;
 
 /// A demo of a few seconds, which leaves its data in `keep`.
 fn small_demo(keep: &Path) -> (Option<i32>, Value) {
@@ -105,6 +108,38 @@ fn plant_double_sale(journal: &Path) -> String {
         )
         .expect("the journal can be written");
     seat
+}
+
+#[test]
+fn operator_is_answered_while_strangers_have_all_connections_there_are() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let served = Served::start_with_files(scratch.path(), 300);
+    let strangers: Vec<TcpStream> = (0..400)
+        .map(|_| {
+            let mut stream = TcpStream::connect(served.address).expect("it listens");
+            let bound = Some(Duration::from_secs(30));
+            stream.set_read_timeout(bound).expect("a bound");
+            // Bodies that never come.
+            let head = "POST /api/v1/payments/webhook/stripe HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n";
+            // Those who are not let in may find it closed already.
+            drop(stream.write_all(head.as_bytes()));
+            stream
+        })
+        .collect();
+    let answer = |mut stream: &TcpStream| {
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).map(|()| String::from_utf8_lossy(&head).into_owned())
+    };
+    let last = strangers.last().expect("400 strangers");
+    assert_eq!(answer(last).expect("an answer"), "HTTP/1.1 503");
+    let mut operator =
+        TcpStream::connect(served.operator.expect("it listens")).expect("it listens");
+    operator.set_read_timeout(Some(Duration::from_secs(30))).expect("a bound");
+    operator.write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n").expect("it reads");
+    assert_eq!(answer(&operator).expect("an answer"), "HTTP/1.1 200");
+    // The first were let in, and have been waited for.
+    assert_eq!(answer(&strangers[0]).expect("an answer"), "HTTP/1.1 408");
+    assert_eq!(served.stop(), Some(0));
 }
 
 #[test]

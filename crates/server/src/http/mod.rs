@@ -6,6 +6,7 @@ pub mod caller;
 pub mod first_answer;
 pub mod gateway;
 pub mod limits;
+pub mod negotiate;
 pub mod once;
 pub mod openapi;
 pub mod operator;
@@ -15,6 +16,7 @@ pub mod s3;
 pub mod scanner;
 pub mod session;
 pub mod shapes;
+pub mod upload;
 pub mod visitor;
 
 use crate::app::App;

@@ -1,6 +1,6 @@
 //! What is answered when something is refused or fails: an RFC 9457 problem document with a stable code.
 
-use axum::http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use onrush_core::Refusal;
@@ -19,6 +19,8 @@ pub enum Code {
     UnsupportedMediaType,
     /// The body is longer than allowed.
     BodyTooLarge,
+    /// The body does not come, or comes too slowly.
+    BodyTooSlow,
     /// A part of the path, or an id in the body, is not an id.
     InvalidId,
     /// The query string is of the wrong shape.
@@ -65,6 +67,12 @@ pub enum Code {
     Busy,
     /// As many streams are open as may be.
     StreamsFull,
+    /// As many streams of one visitor or address are open as one may have.
+    TooManyStreams,
+    /// As many connections are open as may be.
+    ConnectionsFull,
+    /// As many connections of one address are open as one may have.
+    TooManyConnections,
     /// The disk is nearly full.
     DiskLow,
     /// The event lost its latest changes and is being rebuilt.
@@ -103,11 +111,12 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 48] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
         Self::BodyTooLarge,
+        Self::BodyTooSlow,
         Self::InvalidId,
         Self::InvalidQuery,
         Self::IdempotencyKeyRequired,
@@ -131,6 +140,9 @@ impl Code {
         Self::RateLimited,
         Self::Busy,
         Self::StreamsFull,
+        Self::TooManyStreams,
+        Self::ConnectionsFull,
+        Self::TooManyConnections,
         Self::DiskLow,
         Self::EventRebuilding,
         Self::EngineUnreachable,
@@ -160,6 +172,7 @@ impl Code {
                 ("UNSUPPORTED_MEDIA_TYPE", StatusCode::UNSUPPORTED_MEDIA_TYPE)
             }
             Self::BodyTooLarge => ("BODY_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE),
+            Self::BodyTooSlow => ("BODY_TOO_SLOW", StatusCode::REQUEST_TIMEOUT),
             Self::InvalidId => ("INVALID_ID", StatusCode::BAD_REQUEST),
             Self::InvalidQuery => ("INVALID_QUERY", StatusCode::BAD_REQUEST),
             Self::IdempotencyKeyRequired => ("IDEMPOTENCY_KEY_REQUIRED", StatusCode::BAD_REQUEST),
@@ -183,6 +196,9 @@ impl Code {
             Self::RateLimited => ("RATE_LIMITED", StatusCode::TOO_MANY_REQUESTS),
             Self::Busy => ("BUSY", StatusCode::SERVICE_UNAVAILABLE),
             Self::StreamsFull => ("STREAMS_FULL", StatusCode::SERVICE_UNAVAILABLE),
+            Self::TooManyStreams => ("TOO_MANY_STREAMS", StatusCode::TOO_MANY_REQUESTS),
+            Self::ConnectionsFull => ("CONNECTIONS_FULL", StatusCode::SERVICE_UNAVAILABLE),
+            Self::TooManyConnections => ("TOO_MANY_CONNECTIONS", StatusCode::TOO_MANY_REQUESTS),
             Self::DiskLow => ("DISK_LOW", StatusCode::SERVICE_UNAVAILABLE),
             Self::EventRebuilding => ("EVENT_REBUILDING", StatusCode::SERVICE_UNAVAILABLE),
             Self::EngineUnreachable => ("ENGINE_UNREACHABLE", StatusCode::SERVICE_UNAVAILABLE),
@@ -211,6 +227,10 @@ impl Code {
             | Self::RateLimited
             | Self::Busy
             | Self::StreamsFull
+            | Self::TooManyStreams
+            | Self::ConnectionsFull
+            | Self::TooManyConnections
+            | Self::BodyTooSlow
             | Self::DiskLow
             | Self::EventRebuilding
             | Self::EngineUnreachable
@@ -379,6 +399,10 @@ impl IntoResponse for Problem {
             headers.insert(RETRY_AFTER, seconds.into());
         }
         headers.extend(self.0.headers);
+        // The rest of the body is not waited for.
+        if [StatusCode::REQUEST_TIMEOUT, StatusCode::PAYLOAD_TOO_LARGE].contains(&self.0.status) {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         if self.0.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }

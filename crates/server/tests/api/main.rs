@@ -28,6 +28,7 @@ mod shapes;
 mod shop;
 mod steps;
 mod stopping;
+mod strangers;
 mod streaming;
 mod stuck;
 mod ticketing;

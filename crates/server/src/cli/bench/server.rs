@@ -51,7 +51,9 @@ impl Served {
             .env("ONRUSH_ADMIN_KEY", ADMIN_KEY)
             // The load is a few visitors' on one address, as fast as they can.
             .env("ONRUSH_VISITORS_PER_MIN", u32::MAX.to_string())
-            .env("ONRUSH_LIMITS", "off");
+            .env("ONRUSH_LIMITS", "off")
+            .env("ONRUSH_CONNECTIONS_PER_ADDRESS", u32::MAX.to_string())
+            .env("ONRUSH_STREAMS_PER_ADDRESS", u32::MAX.to_string());
         Ok(command)
     }
 

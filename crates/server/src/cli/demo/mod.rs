@@ -19,7 +19,7 @@ use api::{Api, Trouble};
 use fan::{End, Fan, MAX_PER_USER, Record, Sale};
 use house::House;
 use onrush::config::limits::LimitSettings;
-use onrush::config::{GatewayName, SandboxSettings};
+use onrush::config::{ConnectionSettings, GatewayName, SandboxSettings};
 use onrush::saga::Patience;
 use onrush::sandbox::FaultMix;
 use onrush::{Config, Server};
@@ -267,6 +267,11 @@ fn configure(args: &DemoArgs, data: &Path) -> Config {
         // The whole crowd comes from one address, and each of them clicks faster than people do.
         visitors_per_min: u32::MAX,
         limits: LimitSettings::off(),
+        connections: ConnectionSettings {
+            connections_per_address: u32::MAX,
+            streams_per_address: u32::MAX,
+            ..ConnectionSettings::default()
+        },
         gateway: GatewayName::Sandbox,
         sandbox: SandboxSettings {
             faults: FaultMix {

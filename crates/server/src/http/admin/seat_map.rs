@@ -2,13 +2,14 @@
 
 use super::event_answer;
 use crate::app::{App, broken, odd_answer};
-use crate::http::body::{JsonBody, MAX_PLAN_BYTES};
+use crate::http::body::JsonBody;
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::event::EventBody;
 use crate::http::shapes::ids::{EventIdText, PriceNumber};
 use crate::http::shapes::whole::Whole;
+use crate::http::upload::MAX_PLAN_BYTES;
 use crate::plans::{Import, Plan};
 use axum::extract::State;
 use axum::http::StatusCode;
