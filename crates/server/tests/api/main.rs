@@ -4,6 +4,7 @@ mod bad_input;
 mod chance;
 mod claiming;
 mod client;
+mod desk;
 mod documents;
 mod drawing;
 mod explaining;
