@@ -13,7 +13,7 @@ mod parse;
 mod secrets;
 mod servers;
 
-pub(crate) use secrets::web_address;
+pub(crate) use secrets::{own_secret_complaint, web_address};
 pub use servers::{
     EngineName, FlagSettings, KafkaSettings, LedgerName, PostgresSettings, RabbitSettings,
     RedisSettings,
@@ -160,6 +160,10 @@ pub struct StripeSettings {
     /// Where the API is.
     #[serde(default = "stripe_url")]
     pub base_url: String,
+    /// Whether payment methods are offered that answer after days (bank debits, transfers, vouchers), when the hold has long
+    /// run out.
+    #[serde(default)]
+    pub delayed_methods: bool,
 }
 
 fn stripe_url() -> String {

@@ -132,8 +132,7 @@ impl Config {
         let mut say = |place: &str, why: String| found.push(format!("{place}: {why}"));
         for (place, key) in [("admin_key", &self.admin_key), ("scanner_key", &self.scanner_key)] {
             let Some(key) = key else { continue };
-            let short = || own(key.reveal(), MIN_SHARED_BYTES, "characters");
-            if let Some(why) = header_shape(key.reveal()).map(str::to_owned).or_else(short) {
+            if let Some(why) = own_secret_complaint(key) {
                 say(place, why);
             }
         }
@@ -188,8 +187,7 @@ impl Config {
             ("sandbox.webhook_secret", &sandbox.webhook_secret),
         ] {
             let Some(secret) = secret else { continue };
-            let short = || own(secret.reveal(), MIN_SHARED_BYTES, "characters");
-            if let Some(why) = header_shape(secret.reveal()).map(str::to_owned).or_else(short) {
+            if let Some(why) = own_secret_complaint(secret) {
                 found.push(format!("{place}: {why}"));
             }
         }
@@ -334,4 +332,10 @@ fn is_whole(key: &str, mode: Mode) -> bool {
 /// Whether a text begins as keys of Stripe's do.
 pub(super) fn is_stripes(text: &str) -> bool {
     OfStripe::of(text).is_some()
+}
+
+/// What is wrong with a secret that two sides made up for each other; `None` if nothing is.
+pub(crate) fn own_secret_complaint(secret: &Secret) -> Option<String> {
+    let text = secret.reveal();
+    header_shape(text).map(str::to_owned).or_else(|| own(text, MIN_SHARED_BYTES, "characters"))
 }

@@ -179,7 +179,7 @@ async fn a_price_that_stripe_does_not_take_is_refused_when_it_is_set() {
         ("fee", 20_000, None),
         ("mga", 16_650, Some("1.00 MGA")),
         ("mga", 16_600, None),
-        ("idr", 999_999_999_999, None),
+        ("idr", 999_999_999_999_i64, None),
     ]
     .into_iter()
     .enumerate()

@@ -373,12 +373,12 @@ impl Books {
             }
             ["v1", "payment_intents", id] => self.intent(id)?.clone(),
             ["v1", "refunds"] => {
-                let intent = form.need("payment_intent")?;
+                let intent = form.take("payment_intent");
                 let limit: usize = form.take("limit").map_or(10, |text| text.parse().unwrap());
                 let after = form.take("starting_after");
                 // The newest come first.
-                let mut all =
-                    self.refunds.iter().rev().filter(|it| it["payment_intent"] == *intent);
+                let of = |it: &&Value| intent.as_ref().is_none_or(|id| it["payment_intent"] == **id);
+                let mut all = self.refunds.iter().rev().filter(of);
                 if let Some(after) = after {
                     all.by_ref()
                         .find(|it| it["id"] == *after)
