@@ -150,6 +150,9 @@ async fn sync_one(
     if known.is_none()
         && let Err(problem) = price_is_taken(app, &row).await
     {
+        if problem.code() != Code::GatewayCannotTake.facts().0 {
+            return Err(problem);
+        }
         let why = problem.to_json()["detail"].as_str().unwrap_or_default().to_owned();
         return Ok(refused(row, None, why));
     }

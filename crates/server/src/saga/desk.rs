@@ -119,8 +119,9 @@ impl Sagas {
         let is_news = self.ledger.note_desk(entry.clone(), message).await?;
         if is_news {
             count(&self.counts.at_desk);
-            let DeskEntry { entry: id, .. } = &entry;
-            tracing::warn!(%payment, entry = id, told, "the gateway's own desk did something: see /api/v1/admin/desk");
+            let (entry, told) = (entry.entry.as_str(), told.as_str());
+            let look = "see /api/v1/admin/desk";
+            tracing::warn!(%payment, entry, told, look, "the gateway's own desk did something");
             if has_message {
                 self.told.notify_one();
             }

@@ -278,6 +278,12 @@ impl Watched {
         Self { gateway, health }
     }
 
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.gateway.name()
+    }
+
     /// How it is.
     #[must_use]
     pub fn health(&self) -> &Arc<Health> {
@@ -286,20 +292,21 @@ impl Watched {
 
     /// Asks how it is whenever nobody else has for a while, until `stopped`.
     pub(crate) async fn look_after(&self, patience: Duration, stopped: impl Future<Output = ()>) {
-        let asking = async {
-            loop {
-                let pause = self.health.asks_in();
-                if !pause.is_zero() {
-                    tokio::time::sleep(pause).await;
-                    continue;
-                }
-                // What came of it was noted already.
-                let _ = tokio::time::timeout(patience, self.probe()).await;
-            }
-        };
         tokio::select! {
-            () = asking => {}
             () = stopped => {}
+            () = self.ask_how_it_is(patience) => {}
+        }
+    }
+
+    async fn ask_how_it_is(&self, patience: Duration) {
+        loop {
+            let pause = self.health.asks_in();
+            if pause.is_zero() {
+                // What comes of it is noted by itself.
+                drop(tokio::time::timeout(patience, self.probe()).await);
+            } else {
+                tokio::time::sleep(pause).await;
+            }
         }
     }
 

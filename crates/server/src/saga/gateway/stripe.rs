@@ -250,9 +250,9 @@ impl StripeGateway {
             return Err(GatewayError::Refused(format!("it cannot take {amount}")));
         };
         let currency = order.currency.as_str().to_ascii_lowercase();
-        let amount = amount.to_string();
+        let text = amount.to_string();
         let mut fields = vec![
-            ("amount", amount.as_str()),
+            ("amount", text.as_str()),
             ("currency", &currency),
             ("metadata[payment]", order.payment.as_str()),
             ("metadata[booking]", order.booking.as_str()),
@@ -268,6 +268,7 @@ impl StripeGateway {
         match self.call(Method::POST, "/v1/payment_intents", key, &fields).await? {
             Said::FailedBefore(why) => {
                 let found = self.search(order).await?;
+                let found = found.filter(|intent| intent.asks_for(amount, &currency));
                 Ok(found.map_or(Created::NotShown(why), Created::Found))
             }
             Said::Missing => unavailable("what answers is not Stripe's API"),

@@ -21,6 +21,8 @@ pub(super) struct Intent {
     pub(super) id: String,
     status: String,
     #[serde(default)]
+    amount: i64,
+    #[serde(default)]
     amount_received: i64,
     currency: String,
     client_secret: Option<String>,
@@ -49,6 +51,11 @@ impl PaymentError {
 }
 
 impl Intent {
+    /// Whether it asks for this, in Stripe's units and letters.
+    pub(super) fn asks_for(&self, amount: i64, currency: &str) -> bool {
+        (self.amount, self.currency.as_str()) == (amount, currency)
+    }
+
     /// Where the payment stands; `None` if that cannot be told.
     pub(super) fn standing(self) -> Option<Standing> {
         match self.status.as_str() {
@@ -85,7 +92,7 @@ impl Intent {
 #[derive(Debug, Deserialize)]
 pub(super) struct Refund {
     pub(super) id: String,
-    pub(super) status: Option<String>,
+    status: Option<String>,
     failure_reason: Option<String>,
     #[serde(default)]
     pub(super) metadata: Metadata,
