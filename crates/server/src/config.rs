@@ -388,7 +388,8 @@ impl Config {
         let mut wrong = |why: &str| found.push(why.to_owned());
         if let Some(url) = &self.public_url {
             let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
-            let whole = host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '?', '#']));
+            let whole =
+                host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '?', '#']));
             if !whole || web_address(url).is_err() {
                 wrong("public_url: use the form https://tickets.example, with no path");
             }

@@ -5,6 +5,7 @@ use crate::app::App;
 use crate::http::problem::{Code, Problem};
 use crate::saga::gateway::takes::Takes;
 use onrush_core::ids::EventId;
+use onrush_core::limits::MAX_PRICE_MINOR;
 use onrush_core::settings::Settings;
 use onrush_core::{Query, View};
 
@@ -37,8 +38,9 @@ pub fn check_prices<'a>(
     settings: &Settings,
     prices: impl IntoIterator<Item = (&'a str, i64)>,
 ) -> Result<(), Problem> {
-    let mut prices = prices.into_iter().filter(|(_, price_minor)| *price_minor != 0).peekable();
-    // What is free of charge never comes to a gateway.
+    // What is free of charge never comes to a gateway, and what no price can be is for the rules to refuse.
+    let is_price = |(_, price_minor): &(&str, i64)| (1..=MAX_PRICE_MINOR).contains(price_minor);
+    let mut prices = prices.into_iter().filter(is_price).peekable();
     if prices.peek().is_none() {
         return Ok(());
     }
@@ -62,7 +64,8 @@ pub async fn check_change(
     before: &Settings,
     after: &Settings,
 ) -> Result<(), Problem> {
-    if (before.currency, before.fees) == (after.currency, after.fees) {
+    let is_same = (before.currency, before.fees) == (after.currency, after.fees);
+    if is_same || after.complaint().is_some() {
         return Ok(());
     }
     if before.currency != after.currency {

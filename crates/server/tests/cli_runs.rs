@@ -188,7 +188,11 @@ fn config_check_finds_every_secret_that_is_empty_or_misplaced_and_prints_none() 
             "stripe.base_url",
             "no user and no password",
         ),
-        ("gateway = \"sandbox\"\n[sandbox]\nwebhook_secret = \"\"\n".into(), "sandbox.webhook_secret", "empty"),
+        (
+            "gateway = \"sandbox\"\n[sandbox]\nwebhook_secret = \"\"\n".into(),
+            "sandbox.webhook_secret",
+            "empty",
+        ),
         (
             "gateway = \"sandbox\"\n[sandbox]\nsecret = \"                    \"\n".into(),
             "sandbox.secret",
@@ -204,16 +208,23 @@ fn config_check_finds_every_secret_that_is_empty_or_misplaced_and_prints_none() 
         ),
         ("pass_issuer = \"\"\n".into(), "pass_issuer", "who signs"),
         (
-            "[shop_tokens]\nsecret = \"h8Gq2-xT4vLm9Rz0\"\nissuer = \"\"\naudience = \" \"\n".into(),
+            "[shop_tokens]\nsecret = \"h8Gq2-xT4vLm9Rz0\"\nissuer = \"\"\naudience = \" \"\n"
+                .into(),
             "shop_tokens.secret",
             "at least 32 bytes",
         ),
         (
-            format!("[[webhooks]]\nname = \"crm\"\nurl = \"https://crm.example\"\nsecret = \"{sk}\"\n"),
+            format!(
+                "[[webhooks]]\nname = \"crm\"\nurl = \"https://crm.example\"\nsecret = \"{sk}\"\n"
+            ),
             "webhooks[0].secret",
             "secret key of Stripe's",
         ),
-        ("allowed_origins = [\"shop.example\"]\n".into(), "allowed_origins[0]", "https://shop.example"),
+        (
+            "allowed_origins = [\"shop.example\"]\n".into(),
+            "allowed_origins[0]",
+            "https://shop.example",
+        ),
     ] {
         let (code, told) = check_config(&text);
         assert_eq!(code, Some(2), "{text}");

@@ -167,7 +167,8 @@ impl Config {
             }
         }
         for (index, origin) in self.allowed_origins.iter().enumerate() {
-            let form = web_address(origin).is_ok_and(|uri| uri.path() == "/" && uri.query().is_none());
+            let form =
+                web_address(origin).is_ok_and(|uri| uri.path() == "/" && uri.query().is_none());
             if !form || origin.ends_with('/') {
                 let why = "use the form https://shop.example, with no path and no slash at its end";
                 say(&format!("allowed_origins[{index}]"), why.into());
@@ -216,7 +217,9 @@ impl Config {
             (Some(why), _) => say("secret_key", why),
             (None, Some(OfStripe::Secret | OfStripe::Restricted)) => match Mode::of(key) {
                 Some(mode) if is_whole(key, mode) => {}
-                Some(_) => say("secret_key", "it is too short or has odd characters; copy it again"),
+                Some(_) => {
+                    say("secret_key", "it is too short or has odd characters; copy it again")
+                }
                 None => say("secret_key", "a key of Stripe's goes on with live_ or test_"),
             },
             (None, Some(kind @ (OfStripe::Publishable | OfStripe::Webhook))) => {
@@ -300,7 +303,8 @@ impl Config {
             ("stripe.webhook_secret", stripe.map(|stripe| &stripe.webhook_secret)),
             ("sandbox.secret", self.sandbox.secret.as_ref()),
         ];
-        let named = named.into_iter().filter_map(|(place, secret)| Some((place.to_owned(), secret?)));
+        let named =
+            named.into_iter().filter_map(|(place, secret)| Some((place.to_owned(), secret?)));
         let webhooks = self.webhooks.iter().enumerate();
         let webhooks =
             webhooks.map(|(index, hook)| (format!("webhooks[{index}].secret"), &hook.secret));

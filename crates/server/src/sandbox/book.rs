@@ -147,7 +147,11 @@ pub(super) struct Refused {
     pub(super) detail: &'static str,
 }
 
-pub(super) const fn refused<T>(status: u16, code: &'static str, detail: &'static str) -> Result<T, Refused> {
+pub(super) const fn refused<T>(
+    status: u16,
+    code: &'static str,
+    detail: &'static str,
+) -> Result<T, Refused> {
     Err(Refused { status, code, detail })
 }
 
@@ -412,7 +416,12 @@ pub(super) struct Told<'a> {
 
 impl Payment {
     /// The messages that tell of it, as far as the fault lets them.
-    pub(super) fn messages(&self, told: &[Told<'_>], fault: Option<Fault>, now: Now) -> Vec<Message> {
+    pub(super) fn messages(
+        &self,
+        told: &[Told<'_>],
+        fault: Option<Fault>,
+        now: Now,
+    ) -> Vec<Message> {
         if fault == Some(Fault::Never) {
             return Vec::new();
         }

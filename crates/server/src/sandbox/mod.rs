@@ -18,10 +18,10 @@ pub use fault::{Call, Fault, FaultMix, Script};
 
 use crate::config::{Secret, own_secret_complaint};
 use crate::serve::{listen, serve_router};
+use at_desk::DeskThing;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;
-use at_desk::DeskThing;
 use axum::routing::{get, post, put};
 use desk::Desk;
 use journal::Journal;

@@ -377,7 +377,8 @@ impl Books {
                 let limit: usize = form.take("limit").map_or(10, |text| text.parse().unwrap());
                 let after = form.take("starting_after");
                 // The newest come first.
-                let of = |it: &&Value| intent.as_ref().is_none_or(|id| it["payment_intent"] == **id);
+                let of =
+                    |it: &&Value| intent.as_ref().is_none_or(|id| it["payment_intent"] == **id);
                 let mut all = self.refunds.iter().rev().filter(of);
                 if let Some(after) = after {
                     all.by_ref()

@@ -126,7 +126,8 @@ fn notice(books: &mut dyn Books, taken: &[Taken]) -> Result<Vec<String>, String>
             };
             noticed.push(format!("booking {booking}: {told}; {settled}"));
             if entry.status == DeskStatus::Moved {
-                *known.entry((entry.payment.clone(), entry.kind)).or_default() += entry.amount_minor;
+                *known.entry((entry.payment.clone(), entry.kind)).or_default() +=
+                    entry.amount_minor;
             }
         }
         after = page.next;

@@ -84,7 +84,10 @@ pub async fn settle(
 ) -> Result<Response, Problem> {
     for (name, text) in [("by", &by), ("why", &why)] {
         if text.is_empty() || !fits_text(text) {
-            return Err(Problem::new(Code::InvalidBody, format!("{name}: use 1 to 500 characters")));
+            return Err(Problem::new(
+                Code::InvalidBody,
+                format!("{name}: use 1 to 500 characters"),
+            ));
         }
     }
     match app.sagas.settle_desk(&entry, by.into(), why.into()).await? {

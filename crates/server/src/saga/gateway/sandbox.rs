@@ -145,8 +145,9 @@ impl SandboxGateway {
 }
 
 fn parsed<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, GatewayError> {
-    serde_json::from_slice(body)
-        .map_err(|error| GatewayError::Unavailable(format!("it cannot be understood: {error}").into()))
+    serde_json::from_slice(body).map_err(|error| {
+        GatewayError::Unavailable(format!("it cannot be understood: {error}").into())
+    })
 }
 
 /// What is sent has text keys only, which always can be written.
@@ -231,9 +232,7 @@ impl Gateway for SandboxGateway {
 
     fn takes(&self, currency: Currency) -> Result<Takes, String> {
         match amount::decimals(currency) {
-            Some(_) => {
-                Ok(Takes { least_minor: 1, most_minor: MAX_AMOUNT_MINOR, step_minor: 1 })
-            }
+            Some(_) => Ok(Takes { least_minor: 1, most_minor: MAX_AMOUNT_MINOR, step_minor: 1 }),
             None => Err(format!("the sandbox does not take {currency}; use one of ISO 4217")),
         }
     }
@@ -289,8 +288,7 @@ impl Gateway for SandboxGateway {
         if let Some((kind, status)) = desk {
             let of = format!("sandbox-{payment}");
             let ours = Some(Ours { payment, booking });
-            let news =
-                DeskNews { kind, status, reference, of, ours, amount_minor, currency, why };
+            let news = DeskNews { kind, status, reference, of, ours, amount_minor, currency, why };
             return Ok(Notice { id, news: Some(News::Desk(news)) });
         }
         let standing = match (kind.as_str(), told.refund) {

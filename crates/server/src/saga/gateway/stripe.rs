@@ -183,7 +183,8 @@ impl StripeGateway {
             Bytes::from(fields)
         };
         let request = request.body(body);
-        let request = request.map_err(|error| GatewayError::Unavailable(error.to_string().into()))?;
+        let request =
+            request.map_err(|error| GatewayError::Unavailable(error.to_string().into()))?;
         let answer = self.client.call(request, self.timeout_ms).await;
         let answer = answer.map_err(|error| GatewayError::Unavailable(error.to_string().into()))?;
         let status = answer.status();

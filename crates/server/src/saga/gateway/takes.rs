@@ -85,7 +85,9 @@ mod tests {
             let found = takes.complaint("it", "KWD".parse().unwrap(), price_minor, &fees);
             match said {
                 None => assert_eq!(found, None),
-                Some(said) => assert!(found.as_ref().is_some_and(|why| why.contains(said)), "{found:?}"),
+                Some(said) => {
+                    assert!(found.as_ref().is_some_and(|why| why.contains(said)), "{found:?}")
+                }
             }
         }
     }
