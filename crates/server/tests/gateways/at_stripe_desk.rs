@@ -36,7 +36,8 @@ async fn a_second_payment_for_the_same_booking_is_seen_and_flagged() {
     // It comes twice, as messages do.
     at.bring_from(told).await;
     at.bring_from(told).await;
-    let [entry] = &entries(&at).await[..] else { panic!("not one: {:?}", entries(&at).await) };
+    let list = entries(&at).await;
+    let [entry] = &list[..] else { panic!("not one: {list:?}") };
     assert_eq!(entry["kind"], "second_payment");
     assert_eq!((&entry["booking"], &entry["payment"]), (&json!(booking), &json!(payment)));
     assert_eq!((&entry["amount_minor"], &entry["currency"]), (&json!(2_500), &json!("EUR")));
@@ -56,7 +57,8 @@ async fn a_refund_at_the_desk_is_seen_once_and_takes_no_ticket_away() {
     at.fake.tell_of_refunds(&payment);
     at.bring_from(told).await;
     at.bring_from(told).await;
-    let [entry] = &entries(&at).await[..] else { panic!("not one: {:?}", entries(&at).await) };
+    let list = entries(&at).await;
+    let [entry] = &list[..] else { panic!("not one: {list:?}") };
     assert_eq!((&entry["kind"], &entry["status"]), (&json!("refund"), &json!("moved")));
     assert_eq!((&entry["amount_minor"], &entry["payment"]), (&json!(2_500), &json!(payment)));
     assert_eq!(flagged(&at).await, [payment]);
@@ -80,7 +82,8 @@ async fn an_account_that_tells_of_charges_only_is_asked_for_its_refunds() {
     let told = at.fake.events().len();
     at.fake.tell_of_refunds(&payment);
     at.bring_from(told).await;
-    let [entry] = &entries(&at).await[..] else { panic!("not one: {:?}", entries(&at).await) };
+    let list = entries(&at).await;
+    let [entry] = &list[..] else { panic!("not one: {list:?}") };
     assert_eq!((&entry["kind"], &entry["amount_minor"]), (&json!("refund"), &json!(1_000)));
 }
 
@@ -90,14 +93,16 @@ async fn a_dispute_is_seen_when_it_begins_and_when_it_is_decided() {
     let told = at.fake.events().len();
     at.fake.dispute(&payment, "fraudulent");
     at.bring_from(told).await;
-    let [entry] = &entries(&at).await[..] else { panic!("not one: {:?}", entries(&at).await) };
+    let list = entries(&at).await;
+    let [entry] = &list[..] else { panic!("not one: {list:?}") };
     assert_eq!((&entry["kind"], &entry["status"]), (&json!("dispute"), &json!("open")));
     assert!(entry["why"].as_str().unwrap().contains("fraudulent"), "{entry}");
     at.fake.close_dispute("lost");
     at.bring_from(told + 1).await;
     // What was told before does not undo it.
     at.bring_from(told).await;
-    let [entry] = &entries(&at).await[..] else { panic!("not one: {:?}", entries(&at).await) };
+    let list = entries(&at).await;
+    let [entry] = &list[..] else { panic!("not one: {list:?}") };
     assert_eq!((&entry["kind"], &entry["status"]), (&json!("dispute"), &json!("moved")));
     assert_eq!(at.file(&booking).await.saga.step, Step::Confirmed);
 }
