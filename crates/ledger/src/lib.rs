@@ -8,6 +8,7 @@
 
 pub mod booking;
 pub mod delivery;
+pub mod desk;
 pub mod money;
 #[cfg(feature = "cluster")]
 pub mod postgres;
@@ -17,7 +18,8 @@ pub mod saga;
 pub mod sqlite;
 
 use booking::{Booking, BookingFilter, Buyer, BuyerOf};
-use delivery::{DeadLetter, Delivered, Delivery};
+use delivery::{DeadLetter, Delivered, Delivery, Message};
+use desk::{DeskEntry, DeskFilter, Settled};
 use money::{Payment, PaymentFilter, Refund, Totals};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
@@ -172,6 +174,15 @@ pub trait Ledger: Send + Sync + 'static {
     /// Has given-up deliveries tried again from `at` on: one message's, or all of a channel's. Says how many. They begin
     /// anew, with no attempts and `since` at `at`: else the next failure would be the last again.
     fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64>;
+
+    /// Writes down what the gateway's own desk did, with what others are to be told of it; false if it is no news.
+    fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool>;
+
+    /// Writes down what an operator did about an entry of the desk; the entry as it is then, if there is one.
+    fn settle_desk(&self, entry: &str, settled: Settled) -> Pending<Option<DeskEntry>>;
+
+    /// What the gateway's own desk did, the latest first.
+    fn desk(&self, filter: DeskFilter, limit: usize) -> Pending<Page<DeskEntry>>;
 }
 
 /// The booking that a payment is for: a payment's id is the booking's, a dot and 12 digits.

@@ -12,11 +12,14 @@ use std::path::{Path, PathBuf};
 
 pub mod limits;
 mod connections;
+mod parse;
+mod secrets;
 mod servers;
 
 use limits::LimitSettings;
 
 pub use connections::ConnectionSettings;
+pub(crate) use secrets::{own_secret_complaint, web_address};
 pub use servers::{
     EngineName, FlagSettings, KafkaSettings, LedgerName, PostgresSettings, RabbitSettings,
     RedisSettings,
@@ -167,6 +170,10 @@ pub struct StripeSettings {
     /// Where the API is.
     #[serde(default = "stripe_url")]
     pub base_url: String,
+    /// Whether payment methods are offered that answer after days (bank debits, transfers, vouchers), when the hold has long
+    /// run out.
+    #[serde(default)]
+    pub delayed_methods: bool,
 }
 
 fn stripe_url() -> String {
@@ -249,7 +256,7 @@ impl Default for Config {
     }
 }
 
-/// What is wrong with the configuration, as a sentence that names the place.
+/// What is wrong with the configuration: sentences that name the place, one a line. None of them repeats a secret.
 #[derive(Debug)]
 pub struct ConfigError(String);
 
@@ -283,8 +290,10 @@ impl Config {
             Some(path) => {
                 let text = std::fs::read_to_string(path)
                     .map_err(|error| ConfigError(format!("{}: {error}", path.display())))?;
-                toml::from_str(&text)
-                    .map_err(|error| ConfigError(format!("{}: {error}", path.display())))?
+                toml::from_str(&text).map_err(|error| {
+                    let why = parse::complaint(&text, &error);
+                    ConfigError(format!("{}: {why}", path.display()))
+                })?
             }
         };
         // All limits before each.
@@ -389,67 +398,60 @@ impl Config {
     /// Checks what the types cannot.
     ///
     /// # Errors
-    /// A key or secret is too short, or a number that must not be 0 is.
+    /// Everything that is wrong, not only the first thing.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let wrong = |why: &str| Err(ConfigError(why.to_owned()));
-        if self.admin_key.as_ref().is_some_and(|key| key.reveal().len() < 16) {
-            return wrong("admin_key: use at least 16 characters");
-        }
-        if self.scanner_key.as_ref().is_some_and(|key| key.reveal().len() < 16) {
-            return wrong("scanner_key: use at least 16 characters");
-        }
-        if self.shop_tokens.as_ref().is_some_and(|shop| shop.secret.reveal().len() < 32) {
-            return wrong("shop_tokens.secret: use at least 32 bytes");
-        }
+        let complaints = self.complaints();
+        if complaints.is_empty() { Ok(()) } else { Err(ConfigError(complaints.join("\n"))) }
+    }
+
+    /// Everything that is wrong, as sentences that name the place.
+    fn complaints(&self) -> Vec<String> {
+        let mut found = self.secret_complaints();
+        let mut wrong = |why: &str| found.push(why.to_owned());
         if let Some(url) = &self.public_url {
             let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
-            if !host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '?', '#'])) {
-                return wrong("public_url: use the form https://tickets.example, with no path");
+            let whole =
+                host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '?', '#']));
+            if !whole || web_address(url).is_err() {
+                wrong("public_url: use the form https://tickets.example, with no path");
             }
         }
         if self.visitors_per_min == 0 {
-            return wrong("visitors_per_min: use at least 1, or switch guest_tokens off");
+            wrong("visitors_per_min: use at least 1, or switch guest_tokens off");
         }
-        self.connections.check()?;
-        self.check_servers()?;
-        match self.gateway {
-            GatewayName::None => {}
-            GatewayName::Sandbox => {
-                if !self.allow_sandbox && !self.listen.ip().is_loopback() {
-                    return wrong(
-                        "gateway: the sandbox takes no real money, so it is refused on an address that others reach; \
-                         set allow_sandbox = true if that is what you want",
-                    );
-                }
-                let outside = self.sandbox.url.is_some();
-                let secrets =
-                    self.sandbox.secret.is_some() && self.sandbox.webhook_secret.is_some();
-                if outside && !secrets {
-                    return wrong("sandbox.url: set sandbox.secret and sandbox.webhook_secret too");
-                }
-            }
-            GatewayName::Stripe => {
-                if self.stripe.is_none() {
-                    return wrong("stripe: set secret_key and webhook_secret");
-                }
-            }
+        if let Err(error) = self.connections.check() {
+            wrong(&error.to_string());
+        }
+        self.server_complaints().iter().for_each(|why| wrong(why));
+        if self.gateway == GatewayName::Sandbox
+            && !self.allow_sandbox
+            && !self.listen.ip().is_loopback()
+        {
+            wrong(
+                "gateway: the sandbox takes no real money, so it is refused on an address that others reach; \
+                 set allow_sandbox = true if that is what you want",
+            );
         }
         if self.saga.tries == 0 || self.saga.at_a_time == 0 || self.saga.first_pause_ms < 1 {
-            return wrong("saga: tries, at_a_time and first_pause_ms must be at least 1");
+            wrong("saga: tries, at_a_time and first_pause_ms must be at least 1");
         }
         if self.guest_token_ttl_s == 0 {
-            return wrong("guest_token_ttl_s: use at least 1");
+            wrong("guest_token_ttl_s: use at least 1");
         }
-        if let Some(mail) = &self.mail {
-            mail.check().map_err(ConfigError)?;
+        if let Some(mail) = &self.mail
+            && let Err(why) = mail.check()
+        {
+            wrong(&why);
         }
         for (index, webhook) in self.webhooks.iter().enumerate() {
-            webhook.check().map_err(ConfigError)?;
+            if let Err(why) = webhook.check() {
+                wrong(&why);
+            }
             if self.webhooks[..index].iter().any(|other| other.name == webhook.name) {
-                return wrong("webhooks.name: use each name once");
+                wrong("webhooks.name: use each name once");
             }
         }
-        Ok(())
+        found
     }
 }
 
@@ -636,7 +638,7 @@ mod tests {
             (format!("{mail}booking_url = \"https://shop.example/\"\n"), "mail.booking_url"),
             (hook.replace("crm\"", "CRM 1\""), "webhooks.name"),
             (hook.replace("https://", ""), "webhooks.url"),
-            (hook.replace("0123456789abcdef", "short"), "webhooks.secret"),
+            (hook.replace("0123456789abcdef", "short"), "webhooks[0].secret"),
             (format!("{hook}kinds = [\"everything\"]\n"), "webhooks.kinds"),
             (format!("{hook}{hook}"), "webhooks.name"),
             (format!("{mail}colour = \"red\"\n"), "colour"),

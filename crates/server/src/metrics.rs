@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::saga::Counts;
+use crate::saga::gateway::health::{Calls, Health, State};
 use crate::serve::Traffic;
 use onrush_core::{Query, View};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -53,6 +54,43 @@ struct ByLimit {
     limit: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByGateway {
+    gateway: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByOutcome {
+    gateway: &'static str,
+    outcome: &'static str,
+}
+
+/// How the payment gateway is.
+fn gateway(registry: &mut Registry, health: &Health) {
+    let (name, view) = (health.gateway(), health.view());
+    let of = ByGateway { gateway: name };
+    let up = Family::<ByGateway, Gauge>::default();
+    up.get_or_create(&of).set((view.state == State::Ok).into());
+    registry.register("gateway_up", "Whether the payment gateway answers and knows our key", up);
+    let last = Family::<ByGateway, Gauge>::default();
+    let seconds = view.last_success_at.map_or(0, |at| at.0 / 1_000);
+    last.get_or_create(&of).set(seconds);
+    let help = "When the payment gateway last did what it was asked, in seconds since the epoch";
+    registry.register("gateway_last_success_seconds", help, last);
+    let Calls { done, refused, key_refused, unreachable } = health.calls();
+    let calls = Family::<ByOutcome, Counter>::default();
+    for (outcome, count) in [
+        ("done", done),
+        ("refused", refused),
+        ("key_refused", key_refused),
+        ("unreachable", unreachable),
+    ] {
+        let of = ByOutcome { gateway: name, outcome };
+        calls.get_or_create(&of).inc_by(count.load(Ordering::Relaxed));
+    }
+    registry.register("gateway_calls", "Calls to the payment gateway by outcome", calls);
+}
+
 /// Everything as OpenMetrics text.
 pub async fn render(app: &App, traffic: &Traffic) -> String {
     let mut registry = Registry::with_prefix("onrush");
@@ -69,12 +107,17 @@ pub async fn render(app: &App, traffic: &Traffic) -> String {
     counter(&mut registry, "positions", "Positions asked for", positions);
     counter(&mut registry, "guests", "Guest tokens made", guests);
 
-    let Counts { begun, captured, failed, refunded, stuck } = app.sagas.counts();
+    let Counts { begun, captured, failed, refunded, stuck, at_desk } = app.sagas.counts();
     counter(&mut registry, "payments_begun", "Payments begun", begun);
     counter(&mut registry, "payments_captured", "Payments from which money was taken", captured);
     counter(&mut registry, "payments_failed", "Payments that ended without money", failed);
     counter(&mut registry, "refunds", "Refunds made", refunded);
     counter(&mut registry, "sagas_stuck", "Sagas that came to wait for an operator", stuck);
+    let desk = "Refunds, disputes and second payments that the gateway's own desk made";
+    counter(&mut registry, "desk_entries", desk, at_desk);
+    if let Some(health) = app.sagas.health() {
+        gateway(&mut registry, health);
+    }
 
     let responses = Family::<ByClass, Counter>::default();
     for (class, answered) in traffic.responses() {

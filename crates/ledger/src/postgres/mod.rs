@@ -19,6 +19,7 @@ mod claims;
 mod commons;
 mod database;
 mod deliveries;
+mod desk;
 mod error;
 mod fault;
 mod files;
@@ -44,7 +45,8 @@ pub use options::PgOptions;
 pub use shared::Flags;
 
 use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
-use crate::delivery::{DeadLetter, Delivered, Delivery};
+use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
+use crate::desk::{DeskEntry, DeskFilter, Settled};
 use crate::money::{Payment, PaymentFilter, Refund, Totals};
 use crate::projection::{CatalogueText, Projection};
 use crate::request::{Begun, RequestKey, StoredAnswer};
@@ -362,5 +364,17 @@ impl Ledger for PgLedger {
 
     fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64> {
         self.write(deliveries::Replay { channel: channel.to_owned(), message, at })
+    }
+
+    fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool> {
+        self.write(desk::Note(entry, message))
+    }
+
+    fn settle_desk(&self, entry: &str, settled: Settled) -> Pending<Option<DeskEntry>> {
+        self.write(desk::Settle(entry.to_owned(), settled))
+    }
+
+    fn desk(&self, filter: DeskFilter, limit: usize) -> Pending<Page<DeskEntry>> {
+        self.read(desk::Entries(filter, limit))
     }
 }

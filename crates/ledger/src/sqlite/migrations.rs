@@ -5,7 +5,8 @@ use rusqlite::Connection;
 /// The steps, in order. Step `n` makes version `n`; one that was released is never changed.
 const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V1__tables.sql"),
-    include_str!("../../migrations/sqlite/V7__askers.sql"),
+    include_str!("../../migrations/sqlite/V2__desk.sql"),
+    include_str!("../../migrations/sqlite/V3__askers.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.

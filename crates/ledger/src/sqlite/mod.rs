@@ -15,6 +15,7 @@ mod checkpointer;
 mod columns;
 mod database;
 mod deliveries;
+mod desk;
 mod error;
 #[cfg(feature = "testing")]
 mod faults;
@@ -34,7 +35,8 @@ pub use error::OpenError;
 pub use reader::LedgerReader;
 
 use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
-use crate::delivery::{DeadLetter, Delivered, Delivery};
+use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
+use crate::desk::{DeskEntry, DeskFilter, Settled};
 use crate::money::{Payment, PaymentFilter, Refund, Totals};
 use crate::projection::{CatalogueText, Projection};
 use crate::request::{Begun, RequestKey, StoredAnswer};
@@ -345,5 +347,18 @@ impl Ledger for SqliteLedger {
     fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64> {
         let channel = channel.to_owned();
         self.ask_writer(move |db| deliveries::replay(db, &channel, message.as_deref(), at))
+    }
+
+    fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool> {
+        self.tell_writer(move |db| Ok(desk::note(db, &entry, message.as_ref())?))
+    }
+
+    fn settle_desk(&self, entry: &str, settled: Settled) -> Pending<Option<DeskEntry>> {
+        let entry = entry.to_owned();
+        self.ask_writer(move |db| desk::settle(db, &entry, &settled))
+    }
+
+    fn desk(&self, filter: DeskFilter, limit: usize) -> Pending<Page<DeskEntry>> {
+        self.report(move |db| desk::list(db, &filter, limit))
     }
 }

@@ -133,6 +133,9 @@ fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(admin::saga_release::saga_release))
         .routes(routes!(admin::payments::payments))
         .routes(routes!(admin::refunds::refunds))
+        .routes(routes!(admin::gateway::gateway))
+        .routes(routes!(admin::desk::desk))
+        .routes(routes!(admin::desk::settle))
         .routes(routes!(admin::erase::erase))
         .routes(routes!(admin::texts::texts));
     openapi::let_sessions_in(all.get_openapi_mut());

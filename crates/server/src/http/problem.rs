@@ -87,6 +87,8 @@ pub enum Code {
     GatewayUnavailable,
     /// The payment gateway will not have the payment.
     GatewayRefused,
+    /// The payment gateway takes no such currency or amount.
+    GatewayCannotTake,
     /// There is no gateway of this name.
     GatewayNotFound,
     /// A gateway's message is not signed, wrongly signed or too old.
@@ -105,13 +107,15 @@ pub enum Code {
     TicketNotGenuine,
     /// There is no such dead letter.
     MessageNotFound,
+    /// The gateway's own desk did nothing of this id.
+    DeskEntryNotFound,
     /// Something is wrong on our side.
     Internal,
 }
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 50] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
@@ -150,6 +154,7 @@ impl Code {
         Self::PaymentsOff,
         Self::GatewayUnavailable,
         Self::GatewayRefused,
+        Self::GatewayCannotTake,
         Self::GatewayNotFound,
         Self::WebhookNotGenuine,
         Self::WebhookMismatch,
@@ -159,6 +164,7 @@ impl Code {
         Self::SagaNotStuck,
         Self::TicketNotGenuine,
         Self::MessageNotFound,
+        Self::DeskEntryNotFound,
         Self::Internal,
     ];
 
@@ -206,6 +212,7 @@ impl Code {
             Self::PaymentsOff => ("PAYMENTS_OFF", StatusCode::CONFLICT),
             Self::GatewayUnavailable => ("GATEWAY_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE),
             Self::GatewayRefused => ("GATEWAY_REFUSED", StatusCode::BAD_GATEWAY),
+            Self::GatewayCannotTake => ("GATEWAY_CANNOT_TAKE", StatusCode::CONFLICT),
             Self::GatewayNotFound => ("GATEWAY_NOT_FOUND", StatusCode::NOT_FOUND),
             Self::WebhookNotGenuine => ("WEBHOOK_NOT_GENUINE", StatusCode::BAD_REQUEST),
             Self::WebhookMismatch => ("WEBHOOK_MISMATCH", StatusCode::CONFLICT),
@@ -215,6 +222,7 @@ impl Code {
             Self::SagaNotStuck => ("SAGA_NOT_STUCK", StatusCode::CONFLICT),
             Self::TicketNotGenuine => ("TICKET_NOT_GENUINE", StatusCode::UNPROCESSABLE_ENTITY),
             Self::MessageNotFound => ("MESSAGE_NOT_FOUND", StatusCode::NOT_FOUND),
+            Self::DeskEntryNotFound => ("DESK_ENTRY_NOT_FOUND", StatusCode::NOT_FOUND),
             Self::Internal => ("INTERNAL", StatusCode::INTERNAL_SERVER_ERROR),
         }
     }
@@ -263,6 +271,7 @@ impl Code {
             | Self::UpgradeRequired
             | Self::PaymentsOff
             | Self::GatewayRefused
+            | Self::GatewayCannotTake
             | Self::GatewayNotFound
             | Self::WebhookNotGenuine
             | Self::WebhookMismatch
@@ -270,6 +279,7 @@ impl Code {
             | Self::SagaNotStuck
             | Self::TicketNotGenuine
             | Self::MessageNotFound
+            | Self::DeskEntryNotFound
             | Self::Internal => false,
         }
     }

@@ -1,9 +1,10 @@
 //! The driver: it does what a saga's row says is to be done, and writes down what came of it, before and after.
 
 use super::draft::Draft;
-use super::gateway::{GatewayError, Standing};
+use super::gateway::{GatewayError, Order, Standing};
 use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga};
 use super::{Sagas, kill};
+use crate::amount::readable;
 use crate::metrics::count;
 use onrush_core::booking::{Illegal, Outcome, Stage, Step, Todo, todo};
 use onrush_core::hold::{HoldState, OnDecline};
@@ -419,7 +420,8 @@ impl Sagas {
             draft.present(|row| row.why = Some("timeout".into()));
             return Ok(Look::Write(draft));
         };
-        let order = order_of(&file.saga, payment);
+        let description = self.title(&file.saga.event).await?;
+        let order = Order { description, ..order_of(&file.saga, payment) };
         match self.asked(|gateway| gateway.create(&order)).await {
             Ok(standing) => self.heard(file, standing, until),
             Err(GatewayError::Refused(why)) => {
@@ -443,6 +445,13 @@ impl Sagas {
                     row.url = url;
                     row.client_secret = client_secret;
                 });
+                let ask_at = self.now().plus_ms(self.patience.ask_after_ms);
+                draft.next_at(Some(ask_at.min(until.plus_ms(AFTER_HOLD_MS))));
+                Ok(Look::WriteAndRest(draft))
+            }
+            Standing::Processing { reference } => {
+                draft.advance(Outcome::PaymentOpen, "the money is under way")?;
+                draft.present(|row| row.reference = Some(reference));
                 let ask_at = self.now().plus_ms(self.patience.ask_after_ms);
                 draft.next_at(Some(ask_at.min(until.plus_ms(AFTER_HOLD_MS))));
                 Ok(Look::WriteAndRest(draft))
@@ -473,8 +482,9 @@ impl Sagas {
         let payment = Self::present(file)?;
         if (amount_minor, currency) != (payment.amount_minor, payment.currency) {
             let why = format!(
-                "{amount_minor} {currency} were taken and {} {} were asked for",
-                payment.amount_minor, payment.currency
+                "{} were taken and {} were asked for",
+                readable(amount_minor, currency),
+                readable(payment.amount_minor, payment.currency)
             );
             let mut draft = self.draft(file);
             draft.present(|row| {
@@ -509,6 +519,16 @@ impl Sagas {
                     row.why.get_or_insert(why);
                 });
                 Ok(Look::Write(draft))
+            }
+            // Nothing is wrong: a debit takes days, and nobody can hurry it. The gateway tells when it knows, and is
+            // asked now and then in case that is lost.
+            Standing::Processing { reference } => {
+                let mut draft = self.draft(file);
+                draft.tries(0);
+                draft.present(|row| row.reference = Some(reference));
+                draft.note("the money is under way and cannot be called back yet");
+                draft.next_at(Some(self.now().plus_ms(self.patience.ask_after_ms)));
+                Ok(Look::WriteAndRest(draft))
             }
             Standing::Open { .. } | Standing::Declined { .. } | Standing::Unknown => {
                 Err(Trouble::Later("the gateway has not cancelled the payment".into()))

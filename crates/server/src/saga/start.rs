@@ -9,6 +9,7 @@ use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::limits::MAX_TEXT_CHARS;
 use onrush_core::money::Currency;
+use onrush_core::settings::Settings;
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Query, Refusal, Reply, Time, View};
 use onrush_ledger::LedgerError;
@@ -271,8 +272,17 @@ impl Sagas {
 
     /// The currency of an event's prices.
     pub(super) async fn currency(&self, event: &EventId) -> Result<Currency, Failure> {
+        Ok(self.settings(event).await?.currency)
+    }
+
+    /// What buyers read about what they pay for: the event's title.
+    pub(super) async fn title(&self, event: &EventId) -> Result<String, Failure> {
+        Ok(self.settings(event).await?.title.into())
+    }
+
+    async fn settings(&self, event: &EventId) -> Result<Settings, Failure> {
         match self.engine.query(event.clone(), Query::Event).await?.value {
-            View::Event(view) => Ok(view.settings.currency),
+            View::Event(view) => Ok(view.settings),
             View::Availability(_)
             | View::Seats(_)
             | View::Place(_)

@@ -5,6 +5,7 @@ mod bookings_pages;
 mod chance;
 mod claiming;
 mod client;
+mod desk;
 mod documents;
 mod drawing;
 mod explaining;

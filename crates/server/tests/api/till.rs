@@ -48,7 +48,7 @@ impl Till {
         let address = listener.local_addr().unwrap();
         let drawer = Arc::<Mutex<Drawer>>::default();
         let router = Router::new()
-            .route("/v1/payments", post(create))
+            .route("/v1/payments", post(create).get(list))
             .route("/v1/payments/{payment}", get(status))
             .route("/v1/payments/{payment}/cancel", post(cancel))
             .route("/v1/payments/{payment}/refunds", post(refund))
@@ -180,6 +180,13 @@ async fn create(State(drawer): Shared, body: Bytes) -> Response {
     answer(StatusCode::OK, &drawer.payments[&payment])
 }
 
+async fn list(State(drawer): Shared) -> Response {
+    if drawer.lock().unwrap().down {
+        return out_of_order();
+    }
+    answer(StatusCode::OK, &json!({"payments": []}))
+}
+
 async fn status(State(drawer): Shared, Path(payment): Path<String>) -> Response {
     let drawer = drawer.lock().unwrap();
     match drawer.payments.get(&payment) {
@@ -241,7 +248,8 @@ async fn refund(
 /// A message about a payment, as the gateway would send it.
 pub(crate) fn message(kind: &str, payment: &Value) -> Value {
     json!({"id": format!("{}.0", payment["payment"].as_str().unwrap()), "type": kind,
-        "payment": payment["payment"], "booking": payment["booking"], "reference": "till-1",
+        "payment": payment["payment"], "booking": payment["booking"],
+        "reference": format!("till-{}", payment["payment"].as_str().unwrap()),
         "amount_minor": payment["amount_minor"], "currency": payment["currency"],
         "created_s": now_s()})
 }

@@ -52,7 +52,7 @@ fn ledger_is_made_where_there_is_none() {
         sql(&deep).query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0)).expect("read")
     };
     assert_eq!(number("application_id"), 0x4f6e_724c);
-    assert_eq!(number("user_version"), 1);
+    assert_eq!(number("user_version"), 2);
     assert!(!deep.join("ledger.db.new").exists());
     SqliteLedger::open(&deep).expect("opened again");
 }

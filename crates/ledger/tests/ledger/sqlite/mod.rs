@@ -9,6 +9,8 @@ mod buyers;
 mod catalogue;
 #[path = "../suite/deliveries.rs"]
 mod deliveries;
+#[path = "../suite/desk.rs"]
+mod desk;
 #[path = "../suite/lists.rs"]
 mod lists;
 #[path = "../suite/projecting.rs"]

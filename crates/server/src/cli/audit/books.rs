@@ -2,6 +2,7 @@
 
 use onrush_core::ids::BookingId;
 use onrush_ledger::Page;
+use onrush_ledger::desk::{DeskEntry, DeskFilter};
 use onrush_ledger::saga::{File, Saga};
 use onrush_ledger::sqlite::LedgerReader;
 use onrush_store::embedded::JournalReader;
@@ -24,6 +25,9 @@ pub(super) trait Books {
 
     /// Everything about one booking's money.
     fn file(&mut self, booking: &BookingId) -> Result<Option<File>, String>;
+
+    /// A page of what the gateway's own desk did.
+    fn desk(&mut self, after: Option<String>) -> Result<Page<DeskEntry>, String>;
 }
 
 /// The books of one process: two files in its data directory.
@@ -65,5 +69,10 @@ impl Books for FileBooks {
 
     fn file(&mut self, booking: &BookingId) -> Result<Option<File>, String> {
         self.ledger.file(booking).map_err(|error| error.to_string())
+    }
+
+    fn desk(&mut self, after: Option<String>) -> Result<Page<DeskEntry>, String> {
+        let filter = DeskFilter { after, ..DeskFilter::default() };
+        self.ledger.desk(&filter, PAGE).map_err(|error| error.to_string())
     }
 }

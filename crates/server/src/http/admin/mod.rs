@@ -14,9 +14,11 @@ pub mod close_prequeue;
 pub mod confirm;
 pub mod create;
 pub mod dead_messages;
+pub mod desk;
 pub mod erase;
 pub mod feed;
 pub mod flags;
+pub mod gateway;
 pub mod inventory_status;
 pub mod live;
 pub mod open;
@@ -49,6 +51,7 @@ use crate::http::shapes::event::EventBody;
 use crate::http::shapes::ids::FreeText;
 use crate::http::shapes::ledger::SagaFile;
 use crate::http::shapes::settings::SettingsChange;
+use crate::prices::check_change;
 use crate::saga::{Action, DriveError};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -90,7 +93,8 @@ async fn read_and_change(
     change: SettingsChange,
 ) -> Result<Response, Problem> {
     let (_, view) = app.view_event(event).await?;
-    let mut settings = view.settings;
+    let before = view.settings;
+    let mut settings = before.clone();
     let seed_hash = match change.wants_new_draw(&settings) {
         true => Some(app.draws.commit(event).await?),
         false => None,
@@ -98,6 +102,7 @@ async fn read_and_change(
     change.apply(&mut settings, seed_hash);
     app.sagas.set_steps(&mut settings);
     check_together(&settings)?;
+    check_change(app, event, &before, &settings).await?;
     app.run(event, Command::ChangeSettings { settings: Box::new(settings) }).await?;
     app.draws.settings_changed();
     event_answer(app, StatusCode::OK, event).await
