@@ -349,7 +349,9 @@ impl Layout {
         if !self.meta.contains_key("streams") {
             return;
         }
-        let at = self.meta.get("at").map_or("0", String::as_str);
+        // Streams carry whole seconds, as those who read them expect.
+        let at_ms: i64 = self.meta.get("at").and_then(|at| at.parse().ok()).unwrap_or_default();
+        let at_s = at_ms.div_euclid(1_000).to_string();
         for (user, text) in &self.users {
             let Ok(id) = user.parse::<UserId>() else { continue };
             let stream = keys::places_of(event, &id);
@@ -370,7 +372,7 @@ impl Layout {
                     "user_id",
                     user,
                     "timestamp",
-                    at,
+                    &at_s,
                 ]));
             }
         }
