@@ -64,6 +64,9 @@ pub struct Config {
     pub allowed_origins: Vec<String>,
     /// SSE and WebSocket connections at a time.
     pub max_streams: usize,
+    /// How long an ask should wait at most, in milliseconds: above half of it looks and then new business are sent away with
+    /// 503; 0 never sends anybody away.
+    pub shed_after_ms: u32,
     /// Who signs passes (their `iss`).
     pub pass_issuer: String,
     /// The shop's own tokens, if visitors come with those.
@@ -223,6 +226,7 @@ impl Default for Config {
             trusted_proxies: Vec::new(),
             allowed_origins: Vec::new(),
             max_streams: 100_000,
+            shed_after_ms: 50,
             pass_issuer: "onrush".into(),
             shop_tokens: None,
             mail: None,
@@ -336,6 +340,7 @@ impl Config {
             "TRUSTED_PROXIES" => self.trusted_proxies = list(text)?,
             "ALLOWED_ORIGINS" => self.allowed_origins = list(text)?,
             "MAX_STREAMS" => self.max_streams = parsed(text)?,
+            "SHED_AFTER_MS" => self.shed_after_ms = parsed(text)?,
             "PASS_ISSUER" => self.pass_issuer = text.to_owned(),
             "GATEWAY" => self.gateway = parsed(text)?,
             "ALLOW_SANDBOX" => self.allow_sandbox = parsed(text)?,

@@ -20,6 +20,7 @@ pub mod live;
 pub mod metrics;
 pub mod pages;
 pub mod plans;
+pub mod pressure;
 pub mod relay;
 pub mod saga;
 pub mod sandbox;

@@ -10,6 +10,7 @@ use crate::http::caller::Connection;
 use crate::http::problem::Told;
 use crate::live::handover::{Handover, Streaming};
 use crate::live::samples::Samples;
+use crate::pressure::Pressure;
 use crate::saga::{self, Sagas};
 use crate::sandbox::Sandbox;
 use crate::vault;
@@ -55,6 +56,8 @@ const BACKLOG: u32 = 4_096;
 pub struct Traffic {
     connections: AtomicU64,
     classes: [AtomicU64; 5],
+    /// Who is sent away.
+    pressure: OnceLock<Arc<Pressure>>,
     /// Who hears of refusals.
     samples: OnceLock<Arc<Samples>>,
 }
@@ -71,6 +74,12 @@ impl Traffic {
     pub fn responses(&self) -> [(&'static str, u64); 5] {
         let names = ["1xx", "2xx", "3xx", "4xx", "5xx"];
         std::array::from_fn(|class| (names[class], self.classes[class].load(Ordering::Relaxed)))
+    }
+
+    /// How much is sent away; `None` before the server has started.
+    #[must_use]
+    pub fn pressure(&self) -> Option<&Pressure> {
+        self.pressure.get().map(Arc::as_ref)
     }
 
     fn count(&self, asks: bool, uri: &Uri, answer: &Response<Body>) {
@@ -131,7 +140,7 @@ async fn serve_counted(
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
-                    let service = Answering {
+                    let service = Answers {
                         router: router.clone(),
                         connection: Connection {
                             peer: peer.ip().to_canonical(),
@@ -182,7 +191,7 @@ async fn accept_failed(error: &io::Error) {
 /// Answers the requests of one connection, until it ends or becomes a stream.
 async fn answer(
     stream: TcpStream,
-    service: Answering,
+    service: Answers,
     builder: http1::Builder,
     mut stopped: watch::Receiver<bool>,
     hand_over: mpsc::UnboundedSender<Streaming<Counted>>,
@@ -286,13 +295,13 @@ impl Drop for Counted {
 }
 
 /// The router as hyper calls it.
-struct Answering {
+struct Answers {
     router: Router,
     connection: Connection,
     counted: Counted,
 }
 
-impl hyper::service::Service<Request<Incoming>> for Answering {
+impl hyper::service::Service<Request<Incoming>> for Answers {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Underway;
@@ -301,9 +310,35 @@ impl hyper::service::Service<Request<Incoming>> for Answering {
         request.extensions_mut().insert(self.connection.clone());
         let asks = ![Method::GET, Method::HEAD].contains(request.method());
         let uri = request.uri().clone();
-        // Calling takes `&mut`, and a router is a shared pointer.
-        let answer = self.router.clone().call(request);
-        Underway { answer, asks, uri, traffic: self.counted.0.clone() }
+        let traffic = self.counted.0.clone();
+        let pressure = traffic.pressure.get();
+        let answer = match pressure.and_then(|it| it.sends_away(request.method(), uri.path())) {
+            Some(answer) => Answering::SentAway { answer: Some(answer) },
+            // Calling takes `&mut`, and a router is a shared pointer.
+            None => Answering::Routed { answer: self.router.clone().call(request) },
+        };
+        Underway { answer, asks, uri, traffic }
+    }
+}
+
+pin_project! {
+    #[project = AnsweringProjection]
+    enum Answering {
+        Routed { #[pin] answer: RouteFuture<Infallible> },
+        SentAway { answer: Option<Response<Body>> },
+    }
+}
+
+impl Future for Answering {
+    type Output = Result<Response<Body>, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project() {
+            AnsweringProjection::Routed { answer } => answer.poll(context),
+            AnsweringProjection::SentAway { answer } => {
+                Poll::Ready(Ok(answer.take().expect("an answer is polled once")))
+            }
+        }
     }
 }
 
@@ -311,7 +346,7 @@ pin_project! {
     /// An answer under way, counted when it is there.
     struct Underway {
         #[pin]
-        answer: RouteFuture<Infallible>,
+        answer: Answering,
         // Whether anything but a look was asked for.
         asks: bool,
         uri: Uri,
@@ -439,6 +474,11 @@ impl Server {
         }
         drop(app_slot.set(app.clone()));
         drop(traffic.samples.set(app.samples.clone()));
+        let longest_wait = Duration::from_millis(app.config.shed_after_ms.into());
+        let pressure = Arc::new(Pressure::new(longest_wait));
+        pressure.watch(&app.engine);
+        pressure.start().map_err(StartError::Data)?;
+        drop(traffic.pressure.set(pressure));
 
         let (stop, stopped) = oneshot::channel();
         let router = http::public_router(app.clone());
