@@ -291,3 +291,43 @@ pub enum Command {
         gap_ms: i64,
     },
 }
+
+impl Command {
+    /// Whether it begins something for a visitor (a place, a hold, a claim) that can as well begin a little later.
+    ///
+    /// Such commands are the first to be sent away when answers take long; what ends something, gives it back or was paid
+    /// for goes on.
+    #[must_use]
+    pub const fn begins_business(&self) -> bool {
+        match self {
+            Self::Join { .. } | Self::Hold { .. } | Self::Claim { .. } => true,
+            Self::CreateEvent { .. }
+            | Self::ChangeSettings { .. }
+            | Self::AddPool { .. }
+            | Self::AdjustCapacity { .. }
+            | Self::AddSeats { .. }
+            | Self::Block { .. }
+            | Self::Unblock { .. }
+            | Self::OpenPrequeue
+            | Self::ClosePrequeue
+            | Self::OpenSale { .. }
+            | Self::Pause
+            | Self::Resume
+            | Self::Close
+            | Self::Leave { .. }
+            | Self::See { .. }
+            | Self::Arrive { .. }
+            | Self::Extend { .. }
+            | Self::Release { .. }
+            | Self::BeginPayment { .. }
+            | Self::FailPayment { .. }
+            | Self::Confirm { .. }
+            | Self::CancelConfirmed { .. }
+            | Self::CheckIn { .. }
+            | Self::Declaim { .. }
+            | Self::AdjustClaimed { .. }
+            | Self::Tick
+            | Self::Recover { .. } => false,
+        }
+    }
+}

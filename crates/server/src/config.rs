@@ -77,6 +77,9 @@ pub struct Config {
     pub max_streams: usize,
     /// What connections, streams and bodies may take up.
     pub connections: ConnectionSettings,
+    /// How long an ask should wait at most, in milliseconds: above half of it looks and then new business are sent away with
+    /// 503; 0 never sends anybody away.
+    pub shed_after_ms: u32,
     /// Who signs passes (their `iss`).
     pub pass_issuer: String,
     /// The shop's own tokens, if visitors come with those.
@@ -242,6 +245,7 @@ impl Default for Config {
             allowed_origins: Vec::new(),
             max_streams: 100_000,
             connections: ConnectionSettings::default(),
+            shed_after_ms: 50,
             pass_issuer: "onrush".into(),
             shop_tokens: None,
             mail: None,
@@ -363,6 +367,7 @@ impl Config {
             "TRUSTED_PROXIES" => self.trusted_proxies = list(text)?,
             "ALLOWED_ORIGINS" => self.allowed_origins = list(text)?,
             "MAX_STREAMS" => self.max_streams = parsed(text)?,
+            "SHED_AFTER_MS" => self.shed_after_ms = parsed(text)?,
             "PASS_ISSUER" => self.pass_issuer = text.to_owned(),
             "GATEWAY" => self.gateway = parsed(text)?,
             "ALLOW_SANDBOX" => self.allow_sandbox = parsed(text)?,

@@ -21,6 +21,7 @@ pub mod metrics;
 pub mod pages;
 pub mod plans;
 pub mod prices;
+pub mod pressure;
 pub mod relay;
 pub mod saga;
 pub mod sandbox;

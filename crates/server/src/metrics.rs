@@ -1,6 +1,7 @@
 //! What `/metrics` shows: counters kept here, and gauges read from the engine when somebody looks.
 
 use crate::app::App;
+use crate::pressure::PressureFigures;
 use crate::saga::Counts;
 use crate::saga::gateway::health::{Calls, Health, State};
 use crate::serve::Traffic;
@@ -91,6 +92,11 @@ fn gateway(registry: &mut Registry, health: &Health) {
     registry.register("gateway_calls", "Calls to the payment gateway by outcome", calls);
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByKind {
+    kind: &'static str,
+}
+
 /// Everything as OpenMetrics text.
 pub async fn render(app: &App, traffic: &Traffic) -> String {
     let mut registry = Registry::with_prefix("onrush");
@@ -151,6 +157,16 @@ pub async fn render(app: &App, traffic: &Traffic) -> String {
             "Free space of the disk with journal and ledger",
             free,
         );
+    }
+    if let Some(pressure) = traffic.pressure() {
+        let PressureFigures { wait, looks_shed, beginnings_shed } = pressure.figures();
+        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        registry.register("wait_ms", "How long an ask waits just now", gauge(wait_ms));
+        let shed = Family::<ByKind, Counter>::default();
+        for (kind, sent_away) in [("look", looks_shed), ("beginning", beginnings_shed)] {
+            shed.get_or_create(&ByKind { kind }).inc_by(sent_away);
+        }
+        registry.register("shed", "Requests sent away because answers took too long", shed);
     }
     let committed = gauge(app.engine.committed().0);
     registry.register("committed_seq", "The number of the last committed decision", committed);

@@ -17,6 +17,7 @@ use crate::backend::Backend;
 use crate::config::{Config, ConfigError};
 use crate::draw;
 use crate::http;
+use crate::pressure::Pressure;
 use crate::saga::{self, Sagas};
 use crate::sandbox::Sandbox;
 use crate::vault;
@@ -143,6 +144,11 @@ impl Server {
         }
         drop(app_slot.set(app.clone()));
         drop(traffic.samples.set(app.samples.clone()));
+        let longest_wait = Duration::from_millis(app.config.shed_after_ms.into());
+        let pressure = Arc::new(Pressure::new(longest_wait));
+        pressure.watch(&app.engine);
+        pressure.start().map_err(StartError::Data)?;
+        drop(traffic.pressure.set(pressure));
 
         let (stop, stopped) = oneshot::channel();
         let router = http::public_router(app.clone());

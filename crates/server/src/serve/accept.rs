@@ -4,6 +4,7 @@ use super::gate::{Counted, Gate, Terms};
 use super::socket::Socket;
 use super::traffic::Traffic;
 use crate::http::caller::Connection;
+use crate::pressure::Pressure;
 use crate::live::handover::{Handover, Streaming};
 use axum::Router;
 use axum::body::Body;
@@ -92,7 +93,7 @@ pub(super) async fn serve_on(
                             let handover = Arc::new(Handover::new(gate.terms.bodies.clone()));
                             let patience = gate.terms.answer_timeout;
                             let socket = Socket::new(stream, handover.clone(), patience, counted);
-                            let service = Answering {
+                            let service = Answers {
                                 router: router.clone(),
                                 connection: Connection { peer, handover },
                                 traffic: gate.traffic.clone(),
@@ -157,7 +158,7 @@ async fn accept_failed(error: &io::Error) {
 /// Answers the requests of one connection, until it ends or becomes a stream.
 async fn answer(
     socket: Socket,
-    service: Answering,
+    service: Answers,
     builder: http1::Builder,
     mut stopped: watch::Receiver<bool>,
     hand_over: mpsc::UnboundedSender<Streaming<Counted>>,
@@ -196,13 +197,13 @@ async fn answer(
 }
 
 /// The router as hyper calls it.
-struct Answering {
+struct Answers {
     router: Router,
     connection: Connection,
     traffic: Arc<Traffic>,
 }
 
-impl hyper::service::Service<Request<Incoming>> for Answering {
+impl hyper::service::Service<Request<Incoming>> for Answers {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Underway;
@@ -211,9 +212,35 @@ impl hyper::service::Service<Request<Incoming>> for Answering {
         request.extensions_mut().insert(self.connection.clone());
         let asks = ![Method::GET, Method::HEAD].contains(request.method());
         let uri = request.uri().clone();
-        // Calling takes `&mut`, and a router is a shared pointer.
-        let answer = self.router.clone().call(request);
+        let sent_away = |pressure: &Pressure| pressure.sends_away(request.method(), uri.path());
+        let answer = match self.traffic.pressure().and_then(sent_away) {
+            Some(answer) => Answering::SentAway { answer: Some(answer) },
+            // Calling takes `&mut`, and a router is a shared pointer.
+            None => Answering::Routed { answer: self.router.clone().call(request) },
+        };
         Underway { answer, asks, uri, traffic: self.traffic.clone() }
+    }
+}
+
+pin_project! {
+    /// The router's answer, or that of somebody who is sent away before it.
+    #[project = AnsweringProjection]
+    enum Answering {
+        Routed { #[pin] answer: RouteFuture<Infallible> },
+        SentAway { answer: Option<Response<Body>> },
+    }
+}
+
+impl Future for Answering {
+    type Output = Result<Response<Body>, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project() {
+            AnsweringProjection::Routed { answer } => answer.poll(context),
+            AnsweringProjection::SentAway { answer } => {
+                Poll::Ready(Ok(answer.take().expect("an answer is polled once")))
+            }
+        }
     }
 }
 
@@ -221,7 +248,7 @@ pin_project! {
     /// An answer under way, counted when it is there.
     struct Underway {
         #[pin]
-        answer: RouteFuture<Infallible>,
+        answer: Answering,
         // Whether anything but a look was asked for.
         asks: bool,
         uri: Uri,

@@ -2,6 +2,7 @@
 
 use crate::http::problem::Told;
 use crate::live::samples::Samples;
+use crate::pressure::Pressure;
 use axum::body::Body;
 use axum::http::{Response, StatusCode, Uri};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +15,8 @@ pub struct Traffic {
     classes: [AtomicU64; 5],
     /// Connections that were turned away at the door.
     pub(super) turned_away: AtomicU64,
+    /// Who is sent away.
+    pub(super) pressure: OnceLock<Arc<Pressure>>,
     /// Who hears of refusals.
     pub(super) samples: OnceLock<Arc<Samples>>,
 }
@@ -36,6 +39,12 @@ impl Traffic {
     pub fn responses(&self) -> [(&'static str, u64); 5] {
         let names = ["1xx", "2xx", "3xx", "4xx", "5xx"];
         std::array::from_fn(|class| (names[class], self.classes[class].load(Ordering::Relaxed)))
+    }
+
+    /// How much is sent away; `None` before the server has started.
+    #[must_use]
+    pub fn pressure(&self) -> Option<&Pressure> {
+        self.pressure.get().map(Arc::as_ref)
     }
 
     pub(super) fn count(&self, asks: bool, uri: &Uri, answer: &Response<Body>) {

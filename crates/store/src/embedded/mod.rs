@@ -63,6 +63,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -78,6 +79,9 @@ const SNAPSHOT_AT_CLOSE: u64 = 50_000;
 pub struct Options {
     /// What may be waiting to be decided before callers are told to come again later.
     pub mailbox_capacity: usize,
+    /// While the oldest ask without an answer has been waiting for longer, callers who would begin something (join, hold,
+    /// claim) are told to come again later; everything else is let in.
+    pub longest_wait: Duration,
     /// The last decisions that readers of the feed find in memory.
     pub tail_capacity: usize,
     /// Decisions between two snapshots.
@@ -97,6 +101,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             mailbox_capacity: 16_384,
+            longest_wait: Duration::from_millis(50),
             tail_capacity: 65_536,
             snapshot_every: 1_000_000,
             low_disk_bytes: 256 << 20,
@@ -186,7 +191,7 @@ impl Embedded {
         let disk = Watch::start(dir.to_owned(), options.low_disk_bytes);
         let disk = disk.map_err(OpenError::io(dir))?;
         let shared = Arc::new(Shared {
-            mailbox: Arc::new(Mailbox::new(options.mailbox_capacity)),
+            mailbox: Arc::new(Mailbox::new(options.mailbox_capacity, options.longest_wait)),
             outbox: Outbox::default(),
             tail: Tail::new(recovered.last, options.tail_capacity),
             committed: AtomicU64::new(recovered.last.0),
@@ -364,5 +369,9 @@ impl Engine for Embedded {
 
     fn committed(&self) -> Seq {
         self.shared.committed()
+    }
+
+    fn waiting(&self) -> Duration {
+        self.shared.mailbox.waiting()
     }
 }

@@ -37,6 +37,7 @@ mod scripts;
 mod start;
 mod ticker;
 mod transactions;
+mod waits;
 mod wire;
 
 pub use archive::{Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive};
@@ -282,7 +283,11 @@ fn run_on<T: Send + 'static>(
 impl Engine for RedisEngine {
     fn execute(&self, event: EventId, command: Command) -> Pending<Reply> {
         let node = Arc::clone(&self.node);
-        run_on(async move { execute(&node, &event, &command).await })
+        run_on(async move {
+            // What waits for the archive too would tell of PostgreSQL, which new business need not wait for.
+            let _under_way = command.begins_business().then(|| node.waits.begin());
+            execute(&node, &event, &command).await
+        })
     }
 
     fn query(&self, event: EventId, query: Query) -> Pending<View> {
@@ -306,5 +311,9 @@ impl Engine for RedisEngine {
 
     fn committed(&self) -> Seq {
         *self.node.archive.newest().borrow()
+    }
+
+    fn waiting(&self) -> Duration {
+        self.node.waits.waiting()
     }
 }

@@ -7,6 +7,7 @@ use super::keys::{self, EventKeys};
 use super::known::{Known, KnownEvent};
 use super::ticker::Wakes;
 use super::transactions::Transactions;
+use super::waits::Waits;
 use super::wire::{self, Call, Head, Outcome};
 use super::{Options, points, query, rebuild, refusal};
 use crate::engine::Failure;
@@ -35,6 +36,8 @@ pub(super) struct Node {
     pub(super) flags: Arc<Flags>,
     /// How long somebody waits for the archive.
     pub(super) archive_timeout: Duration,
+    /// How long new business waits for its answers.
+    pub(super) waits: Waits,
     wakes: Wakes,
     transactions: Transactions,
     requests: Requests,
@@ -51,6 +54,7 @@ impl Node {
             known: Known::default(),
             flags: Arc::clone(&options.flags),
             archive_timeout: Duration::from_millis(u64::from(options.archive_timeout_ms)),
+            waits: Waits::default(),
             wakes: Wakes::default(),
             transactions,
             requests: Requests::new(),
