@@ -326,6 +326,8 @@ impl Command {
             | Self::CheckIn { .. }
             | Self::Declaim { .. }
             | Self::AdjustClaimed { .. }
+            | Self::RemoveVisitor { .. }
+            | Self::UnbanVisitor { .. }
             | Self::Tick
             | Self::Recover { .. } => false,
         }

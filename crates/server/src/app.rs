@@ -264,7 +264,8 @@ pub async fn every_booking_of(
             | View::Seats(_)
             | View::Place(_)
             | View::Booking(_)
-            | View::Claim(_) => return Err(odd_answer()),
+            | View::Claim(_)
+            | View::Bans(_) => return Err(odd_answer()),
         }
     }
 }

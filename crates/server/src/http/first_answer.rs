@@ -14,6 +14,8 @@ use axum::response::Response;
 use http_body_util::BodyExt;
 use onrush_core::Refusal;
 use onrush_ledger::request::{Begun, RequestKey, StoredAnswer};
+use onrush_store::Failure;
+use onrush_store::embedded::Need;
 use sha2::{Digest, Sha256};
 use std::future::Future;
 use std::sync::Arc;
@@ -21,10 +23,11 @@ use std::sync::Arc;
 /// Runs `work` unless it was refused before under this key; then that is the answer. `body` stands for what is asked.
 ///
 /// # Errors
-/// `BOOKING_MISMATCH` if the key came with another body, `IN_PROGRESS`, `LEDGER_UNAVAILABLE`.
+/// `BOOKING_MISMATCH` if the key came with another body, `IN_PROGRESS`, `LEDGER_UNAVAILABLE`, `DISK_LOW`.
 pub async fn first_answer<F>(
     app: Arc<App>,
     scope: String,
+    asker: &str,
     key: &str,
     body: &[u8],
     work: F,
@@ -32,11 +35,18 @@ pub async fn first_answer<F>(
 where
     F: Future<Output = Result<Response, Problem>> + Send + 'static,
 {
-    let key = RequestKey { scope, key: key.to_owned() };
+    let key = RequestKey { scope, key: key.to_owned(), asker: asker.to_owned() };
     let hash = Sha256::digest(body).into();
     // All of it goes on if the caller hangs up: nobody else would say that it ended.
     let done = tokio::spawn(async move {
-        match app.ledger.begin(key.clone(), hash, app.run_id, app.clock.now()).await? {
+        let (now, ledger) = (app.clock.now(), &app.ledger);
+        let begun = if app.space.as_ref().is_none_or(|space| space.is_enough_for(Need::Key)) {
+            ledger.begin(key.clone(), hash, app.run_id, now).await?
+        } else {
+            let known = ledger.known(key.clone(), hash, app.run_id, now).await?;
+            known.ok_or(Failure::DiskLow)?
+        };
+        match begun {
             Begun::Fresh => {}
             Begun::InProgress => {
                 let why = "the same request is under way; ask again in a moment, with the same key";

@@ -2,7 +2,7 @@
 
 use super::files::Share;
 use super::traffic::Traffic;
-use crate::auth::limiter::Network;
+use crate::auth::address::Network;
 use crate::config::Config;
 use crate::http::problem::{Code, Problem};
 use crate::http::upload::BodyTerms;

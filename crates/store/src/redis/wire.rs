@@ -295,7 +295,7 @@ fn with_settings(script: &'static Script, settings: &Settings) -> Call {
 }
 
 /// The settings that scripts need, each as a field of the event's meta hash; an empty text means that it is not set.
-pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 25] {
+pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 26] {
     let room = settings.room.as_ref();
     let of_room = |get: fn(&RoomSettings) -> String| room.map(get).unwrap_or_default();
     let refunds: Vec<String> = settings

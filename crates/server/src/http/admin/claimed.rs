@@ -61,7 +61,7 @@ pub async fn claimed(
     let asked = format!("{pool} {amount}");
     let command = Command::AdjustClaimed { claim, pool, amount, reason: reason(by, why) };
     let work = adjust(app.clone(), event, command);
-    first_answer(app, scope, key.as_str(), asked.as_bytes(), work).await
+    first_answer(app, scope, SERVICE, key.as_str(), asked.as_bytes(), work).await
 }
 
 async fn adjust(app: Arc<App>, event: EventId, command: Command) -> Result<Response, Problem> {

@@ -38,9 +38,10 @@ pub async fn claim(
     let (quantity, ttl_ms) = (body.quantity.units()?, body.ttl_ms.map(|ttl_ms| ttl_ms.0));
     let scope = format!("claim {event} {user}");
     let asked = format!("{pool} {quantity} {ttl_ms:?}");
+    let asker = user.to_string();
     let command = Command::Claim { claim, user, pool, quantity, ttl_ms };
     let work = take(app.clone(), event, command);
-    first_answer(app, scope, key.as_str(), asked.as_bytes(), work).await
+    first_answer(app, scope, &asker, key.as_str(), asked.as_bytes(), work).await
 }
 
 async fn take(app: Arc<App>, event: EventId, command: Command) -> Result<Response, Problem> {
