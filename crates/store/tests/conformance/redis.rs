@@ -155,6 +155,7 @@ impl RedisSubject {
             "feed",
             "recent0",
             "recent1",
+            "bans",
         ];
         let declared: BTreeSet<String> = parts.iter().map(|part| self.probe.key(part)).collect();
         let keys = self.runtime.block_on(self.probe.keys(&format!("*{{{id}}}*")))?;
