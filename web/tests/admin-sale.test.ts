@@ -122,6 +122,7 @@ test("what the server refuses stands at its field, and nothing typed is lost", a
   await signIn(page, server, "/admin/events/new");
   await page.getByLabel("Id", { exact: true }).fill("refused");
   await page.getByLabel("Title", { exact: true }).fill("Too long");
+  await page.getByRole("radio", { name: "Everybody may buy at once" }).check();
   await page.getByLabel("A hold lasts, in minutes").fill("60");
   await page.getByRole("button", { name: "Create event" }).click();
   const field = page.getByLabel("A hold lasts at most, in minutes");

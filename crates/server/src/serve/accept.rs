@@ -273,6 +273,7 @@ impl Future for Underway {
 mod tests {
     use super::*;
     use std::net::Ipv4Addr;
+    use tokio::net::TcpStream;
 
     #[tokio::test]
     async fn connections_inherit_the_patience_of_their_listener() {

@@ -156,6 +156,7 @@ impl RedisSubject {
             "recent0",
             "recent1",
             "gone",
+            "bans",
         ];
         let declared: BTreeSet<String> = parts.iter().map(|part| self.probe.key(part)).collect();
         let keys = self.runtime.block_on(self.probe.keys(&format!("*{{{id}}}*")))?;

@@ -55,7 +55,7 @@ pub(super) fn start(
 ) {
     let many = match attack {
         Attack::Pings => 8,
-        Attack::Bodies => 400,
+        Attack::Bodies => 240,
         Attack::Readers => 200,
         Attack::Keys | Attack::Holds | Attack::Webhooks => 8,
         Attack::Tokens => 16,
