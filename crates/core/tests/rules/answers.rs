@@ -112,10 +112,6 @@ fn a_session_that_is_over_can_be_left_with_its_hold() {
     stage.ok(join(1, "ann"));
     stage.tick();
     stage.ok(hold_ga("b1", "ann", 2));
-    stage.ok(Command::Extend {
-        booking: crate::stage::booking_id("b1"),
-        user: "ann".parse().expect("an id"),
-    });
     stage.pass_ms(599_999);
     stage.ok(Command::Extend {
         booking: crate::stage::booking_id("b1"),

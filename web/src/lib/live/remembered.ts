@@ -6,10 +6,7 @@ import { clock } from "../clock";
 import type { LiveMessage } from "../live";
 
 /** Where the visitor stands. */
-export type OfPlace = Extract<
-  LiveMessage,
-  { type: "position" | "your_turn" | "slot_kept" | "not_in_queue" }
->;
+export type OfPlace = Extract<LiveMessage, { type: "position" | "your_turn" | "slot_kept" | "not_in_queue" }>;
 type End = Extract<LiveMessage, { type: "left" | "session_ended" }>;
 
 /** A place not heard of for so long may have lapsed; one that vanished sooner was given up elsewhere. */
@@ -34,7 +31,8 @@ export class Remembered {
       this.#heardAt = clock.now();
     }
     if (message.type === "not_in_queue" && last) {
-      if (last.type === "position" || last.type === "your_turn") tell(await endOf(this.#event, last, heardAt));
+      if (last.type === "position" || last.type === "your_turn")
+        tell(await endOf(this.#event, last, heardAt));
       // Meanwhile the visitor may have joined again, which was told already.
       if (this.#last !== message) return;
     }

@@ -108,7 +108,7 @@ impl BookingStatus {
 #[schema(as = Lines)]
 #[expect(dead_code, reason = "it describes how onrush_core::lines::Lines is written")]
 pub struct LinesBody {
-    #[schema(value_type = HashMap<String, u32>)]
+    #[schema(value_type = Option<HashMap<String, u32>>, nullable = false)]
     pools: Option<HashMap<String, u32>>,
     #[schema(value_type = Option<Vec<IdText>>, nullable = false)]
     seats: Option<Vec<String>>,

@@ -15,8 +15,9 @@ use onrush_core::ids::{EventId, PoolId};
 use onrush_core::{Command, Reply};
 use std::sync::Arc;
 
-/// Takes units of a pool at once (S2.1). The same key again gets the first answer (S2.2): also a refusal, and also once
-/// the units are given back. To try again, use a new key.
+/// Takes units of a pool at once (S2.1). The same key again gets the first answer (S2.2).
+///
+/// Refusals are given again, too, and so is a claim whose units are back: to try again, use a new key.
 #[utoipa::path(
     post, path = "/api/v1/events/{event}/pools/{pool}/claims", tag = "claims",
     params(

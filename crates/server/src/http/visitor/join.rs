@@ -19,8 +19,9 @@ use onrush_store::Failure;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Takes a place in the queue. The place's id is derived from visitor, event and key, so a retry is recognised (S4.2), also
-/// for a day after the place is gone.
+/// Takes a place in the queue. The place's id is derived from visitor, event and key, so a retry is recognised (S4.2).
+///
+/// A key is known for a day after its place is gone: then another key takes another place.
 #[utoipa::path(
     post, path = "/api/v1/events/{event}/queue", tag = "queue",
     params(
