@@ -1,10 +1,9 @@
 //! What happens when there is too much, too little space, or a disk that fails.
 
 use crate::sale::{
-    Sale, availability, booking, hold, id, open_flash_sale, pool_spec, release, run, units,
+    Sale, availability, booking, hold, open_flash_sale, pool_spec, release, run, units,
 };
 use onrush_core::hold::HoldState;
-use onrush_core::ids::{BookingId, UserId};
 use onrush_core::{Command, Query, Refusal};
 use onrush_store::embedded::{Embedded, Fate, Faults, KillPoint, Options};
 use onrush_store::{Engine, Failure, Seq};
@@ -93,32 +92,9 @@ async fn low_disk_stops_new_business_and_nothing_else() {
     hold(&engine, "b1", units(2)).await.expect("a replay needs no space");
     let refusal = hold(&engine, "b4", units(1_000)).await.expect_err("refused");
     assert!(matches!(refusal, Failure::Refused(Refusal::InsufficientStock { .. })), "{refusal}");
-    let (b2, of_b2): (_, UserId) = (id::<BookingId>("b2"), id("u-b2"));
-    let extend = Command::Extend { booking: b2.clone(), user: of_b2.clone() };
-    assert_eq!(run(&engine, extend).await, Err(Failure::DiskLow));
-    // With as little as this not even a payment begins.
-    let pay = Command::BeginPayment { booking: b2, user: of_b2, payment: id("p") };
-    assert_eq!(run(&engine, pay).await, Err(Failure::DiskLow));
     release(&engine, "b1").await.expect("released");
     crate::sale::confirm(&engine, "b2").await.expect("confirmed");
     assert_eq!(engine.events().await.expect("an answer").value.len(), 1);
-}
-
-#[tokio::test]
-async fn disk_that_is_low_but_not_all_but_full_lets_payments_begin() {
-    let sale = Sale::new();
-    let engine = sale.opened().await;
-    hold(&engine, "b1", units(2)).await.expect("held");
-    engine.close();
-
-    let disk = rustix::fs::statvfs(sale.path()).expect("a disk");
-    let low_disk_bytes = 2 * disk.f_bavail * disk.f_frsize;
-    let options = Options { low_disk_bytes, ..sale.options() };
-    let engine = Embedded::open(sale.path(), options).expect("opened");
-    assert_eq!(hold(&engine, "b2", units(1)).await, Err(Failure::DiskLow));
-    let (b1, of_b1) = (id("b1"), id("u-b1"));
-    let pay = Command::BeginPayment { booking: b1, user: of_b1, payment: id("p") };
-    run(&engine, pay).await.expect("begun");
 }
 
 #[tokio::test]
