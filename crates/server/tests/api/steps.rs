@@ -18,6 +18,7 @@ async fn shop_with_stripe() -> Shop {
             webhook_secret: Secret::from("whsec_0123456789onrushtestsonly0123".to_owned()),
             publishable_key: None,
             base_url: "http://127.0.0.1:9".into(),
+            delayed_methods: false,
         });
     })
     .await
