@@ -1,7 +1,7 @@
 //! What happens when there is too much, too little space, or a disk that fails.
 
 use crate::sale::{
-    Sale, availability, booking, hold, open_flash_sale, pool_spec, release, run, units,
+    Sale, availability, booking, hold, id, open_flash_sale, pool_spec, release, run, units,
 };
 use onrush_core::hold::HoldState;
 use onrush_core::{Command, Query, Refusal};
