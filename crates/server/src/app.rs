@@ -1,9 +1,11 @@
 //! What all handlers share.
 
 use crate::auth::admin::AdminKey;
+use crate::auth::carry::CarryCodes;
 use crate::auth::guest::GuestTokens;
 use crate::auth::keys::KeyDir;
 use crate::auth::limiter::AddressLimiter;
+use crate::auth::link::BookingLinks;
 use crate::auth::names::Names;
 use crate::auth::pass::PassSigner;
 use crate::auth::scanner::ScannerKey;
@@ -70,8 +72,14 @@ pub struct App {
     pub ticket_signer: Arc<TicketSigner>,
     /// What tells people and other systems.
     pub relay: Arc<Relay>,
-    /// The limit on guest tokens.
+    /// The limit on guest tokens, new ones and those that are brought back.
     pub limiter: AddressLimiter,
+    /// Links of bookings.
+    pub links: Arc<BookingLinks>,
+    /// Codes that carry visitors to other devices.
+    pub carry_codes: CarryCodes,
+    /// The limit on wrong codes.
+    pub code_limiter: AddressLimiter,
     /// Draws: their seeds and lists.
     pub draws: Draws,
     /// Drawings of seat maps.
@@ -97,6 +105,8 @@ pub struct App {
 
 /// Wrong keys that one address may try a minute, and at once.
 const SIGN_INS_PER_MIN: u32 = 10;
+/// Wrong codes from other devices that one address may try a minute, and at once.
+const CODES_PER_MIN: u32 = 10;
 
 /// What the money side of a server is made of.
 pub struct Money {
@@ -130,11 +140,13 @@ impl App {
         let scanner = config.scanner_key.as_ref().map(ScannerKey::new);
         let scanner_hash = scanner.as_ref().map(ScannerKey::hash);
         let sessions = Sessions::new(&token_key, admin.hash(), scanner_hash);
+        let links = Arc::new(BookingLinks::open(&keys, config.booking_page())?);
         let ticket_signer = Arc::new(TicketSigner::open(&keys, &config.pass_issuer)?);
         let parts = relay::Parts {
             ledger: money.ledger.clone(),
             engine: engine.clone(),
             tickets: ticket_signer.clone(),
+            links: links.clone(),
             clock: money.clock.clone(),
         };
         let relay = Arc::new(Relay::new(&config, &parts).map_err(io::Error::other)?);
@@ -155,6 +167,9 @@ impl App {
             ticket_signer,
             relay,
             limiter: AddressLimiter::new(config.visitors_per_min),
+            links,
+            carry_codes: CarryCodes::new(&token_key),
+            code_limiter: AddressLimiter::new(CODES_PER_MIN),
             draws: Draws::open(&config.data, keys, money.commons.clone())?,
             plans,
             boards,
@@ -177,6 +192,12 @@ impl App {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed)
+    }
+
+    /// The clock that guest tokens go by, in whole seconds: the engine's, which is the same on all nodes.
+    #[must_use]
+    pub fn now_s(&self) -> i64 {
+        self.clock.now().0.div_euclid(1_000)
     }
 
     /// Says whether requests should be sent here.

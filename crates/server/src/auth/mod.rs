@@ -2,10 +2,12 @@
 //! tickets, and what we sign for others to verify.
 
 pub mod admin;
+pub mod carry;
 pub mod guest;
 pub mod jws;
 pub mod keys;
 pub mod limiter;
+pub mod link;
 pub mod names;
 pub mod pass;
 pub mod scanner;

@@ -4,6 +4,7 @@ pub mod admin;
 pub mod body;
 pub mod caller;
 pub mod gateway;
+pub mod keeper;
 pub mod once;
 pub mod openapi;
 pub mod operator;
@@ -57,6 +58,9 @@ pub fn operator_router(app: Arc<OnceLock<Arc<App>>>, traffic: Arc<Traffic>) -> R
 fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
     let visitor = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .routes(routes!(visitor::guest::guest))
+        .routes(routes!(visitor::renew::renew))
+        .routes(routes!(visitor::carry::carry))
+        .routes(routes!(visitor::carried::carried))
         .routes(routes!(visitor::stream_ticket::stream_ticket))
         .routes(routes!(visitor::keys::keys))
         .routes(routes!(visitor::events::events))
@@ -78,6 +82,7 @@ fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(visitor::extend::extend))
         .routes(routes!(visitor::cancel::cancel))
         .routes(routes!(visitor::confirm::confirm))
+        .routes(routes!(visitor::link::link, visitor::link::withdraw_link))
         .routes(routes!(visitor::tickets::tickets))
         .routes(routes!(visitor::ticket_picture::ticket_picture))
         .routes(routes!(scanner::check_in::check_in))

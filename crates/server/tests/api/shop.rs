@@ -27,6 +27,7 @@ pub(crate) fn config(dir: &TempDir) -> Config {
         operator_listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
         admin_key: Some(Secret::from(ADMIN_KEY.to_owned())),
         visitors_per_min: 1_000_000,
+        guest_token_ttl_s: 10 * 366 * 86_400,
         ..Config::default()
     }
 }
