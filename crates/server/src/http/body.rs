@@ -212,6 +212,7 @@ pub fn json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Response {
 }
 
 /// A JSON answer that gives somebody rights: it is kept by nobody on its way.
+#[must_use]
 pub fn secret_json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Response {
     let mut response = json(status, value);
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
