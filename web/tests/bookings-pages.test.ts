@@ -27,12 +27,13 @@ test("a visitor with more bookings than one answer has sees all of them", async 
   for (let n = 0; n < 101; n += 1) {
     const booking = await hold(server, token, "e", { pools: { ga: 1 } });
     held.push(booking);
-    if (n < 100) await server.ask("POST", `/bookings/${booking}/cancel`, { token });
+    // Of what ended a visitor may have only so much within a day.
+    if (n < 95) await server.ask("POST", `/bookings/${booking}/cancel`, { token });
   }
   const { page } = await enter(browser, server, { token }, "en");
   await page.goto(`${server.url}/bookings`);
   await heading(page, "My bookings");
-  // The one that can still be paid for is the latest, and comes with the second page.
+  // The latest one comes with the second page.
   await page.locator(`a[href="/bookings/${held[100]}"]`).first().waitFor();
   expect(await page.locator("article.card").count()).toBe(101);
 });

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod booking;
 pub mod delivery;
 pub mod desk;
@@ -17,12 +18,13 @@ pub mod request;
 pub mod saga;
 pub mod sqlite;
 
+use access::CarryCode;
 use booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use delivery::{DeadLetter, Delivered, Delivery, Message};
 use desk::{DeskEntry, DeskFilter, Settled};
 use money::{Payment, PaymentFilter, Refund, Totals};
 use onrush_core::Time;
-use onrush_core::ids::{BookingId, EventId, PaymentId};
+use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use projection::{CatalogueText, Projection};
 use request::{Begun, RequestKey, StoredAnswer};
 use saga::{File, Saga, SagaFilter, SagaNote, Transition};
@@ -120,8 +122,22 @@ pub trait Ledger: Send + Sync + 'static {
     /// Who pays for a booking, if it is known.
     fn buyer(&self, booking: &BookingId) -> Pending<Option<Buyer>>;
 
-    /// Forgets who a person is, wherever he bought; says for how many bookings.
+    /// Forgets who a person is, wherever they bought, and withdraws the links of those bookings; says for how many a buyer
+    /// was known.
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64>;
+
+    /// Which generation of links opens a booking: 0 until one is withdrawn.
+    fn link_generation(&self, booking: &BookingId) -> Pending<u32>;
+
+    /// Withdraws the links that open a booking; says which generation does from now on.
+    fn withdraw_link(&self, booking: &BookingId) -> Pending<u32>;
+
+    /// Keeps a code from `at` on, in the place of the same visitor's earlier one; those that are over are forgotten.
+    fn keep_code(&self, code: CarryCode, at: Time) -> Pending<()>;
+
+    /// Takes the code with this hash, if it is not over at `at`, and says whom it carries. Of several that take it at once,
+    /// on whatever node, one gets it.
+    fn take_code(&self, hash: [u8; 32], at: Time) -> Pending<Option<UserId>>;
 
     /// One booking as projected.
     fn booking(&self, booking: &BookingId) -> Pending<Option<Booking>>;

@@ -1,8 +1,10 @@
 //! What all handlers share.
 
 use crate::auth::admin::AdminKey;
+use crate::auth::carry::CarryCodes;
 use crate::auth::guest::GuestTokens;
 use crate::auth::keys::KeyDir;
+use crate::auth::link::BookingLinks;
 use crate::auth::names::Names;
 use crate::auth::pass::PassSigner;
 use crate::auth::scanner::ScannerKey;
@@ -73,6 +75,10 @@ pub struct App {
     pub limits: Limits,
     /// What the disk has left for journal and ledger, if they are on one of this machine.
     pub space: Option<Arc<Space>>,
+    /// Links of bookings.
+    pub links: Arc<BookingLinks>,
+    /// Codes that carry visitors to other devices.
+    pub carry_codes: CarryCodes,
     /// Draws: their seeds and lists.
     pub draws: Draws,
     /// Drawings of seat maps.
@@ -130,11 +136,13 @@ impl App {
         let scanner = config.scanner_key.as_ref().map(ScannerKey::new);
         let scanner_hash = scanner.as_ref().map(ScannerKey::hash);
         let sessions = Sessions::new(&token_key, admin.hash(), scanner_hash);
+        let links = Arc::new(BookingLinks::open(&keys, config.booking_page())?);
         let ticket_signer = Arc::new(TicketSigner::open(&keys, &config.pass_issuer)?);
         let parts = relay::Parts {
             ledger: money.ledger.clone(),
             engine: engine.clone(),
             tickets: ticket_signer.clone(),
+            links: links.clone(),
             clock: money.clock.clone(),
         };
         let relay = Arc::new(Relay::new(&config, &parts).map_err(io::Error::other)?);
@@ -161,6 +169,8 @@ impl App {
             relay,
             limits: Limits::new(&config),
             space: money.space,
+            links,
+            carry_codes: CarryCodes::new(&token_key),
             draws: Draws::open(&config.data, keys, money.commons.clone())?,
             plans,
             boards,
@@ -183,6 +193,12 @@ impl App {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed)
+    }
+
+    /// The clock that guest tokens go by, in whole seconds: the engine's, which is the same on all nodes.
+    #[must_use]
+    pub fn now_s(&self) -> i64 {
+        self.clock.now().0.div_euclid(1_000)
     }
 
     /// Says whether requests should be sent here.

@@ -14,6 +14,7 @@ pub mod limits;
 mod connections;
 mod parse;
 mod secrets;
+mod pages;
 mod servers;
 
 use limits::LimitSettings;

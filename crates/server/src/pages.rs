@@ -49,10 +49,14 @@ pub async fn pages(State(app): State<Arc<App>>, request: Request) -> Response {
     let Some(found) = source.find(name, Accepted::of(request.headers())) else {
         let page = page_of(path).is_some();
         let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-        return match page {
-            true => ([(CONTENT_TYPE, plain)], NOT_BUILT).into_response(),
-            false => no_such_path().into_response(),
-        };
+        if !page {
+            return no_such_path().into_response();
+        }
+        let mut response = ([(CONTENT_TYPE, plain)], NOT_BUILT).into_response();
+        if is_private(path) {
+            keep_private(response.headers_mut());
+        }
+        return response;
     };
     let mut response = answer(request.headers(), found, name);
     let headers = response.headers_mut();
@@ -67,7 +71,28 @@ pub async fn pages(State(app): State<Arc<App>>, request: Request) -> Response {
         HeaderName::from_static("cross-origin-opener-policy"),
         HeaderValue::from_static("same-origin"),
     );
+    if is_private(path) {
+        keep_private(headers);
+    }
     response
+}
+
+/// The first part of a path.
+fn first_of(path: &str) -> &str {
+    path.trim_start_matches('/').split('/').next().unwrap_or_default()
+}
+
+/// Whether links lead to this page that are good for whoever has them.
+fn is_private(path: &str) -> bool {
+    matches!(first_of(path), "bookings" | "carry")
+}
+
+/// Has nobody on the way keep the page, list it, or learn from it where its reader comes from.
+fn keep_private(headers: &mut HeaderMap) {
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let robots = HeaderValue::from_static("noindex, nofollow");
+    headers.insert(HeaderName::from_static("x-robots-tag"), robots);
 }
 
 fn no_such_path() -> Problem {
@@ -76,9 +101,8 @@ fn no_such_path() -> Problem {
 
 /// The document that shows this path, if it is one of a page.
 fn page_of(path: &str) -> Option<&'static str> {
-    let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-    match first {
-        "" | "events" | "bookings" => Some("index.html"),
+    match first_of(path) {
+        "" | "events" | "bookings" | "carry" => Some("index.html"),
         "admin" => Some("admin.html"),
         _ => None,
     }

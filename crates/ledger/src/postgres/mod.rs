@@ -11,6 +11,7 @@
 //! [`LedgerError::Unavailable`]; connections come back by themselves. Connections are not encrypted: the way to PostgreSQL
 //! has to be a private one.
 
+mod access;
 mod archive;
 mod bookings;
 mod buyers;
@@ -44,6 +45,7 @@ pub use files::InventoryRow;
 pub use options::PgOptions;
 pub use shared::Flags;
 
+use crate::access::CarryCode;
 use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
 use crate::desk::{DeskEntry, DeskFilter, Settled};
@@ -60,7 +62,7 @@ use fault::Fault;
 use news::News;
 use nodes::Membership;
 use onrush_core::Time;
-use onrush_core::ids::{BookingId, EventId};
+use onrush_core::ids::{BookingId, EventId, UserId};
 use requests::{Beginning, Finishing};
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -295,6 +297,22 @@ impl Ledger for PgLedger {
 
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64> {
         self.write(buyers::EraseBuyer(whose))
+    }
+
+    fn link_generation(&self, booking: &BookingId) -> Pending<u32> {
+        self.read(access::Generation(booking.clone()))
+    }
+
+    fn withdraw_link(&self, booking: &BookingId) -> Pending<u32> {
+        self.write(access::Withdraw(booking.clone()))
+    }
+
+    fn keep_code(&self, code: CarryCode, at: Time) -> Pending<()> {
+        self.write(access::KeepCode(code, at))
+    }
+
+    fn take_code(&self, hash: [u8; 32], at: Time) -> Pending<Option<UserId>> {
+        self.write(access::TakeCode(hash, at))
     }
 
     fn booking(&self, booking: &BookingId) -> Pending<Option<Booking>> {

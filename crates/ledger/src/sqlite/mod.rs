@@ -8,6 +8,7 @@
 //! Short reads go through the writer too: they see all that was asked before them, and what they tell of is durable. A
 //! transaction that fails changes nothing and is answered with [`LedgerError::Unavailable`]; the next one is tried.
 
+mod access;
 mod bookings;
 mod buyers;
 mod catalogue;
@@ -34,6 +35,7 @@ mod writer;
 pub use error::OpenError;
 pub use reader::LedgerReader;
 
+use crate::access::CarryCode;
 use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
 use crate::desk::{DeskEntry, DeskFilter, Settled};
@@ -45,7 +47,7 @@ use crate::{Ledger, LedgerError, Page, Pending};
 use checkpointer::Checkpointer;
 use mailbox::{Fault, Lane, Mailbox, NotTaken, job};
 use onrush_core::Time;
-use onrush_core::ids::{BookingId, EventId};
+use onrush_core::ids::{BookingId, EventId, UserId};
 use reports::Reporter;
 use statements::Statements;
 use std::future::ready;
@@ -274,6 +276,24 @@ impl Ledger for SqliteLedger {
 
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64> {
         self.ask_writer(move |db| buyers::erase(db, &whose))
+    }
+
+    fn link_generation(&self, booking: &BookingId) -> Pending<u32> {
+        let booking = booking.clone();
+        self.ask_writer(move |db| access::generation(db, &booking))
+    }
+
+    fn withdraw_link(&self, booking: &BookingId) -> Pending<u32> {
+        let booking = booking.clone();
+        self.ask_writer(move |db| access::withdraw(db, &booking))
+    }
+
+    fn keep_code(&self, code: CarryCode, at: Time) -> Pending<()> {
+        self.ask_writer(move |db| access::keep(db, &code, at))
+    }
+
+    fn take_code(&self, hash: [u8; 32], at: Time) -> Pending<Option<UserId>> {
+        self.ask_writer(move |db| access::take(db, &hash, at))
     }
 
     fn booking(&self, booking: &BookingId) -> Pending<Option<Booking>> {

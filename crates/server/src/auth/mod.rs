@@ -4,9 +4,11 @@
 pub mod address;
 pub mod admin;
 pub mod buckets;
+pub mod carry;
 pub mod guest;
 pub mod jws;
 pub mod keys;
+pub mod link;
 pub mod names;
 pub mod pass;
 pub mod scanner;

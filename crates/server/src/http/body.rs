@@ -4,7 +4,7 @@ use crate::http::problem::{Code, Problem};
 use crate::http::upload::{MAX_BODY_BYTES, MAX_WEBHOOK_BYTES, read};
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
@@ -189,6 +189,14 @@ pub fn json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Response {
     // Only maps with odd keys and failing `Serialize` implementations can fail here, and there are none.
     serde_json::to_writer(&mut bytes, value).expect("an answer is JSON");
     json_bytes(status, bytes.into())
+}
+
+/// A JSON answer that gives somebody rights: it is kept by nobody on its way.
+#[must_use]
+pub fn secret_json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Response {
+    let mut response = json(status, value);
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }
 
 /// A JSON answer that is written already.

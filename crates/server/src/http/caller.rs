@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::auth::address::client_address;
 use crate::auth::session::Role;
 use crate::auth::shop::ShopTokenError;
-use crate::auth::{TokenError, unix_now_s};
+use crate::auth::{TokenError, link};
 use crate::http::problem::{Code, Problem};
 use crate::http::session::checked_session_of;
 use crate::live::handover::Handover;
@@ -51,6 +51,31 @@ impl FromRequestParts<Arc<App>> for Joining {
         let Visitor(user) = Visitor::from_request_parts(parts, app).await?;
         app.limits.join(app.address_in(parts)?)?;
         Ok(Self(user))
+    }
+}
+
+/// A guest, by a token of ours that may have expired: who shows it is known, and nothing else follows from it.
+pub struct GuestToken {
+    /// Who.
+    pub user: UserId,
+    /// Whether the token counts no more.
+    pub has_expired: bool,
+}
+
+impl FromRequestParts<Arc<App>> for GuestToken {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let token = bearer(parts)?;
+        match app.guests.read(token) {
+            Ok((user, expires_s)) => Ok(Self { user, has_expired: app.now_s() >= expires_s }),
+            Err(_) => {
+                // Whoever comes with the shop's token is told so; anything else is refused as everywhere.
+                app.visitor_of(token)?;
+                let why = "only guest tokens are renewed and carried; the shop gives its own anew";
+                Err(Problem::new(Code::NotAGuest, why))
+            }
+        }
     }
 }
 
@@ -155,7 +180,11 @@ impl App {
     /// # Errors
     /// `TOKEN_INVALID`, `TOKEN_EXPIRED`.
     pub fn visitor_of(&self, token: &str) -> Result<UserId, Problem> {
-        let now_s = unix_now_s();
+        let now_s = self.now_s();
+        if token.starts_with(link::PREFIX) {
+            let why = "this is the link of a booking: it opens that booking, and does nothing else";
+            return Err(Problem::new(Code::TokenInvalid, why));
+        }
         let user = match &self.shop {
             Some(shop) if !token.starts_with("g1.") => return Ok(shop.verify(token, now_s)?),
             Some(_) | None => self.guests.verify(token, now_s),
@@ -165,7 +194,8 @@ impl App {
                 Problem::new(Code::TokenInvalid, "the token is not valid; ask for a new one")
             }
             TokenError::Expired => {
-                Problem::new(Code::TokenExpired, "the token has expired; ask for a new one")
+                let why = "the token has expired; renew it (POST /visitors/renew), or get the shop's anew";
+                Problem::new(Code::TokenExpired, why)
             }
         })
     }

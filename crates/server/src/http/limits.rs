@@ -20,8 +20,13 @@ const WRONG_KEY_ADDRESSES: usize = 1 << 14;
 const KNOWN_ADDRESSES: usize = 1 << 10;
 /// How long an address from which a right key came is remembered, in microseconds: a day.
 const KNOWN_US: u64 = 24 * 3_600 * 1_000_000;
+/// Wrong codes from other devices that one address may try a minute.
+const WRONG_CODES_PER_MIN: NonZeroU32 = NonZeroU32::new(10).expect("not 0");
 /// Lines about wrong keys in the log a minute, whoever tries them.
 const LOG_LINES_PER_MIN: NonZeroU32 = NonZeroU32::new(60).expect("not 0");
+
+/// The limit that has no setting: nobody types codes faster.
+const WRONG_CODES: &str = "wrong_codes";
 
 /// Limits on visitors and their addresses.
 pub struct Limits {
@@ -31,6 +36,7 @@ pub struct Limits {
     address_reads: Option<Limit>,
     address_joins: Option<Limit>,
     guests: Limit,
+    wrong_codes: Limit,
     exempt: Vec<Network>,
     /// Of the admin API key and the scanner key.
     pub wrong_keys: WrongKeys,
@@ -50,6 +56,7 @@ impl Limits {
             address_reads: limit("address_reads", settings.address_reads_per_min),
             address_joins: limit("address_joins", settings.address_joins_per_min),
             guests: Limit::new("visitors", guests, KEYS),
+            wrong_codes: Limit::new(WRONG_CODES, WRONG_CODES_PER_MIN, WRONG_KEY_ADDRESSES),
             exempt: settings.exempt_networks.clone(),
             wrong_keys: WrongKeys::new(settings.address_wrong_keys_per_min),
         }
@@ -91,6 +98,20 @@ impl Limits {
         self.take_of_address(Some(&self.guests), address)
     }
 
+    /// Lets an address try a code of another device. One that is right is given back ([`Limits::right_code`]): taken before
+    /// the code is looked at, tries side by side cannot be more than allowed.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED`.
+    pub fn try_code(&self, address: IpAddr) -> Result<(), Problem> {
+        self.take_of_address(Some(&self.wrong_codes), address)
+    }
+
+    /// The code that an address tried was right.
+    pub fn right_code(&self, address: IpAddr) {
+        self.wrong_codes.give_back(&Subscriber::from(address));
+    }
+
     fn take_of_address(&self, limit: Option<&Limit>, address: IpAddr) -> Result<(), Problem> {
         let Some(limit) = limit else { return Ok(()) };
         if self.exempt.iter().any(|network| network.contains(address)) {
@@ -110,7 +131,7 @@ impl Limits {
             &self.wrong_keys.tries,
         ];
         let all = optional.into_iter().flatten().chain([&self.guests]);
-        all.map(|limit| (limit.name, limit.turned_away()))
+        all.chain([&self.wrong_codes]).map(|limit| (limit.name, limit.turned_away()))
     }
 }
 
@@ -169,12 +190,12 @@ fn too_many(limit: &Limit, UsedUp { wait_ms }: UsedUp) -> Problem {
     let Limit { name, per_min, .. } = limit;
     let wait_s = wait_ms.div_ceil(1_000).max(1);
     let setting = match *name {
-        "visitors" => "visitors_per_min".to_owned(),
-        name => format!("limits.{name}_per_min"),
+        WRONG_CODES => String::new(),
+        "visitors" => ". The operator's setting is visitors_per_min".to_owned(),
+        name => format!(". The operator's setting is limits.{name}_per_min"),
     };
     let why = format!(
-        "too many of these requests: {per_min} a minute are allowed; come back in {wait_s} s. \
-         The operator's setting is {setting}"
+        "too many of these requests: {per_min} a minute are allowed; come back in {wait_s} s{setting}"
     );
     let field = |text: String| HeaderValue::try_from(text).expect("names and numbers are visible");
     Problem::new(Code::RateLimited, why)

@@ -7,6 +7,7 @@ pub mod first_answer;
 pub mod gateway;
 pub mod limits;
 pub mod negotiate;
+pub mod keeper;
 pub mod once;
 pub mod openapi;
 pub mod operator;
@@ -61,6 +62,9 @@ pub fn operator_router(app: Arc<OnceLock<Arc<App>>>, traffic: Arc<Traffic>) -> R
 fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
     let visitor = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .routes(routes!(visitor::guest::guest))
+        .routes(routes!(visitor::renew::renew))
+        .routes(routes!(visitor::carry::carry))
+        .routes(routes!(visitor::carried::carried))
         .routes(routes!(visitor::stream_ticket::stream_ticket))
         .routes(routes!(visitor::keys::keys))
         .routes(routes!(visitor::events::events))
@@ -82,6 +86,7 @@ fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(visitor::extend::extend))
         .routes(routes!(visitor::cancel::cancel))
         .routes(routes!(visitor::confirm::confirm))
+        .routes(routes!(visitor::link::link, visitor::link::withdraw_link))
         .routes(routes!(visitor::tickets::tickets))
         .routes(routes!(visitor::ticket_picture::ticket_picture))
         .routes(routes!(scanner::check_in::check_in))

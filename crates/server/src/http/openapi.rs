@@ -43,6 +43,7 @@ impl Modify for Schemes {
         let components = document.components.get_or_insert_default();
         for (name, what) in [
             ("visitor", "A guest token from POST /api/v1/visitors, or the shop's token"),
+            ("link", "The link of a booking, from GET /api/v1/bookings/{booking}/link or a mail"),
             ("scanner", "The scanner key"),
             ("admin", "The admin API key"),
         ] {
@@ -112,6 +113,10 @@ problems! {
     WriteProblems: 400 401 404 408 409 413 415 422 429 503;
     /// Of asking for a guest token.
     GuestProblems: 400 403 408 413 415 422 429 503;
+    /// Of renewing a guest token, or carrying its visitor to another device.
+    RenewProblems: 400 401 403 408 413 415 422 429 503;
+    /// Of taking over another device's visitor.
+    CarriedProblems: 400 404 408 413 415 422 429 503;
     /// Of paying.
     PayProblems: 400 401 404 408 409 413 415 422 429 502 503;
     /// Of a gateway's message.
@@ -131,9 +136,9 @@ fn described(status: u16) -> Response {
         400 => {
             "The request cannot be understood: `MALFORMED_JSON`, `INVALID_ID`, `INVALID_QUERY`, `IDEMPOTENCY_KEY_…`"
         }
-        401 => "`TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED`",
+        401 => "`TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED`, `LINK_WITHDRAWN`",
         402 => "`PAYMENT_REQUIRED`",
-        403 => "`ORIGIN_REFUSED`, `CSRF_REFUSED`, `GUESTS_DISABLED`",
+        403 => "`ORIGIN_REFUSED`, `CSRF_REFUSED`, `GUESTS_DISABLED`, `NOT_A_GUEST`",
         404 => "There is no such thing, or it is not yours",
         409 => {
             "The state does not allow it, or settings or a plan's parts do not go together; the code says why"

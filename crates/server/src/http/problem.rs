@@ -47,6 +47,12 @@ pub enum Code {
     CsrfRefused,
     /// Guest tokens are switched off.
     GuestsDisabled,
+    /// It is for guests, and the token is the shop's.
+    NotAGuest,
+    /// The booking's link was withdrawn.
+    LinkWithdrawn,
+    /// There is no such code from another device.
+    CarryCodeNotFound,
     /// There is nothing at this path.
     PathNotFound,
     /// The path does not know this method.
@@ -115,7 +121,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 50] = [
+    pub const ALL: [Self; 53] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
@@ -134,6 +140,9 @@ impl Code {
         Self::OriginRefused,
         Self::CsrfRefused,
         Self::GuestsDisabled,
+        Self::NotAGuest,
+        Self::LinkWithdrawn,
+        Self::CarryCodeNotFound,
         Self::PathNotFound,
         Self::MethodNotAllowed,
         Self::DrawNotFound,
@@ -192,6 +201,9 @@ impl Code {
             Self::OriginRefused => ("ORIGIN_REFUSED", StatusCode::FORBIDDEN),
             Self::CsrfRefused => ("CSRF_REFUSED", StatusCode::FORBIDDEN),
             Self::GuestsDisabled => ("GUESTS_DISABLED", StatusCode::FORBIDDEN),
+            Self::NotAGuest => ("NOT_A_GUEST", StatusCode::FORBIDDEN),
+            Self::LinkWithdrawn => ("LINK_WITHDRAWN", StatusCode::UNAUTHORIZED),
+            Self::CarryCodeNotFound => ("CARRY_CODE_NOT_FOUND", StatusCode::NOT_FOUND),
             Self::PathNotFound => ("PATH_NOT_FOUND", StatusCode::NOT_FOUND),
             Self::MethodNotAllowed => ("METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED),
             Self::DrawNotFound => ("DRAW_NOT_FOUND", StatusCode::NOT_FOUND),
@@ -263,6 +275,9 @@ impl Code {
             | Self::OriginRefused
             | Self::CsrfRefused
             | Self::GuestsDisabled
+            | Self::NotAGuest
+            | Self::LinkWithdrawn
+            | Self::CarryCodeNotFound
             | Self::PathNotFound
             | Self::MethodNotAllowed
             | Self::DrawNotFound

@@ -26,7 +26,8 @@ pub struct MailSettings {
     /// Where answers go, if elsewhere.
     #[serde(default)]
     pub reply_to: Option<String>,
-    /// The page of a booking in the shop, with `{booking}` where its id belongs.
+    /// The page of a booking, with `{booking}` where its id belongs and `{link}` where its link does; without it the page of
+    /// this server.
     #[serde(default)]
     pub booking_url: Option<String>,
 }
@@ -106,10 +107,12 @@ impl MailSettings {
             return Err("mail.tls: a password is sent over TLS only; use starttls or tls".into());
         }
         if let Some(url) = &self.booking_url
-            && !(url.contains("{booking}") && is_http(&url.replace("{booking}", "b")))
+            && !((url.contains("{booking}") || url.contains("{link}"))
+                && is_http(&url.replace("{booking}", "b").replace("{link}", "b")))
         {
             return Err(
-                "mail.booking_url: use an http or https address with {booking} in it".into()
+                "mail.booking_url: use an http or https address with {booking} or {link} in it"
+                    .into(),
             );
         }
         Ok(())

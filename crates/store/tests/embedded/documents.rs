@@ -359,7 +359,13 @@ fn changes() -> Vec<Change> {
                 reason: reason(),
             },
             Change::ClaimedAdjusted { .. } => Change::ClaimForgotten { claim: claim() },
-            Change::ClaimForgotten { .. } => Change::Resumed { gap_ms: 1 },
+            Change::ClaimForgotten { .. } => {
+                Change::VisitorRemoved { user: user(), reason: reason(), banned: true }
+            }
+            Change::VisitorRemoved { .. } => {
+                Change::VisitorUnbanned { user: user(), reason: reason() }
+            }
+            Change::VisitorUnbanned { .. } => Change::Resumed { gap_ms: 1 },
             Change::Resumed { .. } => return all,
         };
         all.push(next);

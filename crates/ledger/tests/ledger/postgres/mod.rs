@@ -3,6 +3,8 @@
 
 mod books;
 
+#[path = "../suite/access.rs"]
+mod access;
 #[path = "../suite/buyers.rs"]
 mod buyers;
 #[path = "../suite/catalogue.rs"]

@@ -30,8 +30,10 @@ async fn nodes_that_start_at_once_make_the_tables_once() {
         let node = node.await.expect("no panic");
         assert_eq!(node.cursor().await, Ok(0));
     }
-    let sql = "SELECT count(*) = max(version), count(*) > 0 FROM onrush_migrations";
-    assert_eq!(server.sql(&url, sql).expect("read"), "t|t");
+    let steps = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres");
+    let steps = std::fs::read_dir(steps).expect("a directory").count();
+    let sql = "SELECT count(*) FROM onrush_migrations";
+    assert_eq!(server.sql(&url, sql).expect("read"), steps.to_string());
 }
 
 #[tokio::test]
