@@ -10,11 +10,11 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-pub mod limits;
 mod connections;
+pub mod limits;
+mod pages;
 mod parse;
 mod secrets;
-mod pages;
 mod servers;
 
 use limits::LimitSettings;

@@ -152,7 +152,7 @@ impl App {
     }
 
     /// The address that a request came from.
-    fn address_in(&self, parts: &Parts) -> Result<IpAddr, Problem> {
+    pub(super) fn address_in(&self, parts: &Parts) -> Result<IpAddr, Problem> {
         let connection = parts.extensions.get::<Connection>().ok_or_else(|| {
             Problem::new(Code::Internal, "the connection is not known; please report this")
         })?;
