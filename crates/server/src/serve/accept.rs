@@ -21,7 +21,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tower_service::Service;
@@ -246,6 +246,7 @@ impl Future for Underway {
 mod tests {
     use super::*;
     use std::net::Ipv4Addr;
+    use tokio::net::TcpStream;
 
     #[tokio::test]
     async fn connections_inherit_the_patience_of_their_listener() {
