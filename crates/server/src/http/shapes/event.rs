@@ -77,6 +77,7 @@ impl EventBody {
     #[must_use]
     pub fn new(at: Time, view: EventView) -> Self {
         let settings = view.settings;
+        let step_minor = settings.step_minor();
         Self {
             event: view.event,
             title: settings.title,
@@ -94,7 +95,7 @@ impl EventBody {
             opens_at: settings.opens_at,
             closes_at: settings.closes_at,
             starts_at: settings.starts_at,
-            amount_step_minor: Some(settings.step_minor()).filter(|step_minor| *step_minor > 1),
+            amount_step_minor: Some(step_minor).filter(|step_minor| *step_minor > 1),
             fees: FeesBody::shown(&settings.fees),
             refunds: RefundRuleBody::shown(&settings.refunds),
             waiting: view.waiting,
