@@ -49,6 +49,7 @@ export class Server {
         ONRUSH_PAGES: path.join(ROOT, "web/dist"),
         ONRUSH_VISITORS_PER_MIN: "100000",
         ONRUSH_LIMITS: "off",
+        ONRUSH_SHED_AFTER_MS: "0",
         ...settings,
       },
       stdio: ["pipe", "pipe", "inherit"],

@@ -67,7 +67,10 @@ async fn a_page_has_a_hundred_bookings_unless_it_is_said() {
     let wish = json!({"pools": {"ga": 1}});
     for n in 0..101 {
         let booking = guest.hold("e", &format!("k{n}"), &wish).await.expect(201).text("booking");
-        guest.ask("POST", &format!("/bookings/{booking}/cancel")).send().await.expect(200);
+        // Of what ended a visitor may have only so much within a day.
+        if n < 95 {
+            guest.ask("POST", &format!("/bookings/{booking}/cancel")).send().await.expect(200);
+        }
     }
     let first = guest.get("/bookings").await.expect(200).json();
     let rows = first["bookings"].as_array().unwrap();

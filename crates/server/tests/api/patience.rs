@@ -91,6 +91,7 @@ async fn a_payment_that_the_ledger_has_ended_and_the_engine_runs_is_ended_there_
         let (booking, user): (BookingId, UserId) =
             (text.parse().unwrap(), guest.user.parse().unwrap());
         let payment = first["payment"].as_str().unwrap().parse().unwrap();
+        shop.clock.advance_ms(1);
         as_if_it_had_died(&shop, Command::BeginPayment { booking, user, payment }).await;
         if waits {
             // Recovery finds it by itself.

@@ -140,7 +140,7 @@ async fn what_we_did_not_sign_lets_nobody_in() {
         format!("{code}A"),
         second,
         others,
-        "x".repeat(100_000),
+        "x".repeat(60_000),
     ];
     let before = shop.committed();
     for forged in &forged {

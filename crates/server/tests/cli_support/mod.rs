@@ -83,6 +83,7 @@ impl Served {
             .env("ONRUSH_ADMIN_KEY", ADMIN_KEY)
             .env("ONRUSH_VISITORS_PER_MIN", u32::MAX.to_string())
             .env("ONRUSH_LIMITS", "off")
+            .env("ONRUSH_SHED_AFTER_MS", "0")
             .stdout(Stdio::piped());
         change(&mut command);
         let mut child = command.spawn().expect("the program can be started");

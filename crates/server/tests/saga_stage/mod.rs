@@ -278,6 +278,7 @@ fn start(scratch: &TempDir, data: &str, kill_at: Option<&str>) -> Listening {
         .arg("--config")
         .arg(scratch.path().join("onrush.toml"))
         .env("ONRUSH_LIMITS", "off")
+        .env("ONRUSH_SHED_AFTER_MS", "0")
         .env("ONRUSH_KILL_LOG", scratch.path().join("points"));
     if let Some(point) = kill_at {
         command.env("ONRUSH_KILL_AT", point);

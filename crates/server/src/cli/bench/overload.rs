@@ -73,7 +73,7 @@ async fn measured(args: &OverloadArgs, results: &mut Results) -> Result<(), Stri
         say(&format!("only {files} files may be open: {connections} connections"));
     }
     let scratch = common.scratch()?;
-    let served = Served::selling(scratch.path(), &[])?;
+    let served = Served::selling(scratch.path(), &[("ONRUSH_SHED_AFTER_MS", "50")])?;
     let pool = Arc::new(Pool::new(served.address, USUAL_CONNECTIONS));
     set_up(&pool, false).await?;
     let tokens = tokens(&pool, connections).await?;

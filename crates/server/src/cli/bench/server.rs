@@ -56,6 +56,8 @@ impl Served {
             // The load is a few visitors' on one address, as fast as they can.
             .env("ONRUSH_VISITORS_PER_MIN", u32::MAX.to_string())
             .env("ONRUSH_LIMITS", "off")
+            // What is measured is how long things take, also when that is long.
+            .env("ONRUSH_SHED_AFTER_MS", "0")
             .env("ONRUSH_CONNECTIONS_PER_ADDRESS", u32::MAX.to_string())
             .env("ONRUSH_STREAMS_PER_ADDRESS", u32::MAX.to_string());
         Ok(command)

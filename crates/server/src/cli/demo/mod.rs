@@ -267,6 +267,8 @@ fn configure(args: &DemoArgs, data: &Path) -> Config {
         // The whole crowd comes from one address, and each of them clicks faster than people do.
         visitors_per_min: u32::MAX,
         limits: LimitSettings::off(),
+        // The fans take the processors from their server, and nobody else wants them.
+        shed_after_ms: 0,
         connections: ConnectionSettings {
             connections_per_address: u32::MAX,
             streams_per_address: u32::MAX,

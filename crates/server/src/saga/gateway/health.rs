@@ -326,6 +326,10 @@ impl Gateway for Watched {
         self.gateway.name()
     }
 
+    fn step_minor(&self, currency: Currency) -> i64 {
+        self.gateway.step_minor(currency)
+    }
+
     fn create<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
         self.watch(self.gateway.create(order))
     }

@@ -24,9 +24,7 @@ pub trait Gateway: Send + Sync + 'static {
     fn name(&self) -> &'static str;
 
     /// What amounts of a currency must be multiples of for this gateway, in minor units.
-    fn step_minor(&self, _currency: Currency) -> i64 {
-        1
-    }
+    fn step_minor(&self, currency: Currency) -> i64;
 
     /// Creates a payment, or finds the one that was created under the same id before.
     fn create<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing>;

@@ -182,6 +182,10 @@ impl Gateway for SandboxGateway {
         "sandbox"
     }
 
+    fn step_minor(&self, _: Currency) -> i64 {
+        1
+    }
+
     fn create<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
         Box::pin(async move {
             let return_url =
