@@ -94,8 +94,14 @@ async fn a_payment_that_the_ledger_has_ended_and_the_engine_runs_is_ended_there_
         shop.clock.advance_ms(1);
         as_if_it_had_died(&shop, Command::BeginPayment { booking, user, payment }).await;
         if waits {
-            // Recovery finds it by itself.
-            guest.until_status(&text, "held").await;
+            // Recovery finds it by itself, at the latest when the hold has run out.
+            shop.clock.advance_ms(700_000);
+            shop.server.sagas().look();
+            let file = shop.until_step(&text, Step::Failed).await;
+            assert_eq!(file.saga.stuck, None);
+            let view = guest.booking(&text).await;
+            assert_eq!(view["status"], "expired");
+            continue;
         }
         let second = guest.pay(&text, "again").await.expect(201).json();
         assert_ne!(second["payment"], first["payment"]);

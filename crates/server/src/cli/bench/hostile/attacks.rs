@@ -66,7 +66,7 @@ pub(super) fn start(
         let source = Ipv4Addr::new(127, 1, attack as u8, number % 16 + 1);
         clients.spawn(async move {
             let client = Client { source, to, until, number };
-            let done = match attack {
+            match attack {
                 Attack::Pings => ("pings sent", client.ping().await),
                 Attack::Bodies => ("bodies left unfinished", client.stall().await),
                 Attack::Readers => ("seat maps not read", client.do_not_read().await),
@@ -75,8 +75,7 @@ pub(super) fn start(
                 Attack::Holds => ("holds given back", client.hold_and_cancel().await),
                 Attack::Streams => ("streams opened", client.hoard_streams().await),
                 Attack::Webhooks => ("webhooks forged", client.forge().await),
-            };
-            done
+            }
         });
     }
 }
@@ -147,7 +146,7 @@ impl Client {
             {
                 stalled += 1;
                 // Half of them send much of it, then drops; the others nothing but drops.
-                if self.number % 2 == 0 {
+                if self.number.is_multiple_of(2) {
                     drop(timeout(BORED, stream.write_all(&some)).await);
                 }
                 while self.goes_on() && !is_closed(&stream) && stream.write_all(b" ").await.is_ok()
