@@ -260,7 +260,11 @@ async fn open_embedded(
     let data = config.data.clone();
     let clock = options.clock.clone();
     let runtime = tokio::runtime::Handle::current();
-    let options = Options { runtime: options.runtime.or(Some(runtime)), ..options };
+    let longest_wait = match config.shed_after_ms {
+        0 => Duration::MAX,
+        ms => Duration::from_millis(ms.into()),
+    };
+    let options = Options { runtime: options.runtime.or(Some(runtime)), longest_wait, ..options };
     let engine = tokio::task::spawn_blocking(move || Embedded::open(&data, options)).await;
     match engine {
         Ok(opened) => Ok((Arc::new(opened.map_err(StartError::Engine)?), clock)),

@@ -80,7 +80,7 @@ pub struct Options {
     /// What may be waiting to be decided before callers are told to come again later.
     pub mailbox_capacity: usize,
     /// While the oldest ask without an answer has been waiting for longer, callers who would begin something (join, hold,
-    /// claim) are told to come again later; everything else is let in.
+    /// claim) are told to come again later; everything else is let in. [`Duration::MAX`], the default, sends nobody away.
     pub longest_wait: Duration,
     /// The last decisions that readers of the feed find in memory.
     pub tail_capacity: usize,
@@ -101,7 +101,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             mailbox_capacity: 16_384,
-            longest_wait: Duration::from_millis(50),
+            longest_wait: Duration::MAX,
             tail_capacity: 65_536,
             snapshot_every: 1_000_000,
             low_disk_bytes: 256 << 20,

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 /// A command that took long says nothing about now after so long.
 const RECENT: Duration = Duration::from_secs(1);
+/// How much a single command counts against those before it: one slow answer is no overload.
+const WEIGHT: u64 = 8;
 
 /// How long commands take, kept without a lock: all numbers are microseconds since `origin`, or of a duration.
 #[derive(Debug)]
@@ -16,7 +18,7 @@ pub(super) struct Waits {
     under_way: AtomicU64,
     /// When something began while nothing was under way, or was answered.
     progress: AtomicU64,
-    /// When the last command was answered, and how long it took.
+    /// When the last command was answered, and how long the last ones took, smoothed.
     answered: AtomicU64,
     took: AtomicU64,
 }
@@ -76,7 +78,11 @@ impl Waits {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         let now = self.waits.now();
-        self.waits.took.store(now.saturating_sub(self.since), Ordering::Relaxed);
+        let (took, before) =
+            (now.saturating_sub(self.since), self.waits.took.load(Ordering::Relaxed));
+        // Two at a time may count as one; nothing hangs on it.
+        let smoothed = (before * (WEIGHT - 1) + took) / WEIGHT;
+        self.waits.took.store(smoothed, Ordering::Relaxed);
         self.waits.answered.store(now, Ordering::Relaxed);
         self.waits.progress.store(now, Ordering::Relaxed);
         self.waits.under_way.fetch_sub(1, Ordering::Relaxed);
@@ -97,6 +103,17 @@ mod tests {
         assert_eq!(waits.waiting_at(begun + 3 * SECOND), Duration::from_secs(3));
         drop(under_way);
         assert_eq!(waits.waiting_at(waits.now() + 3 * SECOND), Duration::ZERO);
+    }
+
+    #[test]
+    fn one_slow_answer_is_no_overload() {
+        let begun = Instant::now().checked_sub(Duration::from_millis(800)).expect("a time");
+        let waits = Waits { origin: begun, ..Waits::default() };
+        waits.under_way.store(1, Ordering::Relaxed);
+        drop(UnderWay { waits: &waits, since: 0 });
+        let took = Duration::from_micros(waits.took.load(Ordering::Relaxed));
+        let whole = begun.elapsed();
+        assert!(took >= Duration::from_millis(100) && took <= whole / 8, "{took:?} of {whole:?}");
     }
 
     #[test]

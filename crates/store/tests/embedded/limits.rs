@@ -45,8 +45,8 @@ async fn new_business_is_sent_away_while_answers_take_too_long() {
         }
         Fate::GoOn
     });
-    let options = Options { faults, ..sale.options() };
-    let longest_wait = options.longest_wait;
+    let longest_wait = Duration::from_millis(50);
+    let options = Options { faults, longest_wait, ..sale.options() };
     let engine = Embedded::open(sale.path(), options).expect("opened");
     open_flash_sale(&engine).await; // four batches
     hold(&engine, "b1", units(1)).await.expect("held");
