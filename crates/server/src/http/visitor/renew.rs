@@ -22,7 +22,7 @@ use utoipa::ToSchema;
 #[serde(deny_unknown_fields)]
 pub struct Owned {
     /// A claim, of which there is no list: places and bookings are found without being named.
-    #[schema(value_type = Option<IdText>, nullable = false)]
+    #[schema(value_type = Option<IdText>)]
     claim: Option<ClaimId>,
 }
 
