@@ -83,7 +83,9 @@ impl Served {
             .args(["--operator-listen", "127.0.0.1:0", "--stop-with-input", "--data"])
             .arg(data)
             .env("ONRUSH_ADMIN_KEY", ADMIN_KEY)
-            .env("ONRUSH_GATEWAY", "sandbox");
+            .env("ONRUSH_GATEWAY", "sandbox")
+            // A privileged process may raise its own ceiling, and would; it does not for what it can do with.
+            .env("ONRUSH_MAX_CONNECTIONS", (files / 4 * 3).to_string());
         Self::start(command)
     }
 

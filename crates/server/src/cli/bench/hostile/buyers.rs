@@ -66,7 +66,7 @@ impl Bought {
     /// Bookings that were acknowledged and are not as they were.
     pub(super) async fn lost(&self, address: SocketAddr) -> Result<Vec<String>, String> {
         let mut lost = Vec::new();
-        for (number, receipt) in (0_u8..).cycle().zip(&self.receipts) {
+        for (number, receipt) in (0..=u8::MAX).cycle().zip(&self.receipts) {
             // The limits count by address; so many questions are not one person's.
             let source = Ipv4Addr::new(127, 0, 4, number / 2 + 1);
             let mut asker = Buyer::new(source, address);
