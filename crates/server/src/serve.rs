@@ -345,6 +345,8 @@ pub enum StartError {
     Data(io::Error),
     /// The ledger cannot be opened.
     Ledger(onrush_ledger::sqlite::OpenError),
+    /// Files of the data directory do not belong together: one is older than the others, or missing.
+    Restored(String),
     /// What nodes share cannot be used.
     Cluster(String),
     /// The payment gateway cannot be used.
@@ -358,7 +360,7 @@ impl fmt::Display for StartError {
             Self::Engine(error) => error.fmt(f),
             Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
             Self::Ledger(error) => error.fmt(f),
-            Self::Cluster(why) => f.write_str(why),
+            Self::Cluster(why) | Self::Restored(why) => f.write_str(why),
             Self::Gateway(error) => write!(f, "the payment gateway cannot be used: {error}"),
             Self::Data(error) => write!(f, "the data directory cannot be used: {error}"),
         }
@@ -437,6 +439,7 @@ impl Server {
         if let Some(commons) = &backend.commons {
             vault::share_keys(&**commons, &keys).await.map_err(StartError::Data)?;
         }
+        backend.remember_keys(&keys).map_err(StartError::Restored)?;
         drop(app_slot.set(app.clone()));
         drop(traffic.samples.set(app.samples.clone()));
 
@@ -505,7 +508,10 @@ impl Server {
 
     /// Waits until the engine has stopped by itself, and says why. The process should end then, and not with success.
     pub async fn failed(&self) -> String {
-        self.backend.failed().await
+        tokio::select! {
+            why = self.backend.failed() => why,
+            why = self.app.sagas.failed() => why,
+        }
     }
 
     /// Lets requests under way end, says goodbye to streams, and closes the engine.

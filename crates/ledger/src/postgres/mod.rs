@@ -46,7 +46,7 @@ pub use shared::Flags;
 use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use crate::delivery::{DeadLetter, Delivered, Delivery};
 use crate::money::{Payment, PaymentFilter, Refund, Totals};
-use crate::projection::{CatalogueText, Projection};
+use crate::projection::{CatalogueText, FeedPosition, Projection};
 use crate::request::{Begun, RequestKey, StoredAnswer};
 use crate::saga::{File, Saga, SagaFilter, SagaNote, Transition};
 use crate::{Ledger, LedgerError, Page, Pending};
@@ -244,6 +244,14 @@ impl Ledger for PgLedger {
 
     fn cursor(&self) -> Pending<u64> {
         self.read(projection::Cursor)
+    }
+
+    fn position(&self) -> Pending<FeedPosition> {
+        self.read(projection::Position)
+    }
+
+    fn follow(&self, position: FeedPosition) -> Pending<()> {
+        self.write(projection::Follow(position))
     }
 
     fn begin(&self, key: RequestKey, body_hash: [u8; 32], owner: u64, at: Time) -> Pending<Begun> {

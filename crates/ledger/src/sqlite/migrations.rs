@@ -3,7 +3,10 @@
 use rusqlite::Connection;
 
 /// The steps, in order. Step `n` makes version `n`; one that was released is never changed.
-const STEPS: &[&str] = &[include_str!("../../migrations/sqlite/V1__tables.sql")];
+const STEPS: &[&str] = &[
+    include_str!("../../migrations/sqlite/V1__tables.sql"),
+    include_str!("../../migrations/sqlite/V6__journal.sql"),
+];
 
 /// The version that this program reads and writes, SQLite's `user_version`.
 pub(super) const NEWEST: u32 = STEPS.len() as u32;

@@ -6,6 +6,7 @@ use super::statements::Statements;
 use super::{bookings, money, projection, sagas};
 use crate::booking::Booking;
 use crate::money::{Payment, Refund, Totals};
+use crate::projection::FeedPosition;
 use crate::saga::{File, Saga, SagaNote};
 use crate::{LedgerError, Page};
 use onrush_core::ids::BookingId;
@@ -49,6 +50,14 @@ impl LedgerReader {
     /// [`LedgerError::Unavailable`] if the file cannot be read, here and below.
     pub fn cursor(&self) -> Result<u64, LedgerError> {
         self.read(projection::cursor)
+    }
+
+    /// How far which journal was followed.
+    ///
+    /// # Errors
+    /// As for [`LedgerReader::cursor`].
+    pub fn position(&self) -> Result<FeedPosition, LedgerError> {
+        self.read(projection::position)
     }
 
     /// Sums over everything.

@@ -92,7 +92,17 @@ impl Follower {
 
     async fn follow(mut self) -> Result<(), String> {
         let sagas = self.sagas.clone();
-        let cursor = sagas.ledger.cursor().await.map_err(|error| error.to_string())?;
+        let position = sagas.ledger.position().await.map_err(|error| error.to_string())?;
+        let cursor = position.seq;
+        if let Some(pairing) = &sagas.pairing {
+            // Files that do not belong together are noticed at the start; a ledger elsewhere may be put back meanwhile.
+            let pairing = pairing.clone();
+            let checked = tokio::task::spawn_blocking(move || pairing.check(&position)).await;
+            if let Err(why) = checked.map_err(|error| error.to_string())? {
+                sagas.failure.send_replace(Some(why.clone()));
+                return Err(why);
+            }
+        }
         let mut feed = sagas.engine.subscribe(Seq(cursor));
         let mut projection = Projection { after: cursor, ..Projection::default() };
         let mut write_by = Instant::now() + QUIET;
@@ -161,7 +171,11 @@ impl Follower {
         if holds {
             kill::point("before", held);
         }
+        let cursor = projection.cursor;
         self.sagas.ledger.project(projection).await.map_err(|error| error.to_string())?;
+        if let Some(pairing) = self.sagas.pairing.as_ref().filter(|_| cursor > 0) {
+            pairing.followed(cursor);
+        }
         if holds {
             kill::point("after", held);
         }
@@ -183,6 +197,7 @@ impl Follower {
         let Some(page) = page else { return Ok(true) };
         for entry in &page {
             projection.cursor = entry.seq.0;
+            projection.at = Some(entry.at);
             for (index, change) in entry.changes.iter().enumerate() {
                 let currency = self.currency(&entry.event, change).await?;
                 if let Some(terms) = self.confirmed_free(entry, change).await? {

@@ -8,6 +8,7 @@ use super::dispatch::Dispatch;
 use super::outbox::{Batch, Decided, Found};
 use super::reader::to_sql;
 use super::snapshotter::Snapshotter;
+use super::witness::Witness;
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::Time;
 use rusqlite::{Connection, Statement};
@@ -35,6 +36,9 @@ pub(super) struct Journal {
     pub(super) dispatch: Dispatch,
     pub(super) snapshotter: Snapshotter,
     pub(super) checkpointer: Checkpointer,
+    pub(super) witness: Witness,
+    /// When the last decision was made that was committed before.
+    pub(super) last_at: Option<Time>,
     pub(super) clock: Clock,
     pub(super) low_disk_bytes: u64,
     #[cfg(feature = "testing")]
@@ -76,6 +80,7 @@ impl Journal {
         let mut written_at = Instant::now();
         let mut disk_at = Instant::now();
         let mut commits = 0;
+        let mut last_at = self.last_at;
         loop {
             let found = self.shared.outbox.take(batch, self.patience());
             let decisions = batch.decided.len();
@@ -84,6 +89,7 @@ impl Journal {
                 commits += 1;
                 bytes = self.commit(&mut insert, &batch.decided, &mut json, commits)?;
                 written_at = Instant::now();
+                last_at = batch.decided.last().map(|decided| decided.at).or(last_at);
                 entries.extend(batch.decided.drain(..).map(published));
                 self.shared.tail.put(&mut entries);
             }
@@ -99,12 +105,14 @@ impl Journal {
                 self.checkpointer.committed(bytes, &self.connection);
             }
 
+            self.witness.saw(committed, last_at, self.shared.ledger());
             if disk_at.elapsed() >= DISK_EVERY {
                 self.look_at_disk();
                 disk_at = Instant::now();
             }
             if found == Found::Closed {
                 database::set_alive(&self.connection, self.clock.now())?;
+                self.witness.end(committed, last_at, self.shared.ledger());
                 return Ok(());
             }
             if committed > Seq::default() && written_at.elapsed() >= ALIVE_EVERY {
@@ -117,6 +125,11 @@ impl Journal {
 
     /// How long to wait for something to commit. An engine without events has nothing to watch over.
     fn patience(&self) -> Option<Duration> {
+        let witness = self.witness.patience(self.shared.committed(), self.shared.ledger());
+        [witness, self.own_patience()].into_iter().flatten().min()
+    }
+
+    fn own_patience(&self) -> Option<Duration> {
         if self.shared.disk_low.load(Ordering::Relaxed) {
             Some(DISK_EVERY)
         } else if self.shared.committed() > Seq::default() {

@@ -31,12 +31,13 @@ mod reader;
 mod recovery;
 mod snapshot;
 mod snapshotter;
+mod witness;
 
 pub use audit::{AuditReport, FeedAudit, audit};
 #[cfg(feature = "testing")]
 pub use clock::ManualClock;
 pub use clock::{Clock, Correction};
-pub use error::{Damage, OpenError};
+pub use error::{Damage, OpenError, WAY_OUT};
 #[cfg(feature = "testing")]
 pub use faults::{Fate, Faults, KillPoint};
 pub use reader::{JournalReader, ReadError};
@@ -54,6 +55,7 @@ use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
 use outbox::{Batch, Outbox};
 use snapshotter::Snapshotter;
+use witness::{Testimony, Witness};
 use std::fs::{File, TryLockError};
 use std::future::{Future, ready};
 use std::path::{Path, PathBuf};
@@ -83,6 +85,8 @@ pub struct Options {
     pub low_disk_bytes: u64,
     /// Where the time comes from.
     pub clock: Clock,
+    /// Whether to go on with a journal that is an older copy, or has lost its end.
+    pub accept_restored: bool,
     /// The runtime that callers wait in; `None` is the one that the engine is opened in.
     pub runtime: Option<Handle>,
     /// What goes wrong.
@@ -98,6 +102,7 @@ impl Default for Options {
             snapshot_every: 1_000_000,
             low_disk_bytes: 256 << 20,
             clock: Clock::System,
+            accept_restored: false,
             runtime: None,
             #[cfg(feature = "testing")]
             faults: Faults::default(),
@@ -116,11 +121,20 @@ struct Shared {
     disk_low: AtomicBool,
     closing: AtomicBool,
     failure: OnceLock<String>,
+    /// How far the ledger has followed, [`NO_LEDGER`] as long as none did.
+    ledger: AtomicU64,
 }
+
+/// No ledger has ever followed the journal; decisions are never so many.
+const NO_LEDGER: u64 = u64::MAX;
 
 impl Shared {
     fn committed(&self) -> Seq {
         Seq(self.committed.load(Ordering::Acquire))
+    }
+
+    fn ledger(&self) -> Option<u64> {
+        Some(self.ledger.load(Ordering::Acquire)).filter(|seq| *seq != NO_LEDGER)
     }
 
     fn set_committed(&self, seq: Seq) {
@@ -140,6 +154,7 @@ impl Shared {
 /// The embedded engine. Dropping it closes it, as [`Embedded::close`] does.
 pub struct Embedded {
     dir: PathBuf,
+    identity: String,
     shared: Arc<Shared>,
     progress: watch::Receiver<Progress>,
     threads: Option<Threads>,
@@ -169,13 +184,37 @@ impl Embedded {
         let path = database::path_in(dir);
         // A file that is not ours is left alone, also by the lock below.
         database::exists(&path)?;
-        std::fs::create_dir_all(dir).map_err(OpenError::io(dir))?;
+        database::make_dir(dir).map_err(OpenError::io(dir))?;
         let lock = lock(dir)?;
+        let accept = options.accept_restored;
         if !database::exists(&path)? {
+            let why = "it is missing, and witness.json has seen one".to_owned();
+            if !accept && witness::path_in(dir).exists() {
+                return Err(OpenError::Restored { path, why });
+            }
             database::create(&path, options.clock.now())?;
         }
-        let recovered = recovery::recover(dir)?;
+        let recovered = recovery::recover(dir, accept)?;
+        database::close_files(&path).map_err(OpenError::io(&path))?;
         let connection = database::open_writer(&path)?;
+        let identity = database::identify(&connection).map_err(OpenError::sqlite(&path))?;
+        let ledger = match witness::read(dir) {
+            Ok(Some(says)) if says.journal == identity => says.ledger,
+            // It was missing or of another journal, and that is accepted.
+            Ok(_) | Err(_) => None,
+        };
+        let says = Testimony {
+            journal: identity.clone(),
+            seq: recovered.last,
+            at: recovered.last_at,
+            ledger,
+        };
+        let witness = Witness::open(dir, says).map_err(OpenError::io(dir))?;
+        let witnessed = database::memo(&connection, recovery::WITNESSED);
+        if witnessed.map_err(OpenError::sqlite(&path))?.is_none() {
+            database::set_memo(&connection, recovery::WITNESSED, "1")
+                .map_err(OpenError::sqlite(&path))?;
+        }
 
         let shared = Arc::new(Shared {
             mailbox: Arc::new(Mailbox::new(options.mailbox_capacity)),
@@ -186,6 +225,7 @@ impl Embedded {
             disk_low: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             failure: OnceLock::new(),
+            ledger: AtomicU64::new(ledger.map_or(NO_LEDGER, |seq| seq)),
         });
         #[cfg(feature = "testing")]
         if let Clock::Manual(clock) = &options.clock {
@@ -223,6 +263,8 @@ impl Embedded {
             dispatch,
             snapshotter,
             checkpointer,
+            witness,
+            last_at: recovered.last_at,
             clock: options.clock,
             low_disk_bytes: options.low_disk_bytes,
             #[cfg(feature = "testing")]
@@ -237,7 +279,8 @@ impl Embedded {
             checkpointer: checkpointer_thread,
             snapshotter: snapshotter_thread,
         };
-        Ok(Self { dir: dir.to_owned(), shared, progress, threads: Some(threads), _lock: lock })
+        let dir = dir.to_owned();
+        Ok(Self { dir, identity, shared, progress, threads: Some(threads), _lock: lock })
     }
 }
 
@@ -273,6 +316,47 @@ impl Embedded {
     /// Lets nothing more in, commits and answers everything that was, and ends the threads.
     pub fn close(mut self) {
         self.shut();
+    }
+
+    /// The journal's identity: drawn when it was made, in no other journal.
+    #[must_use]
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// How far a ledger had followed this journal when that was last said; `None` if none ever did.
+    #[must_use]
+    pub fn ledger_followed(&self) -> Option<Seq> {
+        self.shared.ledger().map(Seq)
+    }
+
+    /// Says how far the ledger has followed by now, durably. It is remembered, so that an older ledger is not taken for this
+    /// one.
+    pub fn set_ledger_followed(&self, seq: Seq) {
+        self.shared.ledger.store(seq.0, Ordering::Release);
+    }
+
+    /// When a committed decision was made; `None` if there is no such decision. Reads the file.
+    ///
+    /// # Errors
+    /// What stands in the way of reading it, as a sentence.
+    pub fn made_at(&self, seq: Seq) -> Result<Option<Time>, String> {
+        let reader = JournalReader::open(&self.dir).map_err(|error| error.to_string())?;
+        reader.made_at(seq).map_err(|error| error.to_string())
+    }
+
+    /// Has the journal's file remember something under a key. For starts only: it waits for the journal's own writes.
+    ///
+    /// # Errors
+    /// What stands in the way of writing it, as a sentence.
+    pub fn set_memo(&self, key: &str, value: &str) -> Result<(), String> {
+        let writer = database::open_writer(&database::path_in(&self.dir));
+        let writer = writer.map_err(|error| error.to_string())?;
+        let known = database::memo(&writer, key).map_err(|error| error.to_string())?;
+        if known.as_deref() == Some(value) {
+            return Ok(());
+        }
+        database::set_memo(&writer, key, value).map_err(|error| error.to_string())
     }
 
     /// Why the engine has stopped by itself, if it has; known at the latest when [`Embedded::stopped`] is over.
