@@ -19,7 +19,7 @@ pub mod inventory;
 pub mod live;
 pub mod metrics;
 pub mod pages;
-mod pairing;
+pub mod pairing;
 pub mod plans;
 pub mod relay;
 pub mod saga;

@@ -4,6 +4,7 @@ use crate::app::App;
 use crate::saga::Counts;
 use crate::serve::Traffic;
 use onrush_core::{Query, View};
+use onrush_store::embedded::ClockReport;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -70,6 +71,18 @@ pub async fn render(app: &App, traffic: &Traffic) -> String {
     counter(&mut registry, "payments_failed", "Payments that ended without money", failed);
     counter(&mut registry, "refunds", "Refunds made", refunded);
     counter(&mut registry, "sagas_stuck", "Sagas that came to wait for an operator", stuck);
+
+    let ClockReport { steps, pauses, paused_ms, ahead_ms } = app.clock.report();
+    let clock = [
+        ("clock_steps", "Times the system's clock was set by a second or more", steps),
+        ("pauses", "Times the process stood still for two seconds or more", pauses),
+        ("paused_ms", "Milliseconds the process stood still", paused_ms),
+    ];
+    for (name, help, value) in clock {
+        counter(&mut registry, name, help, &AtomicU64::new(value));
+    }
+    let ahead = ConstGauge::new(ahead_ms);
+    registry.register("engine_ahead_ms", "How far engine time is ahead of the clock", ahead);
 
     let responses = Family::<ByClass, Counter>::default();
     for (class, answered) in traffic.responses() {

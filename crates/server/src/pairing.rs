@@ -151,11 +151,7 @@ impl Journal {
             return Err(shorter(last, *seq));
         }
         if let Some(Seq(known)) = self.ledger.filter(|known| known.0 > *seq) {
-            return Err(format!(
-                "the ledger has followed the journal to decision {seq}, and had followed it to decision {known} \
-                 before: the ledger is an older copy, or lost its end with its log (ledger.db-wal), and with it \
-                 payments and refunds"
-            ));
+            return Err(older_ledger(*seq, known));
         }
         match (at, made_at(Seq(*seq))?) {
             (Some(at), Some(made_at)) if *at != made_at => Err(another_past(*seq, *at, made_at)),
@@ -209,15 +205,26 @@ impl Pairing {
 }
 
 /// The sentence about a journal that ends before what the ledger knows of it.
-pub(crate) fn shorter(last: u64, followed: u64) -> String {
+#[must_use]
+pub fn shorter(last: u64, followed: u64) -> String {
     format!(
         "the journal ends at decision {last}, and the ledger has followed it to decision {followed}: the journal is \
          an older copy, or lost its end with its log (engine.db-wal)"
     )
 }
 
+/// The sentence about a ledger that has not come as far as it had.
+#[must_use]
+pub fn older_ledger(followed: u64, known: u64) -> String {
+    format!(
+        "the ledger has followed the journal to decision {followed}, and had followed it to decision {known} before: \
+         the ledger is an older copy, or lost its end with its log (ledger.db-wal), and with it payments and refunds"
+    )
+}
+
 /// The sentence about a decision that is not the one that was followed.
-pub(crate) fn another_past(seq: u64, followed: Time, made_at: Time) -> String {
+#[must_use]
+pub fn another_past(seq: u64, followed: Time, made_at: Time) -> String {
     format!(
         "decision {seq} of the journal was made at {} and the ledger has followed one that was made at {}: the \
          journal knows another past than the ledger",

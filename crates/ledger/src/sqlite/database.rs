@@ -175,11 +175,8 @@ pub(super) fn open_alone(path: &Path) -> Result<Connection, OpenError> {
     if !exists(path)? {
         return Err(OpenError::Missing { path: path.to_owned() });
     }
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    let has_log = fs::metadata(log).is_ok_and(|log| log.len() > 0);
     let connection = open_reader(path)
-        .or_else(|error| if has_log { Err(error) } else { open_unlocked(path) })
+        .or_else(|error| if has_log(path) { Err(error) } else { open_unlocked(path) })
         .map_err(OpenError::sqlite(path))?;
     let version = migrations::version(&connection).map_err(OpenError::sqlite(path))?;
     known(path, version)?;
@@ -187,6 +184,17 @@ pub(super) fn open_alone(path: &Path) -> Result<Connection, OpenError> {
         return Err(OpenError::Older { path: path.to_owned(), version, known: migrations::NEWEST });
     }
     Ok(connection)
+}
+
+/// Opens the file for reading while nobody writes it.
+pub(super) fn open_still(path: &Path) -> rusqlite::Result<Connection> {
+    if has_log(path) { open_reader(path) } else { open_unlocked(path) }
+}
+
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    fs::metadata(log).is_ok_and(|log| log.len() > 0)
 }
 
 /// Opens the file for reading as if nobody could ever write it; SQLite then leaves no files beside it.

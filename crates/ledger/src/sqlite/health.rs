@@ -5,7 +5,7 @@ use super::error::OpenError;
 use rusqlite::{Connection, InterruptHandle};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -63,54 +63,58 @@ impl Drop for Check {
     }
 }
 
-/// Looks at every page, and waits for the outcome for a while: `None` if everything is whole.
+/// Looks at every page, and waits for the outcome for a while: `None` if everything is whole by then. Else the look begins
+/// anew beside the server, and what it finds stops the process.
 ///
 /// # Errors
 /// [`OpenError::Damaged`] if something is wrong, and is found in time.
 pub(super) fn check(path: &Path, health: &Health) -> Result<Option<Check>, OpenError> {
-    let connection = database::open_reader(path).map_err(OpenError::sqlite(path))?;
-    let interrupt = connection.get_interrupt_handle();
+    // As long as nobody writes, SQLite need not make files beside it.
+    let connection = database::open_still(path).map_err(OpenError::sqlite(path))?;
     let (done, wait) = mpsc::sync_channel(1);
-    let later = health.clone();
-    let thread = thread::Builder::new()
-        .name("onrush-ledger-check".into())
-        .spawn(move || {
-            let found = faults(&connection);
-            // Nobody may be waiting any more.
-            drop(done.send(found.clone()));
-            match found {
-                Ok(found) if found.is_empty() => {}
-                Ok(found) => later.is_lost(&found.join("; ")),
-                Err(error) => later.is_lost(&error),
-            }
-        })
-        .map_err(OpenError::io(path))?;
-    let check = Check { thread: Some(thread), interrupt };
-    outcome(path, &wait, check)
-}
-
-fn outcome(
-    path: &Path,
-    wait: &Receiver<Result<Vec<String>, String>>,
-    check: Check,
-) -> Result<Option<Check>, OpenError> {
+    let look = Check::start(path, connection, move |found| drop(done.send(found)))?;
     let damaged = |found| OpenError::Damaged { path: path.to_owned(), found };
     match wait.recv_timeout(PATIENCE) {
-        Ok(Ok(found)) if found.is_empty() => Ok(None),
-        Ok(Ok(found)) => Err(damaged(found)),
-        Ok(Err(error)) => Err(damaged(vec![error])),
-        Err(RecvTimeoutError::Timeout) => {
-            tracing::info!(
-                "the ledger is large: the rest of it is looked through while the server runs"
-            );
-            Ok(Some(check))
+        Ok(Ok(found)) if found.is_empty() => return Ok(None),
+        Ok(Ok(found)) => return Err(damaged(found)),
+        Ok(Err(error)) => return Err(damaged(vec![error])),
+        Err(RecvTimeoutError::Disconnected) => {
+            return Err(damaged(vec!["the check panicked".into()]));
         }
-        Err(RecvTimeoutError::Disconnected) => Err(damaged(vec!["the check panicked".into()])),
+        Err(RecvTimeoutError::Timeout) => drop(look),
+    }
+    tracing::info!("the ledger is large: it is looked through while the server runs");
+    let connection = database::open_reader(path).map_err(OpenError::sqlite(path))?;
+    let health = health.clone();
+    let look = Check::start(path, connection, move |found| match found {
+        Ok(found) if found.is_empty() => tracing::info!("the ledger is whole"),
+        Ok(found) => health.is_lost(&found.join("; ")),
+        Err(error) => health.is_lost(&error),
+    })?;
+    Ok(Some(look))
+}
+
+impl Check {
+    fn start(
+        path: &Path,
+        connection: Connection,
+        tell: impl FnOnce(Result<Vec<String>, String>) + Send + 'static,
+    ) -> Result<Self, OpenError> {
+        let interrupt = connection.get_interrupt_handle();
+        let thread = thread::Builder::new()
+            .name("onrush-ledger-check".into())
+            .spawn(move || {
+                if let Some(found) = faults(&connection) {
+                    tell(found);
+                }
+            })
+            .map_err(OpenError::io(path))?;
+        Ok(Self { thread: Some(thread), interrupt })
     }
 }
 
-/// What is wrong with the file, or why that cannot be found out; one that was interrupted has found nothing.
-fn faults(connection: &Connection) -> Result<Vec<String>, String> {
+/// What is wrong with the file, or why that cannot be found out; `None` if the look was ended.
+fn faults(connection: &Connection) -> Option<Result<Vec<String>, String>> {
     let look = || -> rusqlite::Result<Vec<String>> {
         let mut check = connection.prepare(&format!("PRAGMA quick_check({MAX_LISTED})"))?;
         let lines = check.query_map([], |row| row.get(0))?;
@@ -119,13 +123,13 @@ fn faults(connection: &Connection) -> Result<Vec<String>, String> {
     match look() {
         Ok(lines) => {
             let lines = lines.iter().flat_map(|text: &String| text.lines());
-            Ok(lines.filter(|line| *line != "ok").map(str::to_owned).collect())
+            Some(Ok(lines.filter(|line| *line != "ok").map(str::to_owned).collect()))
         }
         Err(error)
             if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) =>
         {
-            Ok(Vec::new())
+            None
         }
-        Err(error) => Err(error.to_string()),
+        Err(error) => Some(Err(error.to_string())),
     }
 }

@@ -52,6 +52,19 @@ impl LedgerReader {
         self.read(projection::cursor)
     }
 
+    /// What is wrong with the file's pages and indexes, a few lines; nothing if it is whole. Reads all of it.
+    ///
+    /// # Errors
+    /// As for [`LedgerReader::cursor`].
+    pub fn faults(&self) -> Result<Vec<String>, LedgerError> {
+        self.read(|db| {
+            let lines: Vec<String> =
+                db.all("PRAGMA integrity_check(20)", [], |row| row.get(0))?;
+            let lines = lines.iter().flat_map(|text| text.lines());
+            Ok(lines.filter(|line| *line != "ok").map(str::to_owned).collect())
+        })
+    }
+
     /// How far which journal was followed.
     ///
     /// # Errors

@@ -31,17 +31,21 @@ mod reader;
 mod recovery;
 mod snapshot;
 mod snapshotter;
+mod steady;
 mod witness;
 
 pub use audit::{AuditReport, FeedAudit, audit};
 #[cfg(feature = "testing")]
 pub use clock::ManualClock;
-pub use clock::{Clock, Correction};
+pub use clock::{Clock, ClockReport, Correction};
 pub use error::{Damage, OpenError, WAY_OUT};
 #[cfg(feature = "testing")]
 pub use faults::{Fate, Faults, KillPoint};
 pub use reader::{JournalReader, ReadError};
 pub use snapshot::SnapshotFile;
+#[cfg(feature = "testing")]
+pub use steady::ManualClocks;
+pub use steady::SteadyClock;
 
 use crate::engine::{Engine, Failure, Feed, Pending, Seq};
 use checkpointer::Checkpointer;
@@ -55,6 +59,7 @@ use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
 use outbox::{Batch, Outbox};
 use snapshotter::Snapshotter;
+use steady::Pulse;
 use witness::{Testimony, Witness};
 use std::fs::{File, TryLockError};
 use std::future::{Future, ready};
@@ -101,7 +106,7 @@ impl Default for Options {
             tail_capacity: 65_536,
             snapshot_every: 1_000_000,
             low_disk_bytes: 256 << 20,
-            clock: Clock::System,
+            clock: Clock::default(),
             accept_restored: false,
             runtime: None,
             #[cfg(feature = "testing")]
@@ -167,6 +172,7 @@ struct Threads {
     journal: JoinHandle<Option<()>>,
     checkpointer: JoinHandle<()>,
     snapshotter: JoinHandle<()>,
+    _pulse: Pulse,
 }
 
 impl Embedded {
@@ -228,9 +234,7 @@ impl Embedded {
             ledger: AtomicU64::new(ledger.map_or(NO_LEDGER, |seq| seq)),
         });
         #[cfg(feature = "testing")]
-        if let Clock::Manual(clock) = &options.clock {
-            clock.wakes(&shared.mailbox);
-        }
+        options.clock.wakes(&shared.mailbox);
         let (dispatch, progress) =
             Dispatch::start(&runtime, shared.mailbox.clone(), recovered.last);
         let (snapshotter, snapshotter_thread) = Snapshotter::start(
@@ -243,6 +247,7 @@ impl Embedded {
 
         let (checkpointer, checkpointer_thread) = Checkpointer::start(&path)?;
 
+        options.clock.go_on_from(recovered.alive);
         let gap_ms = options.clock.now().since_ms(recovered.alive);
         let mut executor = Executor {
             events: recovered.events,
@@ -271,7 +276,9 @@ impl Embedded {
             faults: options.faults,
         };
         journal.look_at_disk();
+        let pulse = Pulse::start(&executor.clock).map_err(OpenError::io(dir))?;
         let threads = Threads {
+            _pulse: pulse,
             executor: spawn("onrush-engine", &shared, move || executor.run())
                 .map_err(OpenError::io(dir))?,
             journal: spawn("onrush-journal", &shared, move || journal.run())
