@@ -71,7 +71,8 @@ impl Backend {
         match (config.ledger, config.engine) {
             (LedgerName::Sqlite, _) => {
                 let before = look(config).await?;
-                let ledger = Arc::new(open_sqlite(config, &before).await?);
+                let must_exist = before.has_decisions() && !config.accept_restored;
+                let ledger = Arc::new(open_sqlite(config, must_exist).await?);
                 let opened = open_embedded(config, options, before, &*ledger).await?;
                 let (engine, clock, pairing) = opened;
                 Ok(Self {
@@ -278,7 +279,7 @@ async fn let_go<T>(shared: &Arc<T>) {
 async fn look(config: &Config) -> Result<Before, StartError> {
     let data = config.data.clone();
     let accept = config.accept_restored;
-    let looked = tokio::task::spawn_blocking(move || {
+    let looked = tokio::task::spawn_blocking(move || -> Result<_, StartError> {
         let before = Before::look(&data).map_err(StartError::Engine)?;
         Ok((before.check_keys(&data), before))
     });
@@ -293,10 +294,9 @@ async fn look(config: &Config) -> Result<Before, StartError> {
     Ok(before)
 }
 
-async fn open_sqlite(config: &Config, before: &Before) -> Result<SqliteLedger, StartError> {
+async fn open_sqlite(config: &Config, must_exist: bool) -> Result<SqliteLedger, StartError> {
     let data = config.data.clone();
-    let must_exist = before.has_decisions() && !config.accept_restored;
-    let opened = tokio::task::spawn_blocking(move || {
+    let opened = tokio::task::spawn_blocking(move || -> Result<SqliteLedger, StartError> {
         if must_exist && !SqliteLedger::exists(&data).map_err(StartError::Ledger)? {
             return Err(StartError::Restored(ledger_is_missing(&data)));
         }

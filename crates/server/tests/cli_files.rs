@@ -70,9 +70,11 @@ impl Shop {
         let begin = Instant::now();
         let followed = || {
             let cursor = "SELECT seq FROM feed_cursor";
-            let known = "SELECT coalesce((SELECT value FROM meta WHERE key = 'ledger_seq'), -1)";
-            let cursor = number(&self.path().join("ledger.db"), cursor);
-            cursor == last && number(&self.path().join("engine.db"), known) >= last - 1
+            let witness = fs::read(self.path().join("witness.json")).unwrap_or_default();
+            let says: Value = serde_json::from_slice(&witness).unwrap_or_default();
+            number(&self.path().join("ledger.db"), cursor) == last
+                && says["ledger"] == last
+                && says["seq"] == last
         };
         while !followed() {
             assert!(begin.elapsed() < PATIENCE, "the two files do not know each other");
@@ -267,6 +269,12 @@ fn a_journal_of_another_sale_does_not_start() {
     shop.stop();
     other.stop();
     fs::copy(other.path().join("engine.db"), shop.path().join("engine.db")).expect("a copy");
+    refused(shop.path(), &["--accept-restored"]);
+    fs::remove_dir_all(shop.path().join("keys")).expect("removed");
+    fs::create_dir(shop.path().join("keys")).expect("made");
+    copy_all(&other.path().join("keys"), &shop.path().join("keys"));
+    refused(shop.path(), &["not of this journal", "--accept-restored"]);
+    fs::copy(other.path().join("witness.json"), shop.path().join("witness.json")).expect("a copy");
     refused(shop.path(), &["not of this journal", "--accept-restored"]);
 }
 
@@ -306,6 +314,8 @@ fn databases_copied_without_their_logs_do_not_start() {
         fs::remove_file(copy.path().join(name)).expect("it is there");
     }
     refused(copy.path(), &["engine.db-wal", "--accept-restored"]);
+    remove(copy.path(), &["witness.json"]);
+    refused(copy.path(), &["--accept-restored"]);
 }
 
 #[test]
@@ -357,10 +367,8 @@ fn a_directory_of_an_earlier_version_is_taken_over_once_and_then_watched() {
     let mut shop = Shop::sold();
     shop.stop();
     change(&shop.path().join("engine.db"), "DELETE FROM meta WHERE key <> 'alive_at'");
-    change(
-        &shop.path().join("ledger.db"),
-        "UPDATE feed_cursor SET journal = NULL, at = NULL, in_use = 0",
-    );
+    change(&shop.path().join("ledger.db"), "UPDATE feed_cursor SET journal = NULL, at = NULL");
+    remove(shop.path(), &["witness.json"]);
     assert_eq!(start(shop.path(), &[]), (Some(0), String::new()), "not a word");
     change(&shop.path().join("engine.db"), "DELETE FROM journal WHERE seq > 10");
     refused(shop.path(), &["--accept-restored"]);

@@ -195,6 +195,9 @@ impl Follower {
         projection: &mut Projection,
     ) -> Result<bool, String> {
         let Some(page) = page else { return Ok(true) };
+        // An engine whose clock was set back is ahead of everyone until its clock has caught up. What it decided is to be
+        // done now, and not then.
+        let now = self.sagas.now();
         for entry in &page {
             projection.cursor = entry.seq.0;
             projection.at = Some(entry.at);
@@ -204,9 +207,9 @@ impl Follower {
                     projection.facts.push(held(&entry.event, &terms, currency, None, entry.at));
                 }
                 if !self.is_free(change) {
-                    add(&mut projection.facts, entry, change, currency);
+                    add(&mut projection.facts, entry, change, currency, now);
                 }
-                let (seq, at) = (entry.seq.0, entry.at);
+                let (seq, at) = (entry.seq.0, entry.at.min(now));
                 // What the booking is about is added when the message is sent.
                 let channels = &self.sagas.channels;
                 let message = of_change(seq, index, at, &entry.event, change, None, channels);
@@ -296,9 +299,15 @@ fn held(
     Fact::Held { booking, saga }
 }
 
-/// What one change makes of the ledger's rows.
-fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Currency) {
-    let (event, at) = (&entry.event, entry.at);
+/// What one change makes of the ledger's rows. Sagas that have something to do because of it do it by `now`.
+fn add(
+    facts: &mut Vec<Fact>,
+    entry: &FeedEntry,
+    change: &Change,
+    currency: Currency,
+    now: Time,
+) {
+    let (event, at) = (&entry.event, entry.at.min(now));
     let moved =
         |booking: &BookingId, status: &'static str, payment: Option<&PaymentId>, wake: bool| {
             Fact::Moved(Box::new(Moved {
@@ -348,7 +357,7 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
         }
         Change::HoldPlaced { terms, until } => {
             let saga = saga_of_hold(event, terms, currency, *until);
-            facts.push(held(event, terms, currency, Some(Box::new(saga)), at));
+            facts.push(held(event, terms, currency, Some(Box::new(saga)), entry.at));
             if terms.lines.pools().iter().any(|line| room_night(&line.pool).is_some()) {
                 facts.push(Fact::Until { booking: terms.booking.clone(), until: *until });
             }

@@ -8,7 +8,7 @@ use super::dispatch::Dispatch;
 use super::outbox::{Batch, Decided, Found};
 use super::reader::to_sql;
 use super::snapshotter::Snapshotter;
-use super::witness::Witness;
+use super::witness::{self, Witness};
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::Time;
 use rusqlite::{Connection, Statement};
@@ -125,8 +125,11 @@ impl Journal {
 
     /// How long to wait for something to commit. An engine without events has nothing to watch over.
     fn patience(&self) -> Option<Duration> {
-        let witness = self.witness.patience(self.shared.committed(), self.shared.ledger());
-        [witness, self.own_patience()].into_iter().flatten().min()
+        let (committed, ledger) = (self.shared.committed(), self.shared.ledger());
+        let witness = self.witness.patience(committed, ledger);
+        // The ledger follows soon, and does not wake us when it has.
+        let follows = (ledger != Some(committed.0)).then_some(witness::EVERY);
+        [witness, follows, self.own_patience()].into_iter().flatten().min()
     }
 
     fn own_patience(&self) -> Option<Duration> {

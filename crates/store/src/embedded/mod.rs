@@ -220,6 +220,10 @@ impl Embedded {
         if witnessed.map_err(OpenError::sqlite(&path))?.is_none() {
             database::set_memo(&connection, recovery::WITNESSED, "1")
                 .map_err(OpenError::sqlite(&path))?;
+            // In the file itself, so that a copy without its log remembers it as well.
+            connection
+                .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+                .map_err(OpenError::sqlite(&path))?;
         }
 
         let shared = Arc::new(Shared {
@@ -231,7 +235,7 @@ impl Embedded {
             disk_low: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             failure: OnceLock::new(),
-            ledger: AtomicU64::new(ledger.map_or(NO_LEDGER, |seq| seq)),
+            ledger: AtomicU64::new(ledger.unwrap_or(NO_LEDGER)),
         });
         #[cfg(feature = "testing")]
         options.clock.wakes(&shared.mailbox);

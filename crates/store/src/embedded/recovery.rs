@@ -5,7 +5,7 @@ use super::error::OpenError;
 use super::events::Events;
 use super::reader::{JournalReader, ReadError};
 use super::snapshot::{self, Snapshot};
-use super::witness;
+use super::witness::{self, Testimony};
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::Time;
 use std::path::Path;
@@ -67,10 +67,8 @@ fn check_witness(dir: &Path, reader: &JournalReader, last: Seq) -> Result<(), Op
     let unread = |error: ReadError| unread(path, &error);
     let says = match witness::read(dir) {
         Ok(Some(says)) => says,
-        // Directories of earlier versions have none, and an empty journal cannot have lost anything.
-        Ok(None) if last == Seq::default() || reader.memo(WITNESSED).map_err(unread)?.is_none() => {
-            return Ok(());
-        }
+        // Directories of earlier versions have none, nor has one whose first start was cut short.
+        Ok(None) if reader.memo(WITNESSED).map_err(unread)?.is_none() => return Ok(()),
         Ok(None) => {
             return restored(
                 "witness.json is missing beside it: only a part of the directory was copied".into(),
@@ -78,22 +76,31 @@ fn check_witness(dir: &Path, reader: &JournalReader, last: Seq) -> Result<(), Op
         }
         Err(why) => return restored(why),
     };
-    if reader.identity().map_err(unread)?.as_ref() != Some(&says.journal) {
-        return restored("witness.json is of another journal".into());
+    contradicts(reader, last, &says).map_err(unread)?.map_or(Ok(()), restored)
+}
+
+/// Why a journal that ends at `last` is not the one that the witness has seen.
+pub(super) fn contradicts(
+    reader: &JournalReader,
+    last: Seq,
+    says: &Testimony,
+) -> Result<Option<String>, ReadError> {
+    if reader.identity()?.as_ref() != Some(&says.journal) {
+        return Ok(Some("witness.json is of another journal".into()));
     }
     let (Seq(ends), Seq(seen)) = (last, says.seq);
     if seen > ends {
-        return restored(format!(
+        return Ok(Some(format!(
             "the journal ends at decision {ends}, and decision {seen} was seen in it: it is an older copy, \
              or lost its end with its log (engine.db-wal)"
-        ));
+        )));
     }
-    if says.at.is_some() && reader.made_at(says.seq).map_err(unread)? != says.at {
-        return restored(format!(
+    let is_other = says.at.is_some() && reader.made_at(says.seq)? != says.at;
+    Ok(is_other.then(|| {
+        format!(
             "decision {seen} is not the one that was seen in the journal: it knows another past"
-        ));
-    }
-    Ok(())
+        )
+    }))
 }
 
 fn newest_snapshot(
