@@ -1,4 +1,5 @@
-//! Files that do not belong together, or are not whole: the program refuses to start on them and says what to do.
+//! Accidents of operators: files that do not belong together or are not whole, and a process that stands still. The
+//! program refuses to start on such files and says what to do.
 
 mod cli_support;
 
@@ -406,4 +407,34 @@ fn a_clean_audit_has_nothing_to_say_about_files_that_belong_together() {
     let (code, report) = run_json(&["audit", "--json", "--data", &path]);
     assert_eq!((code, &report["found"]), (Some(0), &json!([])), "{report}");
     assert_eq!(report["sold"], Value::from(BOOKINGS));
+}
+
+#[test]
+fn a_process_that_stood_still_takes_no_hold_from_anybody() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let served = Served::start(dir.path());
+    let create = r#"{"event":"short","title":"Test","currency":"EUR","room":null,"hold_ttl_ms":3000}"#;
+    served.ask("POST", "/api/v1/admin/events", ADMIN_KEY, create);
+    let pool = r#"{"pool":"ga","capacity":10,"price_minor":0}"#;
+    served.ask("POST", "/api/v1/admin/events/short/pools", ADMIN_KEY, pool);
+    served.ask("POST", "/api/v1/admin/events/short/open", ADMIN_KEY, "{}");
+    let visitor = served.visitor();
+    let mut connection = TcpStream::connect(served.address).expect("it listens");
+    let path = "/api/v1/events/short/bookings";
+    let held = exchange(&mut connection, "POST", path, &visitor, "k", r#"{"pools":{"ga":1}}"#);
+    let (status, held) = held.expect("it answers");
+    assert_eq!(status, 201, "{held}");
+    served.signal(rustix::process::Signal::STOP);
+    let stopped = Instant::now();
+    // Longer than the hold lives: nothing but time can bring this about.
+    while stopped.elapsed() < Duration::from_secs(4) {
+        std::thread::park_timeout(Duration::from_millis(100));
+    }
+    served.signal(rustix::process::Signal::CONT);
+    let path = format!("/api/v1/bookings/{}", held["booking"].as_str().expect("an id"));
+    let booking = served.ask("GET", &path, &visitor, "");
+    assert_eq!(booking["status"], "held", "{booking}");
+    let sql = "SELECT count(*) FROM changes WHERE change = 'resumed'";
+    assert_eq!(number(&dir.path().join("engine.db"), sql), 1);
+    assert_eq!(served.stop(), Some(0));
 }
