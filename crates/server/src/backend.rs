@@ -283,7 +283,8 @@ async fn look(config: &Config) -> Result<Before, StartError> {
         let before = Before::look(&data).map_err(StartError::Engine)?;
         Ok((before.check_keys(&data), before))
     });
-    let (keys, before) = looked.await.map_err(|error| StartError::Data(io::Error::other(error)))??;
+    let (keys, before) =
+        looked.await.map_err(|error| StartError::Data(io::Error::other(error)))??;
     match keys {
         Err(why) if accept => tracing::warn!(why, "accepted"),
         // Nodes of a cluster get their keys from the database.

@@ -381,9 +381,8 @@ fn what_is_in_the_directory_is_for_its_owner_alone() {
     let data = parent.path().join("data");
     let served = Served::start(&data);
     served.create_flash_sale("flash", 10);
-    let mode = |path: PathBuf| {
-        fs::metadata(path).expect("it is there").permissions().mode() & 0o777
-    };
+    let mode =
+        |path: PathBuf| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
     assert_eq!(mode(data.clone()), 0o700);
     for name in ["engine.db", "engine.db-wal", "ledger.db", "ledger.db-wal"] {
         assert_eq!(mode(data.join(name)), 0o600, "{name}");
@@ -413,7 +412,8 @@ fn a_clean_audit_has_nothing_to_say_about_files_that_belong_together() {
 fn a_process_that_stood_still_takes_no_hold_from_anybody() {
     let dir = tempfile::tempdir().expect("a directory");
     let served = Served::start(dir.path());
-    let create = r#"{"event":"short","title":"Test","currency":"EUR","room":null,"hold_ttl_ms":3000}"#;
+    let create =
+        r#"{"event":"short","title":"Test","currency":"EUR","room":null,"hold_ttl_ms":3000}"#;
     served.ask("POST", "/api/v1/admin/events", ADMIN_KEY, create);
     let pool = r#"{"pool":"ga","capacity":10,"price_minor":0}"#;
     served.ask("POST", "/api/v1/admin/events/short/pools", ADMIN_KEY, pool);

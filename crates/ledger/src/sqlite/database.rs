@@ -86,10 +86,7 @@ pub(super) fn close_files(path: &Path) -> Result<(), OpenError> {
 
 /// Whether the error says that the file is not what it was when it was written.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
-    )
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
 /// Locks the ledger for this process. Two writers would not corrupt it, but each would take the other's unfinished

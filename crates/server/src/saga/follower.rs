@@ -300,13 +300,7 @@ fn held(
 }
 
 /// What one change makes of the ledger's rows. Sagas that have something to do because of it do it by `now`.
-fn add(
-    facts: &mut Vec<Fact>,
-    entry: &FeedEntry,
-    change: &Change,
-    currency: Currency,
-    now: Time,
-) {
+fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Currency, now: Time) {
     let (event, at) = (&entry.event, entry.at.min(now));
     let moved =
         |booking: &BookingId, status: &'static str, payment: Option<&PaymentId>, wake: bool| {

@@ -168,8 +168,7 @@ impl Sagas {
     /// Sagas that nobody drives yet.
     #[must_use]
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { engine, ledger, gateway, clock, patience, channels, commons, pairing } =
-            parts;
+        let Parts { engine, ledger, gateway, clock, patience, channels, commons, pairing } = parts;
         Arc::new(Self {
             engine,
             ledger,

@@ -59,16 +59,16 @@ use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
 use outbox::{Batch, Outbox};
 use snapshotter::Snapshotter;
-use steady::Pulse;
-use witness::{Testimony, Witness};
 use std::fs::{File, TryLockError};
 use std::future::{Future, ready};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
+use steady::Pulse;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use witness::{Testimony, Witness};
 
 /// What a caller is told to wait if the mailbox is full.
 const RETRY_AFTER_MS: u32 = 250;

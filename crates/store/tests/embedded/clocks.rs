@@ -206,7 +206,8 @@ async fn engine_time_never_goes_back_and_never_hurries() {
     let engine = machine.opened().await;
     let mut chance: u64 = 20_261_122;
     let mut draw = |limit: i64| {
-        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        chance =
+            chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((chance >> 33) as i64).rem_euclid(limit)
     };
     let (mut before, mut jumps_ms) = (at(&engine).await, 0);

@@ -7,10 +7,10 @@ use super::books::Books;
 use super::verdict::{
     AtGateway, Sold, Standing, State, Sums, given_back, is_at_its_end, judge, judge_unknown,
 };
+use onrush::pairing::{another_past, shorter};
 use onrush::sandbox::{Taken, taken};
 use onrush_core::Change;
 use onrush_core::ids::{BookingId, PaymentId};
-use onrush::pairing::{another_past, shorter};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::saga::File;
 use serde::Serialize;
