@@ -233,8 +233,8 @@ impl Backend {
         if let Some(publishers) = self.publishers {
             publishers.end().await;
         }
-        let Self { engine, ledger, commons, engine_kind, ledger_kind, .. } = self;
-        drop((engine, ledger, commons));
+        let Self { engine, ledger, commons, pairing, engine_kind, ledger_kind, .. } = self;
+        drop((engine, ledger, commons, pairing));
         match engine_kind {
             EngineKind::Embedded(engine) => {
                 let_go(&engine).await;

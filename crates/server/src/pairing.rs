@@ -3,6 +3,7 @@
 //! Each remembers something of the others. What is older than the others remember it has lost something, and nobody sells
 //! from it before an operator has said so (`--accept-restored`).
 
+use crate::auth::hex;
 use crate::auth::keys::KeyDir;
 use onrush_core::Time;
 use onrush_ledger::Ledger;
@@ -249,8 +250,7 @@ fn hashes(keys: &KeyDir) -> io::Result<BTreeMap<String, String>> {
     };
     for name in keys.names("")?.into_iter().filter(|name| is_watched(name)) {
         if let Some(key) = keys.load(&name)? {
-            let hash = Sha256::digest(key);
-            found.insert(name, hash.iter().map(|byte| format!("{byte:02x}")).collect());
+            found.insert(name, hex(&Sha256::digest(key)));
         }
     }
     Ok(found)
