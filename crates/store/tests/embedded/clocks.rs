@@ -51,10 +51,8 @@ async fn at(engine: &Embedded) -> Time {
 }
 
 async fn until(engine: &Embedded, name: &str) -> Option<Time> {
-    match booking(engine, name).await.expect("known") {
-        HoldState::Held { until } => Some(until),
-        _ => None,
-    }
+    let state = booking(engine, name).await.expect("known");
+    if let HoldState::Held { until } = state { Some(until) } else { None }
 }
 
 /// By how much deadlines were moved on, each time.
@@ -63,9 +61,8 @@ async fn moved(engine: &Embedded) -> Vec<i64> {
     let entries = crate::sale::feed_to(engine, Seq(0), last).await;
     let changes = entries.iter().flat_map(|entry| &entry.changes);
     changes
-        .filter_map(|change| match change {
-            Change::Resumed { gap_ms } => Some(*gap_ms),
-            _ => None,
+        .filter_map(|change| {
+            if let Change::Resumed { gap_ms } = change { Some(*gap_ms) } else { None }
         })
         .collect()
 }

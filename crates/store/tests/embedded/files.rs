@@ -230,6 +230,9 @@ async fn snapshot_of_another_past_is_not_taken_for_one_of_this_journal() {
     let options = || Options { snapshot_every: 4, ..sale.options() };
     let engine = Embedded::open(sale.path(), options()).expect("opened");
     crate::sale::open_flash_sale(&engine).await;
+    for n in 0..50 {
+        hold(&engine, &format!("b{n}"), units(1)).await.expect("held");
+    }
     let is_snapshot = |name: &String| name.starts_with("snapshot-") && name.ends_with(".jsonl");
     crate::sale::until("a snapshot", || contents(sale.path()).keys().any(is_snapshot)).await;
     engine.close();
