@@ -28,7 +28,6 @@ impl Default for Health {
 impl Health {
     /// Says that the file is not what was written. Only the first word counts: it brings the others about.
     pub(super) fn is_lost(&self, why: &str) {
-if std::env::var_os("ONRUSH_RED").is_some() { return; }
         self.0.send_if_modified(|known| {
             let first = known.is_none();
             if first {
@@ -70,7 +69,6 @@ impl Drop for Check {
 /// # Errors
 /// [`OpenError::Damaged`] if something is wrong, and is found in time.
 pub(super) fn check(path: &Path, health: &Health) -> Result<Option<Check>, OpenError> {
-if std::env::var_os("ONRUSH_RED").is_some() { return Ok(None); }
     // As long as nobody writes, SQLite need not make files beside it.
     let connection = database::open_still(path).map_err(OpenError::sqlite(path))?;
     let (done, wait) = mpsc::sync_channel(1);

@@ -106,7 +106,6 @@ impl SteadyClock {
 
     /// The time. It never goes back.
     pub(super) fn now(&self) -> Time {
-if std::env::var_os("ONRUSH_RED").is_some() { return self.0.source.look().wall; }
         let state = self.lock();
         state.at(self.0.source.look().monotonic_ms)
     }
@@ -143,7 +142,6 @@ if std::env::var_os("ONRUSH_RED").is_some() { return self.0.source.look().wall; 
     }
 
     pub(super) fn turn(&self) -> Turn {
-if std::env::var_os("ONRUSH_RED").is_some() { return Turn { now: self.0.source.look().wall, missed_ms: 0 }; }
         let mut state = self.lock();
         let look = self.0.source.look();
         state.beat(look);
