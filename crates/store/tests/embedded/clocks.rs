@@ -61,9 +61,11 @@ async fn moved(engine: &Embedded) -> Vec<i64> {
     let entries = crate::sale::feed_to(engine, Seq(0), last).await;
     let changes = entries.iter().flat_map(|entry| &entry.changes);
     changes
-        .filter_map(|change| {
-            if let Change::Resumed { gap_ms } = change { Some(*gap_ms) } else { None }
-        })
+        .filter_map(
+            |change| {
+                if let Change::Resumed { gap_ms } = change { Some(*gap_ms) } else { None }
+            },
+        )
         .collect()
 }
 
