@@ -72,6 +72,7 @@ async fn page_that_comes_twice_is_projected_once() {
     let twice = Projection {
         after: 0,
         cursor: 3,
+        at: None,
         facts: vec![
             held("gala.1", 5),
             fact(Moved { wake: true, ..moved("gala.1", "confirmed", 6) }),
