@@ -12,7 +12,7 @@ fi
 cargo build --locked --quiet
 
 data=$(mktemp -d)
-export ONRUSH_ADMIN_KEY=schemathesis-admin-key ONRUSH_VISITORS_PER_MIN=1000000 ONRUSH_GATEWAY=sandbox ONRUSH_S3_PATHS=true
+export ONRUSH_ADMIN_KEY=schemathesis-admin-key ONRUSH_VISITORS_PER_MIN=1000000 ONRUSH_LIMITS=off ONRUSH_LIMITS_ADDRESS_WRONG_KEYS_PER_MIN=off ONRUSH_GATEWAY=sandbox ONRUSH_S3_PATHS=true
 coproc SERVER { exec target/debug/onrush serve --data "$data" --listen 127.0.0.1:0 --operator-listen off --log error --json; }
 server=$SERVER_PID
 trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$data"' EXIT

@@ -116,6 +116,41 @@ test("refund beyond what was paid is refused in words, and nothing is cancelled"
   await close();
 });
 
+test("visitor is removed and excluded from a booking's page, and let back in in the control room", async () => {
+  const held = await hold(server, "tour", { pools: { ga: 2 } });
+  const status = async () =>
+    (await server.ask("GET", `/bookings/${held.booking}`, { token: held.token })).body.status;
+  const { page, complaints, close } = await visit(browser);
+  await signIn(page, server, `/admin/bookings/${held.booking}`);
+  const action = "Remove visitor";
+  await page.getByRole("button", { name: action }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Exclude them from this event from now on").check();
+  await dialog.getByText("Guests can come back with a new identity.").waitFor();
+  await dialog.getByLabel("Your name").fill("Kim");
+  await dialog.getByLabel("Reason").fill("a bot");
+  expect(await violations(page)).toEqual([]);
+  await dialog.getByRole("button", { name: action }).click();
+  await page.getByText("The visitor is removed. Holds released: 1. Places given up: 0.").waitFor();
+  expect(await status()).toBe("released");
+  const again = { token: held.token, key: "two", body: { pools: { ga: 1 } } };
+  const refused = await server.ask("POST", "/events/tour/bookings", again);
+  expect([refused.status, refused.body.code]).toEqual([403, "VISITOR_BANNED"]);
+
+  await page.goto(`${server.url}/admin/events/tour`);
+  const bans = page.getByRole("region", { name: "Excluded visitors" }).first();
+  await bans.getByText("a bot").waitFor();
+  await bans.getByRole("button", { name: "Let back in" }).click();
+  await dialog.getByLabel("Your name").fill("Kim");
+  await dialog.getByLabel("Reason").fill("a mistake");
+  await dialog.getByRole("button", { name: "Let back in" }).click();
+  await page.getByText("Nobody is excluded from this event.").waitFor();
+  expect(await violations(page)).toEqual([]);
+  expect((await server.ask("POST", "/events/tour/bookings", again)).status).toBe(201);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("draw is closed before its public value is asked for", async () => {
   await openEvent(server, "lot", {
     settings: { room: { order: "draw" } },

@@ -43,6 +43,7 @@ test("organiser makes an event from a plan, opens it, watches a crowd, lets more
   await page.getByLabel("Id", { exact: true }).fill("play");
   await page.getByLabel("Title", { exact: true }).fill("The play");
   await page.getByLabel("Sale opens").fill("2036-05-01T10:30");
+  await page.getByRole("radio", { name: "Through a waiting room" }).check();
   await page.getByLabel("People in the room at once").fill("2");
   await page.getByLabel("A hold lasts, in minutes").fill("8");
   await page.getByLabel("Fee per booking, in EUR").fill("1.50");
@@ -121,6 +122,7 @@ test("what the server refuses stands at its field, and nothing typed is lost", a
   await signIn(page, server, "/admin/events/new");
   await page.getByLabel("Id", { exact: true }).fill("refused");
   await page.getByLabel("Title", { exact: true }).fill("Too long");
+  await page.getByRole("radio", { name: "Everybody may buy at once" }).check();
   await page.getByLabel("A hold lasts, in minutes").fill("60");
   await page.getByRole("button", { name: "Create event" }).click();
   const field = page.getByLabel("A hold lasts at most, in minutes");

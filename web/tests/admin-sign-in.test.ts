@@ -49,6 +49,7 @@ test("session that ends while somebody types loses nothing", async () => {
   await page.getByLabel("Id", { exact: true }).fill("typed");
   await page.getByLabel("Title", { exact: true }).fill("Typed before the session ended");
   await page.context().clearCookies();
+  await page.getByRole("radio", { name: "Everybody may buy at once" }).check();
   await page.getByRole("button", { name: "Create event" }).click();
   await page.getByText("Your session has ended").waitFor();
   expect(await violations(page)).toEqual([]);
@@ -86,6 +87,7 @@ test("another tab's sign-in does not stop this one from changing things", async 
   await signIn(other, server);
   await page.getByLabel("Id", { exact: true }).fill("two-tabs");
   await page.getByLabel("Title", { exact: true }).fill("Two tabs");
+  await page.getByRole("radio", { name: "Everybody may buy at once" }).check();
   await page.getByRole("button", { name: "Create event" }).click();
   await page.waitForURL(`${server.url}/admin/events/two-tabs/edit`);
   await close();

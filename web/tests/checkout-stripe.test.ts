@@ -10,7 +10,7 @@ import { launch, violations } from "./browser";
 import { fillIn, heading, holdAndVisit } from "./checkout";
 import { openEvent, Server } from "./server";
 
-const WEBHOOK_SECRET = "whsec_for_tests";
+const WEBHOOK_SECRET = "whsec_for_tests_only";
 
 /** As much of Stripe's API as one payment needs. */
 class FakeStripe {
@@ -122,7 +122,7 @@ beforeAll(async () => {
   const config = path.join(dir, "onrush.toml");
   await writeFile(
     config,
-    `[stripe]\nsecret_key = "sk_test_x"\nwebhook_secret = "${WEBHOOK_SECRET}"\nbase_url = "${await stripe.start()}"\n`,
+    `[stripe]\nsecret_key = "sk_test_for_tests_only"\nwebhook_secret = "${WEBHOOK_SECRET}"\nbase_url = "${await stripe.start()}"\n`,
   );
   const settings = { ONRUSH_CONFIG: config, ONRUSH_GATEWAY: "stripe" };
   [server, browser] = await Promise.all([Server.start(settings), launch()]);

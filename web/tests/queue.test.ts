@@ -264,6 +264,24 @@ test("visitor who leaves is asked first, stays out after a reload, and can join 
   await close();
 });
 
+test("visitor whom the organiser removes is told so, and may not join once excluded", async () => {
+  await eventWithOneInside("removal", 0);
+  const { page, close } = await visit(browser, PHONE);
+  await openQueue(page, "removal");
+  await positionIs(page, 1);
+  const user = await page.evaluate(() => JSON.parse(localStorage.getItem("onrush.visitor")!).user as string);
+  await server.organise("POST", `/events/removal/visitors/${user}/remove`, {
+    by: "Kim",
+    why: "a bot",
+    ban: true,
+  });
+  await page.getByRole("heading", { name: "The organiser has removed you" }).waitFor();
+  await page.getByRole("button", { name: "Join again" }).click();
+  await page.getByText("You cannot take part in this event.").waitFor();
+  expect(await violations(page)).toEqual([]);
+  await close();
+});
+
 test("no-show is told so, also by a page that was away", async () => {
   const [inside] = await eventWithOneInside("no-show", 0, { arrive_ms: 3_000 });
   const { page, complaints, close } = await visit(browser);

@@ -110,6 +110,7 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
     visitor("booking-cancelled", `/bookings/${cancelled}`),
     visitor("tickets", `/bookings/${confirmed}/tickets`),
     visitor("bookings", "/bookings"),
+    visitor("carry", "/carry"),
     organiser("admin-events", ""),
     organiser("admin-new-event", "/events/new"),
     organiser("admin-edit-event", "/events/arena/edit"),

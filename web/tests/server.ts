@@ -48,6 +48,7 @@ export class Server {
         ONRUSH_GATEWAY: "sandbox",
         ONRUSH_PAGES: path.join(ROOT, "web/dist"),
         ONRUSH_VISITORS_PER_MIN: "100000",
+        ONRUSH_LIMITS: "off",
         ...settings,
       },
       stdio: ["pipe", "pipe", "inherit"],

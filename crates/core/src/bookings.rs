@@ -1,8 +1,9 @@
 //! All bookings of one event: found by id, by user, and by deadline.
 
 use crate::arena::{Idx, Keyed, Table};
+use crate::ended::Ended;
 use crate::hold::{CheckIn, HoldState, HoldTerms};
-use crate::ids::BookingId;
+use crate::ids::{BookingId, UserId};
 use crate::limits::ENDED_KNOWN_MS;
 use crate::time::Time;
 use crate::users::Users;
@@ -19,7 +20,7 @@ pub(crate) struct Hold {
     pub(crate) user: Idx,
     /// The same user's booking before this one.
     older: Option<Idx>,
-    /// The same user's booking after this one.
+    /// The same user's booking after this one; after the latest comes the oldest. `None` only while it is put in.
     newer: Option<Idx>,
     pub(crate) payments: u8,
     pub(crate) extensions: u8,
@@ -91,6 +92,7 @@ pub(crate) struct Bookings {
     table: Table<Hold>,
     expiries: BTreeSet<HoldDeadline>,
     forgets: BTreeSet<HoldDeadline>,
+    ended: Ended,
 }
 
 impl Bookings {
@@ -111,6 +113,25 @@ impl Bookings {
     /// The ended booking that may be forgotten next, and when.
     pub(crate) fn next_forget(&self) -> Option<(Time, Idx)> {
         self.forgets.first().map(|deadline| (deadline.at, deadline.idx))
+    }
+
+    /// How many of a user's bookings have ended and are still known.
+    pub(crate) fn ended_of(&self, user: &UserId) -> u32 {
+        self.ended.of(user)
+    }
+
+    /// A user's bookings, oldest first: all of them, or those after one of his.
+    pub(crate) fn of_user_after(
+        &self,
+        last: Option<Idx>,
+        after: Option<Idx>,
+    ) -> impl Iterator<Item = Idx> + '_ {
+        let next = move |idx: Idx| self.table[idx].newer.filter(|_| Some(idx) != last);
+        let first = match after {
+            Some(after) => next(after),
+            None => last.and_then(|last| self.table[last].newer),
+        };
+        std::iter::successors(first, move |idx| next(*idx))
     }
 
     /// A user's bookings, latest first.
@@ -147,9 +168,9 @@ impl Bookings {
             checked_in: Vec::new(),
         };
         let idx = self.table.insert(hold);
-        if let Some(older) = older {
-            self.table[older].newer = Some(idx);
-        }
+        let before = older.unwrap_or(idx);
+        self.table[idx].newer = older.map_or(Some(idx), |older| self.table[older].newer);
+        self.table[before].newer = Some(idx);
         users[user].last_hold = Some(idx);
         self.enter_deadlines(idx);
         idx
@@ -164,12 +185,19 @@ impl Bookings {
     pub(crate) fn remove(&mut self, idx: Idx, users: &mut Users) {
         self.drop_deadlines(idx);
         let hold = self.table.remove(idx);
-        if let Some(older) = hold.older {
-            self.table[older].newer = hold.newer;
+        let (user, newer) = (&mut users[hold.user], hold.newer);
+        if newer == Some(idx) {
+            user.last_hold = None;
+            return;
         }
-        match hold.newer {
-            Some(newer) => self.table[newer].older = hold.older,
-            None => users[hold.user].last_hold = hold.older,
+        // Before the oldest comes the latest.
+        let before = hold.older.or(user.last_hold).expect("he has another booking");
+        self.table[before].newer = newer;
+        if user.last_hold == Some(idx) {
+            user.last_hold = hold.older;
+        } else {
+            let newer = newer.expect("a booking that was put in has one after it");
+            self.table[newer].older = hold.older;
         }
     }
 
@@ -206,6 +234,7 @@ impl Bookings {
             self.expiries.insert(self.deadline(idx, at));
         } else if let Some(at) = hold.forget_at() {
             self.forgets.insert(self.deadline(idx, at));
+            self.ended.add(&self.table[idx].terms.user);
         }
     }
 
@@ -215,6 +244,7 @@ impl Bookings {
             self.expiries.remove(&self.deadline(idx, at));
         } else if let Some(at) = hold.forget_at() {
             self.forgets.remove(&self.deadline(idx, at));
+            self.ended.forget(&self.table[idx].terms.user);
         }
     }
 
@@ -239,8 +269,12 @@ impl Bookings {
                     "every ended one can be forgotten",
                 );
             }
-            let newest = users[hold.user].last_hold == Some(idx);
-            expect(newest == hold.newer.is_none(), "a user's bookings are chained to his latest");
+            let latest = users[hold.user].last_hold == Some(idx);
+            let after = hold.newer.map(|newer| self.table[newer].older);
+            expect(
+                after == Some(if latest { None } else { Some(idx) }),
+                "a user's bookings are chained to his latest, and after it comes the oldest",
+            );
             expect(
                 hold.older.is_none_or(|o| self.table[o].newer == Some(idx)),
                 "the chain runs both ways",
@@ -248,6 +282,7 @@ impl Bookings {
         }
         expect(self.expiries.len() == live, "only live holds expire");
         expect(self.forgets.len() == ended, "only ended bookings are forgotten");
+        expect(self.ended.total() == ended, "ended bookings are counted for their users");
     }
 }
 

@@ -286,6 +286,23 @@ pub enum Change {
         claim: ClaimId,
     },
 
+    /// The organiser took everything from a visitor that is not paid for; what that was follows in the same decision.
+    VisitorRemoved {
+        /// Whom.
+        user: UserId,
+        /// Who and why.
+        reason: Reason,
+        /// Whether they are banned from the event from now on.
+        banned: bool,
+    },
+    /// A visitor is banned no more.
+    VisitorUnbanned {
+        /// Whom.
+        user: UserId,
+        /// Who and why.
+        reason: Reason,
+    },
+
     /// The engine was away; places, sessions and holds moved on by as much.
     Resumed {
         /// How long, in milliseconds.
@@ -301,6 +318,8 @@ pub enum LeftHow {
     Left,
     /// By not being seen for the place's time to live.
     Lapsed,
+    /// By the organiser.
+    Removed,
 }
 
 /// How a session ended.
@@ -317,6 +336,8 @@ pub enum SessionEnd {
     Completed,
     /// The visitor's payment failed, and with it his hold (S3.7).
     PaymentFailed,
+    /// The organiser removed the visitor.
+    Removed,
 }
 
 /// How a claim was given back.

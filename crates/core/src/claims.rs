@@ -1,7 +1,8 @@
 //! Claims: units taken at once and for good, and services' adjustments of them (S2).
 
 use crate::arena::{Idx, Keyed, Table};
-use crate::ids::ClaimId;
+use crate::ended::Ended;
+use crate::ids::{ClaimId, UserId};
 use crate::limits::ENDED_KNOWN_MS;
 use crate::time::Time;
 use crate::view::{ClaimState, ClaimView};
@@ -37,6 +38,7 @@ pub(crate) struct Claims {
     table: Table<ClaimView>,
     expiries: BTreeSet<(Time, ClaimId)>,
     forgets: BTreeSet<(Time, ClaimId)>,
+    ended: Ended,
 }
 
 impl Claims {
@@ -52,6 +54,11 @@ impl Claims {
     /// The ended claim that may be forgotten next, and when.
     pub(crate) fn next_forget(&self) -> Option<&(Time, ClaimId)> {
         self.forgets.first()
+    }
+
+    /// How many of a user's claims have ended and are still known.
+    pub(crate) fn ended_of(&self, user: &UserId) -> u32 {
+        self.ended.of(user)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &ClaimView> {
@@ -100,6 +107,7 @@ impl Claims {
             self.expiries.insert((at, claim.claim.clone()));
         } else if let Some(at) = claim.state.forget_at() {
             self.forgets.insert((at, claim.claim.clone()));
+            claim.user.iter().for_each(|user| self.ended.add(user));
         }
     }
 
@@ -109,6 +117,7 @@ impl Claims {
             self.expiries.remove(&(at, claim.claim.clone()));
         } else if let Some(at) = claim.state.forget_at() {
             self.forgets.remove(&(at, claim.claim.clone()));
+            claim.user.iter().for_each(|user| self.ended.forget(user));
         }
     }
 
@@ -117,6 +126,11 @@ impl Claims {
         let ended = self.iter().filter(|claim| claim.state.forget_at().is_some()).count();
         if expiring != self.expiries.len() || ended != self.forgets.len() {
             broken.push("claims: every claim has its deadline, and no other has".to_owned());
+        }
+        let of_users =
+            |claim: &&ClaimView| claim.state.forget_at().is_some() && claim.user.is_some();
+        if self.iter().filter(of_users).count() != self.ended.total() {
+            broken.push("claims: ended ones are counted for their users".to_owned());
         }
     }
 }

@@ -265,6 +265,24 @@ pub enum Command {
         reason: Reason,
     },
 
+    /// Takes everything from a visitor that is not paid for, in one decision, and bans them from the event if wished.
+    /// A hold stays while its payment runs.
+    RemoveVisitor {
+        /// Whom.
+        user: UserId,
+        /// Who and why.
+        reason: Reason,
+        /// Whether they may take no place, hold or claim from now on.
+        ban: bool,
+    },
+    /// Ends a ban.
+    UnbanVisitor {
+        /// Whose.
+        user: UserId,
+        /// Who and why.
+        reason: Reason,
+    },
+
     /// Decides one thing that is due: one deadline, or one admission.
     Tick,
     /// Moves places, sessions and holds on by the time the engine was away.
@@ -272,4 +290,46 @@ pub enum Command {
         /// How long it was away, in milliseconds.
         gap_ms: i64,
     },
+}
+
+impl Command {
+    /// Whether it begins something for a visitor (a place, a hold, a claim) that can as well begin a little later.
+    ///
+    /// Such commands are the first to be sent away when answers take long; what ends something, gives it back or was paid
+    /// for goes on.
+    #[must_use]
+    pub const fn begins_business(&self) -> bool {
+        match self {
+            Self::Join { .. } | Self::Hold { .. } | Self::Claim { .. } => true,
+            Self::CreateEvent { .. }
+            | Self::ChangeSettings { .. }
+            | Self::AddPool { .. }
+            | Self::AdjustCapacity { .. }
+            | Self::AddSeats { .. }
+            | Self::Block { .. }
+            | Self::Unblock { .. }
+            | Self::OpenPrequeue
+            | Self::ClosePrequeue
+            | Self::OpenSale { .. }
+            | Self::Pause
+            | Self::Resume
+            | Self::Close
+            | Self::Leave { .. }
+            | Self::See { .. }
+            | Self::Arrive { .. }
+            | Self::Extend { .. }
+            | Self::Release { .. }
+            | Self::BeginPayment { .. }
+            | Self::FailPayment { .. }
+            | Self::Confirm { .. }
+            | Self::CancelConfirmed { .. }
+            | Self::CheckIn { .. }
+            | Self::Declaim { .. }
+            | Self::AdjustClaimed { .. }
+            | Self::RemoveVisitor { .. }
+            | Self::UnbanVisitor { .. }
+            | Self::Tick
+            | Self::Recover { .. } => false,
+        }
+    }
 }

@@ -7,11 +7,13 @@
 #![forbid(unsafe_code)]
 
 mod arena;
+mod bans;
 pub mod booking;
 mod bookings;
 pub mod change;
 mod claims;
 pub mod command;
+mod ended;
 pub mod event;
 pub mod hold;
 pub mod ids;

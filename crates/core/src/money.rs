@@ -23,11 +23,51 @@ impl fmt::Display for NotACurrency {
 impl std::error::Error for NotACurrency {}
 
 impl Currency {
+    /// The smallest amount there is of this currency, in minor units: all amounts are multiples of it.
+    ///
+    /// ISO 4217 gives the ariary and the ouguiya two decimals, and both are divided into fifths.
+    #[must_use]
+    pub fn step_minor(&self) -> i64 {
+        match self.as_str() {
+            "MGA" | "MRU" => 20,
+            _ => 1,
+        }
+    }
+
     /// The code as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("a currency is three ASCII letters")
     }
+}
+
+/// Which way a share of an amount is rounded that lies between two steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// To the next step above: in favour of whoever gets it.
+    Up,
+    /// To the nearest step; the middle counts as the one above.
+    Nearest,
+}
+
+/// A share of an amount, in whole steps: `amount × part ÷ whole`.
+///
+/// Amount, part and step are what limits allow, so that the share is an amount as well.
+#[must_use]
+pub fn share_minor(
+    amount_minor: i64,
+    (part, whole): (u32, u32),
+    step_minor: i64,
+    rounding: Rounding,
+) -> i64 {
+    let divisor = i128::from(whole) * i128::from(step_minor);
+    let more = match rounding {
+        Rounding::Up => divisor - 1,
+        Rounding::Nearest => divisor / 2,
+    };
+    let steps = (i128::from(amount_minor) * i128::from(part) + more).div_euclid(divisor);
+    let share_minor = steps * i128::from(step_minor);
+    i64::try_from(share_minor).expect("a share of an amount, and a step, fit")
 }
 
 impl FromStr for Currency {

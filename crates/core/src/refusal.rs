@@ -59,11 +59,36 @@ pub enum Refusal {
         /// The phase.
         phase: Phase,
     },
-    /// The state does not allow it: most often, no session.
-    InvalidState {
-        /// What is wrong.
+    /// The event has no waiting room.
+    NoWaitingRoom,
+    /// Without a session nothing can be had: the user is not in, or waits.
+    NotYourTurn,
+    /// The user's session is over.
+    SessionOver,
+    /// The booking is free of charge.
+    NothingToPay,
+    /// What is to be changed is fixed by now.
+    SettingsFixed {
+        /// What, and since when.
         why: &'static str,
     },
+    /// The event has as many pools, categories or seats as it may.
+    EventLimit {
+        /// Of what, and how many.
+        why: &'static str,
+    },
+    /// The sale is there already.
+    AlreadyInPhase {
+        /// Where.
+        why: &'static str,
+    },
+    /// Another step of the sale comes first.
+    OtherStepFirst {
+        /// Which.
+        why: &'static str,
+    },
+    /// The event has no draw.
+    NoDraw,
     /// This very place is taken already.
     Duplicate {
         /// The place.
@@ -161,6 +186,23 @@ pub enum Refusal {
         /// What was paid, in minor units.
         paid_minor: i64,
     },
+    /// The organiser has banned the user from the event. It comes before what the room and the stock would say.
+    VisitorBanned,
+    /// As many visitors are banned from the event as may be.
+    BanListFull {
+        /// The limit.
+        limit: u32,
+    },
+    /// The user has as many bookings and claims that ended within the last day as are remembered.
+    TooManyEnded {
+        /// The limit.
+        limit: u32,
+    },
+    /// The currency, or the gateway, has no such amount.
+    RefundBetweenSteps {
+        /// What amounts are multiples of, in minor units.
+        step_minor: i64,
+    },
 }
 
 /// What a caller can rely on about a refusal.
@@ -194,7 +236,6 @@ impl Refusal {
                 }
                 Phase::Closed => facts(14, "EVENT_NOT_OPEN"),
             },
-            Self::InvalidState { .. } => facts(15, "INVALID_STATE"),
             Self::Duplicate { .. } => facts(16, "DUPLICATE"),
             Self::AlreadyInQueue { .. } => facts(17, "ALREADY_IN_QUEUE"),
             Self::QueueFull => again(18, "QUEUE_FULL"),
@@ -219,6 +260,20 @@ impl Refusal {
             Self::AlreadyCheckedIn { .. } => facts(37, "ALREADY_CHECKED_IN"),
             Self::NotCancellable => facts(38, "NOT_CANCELLABLE"),
             Self::RefundExceedsPaid { .. } => facts(39, "REFUND_EXCEEDS_PAID"),
+            Self::VisitorBanned => facts(40, "VISITOR_BANNED"),
+            Self::BanListFull { .. } => facts(41, "BAN_LIST_FULL"),
+            Self::TooManyEnded { .. } => again(42, "TOO_MANY_ENDED"),
+            // 15 was one code for all of these.
+            Self::NoWaitingRoom => facts(50, "NO_WAITING_ROOM"),
+            Self::NotYourTurn => facts(51, "NOT_YOUR_TURN"),
+            Self::SessionOver => facts(52, "SESSION_OVER"),
+            Self::NothingToPay => facts(53, "NOTHING_TO_PAY"),
+            Self::SettingsFixed { .. } => facts(54, "SETTINGS_FIXED"),
+            Self::EventLimit { .. } => facts(55, "EVENT_LIMIT"),
+            Self::AlreadyInPhase { .. } => facts(56, "ALREADY_IN_PHASE"),
+            Self::OtherStepFirst { .. } => facts(57, "OTHER_STEP_FIRST"),
+            Self::NoDraw => facts(58, "NO_DRAW"),
+            Self::RefundBetweenSteps { .. } => facts(45, "REFUND_BETWEEN_STEPS"),
         }
     }
 
@@ -256,7 +311,21 @@ impl fmt::Display for Refusal {
             Self::EventExists => f.write_str("the event exists already; choose another id"),
             Self::InvalidSettings { why }
             | Self::InvalidLines { why }
-            | Self::InvalidState { why } => f.write_str(why),
+            | Self::SettingsFixed { why }
+            | Self::EventLimit { why }
+            | Self::AlreadyInPhase { why }
+            | Self::OtherStepFirst { why } => f.write_str(why),
+            Self::NoWaitingRoom => f.write_str(
+                "the event has no waiting room: hold at once; to let people in, open the sale itself",
+            ),
+            Self::NotYourTurn => {
+                f.write_str("it is not your turn; join the queue, and wait until you are admitted")
+            }
+            Self::SessionOver => f.write_str(
+                "your session is over; pay for what you hold or give it back, then join the queue again",
+            ),
+            Self::NothingToPay => f.write_str("nothing is to be paid; confirm at once"),
+            Self::NoDraw => f.write_str("public_value: only an event with a draw takes one"),
             Self::InvalidQuantity => {
                 f.write_str("ask for 1 to 1000 units, at least 1 in each line")
             }
@@ -359,6 +428,22 @@ impl fmt::Display for Refusal {
             Self::RefundExceedsPaid { paid_minor } => {
                 write!(f, "{paid_minor} minor units were paid; give back 0 to as many")
             }
+            Self::VisitorBanned => {
+                f.write_str("the organiser has excluded you from this event; ask the organiser")
+            }
+            Self::BanListFull { limit } => {
+                write!(f, "{limit} visitors are banned from this event already; unban some first")
+            }
+            Self::TooManyEnded { limit } => write!(
+                f,
+                "you gave back, lost or cancelled {limit} here within a day; keep what you hold, \
+                 or try again when the oldest is a day old"
+            ),
+            Self::RefundBetweenSteps { step_minor } => write!(
+                f,
+                "amounts go in steps of {step_minor} minor units here; give back a multiple of \
+                 that, or all that was paid"
+            ),
         }
     }
 }

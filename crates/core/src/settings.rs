@@ -1,10 +1,11 @@
 //! What an organiser sets for an event.
 
 use crate::limits::{
-    MAX_DURATION_MS, MAX_FEE_BP, MAX_PLACES_PER_USER, MAX_PRICE_MINOR, MAX_QUEUE_SIZE,
-    MAX_REFUND_RULES, MAX_ROOM_CAPACITY, fits_text,
+    DEFAULT_CLAIM_TTL_MAX_MS, DEFAULT_MAX_PER_USER, MAX_AMOUNT_STEP_MINOR, MAX_DURATION_MS,
+    MAX_FEE_BP, MAX_PLACES_PER_USER, MAX_PRICE_MINOR, MAX_QUEUE_SIZE, MAX_REFUND_RULES,
+    MAX_ROOM_CAPACITY, fits_text,
 };
-use crate::money::Currency;
+use crate::money::{Currency, Rounding, share_minor};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +33,9 @@ pub struct Settings {
     /// Units one user may hold, confirm and claim together; `None` is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_per_user: Option<u32>,
+    /// How long a visitor's claim lasts at most, also one that names no time; `None` lets visitors claim for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim_ttl_max_ms: Option<i64>,
     /// When the prequeue starts by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prequeue_at: Option<Time>,
@@ -50,6 +54,20 @@ pub struct Settings {
     /// What a buyer gets back who cancels; without a rule that applies, buyers cannot cancel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refunds: Vec<RefundRule>,
+    /// What all amounts must be multiples of for the gateway to express them, in minor units: 10 where three decimals
+    /// end in 0. The currency's own steps count besides, see [`Self::step_minor`].
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub amount_step_minor: i64,
+}
+
+fn one() -> i64 {
+    1
+}
+
+/// Serde asks for a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_one(number: &i64) -> bool {
+    *number == 1
 }
 
 /// What a booking costs beside its units. A booking free of charge has no fees.
@@ -72,11 +90,17 @@ impl Fees {
     /// The fees on units of this price, in minor units; half a minor unit counts as one.
     #[must_use]
     pub fn on_minor(&self, price_minor: i64) -> i64 {
+        self.on_minor_in_steps(price_minor, 1)
+    }
+
+    /// The same with a percentage in whole steps; half a step counts as one.
+    #[must_use]
+    pub fn on_minor_in_steps(&self, price_minor: i64, step_minor: i64) -> i64 {
         if price_minor == 0 {
             return 0;
         }
-        let share = (i128::from(price_minor) * i128::from(self.percent_bp) + 5_000) / 10_000;
-        self.fixed_minor + i64::try_from(share).expect("the largest price and fee fit")
+        let part = (self.percent_bp, 10_000);
+        self.fixed_minor + share_minor(price_minor, part, step_minor, Rounding::Nearest)
     }
 }
 
@@ -86,7 +110,7 @@ impl Fees {
 pub struct RefundRule {
     /// Full days before the event begins, at least.
     pub days_before: u16,
-    /// How much of the units' price, in percent; fees are kept.
+    /// How much of the units' price, in percent, rounded up to what can be paid; fees are kept.
     pub percent: u8,
 }
 
@@ -188,26 +212,34 @@ impl Default for RoomSettings {
 }
 
 impl Settings {
-    /// Settings with the defaults of S0 and S3, and a waiting room.
+    /// Settings with the defaults of S0 and S3, without a waiting room.
     #[must_use]
     pub fn new(title: &str, currency: Currency) -> Self {
         Self {
             title: title.into(),
             currency,
-            room: Some(RoomSettings::default()),
+            room: None,
             hold_ttl_ms: 600_000,
             hold_max_ms: 1_800_000,
             payment_window_ms: 600_000,
             payment_attempts: 3,
             extensions: 1,
-            max_per_user: None,
+            max_per_user: Some(DEFAULT_MAX_PER_USER),
+            claim_ttl_max_ms: Some(DEFAULT_CLAIM_TTL_MAX_MS),
             prequeue_at: None,
             opens_at: None,
             closes_at: None,
             starts_at: None,
             fees: Fees::default(),
             refunds: Vec::new(),
+            amount_step_minor: 1,
         }
+    }
+
+    /// What all amounts are multiples of, in minor units: what the gateway can express and the currency has.
+    #[must_use]
+    pub fn step_minor(&self) -> i64 {
+        self.currency.step_minor().max(self.amount_step_minor)
     }
 
     /// What a buyer gets back who cancels at `at`, in percent of the units' price; `None` if he cannot.
@@ -251,6 +283,9 @@ impl Settings {
         if self.fees.percent_bp > MAX_FEE_BP {
             return Some("fees.percent_bp: use 0 to 10000 (which is 100 %)");
         }
+        if !(1..=MAX_AMOUNT_STEP_MINOR).contains(&self.amount_step_minor) {
+            return Some("amount_step_minor: use 1 to 10000");
+        }
         if self.refunds.len() > MAX_REFUND_RULES {
             return Some("refunds: use at most 20 rules");
         }
@@ -258,7 +293,10 @@ impl Settings {
             return Some("refunds: use 0 to 100 percent");
         }
         if self.max_per_user == Some(0) {
-            return Some("max_per_user: use at least 1, or leave it out for no limit");
+            return Some("max_per_user: use at least 1, or null for no limit");
+        }
+        if self.claim_ttl_max_ms.is_some_and(|ttl_ms| !duration(ttl_ms)) {
+            return Some("claim_ttl_max_ms: use 1 ms to 366 days, or null for claims for good");
         }
         self.room.as_ref().and_then(RoomSettings::complaint).or_else(|| self.contradiction())
     }
@@ -266,6 +304,10 @@ impl Settings {
     /// Which of these settings do not go together although each is in its range, as a sentence; `None` if they do.
     #[must_use]
     pub fn contradiction(&self) -> Option<&'static str> {
+        let step_minor = self.currency.step_minor();
+        if self.amount_step_minor != 1 && self.amount_step_minor % step_minor != 0 {
+            return Some("amount_step_minor: use a multiple of the currency's smallest amount");
+        }
         if self.hold_max_ms < self.hold_ttl_ms {
             return Some("hold_max_ms: use at least hold_ttl_ms");
         }

@@ -9,7 +9,7 @@ use crate::ids::{EventId, PlaceId, UserId};
 use crate::seats::SeatState;
 use crate::settings::Settings;
 use crate::time::Time;
-use crate::view::{ClaimState, ClaimView};
+use crate::view::{BanView, ClaimState, ClaimView};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -36,6 +36,10 @@ pub enum SnapshotRow {
     Session(SessionRow),
     /// A claim or adjustment, by id.
     Claim(ClaimView),
+    /// Somebody who is banned, by user id.
+    Ban(BanView),
+    /// A place that is gone and still known, in the order in which they are forgotten, ties by id.
+    Gone(GoneRow),
 }
 
 /// An event without its parts.
@@ -123,6 +127,44 @@ pub struct SessionRow {
     pub state: SessionState,
 }
 
+/// A place that is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoneRow {
+    /// The place.
+    pub place: PlaceId,
+    /// Until when it is known.
+    pub until: Time,
+}
+
+/// Whether rows that were kept are those of the state that they should be.
+///
+/// Rows that an older version kept know nothing of places that are gone, and not what claims were first told: what they
+/// lack is not held against them.
+#[must_use]
+pub fn agree(
+    kept: impl IntoIterator<Item = SnapshotRow>,
+    expected: impl IntoIterator<Item = SnapshotRow>,
+) -> bool {
+    let untold = |mut row: SnapshotRow| {
+        if let SnapshotRow::Claim(claim) = &mut row {
+            claim.first_until = None;
+        }
+        row
+    };
+    let is_gone = |row: &SnapshotRow| matches!(row, SnapshotRow::Gone(_));
+    let mut expected = expected.into_iter().map(untold);
+    for row in kept.into_iter().map(untold) {
+        loop {
+            match expected.next() {
+                Some(other) if other == row => break,
+                Some(other) if is_gone(&row) && is_gone(&other) => {}
+                Some(_) | None => return false,
+            }
+        }
+    }
+    expected.all(|row| is_gone(&row))
+}
+
 impl Event {
     /// The state as rows, in one fixed order; nothing for an event that was never created.
     pub fn snapshot(&self) -> impl Iterator<Item = SnapshotRow> + '_ {
@@ -181,6 +223,9 @@ impl Event {
             })
         });
         let claims = claims.into_iter().cloned().map(SnapshotRow::Claim);
+        let bans = self.bans.after(None).map(SnapshotRow::Ban);
+        let gone = self.room.gone.known(self.at);
+        let gone = gone.map(|(until, place)| SnapshotRow::Gone(GoneRow { place, until }));
         event
             .into_iter()
             .chain(pools)
@@ -190,6 +235,8 @@ impl Event {
             .chain(holds)
             .chain(sessions)
             .chain(claims)
+            .chain(bans)
+            .chain(gone)
     }
 
     /// The state that these rows describe.
@@ -264,7 +311,11 @@ impl Event {
                 let user = self.users.find_or_add(&row.user);
                 self.start_session(row.place, row.number, user, row.state);
             }
-            SnapshotRow::Claim(claim) => {
+            SnapshotRow::Claim(mut claim) => {
+                if let ClaimState::Claimed { until } = claim.state {
+                    // An older version did not keep what was told first.
+                    claim.first_until = claim.first_until.or(until);
+                }
                 if let (Some(owner), ClaimState::Claimed { .. }) = (&claim.user, claim.state) {
                     let quantity =
                         u32::try_from(claim.amount).expect("a visitor's claim is positive");
@@ -274,6 +325,8 @@ impl Event {
                 }
                 self.claims.insert(claim);
             }
+            SnapshotRow::Ban(ban) => self.bans.add(ban),
+            SnapshotRow::Gone(row) => self.room.gone.restore(row.until, row.place),
         }
     }
 

@@ -11,7 +11,7 @@ pub(crate) struct User {
     pub(crate) first_place: Option<Idx>,
     /// His session, if he is admitted.
     pub(crate) session: Option<Idx>,
-    /// The latest of his holds; they are chained backwards in time.
+    /// The latest of his holds; they are chained backwards in time, and forwards in a ring.
     pub(crate) last_hold: Option<Idx>,
     /// Units he holds, has confirmed, or claimed.
     pub(crate) units: u32,

@@ -1,5 +1,6 @@
 //! What can be asked about an event without changing it, and the answers to commands.
 
+use crate::command::Reason;
 use crate::event::Phase;
 use crate::hold::{CheckIn, HoldState, HoldTerms};
 use crate::ids::{BookingId, ClaimId, EventId, PlaceId, PoolId, SeatId, UserId};
@@ -31,10 +32,14 @@ pub enum Query {
         /// Whose; `None` asks for anyone's (operators only).
         user: Option<UserId>,
     },
-    /// A user's bookings, oldest first.
+    /// A page of a user's bookings, oldest first.
     Bookings {
         /// Whose.
         user: UserId,
+        /// The last booking of the page before; `None` begins with the oldest.
+        after: Option<BookingId>,
+        /// How many at most.
+        limit: u32,
     },
     /// One claim.
     Claim {
@@ -42,6 +47,13 @@ pub enum Query {
         claim: ClaimId,
         /// Whose; `None` asks for anyone's (operators only).
         user: Option<UserId>,
+    },
+    /// Who is banned, by user id (operators only).
+    Bans {
+        /// Only users whose id sorts after this one.
+        after: Option<UserId>,
+        /// How many at most.
+        at_most: u32,
     },
 }
 
@@ -62,6 +74,8 @@ pub enum View {
     Bookings(Vec<HoldView>),
     /// To [`Query::Claim`].
     Claim(ClaimView),
+    /// To [`Query::Bans`].
+    Bans(Vec<BanView>),
 }
 
 /// The answer to a [`crate::command::Command`] that was accepted.
@@ -78,6 +92,8 @@ pub enum Reply {
     Hold(HoldView),
     /// To everything about claims.
     Claim(ClaimView),
+    /// To `RemoveVisitor`.
+    Removed(RemovedView),
 }
 
 /// What a visitor left (S3.9).
@@ -250,6 +266,11 @@ pub enum PlaceState {
         /// Until when the visitor must show up; `None` once he has.
         arrive_by: Option<Time>,
     },
+    /// The session is over, and what the visitor holds keeps the slot: no other place can be had meanwhile.
+    Ended {
+        /// When the last of the holds runs out, and the slot with it.
+        until: Time,
+    },
 }
 
 /// A booking.
@@ -270,6 +291,35 @@ pub struct HoldView {
     pub checked_in: Vec<CheckIn>,
 }
 
+/// What was taken from a visitor who was removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemovedView {
+    /// Whom.
+    pub user: UserId,
+    /// Waiting places that were given up.
+    pub places: u32,
+    /// Whether a session ended.
+    pub session: bool,
+    /// Holds that were released.
+    pub released: u32,
+    /// Bookings whose payment runs: they stay until it has ended.
+    pub paying: Vec<BookingId>,
+    /// Whether they are banned.
+    pub banned: bool,
+}
+
+/// Somebody who is banned from an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BanView {
+    /// Whom.
+    pub user: UserId,
+    /// Who banned them, and why.
+    #[serde(flatten)]
+    pub reason: Reason,
+    /// Since when.
+    pub at: Time,
+}
+
 /// A claim, or a service's adjustment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimView {
@@ -286,8 +336,25 @@ pub struct ClaimView {
     pub before: u32,
     /// Units claimed in the pool right after it.
     pub after: u32,
+    /// When the units were to come back by themselves, as the first answer said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_until: Option<Time>,
     /// Where it stands.
     pub state: ClaimState,
+}
+
+impl ClaimView {
+    /// The claim as the first answer to its request told it, whatever became of it since (S2.2).
+    #[must_use]
+    pub fn as_first_told(&self) -> Self {
+        let state = match self.state {
+            ClaimState::Claimed { .. }
+            | ClaimState::Returned { .. }
+            | ClaimState::Expired { .. } => ClaimState::Claimed { until: self.first_until },
+            adjusted @ ClaimState::Adjusted { .. } => adjusted,
+        };
+        Self { state, ..self.clone() }
+    }
 }
 
 /// Where a claim stands.

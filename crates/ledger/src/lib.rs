@@ -6,8 +6,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod booking;
 pub mod delivery;
+pub mod desk;
 pub mod money;
 #[cfg(feature = "cluster")]
 pub mod postgres;
@@ -16,11 +18,13 @@ pub mod request;
 pub mod saga;
 pub mod sqlite;
 
+use access::CarryCode;
 use booking::{Booking, BookingFilter, Buyer, BuyerOf};
-use delivery::{DeadLetter, Delivered, Delivery};
+use delivery::{DeadLetter, Delivered, Delivery, Message};
+use desk::{DeskEntry, DeskFilter, Settled};
 use money::{Payment, PaymentFilter, Refund, Totals};
 use onrush_core::Time;
-use onrush_core::ids::{BookingId, EventId, PaymentId};
+use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use projection::{CatalogueText, FeedPosition, Projection};
 use request::{Begun, RequestKey, StoredAnswer};
 use saga::{File, Saga, SagaFilter, SagaNote, Transition};
@@ -101,8 +105,18 @@ pub trait Ledger: Send + Sync + 'static {
     /// earlier counts no more, whatever became of it.
     fn begin(&self, key: RequestKey, body_hash: [u8; 32], owner: u64, at: Time) -> Pending<Begun>;
 
+    /// What is known of a request, which does not begin by this; `None` if it would be [`Begun::Fresh`].
+    fn known(
+        &self,
+        key: RequestKey,
+        body_hash: [u8; 32],
+        owner: u64,
+        at: Time,
+    ) -> Pending<Option<Begun>>;
+
     /// Keeps the answer to a request that began, until 24 hours after its beginning; `None` forgets that it began. An
-    /// answer that is kept already stays.
+    /// answer that is kept already stays. The oldest go before their time where one scope or one asker has more than
+    /// [`request::KEPT_PER_SCOPE`] or [`request::KEPT_PER_ASKER`].
     fn finish(&self, key: RequestKey, answer: Option<StoredAnswer>) -> Pending<()>;
 
     /// Forgets requests that began before `before`, with their answers; says how many.
@@ -114,8 +128,22 @@ pub trait Ledger: Send + Sync + 'static {
     /// Who pays for a booking, if it is known.
     fn buyer(&self, booking: &BookingId) -> Pending<Option<Buyer>>;
 
-    /// Forgets who a person is, wherever he bought; says for how many bookings.
+    /// Forgets who a person is, wherever they bought, and withdraws the links of those bookings; says for how many a buyer
+    /// was known.
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64>;
+
+    /// Which generation of links opens a booking: 0 until one is withdrawn.
+    fn link_generation(&self, booking: &BookingId) -> Pending<u32>;
+
+    /// Withdraws the links that open a booking; says which generation does from now on.
+    fn withdraw_link(&self, booking: &BookingId) -> Pending<u32>;
+
+    /// Keeps a code from `at` on, in the place of the same visitor's earlier one; those that are over are forgotten.
+    fn keep_code(&self, code: CarryCode, at: Time) -> Pending<()>;
+
+    /// Takes the code with this hash, if it is not over at `at`, and says whom it carries. Of several that take it at once,
+    /// on whatever node, one gets it.
+    fn take_code(&self, hash: [u8; 32], at: Time) -> Pending<Option<UserId>>;
 
     /// One booking as projected.
     fn booking(&self, booking: &BookingId) -> Pending<Option<Booking>>;
@@ -168,6 +196,15 @@ pub trait Ledger: Send + Sync + 'static {
     /// Has given-up deliveries tried again from `at` on: one message's, or all of a channel's. Says how many. They begin
     /// anew, with no attempts and `since` at `at`: else the next failure would be the last again.
     fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64>;
+
+    /// Writes down what the gateway's own desk did, with what others are to be told of it; false if it is no news.
+    fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool>;
+
+    /// Writes down what an operator did about an entry of the desk; the entry as it is then, if there is one.
+    fn settle_desk(&self, entry: &str, settled: Settled) -> Pending<Option<DeskEntry>>;
+
+    /// What the gateway's own desk did, the latest first.
+    fn desk(&self, filter: DeskFilter, limit: usize) -> Pending<Page<DeskEntry>>;
 }
 
 /// The booking that a payment is for: a payment's id is the booking's, a dot and 12 digits.

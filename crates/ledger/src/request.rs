@@ -3,6 +3,12 @@
 /// An answer is kept for this long after its request began; then the key is as good as new.
 pub const KEPT_MS: i64 = 24 * 3_600_000;
 
+/// Answers that are kept of one scope, and of all that one asker did; older ones go before their time. Nobody who behaves
+/// comes near it, and nobody who does not can fill the disk with what they did to their own bookings.
+pub const KEPT_PER_SCOPE: u32 = 32;
+/// See [`KEPT_PER_SCOPE`].
+pub const KEPT_PER_ASKER: u32 = 256;
+
 /// What names a request: who asks, of what, under which key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RequestKey {
@@ -10,6 +16,8 @@ pub struct RequestKey {
     pub scope: String,
     /// The key as the caller chose it.
     pub key: String,
+    /// Who asks: what is kept for one asker is limited.
+    pub asker: String,
 }
 
 /// An answer as it was given.

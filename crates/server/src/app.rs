@@ -1,9 +1,10 @@
 //! What all handlers share.
 
 use crate::auth::admin::AdminKey;
+use crate::auth::carry::CarryCodes;
 use crate::auth::guest::GuestTokens;
 use crate::auth::keys::KeyDir;
-use crate::auth::limiter::AddressLimiter;
+use crate::auth::link::BookingLinks;
 use crate::auth::names::Names;
 use crate::auth::pass::PassSigner;
 use crate::auth::scanner::ScannerKey;
@@ -14,20 +15,22 @@ use crate::commons::{Commons, Turns};
 use crate::config::Config;
 use crate::draw::Draws;
 use crate::history::Histories;
+use crate::http::limits::Limits;
 use crate::http::problem::{Code, Problem};
-use crate::live::Hub;
 use crate::live::samples::Samples;
 use crate::live::seats::Boards;
+use crate::live::{Hub, StreamLimits};
 use crate::metrics::Metrics;
 use crate::plans::PlanDir;
 use crate::relay::{self, Relay};
 use crate::saga::Sagas;
+use crate::serve::Share;
 use crate::tickets::TicketSigner;
-use onrush_core::ids::EventId;
+use onrush_core::ids::{EventId, UserId};
 use onrush_core::view::{EventView, HoldView};
 use onrush_core::{Command, Query, Refusal, Reply, Time, View};
 use onrush_ledger::Ledger;
-use onrush_store::embedded::Clock;
+use onrush_store::embedded::{Clock, Space};
 use onrush_store::flags::Flags;
 use onrush_store::{Engine, Failure};
 use std::io;
@@ -58,8 +61,6 @@ pub struct App {
     pub scanner: Option<ScannerKey>,
     /// Sessions of browsers whose user signed in with one of these keys.
     pub sessions: Sessions,
-    /// The limit on wrong keys at sign-in.
-    pub sign_in_limiter: AddressLimiter,
     /// Derived ids.
     pub names: Names,
     /// Passes.
@@ -70,8 +71,14 @@ pub struct App {
     pub ticket_signer: Arc<TicketSigner>,
     /// What tells people and other systems.
     pub relay: Arc<Relay>,
-    /// The limit on guest tokens.
-    pub limiter: AddressLimiter,
+    /// How often anybody may ask.
+    pub limits: Limits,
+    /// What the disk has left for journal and ledger, if they are on one of this machine.
+    pub space: Option<Arc<Space>>,
+    /// Links of bookings.
+    pub links: Arc<BookingLinks>,
+    /// Codes that carry visitors to other devices.
+    pub carry_codes: CarryCodes,
     /// Draws: their seeds and lists.
     pub draws: Draws,
     /// Drawings of seat maps.
@@ -95,9 +102,6 @@ pub struct App {
     ready: AtomicBool,
 }
 
-/// Wrong keys that one address may try a minute, and at once.
-const SIGN_INS_PER_MIN: u32 = 10;
-
 /// What the money side of a server is made of.
 pub struct Money {
     /// What remembers.
@@ -110,6 +114,8 @@ pub struct Money {
     pub flags: Arc<Flags>,
     /// What all nodes share, if there are several.
     pub commons: Option<Arc<dyn Commons>>,
+    /// What the disk has left for journal and ledger, if they are on one of this machine.
+    pub space: Option<Arc<Space>>,
 }
 
 impl App {
@@ -130,31 +136,41 @@ impl App {
         let scanner = config.scanner_key.as_ref().map(ScannerKey::new);
         let scanner_hash = scanner.as_ref().map(ScannerKey::hash);
         let sessions = Sessions::new(&token_key, admin.hash(), scanner_hash);
+        let links = Arc::new(BookingLinks::open(&keys, config.booking_page())?);
         let ticket_signer = Arc::new(TicketSigner::open(&keys, &config.pass_issuer)?);
         let parts = relay::Parts {
             ledger: money.ledger.clone(),
             engine: engine.clone(),
             tickets: ticket_signer.clone(),
+            links: links.clone(),
             clock: money.clock.clone(),
         };
         let relay = Arc::new(Relay::new(&config, &parts).map_err(io::Error::other)?);
         let boards = Arc::new(Boards::new(engine.clone(), plans.clone()));
+        let share = Share::of_this_process(&config);
+        let streams = StreamLimits {
+            all: share.streams,
+            per_user: config.connections.streams_per_user,
+            per_address: share.streams_per_address,
+        };
         let app = Self {
             guests: GuestTokens::new(&token_key, config.guest_token_ttl_s),
             shop: config.shop_tokens.as_ref().map(ShopVerifier::new),
             admin,
             scanner,
             sessions,
-            sign_in_limiter: AddressLimiter::new(SIGN_INS_PER_MIN),
             names: Names::new(&keys.load_or_draw("ids.key")?),
-            hub: Hub::new(engine.clone(), boards.clone(), passes.clone(), config.max_streams),
+            hub: Hub::new(engine.clone(), boards.clone(), passes.clone(), streams),
             samples: Samples::new(engine.clone()),
             histories: Histories::new(engine.clone()),
             passes,
             tickets: StreamTickets::new(&token_key),
             ticket_signer,
             relay,
-            limiter: AddressLimiter::new(config.visitors_per_min),
+            limits: Limits::new(&config),
+            space: money.space,
+            links,
+            carry_codes: CarryCodes::new(&token_key),
             draws: Draws::open(&config.data, keys, money.commons.clone())?,
             plans,
             boards,
@@ -177,6 +193,12 @@ impl App {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed)
+    }
+
+    /// The clock that guest tokens go by, in whole seconds: the engine's, which is the same on all nodes.
+    #[must_use]
+    pub fn now_s(&self) -> i64 {
+        self.clock.now().0.div_euclid(1_000)
     }
 
     /// Says whether requests should be sent here.
@@ -203,7 +225,11 @@ impl App {
     ) -> Result<HoldView, Problem> {
         match self.run(event, command).await? {
             Reply::Hold(view) => Ok(view),
-            Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) => Err(odd_answer()),
+            Reply::Done
+            | Reply::Place(_)
+            | Reply::Left(_)
+            | Reply::Claim(_)
+            | Reply::Removed(_) => Err(odd_answer()),
         }
     }
 
@@ -220,10 +246,48 @@ impl App {
             | View::Place(_)
             | View::Booking(_)
             | View::Bookings(_)
-            | View::Claim(_) => Err(odd_answer()),
+            | View::Claim(_)
+            | View::Bans(_) => Err(odd_answer()),
         }
     }
 }
+
+/// All of a user's bookings of an event, oldest first, and the engine's time. They are asked for page by page, so that nobody
+/// waits for somebody who has many.
+///
+/// # Errors
+/// Whatever the engine says.
+pub async fn every_booking_of(
+    engine: &dyn Engine,
+    event: &EventId,
+    user: &UserId,
+) -> Result<(Time, Vec<HoldView>), Problem> {
+    let mut all: Vec<HoldView> = Vec::new();
+    loop {
+        let after = all.last().map(|view| view.terms.booking.clone());
+        let query = Query::Bookings { user: user.clone(), after, limit: BOOKINGS_AT_ONCE };
+        let answer = engine.query(event.clone(), query).await?;
+        match answer.value {
+            View::Bookings(views) => {
+                let is_last = views.len() < BOOKINGS_AT_ONCE as usize;
+                all.extend(views);
+                if is_last {
+                    return Ok((answer.at, all));
+                }
+            }
+            View::Event(_)
+            | View::Availability(_)
+            | View::Seats(_)
+            | View::Place(_)
+            | View::Booking(_)
+            | View::Claim(_)
+            | View::Bans(_) => return Err(odd_answer()),
+        }
+    }
+}
+
+/// Bookings that are asked of the engine at once.
+const BOOKINGS_AT_ONCE: u32 = 1_000;
 
 /// The engine answered something else than was asked: a fault of ours.
 #[must_use]

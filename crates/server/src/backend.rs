@@ -8,7 +8,7 @@ use crate::serve::StartError;
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::SqliteLedger;
 use onrush_store::Engine;
-use onrush_store::embedded::{Clock, Embedded, Options};
+use onrush_store::embedded::{Clock, Embedded, Options, Space};
 use onrush_store::flags::Flags;
 use std::io;
 use std::sync::Arc;
@@ -161,6 +161,16 @@ impl Backend {
             LedgerKind::Sqlite(ledger) => Some(ledger),
             #[cfg(feature = "cluster")]
             LedgerKind::Postgres(_) => None,
+        }
+    }
+
+    /// What the disk has left for journal and ledger, if both are on it.
+    pub(crate) fn space(&self) -> Option<Arc<Space>> {
+        match (&self.engine_kind, &self.ledger_kind) {
+            (EngineKind::Embedded(engine), LedgerKind::Sqlite(_)) => Some(engine.space()),
+            #[cfg(feature = "cluster")]
+            (EngineKind::Embedded(_) | EngineKind::Redis(_), LedgerKind::Postgres(_))
+            | (EngineKind::Redis(_), LedgerKind::Sqlite(_)) => None,
         }
     }
 

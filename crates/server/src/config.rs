@@ -1,16 +1,26 @@
 //! What can be configured: by a file, then `ONRUSH_…` variables, then flags, each overriding the one before.
 
-use crate::auth::limiter::Network;
+use crate::auth::address::Network;
 use crate::relay::settings::{MailSettings, WebhookSettings};
 use crate::saga::Patience;
 use crate::sandbox::FaultMix;
 use serde::{Deserialize, Deserializer, de};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+mod connections;
+pub mod limits;
+mod pages;
+mod parse;
+mod secrets;
 mod servers;
 
+use limits::LimitSettings;
+
+pub use connections::ConnectionSettings;
+pub(crate) use secrets::{own_secret_complaint, web_address};
 pub use servers::{
     EngineName, FlagSettings, KafkaSettings, LedgerName, PostgresSettings, RabbitSettings,
     RedisSettings,
@@ -61,12 +71,19 @@ pub struct Config {
     pub guest_token_ttl_s: u32,
     /// Guest tokens that one address (IPv6: one `/64`) gets a minute, and at once.
     pub visitors_per_min: u32,
+    /// How often visitors and addresses may ask.
+    pub limits: LimitSettings,
     /// Networks whose `X-Forwarded-For` is believed, such as `10.0.0.0/8`.
     pub trusted_proxies: Vec<Network>,
     /// Origins whose pages may open streams, such as `https://shop.example`; the server's own host always may.
     pub allowed_origins: Vec<String>,
     /// SSE and WebSocket connections at a time.
     pub max_streams: usize,
+    /// What connections, streams and bodies may take up.
+    pub connections: ConnectionSettings,
+    /// How long an ask should wait at most, in milliseconds: above half of it looks and then new business are sent away with
+    /// 503; 0 never sends anybody away.
+    pub shed_after_ms: u32,
     /// Who signs passes (their `iss`).
     pub pass_issuer: String,
     /// The shop's own tokens, if visitors come with those.
@@ -160,6 +177,10 @@ pub struct StripeSettings {
     /// Where the API is.
     #[serde(default = "stripe_url")]
     pub base_url: String,
+    /// Whether payment methods are offered that answer after days (bank debits, transfers, vouchers), when the hold has long
+    /// run out.
+    #[serde(default)]
+    pub delayed_methods: bool,
 }
 
 fn stripe_url() -> String {
@@ -224,9 +245,12 @@ impl Default for Config {
             guest_tokens: true,
             guest_token_ttl_s: 86_400,
             visitors_per_min: 60,
+            limits: LimitSettings::default(),
             trusted_proxies: Vec::new(),
             allowed_origins: Vec::new(),
             max_streams: 100_000,
+            connections: ConnectionSettings::default(),
+            shed_after_ms: 50,
             pass_issuer: "onrush".into(),
             shop_tokens: None,
             mail: None,
@@ -241,7 +265,7 @@ impl Default for Config {
     }
 }
 
-/// What is wrong with the configuration, as a sentence that names the place.
+/// What is wrong with the configuration: sentences that name the place, one a line. None of them repeats a secret.
 #[derive(Debug)]
 pub struct ConfigError(String);
 
@@ -275,11 +299,14 @@ impl Config {
             Some(path) => {
                 let text = std::fs::read_to_string(path)
                     .map_err(|error| ConfigError(format!("{}: {error}", path.display())))?;
-                toml::from_str(&text)
-                    .map_err(|error| ConfigError(format!("{}: {error}", path.display())))?
+                toml::from_str(&text).map_err(|error| {
+                    let why = parse::complaint(&text, &error);
+                    ConfigError(format!("{}: {why}", path.display()))
+                })?
             }
         };
-        for (name, text) in variables {
+        // All limits before each.
+        for (name, text) in variables.into_iter().collect::<BTreeMap<_, _>>() {
             if let Some(flag) = name.strip_prefix("FEATURE_") {
                 config
                     .flags
@@ -337,9 +364,15 @@ impl Config {
             "GUEST_TOKENS" => self.guest_tokens = parsed(text)?,
             "GUEST_TOKEN_TTL_S" => self.guest_token_ttl_s = parsed(text)?,
             "VISITORS_PER_MIN" => self.visitors_per_min = parsed(text)?,
+            "LIMITS" => match text {
+                "off" => self.limits = LimitSettings::off(),
+                _ => return Err("use off, or ONRUSH_LIMITS_<SETTING> for one limit".into()),
+            },
+            limit if limit.starts_with("LIMITS_") => self.limits.set(&limit[7..], text)?,
             "TRUSTED_PROXIES" => self.trusted_proxies = list(text)?,
             "ALLOWED_ORIGINS" => self.allowed_origins = list(text)?,
             "MAX_STREAMS" => self.max_streams = parsed(text)?,
+            "SHED_AFTER_MS" => self.shed_after_ms = parsed(text)?,
             "PASS_ISSUER" => self.pass_issuer = text.to_owned(),
             "GATEWAY" => self.gateway = parsed(text)?,
             "ALLOW_SANDBOX" => self.allow_sandbox = parsed(text)?,
@@ -348,7 +381,11 @@ impl Config {
             "SANDBOX_WEBHOOK_SECRET" => self.sandbox.webhook_secret = Some(Secret(text.to_owned())),
             "S3_PATHS" => self.s3_paths = parsed(text)?,
             // Other variables of this prefix belong to the command line.
-            _ => {}
+            _ => {
+                if let Some(number) = self.connections.by_variable(key) {
+                    *number = parsed(text)?;
+                }
+            }
         }
         Ok(())
     }
@@ -371,66 +408,60 @@ impl Config {
     /// Checks what the types cannot.
     ///
     /// # Errors
-    /// A key or secret is too short, or a number that must not be 0 is.
+    /// Everything that is wrong, not only the first thing.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let wrong = |why: &str| Err(ConfigError(why.to_owned()));
-        if self.admin_key.as_ref().is_some_and(|key| key.reveal().len() < 16) {
-            return wrong("admin_key: use at least 16 characters");
-        }
-        if self.scanner_key.as_ref().is_some_and(|key| key.reveal().len() < 16) {
-            return wrong("scanner_key: use at least 16 characters");
-        }
-        if self.shop_tokens.as_ref().is_some_and(|shop| shop.secret.reveal().len() < 32) {
-            return wrong("shop_tokens.secret: use at least 32 bytes");
-        }
+        let complaints = self.complaints();
+        if complaints.is_empty() { Ok(()) } else { Err(ConfigError(complaints.join("\n"))) }
+    }
+
+    /// Everything that is wrong, as sentences that name the place.
+    fn complaints(&self) -> Vec<String> {
+        let mut found = self.secret_complaints();
+        let mut wrong = |why: &str| found.push(why.to_owned());
         if let Some(url) = &self.public_url {
             let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
-            if !host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '?', '#'])) {
-                return wrong("public_url: use the form https://tickets.example, with no path");
+            let whole =
+                host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '?', '#']));
+            if !whole || web_address(url).is_err() {
+                wrong("public_url: use the form https://tickets.example, with no path");
             }
         }
         if self.visitors_per_min == 0 {
-            return wrong("visitors_per_min: use at least 1, or switch guest_tokens off");
+            wrong("visitors_per_min: use at least 1, or switch guest_tokens off");
         }
-        self.check_servers()?;
-        match self.gateway {
-            GatewayName::None => {}
-            GatewayName::Sandbox => {
-                if !self.allow_sandbox && !self.listen.ip().is_loopback() {
-                    return wrong(
-                        "gateway: the sandbox takes no real money, so it is refused on an address that others reach; \
-                         set allow_sandbox = true if that is what you want",
-                    );
-                }
-                let outside = self.sandbox.url.is_some();
-                let secrets =
-                    self.sandbox.secret.is_some() && self.sandbox.webhook_secret.is_some();
-                if outside && !secrets {
-                    return wrong("sandbox.url: set sandbox.secret and sandbox.webhook_secret too");
-                }
-            }
-            GatewayName::Stripe => {
-                if self.stripe.is_none() {
-                    return wrong("stripe: set secret_key and webhook_secret");
-                }
-            }
+        if let Err(error) = self.connections.check() {
+            wrong(&error.to_string());
+        }
+        self.server_complaints().iter().for_each(|why| wrong(why));
+        if self.gateway == GatewayName::Sandbox
+            && !self.allow_sandbox
+            && !self.listen.ip().is_loopback()
+        {
+            wrong(
+                "gateway: the sandbox takes no real money, so it is refused on an address that others reach; \
+                 set allow_sandbox = true if that is what you want",
+            );
         }
         if self.saga.tries == 0 || self.saga.at_a_time == 0 || self.saga.first_pause_ms < 1 {
-            return wrong("saga: tries, at_a_time and first_pause_ms must be at least 1");
+            wrong("saga: tries, at_a_time and first_pause_ms must be at least 1");
         }
         if self.guest_token_ttl_s == 0 {
-            return wrong("guest_token_ttl_s: use at least 1");
+            wrong("guest_token_ttl_s: use at least 1");
         }
-        if let Some(mail) = &self.mail {
-            mail.check().map_err(ConfigError)?;
+        if let Some(mail) = &self.mail
+            && let Err(why) = mail.check()
+        {
+            wrong(&why);
         }
         for (index, webhook) in self.webhooks.iter().enumerate() {
-            webhook.check().map_err(ConfigError)?;
+            if let Err(why) = webhook.check() {
+                wrong(&why);
+            }
             if self.webhooks[..index].iter().any(|other| other.name == webhook.name) {
-                return wrong("webhooks.name: use each name once");
+                wrong("webhooks.name: use each name once");
             }
         }
-        Ok(())
+        found
     }
 }
 
@@ -441,6 +472,7 @@ fn address_or_off<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAddr>,
 
 #[cfg(test)]
 mod tests {
+    use super::limits::PerMin;
     use super::*;
 
     fn variables(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -464,6 +496,40 @@ mod tests {
         assert_eq!(config.operator_listen, None);
         assert_eq!(config.trusted_proxies.len(), 2);
         assert_eq!(config.visitors_per_min, 60);
+    }
+
+    #[test]
+    fn a_limit_is_a_number_or_off_wherever_it_is_set() {
+        let text = "[limits]\nuser_writes_per_min = 7\naddress_reads_per_min = \"off\"\n";
+        let config: Config = toml::from_str(text).unwrap();
+        assert_eq!(config.limits.user_writes_per_min, PerMin::of(7));
+        assert_eq!(config.limits.address_reads_per_min, PerMin::OFF);
+        assert_eq!(config.limits.address_joins_per_min, PerMin::of(300));
+        let config = Config::load(
+            None,
+            variables(&[
+                ("ONRUSH_LIMITS_USER_READS_PER_MIN", "8"),
+                ("ONRUSH_LIMITS", "off"),
+                ("ONRUSH_LIMITS_ADDRESS_WRITES_PER_MIN", "9"),
+                ("ONRUSH_LIMITS_EXEMPT_NETWORKS", "10.1.0.0/16"),
+            ]),
+        )
+        .unwrap();
+        assert_eq!(config.limits.user_writes_per_min, PerMin::OFF);
+        assert_eq!(config.limits.user_reads_per_min, PerMin::of(8));
+        assert_eq!(config.limits.address_wrong_keys_per_min, PerMin::of(10));
+        assert_eq!(config.limits.address_writes_per_min, PerMin::of(9));
+        assert_eq!(config.limits.exempt_networks.len(), 1);
+        for text in ["0", "-1", "\"none\"", "4294967296", "1.5"] {
+            let text = format!("[limits]\nuser_writes_per_min = {text}");
+            let why = toml::from_str::<Config>(&text).unwrap_err().to_string();
+            assert!(why.contains("user_writes_per_min"), "{why}");
+        }
+        for (name, text) in [("USER_WRITES_PER_MIN", "0"), ("USER_RIGHTS_PER_MIN", "1")] {
+            let name = format!("ONRUSH_LIMITS_{name}");
+            let why = Config::load(None, variables(&[(&name, text)])).unwrap_err().to_string();
+            assert!(why.starts_with(&name), "{why}");
+        }
     }
 
     #[test]
@@ -582,7 +648,7 @@ mod tests {
             (format!("{mail}booking_url = \"https://shop.example/\"\n"), "mail.booking_url"),
             (hook.replace("crm\"", "CRM 1\""), "webhooks.name"),
             (hook.replace("https://", ""), "webhooks.url"),
-            (hook.replace("0123456789abcdef", "short"), "webhooks.secret"),
+            (hook.replace("0123456789abcdef", "short"), "webhooks[0].secret"),
             (format!("{hook}kinds = [\"everything\"]\n"), "webhooks.kinds"),
             (format!("{hook}{hook}"), "webhooks.name"),
             (format!("{mail}colour = \"red\"\n"), "colour"),

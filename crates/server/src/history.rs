@@ -180,6 +180,14 @@ impl Subject {
     }
 }
 
+/// Why the organiser removed a visitor, if this decision did so: what it releases was released for that.
+fn removal_in(entry: &FeedEntry) -> Option<&Reason> {
+    entry.changes.iter().find_map(|change| {
+        let Change::VisitorRemoved { reason, .. } = change else { return None };
+        Some(reason)
+    })
+}
+
 impl History {
     fn new(subject: Subject) -> Self {
         let (steps, bookings, claims) = Default::default();
@@ -258,7 +266,12 @@ impl History {
                 self.add_about(entry, What::Confirmed, booking);
             }
             Change::HoldReleased { booking } => {
-                self.add_about(entry, What::Released, booking);
+                if let Some(about) = self.about(entry, What::Released, booking) {
+                    self.add(match removal_in(entry) {
+                        Some(reason) => about.because(reason),
+                        None => about,
+                    });
+                }
                 self.bookings.remove(booking);
             }
             Change::HoldExpired { booking } => {
@@ -330,6 +343,8 @@ impl History {
             | Change::Arrived { .. }
             | Change::SessionEnded { .. }
             | Change::SlotFreed { .. }
+            | Change::VisitorRemoved { .. }
+            | Change::VisitorUnbanned { .. }
             | Change::Resumed { .. } => {}
         }
     }

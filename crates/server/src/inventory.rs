@@ -7,6 +7,7 @@
 use crate::app::{App, odd_answer};
 use crate::commons::{Commons, WantedPool};
 use crate::http::problem::{Code, Problem};
+use crate::prices::check_prices;
 use onrush_core::command::{PoolSpec, Reason};
 use onrush_core::ids::{EventId, PoolId};
 use onrush_core::view::PoolView;
@@ -133,6 +134,12 @@ async fn pools_of(
     }
 }
 
+/// Whether the payment gateway takes the price of a pool that is to be added.
+async fn price_is_taken(app: &App, row: &WantedPool) -> Result<(), Problem> {
+    let (_, view) = app.view_event(&row.event).await?;
+    check_prices(app, &view.settings, [(row.pool.as_str(), row.price_minor)])
+}
+
 async fn sync_one(
     app: &App,
     row: WantedPool,
@@ -140,6 +147,15 @@ async fn sync_one(
 ) -> Result<SyncedPool, Problem> {
     let WantedPool { event, pool, capacity, price_minor } = row.clone();
     let before = known.as_ref().map(|known| known.capacity);
+    if known.is_none()
+        && let Err(problem) = price_is_taken(app, &row).await
+    {
+        if problem.code() != Code::GatewayCannotTake.facts().0 {
+            return Err(problem);
+        }
+        let why = problem.to_json()["detail"].as_str().unwrap_or_default().to_owned();
+        return Ok(refused(row, None, why));
+    }
     let (outcome, command) = match &known {
         None => {
             let spec = PoolSpec { pool: pool.clone(), capacity, price_minor };

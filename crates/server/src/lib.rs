@@ -21,11 +21,14 @@ pub mod metrics;
 pub mod pages;
 pub mod pairing;
 pub mod plans;
+pub mod pressure;
+pub mod prices;
 pub mod relay;
 pub mod saga;
 pub mod sandbox;
 pub mod serve;
 pub mod signature;
+pub mod stall;
 pub mod tickets;
 pub mod vault;
 

@@ -1,7 +1,9 @@
 //! What `/metrics` shows: counters kept here, and gauges read from the engine when somebody looks.
 
 use crate::app::App;
+use crate::pressure::PressureFigures;
 use crate::saga::Counts;
+use crate::saga::gateway::health::{Calls, Health, State};
 use crate::serve::Traffic;
 use onrush_core::{Query, View};
 use onrush_store::embedded::ClockReport;
@@ -49,6 +51,53 @@ struct ByClass {
     class: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByLimit {
+    limit: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByGateway {
+    gateway: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByOutcome {
+    gateway: &'static str,
+    outcome: &'static str,
+}
+
+/// How the payment gateway is.
+fn gateway(registry: &mut Registry, health: &Health) {
+    let (name, view) = (health.gateway(), health.view());
+    let of = ByGateway { gateway: name };
+    let up = Family::<ByGateway, Gauge>::default();
+    up.get_or_create(&of).set((view.state == State::Ok).into());
+    registry.register("gateway_up", "Whether the payment gateway answers and knows our key", up);
+    let last = Family::<ByGateway, Gauge>::default();
+    let seconds = view.last_success_at.map_or(0, |at| at.0 / 1_000);
+    last.get_or_create(&of).set(seconds);
+    let help = "When the payment gateway last did what it was asked, in seconds since the epoch";
+    registry.register("gateway_last_success_seconds", help, last);
+    let Calls { done, refused, key_refused, unreachable } = health.calls();
+    let calls = Family::<ByOutcome, Counter>::default();
+    for (outcome, count) in [
+        ("done", done),
+        ("refused", refused),
+        ("key_refused", key_refused),
+        ("unreachable", unreachable),
+    ] {
+        let of = ByOutcome { gateway: name, outcome };
+        calls.get_or_create(&of).inc_by(count.load(Ordering::Relaxed));
+    }
+    registry.register("gateway_calls", "Calls to the payment gateway by outcome", calls);
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByKind {
+    kind: &'static str,
+}
+
 /// Everything as OpenMetrics text.
 pub async fn render(app: &App, traffic: &Traffic) -> String {
     let mut registry = Registry::with_prefix("onrush");
@@ -65,12 +114,17 @@ pub async fn render(app: &App, traffic: &Traffic) -> String {
     counter(&mut registry, "positions", "Positions asked for", positions);
     counter(&mut registry, "guests", "Guest tokens made", guests);
 
-    let Counts { begun, captured, failed, refunded, stuck } = app.sagas.counts();
+    let Counts { begun, captured, failed, refunded, stuck, at_desk } = app.sagas.counts();
     counter(&mut registry, "payments_begun", "Payments begun", begun);
     counter(&mut registry, "payments_captured", "Payments from which money was taken", captured);
     counter(&mut registry, "payments_failed", "Payments that ended without money", failed);
     counter(&mut registry, "refunds", "Refunds made", refunded);
     counter(&mut registry, "sagas_stuck", "Sagas that came to wait for an operator", stuck);
+    let desk = "Refunds, disputes and second payments that the gateway's own desk made";
+    counter(&mut registry, "desk_entries", desk, at_desk);
+    if let Some(health) = app.sagas.health() {
+        gateway(&mut registry, health);
+    }
 
     let ClockReport { steps, pauses, paused_ms, ahead_ms } = app.clock.report();
     let clock = [
@@ -91,11 +145,42 @@ pub async fn render(app: &App, traffic: &Traffic) -> String {
     registry.register("http_responses", "Answers by class of status", responses);
     let gauge = |value: u64| ConstGauge::new(value);
     registry.register("connections", "Open connections", gauge(traffic.connections()));
+    let turned_away: Counter = Counter::default();
+    turned_away.inc_by(traffic.turned_away());
+    let help = "Connections turned away: all were taken, or their address had its share";
+    registry.register("connections_turned_away", help, turned_away);
     registry.register(
         "streams",
         "Open SSE and WebSocket streams",
         gauge(app.hub.open_streams() as u64),
     );
+    let limited = Family::<ByLimit, Counter>::default();
+    for (limit, turned_away) in app.limits.turned_away() {
+        limited.get_or_create(&ByLimit { limit }).inc_by(turned_away);
+    }
+    registry.register(
+        "limited",
+        "Requests sent away with 429, by the limit they ran into",
+        limited,
+    );
+    if let Some(space) = &app.space {
+        let free = gauge(space.free_bytes());
+        registry.register(
+            "disk_free_bytes",
+            "Free space of the disk with journal and ledger",
+            free,
+        );
+    }
+    if let Some(pressure) = traffic.pressure() {
+        let PressureFigures { wait, looks_shed, beginnings_shed } = pressure.figures();
+        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        registry.register("wait_ms", "How long an ask waits just now", gauge(wait_ms));
+        let shed = Family::<ByKind, Counter>::default();
+        for (kind, sent_away) in [("look", looks_shed), ("beginning", beginnings_shed)] {
+            shed.get_or_create(&ByKind { kind }).inc_by(sent_away);
+        }
+        registry.register("shed", "Requests sent away because answers took too long", shed);
+    }
     let committed = gauge(app.engine.committed().0);
     registry.register("committed_seq", "The number of the last committed decision", committed);
 

@@ -4,12 +4,13 @@
 
 use crate::app::App;
 use crate::config::GatewayName;
+use crate::http::negotiate::{is_known, takes};
 use crate::http::problem::{Code, Problem};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    HeaderName, HeaderValue, IF_NONE_MATCH, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName,
+    HeaderValue, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -48,10 +49,14 @@ pub async fn pages(State(app): State<Arc<App>>, request: Request) -> Response {
     let Some(found) = source.find(name, Accepted::of(request.headers())) else {
         let page = page_of(path).is_some();
         let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-        return match page {
-            true => ([(CONTENT_TYPE, plain)], NOT_BUILT).into_response(),
-            false => no_such_path().into_response(),
-        };
+        if !page {
+            return no_such_path().into_response();
+        }
+        let mut response = ([(CONTENT_TYPE, plain)], NOT_BUILT).into_response();
+        if is_private(path) {
+            keep_private(response.headers_mut());
+        }
+        return response;
     };
     let mut response = answer(request.headers(), found, name);
     let headers = response.headers_mut();
@@ -66,7 +71,28 @@ pub async fn pages(State(app): State<Arc<App>>, request: Request) -> Response {
         HeaderName::from_static("cross-origin-opener-policy"),
         HeaderValue::from_static("same-origin"),
     );
+    if is_private(path) {
+        keep_private(headers);
+    }
     response
+}
+
+/// The first part of a path.
+fn first_of(path: &str) -> &str {
+    path.trim_start_matches('/').split('/').next().unwrap_or_default()
+}
+
+/// Whether links lead to this page that are good for whoever has them.
+fn is_private(path: &str) -> bool {
+    matches!(first_of(path), "bookings" | "carry")
+}
+
+/// Has nobody on the way keep the page, list it, or learn from it where its reader comes from.
+fn keep_private(headers: &mut HeaderMap) {
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let robots = HeaderValue::from_static("noindex, nofollow");
+    headers.insert(HeaderName::from_static("x-robots-tag"), robots);
 }
 
 fn no_such_path() -> Problem {
@@ -75,9 +101,8 @@ fn no_such_path() -> Problem {
 
 /// The document that shows this path, if it is one of a page.
 fn page_of(path: &str) -> Option<&'static str> {
-    let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-    match first {
-        "" | "events" | "bookings" => Some("index.html"),
+    match first_of(path) {
+        "" | "events" | "bookings" | "carry" => Some("index.html"),
         "admin" => Some("admin.html"),
         _ => None,
     }
@@ -110,17 +135,9 @@ enum Accepted {
 
 impl Accepted {
     fn of(headers: &HeaderMap) -> Self {
-        let values = headers.get_all(ACCEPT_ENCODING).iter();
-        let names: Vec<&str> = values
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','))
-            .filter(|part| !part.replace(' ', "").ends_with(";q=0"))
-            .map(|part| part.split(';').next().unwrap_or_default().trim())
-            .collect();
-        let takes = |name: &str| names.iter().any(|there| there.eq_ignore_ascii_case(name));
-        if takes("br") {
+        if takes(headers, "br") {
             Self::Brotli
-        } else if takes("gzip") {
+        } else if takes(headers, "gzip") {
             Self::Gzip
         } else {
             Self::Plain
@@ -180,8 +197,7 @@ fn unpacked(packed: Bytes) -> Option<Bytes> {
 fn answer(asked: &HeaderMap, found: Found, name: &str) -> Response {
     let Found { bytes, encoding } = found;
     let tag = tag_of(&bytes);
-    let known = asked.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    let is_known = known.flat_map(|value| value.split(',')).any(|known| known.trim() == tag);
+    let is_known = is_known(asked, &tag);
     let body = if is_known { Body::empty() } else { Body::from(bytes) };
     let mut response = Response::new(body);
     if is_known {
@@ -234,6 +250,7 @@ fn kind_of(name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::http::header::{ACCEPT_ENCODING, IF_NONE_MATCH};
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use std::io::Write as _;

@@ -1,4 +1,15 @@
-//! Listening: the accept loop, and the whole server as one value that can be started and stopped.
+//! The whole server as one value that can be started and stopped; its listeners are in the modules.
+
+mod accept;
+mod files;
+mod gate;
+mod socket;
+mod traffic;
+
+pub use accept::{listen, serve_router};
+pub use files::{Share, allow_open_files, files_wanted, shortage};
+pub use gate::{Terms, subscriber};
+pub use traffic::Traffic;
 
 use crate::app::{App, Money};
 use crate::auth::keys::KeyDir;
@@ -6,331 +17,23 @@ use crate::backend::Backend;
 use crate::config::{Config, ConfigError};
 use crate::draw;
 use crate::http;
-use crate::http::caller::Connection;
-use crate::http::problem::Told;
-use crate::live::handover::{Handover, Streaming};
-use crate::live::samples::Samples;
+use crate::pressure::Pressure;
 use crate::saga::{self, Sagas};
 use crate::sandbox::Sandbox;
 use crate::vault;
-use axum::Router;
-use axum::body::Body;
-use axum::http::{Method, Request, Response, StatusCode, Uri};
-use axum::routing::future::RouteFuture;
-use hyper::body::Incoming;
-use hyper::rt::ReadBufCursor;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use accept::serve_on;
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::SqliteLedger;
 use onrush_store::Engine;
 use onrush_store::embedded::{OpenError, Options};
-use pin_project_lite::pin_project;
-use std::convert::Infallible;
 use std::fmt;
-use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, ready};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::{JoinHandle, JoinSet};
-use tower_service::Service;
-
-/// How long a client may take to send a request's head, and an idle connection stays open.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest head of a request, and the largest buffer a connection reads into.
-const MAX_BUFFER_BYTES: usize = 64 << 10;
-/// How long requests under way have after the server was told to stop.
-const DRAIN: Duration = Duration::from_secs(10);
-/// Connections that may wait to be accepted: a sale begins with a rush.
-const BACKLOG: u32 = 4_096;
-
-/// What goes through a listener.
-#[derive(Default)]
-pub struct Traffic {
-    connections: AtomicU64,
-    classes: [AtomicU64; 5],
-    /// Who hears of refusals.
-    samples: OnceLock<Arc<Samples>>,
-}
-
-impl Traffic {
-    /// Connections open now.
-    #[must_use]
-    pub fn connections(&self) -> u64 {
-        self.connections.load(Ordering::Relaxed)
-    }
-
-    /// Answers so far by class of status.
-    #[must_use]
-    pub fn responses(&self) -> [(&'static str, u64); 5] {
-        let names = ["1xx", "2xx", "3xx", "4xx", "5xx"];
-        std::array::from_fn(|class| (names[class], self.classes[class].load(Ordering::Relaxed)))
-    }
-
-    fn count(&self, asks: bool, uri: &Uri, answer: &Response<Body>) {
-        let status = answer.status();
-        let class = usize::from(status.as_u16() / 100).clamp(1, 5) - 1;
-        self.classes[class].fetch_add(1, Ordering::Relaxed);
-        // Looking at what is not there is no refusal; being sent away is one, whatever was wanted.
-        let sent_away =
-            [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&status);
-        if (asks || sent_away)
-            && let Some(Told(code)) = answer.extensions().get()
-            && let Some(samples) = self.samples.get()
-        {
-            samples.refused(uri.path(), code);
-        }
-    }
-}
-
-/// Listens on an address; port 0 takes a free one.
-///
-/// # Errors
-/// Whatever the operating system says.
-pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
-}
-
-/// Serves a router until `shutdown`, then lets requests under way end.
-///
-/// The server itself runs through this very loop, so that a benchmark's baseline has the same settings.
-pub async fn serve_router(
-    listener: TcpListener,
-    router: Router,
-    shutdown: impl Future<Output = ()>,
-) {
-    serve_counted(listener, router, Arc::default(), shutdown).await;
-}
-
-async fn serve_counted(
-    listener: TcpListener,
-    router: Router,
-    traffic: Arc<Traffic>,
-    shutdown: impl Future<Output = ()>,
-) {
-    let (stop, stopped) = watch::channel(false);
-    let (hand_over, mut handed_over) = mpsc::unbounded_channel::<Streaming<Counted>>();
-    let mut builder = http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT)
-        .max_buf_size(MAX_BUFFER_BYTES);
-    let mut connections = JoinSet::new();
-    let mut shutdown = pin!(shutdown);
-    loop {
-        tokio::select! {
-            () = &mut shutdown => break,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => {
-                    let service = Answering {
-                        router: router.clone(),
-                        connection: Connection {
-                            peer: peer.ip().to_canonical(),
-                            handover: Arc::default(),
-                        },
-                        counted: Counted::new(traffic.clone()),
-                    };
-                    let (stopped, hand_over) = (stopped.clone(), hand_over.clone());
-                    connections.spawn(answer(stream, service, builder.clone(), stopped, hand_over));
-                }
-                Err(error) => accept_failed(&error).await,
-            },
-            Some(streaming) = handed_over.recv() => {
-                connections.spawn(streaming);
-            }
-            // Ended connections are forgotten as they end.
-            Some(_) = connections.join_next() => {}
-        }
-    }
-    drop(listener);
-    stop.send_replace(true);
-    let drained = async {
-        while connections.join_next().await.is_some() {
-            while let Ok(streaming) = handed_over.try_recv() {
-                connections.spawn(streaming);
-            }
-        }
-    };
-    if tokio::time::timeout(DRAIN, drained).await.is_err() {
-        tracing::warn!(open = connections.len(), "connections did not end in time and are cut");
-        connections.shutdown().await;
-    }
-}
-
-/// A connection that broke off before it was accepted is nobody's problem; without file descriptors a pause helps.
-async fn accept_failed(error: &io::Error) {
-    match error.kind() {
-        io::ErrorKind::ConnectionAborted
-        | io::ErrorKind::ConnectionReset
-        | io::ErrorKind::ConnectionRefused => {}
-        _ => {
-            tracing::error!(%error, "no connection can be accepted; raise the limit of open files?");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    }
-}
-
-/// Answers the requests of one connection, until it ends or becomes a stream.
-async fn answer(
-    stream: TcpStream,
-    service: Answering,
-    builder: http1::Builder,
-    mut stopped: watch::Receiver<bool>,
-    hand_over: mpsc::UnboundedSender<Streaming<Counted>>,
-) {
-    // Without this, small answers would wait for the acknowledgement of earlier ones.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection broke off at once");
-        return;
-    }
-    let handover = service.connection.handover.clone();
-    let socket = Socket { inner: TokioIo::new(stream), handover: handover.clone() };
-    let mut connection = builder.serve_connection(socket, service).with_upgrades();
-    let mut stop = pin!(async { drop(stopped.wait_for(|stop| *stop).await) });
-    let mut stopping = false;
-    let open = poll_fn(|context| {
-        if !stopping && stop.as_mut().poll(context).is_ready() {
-            stopping = true;
-            Pin::new(&mut connection).graceful_shutdown();
-        }
-        match Pin::new(&mut connection).poll(context) {
-            Poll::Ready(ended) => {
-                if let Err(error) = ended {
-                    tracing::debug!(%error, "a connection ended early");
-                }
-                Poll::Ready(None)
-            }
-            Poll::Pending => handover.take().map_or(Poll::Pending, |open| Poll::Ready(Some(open))),
-        }
-    });
-    if let Some(open) = open.await
-        && let Some(parts) = connection.into_parts()
-    {
-        let stream = parts.io.inner.into_inner();
-        // The other end of the channel goes only with the server itself.
-        drop(hand_over.send(Streaming::new(stream, open, parts.service.counted)));
-    }
-}
-
-/// A socket that says when all that was written is on its way.
-struct Socket {
-    inner: TokioIo<TcpStream>,
-    handover: Arc<Handover>,
-}
-
-impl hyper::rt::Read for Socket {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_read(context, buffer)
-    }
-}
-
-impl hyper::rt::Write for Socket {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(context, bytes)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.inner.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        parts: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write_vectored(context, parts)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = ready!(Pin::new(&mut self.inner).poll_flush(context));
-        self.handover.flushed();
-        Poll::Ready(flushed)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(context)
-    }
-}
-
-/// A connection in the count of open ones.
-struct Counted(Arc<Traffic>);
-
-impl Counted {
-    fn new(traffic: Arc<Traffic>) -> Self {
-        traffic.connections.fetch_add(1, Ordering::Relaxed);
-        Self(traffic)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// The router as hyper calls it.
-struct Answering {
-    router: Router,
-    connection: Connection,
-    counted: Counted,
-}
-
-impl hyper::service::Service<Request<Incoming>> for Answering {
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = Underway;
-
-    fn call(&self, mut request: Request<Incoming>) -> Underway {
-        request.extensions_mut().insert(self.connection.clone());
-        let asks = ![Method::GET, Method::HEAD].contains(request.method());
-        let uri = request.uri().clone();
-        // Calling takes `&mut`, and a router is a shared pointer.
-        let answer = self.router.clone().call(request);
-        Underway { answer, asks, uri, traffic: self.counted.0.clone() }
-    }
-}
-
-pin_project! {
-    /// An answer under way, counted when it is there.
-    struct Underway {
-        #[pin]
-        answer: RouteFuture<Infallible>,
-        // Whether anything but a look was asked for.
-        asks: bool,
-        uri: Uri,
-        traffic: Arc<Traffic>,
-    }
-}
-
-impl Future for Underway {
-    type Output = Result<Response<Body>, Infallible>;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let answer = ready!(this.answer.poll(context));
-        if let Ok(answer) = &answer {
-            this.traffic.count(*this.asks, this.uri, answer);
-        }
-        Poll::Ready(answer)
-    }
-}
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 /// Why a server cannot start.
 #[derive(Debug)]
@@ -414,11 +117,13 @@ impl Server {
             let (stop, stopped) = oneshot::channel();
             operator_stop = Some(stop);
             let router = http::operator_router(app_slot.clone(), traffic.clone());
-            tasks.push(tokio::spawn(serve_router(listener, router, async {
+            let terms = Terms::operator();
+            tasks.push(tokio::spawn(serve_on(listener, router, terms, Arc::default(), async {
                 drop(stopped.await);
             })));
         }
 
+        let terms = Terms::public(&config);
         let backend = Backend::open(&config, options).await?;
         let configured = config.admin_key.as_ref().map(|key| key.reveal().to_owned());
         let keys = KeyDir::open(&config.data).map_err(StartError::Data)?;
@@ -433,6 +138,7 @@ impl Server {
             clock: backend.clock.clone(),
             flags: backend.flags.clone(),
             commons: backend.commons.clone(),
+            space: backend.space(),
         };
         let (app, fresh) =
             App::open(config, backend.engine.clone(), parts).map_err(StartError::Data)?;
@@ -442,10 +148,15 @@ impl Server {
         backend.remember_keys(&keys).map_err(StartError::Restored)?;
         drop(app_slot.set(app.clone()));
         drop(traffic.samples.set(app.samples.clone()));
+        let longest_wait = Duration::from_millis(app.config.shed_after_ms.into());
+        let pressure = Arc::new(Pressure::new(longest_wait));
+        pressure.watch(&app.engine);
+        pressure.start().map_err(StartError::Data)?;
+        drop(traffic.pressure.set(pressure));
 
         let (stop, stopped) = oneshot::channel();
         let router = http::public_router(app.clone());
-        tasks.push(tokio::spawn(serve_counted(public, router, traffic, async {
+        tasks.push(tokio::spawn(serve_on(public, router, terms, traffic, async {
             drop(stopped.await);
         })));
         tasks.push(tokio::spawn(app.samples.clone().run()));

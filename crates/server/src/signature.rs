@@ -20,12 +20,17 @@ pub enum Unsigned {
 }
 
 /// The header that signs `body` at `now_s`.
+///
+/// # Panics
+/// With an empty secret: everybody has that one, and the configuration never lets it pass.
 #[must_use]
 pub fn sign(secret: &[u8], body: &[u8], now_s: i64) -> String {
+    assert!(!secret.is_empty(), "nothing is signed with an empty secret");
     format!("t={now_s},v1={}", hex(&digest(secret, &now_s.to_string(), body)))
 }
 
-/// Checks the header of a message. Any one of several `v1` may fit: secrets are rotated that way.
+/// Checks the header of a message. Any one of several `v1` may fit: secrets are rotated that way. Nothing fits an empty
+/// secret, since everybody can sign with that.
 ///
 /// # Errors
 /// [`Unsigned`], with what is wrong.
@@ -42,7 +47,7 @@ pub fn verify(secret: &[u8], header: &str, body: &[u8], now_s: i64) -> Result<()
     // Every digest is looked at, so that the time it takes tells nothing.
     let fits = digests
         .fold(false, |fits, text| fits | bool::from(text.as_bytes().ct_eq(expected.as_bytes())));
-    if !fits {
+    if !fits || secret.is_empty() {
         return Err(Unsigned::Wrong);
     }
     let distance_s = now_s.saturating_sub(signed_at_s).saturating_abs();
@@ -73,6 +78,13 @@ mod tests {
         assert_eq!(verify(b"other", &header, b"body", NOW_S), Err(Unsigned::Wrong));
         let moved = header.replace("t=1790000000", "t=1790000001");
         assert_eq!(verify(b"secret", &moved, b"body", NOW_S), Err(Unsigned::Wrong));
+    }
+
+    #[test]
+    fn nothing_is_believed_that_is_signed_with_an_empty_secret() {
+        let digest = hex(&digest(b"", &NOW_S.to_string(), b"body"));
+        let header = format!("t={NOW_S},v1={digest}");
+        assert_eq!(verify(b"", &header, b"body", NOW_S), Err(Unsigned::Wrong));
     }
 
     #[test]

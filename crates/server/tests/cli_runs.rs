@@ -5,7 +5,10 @@ mod cli_support;
 use cli_support::{Served, example, onrush, run, run_json};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
+use std::time::Duration;
 
 /// A demo of a few seconds, which leaves its data in `keep`.
 fn small_demo(keep: &Path) -> (Option<i32>, Value) {
@@ -108,6 +111,38 @@ fn plant_double_sale(journal: &Path) -> String {
 }
 
 #[test]
+fn operator_is_answered_while_strangers_have_all_connections_there_are() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let served = Served::start_with_files(scratch.path(), 300);
+    let strangers: Vec<TcpStream> = (0..400)
+        .map(|_| {
+            let mut stream = TcpStream::connect(served.address).expect("it listens");
+            let bound = Some(Duration::from_secs(30));
+            stream.set_read_timeout(bound).expect("a bound");
+            // Bodies that never come.
+            let head = "POST /api/v1/payments/webhook/stripe HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n";
+            // Those who are not let in may find it closed already.
+            drop(stream.write_all(head.as_bytes()));
+            stream
+        })
+        .collect();
+    let answer = |mut stream: &TcpStream| {
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).map(|()| String::from_utf8_lossy(&head).into_owned())
+    };
+    let last = strangers.last().expect("400 strangers");
+    assert_eq!(answer(last).expect("an answer"), "HTTP/1.1 503");
+    let mut operator =
+        TcpStream::connect(served.operator.expect("it listens")).expect("it listens");
+    operator.set_read_timeout(Some(Duration::from_secs(30))).expect("a bound");
+    operator.write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n").expect("it reads");
+    assert_eq!(answer(&operator).expect("an answer"), "HTTP/1.1 200");
+    // The first were let in, and have been waited for.
+    assert_eq!(answer(&strangers[0]).expect("an answer"), "HTTP/1.1 408");
+    assert_eq!(served.stop(), Some(0));
+}
+
+#[test]
 fn audit_runs_beside_a_server() {
     let scratch = tempfile::tempdir().expect("a directory");
     let served = Served::start(scratch.path());
@@ -134,6 +169,151 @@ fn wrong_command_line_ends_with_2() {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
         assert!(!output.stderr.is_empty(), "{arguments:?} says nothing");
+    }
+}
+
+/// Checks a file; the exit code, and what was said about it.
+fn check_config(text: &str) -> (Option<i32>, String) {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let file = scratch.path().join("onrush.toml");
+    std::fs::write(&file, text).expect("a file");
+    let output = run(&["config", "--check", &file.display().to_string()]);
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(text).expect("text"))
+}
+
+#[test]
+fn config_check_finds_every_secret_that_is_empty_or_misplaced_and_prints_none() {
+    let stripe = |secret_key: &str, webhook_secret: &str, more: &str| {
+        format!(
+            "gateway = \"stripe\"\n[stripe]\nsecret_key = \"{secret_key}\"\n\
+             webhook_secret = \"{webhook_secret}\"\n{more}"
+        )
+    };
+    let sk = "sk_live_51H8x2KLmNoPqRsTuVwXy";
+    let pk = "pk_live_51H8x2KLmNoPqRsTuVwXy";
+    let whsec = "whsec_9f8e7d6c5b4a39281706";
+    let publishable = |key: &str| format!("publishable_key = \"{key}\"\n");
+    assert_eq!(check_config(&stripe(sk, whsec, &publishable(pk))).0, Some(0));
+    let restricted = sk.replace("sk_", "rk_");
+    assert_eq!(check_config(&stripe(&restricted, whsec, "")).0, Some(0));
+    for (text, place, said) in [
+        (stripe(sk, "", ""), "stripe.webhook_secret", "empty"),
+        (stripe("", whsec, ""), "stripe.secret_key", "empty"),
+        (stripe("    ", whsec, ""), "stripe.secret_key", "blank"),
+        (stripe(&format!("{sk}\\n"), whsec, ""), "stripe.secret_key", "line break"),
+        (stripe(pk, whsec, ""), "stripe.secret_key", "publishable key"),
+        (stripe(whsec, whsec, ""), "stripe.secret_key", "signing secret"),
+        (stripe(sk, pk, ""), "stripe.webhook_secret", "publishable key"),
+        (stripe(sk, sk, ""), "stripe.webhook_secret", "secret key"),
+        (stripe(sk, "whsec_1", ""), "stripe.webhook_secret", "too short"),
+        (stripe("sk_live_1", whsec, ""), "stripe.secret_key", "too short"),
+        (stripe("sk_51H8x2KLmNoPqRsTuVwXy", whsec, ""), "stripe.secret_key", "live_ or test_"),
+        (stripe("hunter2hunter2hunter2", whsec, ""), "stripe.secret_key", "secret key (sk_"),
+        (stripe(sk, whsec, &publishable(sk)), "stripe.publishable_key", "every buyer"),
+        (
+            stripe(sk, whsec, &publishable(&pk.replace("live", "test"))),
+            "stripe.publishable_key",
+            "test key and secret_key is a live one",
+        ),
+        (stripe(sk, whsec, "base_url = \"ftp://x\"\n"), "stripe.base_url", "http or https"),
+        (stripe(sk, whsec, "base_url = \"http://pay.example\"\n"), "stripe.base_url", "https only"),
+        (
+            stripe(sk, whsec, &format!("base_url = \"https://{sk}@pay.example\"\n")),
+            "stripe.base_url",
+            "no user and no password",
+        ),
+        (
+            "gateway = \"sandbox\"\n[sandbox]\nwebhook_secret = \"\"\n".into(),
+            "sandbox.webhook_secret",
+            "empty",
+        ),
+        (
+            "gateway = \"sandbox\"\n[sandbox]\nsecret = \"                    \"\n".into(),
+            "sandbox.secret",
+            "blank",
+        ),
+        ("[sandbox]\nurl = \"ftp://x\"\n".into(), "sandbox.url", "http or https"),
+        ("admin_key = \"                \"\n".into(), "admin_key", "blank"),
+        (format!("admin_key = \"{sk}\"\n"), "admin_key", "secret key of Stripe's"),
+        (
+            "admin_key = \"h8Gq2-xT4vLm9Rz0\"\nscanner_key = \"h8Gq2-xT4vLm9Rz0\"\n".into(),
+            "scanner_key",
+            "the same as admin_key",
+        ),
+        ("pass_issuer = \"\"\n".into(), "pass_issuer", "who signs"),
+        (
+            "[shop_tokens]\nsecret = \"h8Gq2-xT4vLm9Rz0\"\nissuer = \"\"\naudience = \" \"\n"
+                .into(),
+            "shop_tokens.secret",
+            "at least 32 bytes",
+        ),
+        (
+            format!(
+                "[[webhooks]]\nname = \"crm\"\nurl = \"https://crm.example\"\nsecret = \"{sk}\"\n"
+            ),
+            "webhooks[0].secret",
+            "secret key of Stripe's",
+        ),
+        (
+            "allowed_origins = [\"shop.example\"]\n".into(),
+            "allowed_origins[0]",
+            "https://shop.example",
+        ),
+    ] {
+        let (code, told) = check_config(&text);
+        assert_eq!(code, Some(2), "{text}");
+        let line = told.lines().find(|line| line.contains(&format!("{place}:")));
+        let line = line.unwrap_or_else(|| panic!("{place} is not named: {told}"));
+        assert!(line.contains(said), "{said}: {line}");
+        for secret in ["51H8x2KLm", "9f8e7d6c", "hunter2", "h8Gq2"] {
+            assert!(!told.contains(secret), "{told}");
+        }
+    }
+}
+
+#[test]
+fn config_check_tells_all_that_is_wrong_at_once() {
+    let (code, told) = check_config(
+        "admin_key = \"short\"\nvisitors_per_min = 0\nguest_token_ttl_s = 0\npass_issuer = \" \"\n\
+         public_url = \"tickets.example\"\n[stripe]\nsecret_key = \"\"\nwebhook_secret = \"\"\n\
+         [shop_tokens]\nsecret = \"\"\nissuer = \"\"\naudience = \"\"\n",
+    );
+    assert_eq!(code, Some(2));
+    for place in [
+        "admin_key",
+        "visitors_per_min",
+        "guest_token_ttl_s",
+        "pass_issuer",
+        "public_url",
+        "stripe.secret_key",
+        "stripe.webhook_secret",
+        "shop_tokens.secret",
+        "shop_tokens.issuer",
+        "shop_tokens.audience",
+    ] {
+        assert!(told.contains(&format!("{place}:")), "{place}: {told}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_told_without_the_line_that_has_the_secret() {
+    for text in [
+        "[stripe]\nsecret_key = \"sk_live_51H8x2KLmNoPqRs\nwebhook_secret = \"x\"\n",
+        "[stripe]\nsecret_key \"sk_live_51H8x2KLmNoPqRs\"\n",
+        "gateway = \"sk_live_51H8x2KLmNoPqRs\"\n",
+        "guest_tokens = \"sk_live_51H8x2KLmNoPqRs\"\n",
+    ] {
+        let (code, told) = check_config(text);
+        assert_eq!(code, Some(2));
+        assert!(told.contains("line ") && !told.contains("51H8x2KLm"), "{told}");
+        let scratch = tempfile::tempdir().expect("a directory");
+        let file = scratch.path().join("onrush.toml");
+        std::fs::write(&file, text).expect("a file");
+        let output = run(&["serve", "--config", &file.display().to_string()]);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(!told.contains("51H8x2KLm"), "{told}");
     }
 }
 

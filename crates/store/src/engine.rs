@@ -8,6 +8,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The number of a decision in the journal.
 ///
@@ -129,4 +130,7 @@ pub trait Engine: Send + Sync + 'static {
 
     /// The number of the last committed decision.
     fn committed(&self) -> Seq;
+
+    /// How long answers take just now: what the oldest ask without one has been waiting for; zero while nothing waits.
+    fn waiting(&self) -> Duration;
 }

@@ -1,30 +1,155 @@
-/** Who this browser is to the server: a guest's token, the same in all tabs, so that a reload or second tab keeps the place. */
+/**
+ * Who this browser is to the server: a guest's token, the same in all tabs, so that a reload or second tab keeps the place.
+ *
+ * A token is renewed while it is used, and after its end while its visitor owns something. What the server will not renew is
+ * put aside and never thrown away; so is who this browser was before it took over another device's visitor.
+ */
 import { clock } from "../lib/clock";
 import { ask, path, persist, Refused, send, type Ask } from "./client";
 import type { Guest } from "./schema";
 
-const STORED = "onrush.visitor";
+/** A visitor that this browser is, or was. */
+export interface Identity extends Omit<Guest, "renew_at"> {
+  renew_at?: number;
+  /** Why the server knows this one no more: `TOKEN_EXPIRED` (nothing lives on) or `TOKEN_INVALID`. */
+  refused?: string;
+}
 
-function stored(): Guest | undefined {
+const STORED = "onrush.visitor";
+/** Those that this browser was before, the latest first. */
+const ASIDE = "onrush.visitors";
+/** Earlier ones that are kept. Those that own nothing any more go first. */
+const KEPT = 20;
+/** Tokens of before did not say when to renew them. */
+const RENEW_BEFORE_MS = 12 * 3_600_000;
+
+function read<T>(name: string): T | undefined {
   try {
-    return JSON.parse(localStorage.getItem(STORED) ?? "null") ?? undefined;
+    return JSON.parse(localStorage.getItem(name) ?? "null") ?? undefined;
   } catch {
     return undefined;
   }
 }
 
+function stored(): Identity | undefined {
+  return read<Identity>(STORED);
+}
+
+function store(identity: Identity): void {
+  localStorage.setItem(STORED, JSON.stringify(identity));
+}
+
+/** Everybody that this browser was before, the latest first. */
+export function earlier(): Identity[] {
+  return read<Identity[]>(ASIDE) ?? [];
+}
+
+function putAside(identity: Identity): void {
+  const others = earlier().filter((other) => other.user !== identity.user);
+  const all = [identity, ...others];
+  while (all.length > KEPT) {
+    const over = all.findLastIndex((one) => one.refused === "TOKEN_EXPIRED");
+    all.splice(over < 0 ? all.length - 1 : over, 1);
+  }
+  localStorage.setItem(ASIDE, JSON.stringify(all));
+}
+
+/** Forgets those that the server does not know at all. */
+export function forgetRefused(): void {
+  localStorage.setItem(ASIDE, JSON.stringify(earlier().filter((one) => one.refused !== "TOKEN_INVALID")));
+}
+
+function isGood(identity: Identity): boolean {
+  return identity.expires_at > clock.now();
+}
+
+function isFresh(identity: Identity): boolean {
+  return isGood(identity) && (identity.renew_at ?? identity.expires_at - RENEW_BEFORE_MS) > clock.now();
+}
+
+/** The same visitor with a later end, or with the reason why there is none. */
+async function renewed(identity: Identity): Promise<Identity> {
+  const wish = { method: "POST", token: identity.token } as const;
+  if (isGood(identity)) {
+    // It is still good: whatever is wrong, the next call tries again.
+    return ask<Guest>(path`/visitors/renew`, wish).catch(() => identity);
+  }
+  try {
+    return await persist<Guest>(path`/visitors/renew`, wish);
+  } catch (error) {
+    if (isOfToken(error)) return { ...identity, refused: error.code };
+    throw error;
+  }
+}
+
+function isOfToken(error: unknown): error is Refused {
+  return error instanceof Refused && ["TOKEN_EXPIRED", "TOKEN_INVALID"].includes(error.code);
+}
+
 /** This browser's token; the first call asks for one. */
 export async function token(): Promise<string> {
   const known = stored();
-  if (known && known.expires_at > clock.now()) return known.token;
+  if (known && isFresh(known)) return known.token;
   // Two tabs that open at once must not become two people.
   return locked(async () => {
-    const meanwhile = stored();
-    if (meanwhile && meanwhile.expires_at > clock.now()) return meanwhile.token;
+    const before = stored();
+    if (before && isFresh(before)) return before.token;
+    if (before) {
+      const after = await renewed(before);
+      if (!after.refused) {
+        store(after);
+        return after.token;
+      }
+      putAside(after);
+    }
     const fresh = await persist<Guest>(path`/visitors`, { method: "POST" });
-    localStorage.setItem(STORED, JSON.stringify(fresh));
+    store(fresh);
     return fresh.token;
   });
+}
+
+/** The token of somebody that this browser was before; `undefined` if the server knows them no more. */
+export async function tokenOf(user: string): Promise<string | undefined> {
+  const find = () => earlier().find((identity) => identity.user === user);
+  const known = find();
+  if (!known || known.refused) return undefined;
+  if (isFresh(known)) return known.token;
+  return locked(async () => {
+    const before = find();
+    if (!before || before.refused) return undefined;
+    if (isFresh(before)) return before.token;
+    const after = await renewed(before);
+    replaceEarlier(after);
+    return after.refused ? undefined : after.token;
+  });
+}
+
+function replaceEarlier(identity: Identity): void {
+  const all = earlier().map((other) => (other.user === identity.user ? identity : other));
+  localStorage.setItem(ASIDE, JSON.stringify(all));
+}
+
+/** Notes that the server would not have this token of an earlier visitor. */
+export function refuseEarlier(user: string, code: string): void {
+  const known = earlier().find((identity) => identity.user === user);
+  if (known) replaceEarlier({ ...known, refused: code });
+}
+
+/** Becomes the visitor of another device; who this browser was is put aside, with all that is theirs. */
+export async function become(guest: Identity): Promise<void> {
+  await locked(async () => {
+    const before = stored();
+    if (before && before.user !== guest.user) putAside(before);
+    const others = earlier().filter((identity) => identity.user !== guest.user);
+    localStorage.setItem(ASIDE, JSON.stringify(others));
+    store(guest);
+  });
+}
+
+/** Becomes somebody again that this browser was before; who it is now is put aside instead. */
+export async function becomeAgain(user: string): Promise<void> {
+  const identity = earlier().find((one) => one.user === user);
+  if (identity) await become(identity);
 }
 
 function locked<T>(work: () => Promise<T>): Promise<T> {
@@ -37,27 +162,46 @@ export function isKnown(): boolean {
   return stored() !== undefined;
 }
 
-/** Asks as this visitor, and once more as a new one if the token is not taken any more. */
+/** Asks as this visitor; if the token is not taken any more, once more with a renewed one, or as a new visitor. */
 export async function askAsVisitor<T>(to: string, wish: Ask = {}): Promise<T> {
-  return renewed(async () => ask<T>(to, { ...wish, token: await token() }));
+  return asVisitor((token) => ask<T>(to, { ...wish, token }));
 }
 
 /** The same with patience: see `persist`. */
 export async function persistAsVisitor<T>(to: string, wish: Ask = {}): Promise<T> {
-  return renewed(async () => persist<T>(to, { ...wish, token: await token() }));
+  return asVisitor((token) => persist<T>(to, { ...wish, token }));
 }
 
-/** The same for an answer that is not JSON. */
-export async function sendAsVisitor(to: string, wish: Ask = {}): Promise<Response> {
-  return renewed(async () => send(to, { ...wish, token: await token() }));
-}
-
-async function renewed<T>(work: () => Promise<T>): Promise<T> {
+/** The same for anything that needs the visitor's token. */
+export async function asVisitor<T>(work: (token: string) => Promise<T>): Promise<T> {
+  const used = await token();
   try {
-    return await work();
+    return await work(used);
   } catch (error) {
-    if (!(error instanceof Refused) || !["TOKEN_EXPIRED", "TOKEN_INVALID"].includes(error.code)) throw error;
-    localStorage.removeItem(STORED);
-    return await work();
+    if (!isOfToken(error)) throw error;
+    await replace(used, error.code);
+    return await work(await token());
   }
+}
+
+/** Does what the server's refusal of a token asks for, unless another tab has done it already. */
+async function replace(used: string, code: string): Promise<void> {
+  await locked(async () => {
+    const known = stored();
+    if (known?.token !== used) return;
+    // This browser's clock may be wrong about the end of a token. What is not known at all has none.
+    const ended = { ...known, expires_at: 0 };
+    const after = code === "TOKEN_EXPIRED" ? await renewed(ended) : { ...known, refused: code };
+    if (!after.refused) {
+      store(after);
+      return;
+    }
+    putAside({ ...after, expires_at: known.expires_at });
+    localStorage.removeItem(STORED);
+  });
+}
+
+/** Sends as this visitor, for an answer that is not JSON. */
+export async function sendAsVisitor(to: string, wish: Ask = {}): Promise<Response> {
+  return asVisitor((token) => send(to, { ...wish, token }));
 }

@@ -1,10 +1,15 @@
 /** The buyers' pages. */
 import { mount } from "svelte";
+import { takeLink } from "../api/keeper";
 import { i18n } from "../lib/i18n.svelte";
 import { followLinks, match } from "../lib/router.svelte";
 import "../lib/theme.css";
 import App from "./App.svelte";
 import { PAGES } from "./pages";
+
+takeLink();
+// Whoever follows another link while a page is open stays on that page, and nothing would be read anew.
+addEventListener("hashchange", () => takeLink() && location.reload());
 
 await i18n.start(["common", "events", "queue", "seats", "checkout"]);
 followLinks((path) => Object.keys(PAGES).some((pattern) => match(pattern, path)));

@@ -8,4 +8,5 @@ export const PAGES = {
   "/bookings": () => import("./checkout/Bookings.svelte"),
   "/bookings/:booking": () => import("./checkout/Booking.svelte"),
   "/bookings/:booking/tickets": () => import("./checkout/Tickets.svelte"),
+  "/carry": () => import("./carry/Carry.svelte"),
 };

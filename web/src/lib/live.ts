@@ -8,8 +8,9 @@ import { openStream, type Stream, type StreamKind } from "./live/stream";
 export type LiveMessage =
   | { type: "position"; place: string; number: number; position?: number; total: number }
   | { type: "your_turn"; place: string; until: number; arrive_by?: number; pass?: string }
-  | { type: "left"; place: string; how: "left" | "lapsed" }
-  | { type: "session_ended"; place: string; how: "no_show" | "timeout" | "left" | "completed" }
+  | { type: "left"; place: string; how: "left" | "lapsed" | "removed" }
+  | { type: "session_ended"; place: string; how: "no_show" | "timeout" | "left" | "completed" | "removed" }
+  | { type: "slot_kept"; place: string; until: number }
   | { type: "hold"; booking: string; status: string; until?: number }
   | { type: "hold_expiring"; booking: string; until: number }
   | { type: "seats"; at: number; changed: Record<string, "free" | "held" | "sold" | "blocked"> }

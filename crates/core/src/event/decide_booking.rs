@@ -5,6 +5,7 @@ use crate::bookings::Hold;
 use crate::change::Change;
 use crate::hold::{HoldState, HoldTerms};
 use crate::ids::{BookingId, UserId};
+use crate::limits::MAX_ENDED_PER_USER;
 use crate::lines::Lines;
 use crate::refusal::Refusal;
 use crate::seats::SeatState;
@@ -71,18 +72,15 @@ impl Event {
                 return Err(Refusal::EventNotOpen { phase });
             }
         }
+        self.check_not_banned(user)?;
         if self.room_settings().is_none() {
             return Ok(None);
         }
         let session = self.user(user).and_then(|user| user.session);
         match session.map(|idx| self.room.sessions.get(idx)) {
             Some(session) if session.state.may_hold(at) => Ok(Some(session)),
-            Some(_) => {
-                Err(Refusal::InvalidState { why: "your session is over; join the queue again" })
-            }
-            None => {
-                Err(Refusal::InvalidState { why: "it is not your turn; join the queue and wait" })
-            }
+            Some(_) => Err(Refusal::SessionOver),
+            None => Err(Refusal::NotYourTurn),
         }
     }
 
@@ -94,6 +92,16 @@ impl Event {
                 Err(Refusal::UserLimitExceeded { limit, held })
             }
             Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Checks that little enough of the user's ended within the last day: each of these ids is kept for that long.
+    pub(super) fn check_few_ended(&self, user: &UserId) -> Result<(), Refusal> {
+        let ended = self.bookings.ended_of(user) + self.claims.ended_of(user);
+        if ended < MAX_ENDED_PER_USER {
+            Ok(())
+        } else {
+            Err(Refusal::TooManyEnded { limit: MAX_ENDED_PER_USER })
         }
     }
 
@@ -114,9 +122,10 @@ impl Event {
         let session = self.check_may_take(at, user)?;
         self.check_lines_free(lines)?;
         self.check_user_limit(user, lines.units())?;
+        self.check_few_ended(user)?;
 
         let price_minor = self.price_minor(lines);
-        let fee_minor = settings.fees.on_minor(price_minor);
+        let fee_minor = settings.fees.on_minor_in_steps(price_minor, settings.step_minor());
         let terms = Arc::new(HoldTerms {
             booking: booking.clone(),
             user: user.clone(),

@@ -31,7 +31,7 @@ impl Event {
             let same = known.user.as_ref() == Some(user)
                 && known.pool == *pool
                 && known.amount == i64::from(quantity);
-            let reply = || Decision::nothing(Reply::Claim(known.clone()));
+            let reply = || Decision::nothing(Reply::Claim(known.as_first_told()));
             return if same { Ok(reply()) } else { Err(Refusal::BookingMismatch) };
         }
         let found =
@@ -41,11 +41,16 @@ impl Event {
             return Err(Refusal::ClaimExceedsQuantity { free: found.free() });
         }
         self.check_user_limit(user, quantity)?;
+        self.check_few_ended(user)?;
         if found.spec.price_minor > 0 {
             let amount_minor = found.spec.price_minor * i64::from(quantity);
             return Err(Refusal::PaymentRequired { amount_minor });
         }
         let (before, after) = (found.claimed, found.claimed + quantity);
+        // A claim that names no time lasts as long as the organiser allows.
+        let longest_ms = self.settings.as_ref().and_then(|settings| settings.claim_ttl_max_ms);
+        let ttl_ms =
+            ttl_ms.map_or(longest_ms, |ttl_ms| Some(ttl_ms.min(longest_ms.unwrap_or(ttl_ms))));
         let until = ttl_ms.map(|ttl_ms| at.plus_ms(ttl_ms));
         let mut changes = Changes::new();
         changes.extend(self.arrival(session, user));
@@ -65,6 +70,7 @@ impl Event {
             amount: i64::from(quantity),
             before,
             after,
+            first_until: until,
             state: ClaimState::Claimed { until },
         };
         Ok(Decision { reply: Reply::Claim(view), changes })
@@ -137,6 +143,7 @@ impl Event {
             amount,
             before,
             after,
+            first_until: None,
             state: ClaimState::Adjusted { at },
         };
         Ok(Decision {

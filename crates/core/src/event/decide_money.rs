@@ -8,6 +8,7 @@ use crate::command::{CancelTerms, Reason};
 use crate::hold::{CheckIn, HoldState, OnDecline};
 use crate::ids::{BookingId, PaymentId, UserId};
 use crate::limits::{AFTER_FAILED_PAYMENT_MS, fits_text};
+use crate::money::{Rounding, share_minor};
 use crate::refusal::Refusal;
 use crate::settings::Settings;
 use crate::time::Time;
@@ -28,9 +29,7 @@ impl Event {
         match &hold.state {
             HoldState::Held { until } if at < *until => {
                 if hold.terms.amount_minor == 0 {
-                    return Err(Refusal::InvalidState {
-                        why: "nothing is to be paid; confirm at once",
-                    });
+                    return Err(Refusal::NothingToPay);
                 }
                 if hold.payments >= settings.payment_attempts {
                     return Err(Refusal::TooManyAttempts { limit: settings.payment_attempts });
@@ -249,18 +248,23 @@ impl Event {
         if let Some(first) = hold.checked_in.first() {
             return Err(Refusal::AlreadyCheckedIn { at: first.at });
         }
-        let amount_minor = hold.terms.amount_minor;
+        let (amount_minor, step_minor) = (hold.terms.amount_minor, settings.step_minor());
         let refund_minor = match terms {
             CancelTerms::Buyer { .. } => {
                 let percent = settings.refund_percent(at).ok_or(Refusal::NotCancellable)?;
                 let price_minor = amount_minor - hold.terms.fee_minor;
-                let share = i128::from(price_minor) * i128::from(percent) / 100;
-                i64::try_from(share).expect("a share of an amount is no larger")
+                let part = (u32::from(percent), 100);
+                let share_minor = share_minor(price_minor, part, step_minor, Rounding::Up);
+                // An amount that is no multiple of a step was paid where steps do not count.
+                share_minor.min(amount_minor)
             }
             CancelTerms::Organiser { refund_minor: None } => amount_minor,
             CancelTerms::Organiser { refund_minor: Some(wanted) } => {
                 if !(0..=amount_minor).contains(wanted) {
                     return Err(Refusal::RefundExceedsPaid { paid_minor: amount_minor });
+                }
+                if wanted % step_minor != 0 && *wanted != amount_minor {
+                    return Err(Refusal::RefundBetweenSteps { step_minor });
                 }
                 *wanted
             }

@@ -65,13 +65,13 @@ impl Event {
         }
         let priced = self.stock.iter().len() > 0 || self.seats.len() > 0;
         if priced && wanted.currency != settings.currency {
-            return Err(Refusal::InvalidState {
+            return Err(Refusal::SettingsFixed {
                 why: "currency: it is fixed once there are prices",
             });
         }
         let in_use = self.room.waiting() > 0 || self.room.sessions.len() > 0;
         if wanted.room.is_some() != settings.room.is_some() && in_use {
-            return Err(Refusal::InvalidState {
+            return Err(Refusal::SettingsFixed {
                 why: "room: switch it on or off while nobody waits and nobody is in",
             });
         }
@@ -81,7 +81,7 @@ impl Event {
             (Some(_) | None, None) => false,
         };
         if self.phase != Phase::Scheduled && new_order {
-            return Err(Refusal::InvalidState {
+            return Err(Refusal::SettingsFixed {
                 why: "room.order: it is fixed once people may join",
             });
         }
@@ -92,7 +92,7 @@ impl Event {
         check_price(spec.price_minor)?;
         check_capacity(spec.capacity)?;
         if self.stock.iter().len() >= MAX_POOLS_PER_EVENT {
-            return Err(Refusal::InvalidState { why: "pools: an event has at most 10000" });
+            return Err(Refusal::EventLimit { why: "pools: an event has at most 10000" });
         }
         if self.stock.get(&spec.pool).is_some() {
             return Err(Refusal::PoolExists { pool: spec.pool.clone() });
@@ -137,21 +137,22 @@ impl Event {
             match known.or(named.map(|named| named.price_minor)) {
                 None => new_categories.push(category.clone()),
                 Some(price_minor) if price_minor == category.price_minor => {}
-                Some(_) => {
-                    return Err(Refusal::InvalidState {
-                        why: "categories: give each one price; a known one keeps its price",
+                Some(_) if known.is_some() => {
+                    return Err(Refusal::SettingsFixed {
+                        why: "categories: a known one keeps its price; name another differently",
                     });
                 }
+                Some(_) => return settings_error("categories: give each one price"),
             }
         }
         if self.seats.categories().len() + new_categories.len() > MAX_CATEGORIES_PER_EVENT {
-            return Err(Refusal::InvalidState { why: "categories: an event has at most 1000" });
+            return Err(Refusal::EventLimit { why: "categories: an event has at most 1000" });
         }
         if seats.is_empty() {
             return settings_error("seats: add at least one");
         }
         if self.seats.len() + seats.len() > MAX_SEATS_PER_EVENT {
-            return Err(Refusal::InvalidState { why: "seats: an event has at most 250000" });
+            return Err(Refusal::EventLimit { why: "seats: an event has at most 250000" });
         }
         let category_names: HashSet<&str, foldhash::fast::FixedState> =
             categories.iter().map(|category| category.name.as_ref()).collect();
@@ -210,13 +211,11 @@ impl Event {
 
     pub(super) fn decide_open_prequeue(&self) -> Result<Decision, Refusal> {
         if self.room_settings().is_none() {
-            return Err(Refusal::InvalidState {
-                why: "the event has no waiting room; open the sale itself",
-            });
+            return Err(Refusal::NoWaitingRoom);
         }
         match self.phase {
             Phase::Scheduled => Ok(Decision::done(Change::PrequeueOpened)),
-            Phase::Prequeue => Err(Refusal::InvalidState {
+            Phase::Prequeue => Err(Refusal::AlreadyInPhase {
                 why: "the prequeue is open already; open the sale next",
             }),
             Phase::Open | Phase::Paused | Phase::Closed => Err(self.phase_refusal()),
@@ -228,10 +227,10 @@ impl Event {
             Phase::Prequeue if self.room.entrants.is_none() => {
                 Ok(Decision::done(self.prequeue_closed()))
             }
-            Phase::Prequeue => Err(Refusal::InvalidState {
+            Phase::Prequeue => Err(Refusal::AlreadyInPhase {
                 why: "the list of entrants is fixed already; open the sale next",
             }),
-            Phase::Scheduled => Err(Refusal::InvalidState { why: "open the prequeue first" }),
+            Phase::Scheduled => Err(Refusal::OtherStepFirst { why: "open the prequeue first" }),
             Phase::Open | Phase::Paused | Phase::Closed => Err(self.phase_refusal()),
         }
     }
@@ -248,9 +247,11 @@ impl Event {
     ) -> Result<Decision, Refusal> {
         match self.phase {
             Phase::Scheduled | Phase::Prequeue => {}
-            Phase::Open => return Err(Refusal::InvalidState { why: "the sale is open already" }),
+            Phase::Open => return Err(Refusal::AlreadyInPhase { why: "the sale is open already" }),
             Phase::Paused => {
-                return Err(Refusal::InvalidState { why: "the sale is paused; resume it instead" });
+                return Err(Refusal::OtherStepFirst {
+                    why: "the sale is paused; resume it instead",
+                });
             }
             Phase::Closed => return Err(self.phase_refusal()),
         }
@@ -259,9 +260,7 @@ impl Event {
         match (committed, seed) {
             (None, None) => {
                 if public_value.is_some() {
-                    return Err(Refusal::InvalidState {
-                        why: "public_value: only an event with a draw takes one",
-                    });
+                    return Err(Refusal::NoDraw);
                 }
             }
             (None, Some(_)) => return settings_error("seed: only an event with a draw takes one"),
@@ -276,7 +275,7 @@ impl Event {
                 if self.room.entrants.is_none() {
                     if public_value.is_some() {
                         let why = "close the prequeue before the public value becomes known";
-                        return Err(Refusal::InvalidState { why });
+                        return Err(Refusal::OtherStepFirst { why });
                     }
                     decision.changes.push(self.prequeue_closed());
                 }
@@ -290,7 +289,7 @@ impl Event {
     pub(super) fn decide_pause(&self, at: Time) -> Result<Decision, Refusal> {
         match self.phase_at(at) {
             Phase::Open => Ok(Decision::done(Change::SalePaused)),
-            Phase::Paused => Err(Refusal::InvalidState { why: "the sale is paused already" }),
+            Phase::Paused => Err(Refusal::AlreadyInPhase { why: "the sale is paused already" }),
             phase @ (Phase::Scheduled | Phase::Prequeue | Phase::Closed) => {
                 Err(Refusal::EventNotOpen { phase })
             }
@@ -300,7 +299,7 @@ impl Event {
     pub(super) fn decide_resume(&self, at: Time) -> Result<Decision, Refusal> {
         match self.phase_at(at) {
             Phase::Paused => Ok(Decision::done(Change::SaleResumed)),
-            Phase::Open => Err(Refusal::InvalidState { why: "the sale is not paused" }),
+            Phase::Open => Err(Refusal::AlreadyInPhase { why: "the sale is not paused" }),
             phase @ (Phase::Scheduled | Phase::Prequeue | Phase::Closed) => {
                 Err(Refusal::EventNotOpen { phase })
             }
@@ -312,7 +311,7 @@ impl Event {
             Phase::Scheduled | Phase::Prequeue | Phase::Open | Phase::Paused => {
                 Ok(Decision::done(Change::SaleClosed))
             }
-            Phase::Closed => Err(Refusal::InvalidState { why: "the sale is closed already" }),
+            Phase::Closed => Err(Refusal::AlreadyInPhase { why: "the sale is closed already" }),
         }
     }
 }

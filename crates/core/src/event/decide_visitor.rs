@@ -32,10 +32,12 @@ impl Event {
             Phase::Scheduled | Phase::Closed => return Err(Refusal::EventNotOpen { phase }),
         }
         let Some(settings) = self.room_settings() else {
-            return Err(Refusal::InvalidState {
-                why: "the event has no waiting room; hold at once",
-            });
+            return Err(Refusal::NoWaitingRoom);
         };
+        self.check_not_banned(user)?;
+        if self.room.gone.knows(at, place) {
+            return Err(Refusal::Duplicate { place });
+        }
         if let Some(known) = self.user(user) {
             let session = known.session.map(|idx| self.room.sessions.get(idx).place);
             let waiting = self.room.places_of(known.first_place).map(|idx| self.room.place(idx).id);
@@ -123,7 +125,7 @@ impl Event {
         user: &UserId,
     ) -> Result<Decision, Refusal> {
         let Standing::In(session) = self.standing(at, place, user)? else {
-            return Err(Refusal::InvalidState { why: "it is not your turn yet; wait for it" });
+            return Err(Refusal::NotYourTurn);
         };
         let number = session.number;
         let reply = |until| {
@@ -140,7 +142,7 @@ impl Event {
             }),
             SessionState::Active { until } if at < until => Ok(Decision::nothing(reply(until))),
             SessionState::Invited { .. } | SessionState::Active { .. } | SessionState::Ended => {
-                Err(Refusal::InvalidState { why: "your session is over; join again" })
+                Err(Refusal::SessionOver)
             }
         }
     }
@@ -177,19 +179,18 @@ impl Event {
         !drawn || self.opened
     }
 
-    /// The user's session, or the place of his that is served first.
+    /// The user's session while it lasts, else the place of his that is served first, else the session that is over.
     pub(super) fn view_first_place(&self, at: Time, user: &UserId) -> Result<PlaceView, Refusal> {
         let known: &User = self.user(user).ok_or(Refusal::PlaceNotFound)?;
-        if let Some(idx) = known.session {
-            let session = self.room.sessions.get(idx);
-            if let Ok(view) = session_view(at, session) {
-                return Ok(view);
-            }
+        let session = known.session.map(|idx| self.room.sessions.get(idx));
+        if let Some(session) = session.filter(|session| session.state.may_hold(at)) {
+            return Ok(self.session_view(at, session));
         }
         self.room
             .places_of(known.first_place)
             .find(|idx| !self.has_lapsed(at, *idx))
             .map(|idx| self.waiting_view(at, idx))
+            .or_else(|| session.map(|session| self.session_view(at, session)))
             .ok_or(Refusal::PlaceNotFound)
     }
 
@@ -201,7 +202,7 @@ impl Event {
     ) -> Result<PlaceView, Refusal> {
         match self.standing(at, place, user)? {
             Standing::Waiting(idx) => Ok(self.waiting_view(at, idx)),
-            Standing::In(session) => session_view(at, session),
+            Standing::In(session) => Ok(self.session_view(at, session)),
         }
     }
 
@@ -216,19 +217,26 @@ impl Event {
         };
         PlaceView { place: place.id, number: place.number, state }
     }
-}
 
-fn session_view(at: Time, session: &Session) -> Result<PlaceView, Refusal> {
-    let state = match session.state {
-        SessionState::Invited { until, arrive_by } if session.state.may_hold(at) => {
-            PlaceState::Active { until, arrive_by: Some(arrive_by) }
-        }
-        SessionState::Active { until } if at < until => {
-            PlaceState::Active { until, arrive_by: None }
-        }
-        SessionState::Invited { .. } | SessionState::Active { .. } | SessionState::Ended => {
-            return Err(Refusal::PlaceNotFound);
-        }
-    };
-    Ok(PlaceView { place: session.place, number: session.number, state })
+    fn session_view(&self, at: Time, session: &Session) -> PlaceView {
+        let state = match session.state {
+            SessionState::Invited { until, arrive_by } if session.state.may_hold(at) => {
+                PlaceState::Active { until, arrive_by: Some(arrive_by) }
+            }
+            SessionState::Active { until } if at < until => {
+                PlaceState::Active { until, arrive_by: None }
+            }
+            SessionState::Invited { .. } | SessionState::Active { .. } | SessionState::Ended => {
+                PlaceState::Ended { until: self.slot_kept_until(at, session) }
+            }
+        };
+        PlaceView { place: session.place, number: session.number, state }
+    }
+
+    /// Until when a session that is over keeps its slot: as long as what its user holds. With nothing held it is free at
+    /// the next tick.
+    fn slot_kept_until(&self, at: Time, session: &Session) -> Time {
+        let holds = self.bookings.live_of_user(self.users[session.user].last_hold);
+        holds.filter_map(|hold| hold.state.until()).max().unwrap_or(at)
+    }
 }

@@ -8,7 +8,7 @@ use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, UserId};
 use crate::lines::Lines;
 use crate::seats::SeatState;
 use crate::time::Time;
-use crate::view::{ClaimState, ClaimView};
+use crate::view::{BanView, ClaimState, ClaimView};
 use crate::waiting_room::session::{Session, SessionState};
 use crate::waiting_room::{Entrants, Revealed};
 use std::sync::Arc;
@@ -98,8 +98,9 @@ impl Event {
             }
             Change::PlaceLeft { place, user, how: _ } => {
                 let idx = self.waiting_place(*place, user);
-                let place = self.room.leave(idx, &mut self.users);
-                self.users.tidy(place.user);
+                let left = self.room.leave(idx, &mut self.users);
+                self.users.tidy(left.user);
+                self.room.gone.add(at, *place);
             }
             Change::Admitted { place, user, until, arrive_by } => {
                 self.admit(at, *place, user, Self::invited(*until, *arrive_by));
@@ -128,6 +129,7 @@ impl Event {
                 user.session = None;
                 self.room.park(user.first_place, false);
                 self.users.tidy(session.user);
+                self.room.gone.add(at, *place);
             }
 
             Change::HoldPlaced { terms, until } => self.place_hold(terms, *until),
@@ -220,6 +222,7 @@ impl Event {
                     amount: i64::from(*quantity),
                     before: *before,
                     after: *after,
+                    first_until: *until,
                     state: ClaimState::Claimed { until: *until },
                 });
             }
@@ -238,10 +241,18 @@ impl Event {
                     amount: *amount,
                     before: *before,
                     after: *after,
+                    first_until: None,
                     state: ClaimState::Adjusted { at },
                 });
             }
             Change::ClaimForgotten { claim } => self.claims.remove(claim),
+
+            Change::VisitorRemoved { user, reason, banned } => {
+                if *banned {
+                    self.bans.add(BanView { user: user.clone(), reason: reason.clone(), at });
+                }
+            }
+            Change::VisitorUnbanned { user, reason: _ } => self.bans.remove(user),
 
             Change::Resumed { gap_ms } => {
                 self.room.move_on(*gap_ms);

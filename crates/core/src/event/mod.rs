@@ -4,11 +4,13 @@ mod decide_booking;
 mod decide_claim;
 mod decide_money;
 mod decide_organiser;
+mod decide_removal;
 mod decide_visitor;
 mod evolve;
 mod query;
 mod tick;
 
+use crate::bans::Bans;
 use crate::bookings::Bookings;
 use crate::change::Change;
 use crate::claims::Claims;
@@ -84,6 +86,7 @@ pub struct Event {
     pub(crate) seats: Seats,
     pub(crate) bookings: Bookings,
     pub(crate) claims: Claims,
+    pub(crate) bans: Bans,
 }
 
 impl Event {
@@ -102,6 +105,7 @@ impl Event {
             seats: Seats::default(),
             bookings: Bookings::default(),
             claims: Claims::default(),
+            bans: Bans::default(),
         }
     }
 
@@ -170,6 +174,11 @@ impl Event {
             Command::AdjustClaimed { claim, pool, amount, reason } => {
                 self.decide_adjust_claimed(at, claim, pool, *amount, reason)
             }
+
+            Command::RemoveVisitor { user, reason, ban } => {
+                self.decide_remove_visitor(user, reason, *ban)
+            }
+            Command::UnbanVisitor { user, reason } => self.decide_unban_visitor(user, reason),
 
             Command::Tick => Ok(self.decide_tick(at, settings)),
             Command::Recover { gap_ms } => {

@@ -1,7 +1,7 @@
 //! What can be asked without changing anything.
 
 use super::Event;
-use crate::ids::UserId;
+use crate::ids::{BookingId, UserId};
 use crate::refusal::Refusal;
 use crate::seats::{Category, Seat, SeatState};
 use crate::stock::Pool;
@@ -37,11 +37,17 @@ impl Event {
                 let hold = self.bookings.get(booking).ok_or(Refusal::ReservationNotFound)?;
                 Ok(View::Booking(hold.view()))
             }
-            Query::Bookings { user } => Ok(View::Bookings(self.view_bookings(user))),
+            Query::Bookings { user, after, limit } => {
+                self.view_bookings(user, after.as_ref(), *limit).map(View::Bookings)
+            }
             Query::Claim { claim, user } => {
                 let known = self.claims.get(claim).ok_or(Refusal::ClaimNotFound)?;
                 let allowed = user.is_none() || *user == known.user;
                 if allowed { Ok(View::Claim(known.clone())) } else { Err(Refusal::ClaimNotFound) }
+            }
+            Query::Bans { after, at_most } => {
+                let bans = self.bans.after(after.as_ref()).take(*at_most as usize);
+                Ok(View::Bans(bans.collect()))
             }
         }
     }
@@ -86,11 +92,21 @@ impl Event {
         }
     }
 
-    fn view_bookings(&self, user: &UserId) -> Vec<HoldView> {
+    fn view_bookings(
+        &self,
+        user: &UserId,
+        after: Option<&BookingId>,
+        limit: u32,
+    ) -> Result<Vec<HoldView>, Refusal> {
+        let after = match after {
+            None => None,
+            Some(after) => {
+                self.booking_of(after, user)?;
+                Some(self.bookings.find(after))
+            }
+        };
         let last = self.user(user).and_then(|user| user.last_hold);
-        let mut bookings: Vec<_> =
-            self.bookings.of_user(last).map(|idx| self.bookings[idx].view()).collect();
-        bookings.reverse();
-        bookings
+        let page = self.bookings.of_user_after(last, after).take(limit as usize);
+        Ok(page.map(|idx| self.bookings[idx].view()).collect())
     }
 }

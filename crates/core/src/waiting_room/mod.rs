@@ -1,6 +1,7 @@
 //! The waiting room: who waits, who is in, and who is next.
 
 pub mod draw;
+pub(crate) mod gone;
 mod line;
 pub(crate) mod session;
 
@@ -11,6 +12,7 @@ use crate::settings::{Digest, RoomSettings};
 use crate::time::Time;
 use crate::users::Users;
 use crate::view::DrawView;
+use gone::GonePlaces;
 use line::Line;
 use serde::{Deserialize, Serialize};
 use session::Sessions;
@@ -57,6 +59,8 @@ pub(crate) struct WaitingRoom {
     places: Arena<Place>,
     line: Line,
     pub(crate) sessions: Sessions,
+    /// Places that are gone, and known for a while.
+    pub(crate) gone: GonePlaces,
     /// Places taken so far.
     pub(crate) taken: u32,
     /// The outflow's clock in nanoseconds: how far admissions have used up the time they may use.
@@ -301,6 +305,7 @@ impl WaitingRoom {
             );
         }
         self.sessions.check(users, &mut expect);
+        self.gone.check(&mut expect);
     }
 }
 

@@ -139,9 +139,9 @@ fn refusals_come_in_their_order_of_precedence() {
 #[test]
 fn holding_in_an_event_with_a_room_needs_a_session() {
     let mut stage = Stage::open(settings());
-    stage.refused(hold_ga("b1", "ann", 1), "INVALID_STATE");
+    stage.refused(hold_ga("b1", "ann", 1), "NOT_YOUR_TURN");
     stage.ok(join(1, "ann"));
-    stage.refused(hold_ga("b1", "ann", 1), "INVALID_STATE");
+    stage.refused(hold_ga("b1", "ann", 1), "NOT_YOUR_TURN");
     stage.tick();
     stage.ok(hold_ga("b1", "ann", 1));
     stage.pass_ms(130_000);
@@ -178,7 +178,7 @@ fn expired_hold_cannot_be_confirmed_even_before_its_tick() {
 fn a_free_booking_is_confirmed_without_a_payment_and_once() {
     let mut stage = Stage::flash();
     stage.ok(hold("b1", "ann", lines(&[("ga", 1)], &["A-1"])));
-    stage.refused(begin("b1", "ann", "p1"), "INVALID_STATE");
+    stage.refused(begin("b1", "ann", "p1"), "NOTHING_TO_PAY");
     stage.ok(confirm("b1", "ann", None));
     let changes = stage.journal.len();
     stage.ok(confirm("b1", "ann", None));
@@ -338,17 +338,55 @@ fn an_ended_booking_is_known_for_a_day_and_then_forgotten() {
     stage.check_recovery();
 }
 
+/// A page of a user's bookings.
+fn page(
+    stage: &Stage,
+    user: &str,
+    after: Option<&str>,
+    limit: u32,
+) -> Result<Vec<String>, &'static str> {
+    let (user, after) = (user.parse().expect("an id"), after.map(booking_id));
+    match stage.event.query(stage.now, &Query::Bookings { user, after, limit }) {
+        Ok(View::Bookings(views)) => {
+            Ok(views.iter().map(|view| view.terms.booking.to_string()).collect())
+        }
+        Ok(other) => panic!("bookings are answered by {other:?}"),
+        Err(refusal) => Err(refusal.code()),
+    }
+}
+
 #[test]
-fn a_users_bookings_are_listed_oldest_first() {
+fn a_users_bookings_are_listed_oldest_first_and_in_pages() {
     let mut stage = Stage::flash();
-    for booking in ["b3", "b1", "b2"] {
-        stage.ok(hold_ga(booking, "ann", 1));
+    for (booking, user) in [("b3", "ann"), ("b1", "ann"), ("x", "bob"), ("b2", "ann")] {
+        stage.ok(hold_ga(booking, user, 1));
         stage.pass_ms(1);
     }
-    let query = Query::Bookings { user: "ann".parse().expect("an id") };
-    let Ok(View::Bookings(views)) = stage.event.query(stage.now, &query) else {
-        panic!("bookings")
-    };
-    let ids: Vec<_> = views.iter().map(|view| view.terms.booking.as_str()).collect();
-    assert_eq!(ids, ["b3", "b1", "b2"]);
+    let ann = |after, limit| page(&stage, "ann", after, limit).expect("a page");
+    assert_eq!(ann(None, 10), ["b3", "b1", "b2"]);
+    assert_eq!(ann(None, 2), ["b3", "b1"]);
+    assert_eq!(ann(Some("b1"), 2), ["b2"]);
+    assert_eq!(ann(Some("b3"), 1), ["b1"]);
+    assert!(ann(Some("b2"), 2).is_empty());
+    assert!(ann(None, 0).is_empty());
+    assert!(page(&stage, "cat", None, 1).expect("a page").is_empty());
+    for after in ["x", "b9"] {
+        assert_eq!(page(&stage, "ann", Some(after), 2), Err("RESERVATION_NOT_FOUND"));
+    }
+}
+
+#[test]
+fn a_page_of_bookings_goes_on_when_the_oldest_is_forgotten() {
+    let mut stage = Stage::flash();
+    for booking in ["b1", "b2", "b3"] {
+        stage.ok(hold_ga(booking, "ann", 1));
+    }
+    stage.ok(release("b1", "ann"));
+    stage.ok(confirm("b2", "ann", None));
+    stage.ok(confirm("b3", "ann", None));
+    stage.pass_ms(24 * 3_600_000);
+    assert_eq!(page(&stage, "ann", Some("b1"), 2), Err("RESERVATION_NOT_FOUND"));
+    assert_eq!(page(&stage, "ann", None, 1).expect("a page"), ["b2"]);
+    assert_eq!(page(&stage, "ann", Some("b2"), 1).expect("a page"), ["b3"]);
+    stage.check_recovery();
 }

@@ -3,6 +3,7 @@
 use crate::stage::{Stage, hold_ga, reason, settings};
 use onrush_core::command::PoolSpec;
 use onrush_core::settings::Settings;
+use onrush_core::view::ClaimState;
 use onrush_core::{Change, Command, Reply};
 
 fn claim(claim: &str, user: &str, quantity: u32, ttl_ms: Option<i64>) -> Command {
@@ -49,6 +50,25 @@ fn a_claim_seen_before_gets_its_first_answer() {
     let given_back = stage.ok(declaim("c1", "ann"));
     assert_eq!(stage.ok(declaim("c1", "ann")), given_back);
     assert_eq!(stage.free("ga"), 8);
+}
+
+#[test]
+fn a_claims_first_answer_stays_what_it_was_when_the_units_are_back() {
+    let mut stage = Stage::flash();
+    let first = stage.ok(claim("c1", "ann", 3, None));
+    stage.ok(declaim("c1", "ann"));
+    assert_eq!(stage.ok(claim("c1", "ann", 3, None)), first);
+    assert_eq!(stage.free("ga"), 10, "and nothing is taken by it");
+    let first = stage.ok(claim("c2", "ann", 3, Some(60_000)));
+    stage.check_recovery();
+    // An outage moves its end, and not what was said.
+    stage.now = stage.now.plus_ms(30_000);
+    stage.ok(Command::Recover { gap_ms: 30_000 });
+    assert_eq!(stage.ok(claim("c2", "ann", 3, Some(60_000))), first);
+    stage.pass_ms(60_000);
+    assert_eq!(stage.free("ga"), 10);
+    assert_eq!(stage.ok(claim("c2", "ann", 3, Some(60_000))), first);
+    stage.check_recovery();
 }
 
 #[test]
@@ -142,6 +162,30 @@ fn every_change_of_claimed_stock_says_who_why_before_and_after() {
         .collect();
     let expected = [(0, 3, "ann"), (3, 5, "box office: house seats"), (5, 2, "c1")];
     assert_eq!(counts, expected.map(|(before, after, who)| (before, after, who.to_owned())));
+}
+
+#[test]
+fn no_claim_lasts_longer_than_the_organiser_allows() {
+    let until_ms = |stage: &mut Stage, id: &str, ttl_ms| {
+        let Reply::Claim(view) = stage.ok(claim(id, "ann", 1, ttl_ms)) else { panic!("a claim") };
+        match view.state {
+            ClaimState::Claimed { until } => until.map(|until| until.since_ms(stage.now)),
+            other => panic!("units are claimed, not {other:?}"),
+        }
+    };
+    let longest = |claim_ttl_max_ms| Settings { room: None, claim_ttl_max_ms, ..settings() };
+    let mut stage = Stage::open(longest(Some(60_000)));
+    assert_eq!(until_ms(&mut stage, "c1", None), Some(60_000));
+    assert_eq!(until_ms(&mut stage, "c2", Some(60_001)), Some(60_000));
+    assert_eq!(until_ms(&mut stage, "c3", Some(59_999)), Some(59_999));
+    stage.ok(Command::ChangeSettings { settings: Box::new(longest(None)) });
+    assert_eq!(until_ms(&mut stage, "c4", None), None, "the organiser allows claims for good");
+    assert_eq!(until_ms(&mut stage, "c1", None), Some(60_000), "its first answer");
+    for ttl_ms in [0, -1, i64::MAX] {
+        let settings = Box::new(longest(Some(ttl_ms)));
+        stage.refused(Command::ChangeSettings { settings }, "INVALID_SETTINGS");
+    }
+    stage.check_recovery();
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! The rules, tested from outside: tables of facts, properties against naive models, and the traps of earlier designs.
 
+mod answers;
 mod bookings;
 mod claims;
+mod limits;
 mod money;
 mod organiser;
 mod properties;
 mod refunds;
+mod removal;
 mod saga;
 mod score;
 mod shadow;

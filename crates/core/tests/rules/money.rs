@@ -305,7 +305,7 @@ fn a_decline_that_releases_frees_seat_and_slot_and_ends_the_session() {
     };
     assert_eq!((stage.status("b1"), stage.free_seats()), ("released", 4));
     assert!(!stage.is_active("ann"));
-    stage.refused(hold("b2", "ann", lines(&[], &["A-1"])), "INVALID_STATE");
+    stage.refused(hold("b2", "ann", lines(&[], &["A-1"])), "NOT_YOUR_TURN");
     stage.tick();
     assert!(stage.is_active("bob"));
     stage.ok(hold("b3", "bob", lines(&[], &["A-1"])));

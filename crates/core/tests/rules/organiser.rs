@@ -107,7 +107,12 @@ fn a_pool_or_seat_is_added_once_and_seats_all_or_nothing() {
     let dearer = CategorySpec { name: "stalls".into(), price_minor: 1 };
     let command =
         Command::AddSeats { categories: vec![dearer], seats: vec![seat("B-1", "stalls")] };
-    stage.refused(command, "INVALID_STATE");
+    stage.refused(command, "SETTINGS_FIXED");
+    let two = ["circle", "circle"].map(|name| CategorySpec { name: name.into(), price_minor: 7 });
+    let mut twice = two.to_vec();
+    twice[1].price_minor = 8;
+    let command = Command::AddSeats { categories: twice, seats: vec![seat("B-1", "circle")] };
+    stage.refused(command, "INVALID_SETTINGS");
     stage.ok(add(vec![seat("B-1", "stalls")]));
     assert_eq!(stage.free_seats(), 5);
     stage.check_recovery();
@@ -118,19 +123,19 @@ fn phases_follow_each_other() {
     let mut stage = Stage::created(settings());
     let open = Command::OpenSale { seed: None, public_value: None };
     stage.refused(Command::Pause, "EVENT_NOT_OPEN");
-    stage.refused(Command::ClosePrequeue, "INVALID_STATE");
+    stage.refused(Command::ClosePrequeue, "OTHER_STEP_FIRST");
     stage.ok(Command::OpenPrequeue);
-    stage.refused(Command::OpenPrequeue, "INVALID_STATE");
+    stage.refused(Command::OpenPrequeue, "ALREADY_IN_PHASE");
     stage.ok(open.clone());
-    stage.refused(open.clone(), "INVALID_STATE");
+    stage.refused(open.clone(), "ALREADY_IN_PHASE");
     stage.refused(Command::OpenPrequeue, "EVENT_NOT_OPEN");
-    stage.refused(Command::Resume, "INVALID_STATE");
+    stage.refused(Command::Resume, "ALREADY_IN_PHASE");
     stage.ok(Command::Pause);
-    stage.refused(open.clone(), "INVALID_STATE");
-    stage.refused(Command::Pause, "INVALID_STATE");
+    stage.refused(open.clone(), "OTHER_STEP_FIRST");
+    stage.refused(Command::Pause, "ALREADY_IN_PHASE");
     stage.ok(Command::Resume);
     stage.ok(Command::Close);
-    stage.refused(Command::Close, "INVALID_STATE");
+    stage.refused(Command::Close, "ALREADY_IN_PHASE");
     stage.refused(open, "EVENT_NOT_OPEN");
     stage.check_recovery();
 }
@@ -140,7 +145,7 @@ fn the_room_is_switched_only_while_nobody_is_in_it() {
     let mut stage = Stage::open(settings());
     let off = Command::ChangeSettings { settings: Box::new(Settings { room: None, ..settings() }) };
     stage.ok(crate::stage::join(1, "ann"));
-    stage.refused(off.clone(), "INVALID_STATE");
+    stage.refused(off.clone(), "SETTINGS_FIXED");
     stage.ok(crate::stage::leave(1, "ann"));
     stage.ok(off);
     stage.ok(hold_ga("b1", "ann", 1));
@@ -152,5 +157,5 @@ fn settings_that_cannot_change_any_more_are_refused() {
     let mut stage = Stage::flash();
     let dollars =
         Settings { currency: "USD".parse().expect("a currency"), room: None, ..settings() };
-    stage.refused(Command::ChangeSettings { settings: Box::new(dollars) }, "INVALID_STATE");
+    stage.refused(Command::ChangeSettings { settings: Box::new(dollars) }, "SETTINGS_FIXED");
 }

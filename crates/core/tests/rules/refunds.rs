@@ -68,13 +68,124 @@ fn a_buyer_gets_his_share_of_the_price_and_fees_are_kept() {
     }
 }
 
-#[test]
-fn a_share_that_is_no_whole_unit_is_rounded_down() {
-    let mut stage = priced(policy(), 333);
+/// What goes back of one unit that a buyer cancels when half of it is promised.
+fn half_back(settings: Settings, price_minor: i64) -> i64 {
+    let mut stage = priced(settings, price_minor);
     buy(&mut stage, hold_ga("b1", "ann", 1));
     stage.pass_ms(20 * DAY_MS);
     let answer = hold_view(stage.ok(cancel_as_buyer("b1", "ann")));
-    assert_eq!(answer.state, HoldState::Cancelled { at: stage.now, refund_minor: 166 });
+    stage.check_recovery();
+    let HoldState::Cancelled { refund_minor, .. } = answer.state else {
+        panic!("it was not cancelled: {answer:?}")
+    };
+    refund_minor
+}
+
+#[test]
+fn a_share_that_is_no_whole_unit_is_rounded_up() {
+    assert_eq!(half_back(policy(), 333), 167);
+    assert_eq!(half_back(policy(), 334), 167);
+}
+
+#[test]
+fn a_share_of_a_currency_that_is_counted_in_fifths_is_a_number_of_fifths() {
+    for currency in ["MGA", "MRU"] {
+        let currency = currency.parse().expect("a currency");
+        for (price_minor, refund_minor) in [(300, 160), (320, 160), (20, 20), (10, 10)] {
+            let settings = Settings { currency, ..policy() };
+            assert_eq!(half_back(settings, price_minor), refund_minor, "half of {price_minor}");
+        }
+    }
+}
+
+#[test]
+fn a_share_is_what_the_gateway_can_express_and_never_above_what_was_paid() {
+    // Half of the price goes back, and the fee is kept.
+    for (price_minor, fixed_minor, refund_minor) in [
+        (15_130, 0, 7_570),
+        (15_120, 0, 7_560),
+        (20, 0, 10),
+        (15_130, 40, 7_570),
+        // Paid where steps do not count: at the box office.
+        (3, 0, 3),
+        (11, 0, 10),
+    ] {
+        let fees = Fees { fixed_minor, percent_bp: 0 };
+        let settings = Settings { fees, amount_step_minor: 10, ..policy() };
+        assert_eq!(half_back(settings, price_minor), refund_minor, "half of {price_minor}");
+    }
+}
+
+#[test]
+fn an_amount_between_two_steps_is_refused_before_anything_changes() {
+    let settings = || Settings { amount_step_minor: 10, ..policy() };
+    for (price_minor, wanted, refusal) in [
+        (15_130, Some(7_565), Some("REFUND_BETWEEN_STEPS")),
+        (15_130, Some(7_560), None),
+        (15_130, Some(0), None),
+        // All that was paid can be given back, whatever it was.
+        (15_133, Some(15_133), None),
+        (15_133, None, None),
+        (15_133, Some(15_134), Some("REFUND_EXCEEDS_PAID")),
+    ] {
+        let mut stage = priced(settings(), price_minor);
+        buy(&mut stage, hold_ga("b1", "ann", 1));
+        let changes = stage.journal.len();
+        match refusal {
+            Some(code) => {
+                stage.refused(cancel("b1", wanted), code);
+                assert_eq!((stage.status("b1"), stage.journal.len()), ("confirmed", changes));
+            }
+            None => {
+                let refund_minor = wanted.unwrap_or(price_minor);
+                let cancelled = HoldState::Cancelled { at: stage.now, refund_minor };
+                assert_eq!(hold_view(stage.ok(cancel("b1", wanted))).state, cancelled);
+            }
+        }
+        stage.check_recovery();
+    }
+}
+
+#[test]
+fn a_percentage_fee_is_what_the_gateway_can_express() {
+    let fees = Fees { fixed_minor: 0, percent_bp: 250 };
+    // 2.5 % are 378.25, 12.5, 2.5 and 5: the nearest step, and the one above from the middle.
+    for (price_minor, fee_minor) in [(15_130, 380), (500, 10), (100, 0), (200, 10)] {
+        let settings = Settings { fees, amount_step_minor: 10, ..flash() };
+        let mut stage = priced(settings, price_minor);
+        let held = hold_view(stage.ok(hold_ga("b1", "ann", 1)));
+        assert_eq!(held.terms.fee_minor, fee_minor, "of {price_minor}");
+    }
+}
+
+#[test]
+fn a_step_is_a_multiple_of_the_currencys_own_and_events_without_one_go_by_that() {
+    let event = |currency: &str, amount_step_minor| {
+        let currency = currency.parse().expect("a currency");
+        Settings { currency, amount_step_minor, ..flash() }
+    };
+    for (currency, amount_step_minor, step_minor) in [
+        ("EUR", 1, Some(1)),
+        ("KWD", 10, Some(10)),
+        ("EUR", 10_000, Some(10_000)),
+        ("EUR", 10_001, None),
+        ("EUR", 0, None),
+        ("EUR", -10, None),
+        ("MGA", 1, Some(20)),
+        ("MGA", 100, Some(100)),
+        ("MGA", 30, None),
+        ("MRU", 1, Some(20)),
+    ] {
+        let settings = event(currency, amount_step_minor);
+        let fits = settings.complaint().is_none();
+        assert_eq!(fits.then(|| settings.step_minor()), step_minor, "{currency}");
+    }
+    // As an older journal has it.
+    let plain = event("KWD", 1);
+    let written = serde_json::to_value(&plain).expect("settings can be written");
+    assert!(written.get("amount_step_minor").is_none());
+    let read: Settings = serde_json::from_value(written).expect("and read");
+    assert_eq!(read, plain);
 }
 
 #[test]

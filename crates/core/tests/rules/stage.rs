@@ -174,7 +174,7 @@ impl Stage {
     pub(crate) fn position(&self, user: &str) -> Option<u32> {
         match self.place(user).expect("a place").state {
             PlaceState::Queued { position, .. } => position,
-            PlaceState::Active { .. } => None,
+            PlaceState::Active { .. } | PlaceState::Ended { .. } => None,
         }
     }
 
@@ -214,9 +214,14 @@ impl Stage {
     }
 }
 
-/// Settings with the defaults.
+/// Settings with a waiting room, in which no limit of one visitor is in the way.
 pub(crate) fn settings() -> Settings {
-    Settings::new("A show", "EUR".parse().expect("a currency"))
+    Settings {
+        room: Some(RoomSettings::default()),
+        max_per_user: None,
+        claim_ttl_max_ms: None,
+        ..Settings::new("A show", "EUR".parse().expect("a currency"))
+    }
 }
 
 pub(crate) fn reason() -> Reason {

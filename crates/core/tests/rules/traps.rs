@@ -66,7 +66,7 @@ fn s0_asking_for_the_position_admits_nobody() {
     stage.tick();
     for _ in 0..10 {
         assert_eq!(stage.position("bob"), Some(1));
-        stage.refused(hold_ga("b1", "bob", 1), "INVALID_STATE");
+        stage.refused(hold_ga("b1", "bob", 1), "NOT_YOUR_TURN");
     }
 }
 
@@ -293,7 +293,7 @@ fn s4_a_session_that_is_over_is_checked() {
     stage.tick();
     stage.ok(crate::stage::arrive(1, "ann"));
     stage.now = stage.now.plus_ms(600_000);
-    stage.refused(hold_ga("b1", "ann", 1), "INVALID_STATE");
+    stage.refused(hold_ga("b1", "ann", 1), "SESSION_OVER");
 }
 
 #[test]

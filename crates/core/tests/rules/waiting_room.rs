@@ -143,7 +143,7 @@ fn who_does_not_show_up_loses_the_slot() {
 fn who_showed_up_has_the_whole_session() {
     let mut stage = Stage::with_room(room(1));
     join_many(&mut stage, 2);
-    stage.refused(arrive(2, "u2"), "INVALID_STATE");
+    stage.refused(arrive(2, "u2"), "NOT_YOUR_TURN");
     stage.tick();
     stage.pass_ms(100_000);
     stage.ok(arrive(1, "u1"));
@@ -166,7 +166,7 @@ fn a_live_hold_keeps_the_slot_but_allows_no_more_holds() {
     stage.pass_ms(99_000);
     assert!(!stage.is_active("u1"), "the session is over after 600 s");
     assert!(!stage.is_active("u2"), "the hold keeps the slot");
-    stage.refused(hold_ga("b2", "u1", 1), "INVALID_STATE");
+    stage.refused(hold_ga("b2", "u1", 1), "SESSION_OVER");
     stage.ok(crate::stage::confirm("b1", "u1", None));
     stage.tick();
     assert!(stage.is_active("u2"));
@@ -355,7 +355,7 @@ fn a_public_value_counts_only_after_the_list_is_fixed() {
     let mut stage = Stage::created(draw_settings(&seed));
     stage.ok(Command::OpenPrequeue);
     let open = Command::OpenSale { seed: Some(seed), public_value: Some("known too early".into()) };
-    stage.refused(open, "INVALID_STATE");
+    stage.refused(open, "OTHER_STEP_FIRST");
 }
 
 #[test]
@@ -412,7 +412,7 @@ fn the_order_of_the_line_is_fixed_once_people_may_join() {
     let mut stage = Stage::created(draw_settings(&seed));
     stage.ok(Command::OpenPrequeue);
     let wanted = Command::ChangeSettings { settings: Box::new(settings()) };
-    stage.refused(wanted, "INVALID_STATE");
+    stage.refused(wanted, "SETTINGS_FIXED");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Who pays for bookings.
 
+use super::access::withdrawing;
 use super::database::{Ask, execute, first};
 use super::fault::Fault;
 use super::rows::{BuyerRow, json, parse};
@@ -57,21 +58,32 @@ impl Ask for EraseBuyer {
     type Answer = u64;
 
     async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
+        // Whoever asked to be forgotten is not found through a mail that was sent before.
         match &self.0 {
             BuyerOf::Booking(booking) => {
-                let sql = "DELETE FROM buyers WHERE booking_id = $1";
+                let sql = withdrawing!(
+                    "SELECT $1::text AS booking_id",
+                    "DELETE FROM buyers WHERE booking_id = $1::text"
+                );
                 execute(db, sql, &[&booking.as_str()]).await
             }
             // A booking may have come to its saga and not yet, through the feed, to the bookings.
             BuyerOf::User(user) => {
-                let sql = "DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM bookings \
-                           WHERE user_id = $1 UNION SELECT booking_id FROM sagas WHERE user_id = $1)";
+                let sql = withdrawing!(
+                    "SELECT booking_id FROM bookings WHERE user_id = $1 \
+                     UNION SELECT booking_id FROM sagas WHERE user_id = $1",
+                    "DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM bookings \
+                     WHERE user_id = $1 UNION SELECT booking_id FROM sagas WHERE user_id = $1)"
+                );
                 execute(db, sql, &[&user.as_str()]).await
             }
             // No address that is kept has a NUL in it.
             BuyerOf::Email(email) if email.contains('\0') => Ok(0),
             BuyerOf::Email(email) => {
-                let sql = "DELETE FROM buyers WHERE email_lower = $1";
+                let sql = withdrawing!(
+                    "SELECT booking_id FROM buyers WHERE email_lower = $1",
+                    "DELETE FROM buyers WHERE email_lower = $1"
+                );
                 execute(db, sql, &[&email.to_lowercase()]).await
             }
         }

@@ -11,6 +11,7 @@
 //! [`LedgerError::Unavailable`]; connections come back by themselves. Connections are not encrypted: the way to PostgreSQL
 //! has to be a private one.
 
+mod access;
 mod archive;
 mod bookings;
 mod buyers;
@@ -19,6 +20,7 @@ mod claims;
 mod commons;
 mod database;
 mod deliveries;
+mod desk;
 mod error;
 mod fault;
 mod files;
@@ -43,8 +45,10 @@ pub use files::InventoryRow;
 pub use options::PgOptions;
 pub use shared::Flags;
 
+use crate::access::CarryCode;
 use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
-use crate::delivery::{DeadLetter, Delivered, Delivery};
+use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
+use crate::desk::{DeskEntry, DeskFilter, Settled};
 use crate::money::{Payment, PaymentFilter, Refund, Totals};
 use crate::projection::{CatalogueText, FeedPosition, Projection};
 use crate::request::{Begun, RequestKey, StoredAnswer};
@@ -58,7 +62,7 @@ use fault::Fault;
 use news::News;
 use nodes::Membership;
 use onrush_core::Time;
-use onrush_core::ids::{BookingId, EventId};
+use onrush_core::ids::{BookingId, EventId, UserId};
 use requests::{Beginning, Finishing};
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -260,6 +264,16 @@ impl Ledger for PgLedger {
         self.gather(Lane::Bounded, |slot| Write::Begin(beginning, membership, slot))
     }
 
+    fn known(
+        &self,
+        key: RequestKey,
+        body_hash: [u8; 32],
+        _: u64,
+        at: Time,
+    ) -> Pending<Option<Begun>> {
+        self.read(requests::Known { key, body_hash, at })
+    }
+
     fn finish(&self, key: RequestKey, answer: Option<StoredAnswer>) -> Pending<()> {
         self.gather(Lane::Always, |slot| Write::Finish(Finishing { key, answer }, slot))
     }
@@ -291,6 +305,22 @@ impl Ledger for PgLedger {
 
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64> {
         self.write(buyers::EraseBuyer(whose))
+    }
+
+    fn link_generation(&self, booking: &BookingId) -> Pending<u32> {
+        self.read(access::Generation(booking.clone()))
+    }
+
+    fn withdraw_link(&self, booking: &BookingId) -> Pending<u32> {
+        self.write(access::Withdraw(booking.clone()))
+    }
+
+    fn keep_code(&self, code: CarryCode, at: Time) -> Pending<()> {
+        self.write(access::KeepCode(code, at))
+    }
+
+    fn take_code(&self, hash: [u8; 32], at: Time) -> Pending<Option<UserId>> {
+        self.write(access::TakeCode(hash, at))
     }
 
     fn booking(&self, booking: &BookingId) -> Pending<Option<Booking>> {
@@ -360,5 +390,17 @@ impl Ledger for PgLedger {
 
     fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64> {
         self.write(deliveries::Replay { channel: channel.to_owned(), message, at })
+    }
+
+    fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool> {
+        self.write(desk::Note(entry, message))
+    }
+
+    fn settle_desk(&self, entry: &str, settled: Settled) -> Pending<Option<DeskEntry>> {
+        self.write(desk::Settle(entry.to_owned(), settled))
+    }
+
+    fn desk(&self, filter: DeskFilter, limit: usize) -> Pending<Page<DeskEntry>> {
+        self.read(desk::Entries(filter, limit))
     }
 }

@@ -5,7 +5,7 @@ use super::fault::Fault;
 use super::nodes::Membership;
 use super::rows::signed;
 use super::writer::Slot;
-use crate::request::{Begun, KEPT_MS, RequestKey, StoredAnswer};
+use crate::request::{Begun, KEPT_MS, KEPT_PER_ASKER, KEPT_PER_SCOPE, RequestKey, StoredAnswer};
 use deadpool_postgres::{Client, Transaction};
 use onrush_core::Time;
 use std::collections::{HashMap, HashSet};
@@ -48,18 +48,20 @@ pub(super) async fn begin(
     let hashes: Vec<&[u8]> = jobs.iter().map(|(job, _)| &job.body_hash[..]).collect();
     let of: Vec<i64> = jobs.iter().map(|(job, _)| signed(job.owner)).collect();
     let times: Vec<i64> = jobs.iter().map(|(job, _)| job.at.0).collect();
+    let askers: Vec<String> = jobs.iter().map(|(job, _)| clean(&job.key.asker)).collect();
     // Another body is told apart also if another run left the first unfinished: that run may have done what it says.
     let fresh = all(
         db,
-        "INSERT INTO requests AS known (scope, request_key, body_hash, owner, begun_at) \
-         SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bigint[], $5::bigint[]) \
+        "INSERT INTO requests AS known (scope, request_key, body_hash, owner, begun_at, asker) \
+         SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bigint[], $5::bigint[], \
+         $8::text[]) \
          ON CONFLICT (scope, request_key) DO UPDATE SET body_hash = excluded.body_hash, \
-         owner = excluded.owner, begun_at = excluded.begun_at, status = NULL, content_type = NULL, \
-         body = NULL WHERE excluded.begun_at - known.begun_at >= $6 \
+         owner = excluded.owner, begun_at = excluded.begun_at, asker = excluded.asker, \
+         status = NULL, content_type = NULL, body = NULL WHERE excluded.begun_at - known.begun_at >= $6 \
          OR (known.body_hash = excluded.body_hash AND known.status IS NULL \
          AND known.owner <> excluded.owner AND known.owner <> ALL ($7)) \
          RETURNING scope, request_key",
-        &[&scopes, &keys, &hashes, &of, &times, &KEPT_MS, &alive],
+        &[&scopes, &keys, &hashes, &of, &times, &KEPT_MS, &alive, &askers],
     )
     .await?;
     let name =
@@ -104,12 +106,38 @@ fn what_is_known(row: &Row, body_hash: &[u8; 32]) -> Result<Begun, Fault> {
     }))
 }
 
+/// What is known of a request, which does not begin. What was left unfinished counts as under way, by whichever node.
+pub(super) struct Known {
+    pub(super) key: RequestKey,
+    pub(super) body_hash: [u8; 32],
+    pub(super) at: Time,
+}
+
+impl Ask for Known {
+    type Answer = Option<Begun>;
+
+    async fn run(&self, db: &mut Client) -> Result<Option<Begun>, Fault> {
+        let (scope, key) = (clean(&self.key.scope), clean(&self.key.key));
+        let rows = all(
+            db,
+            "SELECT scope, request_key, body_hash, status, content_type, body FROM requests \
+             WHERE scope = $1 AND request_key = $2 AND $3 - begun_at < $4",
+            &[&scope, &key, &self.at.0, &KEPT_MS],
+        )
+        .await?;
+        rows.first().map(|row| what_is_known(row, &self.body_hash)).transpose()
+    }
+}
+
 /// Keeps first answers, or forgets beginnings, of different requests at once.
 pub(super) async fn finish(db: &Transaction<'_>, jobs: &[&Finishing]) -> Result<(), Fault> {
+    let kept = jobs.iter().filter(|job| job.answer.is_some());
+    let askers: Vec<&str> = kept.map(|job| job.key.asker.as_str()).collect();
     let mut jobs: Vec<_> = jobs
         .iter()
         .map(|job| (clean(&job.key.scope), clean(&job.key.key), job.answer.as_ref()))
         .collect();
+    let askers: Vec<String> = askers.iter().map(|asker| clean(asker)).collect();
     jobs.sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
     let scopes: Vec<&str> = jobs.iter().map(|(scope, ..)| scope.as_str()).collect();
     let keys: Vec<&str> = jobs.iter().map(|(_, key, _)| key.as_str()).collect();
@@ -151,6 +179,9 @@ pub(super) async fn finish(db: &Transaction<'_>, jobs: &[&Finishing]) -> Result<
         )
         .await?;
     }
+    if !kept_keys.is_empty() {
+        forget_surplus(db, &kept_scopes, &askers).await?;
+    }
     if !dropped_keys.is_empty() {
         execute(
             db,
@@ -162,6 +193,31 @@ pub(super) async fn finish(db: &Transaction<'_>, jobs: &[&Finishing]) -> Result<
         .await?;
     }
     Ok(())
+}
+
+/// Forgets the oldest answers of scopes and askers above what is kept of each.
+async fn forget_surplus(
+    db: &Transaction<'_>,
+    scopes: &[&str],
+    askers: &[String],
+) -> Result<(), Fault> {
+    let (per_scope, per_asker) = (i64::from(KEPT_PER_SCOPE), i64::from(KEPT_PER_ASKER));
+    // What another node is at, it deals with itself.
+    execute(
+        db,
+        "WITH surplus AS (SELECT scope, request_key FROM (SELECT scope, request_key, \
+         row_number() OVER (PARTITION BY scope ORDER BY begun_at DESC, request_key) AS place \
+         FROM requests WHERE scope = ANY ($1) AND status IS NOT NULL) AS of_scope \
+         WHERE place > $3 UNION SELECT scope, request_key FROM (SELECT scope, request_key, \
+         row_number() OVER (PARTITION BY asker ORDER BY begun_at DESC, scope, request_key) \
+         AS place FROM requests WHERE asker = ANY ($2) AND status IS NOT NULL) AS of_asker \
+         WHERE place > $4) DELETE FROM requests WHERE (scope, request_key) IN (SELECT \
+         requests.scope, requests.request_key FROM requests JOIN surplus USING \
+         (scope, request_key) FOR UPDATE OF requests SKIP LOCKED)",
+        &[&scopes, &askers, &per_scope, &per_asker],
+    )
+    .await
+    .map(drop)
 }
 
 /// Requests forgotten in one go at most: nobody shall wait long for it.

@@ -6,6 +6,7 @@
 use super::fault::Fault;
 use crate::booking::{Booking, Buyer};
 use crate::delivery::{Delivered, Message};
+use crate::desk::{DeskEntry, DeskKind, DeskStatus, Settled};
 use crate::money::{OnDecline, Payment, Refund, RefundStatus};
 use crate::projection::CatalogueText;
 use crate::saga::{Saga, SagaNote};
@@ -139,6 +140,33 @@ struct MessageColumns {
     channels: Vec<String>,
 }
 
+/// Three columns that are filled together, or none of them.
+#[derive(Default, Serialize, Deserialize)]
+struct SettledColumns {
+    settled_at: Option<Time>,
+    settled_by: Option<String>,
+    settled_why: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct DeskColumns {
+    entry_id: String,
+    kind: DeskKind,
+    status: DeskStatus,
+    gateway: String,
+    reference: String,
+    payment_id: PaymentId,
+    booking_id: BookingId,
+    event_id: EventId,
+    amount_minor: i64,
+    currency: Currency,
+    why: String,
+    created_at: Time,
+    updated_at: Time,
+    #[serde(flatten)]
+    settled: SettledColumns,
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "CatalogueText")]
 struct CatalogueTextColumns {
@@ -178,6 +206,58 @@ stored!(
     Message as MessageColumns,
     CatalogueText as CatalogueTextColumns
 );
+
+impl Stored for DeskEntry {
+    fn columns<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let settled = self.settled.clone().map_or_else(SettledColumns::default, |settled| {
+            let Settled { at, by, why } = settled;
+            SettledColumns { settled_at: Some(at), settled_by: Some(by), settled_why: Some(why) }
+        });
+        let row = DeskColumns {
+            entry_id: self.entry.clone(),
+            kind: self.kind,
+            status: self.status,
+            gateway: self.gateway.clone(),
+            reference: self.reference.clone(),
+            payment_id: self.payment.clone(),
+            booking_id: self.booking.clone(),
+            event_id: self.event.clone(),
+            amount_minor: self.amount_minor,
+            currency: self.currency,
+            why: self.why.clone(),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            settled,
+        };
+        row.serialize(serializer)
+    }
+
+    fn from_columns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let row = DeskColumns::deserialize(deserializer)?;
+        let SettledColumns { settled_at, settled_by, settled_why } = row.settled;
+        let settled = settled_at.map(|at| Settled {
+            at,
+            by: settled_by.unwrap_or_default(),
+            why: settled_why.unwrap_or_default(),
+        });
+        Ok(Self {
+            entry: row.entry_id,
+            kind: row.kind,
+            status: row.status,
+            gateway: row.gateway,
+            reference: row.reference,
+            payment: row.payment_id,
+            booking: row.booking_id,
+            event: row.event_id,
+            amount_minor: row.amount_minor,
+            currency: row.currency,
+            why: row.why,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            settled,
+        })
+    }
+}
 
 /// A row on its way to its table.
 struct Out<'a, T>(&'a T);

@@ -6,7 +6,7 @@ use super::requests::{self, Beginning, Finishing};
 use super::writer::{Job, Slot};
 use super::{deliveries, sagas};
 use crate::delivery::Delivered;
-use crate::request::{Begun, RequestKey};
+use crate::request::Begun;
 use crate::saga::Transition;
 use deadpool_postgres::Transaction;
 use onrush_core::ids::BookingId;
@@ -25,7 +25,7 @@ pub(super) enum Write {
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Touched {
     Saga(BookingId),
-    Request(RequestKey),
+    Request(String, String),
     Delivery(String, String),
 }
 
@@ -34,7 +34,7 @@ impl Write {
         match self {
             Self::Advance(transition, _) => vec![Touched::Saga(transition.saga.booking.clone())],
             Self::Begin(Beginning { key, .. }, ..) | Self::Finish(Finishing { key, .. }, _) => {
-                vec![Touched::Request(key.clone())]
+                vec![Touched::Request(key.scope.clone(), key.key.clone())]
             }
             Self::Delivered { channel, outcomes, .. } => outcomes
                 .iter()

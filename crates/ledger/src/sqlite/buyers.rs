@@ -1,5 +1,6 @@
 //! Who pays for bookings.
 
+use super::access;
 use super::columns::Columns;
 use super::statements::Statements;
 use crate::booking::{Buyer, BuyerOf};
@@ -37,6 +38,8 @@ pub(super) fn find(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result
 }
 
 pub(super) fn erase(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<u64> {
+    // Whoever asked to be forgotten is not found through a mail that was sent before.
+    access::withdraw_of(db, whose)?;
     let rows = match whose {
         BuyerOf::Booking(booking) => {
             db.execute("DELETE FROM buyers WHERE booking_id = ?1", [booking.as_str()])?

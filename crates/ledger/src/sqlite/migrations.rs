@@ -5,7 +5,10 @@ use rusqlite::Connection;
 /// The steps, in order. Step `n` makes version `n`; one that was released is never changed.
 const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V1__tables.sql"),
-    include_str!("../../migrations/sqlite/V6__journal.sql"),
+    include_str!("../../migrations/sqlite/V2__desk.sql"),
+    include_str!("../../migrations/sqlite/V3__askers.sql"),
+    include_str!("../../migrations/sqlite/V4__links.sql"),
+    include_str!("../../migrations/sqlite/V5__journal.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.

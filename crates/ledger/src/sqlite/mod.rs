@@ -8,6 +8,7 @@
 //! Short reads go through the writer too: they see all that was asked before them, and what they tell of is durable. A
 //! transaction that fails changes nothing and is answered with [`LedgerError::Unavailable`]; the next one is tried.
 
+mod access;
 mod bookings;
 mod buyers;
 mod catalogue;
@@ -15,6 +16,7 @@ mod checkpointer;
 mod columns;
 mod database;
 mod deliveries;
+mod desk;
 mod error;
 #[cfg(feature = "testing")]
 mod faults;
@@ -34,8 +36,10 @@ mod writer;
 pub use error::OpenError;
 pub use reader::LedgerReader;
 
+use crate::access::CarryCode;
 use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
-use crate::delivery::{DeadLetter, Delivered, Delivery};
+use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
+use crate::desk::{DeskEntry, DeskFilter, Settled};
 use crate::money::{Payment, PaymentFilter, Refund, Totals};
 use crate::projection::{CatalogueText, FeedPosition, Projection};
 use crate::request::{Begun, RequestKey, StoredAnswer};
@@ -45,7 +49,7 @@ use checkpointer::Checkpointer;
 use health::{Check, Health};
 use mailbox::{Fault, Lane, Mailbox, NotTaken, job};
 use onrush_core::Time;
-use onrush_core::ids::{BookingId, EventId};
+use onrush_core::ids::{BookingId, EventId, UserId};
 use reports::Reporter;
 use statements::Statements;
 use std::future::{Future, ready};
@@ -274,6 +278,16 @@ impl Ledger for SqliteLedger {
         self.ask_writer(move |db| requests::begin(db, &key, &body_hash, owner, at))
     }
 
+    fn known(
+        &self,
+        key: RequestKey,
+        body_hash: [u8; 32],
+        owner: u64,
+        at: Time,
+    ) -> Pending<Option<Begun>> {
+        self.ask_writer(move |db| requests::known(db, &key, &body_hash, owner, at))
+    }
+
     fn finish(&self, key: RequestKey, answer: Option<StoredAnswer>) -> Pending<()> {
         self.tell_writer(move |db| Ok(requests::finish(db, &key, answer.as_ref())?))
     }
@@ -306,6 +320,24 @@ impl Ledger for SqliteLedger {
 
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64> {
         self.ask_writer(move |db| buyers::erase(db, &whose))
+    }
+
+    fn link_generation(&self, booking: &BookingId) -> Pending<u32> {
+        let booking = booking.clone();
+        self.ask_writer(move |db| access::generation(db, &booking))
+    }
+
+    fn withdraw_link(&self, booking: &BookingId) -> Pending<u32> {
+        let booking = booking.clone();
+        self.ask_writer(move |db| access::withdraw(db, &booking))
+    }
+
+    fn keep_code(&self, code: CarryCode, at: Time) -> Pending<()> {
+        self.ask_writer(move |db| access::keep(db, &code, at))
+    }
+
+    fn take_code(&self, hash: [u8; 32], at: Time) -> Pending<Option<UserId>> {
+        self.ask_writer(move |db| access::take(db, &hash, at))
     }
 
     fn booking(&self, booking: &BookingId) -> Pending<Option<Booking>> {
@@ -379,5 +411,18 @@ impl Ledger for SqliteLedger {
     fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64> {
         let channel = channel.to_owned();
         self.ask_writer(move |db| deliveries::replay(db, &channel, message.as_deref(), at))
+    }
+
+    fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool> {
+        self.tell_writer(move |db| Ok(desk::note(db, &entry, message.as_ref())?))
+    }
+
+    fn settle_desk(&self, entry: &str, settled: Settled) -> Pending<Option<DeskEntry>> {
+        let entry = entry.to_owned();
+        self.ask_writer(move |db| desk::settle(db, &entry, &settled))
+    }
+
+    fn desk(&self, filter: DeskFilter, limit: usize) -> Pending<Page<DeskEntry>> {
+        self.report(move |db| desk::list(db, &filter, limit))
     }
 }

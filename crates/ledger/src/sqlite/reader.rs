@@ -3,8 +3,9 @@
 use super::database;
 use super::error::OpenError;
 use super::statements::Statements;
-use super::{bookings, money, projection, sagas};
+use super::{bookings, desk, money, projection, sagas};
 use crate::booking::Booking;
+use crate::desk::{DeskEntry, DeskFilter};
 use crate::money::{Payment, Refund, Totals};
 use crate::projection::FeedPosition;
 use crate::saga::{File, Saga, SagaNote};
@@ -86,6 +87,14 @@ impl LedgerReader {
     /// As for [`LedgerReader::cursor`].
     pub fn file(&self, booking: &BookingId) -> Result<Option<File>, LedgerError> {
         self.read(|db| sagas::file(db, booking))
+    }
+
+    /// What the gateway's own desk did, the latest first.
+    ///
+    /// # Errors
+    /// As for [`LedgerReader::cursor`].
+    pub fn desk(&self, filter: &DeskFilter, limit: usize) -> Result<Page<DeskEntry>, LedgerError> {
+        self.read(|db| desk::list(db, filter, limit))
     }
 
     /// What happened to one saga, oldest first.

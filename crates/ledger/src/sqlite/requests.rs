@@ -2,7 +2,7 @@
 
 use super::columns::{Columns, signed};
 use super::statements::Statements;
-use crate::request::{Begun, KEPT_MS, RequestKey, StoredAnswer};
+use crate::request::{Begun, KEPT_MS, KEPT_PER_ASKER, KEPT_PER_SCOPE, RequestKey, StoredAnswer};
 use onrush_core::Time;
 use rusqlite::params;
 
@@ -45,33 +45,51 @@ pub(super) fn begin(
 ) -> rusqlite::Result<Begun> {
     let owner = signed(owner);
     let found = find(db, key)?;
-    let columns = params![key.scope, key.key, body_hash, owner, at.0];
+    let columns = params![key.scope, key.key, body_hash, owner, at.0, key.asker];
     let Some(record) = found else {
         db.execute(
-            "INSERT INTO requests (scope, request_key, body_hash, owner, begun_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5)",
+            "INSERT INTO requests (scope, request_key, body_hash, owner, begun_at, asker) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             columns,
         )?;
         return Ok(Begun::Fresh);
     };
-    if at.since_ms(record.begun_at) < KEPT_MS {
-        // Also if another run left it unfinished: that run may have done what the other body says.
-        if record.body_hash != *body_hash {
-            return Ok(Begun::OtherBody);
-        }
-        if let Some(answer) = record.answer {
-            return Ok(Begun::Answered(answer));
-        }
-        if record.owner == owner {
-            return Ok(Begun::InProgress);
-        }
+    if let Some(begun) = what_is_known(record, body_hash, owner, at) {
+        return Ok(begun);
     }
     db.execute(
-        "UPDATE requests SET body_hash = ?3, owner = ?4, begun_at = ?5, status = NULL, \
+        "UPDATE requests SET body_hash = ?3, owner = ?4, begun_at = ?5, asker = ?6, status = NULL, \
          content_type = NULL, body = NULL WHERE scope = ?1 AND request_key = ?2",
         columns,
     )?;
     Ok(Begun::Fresh)
+}
+
+/// What is known of a request, which does not begin.
+pub(super) fn known(
+    db: &Statements<'_>,
+    key: &RequestKey,
+    body_hash: &[u8; 32],
+    owner: u64,
+    at: Time,
+) -> rusqlite::Result<Option<Begun>> {
+    let found = find(db, key)?;
+    Ok(found.and_then(|record| what_is_known(record, body_hash, signed(owner), at)))
+}
+
+/// What is known of a request that comes again; `None` if it is as good as new.
+fn what_is_known(record: Record, body_hash: &[u8; 32], owner: i64, at: Time) -> Option<Begun> {
+    if at.since_ms(record.begun_at) >= KEPT_MS {
+        return None;
+    }
+    // Also if another run left it unfinished: that run may have done what the other body says.
+    if record.body_hash != *body_hash {
+        return Some(Begun::OtherBody);
+    }
+    match record.answer {
+        Some(answer) => Some(Begun::Answered(answer)),
+        None => (record.owner == owner).then_some(Begun::InProgress),
+    }
 }
 
 /// Keeps the first answer, or forgets a beginning.
@@ -81,17 +99,38 @@ pub(super) fn finish(
     answer: Option<&StoredAnswer>,
 ) -> rusqlite::Result<()> {
     match answer {
-        Some(StoredAnswer { status, content_type, body }) => db.execute(
-            "UPDATE requests SET status = ?3, content_type = ?4, body = ?5 \
-             WHERE scope = ?1 AND request_key = ?2 AND status IS NULL",
-            params![key.scope, key.key, status, content_type, body],
-        ),
-        None => db.execute(
-            "DELETE FROM requests WHERE scope = ?1 AND request_key = ?2 AND status IS NULL",
-            [&key.scope, &key.key],
-        ),
+        Some(StoredAnswer { status, content_type, body }) => {
+            db.execute(
+                "UPDATE requests SET status = ?3, content_type = ?4, body = ?5 \
+                 WHERE scope = ?1 AND request_key = ?2 AND status IS NULL",
+                params![key.scope, key.key, status, content_type, body],
+            )?;
+            forget_surplus(db, key)
+        }
+        None => db
+            .execute(
+                "DELETE FROM requests WHERE scope = ?1 AND request_key = ?2 AND status IS NULL",
+                [&key.scope, &key.key],
+            )
+            .map(drop),
     }
-    .map(drop)
+}
+
+/// Forgets the oldest answers of a scope and of an asker above what is kept of each.
+fn forget_surplus(db: &Statements<'_>, key: &RequestKey) -> rusqlite::Result<()> {
+    db.execute(
+        "DELETE FROM requests WHERE rowid IN (SELECT rowid FROM requests \
+         WHERE scope = ?1 AND status IS NOT NULL \
+         ORDER BY begun_at DESC, request_key LIMIT -1 OFFSET ?2)",
+        params![key.scope, KEPT_PER_SCOPE],
+    )?;
+    db.execute(
+        "DELETE FROM requests WHERE rowid IN (SELECT rowid FROM requests \
+         WHERE asker = ?1 AND status IS NOT NULL \
+         ORDER BY begun_at DESC, scope, request_key LIMIT -1 OFFSET ?2)",
+        params![key.asker, KEPT_PER_ASKER],
+    )?;
+    Ok(())
 }
 
 /// Requests forgotten in one go at most: nobody shall wait long for it.

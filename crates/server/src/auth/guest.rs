@@ -12,7 +12,7 @@ pub struct GuestTokens {
     ttl_s: i64,
 }
 
-/// A fresh guest.
+/// A guest with a fresh token.
 pub struct Guest {
     /// A random UUID.
     pub user: UserId,
@@ -20,6 +20,8 @@ pub struct Guest {
     pub token: String,
     /// Until when, in seconds.
     pub expires_s: i64,
+    /// From when on it is time to renew it, in seconds: half of its life is over.
+    pub renew_s: i64,
 }
 
 impl GuestTokens {
@@ -29,17 +31,22 @@ impl GuestTokens {
         Self { mac: keyed_mac(key, "guest token"), ttl_s: i64::from(ttl_s) }
     }
 
-    /// A new guest and his token.
+    /// A new guest and their token.
     #[must_use]
     pub fn mint(&self, now_s: i64) -> Guest {
-        let uuid = random_uuid();
+        self.mint_for(random_uuid().parse().expect("a UUID is a user id"), now_s)
+    }
+
+    /// A fresh token of a guest that is known.
+    #[must_use]
+    pub fn mint_for(&self, user: UserId, now_s: i64) -> Guest {
         let expires_s = now_s.saturating_add(self.ttl_s);
-        let signed = format!("g1.{uuid}.{expires_s}");
+        let renew_s = now_s.saturating_add(self.ttl_s / 2);
+        let signed = format!("g1.{user}.{expires_s}");
         let mut mac = self.mac.clone();
         mac.update(signed.as_bytes());
         let mac = BASE64_URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes());
-        let user = uuid.parse().expect("a UUID is a user id");
-        Guest { user, token: format!("{signed}.{mac}"), expires_s }
+        Guest { user, token: format!("{signed}.{mac}"), expires_s, renew_s }
     }
 
     /// Whose token this is.
@@ -47,6 +54,15 @@ impl GuestTokens {
     /// # Errors
     /// `Invalid` unless it was minted under this key, `Expired` from its expiry on.
     pub fn verify(&self, token: &str, now_s: i64) -> Result<UserId, TokenError> {
+        let (user, expires_s) = self.read(token)?;
+        if now_s >= expires_s { Err(TokenError::Expired) } else { Ok(user) }
+    }
+
+    /// Whose token this is or was, and until when, in seconds.
+    ///
+    /// # Errors
+    /// `Invalid` unless it was minted under this key.
+    pub fn read(&self, token: &str) -> Result<(UserId, i64), TokenError> {
         let (signed, mac_text) = token.rsplit_once('.').ok_or(TokenError::Invalid)?;
         let mut mac_bytes = [0; 32];
         match BASE64_URL_SAFE_NO_PAD.decode_slice(mac_text, &mut mac_bytes) {
@@ -60,10 +76,7 @@ impl GuestTokens {
         let rest = signed.strip_prefix("g1.").ok_or(TokenError::Invalid)?;
         let (user, expiry) = rest.rsplit_once('.').ok_or(TokenError::Invalid)?;
         let expires_s: i64 = expiry.parse().map_err(|_| TokenError::Invalid)?;
-        if now_s >= expires_s {
-            return Err(TokenError::Expired);
-        }
-        user.parse().map_err(|_| TokenError::Invalid)
+        Ok((user.parse().map_err(|_| TokenError::Invalid)?, expires_s))
     }
 }
 
@@ -96,6 +109,16 @@ mod tests {
     fn a_token_is_invalid_at_its_exact_expiry() {
         let guest = tokens().mint(1_000);
         assert_eq!(tokens().verify(&guest.token, 1_060), Err(TokenError::Expired));
+    }
+
+    #[test]
+    fn a_renewed_token_is_the_same_guests_and_ends_later() {
+        let first = tokens().mint(1_000);
+        assert_eq!((first.renew_s, first.expires_s), (1_030, 1_060));
+        let second = tokens().mint_for(first.user.clone(), 1_050);
+        assert_eq!((second.user.as_str(), second.expires_s), (first.user.as_str(), 1_110));
+        assert_eq!(tokens().read(&first.token), Ok((first.user.clone(), 1_060)));
+        assert_eq!(tokens().verify(&second.token, 1_109), Ok(first.user));
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! Who is asking: guest tokens, the shop's tokens, the keys of admins and scanners, the sessions of their browsers, stream
 //! tickets, and what we sign for others to verify.
 
+pub mod address;
 pub mod admin;
+pub mod buckets;
+pub mod carry;
 pub mod guest;
 pub mod jws;
 pub mod keys;
-pub mod limiter;
+pub mod link;
 pub mod names;
 pub mod pass;
 pub mod scanner;

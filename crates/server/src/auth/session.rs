@@ -12,7 +12,7 @@ use hmac::Mac;
 pub const SESSION_S: i64 = 12 * 3_600;
 
 /// What somebody who showed a key may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Everything, by the admin API key.
     Admin,

@@ -1,12 +1,13 @@
 //! The shop's own tokens: JWTs signed with HS256 and a shared secret. No other algorithm is ever tried.
 
-use crate::auth::{KeyedMac, TokenError, hex};
+use crate::auth::{KeyedMac, hex};
 use crate::config::ShopTokens;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use hmac::{KeyInit, Mac};
 use onrush_core::ids::UserId;
 use serde::Deserialize;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// Checks the shop's tokens.
@@ -22,6 +23,14 @@ struct Header {
     /// Extensions that must be understood (RFC 7515, 4.1.11); we understand none.
     crit: Option<serde::de::IgnoredAny>,
 }
+
+/// The claims that a token must have.
+const REQUIRED: [(&str, &str); 4] = [
+    ("sub", "the shop token lacks sub, a text that names the visitor"),
+    ("iss", "the shop token lacks iss, a text: the configured shop_tokens.issuer"),
+    ("aud", "the shop token lacks aud, a text or several: the configured shop_tokens.audience"),
+    ("exp", "the shop token lacks exp, a number: when it expires, in seconds since 1970"),
+];
 
 #[derive(Deserialize)]
 struct Claims {
@@ -39,6 +48,15 @@ enum Audience {
     Many(Vec<String>),
 }
 
+/// Why a shop's token is not accepted. What is in a token is told only to whoever had it signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShopTokenError {
+    /// It is not the shop's, or not for us: why, as a sentence for those who make the tokens.
+    Invalid(&'static str),
+    /// It was valid once.
+    Expired,
+}
+
 impl ShopVerifier {
     /// Checks against the configured secret, issuer and audience.
     #[must_use]
@@ -54,37 +72,64 @@ impl ShopVerifier {
     /// Whose token this is: `u_` and the SHA-256 of issuer and subject, so that no subject can pass for a guest.
     ///
     /// # Errors
-    /// `Invalid` unless algorithm, signature, issuer and audience are right; `Expired` from `exp` on.
-    pub fn verify(&self, token: &str, now_s: i64) -> Result<UserId, TokenError> {
-        let invalid = TokenError::Invalid;
-        let (signed, signature) = token.rsplit_once('.').ok_or(invalid)?;
-        let (header, claims) = signed.split_once('.').ok_or(invalid)?;
-        let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).map_err(|_| invalid)?;
+    /// `Invalid` unless algorithm, signature and all claims are there and right; `Expired` from `exp` on.
+    pub fn verify(&self, token: &str, now_s: i64) -> Result<UserId, ShopTokenError> {
+        let invalid = ShopTokenError::Invalid;
+        let not_ours = invalid("the token is not valid: it is not signed with the shop's secret");
+        let (signed, signature) = token.rsplit_once('.').ok_or(not_ours)?;
+        let (header, claims) = signed.split_once('.').ok_or(not_ours)?;
+        let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).map_err(|_| not_ours)?;
         let mut mac = self.mac.clone();
         mac.update(signed.as_bytes());
-        mac.verify_slice(&signature).map_err(|_| invalid)?;
-        let header: Header = decode(header).ok_or(invalid)?;
+        mac.verify_slice(&signature).map_err(|_| not_ours)?;
+        let header: Header = decode(header).ok_or(not_ours)?;
         if header.alg != "HS256" || header.crit.is_some() {
-            return Err(invalid);
+            return Err(invalid("the shop token's algorithm must be HS256, without extensions"));
         }
-        let claims: Claims = decode(claims).ok_or(invalid)?;
-        let for_us = match &claims.aud {
-            Audience::One(audience) => *audience == self.audience,
-            Audience::Many(audiences) => audiences.contains(&self.audience),
-        };
+        let claims = self.claims(claims)?;
         // NumericDate may carry a fraction; it is compared, never stored.
         let now = now_s as f64;
-        if claims.iss != self.issuer || !for_us || claims.nbf.is_some_and(|nbf| nbf > now) {
-            return Err(invalid);
+        if claims.nbf.is_some_and(|nbf| nbf > now) {
+            return Err(invalid(
+                "the shop token's nbf is in the future: it counts only from then on",
+            ));
         }
         if now >= claims.exp {
-            return Err(TokenError::Expired);
+            return Err(ShopTokenError::Expired);
         }
         let mut hash = Sha256::new();
         hash.update(claims.iss.as_bytes());
         hash.update([0]);
         hash.update(claims.sub.as_bytes());
-        format!("u_{}", hex(&hash.finalize())).parse().map_err(|_| invalid)
+        format!("u_{}", hex(&hash.finalize())).parse().map_err(|_| not_ours)
+    }
+
+    /// The claims, all there and for us.
+    fn claims(&self, part: &str) -> Result<Claims, ShopTokenError> {
+        let invalid = ShopTokenError::Invalid;
+        let not_json = invalid("the shop token's claims are not a JSON object");
+        let all: Value = decode(part).ok_or(not_json)?;
+        let fits = |name: &str| match name {
+            "exp" => all[name].is_number(),
+            "aud" => all[name].is_string() || all[name].is_array(),
+            _ => all[name].is_string(),
+        };
+        if let Some(&(_, why)) = REQUIRED.iter().find(|(name, _)| !fits(name)) {
+            return Err(invalid(why));
+        }
+        let claims: Claims = serde_json::from_value(all)
+            .map_err(|_| invalid("the shop token's aud must be texts, and its nbf a number"))?;
+        let for_us = match &claims.aud {
+            Audience::One(audience) => *audience == self.audience,
+            Audience::Many(audiences) => audiences.contains(&self.audience),
+        };
+        if claims.iss != self.issuer {
+            return Err(invalid("the shop token's iss is not the configured shop_tokens.issuer"));
+        }
+        if !for_us {
+            return Err(invalid("the shop token's aud is not the configured shop_tokens.audience"));
+        }
+        Ok(claims)
     }
 }
 
@@ -95,7 +140,7 @@ fn decode<T: serde::de::DeserializeOwned>(part: &str) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     const SECRET: &str = "a shared secret of at least 32 bytes";
 
@@ -133,21 +178,34 @@ mod tests {
             changed[key] = value;
             token(&hs256, &changed)
         };
-        let cases = [
-            (token(&json!({"alg": "none"}), &claims()), 1_000, TokenError::Invalid),
-            (
-                token(&json!({"alg": "HS256", "crit": ["b64"]}), &claims()),
-                1_000,
-                TokenError::Invalid,
-            ),
-            (with("aud", json!("other")), 1_000, TokenError::Invalid),
-            (with("iss", json!("https://evil.example")), 1_000, TokenError::Invalid),
-            (with("nbf", json!(1_500)), 1_000, TokenError::Invalid),
-            (with("exp", json!(1_000)), 1_000, TokenError::Expired),
-            (token(&hs256, &claims()) + "A", 1_000, TokenError::Invalid),
-        ];
-        for (token, now_s, error) in cases {
-            assert_eq!(verifier().verify(&token, now_s), Err(error), "{token}");
+        let says = |token: &str, now_s: i64, what: &str| match verifier().verify(token, now_s) {
+            Err(ShopTokenError::Invalid(why)) => assert!(why.contains(what), "{token}: {why}"),
+            other => panic!("{token} is {other:?}"),
+        };
+        says(&token(&json!({"alg": "none"}), &claims()), 1_000, "HS256");
+        says(&token(&json!({"alg": "HS256", "crit": ["b64"]}), &claims()), 1_000, "HS256");
+        says(&with("aud", json!("other")), 1_000, "aud is not");
+        says(&with("iss", json!("https://evil.example")), 1_000, "iss is not");
+        says(&with("nbf", json!(1_500)), 1_000, "nbf");
+        says(&(token(&hs256, &claims()) + "A"), 1_000, "not signed");
+        let expired = verifier().verify(&with("exp", json!(1_000)), 1_000);
+        assert_eq!(expired, Err(ShopTokenError::Expired));
+    }
+
+    #[test]
+    fn a_token_that_lacks_a_claim_is_told_which() {
+        for name in ["sub", "iss", "aud", "exp"] {
+            let mut changed = claims();
+            changed.as_object_mut().unwrap().remove(name);
+            let found = verifier().verify(&token(&json!({"alg": "HS256"}), &changed), 1_000);
+            let Err(ShopTokenError::Invalid(why)) = found else { panic!("{name}: {found:?}") };
+            assert!(why.contains(&format!("lacks {name}")), "{name}: {why}");
+            // Nobody who cannot sign is told anything about claims.
+            let forged = token(&json!({"alg": "HS256"}), &changed) + "A";
+            let found = verifier().verify(&forged, 1_000);
+            assert!(
+                matches!(found, Err(ShopTokenError::Invalid(why)) if why.contains("not signed"))
+            );
         }
     }
 }

@@ -1,9 +1,8 @@
 //! `onrush serve`: the server, until it is told to stop.
 
 use super::Exit;
-use super::load::allow_open_files;
 use super::show::{print_json, say};
-use onrush::serve::StartError;
+use onrush::serve::{StartError, allow_open_files, files_wanted, shortage};
 use onrush::{Config, Server};
 use serde::Serialize;
 use std::io::IsTerminal;
@@ -13,14 +12,13 @@ use std::path::PathBuf;
 pub(super) const PRECEDENCE: &str = "\
 Every setting can also stand in the file (TOML) and in a variable ONRUSH_<SETTING>. A flag overrides a variable, a \
 variable overrides the file. Settings that have no flag: admin_key, scanner_key, guest_tokens, guest_token_ttl_s, visitors_per_min, \
-trusted_proxies, allowed_origins, max_streams, pass_issuer, gateway (none, sandbox or stripe), \
+limits (each as ONRUSH_LIMITS_<SETTING>, or ONRUSH_LIMITS=off for all on visitors and addresses), \
+trusted_proxies, allowed_origins, max_streams, max_connections, connections_per_address, streams_per_user, \
+streams_per_address, body_timeout_ms, body_bytes_per_s, answer_timeout_ms, pass_issuer, gateway (none, sandbox or stripe), \
 allow_sandbox, s3_paths, and in the file only: shop_tokens, sandbox, stripe, saga, mail, webhooks. docs/operating.md \
 says more.
 
 Exit codes: 0 stopped as asked, 2 the command line or configuration is wrong, 3 it could not run.";
-
-/// Open files that are not streams: other connections, the journal, the log.
-const OTHER_FILES: u64 = 2_000;
 
 /// What can be said on the command line about the server.
 #[derive(clap::Args)]
@@ -126,14 +124,9 @@ fn configure(args: &ServeArgs) -> Result<Config, String> {
 }
 
 async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
-    let wanted = config.max_streams as u64 + OTHER_FILES;
-    let limit = allow_open_files(wanted);
-    if limit < wanted {
-        tracing::warn!(
-            limit,
-            wanted,
-            "fewer files may be open than max_streams needs, and the limit cannot be raised"
-        );
+    let files = allow_open_files(files_wanted(&config));
+    if let Some(why) = shortage(&config, files) {
+        tracing::warn!("{why}");
     }
     let data = config.data.clone();
     let key_is_new = config.admin_key.is_none();

@@ -79,6 +79,8 @@ impl RedisNode {
             flags: flags.clone(),
             ..Options::new(settings.urls.clone(), settings.cluster, archive)
         };
+        #[cfg(feature = "testing")]
+        onrush_store::redis::points::tell(crate::saga::kill::reached);
         let engine = RedisEngine::open(options).await.map_err(|error| error.to_string())?;
         let engine = Arc::new(engine);
         let correction = Correction::default();

@@ -1,6 +1,6 @@
 //! What runs the rules and what remembers: which, and where they are.
 
-use super::{Config, ConfigError, Secret};
+use super::{Config, Secret};
 use onrush_store::flags::Flag;
 use serde::Deserialize;
 
@@ -189,41 +189,41 @@ impl Config {
         if key == "RABBITMQ_URL" { self.rabbitmq = wanted } else { self.kafka = wanted }
     }
 
-    /// Checks that what runs the rules and what remembers are there and go together.
-    pub(super) fn check_servers(&self) -> Result<(), ConfigError> {
-        let wrong = |why: &str| Err(ConfigError::new(why));
+    /// What is missing of what runs the rules and what remembers, or does not go together.
+    pub(super) fn server_complaints(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut wrong = |why: &str| found.push(why.to_owned());
         let publishes = self.rabbitmq.is_some() || self.kafka.is_some();
         let clustered = self.engine == EngineName::Redis || self.ledger == LedgerName::Postgres;
         if (clustered || publishes) && !cfg!(feature = "cluster") {
-            return wrong(
+            wrong(
                 "engine, ledger, rabbitmq, kafka: this program was built for one process only; \
                  build it with --features cluster",
             );
         }
         if self.engine == EngineName::Redis {
             if self.ledger != LedgerName::Postgres {
-                return wrong(
-                    "ledger: use postgres with the engine on Redis; it keeps the archive too",
-                );
+                wrong("ledger: use postgres with the engine on Redis; it keeps the archive too");
             }
             match &self.redis {
-                None => return wrong("redis: set urls"),
+                None => wrong("redis: set urls"),
                 Some(redis) if redis.urls.is_empty() => {
-                    return wrong("redis.urls: name at least one server");
+                    wrong("redis.urls: name at least one server");
                 }
                 Some(redis) if !redis.cluster && redis.urls.len() > 1 => {
-                    return wrong(
-                        "redis.urls: several servers are a cluster; set redis.cluster = true",
-                    );
+                    wrong("redis.urls: several servers are a cluster; set redis.cluster = true");
                 }
-                Some(redis) if redis.sweep_ms == 0 => {
-                    return wrong("redis.sweep_ms: use at least 1");
-                }
+                Some(redis) if redis.sweep_ms == 0 => wrong("redis.sweep_ms: use at least 1"),
                 Some(_) => {}
             }
         }
+        let schemes = ["redis://", "rediss://", "redis+unix://", "unix://"];
+        let urls = self.redis.iter().flat_map(|redis| &redis.urls);
+        if urls.into_iter().any(|url| !schemes.iter().any(|scheme| url.starts_with(scheme))) {
+            wrong("redis.urls: use the form redis://127.0.0.1:6379");
+        }
         if publishes && self.ledger != LedgerName::Postgres {
-            return wrong(
+            wrong(
                 "rabbitmq and kafka: they need ledger = \"postgres\", where it is kept how far the feed was sent on",
             );
         }
@@ -231,21 +231,27 @@ impl Config {
         {
             let rabbitmq = self.rabbitmq.as_ref().map_or(Ok(()), RabbitSettings::check);
             let kafka = self.kafka.as_ref().map_or(Ok(()), KafkaSettings::check);
-            rabbitmq.and(kafka).map_err(ConfigError::new)?;
+            [rabbitmq, kafka].into_iter().filter_map(Result::err).for_each(|why| wrong(&why));
         }
         let FlagSettings { streams_queue, lua_atomic, composite_score } = self.flags;
         if [streams_queue, lua_atomic, composite_score].iter().any(|percent| *percent > 100) {
-            return wrong("flags: use 0 to 100 percent each");
+            wrong("flags: use 0 to 100 percent each");
         }
-        if self.ledger == LedgerName::Postgres {
-            match &self.postgres {
-                None => return wrong("postgres: set url"),
-                Some(postgres) if postgres.connections < 2 => {
-                    return wrong("postgres.connections: use at least 2");
+        match &self.postgres {
+            None if self.ledger == LedgerName::Postgres => wrong("postgres: set url"),
+            None => {}
+            Some(postgres) => {
+                let url = postgres.url.reveal();
+                let form = ["postgres://", "postgresql://"];
+                // The other form that clients of PostgreSQL know: `host=… user=…`.
+                if !form.iter().any(|form| url.starts_with(form)) && !url.contains("host=") {
+                    wrong("postgres.url: use the form postgres://onrush:secret@127.0.0.1/onrush");
                 }
-                Some(_) => {}
+                if postgres.connections < 2 {
+                    wrong("postgres.connections: use at least 2");
+                }
             }
         }
-        Ok(())
+        found
     }
 }

@@ -1,23 +1,18 @@
 //! Reading and writing JSON bodies.
 
 use crate::http::problem::{Code, Problem};
+use crate::http::upload::{MAX_BODY_BYTES, MAX_WEBHOOK_BYTES, read};
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::fmt;
 use std::marker::PhantomData;
-
-/// The longest body of anything but a seat map, in bytes.
-pub const MAX_BODY_BYTES: usize = 1 << 20;
-/// The longest seat map, in bytes.
-pub const MAX_PLAN_BYTES: usize = 32 << 20;
 
 /// A JSON body of at most `LIMIT` bytes.
 pub struct JsonBody<T, const LIMIT: usize = MAX_BODY_BYTES>(pub T);
@@ -124,14 +119,14 @@ impl<S: Sync> FromRequest<S> for OptionalBytes {
     }
 }
 
-/// A body of any kind, as it came: signatures are over bytes.
+/// A gateway's message as it came: signatures are over bytes.
 pub struct RawBody(pub Bytes);
 
 impl<S: Sync> FromRequest<S> for RawBody {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        read::<MAX_BODY_BYTES>(request).await.map(Self)
+        read::<MAX_WEBHOOK_BYTES>(request).await.map(Self)
     }
 }
 
@@ -153,21 +148,6 @@ async fn read_json<const LIMIT: usize>(request: Request) -> Result<Bytes, Proble
     } else {
         let why = "send JSON, with Content-Type: application/json";
         Err(Problem::new(Code::UnsupportedMediaType, why))
-    }
-}
-
-async fn read<const LIMIT: usize>(request: Request) -> Result<Bytes, Problem> {
-    let too_large =
-        || Problem::new(Code::BodyTooLarge, format!("send at most {LIMIT} bytes in one body"));
-    let announced = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    if announced.and_then(|text| text.parse().ok()).is_some_and(|length: u64| length > LIMIT as u64)
-    {
-        return Err(too_large());
-    }
-    match Limited::new(request.into_body(), LIMIT).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
-        Err(_) => Err(Problem::new(Code::MalformedJson, "the body broke off; send it again")),
     }
 }
 
@@ -209,6 +189,14 @@ pub fn json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Response {
     // Only maps with odd keys and failing `Serialize` implementations can fail here, and there are none.
     serde_json::to_writer(&mut bytes, value).expect("an answer is JSON");
     json_bytes(status, bytes.into())
+}
+
+/// A JSON answer that gives somebody rights: it is kept by nobody on its way.
+#[must_use]
+pub fn secret_json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Response {
+    let mut response = json(status, value);
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }
 
 /// A JSON answer that is written already.

@@ -1,22 +1,23 @@
 //! What handlers take from a request's head: who asks, under which key, about what.
 
 use crate::app::App;
-use crate::auth::limiter::{AddressLimiter, client_address};
+use crate::auth::address::client_address;
 use crate::auth::session::Role;
-use crate::auth::{TokenError, unix_now_s};
+use crate::auth::shop::ShopTokenError;
+use crate::auth::{TokenError, link};
 use crate::http::problem::{Code, Problem};
 use crate::http::session::checked_session_of;
 use crate::live::handover::Handover;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, Query};
-use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, HeaderName};
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue};
 use onrush_core::ids::UserId;
 use serde::de::DeserializeOwned;
+use smallvec::SmallVec;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The connection that a request came over; the accept loop notes it on each.
 #[derive(Clone)]
@@ -34,7 +35,47 @@ impl FromRequestParts<Arc<App>> for Visitor {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        app.visitor_of(bearer(parts)?).map(Self)
+        let user = app.visitor_of(bearer(parts)?)?;
+        app.limits.visit(&parts.method, &user, app.address_in(parts)?)?;
+        Ok(Self(user))
+    }
+}
+
+/// A visitor who asks for a place in a queue: each address may ask for so many.
+pub struct Joining(pub UserId);
+
+impl FromRequestParts<Arc<App>> for Joining {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let Visitor(user) = Visitor::from_request_parts(parts, app).await?;
+        app.limits.join(app.address_in(parts)?)?;
+        Ok(Self(user))
+    }
+}
+
+/// A guest, by a token of ours that may have expired: who shows it is known, and nothing else follows from it.
+pub struct GuestToken {
+    /// Who.
+    pub user: UserId,
+    /// Whether the token counts no more.
+    pub has_expired: bool,
+}
+
+impl FromRequestParts<Arc<App>> for GuestToken {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let token = bearer(parts)?;
+        match app.guests.read(token) {
+            Ok((user, expires_s)) => Ok(Self { user, has_expired: app.now_s() >= expires_s }),
+            Err(_) => {
+                // Whoever comes with the shop's token is told so; anything else is refused as everywhere.
+                app.visitor_of(token)?;
+                let why = "only guest tokens are renewed and carried; the shop gives its own anew";
+                Err(Problem::new(Code::NotAGuest, why))
+            }
+        }
     }
 }
 
@@ -79,7 +120,7 @@ fn role_of(parts: &Parts, app: &App) -> Result<Option<Role>, Problem> {
     {
         return Ok(Some(session.role));
     }
-    Ok(app.role_of_key(bearer(parts)?))
+    app.role_of_key(bearer(parts)?, app.address_in(parts)?)
 }
 
 /// The token of `Authorization: Bearer …`.
@@ -99,36 +140,39 @@ pub fn bearer(parts: &Parts) -> Result<&str, Problem> {
     }
 }
 
-/// Takes one from the allowance of an address.
-///
-/// # Errors
-/// `RATE_LIMITED`, with how long to wait.
-pub fn allow(limiter: &AddressLimiter, address: IpAddr) -> Result<(), Problem> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now_us = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
-    limiter.take(address, now_us).map_err(|wait_ms| {
-        Problem::new(Code::RateLimited, "too many from this address; try again in a while")
-            .after_ms(wait_ms)
-    })
-}
-
 impl App {
     /// The address behind the proxies that are trusted.
     pub fn address_of(&self, connection: &Connection, headers: &HeaderMap) -> IpAddr {
-        let forwarded = headers.get("x-forwarded-for").and_then(|value| value.to_str().ok());
-        client_address(connection.peer, forwarded, &self.config.trusted_proxies)
+        if self.config.trusted_proxies.is_empty() {
+            return connection.peer;
+        }
+        let lines: SmallVec<[_; 4]> = headers.get_all("x-forwarded-for").iter().collect();
+        let lines = lines.into_iter().map(HeaderValue::as_bytes);
+        client_address(connection.peer, lines, &self.config.trusted_proxies)
     }
 
-    /// What a key gives the right to; `None` for a wrong one.
-    pub fn role_of_key(&self, key: &str) -> Option<Role> {
+    /// The address that a request came from.
+    pub(super) fn address_in(&self, parts: &Parts) -> Result<IpAddr, Problem> {
+        let connection = parts.extensions.get::<Connection>().ok_or_else(|| {
+            Problem::new(Code::Internal, "the connection is not known; please report this")
+        })?;
+        Ok(self.address_of(connection, &parts.headers))
+    }
+
+    /// What a key gives the right to; `None` for a wrong one. Wrong ones are counted and logged with the address.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED`.
+    pub fn role_of_key(&self, key: &str, address: IpAddr) -> Result<Option<Role>, Problem> {
         // Both are compared, so that the time it takes does not tell them apart.
         let is_admin = self.admin.matches(key);
         let is_scanner = self.scanner.as_ref().is_some_and(|scanner| scanner.matches(key));
-        match (is_admin, is_scanner) {
+        let role = match (is_admin, is_scanner) {
             (true, _) => Some(Role::Admin),
             (false, true) => Some(Role::Scanner),
             (false, false) => None,
-        }
+        };
+        self.limits.wrong_keys.judge(address, role)
     }
 
     /// Whose token this is: a guest's, or the shop's if it is configured.
@@ -136,9 +180,13 @@ impl App {
     /// # Errors
     /// `TOKEN_INVALID`, `TOKEN_EXPIRED`.
     pub fn visitor_of(&self, token: &str) -> Result<UserId, Problem> {
-        let now_s = unix_now_s();
+        let now_s = self.now_s();
+        if token.starts_with(link::PREFIX) {
+            let why = "this is the link of a booking: it opens that booking, and does nothing else";
+            return Err(Problem::new(Code::TokenInvalid, why));
+        }
         let user = match &self.shop {
-            Some(shop) if !token.starts_with("g1.") => shop.verify(token, now_s),
+            Some(shop) if !token.starts_with("g1.") => return Ok(shop.verify(token, now_s)?),
             Some(_) | None => self.guests.verify(token, now_s),
         };
         user.map_err(|error| match error {
@@ -146,9 +194,21 @@ impl App {
                 Problem::new(Code::TokenInvalid, "the token is not valid; ask for a new one")
             }
             TokenError::Expired => {
-                Problem::new(Code::TokenExpired, "the token has expired; ask for a new one")
+                let why = "the token has expired; renew it (POST /visitors/renew), or get the shop's anew";
+                Problem::new(Code::TokenExpired, why)
             }
         })
+    }
+}
+
+impl From<ShopTokenError> for Problem {
+    fn from(error: ShopTokenError) -> Self {
+        match error {
+            ShopTokenError::Invalid(why) => Self::new(Code::TokenInvalid, why),
+            ShopTokenError::Expired => {
+                Self::new(Code::TokenExpired, "the token has expired; ask the shop for a new one")
+            }
+        }
     }
 }
 

@@ -3,7 +3,11 @@
 pub mod admin;
 pub mod body;
 pub mod caller;
+pub mod first_answer;
 pub mod gateway;
+pub mod keeper;
+pub mod limits;
+pub mod negotiate;
 pub mod once;
 pub mod openapi;
 pub mod operator;
@@ -13,6 +17,7 @@ pub mod s3;
 pub mod scanner;
 pub mod session;
 pub mod shapes;
+pub mod upload;
 pub mod visitor;
 
 use crate::app::App;
@@ -57,6 +62,9 @@ pub fn operator_router(app: Arc<OnceLock<Arc<App>>>, traffic: Arc<Traffic>) -> R
 fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
     let visitor = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .routes(routes!(visitor::guest::guest))
+        .routes(routes!(visitor::renew::renew))
+        .routes(routes!(visitor::carry::carry))
+        .routes(routes!(visitor::carried::carried))
         .routes(routes!(visitor::stream_ticket::stream_ticket))
         .routes(routes!(visitor::keys::keys))
         .routes(routes!(visitor::events::events))
@@ -78,6 +86,7 @@ fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(visitor::extend::extend))
         .routes(routes!(visitor::cancel::cancel))
         .routes(routes!(visitor::confirm::confirm))
+        .routes(routes!(visitor::link::link, visitor::link::withdraw_link))
         .routes(routes!(visitor::tickets::tickets))
         .routes(routes!(visitor::ticket_picture::ticket_picture))
         .routes(routes!(scanner::check_in::check_in))
@@ -106,6 +115,9 @@ fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(admin::close::close))
         .routes(routes!(admin::confirm::confirm))
         .routes(routes!(admin::cancel::cancel))
+        .routes(routes!(admin::remove_visitor::remove_visitor))
+        .routes(routes!(admin::unban_visitor::unban_visitor))
+        .routes(routes!(admin::bans::bans))
         .routes(routes!(admin::seats::seats))
         .routes(routes!(admin::seat::seat))
         .routes(routes!(admin::pool::pool))
@@ -126,6 +138,9 @@ fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(admin::saga_release::saga_release))
         .routes(routes!(admin::payments::payments))
         .routes(routes!(admin::refunds::refunds))
+        .routes(routes!(admin::gateway::gateway))
+        .routes(routes!(admin::desk::desk))
+        .routes(routes!(admin::desk::settle))
         .routes(routes!(admin::erase::erase))
         .routes(routes!(admin::texts::texts));
     openapi::let_sessions_in(all.get_openapi_mut());

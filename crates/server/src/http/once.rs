@@ -1,4 +1,7 @@
 //! Requests with a key are done once: the first answer is kept for a day and given again (S1.1).
+//!
+//! What is kept tells of something that was done, and there is only so much of it for a booking and a visitor. A refusal did
+//! nothing, so it is decided afresh; else a visitor with many keys could fill the disk with refusals.
 
 use crate::app::App;
 use crate::http::caller::OptionalKey;
@@ -9,8 +12,11 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use onrush_core::Refusal;
+use onrush_core::ids::{BookingId, UserId};
 use onrush_ledger::LedgerError;
 use onrush_ledger::request::{Begun, RequestKey, StoredAnswer};
+use onrush_store::Failure;
+use onrush_store::embedded::Need;
 use sha2::{Digest, Sha256};
 use std::future::Future;
 use std::sync::Arc;
@@ -34,16 +40,37 @@ impl From<LedgerError> for Problem {
     }
 }
 
+/// What a key belongs to: the same key elsewhere is another wish.
+pub struct Scope<'a> {
+    /// The operation.
+    pub what: &'static str,
+    /// On which booking.
+    pub booking: &'a BookingId,
+    /// Who asks.
+    pub user: &'a UserId,
+    /// What it is about, where space is running out.
+    pub purpose: Purpose,
+}
+
+/// What a request is about, where space is running out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It asks for more of something, and can wait: no new key is noted down.
+    More,
+    /// It pays or gives something back, and goes on.
+    PayOrGiveBack,
+}
+
 /// Runs `work` unless it ran before under this key, and answers as the first time.
 ///
 /// From the note that it begins to the kept answer all goes on if the caller hangs up: nobody else would say that it
 /// ended. `body` stands for what is asked: another body is another wish.
 ///
 /// # Errors
-/// `BOOKING_MISMATCH` if the key came with another body, `IN_PROGRESS`, `LEDGER_UNAVAILABLE`.
+/// `BOOKING_MISMATCH` if the key came with another body, `IN_PROGRESS`, `LEDGER_UNAVAILABLE`, `DISK_LOW`.
 pub async fn once<F>(
     app: Arc<App>,
-    scope: String,
+    scope: Scope<'_>,
     key: &str,
     body: &[u8],
     work: F,
@@ -51,10 +78,20 @@ pub async fn once<F>(
 where
     F: Future<Output = Result<Response, Problem>> + Send + 'static,
 {
-    let key = RequestKey { scope, key: key.to_owned() };
+    let Scope { what, booking, user, purpose } = scope;
+    let scope = format!("{what} {booking} {user}");
+    let key = RequestKey { scope, key: key.to_owned(), asker: user.to_string() };
     let hash = Sha256::digest(body).into();
     let done = tokio::spawn(async move {
-        match app.ledger.begin(key.clone(), hash, app.run_id, app.clock.now()).await? {
+        let (now, ledger) = (app.clock.now(), &app.ledger);
+        let space = || app.space.as_ref().is_none_or(|space| space.is_enough_for(Need::Key));
+        let begun = if purpose == Purpose::PayOrGiveBack || space() {
+            ledger.begin(key.clone(), hash, app.run_id, now).await?
+        } else {
+            let known = ledger.known(key.clone(), hash, app.run_id, now).await?;
+            known.ok_or(Failure::DiskLow)?
+        };
+        match begun {
             Begun::Fresh => {}
             Begun::InProgress => {
                 let why = "the same request is under way; ask again in a moment, with the same key";
@@ -80,7 +117,7 @@ where
 /// As [`once`].
 pub async fn once_if_keyed<F>(
     app: Arc<App>,
-    scope: String,
+    scope: Scope<'_>,
     key: &OptionalKey,
     body: &[u8],
     work: F,
@@ -95,7 +132,7 @@ where
 }
 
 /// What `work` comes to, also if it panics: the key must not stay under way.
-async fn answer_of<F>(work: F) -> Response
+pub(super) async fn answer_of<F>(work: F) -> Response
 where
     F: Future<Output = Result<Response, Problem>> + Send + 'static,
 {
@@ -103,12 +140,12 @@ where
     answer.unwrap_or_else(IntoResponse::into_response)
 }
 
-fn broken_down() -> Problem {
+pub(super) fn broken_down() -> Problem {
     Problem::new(Code::Internal, "the request broke down; the log has more")
 }
 
 /// Asks the ledger again for as long as it cannot be used, up to [`PAUSES`].
-async fn patiently<F>(mut ask: impl FnMut() -> F) -> Result<(), LedgerError>
+pub(super) async fn patiently<F>(mut ask: impl FnMut() -> F) -> Result<(), LedgerError>
 where
     F: Future<Output = Result<(), LedgerError>>,
 {
@@ -121,14 +158,14 @@ where
     ask().await
 }
 
-/// The answer, and what is kept of it: nothing if the same request may come to another end.
+/// The answer, and what is kept of it: nothing if nothing was done.
 async fn stored(answer: Response) -> (Response, Option<StoredAnswer>) {
     let (parts, body) = answer.into_parts();
     // Bodies of ours are in memory already.
     let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let status = parts.status;
     let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let stored = is_final(status).then(|| StoredAnswer {
+    let stored = was_done(status).then(|| StoredAnswer {
         status: status.as_u16(),
         content_type: content_type.unwrap_or_default().to_owned(),
         body: bytes.to_vec(),
@@ -136,17 +173,13 @@ async fn stored(answer: Response) -> (Response, Option<StoredAnswer>) {
     (Response::from_parts(parts, Body::from(bytes)), stored)
 }
 
-/// Whether the same request would come to the same end. What the gateway refused it refuses for good: asking again would
-/// only use up another attempt. Whoever is not known, or asks of what is not there, is to leave nothing behind.
-fn is_final(status: StatusCode) -> bool {
-    match status {
-        StatusCode::BAD_GATEWAY => true,
-        StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND | StatusCode::TOO_MANY_REQUESTS => false,
-        status => !status.is_server_error(),
-    }
+/// Whether something was done that the same request must not do again. What the gateway refused has used an attempt up, and
+/// asking again would use up another.
+fn was_done(status: StatusCode) -> bool {
+    status.is_success() || status == StatusCode::BAD_GATEWAY
 }
 
-fn again(answer: StoredAnswer) -> Response {
+pub(super) fn again(answer: StoredAnswer) -> Response {
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() =
         StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -169,15 +202,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_may_come_to_another_end_is_not_kept() {
+    async fn what_did_nothing_is_not_kept() {
         for (code, keep) in [
             (Code::GatewayRefused, true),
-            (Code::PaymentsOff, true),
-            (Code::InvalidBody, true),
+            (Code::PaymentsOff, false),
+            (Code::InvalidBody, false),
             (Code::GatewayUnavailable, false),
             (Code::LedgerUnavailable, false),
             (Code::Internal, false),
             (Code::RateLimited, false),
+            (Code::DiskLow, false),
             (Code::TokenInvalid, false),
             (Code::SagaNotFound, false),
         ] {

@@ -43,6 +43,7 @@ impl Modify for Schemes {
         let components = document.components.get_or_insert_default();
         for (name, what) in [
             ("visitor", "A guest token from POST /api/v1/visitors, or the shop's token"),
+            ("link", "The link of a booking, from GET /api/v1/bookings/{booking}/link or a mail"),
             ("scanner", "The scanner key"),
             ("admin", "The admin API key"),
         ] {
@@ -105,25 +106,29 @@ problems! {
     /// Of reading what anyone may see of one event.
     EventProblems: 400 404 503;
     /// Of reading with a token.
-    ReadProblems: 400 401 404 503;
+    ReadProblems: 400 401 404 429 503;
     /// Of reading with a token what only some states have.
-    ConflictProblems: 400 401 404 409 503;
+    ConflictProblems: 400 401 404 409 429 503;
     /// Of changing something.
-    WriteProblems: 400 401 404 409 413 415 422 503;
+    WriteProblems: 400 401 404 408 409 413 415 422 429 503;
     /// Of asking for a guest token.
-    GuestProblems: 400 403 413 415 422 429 503;
+    GuestProblems: 400 403 408 413 415 422 429 503;
+    /// Of renewing a guest token, or carrying its visitor to another device.
+    RenewProblems: 400 401 403 408 413 415 422 429 503;
+    /// Of taking over another device's visitor.
+    CarriedProblems: 400 404 408 413 415 422 429 503;
     /// Of paying.
-    PayProblems: 400 401 404 409 413 415 422 502 503;
+    PayProblems: 400 401 404 408 409 413 415 422 429 502 503;
     /// Of a gateway's message.
-    WebhookProblems: 400 404 409 413 503;
+    WebhookProblems: 400 404 408 409 413 503;
     /// Of signing in.
-    SignInProblems: 400 401 403 413 415 422 429 503;
+    SignInProblems: 400 401 403 408 413 415 422 429 503;
     /// Of asking who is signed in.
     SessionProblems: 401 503;
     /// Of signing out.
     SignOutProblems: 403 503;
     /// Of opening a stream.
-    StreamProblems: 400 401 403 404 503;
+    StreamProblems: 400 401 403 404 429 503;
 }
 
 fn described(status: u16) -> Response {
@@ -131,20 +136,21 @@ fn described(status: u16) -> Response {
         400 => {
             "The request cannot be understood: `MALFORMED_JSON`, `INVALID_ID`, `INVALID_QUERY`, `IDEMPOTENCY_KEY_…`"
         }
-        401 => "`TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED`",
+        401 => "`TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED`, `LINK_WITHDRAWN`",
         402 => "`PAYMENT_REQUIRED`",
-        403 => "`ORIGIN_REFUSED`, `CSRF_REFUSED`, `GUESTS_DISABLED`",
+        403 => "`ORIGIN_REFUSED`, `CSRF_REFUSED`, `GUESTS_DISABLED`, `NOT_A_GUEST`",
         404 => "There is no such thing, or it is not yours",
         409 => {
             "The state does not allow it, or settings or a plan's parts do not go together; the code says why"
         }
+        408 => "`BODY_TOO_SLOW`",
         413 => "`BODY_TOO_LARGE`",
         415 => "`UNSUPPORTED_MEDIA_TYPE`",
         422 => {
             "The request is understood and wrong: `INVALID_BODY`, `INVALID_QUANTITY`, `INVALID_LINES`, `INVALID_SETTINGS`, …"
         }
         502 => "`GATEWAY_REFUSED`: the payment gateway will not have it",
-        429 => "`RATE_LIMITED`: come back after Retry-After",
+        429 => "`RATE_LIMITED`, `TOO_MANY_STREAMS`: come back after Retry-After",
         _ => "`BUSY`, `STOPPED`, `DISK_LOW` and their like: come back after Retry-After",
     };
     let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();

@@ -1,6 +1,6 @@
 //! What is answered when something is refused or fails: an RFC 9457 problem document with a stable code.
 
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use onrush_core::Refusal;
@@ -19,6 +19,8 @@ pub enum Code {
     UnsupportedMediaType,
     /// The body is longer than allowed.
     BodyTooLarge,
+    /// The body does not come, or comes too slowly.
+    BodyTooSlow,
     /// A part of the path, or an id in the body, is not an id.
     InvalidId,
     /// The query string is of the wrong shape.
@@ -45,6 +47,12 @@ pub enum Code {
     CsrfRefused,
     /// Guest tokens are switched off.
     GuestsDisabled,
+    /// It is for guests, and the token is the shop's.
+    NotAGuest,
+    /// The booking's link was withdrawn.
+    LinkWithdrawn,
+    /// There is no such code from another device.
+    CarryCodeNotFound,
     /// There is nothing at this path.
     PathNotFound,
     /// The path does not know this method.
@@ -59,12 +67,18 @@ pub enum Code {
     PrequeueNotClosed,
     /// The request should have been a WebSocket handshake.
     UpgradeRequired,
-    /// One address asks too often.
+    /// A visitor or an address asks too often.
     RateLimited,
     /// Too much is asked at once.
     Busy,
     /// As many streams are open as may be.
     StreamsFull,
+    /// As many streams of one visitor or address are open as one may have.
+    TooManyStreams,
+    /// As many connections are open as may be.
+    ConnectionsFull,
+    /// As many connections of one address are open as one may have.
+    TooManyConnections,
     /// The disk is nearly full.
     DiskLow,
     /// The event lost its latest changes and is being rebuilt.
@@ -79,6 +93,8 @@ pub enum Code {
     GatewayUnavailable,
     /// The payment gateway will not have the payment.
     GatewayRefused,
+    /// The payment gateway takes no such currency or amount.
+    GatewayCannotTake,
     /// There is no gateway of this name.
     GatewayNotFound,
     /// A gateway's message is not signed, wrongly signed or too old.
@@ -97,17 +113,20 @@ pub enum Code {
     TicketNotGenuine,
     /// There is no such dead letter.
     MessageNotFound,
+    /// The gateway's own desk did nothing of this id.
+    DeskEntryNotFound,
     /// Something is wrong on our side.
     Internal,
 }
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 53] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
         Self::BodyTooLarge,
+        Self::BodyTooSlow,
         Self::InvalidId,
         Self::InvalidQuery,
         Self::IdempotencyKeyRequired,
@@ -121,6 +140,9 @@ impl Code {
         Self::OriginRefused,
         Self::CsrfRefused,
         Self::GuestsDisabled,
+        Self::NotAGuest,
+        Self::LinkWithdrawn,
+        Self::CarryCodeNotFound,
         Self::PathNotFound,
         Self::MethodNotAllowed,
         Self::DrawNotFound,
@@ -131,6 +153,9 @@ impl Code {
         Self::RateLimited,
         Self::Busy,
         Self::StreamsFull,
+        Self::TooManyStreams,
+        Self::ConnectionsFull,
+        Self::TooManyConnections,
         Self::DiskLow,
         Self::EventRebuilding,
         Self::EngineUnreachable,
@@ -138,6 +163,7 @@ impl Code {
         Self::PaymentsOff,
         Self::GatewayUnavailable,
         Self::GatewayRefused,
+        Self::GatewayCannotTake,
         Self::GatewayNotFound,
         Self::WebhookNotGenuine,
         Self::WebhookMismatch,
@@ -147,6 +173,7 @@ impl Code {
         Self::SagaNotStuck,
         Self::TicketNotGenuine,
         Self::MessageNotFound,
+        Self::DeskEntryNotFound,
         Self::Internal,
     ];
 
@@ -160,6 +187,7 @@ impl Code {
                 ("UNSUPPORTED_MEDIA_TYPE", StatusCode::UNSUPPORTED_MEDIA_TYPE)
             }
             Self::BodyTooLarge => ("BODY_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE),
+            Self::BodyTooSlow => ("BODY_TOO_SLOW", StatusCode::REQUEST_TIMEOUT),
             Self::InvalidId => ("INVALID_ID", StatusCode::BAD_REQUEST),
             Self::InvalidQuery => ("INVALID_QUERY", StatusCode::BAD_REQUEST),
             Self::IdempotencyKeyRequired => ("IDEMPOTENCY_KEY_REQUIRED", StatusCode::BAD_REQUEST),
@@ -173,6 +201,9 @@ impl Code {
             Self::OriginRefused => ("ORIGIN_REFUSED", StatusCode::FORBIDDEN),
             Self::CsrfRefused => ("CSRF_REFUSED", StatusCode::FORBIDDEN),
             Self::GuestsDisabled => ("GUESTS_DISABLED", StatusCode::FORBIDDEN),
+            Self::NotAGuest => ("NOT_A_GUEST", StatusCode::FORBIDDEN),
+            Self::LinkWithdrawn => ("LINK_WITHDRAWN", StatusCode::UNAUTHORIZED),
+            Self::CarryCodeNotFound => ("CARRY_CODE_NOT_FOUND", StatusCode::NOT_FOUND),
             Self::PathNotFound => ("PATH_NOT_FOUND", StatusCode::NOT_FOUND),
             Self::MethodNotAllowed => ("METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED),
             Self::DrawNotFound => ("DRAW_NOT_FOUND", StatusCode::NOT_FOUND),
@@ -183,6 +214,9 @@ impl Code {
             Self::RateLimited => ("RATE_LIMITED", StatusCode::TOO_MANY_REQUESTS),
             Self::Busy => ("BUSY", StatusCode::SERVICE_UNAVAILABLE),
             Self::StreamsFull => ("STREAMS_FULL", StatusCode::SERVICE_UNAVAILABLE),
+            Self::TooManyStreams => ("TOO_MANY_STREAMS", StatusCode::TOO_MANY_REQUESTS),
+            Self::ConnectionsFull => ("CONNECTIONS_FULL", StatusCode::SERVICE_UNAVAILABLE),
+            Self::TooManyConnections => ("TOO_MANY_CONNECTIONS", StatusCode::TOO_MANY_REQUESTS),
             Self::DiskLow => ("DISK_LOW", StatusCode::SERVICE_UNAVAILABLE),
             Self::EventRebuilding => ("EVENT_REBUILDING", StatusCode::SERVICE_UNAVAILABLE),
             Self::EngineUnreachable => ("ENGINE_UNREACHABLE", StatusCode::SERVICE_UNAVAILABLE),
@@ -190,6 +224,7 @@ impl Code {
             Self::PaymentsOff => ("PAYMENTS_OFF", StatusCode::CONFLICT),
             Self::GatewayUnavailable => ("GATEWAY_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE),
             Self::GatewayRefused => ("GATEWAY_REFUSED", StatusCode::BAD_GATEWAY),
+            Self::GatewayCannotTake => ("GATEWAY_CANNOT_TAKE", StatusCode::CONFLICT),
             Self::GatewayNotFound => ("GATEWAY_NOT_FOUND", StatusCode::NOT_FOUND),
             Self::WebhookNotGenuine => ("WEBHOOK_NOT_GENUINE", StatusCode::BAD_REQUEST),
             Self::WebhookMismatch => ("WEBHOOK_MISMATCH", StatusCode::CONFLICT),
@@ -199,6 +234,7 @@ impl Code {
             Self::SagaNotStuck => ("SAGA_NOT_STUCK", StatusCode::CONFLICT),
             Self::TicketNotGenuine => ("TICKET_NOT_GENUINE", StatusCode::UNPROCESSABLE_ENTITY),
             Self::MessageNotFound => ("MESSAGE_NOT_FOUND", StatusCode::NOT_FOUND),
+            Self::DeskEntryNotFound => ("DESK_ENTRY_NOT_FOUND", StatusCode::NOT_FOUND),
             Self::Internal => ("INTERNAL", StatusCode::INTERNAL_SERVER_ERROR),
         }
     }
@@ -211,6 +247,10 @@ impl Code {
             | Self::RateLimited
             | Self::Busy
             | Self::StreamsFull
+            | Self::TooManyStreams
+            | Self::ConnectionsFull
+            | Self::TooManyConnections
+            | Self::BodyTooSlow
             | Self::DiskLow
             | Self::EventRebuilding
             | Self::EngineUnreachable
@@ -235,6 +275,9 @@ impl Code {
             | Self::OriginRefused
             | Self::CsrfRefused
             | Self::GuestsDisabled
+            | Self::NotAGuest
+            | Self::LinkWithdrawn
+            | Self::CarryCodeNotFound
             | Self::PathNotFound
             | Self::MethodNotAllowed
             | Self::DrawNotFound
@@ -243,6 +286,7 @@ impl Code {
             | Self::UpgradeRequired
             | Self::PaymentsOff
             | Self::GatewayRefused
+            | Self::GatewayCannotTake
             | Self::GatewayNotFound
             | Self::WebhookNotGenuine
             | Self::WebhookMismatch
@@ -250,6 +294,7 @@ impl Code {
             | Self::SagaNotStuck
             | Self::TicketNotGenuine
             | Self::MessageNotFound
+            | Self::DeskEntryNotFound
             | Self::Internal => false,
         }
     }
@@ -266,6 +311,7 @@ struct Parts {
     detail: Cow<'static, str>,
     retryable: bool,
     retry_after_s: Option<u32>,
+    headers: Vec<(HeaderName, HeaderValue)>,
     facts: Map<String, Value>,
 }
 
@@ -286,6 +332,7 @@ impl Problem {
             detail: detail.into(),
             retryable,
             retry_after_s,
+            headers: Vec::new(),
             facts: Map::new(),
         }))
     }
@@ -294,6 +341,13 @@ impl Problem {
     #[must_use]
     pub fn after_ms(mut self, ms: u32) -> Self {
         self.0.retry_after_s = Some(ms.div_ceil(1_000).max(1));
+        self
+    }
+
+    /// The same, with one more header.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.0.headers.push((name, value));
         self
     }
 
@@ -310,6 +364,13 @@ impl Problem {
         if ["ZONE_NOT_FOUND", "SEAT_NOT_FOUND"].contains(&self.0.code) {
             self.0.status = StatusCode::CONFLICT;
         }
+        self
+    }
+
+    /// The same, with another sentence.
+    #[must_use]
+    pub fn saying(mut self, detail: &'static str) -> Self {
+        self.0.detail = detail.into();
         self
     }
 
@@ -362,6 +423,11 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.0.retry_after_s {
             headers.insert(RETRY_AFTER, seconds.into());
         }
+        headers.extend(self.0.headers);
+        // The rest of the body is not waited for.
+        if [StatusCode::REQUEST_TIMEOUT, StatusCode::PAYLOAD_TOO_LARGE].contains(&self.0.status) {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         if self.0.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
@@ -404,11 +470,20 @@ pub fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::InvalidLines { .. }
         | Refusal::BookingMismatch => StatusCode::UNPROCESSABLE_ENTITY,
         Refusal::PaymentRequired { .. } => StatusCode::PAYMENT_REQUIRED,
+        Refusal::VisitorBanned => StatusCode::FORBIDDEN,
         Refusal::EventExists
         | Refusal::PoolExists { .. }
         | Refusal::SeatExists { .. }
         | Refusal::EventNotOpen { .. }
-        | Refusal::InvalidState { .. }
+        | Refusal::NoWaitingRoom
+        | Refusal::NotYourTurn
+        | Refusal::SessionOver
+        | Refusal::NothingToPay
+        | Refusal::SettingsFixed { .. }
+        | Refusal::EventLimit { .. }
+        | Refusal::AlreadyInPhase { .. }
+        | Refusal::OtherStepFirst { .. }
+        | Refusal::NoDraw
         | Refusal::Duplicate { .. }
         | Refusal::AlreadyInQueue { .. }
         | Refusal::QueueFull
@@ -430,7 +505,10 @@ pub fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::SeedMismatch
         | Refusal::AlreadyCheckedIn { .. }
         | Refusal::NotCancellable
-        | Refusal::RefundExceedsPaid { .. } => StatusCode::CONFLICT,
+        | Refusal::RefundExceedsPaid { .. }
+        | Refusal::BanListFull { .. }
+        | Refusal::TooManyEnded { .. }
+        | Refusal::RefundBetweenSteps { .. } => StatusCode::CONFLICT,
     }
 }
 
@@ -456,7 +534,11 @@ fn facts_of(refusal: &Refusal) -> Value {
         Refusal::CapacityBelowCommitted { committed } => json!({ "committed": committed }),
         Refusal::TicketNotFound { tickets } => json!({ "tickets": tickets }),
         Refusal::AlreadyCheckedIn { at } => json!({ "checked_in_at": at }),
+        Refusal::BanListFull { limit } | Refusal::TooManyEnded { limit } => {
+            json!({ "limit": limit })
+        }
         Refusal::RefundExceedsPaid { paid_minor } => json!({ "paid_minor": paid_minor }),
+        Refusal::RefundBetweenSteps { step_minor } => json!({ "step_minor": step_minor }),
         Refusal::EventNotFound
         | Refusal::EventExists
         | Refusal::InvalidSettings { .. }
@@ -466,7 +548,15 @@ fn facts_of(refusal: &Refusal) -> Value {
         | Refusal::ReservationNotFound
         | Refusal::ClaimNotFound
         | Refusal::BookingMismatch
-        | Refusal::InvalidState { .. }
+        | Refusal::NoWaitingRoom
+        | Refusal::NotYourTurn
+        | Refusal::SessionOver
+        | Refusal::NothingToPay
+        | Refusal::SettingsFixed { .. }
+        | Refusal::EventLimit { .. }
+        | Refusal::AlreadyInPhase { .. }
+        | Refusal::OtherStepFirst { .. }
+        | Refusal::NoDraw
         | Refusal::QueueFull
         | Refusal::AlreadyReleased
         | Refusal::AlreadyConfirmed
@@ -475,7 +565,8 @@ fn facts_of(refusal: &Refusal) -> Value {
         | Refusal::CannotCancel
         | Refusal::UnitsNotBlocked
         | Refusal::SeedMismatch
-        | Refusal::NotCancellable => Value::Null,
+        | Refusal::NotCancellable
+        | Refusal::VisitorBanned => Value::Null,
     }
 }
 
@@ -491,6 +582,7 @@ impl From<Refusal> for Problem {
             detail: refusal.to_string().into(),
             retryable: refusal.is_retryable(),
             retry_after_s: None,
+            headers: Vec::new(),
             facts,
         }))
     }

@@ -4,6 +4,9 @@
 //! this module writes the messages itself, in chunks: a stream that only waits costs a tenth of what it would.
 
 use super::Open;
+use super::chatter::Chatter;
+use crate::http::upload::BodyTerms;
+use crate::stall::Stall;
 use axum::body::Body;
 use bytes::{Buf, Bytes};
 use http_body::Frame;
@@ -14,15 +17,25 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Instant;
 use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
 
-/// What the handler of a stream and its connection agree on.
-#[derive(Default)]
+/// What handlers and their connection agree on.
 pub struct Handover {
+    /// On what terms the connection's bodies are read.
+    pub bodies: Arc<BodyTerms>,
     stage: AtomicU8,
+    direction: AtomicU8,
     open: Mutex<Option<Open>>,
 }
+
+/// Requests come, and answers go.
+const BOTH_WAYS: u8 = 0;
+/// The client of a stream has little to say.
+const ONE_WAY: u8 = 1;
+/// The client said too much.
+const TALKED: u8 = 2;
 
 /// Nothing is to be handed over, or the head is not in hyper's buffer yet.
 const HEAD_MISSING: u8 = 0;
@@ -32,6 +45,33 @@ const HEAD_BUFFERED: u8 = 1;
 const HEAD_FLUSHED: u8 = 2;
 
 impl Handover {
+    /// A connection for requests, with these terms for their bodies.
+    #[must_use]
+    pub fn new(bodies: Arc<BodyTerms>) -> Self {
+        let (stage, direction) = (AtomicU8::new(HEAD_MISSING), AtomicU8::new(BOTH_WAYS));
+        Self { bodies, stage, direction, open: Mutex::default() }
+    }
+
+    /// Has the connection listen no more than a stream has to.
+    pub fn make_one_way(&self) {
+        self.direction.store(ONE_WAY, Ordering::Relaxed);
+    }
+
+    /// Whether it is a stream.
+    pub fn is_one_way(&self) -> bool {
+        self.direction.load(Ordering::Relaxed) != BOTH_WAYS
+    }
+
+    /// Notes that more was said than a stream hears.
+    pub fn note_chatter(&self) {
+        self.direction.store(TALKED, Ordering::Relaxed);
+    }
+
+    /// Whether that was noted.
+    pub fn was_talked_to(&self) -> bool {
+        self.direction.load(Ordering::Relaxed) == TALKED
+    }
+
     /// Leaves a stream for the connection, and gives the body that goes with the answer's head.
     pub fn offer(self: &Arc<Self>, open: Open) -> Body {
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
@@ -83,22 +123,30 @@ pub struct Streaming<G> {
     open: Open,
     unsent: Bytes,
     ending: bool,
+    stall: Stall,
+    chatter: Chatter,
     _guard: G,
 }
 
 impl<G> Streaming<G> {
     /// A stream over a socket to which the head was written.
-    pub fn new(socket: TcpStream, open: Open, guard: G) -> Self {
-        Self { socket, open, unsent: Bytes::new(), ending: false, _guard: guard }
+    pub fn new(socket: TcpStream, open: Open, stall: Stall, guard: G) -> Self {
+        let chatter = Chatter::new(Instant::now());
+        let (unsent, ending) = (Bytes::new(), false);
+        Self { socket, open, unsent, ending, stall, chatter, _guard: guard }
     }
 
-    /// Whether the client is gone. What clients send is thrown away.
-    fn poll_gone(&self, context: &mut Context<'_>) -> bool {
+    /// Whether the client is gone, or talks. What clients send is thrown away.
+    fn poll_gone(&mut self, context: &mut Context<'_>) -> bool {
         let mut thrown_away = [0; 512];
         while self.socket.poll_read_ready(context).is_ready() {
             match self.socket.try_read(&mut thrown_away) {
                 Ok(0) => return true,
-                Ok(_) => {}
+                Ok(said) => {
+                    if !self.chatter.hear(said, Instant::now()) {
+                        return true;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return true,
             }
@@ -117,7 +165,8 @@ impl<G: Unpin> Future for Streaming<G> {
         }
         loop {
             if !this.unsent.is_empty() {
-                match Pin::new(&mut this.socket).poll_write(context, &this.unsent) {
+                let wrote = Pin::new(&mut this.socket).poll_write(context, &this.unsent);
+                match this.stall.watch(context, &this.socket, wrote) {
                     Poll::Ready(Ok(written)) => this.unsent.advance(written),
                     Poll::Ready(Err(_)) => return Poll::Ready(()),
                     Poll::Pending => return Poll::Pending,

@@ -75,6 +75,13 @@ pub enum Content<'a> {
         /// How.
         how: SessionEnd,
     },
+    /// The session is over, and what the visitor holds keeps the slot.
+    SlotKept {
+        /// The place.
+        place: PlaceId,
+        /// When the last hold runs out, and the slot with it.
+        until: Time,
+    },
     /// One of the visitor's bookings changed.
     Hold {
         /// The booking.
@@ -117,6 +124,7 @@ impl Content<'_> {
             Self::YourTurn { .. } => (Kind::News, "your_turn"),
             Self::Left { .. } => (Kind::News, "left"),
             Self::SessionEnded { .. } => (Kind::News, "session_ended"),
+            Self::SlotKept { .. } => (Kind::News, "slot_kept"),
             Self::Hold { .. } => (Kind::News, "hold"),
             Self::HoldExpiring { .. } => (Kind::News, "hold_expiring"),
             Self::Seats { .. } => (Kind::News, "seats"),
@@ -136,6 +144,7 @@ impl From<PlaceBody> for Content<'_> {
             PlaceBody::Active { place, number: _, until, arrive_by, pass } => {
                 Self::YourTurn { place, until, arrive_by, pass }
             }
+            PlaceBody::Ended { place, number: _, until } => Self::SlotKept { place, until },
             PlaceBody::NotFound => Self::NotInQueue,
         }
     }

@@ -4,18 +4,21 @@
 //! that are due to be told, finds holds that run out soon, and sends on which seats changed. Nothing here is state that
 //! anyone relies on: whoever missed a message asks the API.
 
+pub mod chatter;
 pub mod conn;
 pub mod handover;
+pub mod house;
 pub mod message;
 pub mod pace;
 mod route;
 pub mod samples;
 pub mod seats;
+mod shares;
 pub mod sse;
 mod tick;
 pub mod ws;
 
-use crate::app::odd_answer;
+use crate::app::{every_booking_of, odd_answer};
 use crate::auth::pass::PassSigner;
 use crate::auth::unix_now_s;
 use crate::http::problem::{Code, Problem};
@@ -27,7 +30,10 @@ use onrush_core::view::{PlaceState, PlaceView};
 use onrush_core::{Query, Refusal, Time, View};
 use onrush_store::{Engine, Failure};
 use seats::{Boards, Snapshot};
+use shares::Shares;
+pub use shares::StreamLimits;
 use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::task::JoinSet;
@@ -49,13 +55,14 @@ pub struct Hub {
     boards: Arc<Boards>,
     passes: Arc<PassSigner>,
     open: AtomicUsize,
-    max: usize,
+    limits: StreamLimits,
     streams: Mutex<Streams>,
 }
 
 #[derive(Default)]
 struct Streams {
     events: HashMap<EventId, Channel>,
+    shares: Shares,
     /// Streams by the tick at which their position is due.
     ring: Vec<Vec<Weak<Conn>>>,
     tick: u32,
@@ -105,6 +112,7 @@ impl Drop for Permit {
 pub struct Open {
     hub: Arc<Hub>,
     conn: Arc<Conn>,
+    address: Option<IpAddr>,
 }
 
 impl Open {
@@ -124,22 +132,22 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.hub.remove(&self.conn);
+        self.hub.remove(&self.conn, self.address);
     }
 }
 
 impl Hub {
-    /// A hub for this engine's events that keeps at most `max` streams open.
+    /// A hub for this engine's events, with so many streams at most.
     #[must_use]
     pub fn new(
         engine: Arc<dyn Engine>,
         boards: Arc<Boards>,
         passes: Arc<PassSigner>,
-        max: usize,
+        limits: StreamLimits,
     ) -> Arc<Self> {
         let ring = (0..FAR_TICKS).map(|_| Vec::new()).collect();
         let streams = Mutex::new(Streams { ring, ..Streams::default() });
-        Arc::new(Self { engine, boards, passes, open: AtomicUsize::new(0), max, streams })
+        Arc::new(Self { engine, boards, passes, open: AtomicUsize::new(0), limits, streams })
     }
 
     /// How many streams are open.
@@ -147,18 +155,20 @@ impl Hub {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Opens a stream; its first messages say where the sale and the visitor stand.
+    /// Opens a stream; its first messages say where the sale and the visitor stand. It is part of the share of `address`,
+    /// if there is one.
     ///
     /// # Errors
-    /// `EVENT_NOT_FOUND`, `STREAMS_FULL`, `STOPPED`.
+    /// `EVENT_NOT_FOUND`, `STREAMS_FULL`, `TOO_MANY_STREAMS`, `STOPPED`.
     pub async fn open(
         self: &Arc<Self>,
         event: EventId,
         user: UserId,
         place: Option<PlaceId>,
+        address: Option<IpAddr>,
     ) -> Result<Open, Problem> {
         // Registered before anything is asked, so that what happens meanwhile is told as well.
-        let open = self.add(Conn::new(event.clone(), user.clone(), place))?;
+        let open = self.add(Conn::new(event.clone(), user.clone(), place), address)?;
         let answer = self.engine.query(event.clone(), Query::Event).await?;
         let View::Event(view) = answer.value else { return Err(odd_answer()) };
         let roomless = view.settings.room.is_none();
@@ -166,9 +176,15 @@ impl Hub {
         let place = self.place(&event, query).await?;
         let mut first = vec![Message::new(&Content::Phase { phase: view.phase })];
         let doing = doing(place.as_ref());
+        let has_holds = place.as_ref().is_some_and(|view| match view.state {
+            PlaceState::Active { .. } | PlaceState::Ended { .. } => true,
+            PlaceState::Queued { .. } => false,
+        });
         first.push(Message::new(&self.content_of(&open.conn, place)));
-        if doing == Doing::Shopping || roomless {
+        if has_holds || roomless {
             self.watch_bookings(&event, &user).await?;
+        }
+        if doing == Doing::Shopping || roomless {
             self.note_seats(&event).await?;
         }
         if let Some(channel) = self.streams().events.get_mut(&event) {
@@ -208,7 +224,7 @@ impl Hub {
         if streams.closed {
             return Err(Problem::new(Code::Stopped, "the server is stopping; connect again"));
         }
-        if self.open.load(Ordering::Relaxed) >= self.max {
+        if self.open.load(Ordering::Relaxed) >= self.limits.all as usize {
             let why = "as many streams are open as may be; ask for your position instead";
             return Err(Problem::new(Code::StreamsFull, why).after_ms(10_000));
         }
@@ -216,9 +232,13 @@ impl Hub {
         Ok(())
     }
 
-    fn add(self: &Arc<Self>, conn: Conn) -> Result<Open, Problem> {
+    fn add(self: &Arc<Self>, conn: Conn, address: Option<IpAddr>) -> Result<Open, Problem> {
         let mut streams = self.streams();
         self.admit(&streams)?;
+        if let Err(problem) = streams.shares.take(&self.limits, &conn.user, address) {
+            self.open.fetch_sub(1, Ordering::Relaxed);
+            return Err(problem);
+        }
         conn.last_sent_tick.store(streams.tick, Ordering::Relaxed);
         let conn = Arc::new(conn);
         let channel = streams.events.entry(conn.event.clone()).or_default();
@@ -235,12 +255,13 @@ impl Hub {
             streams.tasks.spawn(self.clone().tick());
         }
         drop(streams);
-        Ok(Open { hub: self.clone(), conn })
+        Ok(Open { hub: self.clone(), conn, address })
     }
 
-    fn remove(&self, conn: &Arc<Conn>) {
+    fn remove(&self, conn: &Arc<Conn>, address: Option<IpAddr>) {
         self.open.fetch_sub(1, Ordering::Relaxed);
         let mut streams = self.streams();
+        streams.shares.give_back(&conn.user, address);
         let Some(channel) = streams.events.get_mut(&conn.event) else { return };
         let Some(watcher) = channel.users.get_mut(&conn.user) else { return };
         watcher.conns.retain(|other| !Arc::ptr_eq(other, conn));
@@ -265,7 +286,8 @@ impl Hub {
                 | View::Seats(_)
                 | View::Booking(_)
                 | View::Bookings(_)
-                | View::Claim(_) => Err(odd_answer()),
+                | View::Claim(_)
+                | View::Bans(_) => Err(odd_answer()),
             },
             Err(Failure::Refused(Refusal::PlaceNotFound)) => Ok(None),
             Err(failure) => Err(failure.into()),
@@ -284,9 +306,7 @@ impl Hub {
 
     /// Learns of a user's live holds, so that he hears of their end.
     async fn watch_bookings(&self, event: &EventId, user: &UserId) -> Result<(), Problem> {
-        let query = Query::Bookings { user: user.clone() };
-        let answer = self.engine.query(event.clone(), query).await?;
-        let View::Bookings(bookings) = answer.value else { return Err(odd_answer()) };
+        let (_, bookings) = every_booking_of(&*self.engine, event, user).await?;
         let mut streams = self.streams();
         if let Some(channel) = streams.events.get_mut(event) {
             for view in bookings {
@@ -337,7 +357,7 @@ impl Channel {
 /// What a visitor with this place is doing.
 fn doing(place: Option<&PlaceView>) -> Doing {
     match place.map(|view| &view.state) {
-        None => Doing::Nothing,
+        None | Some(PlaceState::Ended { .. }) => Doing::Nothing,
         Some(PlaceState::Active { .. }) => Doing::Shopping,
         Some(PlaceState::Queued { position: Some(1..=NEAR), .. }) => Doing::WaitingNear,
         Some(PlaceState::Queued { .. }) => Doing::WaitingFar,

@@ -111,6 +111,8 @@ fn step(change: &Change) -> Option<Step> {
         | Change::Claimed { .. }
         | Change::Declaimed { .. }
         | Change::ClaimedAdjusted { .. }
+        | Change::VisitorRemoved { .. }
+        | Change::VisitorUnbanned { .. }
         | Change::ClaimForgotten { .. } => None,
     }
 }

@@ -149,6 +149,8 @@ impl Channel {
             | Change::Claimed { .. }
             | Change::Declaimed { .. }
             | Change::ClaimedAdjusted { .. }
+            | Change::VisitorRemoved { .. }
+            | Change::VisitorUnbanned { .. }
             | Change::ClaimForgotten { .. } => {}
         }
         None

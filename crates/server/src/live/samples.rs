@@ -223,7 +223,8 @@ impl Samples {
             | View::Place(_)
             | View::Booking(_)
             | View::Bookings(_)
-            | View::Claim(_) => Err(odd_answer()),
+            | View::Claim(_)
+            | View::Bans(_) => Err(odd_answer()),
         }
     }
 
@@ -449,6 +450,8 @@ impl Looked {
             | Change::Claimed { .. }
             | Change::Declaimed { .. }
             | Change::ClaimedAdjusted { .. }
+            | Change::VisitorRemoved { .. }
+            | Change::VisitorUnbanned { .. }
             | Change::ClaimForgotten { .. }
             | Change::Resumed { .. } => {}
         }

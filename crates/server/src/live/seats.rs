@@ -3,6 +3,7 @@
 //! However many ask at once, one reading at a time runs, and one reading answers all who asked before it began: nobody
 //! sees a status older than his question.
 
+use super::house::{Versions, pack};
 use crate::app::odd_answer;
 use crate::http::problem::Problem;
 use crate::plans::{Drawing, DrawnSeat, PlanDir};
@@ -12,6 +13,7 @@ use onrush_core::view::{SeatStatus, SeatView};
 use onrush_core::{Query, Time, View};
 use onrush_store::{Engine, Seq};
 use serde_json::json;
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -24,10 +26,15 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
 pub struct Boards {
     engine: Arc<dyn Engine>,
     plans: PlanDir,
-    slots: Mutex<HashMap<EventId, Slot>>,
+    slots: Mutex<HashMap<EventId, Arc<Slot>>>,
 }
 
-type Slot = Arc<tokio::sync::Mutex<Option<Arc<Snapshot>>>>;
+/// One event's seats as they were last read.
+#[derive(Default)]
+struct Slot {
+    current: tokio::sync::Mutex<Option<Arc<Snapshot>>>,
+    versions: Versions,
+}
 
 /// One event's seats at one time.
 pub struct Snapshot {
@@ -38,8 +45,9 @@ pub struct Snapshot {
     board: Arc<Board>,
     /// One letter a seat.
     letters: Box<[u8]>,
-    map: OnceLock<Bytes>,
     statuses: OnceLock<Bytes>,
+    packed_statuses: OnceLock<Bytes>,
+    tag: OnceLock<Box<str>>,
 }
 
 /// What never changes about some seats.
@@ -50,6 +58,7 @@ struct Board {
     /// For each seat `{"id":…,"status":` and where it ends.
     fragments: Vec<u8>,
     ends: Box<[usize]>,
+    digest: [u8; 32],
 }
 
 impl Boards {
@@ -65,8 +74,8 @@ impl Boards {
     /// Whatever the engine says, or `INTERNAL` if the drawing cannot be read.
     pub async fn now(&self, event: &EventId) -> Result<Arc<Snapshot>, Problem> {
         let asked = Instant::now();
-        let slot = self.slots().entry(event.clone()).or_default().clone();
-        let mut current = slot.lock().await;
+        let slot = self.slot(event);
+        let mut current = slot.current.lock().await;
         if let Some(snapshot) = &*current {
             // Another's reading began after this question, or nothing at all happened since the last one.
             if snapshot.asked >= asked || snapshot.committed == self.engine.committed() {
@@ -93,6 +102,15 @@ impl Boards {
         }
     }
 
+    /// The map as it is now, compressed, and its tag; nothing if slow readers hold so many versions that there may be no
+    /// other.
+    ///
+    /// # Errors
+    /// As [`Self::now`].
+    pub async fn packed_map(&self, event: &EventId) -> Result<Option<(Bytes, String)>, Problem> {
+        self.slot(event).versions.now(self.now(event)).await
+    }
+
     /// The map as the organiser sees it, with bookings and reasons.
     ///
     /// # Errors
@@ -100,7 +118,8 @@ impl Boards {
     pub async fn for_organiser(&self, event: &EventId) -> Result<Bytes, Problem> {
         let (at, views) = self.query(event).await?;
         let board = self.board(event, &views, None).await?;
-        let mut out = board.start(event, at);
+        let mut out = Vec::with_capacity(board.fragments.len() + board.seats.len() * 8 + 1_024);
+        board.start(event, at, &mut out);
         for (index, view) in views.iter().enumerate() {
             board.seat(index, letter(view.status), &mut out);
             for (name, value) in [
@@ -123,8 +142,7 @@ impl Boards {
         let (at, views) = self.query(event).await?;
         let board = self.board(event, &views, last).await?;
         let letters = views.iter().map(|view| letter(view.status)).collect();
-        let (map, statuses) = Default::default();
-        Ok(Snapshot { event: event.clone(), at, asked, committed, board, letters, map, statuses })
+        Ok(Snapshot::new(event.clone(), (at, asked, committed), board, letters))
     }
 
     async fn query(&self, event: &EventId) -> Result<(Time, Vec<SeatView>), Problem> {
@@ -136,7 +154,8 @@ impl Boards {
             | View::Place(_)
             | View::Booking(_)
             | View::Bookings(_)
-            | View::Claim(_) => Err(odd_answer()),
+            | View::Claim(_)
+            | View::Bans(_) => Err(odd_answer()),
         }
     }
 
@@ -165,7 +184,11 @@ impl Boards {
         }
     }
 
-    fn slots(&self) -> std::sync::MutexGuard<'_, HashMap<EventId, Slot>> {
+    fn slot(&self, event: &EventId) -> Arc<Slot> {
+        self.slots().entry(event.clone()).or_default().clone()
+    }
+
+    fn slots(&self) -> std::sync::MutexGuard<'_, HashMap<EventId, Arc<Slot>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -237,15 +260,14 @@ impl Board {
             ends.push(fragments.len());
         }
         let seats = views.iter().map(|view| view.seat.clone()).collect();
-        Self { seats, head, fragments, ends: ends.into() }
+        let digest = Sha256::new().chain_update(&head).chain_update(&fragments).finalize().into();
+        Self { seats, head, fragments, ends: ends.into(), digest }
     }
 
-    fn start(&self, event: &EventId, at: Time) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.fragments.len() + self.seats.len() * 8 + 1_024);
+    fn start(&self, event: &EventId, at: Time, out: &mut Vec<u8>) {
         write!(out, "{{\"event\":\"{event}\",\"at\":{at},").expect("memory is writable");
         out.extend_from_slice(&self.head);
         out.extend_from_slice(b",\"seats\":[");
-        out
     }
 
     /// Everything of a seat but its closing brace.
@@ -262,18 +284,64 @@ impl Board {
 }
 
 impl Snapshot {
-    /// The whole map as JSON.
-    pub fn map(&self) -> Bytes {
+    fn new(
+        event: EventId,
+        (at, asked, committed): (Time, Instant, Seq),
+        board: Arc<Board>,
+        letters: Box<[u8]>,
+    ) -> Self {
+        let (statuses, packed_statuses, tag) = Default::default();
+        Self { event, at, asked, committed, board, letters, statuses, packed_statuses, tag }
+    }
+
+    /// How many seats there are.
+    pub(super) fn len(&self) -> usize {
+        self.letters.len()
+    }
+
+    /// The map as JSON, up to its first seat.
+    pub(super) fn write_start(&self, out: &mut Vec<u8>) {
+        self.board.start(&self.event, self.at, out);
+    }
+
+    /// One seat of the map.
+    pub(super) fn write_seat(&self, index: usize, out: &mut Vec<u8>) {
+        self.board.seat(index, self.letters[index], out);
+        out.push(b'}');
+    }
+
+    /// How long the whole map is.
+    pub(super) fn map_bytes(&self) -> u64 {
+        let mut start = Vec::new();
+        self.write_start(&mut start);
+        // A word in its quotes, and a closing brace, for each seat; commas in between; the end.
+        let words: usize = self.letters.iter().map(|letter| word(*letter).len() + 3).sum();
+        let commas = self.letters.len().saturating_sub(1);
+        (start.len() + self.board.fragments.len() + words + commas + 2) as u64
+    }
+
+    /// Whether map and statuses say the same as another's, but for when they were read.
+    pub(super) fn shows_the_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.board, &other.board) && self.letters == other.letters
+    }
+
+    /// The ETag of map and statuses, weak because it leaves out when they were read.
+    pub fn tag(&self) -> String {
         let write = || {
-            let mut out = self.board.start(&self.event, self.at);
-            for (index, letter) in self.letters.iter().enumerate() {
-                self.board.seat(index, *letter, &mut out);
-                out.push(b'}');
+            let digest = Sha256::new().chain_update(self.board.digest).chain_update(&self.letters);
+            let mut tag = Vec::from(b"W/\"");
+            for byte in &digest.finalize()[..12] {
+                write!(tag, "{byte:02x}").expect("memory is writable");
             }
-            out.extend_from_slice(b"]}");
-            out.into()
+            tag.push(b'"');
+            String::from_utf8_lossy(&tag).into()
         };
-        self.map.get_or_init(write).clone()
+        self.tag.get_or_init(write).to_string()
+    }
+
+    /// The statuses alone as JSON, compressed.
+    pub fn packed_statuses(&self) -> Bytes {
+        self.packed_statuses.get_or_init(|| pack(&self.statuses())).clone()
     }
 
     /// The statuses alone as JSON.
@@ -317,4 +385,26 @@ impl Snapshot {
         }
         changed
     }
+}
+
+/// Snapshots of one house with so many seats, by their letters.
+#[cfg(test)]
+pub(super) fn snapshots<'a>(
+    seats: usize,
+    letters: impl IntoIterator<Item = &'a str>,
+) -> Vec<Arc<Snapshot>> {
+    let views = (0..seats).map(|seat| SeatView {
+        seat: format!("A-{seat}").parse().unwrap(),
+        category: "Stalls".into(),
+        status: SeatStatus::Free,
+        booking: None,
+        why: None,
+    });
+    let board = Arc::new(Board::new(&views.collect::<Vec<_>>(), &[("Stalls".into(), 900)], None));
+    let event: EventId = "e".parse().unwrap();
+    let snapshot = |(at, letters): (i64, &str)| {
+        let read = (Time(at), Instant::now(), Seq::default());
+        Arc::new(Snapshot::new(event.clone(), read, board.clone(), letters.as_bytes().into()))
+    };
+    (0..).zip(letters).map(snapshot).collect()
 }

@@ -3,11 +3,12 @@
 use super::Open;
 use crate::app::App;
 use crate::auth::{TokenError, unix_now_s};
-use crate::http::caller::{Connection, Ids, Strict, bearer};
+use crate::http::caller::{Connection, Ids, Strict, Visitor};
 use crate::http::openapi::StreamProblems;
 use crate::http::origin::check_origin;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::ids::{EventIdText, PlaceIdText};
+use crate::serve::subscriber;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
@@ -19,6 +20,7 @@ use http_body::Frame;
 use onrush_core::ids::{EventId, PlaceId, UserId};
 use serde::Deserialize;
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -30,6 +32,10 @@ pub struct StreamCaller {
     pub user: UserId,
     /// The place, if a particular one is meant.
     pub place: Option<PlaceId>,
+    /// Whose share of streams it is part of, beside the visitor's; nobody's where only the proxy is known.
+    pub address: Option<IpAddr>,
+    /// Over which connection.
+    pub connection: Option<Connection>,
 }
 
 /// The query of a stream's address.
@@ -51,7 +57,7 @@ impl FromRequestParts<Arc<App>> for StreamCaller {
         check_origin(&parts.headers, &app.config)?;
         let Strict(query) = Strict::<StreamQuery>::from_request_parts(parts, app).await?;
         let user = match query.ticket {
-            None => app.visitor_of(bearer(parts)?)?,
+            None => Visitor::from_request_parts(parts, app).await?.0,
             Some(ticket) => {
                 app.tickets.redeem(&ticket, unix_now_s()).map_err(|error| match error {
                     TokenError::Invalid => {
@@ -64,7 +70,14 @@ impl FromRequestParts<Arc<App>> for StreamCaller {
                 })?
             }
         };
-        Ok(Self { user, place: query.place })
+        let connection = parts.extensions.get::<Connection>().cloned();
+        let address =
+            connection.as_ref().map(|connection| app.address_of(connection, &parts.headers));
+        let proxies = &app.config.trusted_proxies;
+        let address = address
+            .filter(|address| !proxies.iter().any(|proxy| proxy.contains(*address)))
+            .map(subscriber);
+        Ok(Self { user, place: query.place, address, connection })
     }
 }
 
@@ -81,8 +94,8 @@ pub async fn stream(
     caller: StreamCaller,
     request: axum::extract::Request,
 ) -> Result<Response, Problem> {
-    let open = app.hub.open(event, caller.user, caller.place).await?;
-    let connection = request.extensions().get::<Connection>();
+    let StreamCaller { user, place, address, connection } = caller;
+    let open = app.hub.open(event, user, place, address).await?;
     let handed_over = request.method() == Method::GET && request.version() == Version::HTTP_11;
     let body = match connection.filter(|_| handed_over) {
         Some(connection) => connection.handover.offer(open),

@@ -71,7 +71,8 @@ impl Hub {
                     | View::Seats(_)
                     | View::Booking(_)
                     | View::Bookings(_)
-                    | View::Claim(_) => continue,
+                    | View::Claim(_)
+                    | View::Bans(_) => continue,
                 },
                 Err(Failure::Refused(Refusal::PlaceNotFound)) => None,
                 // Asked again at its next turn.
@@ -119,7 +120,8 @@ impl Hub {
                     | View::Seats(_)
                     | View::Place(_)
                     | View::Bookings(_)
-                    | View::Claim(_) => return Err(odd_answer()),
+                    | View::Claim(_)
+                    | View::Bans(_) => return Err(odd_answer()),
                 },
                 Err(Failure::Refused(_)) => continue,
                 Err(failure) => return Err(failure.into()),

@@ -1,16 +1,19 @@
-//! WebSocket: `GET /events/{event}/ws`. Messages go one way; what the client sends is ignored.
+//! WebSocket: `GET /events/{event}/ws`. Messages go one way; what the client sends is ignored, and too much of it ends the
+//! stream.
 
 use super::Open;
 use super::message::Kind;
 use super::sse::{StreamCaller, StreamQuery};
 use crate::app::App;
-use crate::http::caller::Ids;
+use crate::http::caller::{Connection, Ids};
 use crate::http::openapi::StreamProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::ids::EventIdText;
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::ws::{Message as WsMessage, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{
+    CloseFrame, Message as WsMessage, WebSocket, WebSocketUpgrade, close_code,
+};
 use axum::response::Response;
 use bytes::Bytes;
 use onrush_core::ids::EventId;
@@ -18,6 +21,8 @@ use std::sync::Arc;
 
 /// The default buffers would cost 128 KiB a socket.
 const BUFFER_BYTES: usize = 4_096;
+/// What may wait to be written: pongs that the client does not read.
+const MAX_UNWRITTEN_BYTES: usize = 64 << 10;
 /// Clients have nothing to say, so nobody needs to send much.
 const MAX_MESSAGE_BYTES: usize = 4_096;
 
@@ -42,16 +47,21 @@ pub async fn ws(
     let upgrade = upgrade.map_err(|rejection| {
         Problem::new(Code::UpgradeRequired, format!("open a WebSocket here: {rejection}"))
     })?;
-    let open = app.hub.open(event, caller.user, caller.place).await?;
+    let StreamCaller { user, place, address, connection } = caller;
+    let open = app.hub.open(event, user, place, address).await?;
+    if let Some(connection) = &connection {
+        connection.handover.make_one_way();
+    }
     let upgrade = upgrade
         .read_buffer_size(BUFFER_BYTES)
         .write_buffer_size(BUFFER_BYTES)
+        .max_write_buffer_size(MAX_UNWRITTEN_BYTES)
         .max_message_size(MAX_MESSAGE_BYTES)
         .max_frame_size(MAX_MESSAGE_BYTES);
-    Ok(upgrade.on_upgrade(move |socket| run(socket, open)))
+    Ok(upgrade.on_upgrade(move |socket| run(socket, open, connection)))
 }
 
-async fn run(mut socket: WebSocket, open: Open) {
+async fn run(mut socket: WebSocket, open: Open, connection: Option<Connection>) {
     loop {
         tokio::select! {
             message = open.next() => {
@@ -70,7 +80,15 @@ async fn run(mut socket: WebSocket, open: Open) {
             // Reading answers pings and notices the end.
             received = socket.recv() => match received {
                 Some(Ok(_)) => {}
-                Some(Err(_)) | None => return,
+                Some(Err(_)) => {
+                    if connection.is_some_and(|connection| connection.handover.was_talked_to()) {
+                        let reason = "this stream only goes to you; say less".into();
+                        let frame = CloseFrame { code: close_code::POLICY, reason };
+                        drop(socket.send(WsMessage::Close(Some(frame))).await);
+                    }
+                    return;
+                }
+                None => return,
             },
         }
     }

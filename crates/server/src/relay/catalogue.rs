@@ -22,6 +22,7 @@ pub(crate) struct Catalogue {
     pub(crate) tickets_here: String,
     pub(crate) tickets_elsewhere: String,
     pub(crate) open_booking: String,
+    pub(crate) open_booking_secret: String,
     pub(crate) booking_confirmed: Wording,
     pub(crate) booking_confirmed_late: Wording,
     pub(crate) booking_expired: Wording,
@@ -101,6 +102,7 @@ mod tests {
                 (&texts.ticket, 1),
                 (&texts.tickets_elsewhere, 1),
                 (&texts.tickets_here, 0),
+                (&texts.open_booking_secret, 0),
                 (&texts.greeting_without_name, 0),
             ] {
                 assert_eq!(gaps(text), count, "{language}: {text}");

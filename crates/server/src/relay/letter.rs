@@ -47,8 +47,10 @@ pub struct Facts<'a> {
     pub late: bool,
     /// The tickets, if it is confirmed.
     pub tickets: &'a [Ticket],
-    /// The booking's page in the shop.
+    /// The booking's page.
     pub url: Option<&'a str>,
+    /// Whether that address opens the booking to whoever has it.
+    pub url_is_secret: bool,
 }
 
 /// A mail without its address.
@@ -89,6 +91,9 @@ pub fn compose(facts: &Facts<'_>) -> Option<Letter> {
     }
     if let Some(url) = facts.url {
         line(&mut text, &format!("{}: {url}", texts.open_booking));
+        if facts.url_is_secret {
+            line(&mut text, &texts.open_booking_secret);
+        }
     }
 
     let mut html = format!(
@@ -112,7 +117,12 @@ pub fn compose(facts: &Facts<'_>) -> Option<Letter> {
     }
     if let Some(url) = facts.url {
         let (url, label) = (escaped(url), escaped(&texts.open_booking));
-        html.push_str(&format!("<p><a href=\"{url}\">{label}</a></p>"));
+        // Mail programs that show pages of others shall not tell them where their reader comes from.
+        html.push_str(&format!("<p><a href=\"{url}\" rel=\"noreferrer\">{label}</a>"));
+        if facts.url_is_secret {
+            html.push_str(&format!("<br>{}", escaped(&texts.open_booking_secret)));
+        }
+        html.push_str("</p>");
     }
     html.push_str("</body></html>");
 
@@ -268,6 +278,7 @@ mod tests {
             late: false,
             tickets,
             url: None,
+            url_is_secret: false,
         };
         change(&mut facts);
         compose(&facts)
@@ -335,6 +346,21 @@ mod tests {
                 !letter.subject.contains("bad.example") && !letter.html.contains("bad.example")
             );
         }
+    }
+
+    #[test]
+    fn a_link_that_opens_the_booking_is_said_to_be_one() {
+        let url = "https://shop.example/bookings/e.1#b1.e.1.0.aa.bb";
+        for secret in [false, true] {
+            let letter = letter(|facts| (facts.url, facts.url_is_secret) = (Some(url), secret));
+            let letter = letter.unwrap();
+            for content in [&letter.text, &letter.html] {
+                assert!(content.contains(url), "{content}");
+                assert_eq!(content.contains("without an account"), secret, "{content}");
+            }
+        }
+        let without = letter(|facts| facts.url_is_secret = true).unwrap();
+        assert!(!without.text.contains("without an account"), "{}", without.text);
     }
 
     #[test]

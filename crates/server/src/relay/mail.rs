@@ -1,5 +1,6 @@
 //! Mail to buyers, over the shop's own SMTP server.
 
+use crate::auth::link::BookingLinks;
 use crate::config::ConfigError;
 use crate::relay::Parts;
 use crate::relay::courier::{Attempt, Attempting, Channel};
@@ -43,7 +44,7 @@ struct Work {
     server: AsyncSmtpTransport<Tokio1Executor>,
     from: Mailbox,
     reply_to: Option<Mailbox>,
-    booking_url: Option<String>,
+    links: Arc<BookingLinks>,
 }
 
 /// What the body of a message may say, as far as a mail needs it.
@@ -88,7 +89,7 @@ impl MailChannel {
             server: server.build(),
             from: settings.from().map_err(ConfigError::new)?,
             reply_to: settings.reply_to().map_err(ConfigError::new)?,
-            booking_url: settings.booking_url.clone(),
+            links: parts.links.clone(),
         };
         Ok(Self { work: Arc::new(work) })
     }
@@ -138,11 +139,13 @@ impl Work {
             return Ok(Attempt::Done);
         }
         let texts = self.texts(&message.event, &buyer.language).await?;
+        // Whichever link counts by now: an earlier one may have been withdrawn since this was to be told.
+        let generation = self.ledger.link_generation(id).await?;
         let email = buyer.email.clone();
         let (work, message) = (self.clone(), message.clone());
         // Signatures and pictures of many tickets take long, and others wait for this thread.
         let written = tokio::task::spawn_blocking(move || {
-            let letter = work.letter(&message, &booking, &buyer, &texts)?;
+            let letter = work.letter(&message, &booking, &buyer, &texts, generation)?;
             Some(work.mail(&message.id, &buyer, letter))
         });
         let mail = match written.await {
@@ -176,7 +179,8 @@ impl Work {
                     | View::Place(_)
                     | View::Booking(_)
                     | View::Bookings(_)
-                    | View::Claim(_) => String::new(),
+                    | View::Claim(_)
+                    | View::Bans(_) => String::new(),
                 },
                 Err(_) => String::new(),
             };
@@ -191,6 +195,7 @@ impl Work {
         booking: &Booking,
         buyer: &Buyer,
         texts: &CatalogueText,
+        generation: u32,
     ) -> Option<Letter> {
         let said: Said = serde_json::from_str(&message.body).unwrap_or_default();
         let confirmed = Confirmed {
@@ -205,8 +210,8 @@ impl Work {
             BOOKING_CONFIRMED => self.tickets.sign_all(confirmed),
             _ => Vec::new(),
         };
-        let url = self.booking_url.as_ref();
-        let url = url.map(|url| url.replace("{booking}", booking.booking.as_str()));
+        let link = self.links.make(&booking.booking, generation);
+        let url = self.links.address(&booking.booking, &link);
         compose(&Facts {
             kind: &message.kind,
             language: &buyer.language,
@@ -223,6 +228,7 @@ impl Work {
             late: said.late,
             tickets: &tickets,
             url: url.as_deref(),
+            url_is_secret: self.links.is_in_address(),
         })
     }
 

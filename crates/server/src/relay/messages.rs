@@ -9,6 +9,7 @@ use onrush_core::change::Change;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::delivery::Message;
+use onrush_ledger::desk::{DeskEntry, DeskKind, DeskStatus};
 use onrush_ledger::money::Refund;
 use serde_json::{Value, json};
 
@@ -32,8 +33,15 @@ pub const PAYMENT_LATE_REFUNDED: &str = "payment_late_refunded";
 /// Somebody was let in.
 pub const TICKET_CHECKED_IN: &str = "ticket_checked_in";
 
+/// Money went back at the gateway's own desk.
+pub const PAYMENT_REFUNDED_AT_DESK: &str = "payment_refunded_at_desk";
+/// A buyer's bank disputes a payment, or that is decided.
+pub const PAYMENT_DISPUTED: &str = "payment_disputed";
+/// The same order was paid a second time.
+pub const PAYMENT_PAID_TWICE: &str = "payment_paid_twice";
+
 /// Everything that webhooks can be told.
-pub const KINDS: [&str; 8] = [
+pub const KINDS: [&str; 11] = [
     BOOKING_CONFIRMED,
     BOOKING_EXPIRED,
     BOOKING_RELEASED,
@@ -42,6 +50,9 @@ pub const KINDS: [&str; 8] = [
     PAYMENT_FAILED,
     PAYMENT_LATE_REFUNDED,
     TICKET_CHECKED_IN,
+    PAYMENT_REFUNDED_AT_DESK,
+    PAYMENT_DISPUTED,
+    PAYMENT_PAID_TWICE,
 ];
 
 /// What buyers get a mail about.
@@ -166,6 +177,8 @@ pub fn of_change(
         | Change::Claimed { .. }
         | Change::Declaimed { .. }
         | Change::ClaimedAdjusted { .. }
+        | Change::VisitorRemoved { .. }
+        | Change::VisitorUnbanned { .. }
         | Change::ClaimForgotten { .. }
         | Change::Resumed { .. } => return None,
     };
@@ -195,6 +208,32 @@ pub fn refund_done(
     // Colons have no place in the ids of messages, which become parts of addresses.
     let id = refund.refund.replace(':', "-");
     message(id, kind, event, &refund.booking, at, facts, channels)
+}
+
+/// What is to be told of something that the gateway's own desk did. The buyer hears of it from the gateway.
+#[must_use]
+pub fn at_desk(entry: &DeskEntry, channels: &Channels) -> Option<Message> {
+    let kind = match entry.kind {
+        DeskKind::Refund => PAYMENT_REFUNDED_AT_DESK,
+        DeskKind::Dispute => PAYMENT_DISPUTED,
+        DeskKind::SecondPayment => PAYMENT_PAID_TWICE,
+    };
+    let facts = json!({
+        "entry": entry.entry,
+        "status": entry.status,
+        "payment": entry.payment,
+        "moved_minor": entry.amount_minor,
+        "moved_currency": entry.currency,
+        "why": entry.why,
+    });
+    // Each end of a thing is told of once.
+    let status = match entry.status {
+        DeskStatus::Open => "open",
+        DeskStatus::Moved => "moved",
+        DeskStatus::Stayed => "stayed",
+    };
+    let id = format!("desk-{}-{status}", entry.entry);
+    message(id, kind, &entry.event, &entry.booking, entry.updated_at, facts, channels)
 }
 
 /// What a message's body says, and with it what the booking is about, which never changes.

@@ -18,6 +18,7 @@ pub mod rabbit;
 pub mod settings;
 pub mod webhook;
 
+use crate::auth::link::BookingLinks;
 use crate::config::{Config, ConfigError};
 use crate::tickets::TicketSigner;
 use courier::Courier;
@@ -38,6 +39,8 @@ pub struct Parts {
     pub engine: Arc<dyn Engine>,
     /// What makes tickets.
     pub tickets: Arc<TicketSigner>,
+    /// What makes the links of bookings.
+    pub links: Arc<BookingLinks>,
     /// The time.
     pub clock: Clock,
 }

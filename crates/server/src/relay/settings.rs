@@ -1,6 +1,6 @@
 //! What can be configured about mail and webhooks.
 
-use crate::config::Secret;
+use crate::config::{Secret, web_address};
 use crate::relay::messages::KINDS;
 use axum::http::Uri;
 use lettre::message::Mailbox;
@@ -26,7 +26,8 @@ pub struct MailSettings {
     /// Where answers go, if elsewhere.
     #[serde(default)]
     pub reply_to: Option<String>,
-    /// The page of a booking in the shop, with `{booking}` where its id belongs.
+    /// The page of a booking, with `{booking}` where its id belongs and `{link}` where its link does; without it the page of
+    /// this server.
     #[serde(default)]
     pub booking_url: Option<String>,
 }
@@ -106,10 +107,12 @@ impl MailSettings {
             return Err("mail.tls: a password is sent over TLS only; use starttls or tls".into());
         }
         if let Some(url) = &self.booking_url
-            && !(url.contains("{booking}") && is_http(&url.replace("{booking}", "b")))
+            && !((url.contains("{booking}") || url.contains("{link}"))
+                && is_http(&url.replace("{booking}", "b").replace("{link}", "b")))
         {
             return Err(
-                "mail.booking_url: use an http or https address with {booking} in it".into()
+                "mail.booking_url: use an http or https address with {booking} or {link} in it"
+                    .into(),
             );
         }
         Ok(())
@@ -127,16 +130,14 @@ impl WebhookSettings {
         if !(1..=32).contains(&name.len()) || !name.bytes().all(plain) {
             return Err("webhooks.name: use 1 to 32 of a-z, 0-9 and -".into());
         }
-        if !is_http(&self.url) {
-            return Err(format!("webhooks.url of {name}: use an http or https address"));
+        if let Err(why) = web_address(&self.url) {
+            return Err(format!("webhooks.url of {name}: {why}"));
         }
-        if self.secret.reveal().len() < 16 {
-            return Err(format!("webhooks.secret of {name}: use at least 16 characters"));
-        }
-        let unknown = |kind: &&String| !KINDS.contains(&kind.as_str());
-        if let Some(kind) = self.kinds.iter().flatten().find(unknown) {
+        let unknown = |kind: &String| !KINDS.contains(&kind.as_str());
+        if self.kinds.iter().flatten().any(unknown) {
+            // What stands there is not repeated: it may be the secret, in the wrong line.
             let known = KINDS.join(", ");
-            return Err(format!("webhooks.kinds of {name}: {kind} is none of {known}"));
+            return Err(format!("webhooks.kinds of {name}: one of them is none of {known}"));
         }
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! The driver: it does what a saga's row says is to be done, and writes down what came of it, before and after.
 
 use super::draft::Draft;
-use super::gateway::{GatewayError, Standing};
+use super::gateway::{GatewayError, Order, Standing};
 use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga};
 use super::{Sagas, kill};
+use crate::amount::readable;
 use crate::metrics::count;
 use onrush_core::booking::{Illegal, Outcome, Stage, Step, Todo, todo};
 use onrush_core::hold::{HoldState, OnDecline};
@@ -107,6 +108,11 @@ impl Sagas {
                 Ok(Look::Write(draft)) => (draft, true, false),
                 Ok(Look::WriteAndAsk(draft)) => (draft, true, true),
                 Ok(Look::WriteAndRest(draft)) => (draft, false, false),
+                Err(Trouble::Later(why)) if !self.is_its_turn(&file) => {
+                    // Only attempts in their own time count: whoever asks in between uses up nobody's patience.
+                    tracing::debug!(booking = %file.saga.booking, %why, "asked in between, in vain");
+                    return Ok(file);
+                }
                 Err(trouble) => (self.troubled(&file, trouble), false, false),
             };
             match self.write(draft).await {
@@ -132,6 +138,12 @@ impl Sagas {
 
     fn is_due(&self, file: &File) -> bool {
         file.saga.next_at.is_some_and(|next_at| next_at <= self.now())
+    }
+
+    /// Whether the pause after the last failure is over, if there was one.
+    pub(super) fn is_its_turn(&self, file: &File) -> bool {
+        let is_over = file.saga.next_at.is_none_or(|next_at| next_at <= self.now());
+        file.saga.tries == 0 || is_over
     }
 
     /// Nothing is to be done although it was due: nobody needs to look again.
@@ -235,9 +247,8 @@ impl Sagas {
                 | View::Seats(_)
                 | View::Place(_)
                 | View::Bookings(_)
-                | View::Claim(_) => {
-                    Err(Trouble::Stuck("the engine answered something else".into()))
-                }
+                | View::Claim(_)
+                | View::Bans(_) => Err(Trouble::Stuck("the engine answered something else".into())),
             },
             Err(Failure::Refused(Refusal::ReservationNotFound | Refusal::EventNotFound)) => {
                 Ok(None)
@@ -286,8 +297,9 @@ impl Sagas {
                 };
                 let mut draft = self.moving(file);
                 let at = self.now();
-                if file.payments.iter().any(|row| row.payment == *payment) {
-                    return Err(Trouble::Stuck(format!("payment {payment} has ended and runs")));
+                let known = file.payments.iter().find(|row| row.payment == *payment);
+                if let Some(known) = known {
+                    return self.end_again(file, known).await;
                 }
                 let row = payment_of_saga(&file.saga, payment, gateway.name(), OnDecline::Keep, at);
                 draft.begin_payment(row, "a payment was begun and not written down")?;
@@ -314,6 +326,32 @@ impl Sagas {
                 Ok(Look::WriteAndRest(draft))
             }
         }
+    }
+
+    /// A payment whose end the ledger has passed runs in the engine, which has lost what it was told: it is told again.
+    async fn end_again(&self, file: &File, payment: &Payment) -> Result<Look, Trouble> {
+        if payment.stage != Stage::Void {
+            let payment = &payment.payment;
+            return Err(Trouble::Stuck(format!("payment {payment} has ended and runs")));
+        }
+        let why = payment.why.clone().unwrap_or_else(|| "cancelled".into());
+        let told = self.fail_in_engine(file, payment, &why, payment.on_decline).await?;
+        let mut draft = self.draft(file);
+        match told.map(|view| view.state) {
+            Some(HoldState::Held { until }) => {
+                draft.advance(Outcome::Held, "the engine was told again that the payment ended")?;
+                draft.next_at(Some(until.plus_ms(AFTER_HOLD_MS)));
+            }
+            Some(
+                HoldState::Released { .. }
+                | HoldState::Expired { .. }
+                | HoldState::Cancelled { .. },
+            ) => draft.advance(Outcome::NotHeld, "the units are not held")?,
+            Some(HoldState::Paying { .. } | HoldState::Confirmed { .. }) | None => {
+                return Err(Trouble::Later("the booking goes on otherwise".into()));
+            }
+        }
+        Ok(Look::WriteAndRest(draft))
     }
 
     /// The engine forgets a cancelled booking after a day. What goes back for it was told by the feed before.
@@ -382,7 +420,8 @@ impl Sagas {
             draft.present(|row| row.why = Some("timeout".into()));
             return Ok(Look::Write(draft));
         };
-        let order = order_of(&file.saga, payment);
+        let description = self.title(&file.saga.event).await?;
+        let order = Order { description, ..order_of(&file.saga, payment) };
         match self.asked(|gateway| gateway.create(&order)).await {
             Ok(standing) => self.heard(file, standing, until),
             Err(GatewayError::Refused(why)) => {
@@ -406,6 +445,13 @@ impl Sagas {
                     row.url = url;
                     row.client_secret = client_secret;
                 });
+                let ask_at = self.now().plus_ms(self.patience.ask_after_ms);
+                draft.next_at(Some(ask_at.min(until.plus_ms(AFTER_HOLD_MS))));
+                Ok(Look::WriteAndRest(draft))
+            }
+            Standing::Processing { reference } => {
+                draft.advance(Outcome::PaymentOpen, "the money is under way")?;
+                draft.present(|row| row.reference = Some(reference));
                 let ask_at = self.now().plus_ms(self.patience.ask_after_ms);
                 draft.next_at(Some(ask_at.min(until.plus_ms(AFTER_HOLD_MS))));
                 Ok(Look::WriteAndRest(draft))
@@ -436,8 +482,9 @@ impl Sagas {
         let payment = Self::present(file)?;
         if (amount_minor, currency) != (payment.amount_minor, payment.currency) {
             let why = format!(
-                "{amount_minor} {currency} were taken and {} {} were asked for",
-                payment.amount_minor, payment.currency
+                "{} were taken and {} were asked for",
+                readable(amount_minor, currency),
+                readable(payment.amount_minor, payment.currency)
             );
             let mut draft = self.draft(file);
             draft.present(|row| {
@@ -472,6 +519,16 @@ impl Sagas {
                     row.why.get_or_insert(why);
                 });
                 Ok(Look::Write(draft))
+            }
+            // Nothing is wrong: a debit takes days, and nobody can hurry it. The gateway tells when it knows, and is
+            // asked now and then in case that is lost.
+            Standing::Processing { reference } => {
+                let mut draft = self.draft(file);
+                draft.tries(0);
+                draft.present(|row| row.reference = Some(reference));
+                draft.note("the money is under way and cannot be called back yet");
+                draft.next_at(Some(self.now().plus_ms(self.patience.ask_after_ms)));
+                Ok(Look::WriteAndRest(draft))
             }
             Standing::Open { .. } | Standing::Declined { .. } | Standing::Unknown => {
                 Err(Trouble::Later("the gateway has not cancelled the payment".into()))
@@ -527,7 +584,11 @@ impl Sagas {
         match self.engine.execute(file.saga.event.clone(), command).await {
             Ok(answer) => match answer.value {
                 Reply::Hold(view) => Ok(Some(view)),
-                Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) => Ok(None),
+                Reply::Done
+                | Reply::Place(_)
+                | Reply::Left(_)
+                | Reply::Claim(_)
+                | Reply::Removed(_) => Ok(None),
             },
             Err(Failure::Refused(_)) => Ok(None),
             Err(failure) => Err(failure.into()),

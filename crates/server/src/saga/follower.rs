@@ -250,7 +250,8 @@ impl Follower {
                 | View::Seats(_)
                 | View::Place(_)
                 | View::Bookings(_)
-                | View::Claim(_) => Err("the engine answered something else".into()),
+                | View::Claim(_)
+                | View::Bans(_) => Err("the engine answered something else".into()),
             },
             // It was cancelled and forgotten since; there is nobody left whom it concerns.
             Err(Failure::Refused(_)) => Ok(None),
@@ -407,6 +408,8 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
         | Change::Claimed { .. }
         | Change::Declaimed { .. }
         | Change::ClaimedAdjusted { .. }
+        | Change::VisitorRemoved { .. }
+        | Change::VisitorUnbanned { .. }
         | Change::ClaimForgotten { .. }
         | Change::Resumed { .. } => {}
     }

@@ -13,7 +13,10 @@ pub(super) fn point(when: &str, position: onrush_core::booking::Position) {
     }
 }
 
-/// The same for a point with a name of its own. `ONRUSH_KILL_LOG` names a file that gets a line for each point reached.
+/// The same for a point with a name of its own: `answering:Hold` once the engine has answered, and `asking:Hold` and
+/// `asked:Hold` around the script of an engine that is remote.
+///
+/// `ONRUSH_KILL_LOG` names a file that gets a line for each point reached.
 #[cfg(feature = "testing")]
 pub(crate) fn reached(here: &str) {
     use rustix::process::{Signal, getpid, kill_process};

@@ -9,6 +9,7 @@
 //!
 //! What to do next follows from the ledger's row alone, so that after a crash the driver goes on where it was.
 
+mod desk;
 mod draft;
 mod driver;
 mod follower;
@@ -23,6 +24,7 @@ mod refunds;
 mod rows;
 mod start;
 
+pub use desk::sentence as desk_sentence;
 pub use driver::DriveError;
 pub use notice::NoticeError;
 pub(crate) use open::open;
@@ -34,9 +36,11 @@ use crate::metrics::count;
 use crate::pairing::Pairing;
 use crate::relay::messages::Channels;
 use gateway::Gateway;
+use gateway::health::{Health, Watched};
 use locks::Locks;
 use onrush_core::Time;
 use onrush_core::booking::Stage;
+use onrush_core::settings::Settings;
 use onrush_ledger::Ledger;
 use onrush_store::Engine;
 use onrush_store::embedded::Clock;
@@ -96,6 +100,8 @@ pub struct Counts {
     pub refunded: AtomicU64,
     /// Sagas that came to wait for an operator.
     pub stuck: AtomicU64,
+    /// Things that the gateway's own desk did and that were news.
+    pub at_desk: AtomicU64,
 }
 
 impl Counts {
@@ -121,7 +127,7 @@ impl Counts {
 pub struct Sagas {
     engine: Arc<dyn Engine>,
     ledger: Arc<dyn Ledger>,
-    gateway: Option<Arc<dyn Gateway>>,
+    gateway: Option<Arc<Watched>>,
     clock: Clock,
     patience: Patience,
     /// Who is told what.
@@ -169,6 +175,7 @@ impl Sagas {
     #[must_use]
     pub fn new(parts: Parts) -> Arc<Self> {
         let Parts { engine, ledger, gateway, clock, patience, channels, commons, pairing } = parts;
+        let gateway = gateway.map(|gateway| Arc::new(Watched::new(gateway, clock.clone())));
         Arc::new(Self {
             engine,
             ledger,
@@ -191,8 +198,22 @@ impl Sagas {
 
     /// Who takes money, if anyone does.
     #[must_use]
-    pub fn gateway(&self) -> Option<&Arc<dyn Gateway>> {
-        self.gateway.as_ref()
+    pub fn gateway(&self) -> Option<&dyn Gateway> {
+        self.gateway.as_deref().map(|gateway| gateway as &dyn Gateway)
+    }
+
+    /// How the gateway is, if there is one.
+    #[must_use]
+    pub fn health(&self) -> Option<&Health> {
+        self.gateway.as_deref().map(|gateway| &**gateway.health())
+    }
+
+    /// Has an event's settings say which amounts the gateway can express; whether that is news. Without a gateway they
+    /// stay as they are: it may only be switched off.
+    pub fn set_steps(&self, settings: &mut Settings) -> bool {
+        let Some(gateway) = &self.gateway else { return false };
+        let step_minor = gateway.step_minor(settings.currency);
+        std::mem::replace(&mut settings.amount_step_minor, step_minor) != step_minor
     }
 
     /// How often things happened.
@@ -232,12 +253,19 @@ impl Sagas {
     }
 
     /// Starts the tasks that drive sagas; they end some time after [`Self::stop`].
-    pub(crate) fn run(self: &Arc<Self>) -> [JoinHandle<()>; 3] {
+    pub(crate) fn run(self: &Arc<Self>) -> [JoinHandle<()>; 4] {
         [
             tokio::spawn(follower::run(self.clone())),
             tokio::spawn(recovery::run(self.clone())),
             tokio::spawn(self.clone().forget_answers()),
+            tokio::spawn(self.clone().look_after_gateway()),
         ]
+    }
+
+    async fn look_after_gateway(self: Arc<Self>) {
+        let Some(gateway) = &self.gateway else { return };
+        let patience = Duration::from_millis(self.patience.gateway_timeout_ms);
+        gateway.look_after(patience, self.stopped()).await;
     }
 
     /// Forgets answers to requests with a key a day after they were given.

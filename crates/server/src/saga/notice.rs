@@ -3,9 +3,11 @@
 use super::Sagas;
 use super::draft::Draft;
 use super::driver::DriveError;
-use super::gateway::{News, Notice, RefundStanding, Standing};
+use super::gateway::{DeskNews, News, Notice, Ours, RefundStanding, Standing};
+use crate::amount::readable;
 use onrush_core::booking::{Outcome, Stage, Step};
 use onrush_core::ids::{BookingId, PaymentId};
+use onrush_ledger::desk::{DeskKind, DeskStatus};
 use onrush_ledger::money::{Payment, Refund, RefundStatus};
 use onrush_ledger::saga::File;
 use onrush_ledger::{LedgerError, booking_of};
@@ -17,6 +19,8 @@ pub enum NoticeError {
     Mismatch(String),
     /// The ledger failed: the gateway should send it again.
     Ledger(LedgerError),
+    /// What the message is about has to be asked of the gateway, which does not answer: it should send it again.
+    Gateway(String),
 }
 
 impl From<LedgerError> for NoticeError {
@@ -48,6 +52,10 @@ impl Sagas {
             Some(News::Refund { payment, refund, standing }) => {
                 self.refund_news(&payment, &refund, standing).await
             }
+            Some(News::Desk(news)) => self.desk_news(news).await,
+            Some(News::WentBack { reference, payment, back_minor }) => {
+                self.went_back(&reference, payment.as_ref(), back_minor).await
+            }
         }
     }
 
@@ -64,6 +72,10 @@ impl Sagas {
             let file = self.ledger.file(&own).await?.ok_or_else(unknown)?;
             let row = file.payments.iter().find(|row| row.payment == *payment);
             let row = row.ok_or_else(unknown)?;
+            if let Some(news) = second_payment(row, booking, &standing) {
+                drop(file);
+                return self.desk_entry(news, &own).await;
+            }
             if let Some(why) = contradiction(row, booking, &standing) {
                 match self.flag(&file, payment, &why).await {
                     Err(LedgerError::Conflict) => continue,
@@ -235,7 +247,24 @@ fn contradiction(row: &Payment, booking: &BookingId, standing: &Standing) -> Opt
     let Standing::Captured { amount_minor, currency, .. } = standing else { return None };
     let (asked, in_currency) = (row.amount_minor, row.currency);
     ((*amount_minor, *currency) != (asked, in_currency)).then(|| {
-        format!("the message says {amount_minor} {currency}; {asked} {in_currency} were asked for")
+        let (said, asked) = (readable(*amount_minor, *currency), readable(asked, in_currency));
+        format!("the message says {said}; {asked} were asked for")
+    })
+}
+
+/// Money that was taken for the same order once more: the gateway calls this payment otherwise than the one that was paid.
+fn second_payment(row: &Payment, booking: &BookingId, standing: &Standing) -> Option<DeskNews> {
+    let Standing::Captured { reference, amount_minor, currency } = standing else { return None };
+    let known = row.reference.as_ref().filter(|_| row.captured_minor > 0)?;
+    (known != reference && row.booking == *booking).then(|| DeskNews {
+        kind: DeskKind::SecondPayment,
+        status: DeskStatus::Moved,
+        reference: reference.clone(),
+        of: reference.clone(),
+        ours: Some(Ours { payment: row.payment.clone(), booking: booking.clone() }),
+        amount_minor: *amount_minor,
+        currency: *currency,
+        why: format!("the order was paid before, by {known}"),
     })
 }
 
@@ -282,6 +311,7 @@ fn told(
         Standing::Declined { .. }
         | Standing::Cancelled { .. }
         | Standing::Open { .. }
+        | Standing::Processing { .. }
         | Standing::Unknown => None,
     }
 }

@@ -52,6 +52,7 @@ fn stripe(config: &Config) -> io::Result<Opened> {
     let settings = config.stripe.as_ref().ok_or_else(missing)?;
     let gateway = StripeGateway::new(&settings.secret_key, settings.webhook_secret.clone());
     let gateway = gateway.with_base_url(&settings.base_url);
+    let gateway = gateway.with_delayed_methods(settings.delayed_methods);
     Ok((Some(Arc::new(gateway.with_timeout_ms(config.saga.gateway_timeout_ms))), None))
 }
 

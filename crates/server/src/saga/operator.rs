@@ -2,11 +2,11 @@
 
 use super::Sagas;
 use super::draft::Draft;
-use super::driver::DriveError;
+use super::driver::{DriveError, Trouble};
 use super::rows::refund_of;
 use onrush_core::Command;
 use onrush_core::booking::{Stage, Step};
-use onrush_core::hold::OnDecline;
+use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_ledger::LedgerError;
 use onrush_ledger::money::{Payment, Refund, RefundStatus};
@@ -21,6 +21,20 @@ pub enum Action {
     Refund,
     /// End it, and its hold: money that was taken has been given back by other means, as the operator has made sure.
     Release,
+}
+
+/// What became of a booking that money was taken for, as the engine says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sold {
+    /// It is not sold, or it is decided already what goes back.
+    Not,
+    /// It is confirmed with this payment: nothing goes back.
+    Final,
+    /// It was, and was cancelled.
+    Cancelled {
+        /// What goes back, in minor units.
+        refund_minor: i64,
+    },
 }
 
 impl Sagas {
@@ -40,13 +54,25 @@ impl Sagas {
             if file.saga.stuck.is_none() {
                 return Ok(None);
             }
+            let sold = match self.sold(&file, action).await {
+                Ok(sold) => sold,
+                Err(why) => {
+                    let mut draft = Draft::of(&file, self.now());
+                    draft.note(&format!("{by}: what the booking came to is not known now: {why}"));
+                    match self.write(draft).await {
+                        Ok(file) => return Ok(Some(file)),
+                        Err(LedgerError::Conflict) => continue,
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+            };
             if action == Action::Release {
                 let (booking, user) = (file.saga.booking.clone(), file.saga.user.clone());
                 let release = Command::Release { booking, user };
                 // Whatever it says: a booking that is final stays, and a hold that is paid for ends with its payment.
                 drop(self.engine.execute(file.saga.event.clone(), release).await);
             }
-            match self.write(self.acted(&file, action, by)).await {
+            match self.write(self.acted(&file, sold, action, by)).await {
                 Ok(file) => return self.drive_on(file, true).await.map(Some),
                 Err(LedgerError::Conflict) => {}
                 Err(error) => return Err(error.into()),
@@ -54,7 +80,43 @@ impl Sagas {
         }
     }
 
-    fn acted(&self, file: &File, action: Action, by: &str) -> Draft {
+    /// What became of the booking that the present payment is for, as far as that decides what goes back.
+    async fn sold(&self, file: &File, action: Action) -> Result<Sold, String> {
+        let Some(payment) = file.present().filter(|row| row.captured_minor > 0) else {
+            return Ok(Sold::Not);
+        };
+        let is_decided = file.refunds.iter().any(|row| row.payment == payment.payment);
+        if action == Action::Retry || file.saga.step == Step::Confirmed || is_decided {
+            return Ok(Sold::Not);
+        }
+        let state = match self.hold(file).await {
+            Ok(view) => view.map(|view| view.state),
+            Err(Trouble::Later(why) | Trouble::Stuck(why)) => return Err(why),
+        };
+        match state {
+            Some(HoldState::Confirmed { payment: Some(paid), .. }) if paid == payment.payment => {
+                Ok(Sold::Final)
+            }
+            Some(HoldState::Cancelled { refund_minor, .. }) => Ok(Sold::Cancelled { refund_minor }),
+            Some(
+                HoldState::Held { .. }
+                | HoldState::Paying { .. }
+                | HoldState::Confirmed { .. }
+                | HoldState::Released { .. }
+                | HoldState::Expired { .. },
+            ) => Ok(Sold::Not),
+            // The engine forgets a cancelled booking after a day; the feed told of it before.
+            None => match self.ledger.booking(&file.saga.booking).await {
+                Ok(Some(row)) if row.status == "cancelled" => {
+                    Ok(Sold::Cancelled { refund_minor: row.refund_minor })
+                }
+                Ok(_) => Ok(Sold::Not),
+                Err(error) => Err(error.to_string()),
+            },
+        }
+    }
+
+    fn acted(&self, file: &File, sold: Sold, action: Action, by: &str) -> Draft {
         let mut draft = Draft::of(file, self.now());
         draft.stuck(None);
         draft.tries(0);
@@ -70,14 +132,17 @@ impl Sagas {
                 for payment in owing(file) {
                     self.refund_anew(&mut draft, file, payment, "asked for again");
                 }
-                if let Some(payment) = unsettled(file) {
-                    self.refund_anew(&mut draft, file, payment, &format!("refunded by {by}"));
+                if let Some(payment) = unsettled(file, sold) {
+                    let left_minor = left_minor(file, payment, sold);
+                    let why = format!("refunded by {by}");
+                    let refund = refund_of(draft.file(), payment, left_minor, &why, self.now());
+                    draft.add_refund(refund);
                     draft.settle(Step::Compensating, Stage::Refunding);
                 }
                 draft.note(&format!("{by}: give the money back"));
             }
             Action::Release => {
-                self.release(&mut draft, file, by);
+                self.release(&mut draft, file, sold, by);
                 draft.note(&format!("{by}: end it"));
             }
         }
@@ -90,26 +155,23 @@ impl Sagas {
         if file.refunds.iter().any(|row| under_way(&row)) {
             return;
         }
-        // What failed before says how much was to go back: after a cancellation that may be less than all.
-        let failed =
-            |row: &&Refund| row.payment == payment.payment && row.status == RefundStatus::Failed;
-        let left_minor = left_minor(file, payment);
-        let wanted_minor =
-            file.refunds.iter().rfind(failed).map_or(left_minor, |row| row.amount_minor);
-        let amount_minor = wanted_minor.min(left_minor);
-        let refund = refund_of(draft.file(), payment, amount_minor, why, self.now());
-        draft.add_refund(refund);
+        // It has failed before, so it was decided how much goes back.
+        let left_minor = left_minor(file, payment, Sold::Not);
+        if left_minor > 0 {
+            let refund = refund_of(draft.file(), payment, left_minor, why, self.now());
+            draft.add_refund(refund);
+        }
     }
 
-    fn release(&self, draft: &mut Draft, file: &File, by: &str) {
-        let by_hand = |draft: &mut Draft, payment: &Payment| {
+    fn release(&self, draft: &mut Draft, file: &File, sold: Sold, by: &str) {
+        let by_hand = |draft: &mut Draft, payment: &Payment, sold: Sold| {
             let why = format!("by hand: {by}");
             for row in
                 file.refunds.iter().filter(|row| row.payment == payment.payment && is_open(row))
             {
                 draft.refund(&row.refund, |row| row.status = RefundStatus::Failed);
             }
-            let left_minor = left_minor(file, payment);
+            let left_minor = left_minor(file, payment, sold);
             if left_minor > 0 {
                 let mut refund = refund_of(draft.file(), payment, left_minor, &why, self.now());
                 refund.status = RefundStatus::Done;
@@ -117,13 +179,19 @@ impl Sagas {
             }
         };
         for stray in file.strays() {
-            by_hand(draft, stray);
+            by_hand(draft, stray, Sold::Not);
             draft.stray(&stray.payment, Stage::Refunded, "a stray payment was seen to by hand");
         }
-        let is_final = file.saga.step == Step::Confirmed;
+        // What is final goes on by itself, and so does what the engine confirmed before that could be written down.
+        let is_final = file.saga.step == Step::Confirmed || sold == Sold::Final;
         match file.present().filter(|_| !is_final) {
             Some(payment) if payment.captured_minor > 0 => {
-                by_hand(draft, payment);
+                if sold == (Sold::Cancelled { refund_minor: 0 }) {
+                    draft.settle(Step::Failed, Stage::Captured);
+                    draft.next_at(None);
+                    return;
+                }
+                by_hand(draft, payment, sold);
                 draft.settle(Step::Compensating, Stage::Returned);
             }
             Some(_) => {
@@ -145,18 +213,26 @@ fn owing(file: &File) -> impl Iterator<Item = &Payment> {
 }
 
 /// The present payment, if money was taken for it that bought nothing and is not on its way back.
-fn unsettled(file: &File) -> Option<&Payment> {
+fn unsettled(file: &File, sold: Sold) -> Option<&Payment> {
     let bought = file.saga.step == Step::Confirmed;
     let payment = file.present().filter(|_| !bought)?;
     let under_way = payment.stage == Stage::Refunding;
-    (!under_way && left_minor(file, payment) > 0).then_some(payment)
+    (!under_way && left_minor(file, payment, sold) > 0).then_some(payment)
 }
 
-/// Money of a payment that was taken and did not go back.
-fn left_minor(file: &File, payment: &Payment) -> i64 {
-    let done = |row: &&Refund| row.payment == payment.payment && row.status == RefundStatus::Done;
-    let back_minor: i64 = file.refunds.iter().filter(done).map(|row| row.amount_minor).sum();
-    payment.captured_minor - back_minor
+/// Money of a payment that is to go back, and did not yet.
+fn left_minor(file: &File, payment: &Payment, sold: Sold) -> i64 {
+    let of_payment = || file.refunds.iter().filter(|row| row.payment == payment.payment);
+    let done = of_payment().filter(|row| row.status == RefundStatus::Done);
+    let back_minor: i64 = done.map(|row| row.amount_minor).sum();
+    // The first refund is of all that was to go back, after a cancellation perhaps of a part; others repeat it.
+    let owed_minor = match (of_payment().next(), sold) {
+        (Some(first), _) => first.amount_minor,
+        (None, Sold::Not) => payment.captured_minor,
+        (None, Sold::Cancelled { refund_minor }) => refund_minor,
+        (None, Sold::Final) => 0,
+    };
+    owed_minor.min(payment.captured_minor) - back_minor
 }
 
 fn is_open(refund: &Refund) -> bool {

@@ -100,7 +100,8 @@ pub(super) fn order_of(saga: &Saga, payment: &Payment) -> Order {
         event: saga.event.clone(),
         amount_minor: payment.amount_minor,
         currency: payment.currency,
-        description: format!("{} {}", saga.event, saga.saga_id),
+        // Only who creates a payment needs one, and knows a better one.
+        description: saga.event.to_string(),
         reference: payment.reference.clone(),
         written_at_s: payment.created_at.0.div_euclid(1_000),
     }

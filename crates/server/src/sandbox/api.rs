@@ -1,5 +1,6 @@
 //! What the shop asks of the sandbox, as JSON.
 
+use super::at_desk::AtDesk;
 use super::book::{NewPayment, Refused};
 use super::desk::{Answer, Desk};
 use super::fault::Script;
@@ -196,6 +197,19 @@ pub(super) async fn refund(
         return refused(422, "AMOUNT_INVALID", "amount_minor is at least 1");
     }
     answer(&desk.refund(&payment, key, asked.amount_minor).await)
+}
+
+/// `POST /v1/payments/{payment}/desk`
+pub(super) async fn at_desk(
+    State(desk): State<Arc<Desk>>,
+    Path(id): Path<String>,
+    body: Bytes,
+) -> Response {
+    let Ok(payment) = id.parse::<PaymentId>() else { return not_found() };
+    match parse::<AtDesk>(&body) {
+        Ok(what) => answer(&desk.at_desk(&payment, &what).await),
+        Err(problem) => *problem,
+    }
 }
 
 #[derive(Deserialize)]

@@ -1,5 +1,6 @@
 //! The sandbox's books: what was asked for, paid and given back, as its file has it.
 
+use super::at_desk::{DeskMade, DeskThing};
 use super::fault::{Call, Fault, Script};
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
@@ -24,6 +25,8 @@ pub(super) enum Change {
     Cancelled { payment: PaymentId, why: String, messages: Vec<Message> },
     /// Money went back.
     Refunded { payment: PaymentId, refund: Refund, messages: Vec<Message> },
+    /// Something was done at the desk: a new thing, or another end of one that was open.
+    AtDesk { payment: PaymentId, index: usize, made: DeskMade, messages: Vec<Message> },
     /// A message arrived, or was given up.
     Settled { message: String },
     /// Something is to go wrong.
@@ -66,6 +69,14 @@ pub(super) enum Kind {
     Cancelled,
     #[serde(rename = "refund.done")]
     RefundDone,
+    #[serde(rename = "desk.refunded")]
+    DeskRefunded,
+    #[serde(rename = "dispute.opened")]
+    DisputeOpened,
+    #[serde(rename = "dispute.won")]
+    DisputeWon,
+    #[serde(rename = "dispute.lost")]
+    DisputeLost,
 }
 
 /// A message that is to be sent.
@@ -77,6 +88,9 @@ pub(super) struct Message {
     /// The refund's key, if it is of a refund.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) refund: Option<String>,
+    /// Which of the things that were done at the desk, if it is of one of those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) desk: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) why: Option<String>,
     pub(super) created_s: i64,
@@ -102,6 +116,8 @@ pub(super) struct Payment {
     pub(super) asked: NewPayment,
     pub(super) state: State,
     pub(super) refunds: Vec<Refund>,
+    /// What was done at the desk.
+    pub(super) desk: Vec<DeskMade>,
     /// Tries to pay so far.
     pub(super) tries: u32,
     /// Messages made so far: they number their ids.
@@ -131,7 +147,11 @@ pub(super) struct Refused {
     pub(super) detail: &'static str,
 }
 
-const fn refused<T>(status: u16, code: &'static str, detail: &'static str) -> Result<T, Refused> {
+pub(super) const fn refused<T>(
+    status: u16,
+    code: &'static str,
+    detail: &'static str,
+) -> Result<T, Refused> {
     Err(Refused { status, code, detail })
 }
 
@@ -166,7 +186,7 @@ impl Book {
         found.map(|(number, script)| (*number, script.fault))
     }
 
-    fn find(&self, payment: &PaymentId) -> Result<&Payment, Refused> {
+    pub(super) fn find(&self, payment: &PaymentId) -> Result<&Payment, Refused> {
         match self.payments.get(payment) {
             Some(found) => Ok(found),
             None => refused(404, "PAYMENT_NOT_FOUND", "there is no such payment"),
@@ -234,7 +254,8 @@ impl Book {
         if there.state != State::Captured {
             return refused(409, "NOT_CAPTURED", "no money was taken, so none can go back");
         }
-        if amount_minor > there.asked.amount_minor - there.refunded_minor() {
+        let at_desk_minor = there.at_desk_minor(DeskThing::Refund);
+        if amount_minor > there.asked.amount_minor - there.refunded_minor() - at_desk_minor {
             return refused(
                 409,
                 "OVER_REFUND",
@@ -303,6 +324,7 @@ impl Book {
                 let payment = Payment {
                     state: State::Open,
                     refunds: Vec::new(),
+                    desk: Vec::new(),
                     tries: 0,
                     messages: 0,
                     asked,
@@ -334,6 +356,13 @@ impl Book {
             Change::Refunded { payment, refund, messages } => {
                 self.send(&payment, messages);
                 self.change(&payment, |there| there.refunds.push(refund));
+            }
+            Change::AtDesk { payment, index, made, messages } => {
+                self.send(&payment, messages);
+                self.change(&payment, |there| match there.desk.get_mut(index) {
+                    Some(known) => *known = made,
+                    None => there.desk.push(made),
+                });
             }
             Change::Settled { message } => self.settle(&message),
             Change::Scripted { script } => {
@@ -379,15 +408,20 @@ impl Book {
 }
 
 /// What a message says.
-struct Told<'a> {
-    kind: Kind,
-    why: Option<&'a str>,
-    refund: Option<&'a str>,
+pub(super) struct Told<'a> {
+    pub(super) kind: Kind,
+    pub(super) why: Option<&'a str>,
+    pub(super) refund: Option<&'a str>,
 }
 
 impl Payment {
     /// The messages that tell of it, as far as the fault lets them.
-    fn messages(&self, told: &[Told<'_>], fault: Option<Fault>, now: Now) -> Vec<Message> {
+    pub(super) fn messages(
+        &self,
+        told: &[Told<'_>],
+        fault: Option<Fault>,
+        now: Now,
+    ) -> Vec<Message> {
         if fault == Some(Fault::Never) {
             return Vec::new();
         }
@@ -397,6 +431,7 @@ impl Payment {
             kind: told.kind,
             payment: self.asked.payment.clone(),
             refund: told.refund.map(str::to_owned),
+            desk: None,
             why: told.why.map(str::to_owned),
             created_s: now.ms / 1_000,
             due_ms: now.ms + wait_ms,

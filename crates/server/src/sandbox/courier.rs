@@ -30,16 +30,17 @@ const PAUSES_MS: [u64; 11] =
 pub struct Webhook {
     /// Its own id: the same when it is sent again.
     pub id: String,
-    /// `payment.captured`, `payment.declined`, `payment.cancelled` or `refund.done`.
+    /// `payment.captured`, `payment.declined`, `payment.cancelled`, `refund.done`, and from the desk `desk.refunded`,
+    /// `dispute.opened`, `dispute.won` or `dispute.lost`.
     #[serde(rename = "type")]
     pub kind: String,
     /// The payment.
     pub payment: PaymentId,
     /// What it is for.
     pub booking: BookingId,
-    /// What the gateway calls it: the payment, or the refund.
+    /// What the gateway calls it: the payment, the refund, or what was done at the desk.
     pub reference: String,
-    /// The payment's amount, or the refund's, in minor units.
+    /// Its amount, in minor units.
     pub amount_minor: i64,
     /// In which currency.
     pub currency: Currency,
@@ -155,6 +156,10 @@ impl Kind {
             Self::Declined => "payment.declined",
             Self::Cancelled => "payment.cancelled",
             Self::RefundDone => "refund.done",
+            Self::DeskRefunded => "desk.refunded",
+            Self::DisputeOpened => "dispute.opened",
+            Self::DisputeWon => "dispute.won",
+            Self::DisputeLost => "dispute.lost",
         }
     }
 }

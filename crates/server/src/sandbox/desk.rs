@@ -1,6 +1,7 @@
 //! Where every call of the sandbox is decided, written down and answered, or not answered.
 
 use super::SandboxConfig;
+use super::at_desk::AtDesk;
 use super::book::{Book, Change, Message, NewPayment, Now, Payment, Refused, State};
 use super::courier::{Parcel, Webhook};
 use super::fault::{Call, Fault, Script};
@@ -118,6 +119,13 @@ impl Desk {
         let decide =
             |book: &Book, fault| book.decide_refund(payment, key, amount_minor, fault, now);
         self.call(Call::Refund, payment, key, decide).await
+    }
+
+    /// Something is done at the desk.
+    pub(super) async fn at_desk(&self, payment: &PaymentId, what: &AtDesk) -> Answer {
+        let now = self.now();
+        // Nothing goes wrong at the desk: it does what it is told.
+        self.call(Call::Desk, payment, "", |book, _| book.decide_at_desk(payment, what, now)).await
     }
 
     /// The buyer does not want to pay.
@@ -293,13 +301,16 @@ impl Desk {
         let there = book.payments.get(&message.payment)?;
         let of = message.refund.as_ref();
         let refund = of.and_then(|key| there.refunds.iter().find(|refund| refund.refund == *key));
+        let refund = refund.map(|made| (&made.reference, made.amount_minor));
+        let made = message.desk.and_then(|index| there.desk.get(index));
+        let made = made.map(|made| (&made.reference, made.amount_minor)).or(refund);
         Some(Webhook {
             id: message.id.clone(),
             kind: message.kind.name().to_owned(),
             payment: message.payment.clone(),
             booking: there.asked.booking.clone(),
-            reference: refund.map_or_else(|| there.reference(), |made| made.reference.clone()),
-            amount_minor: refund.map_or(there.asked.amount_minor, |made| made.amount_minor),
+            reference: made.map_or_else(|| there.reference(), |(reference, _)| reference.clone()),
+            amount_minor: made.map_or(there.asked.amount_minor, |(_, amount_minor)| amount_minor),
             currency: there.asked.currency,
             why: message.why.clone(),
             refund: message.refund.clone(),
@@ -487,7 +498,8 @@ impl Change {
             Self::Declined { messages, .. }
             | Self::Captured { messages, .. }
             | Self::Cancelled { messages, .. }
-            | Self::Refunded { messages, .. } => messages,
+            | Self::Refunded { messages, .. }
+            | Self::AtDesk { messages, .. } => messages,
             Self::Created(_)
             | Self::Buried { .. }
             | Self::Stumbled { .. }

@@ -53,7 +53,7 @@ impl Fault {
     /// Which calls it can act on when its script names none.
     fn acts_on(self, call: Call) -> bool {
         match self {
-            Self::Delay | Self::LostAnswer | Self::ErrorThenSuccess => true,
+            Self::Delay | Self::LostAnswer | Self::ErrorThenSuccess => call != Call::Desk,
             Self::InsufficientFunds
             | Self::Timeout
             | Self::Cancelled
@@ -80,6 +80,9 @@ pub enum Call {
     Refund,
     /// `POST /pay/{payment}`
     Pay,
+    /// `POST /v1/payments/{payment}/desk`
+    #[serde(skip)]
+    Desk,
 }
 
 /// What is to go wrong with the next calls.
@@ -160,7 +163,7 @@ impl FaultMix {
             Call::Create => "create",
             Call::Cancel => "cancel",
             Call::Refund => "refund",
-            Call::Status | Call::Pay => return false,
+            Call::Status | Call::Pay | Call::Desk => return false,
         };
         self.draw(what, key) < self.lost_answer_pct
     }

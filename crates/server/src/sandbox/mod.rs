@@ -4,6 +4,7 @@
 //! gateways goes wrong here too, when it is asked to. docs/design/gateways.md has the API, the test cards and the faults.
 
 mod api;
+mod at_desk;
 mod book;
 mod courier;
 mod desk;
@@ -15,8 +16,9 @@ pub use courier::{SIGNATURE, Webhook};
 pub use desk::{AskedView, CurrencyTotals, PaymentList, PaymentView, RefundView, SandboxTotals};
 pub use fault::{Call, Fault, FaultMix, Script};
 
-use crate::config::Secret;
+use crate::config::{Secret, own_secret_complaint};
 use crate::serve::{listen, serve_router};
+use at_desk::DeskThing;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;
@@ -86,6 +88,8 @@ pub enum SandboxError {
     NotLocal(SocketAddr),
     /// What goes wrong by lot adds up to more than everything.
     FaultsInvalid,
+    /// A secret is empty, blank or too short: everybody could forge what it proves.
+    SecretInvalid(String),
     /// It cannot listen there.
     Listen(SocketAddr, io::Error),
     /// Its file cannot be used.
@@ -103,6 +107,7 @@ impl fmt::Display for SandboxError {
             Self::FaultsInvalid => f.write_str(
                 "declined, duplicate, late and never are at most 100 percent together, and lost answers by themselves",
             ),
+            Self::SecretInvalid(why) => write!(f, "the sandbox's secrets: {why}"),
             Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
             Self::File(error) => write!(f, "the sandbox's file cannot be used: {error}"),
         }
@@ -132,6 +137,11 @@ impl Sandbox {
         }
         if !config.faults.is_valid() {
             return Err(SandboxError::FaultsInvalid);
+        }
+        for secret in [&config.secret, &config.webhook_secret] {
+            if let Some(why) = own_secret_complaint(secret) {
+                return Err(SandboxError::SecretInvalid(why));
+            }
         }
         let dir = config.dir.clone();
         // Reading the file takes as long as it takes.
@@ -199,6 +209,12 @@ pub struct Taken {
     pub captured_minor: i64,
     /// Money that went back, in minor units.
     pub refunded_minor: i64,
+    /// Money that went back at the desk, in minor units.
+    pub desk_refunded_minor: i64,
+    /// Money that was taken for the same order once more, in minor units.
+    pub second_minor: i64,
+    /// Money that a lost dispute took back, in minor units.
+    pub lost_minor: i64,
 }
 
 /// Reads from its directory what a sandbox took and gave back, also beside a running one; `None` if there was none.
@@ -211,6 +227,9 @@ pub fn taken(dir: &Path) -> io::Result<Option<Vec<Taken>>> {
         booking: there.asked.booking.clone(),
         captured_minor: there.captured_minor(),
         refunded_minor: there.refunded_minor(),
+        desk_refunded_minor: there.at_desk_minor(DeskThing::Refund),
+        second_minor: there.at_desk_minor(DeskThing::SecondPayment),
+        lost_minor: there.at_desk_minor(DeskThing::DisputeLost),
     };
     Ok(Journal::look(dir)?.map(|book| book.payments.values().map(taken).collect()))
 }
@@ -221,6 +240,7 @@ fn router(desk: Arc<Desk>) -> Router {
         .route("/v1/payments/{payment}", get(api::status))
         .route("/v1/payments/{payment}/cancel", post(api::cancel))
         .route("/v1/payments/{payment}/refunds", post(api::refund))
+        .route("/v1/payments/{payment}/desk", post(api::at_desk))
         .route("/v1/totals", get(api::totals))
         .route("/v1/faults", post(api::script))
         .route("/v1/webhook", put(api::webhook))

@@ -71,3 +71,63 @@ async fn visitors_may_not_use_the_services_path() {
     let answer = guest.ask("POST", "/admin/events/e/pools/ga/claimed").key("k").json(&body).send();
     assert_eq!(answer.await.problem(), (401, "TOKEN_INVALID".into()));
 }
+
+/// S2.2: a request id that was seen before changes nothing and returns the first answer, whatever that was.
+#[tokio::test]
+async fn a_claims_key_gets_its_first_answer_for_as_long_as_keys_are_kept() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let (ann, bob) = (shop.guest().await, shop.guest().await);
+    let ask = |guest: &crate::shop::Guest<'_>, key: &str, quantity: i64| {
+        let request = guest.ask("POST", "/events/e/pools/ga/claims").key(key);
+        request.json(&json!({ "quantity": quantity })).send()
+    };
+    let all = ask(&ann, "all", 10).await.expect(201);
+    let refused = ask(&bob, "one", 1).await;
+    assert_eq!(refused.problem(), (409, "CLAIM_EXCEEDS_QUANTITY".into()));
+    // The stock comes back, and the answer stays.
+    let path = format!("/claims/{}", all.text("claim"));
+    ann.ask("DELETE", &path).send().await.expect(200);
+    let before = shop.committed();
+    assert_eq!(ask(&bob, "one", 1).await.expect(409).body, refused.body);
+    assert_eq!(shop.committed(), before, "nothing was taken");
+    let other = ask(&bob, "one", 2).await;
+    assert_eq!(other.problem(), (422, "BOOKING_MISMATCH".into()));
+    ask(&bob, "new", 1).await.expect(201);
+    // After the declaim the claim's first answer is what it was.
+    assert_eq!(ask(&ann, "all", 10).await.expect(201).body, all.body);
+    assert_eq!(ann.get(&path).await.expect(200).json()["status"], "returned");
+    // A key is as good as new once keys are forgotten.
+    shop.clock.advance_ms(24 * 3_600_000);
+    ask(&bob, "one", 1).await.expect(201);
+}
+
+#[tokio::test]
+async fn a_claims_first_answer_has_the_end_that_it_had_then() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    let request = guest.ask("POST", "/events/e/pools/ga/claims").key("k");
+    let request = request.json(&json!({"quantity": 3, "ttl_ms": 60_000}));
+    let first = request.clone().send().await.expect(201);
+    shop.clock.advance_ms(60_000);
+    let path = format!("/claims/{}", first.text("claim"));
+    assert_eq!(guest.get(&path).await.expect(200).json()["status"], "expired");
+    assert_eq!(request.send().await.expect(201).body, first.body);
+}
+
+#[tokio::test]
+async fn a_services_adjustment_that_was_refused_stays_refused_under_its_key() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let adjust = |key: &str, amount: i64| {
+        let body = json!({"amount": amount, "by": "crm", "why": "import"});
+        shop.admin("POST", "/events/e/pools/ga/claimed").key(key).json(&body).send()
+    };
+    let refused = adjust("back", -2).await;
+    assert_eq!(refused.problem(), (409, "CLAIM_BELOW_ZERO".into()));
+    adjust("more", 5).await.expect(201);
+    assert_eq!(adjust("back", -2).await.expect(409).body, refused.body);
+    assert_eq!(adjust("back", -1).await.problem(), (422, "BOOKING_MISMATCH".into()));
+    adjust("back-again", -2).await.expect(201);
+}

@@ -63,7 +63,15 @@ fn refusals() -> Vec<Refusal> {
         Refusal::ClaimNotFound,
         Refusal::BookingMismatch,
         Refusal::EventNotOpen { phase: Phase::Closed },
-        Refusal::InvalidState { why: "" },
+        Refusal::NoWaitingRoom,
+        Refusal::NotYourTurn,
+        Refusal::SessionOver,
+        Refusal::NothingToPay,
+        Refusal::SettingsFixed { why: "" },
+        Refusal::EventLimit { why: "" },
+        Refusal::AlreadyInPhase { why: "" },
+        Refusal::OtherStepFirst { why: "" },
+        Refusal::NoDraw,
         Refusal::Duplicate { place },
         Refusal::AlreadyInQueue { place },
         Refusal::QueueFull,
@@ -88,6 +96,10 @@ fn refusals() -> Vec<Refusal> {
         Refusal::AlreadyCheckedIn { at: onrush_core::Time(0) },
         Refusal::NotCancellable,
         Refusal::RefundExceedsPaid { paid_minor: 0 },
+        Refusal::VisitorBanned,
+        Refusal::BanListFull { limit: 0 },
+        Refusal::TooManyEnded { limit: 0 },
+        Refusal::RefundBetweenSteps { step_minor: 0 },
     ];
     for refusal in &all {
         match refusal {
@@ -105,7 +117,15 @@ fn refusals() -> Vec<Refusal> {
             | Refusal::ClaimNotFound
             | Refusal::BookingMismatch
             | Refusal::EventNotOpen { .. }
-            | Refusal::InvalidState { .. }
+            | Refusal::NoWaitingRoom
+            | Refusal::NotYourTurn
+            | Refusal::SessionOver
+            | Refusal::NothingToPay
+            | Refusal::SettingsFixed { .. }
+            | Refusal::EventLimit { .. }
+            | Refusal::AlreadyInPhase { .. }
+            | Refusal::OtherStepFirst { .. }
+            | Refusal::NoDraw
             | Refusal::Duplicate { .. }
             | Refusal::AlreadyInQueue { .. }
             | Refusal::QueueFull
@@ -129,7 +149,11 @@ fn refusals() -> Vec<Refusal> {
             | Refusal::TicketNotFound { .. }
             | Refusal::AlreadyCheckedIn { .. }
             | Refusal::NotCancellable
-            | Refusal::RefundExceedsPaid { .. } => {}
+            | Refusal::RefundExceedsPaid { .. }
+            | Refusal::VisitorBanned
+            | Refusal::BanListFull { .. }
+            | Refusal::TooManyEnded { .. }
+            | Refusal::RefundBetweenSteps { .. } => {}
         }
     }
     all

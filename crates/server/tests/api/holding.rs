@@ -237,7 +237,7 @@ async fn holding_needs_a_session_while_the_room_is_on() {
     let wish = json!({"pools": {"ga": 1}});
     for guest in [&second, &shop.guest().await] {
         let refused = guest.hold("e", "k", &wish).await;
-        assert_eq!(refused.problem(), (409, "INVALID_STATE".into()));
+        assert_eq!(refused.problem(), (409, "NOT_YOUR_TURN".into()));
     }
     first.hold("e", "k", &wish).await.expect(201);
     // Holding was the arrival.

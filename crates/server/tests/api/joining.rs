@@ -110,7 +110,7 @@ async fn polling_at_position_1_gives_no_pass_and_takes_no_slot() {
         assert!(place.get("pass").is_none());
     }
     let held = guest.hold("e", "k", &json!({"pools": {"ga": 1}})).await;
-    assert_eq!(held.problem(), (409, "INVALID_STATE".into()));
+    assert_eq!(held.problem(), (409, "NOT_YOUR_TURN".into()));
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn without_a_room_there_is_nothing_to_join() {
     let shop = Shop::start().await;
     shop.flash_sale("e").await;
     let guest = shop.guest().await;
-    assert_eq!(guest.join("e").await.problem(), (409, "INVALID_STATE".into()));
+    assert_eq!(guest.join("e").await.problem(), (409, "NO_WAITING_ROOM".into()));
     assert_eq!(guest.join("nowhere").await.problem(), (404, "EVENT_NOT_FOUND".into()));
 }
 
@@ -151,4 +151,86 @@ async fn a_full_queue_is_said_to_be_full() {
     guests[0].until_active("e").await;
     guests[1].join("e").await.expect(202);
     assert_eq!(guests[2].join("e").await.problem(), (409, "QUEUE_FULL".into()));
+}
+
+/// A key is good for one place, also once that place is gone (S4.2 asks for 300 s).
+#[tokio::test]
+async fn a_key_is_known_after_its_place_is_gone_and_a_place_id_is_never_given_twice() {
+    let shop = Shop::start().await;
+    full_room(&shop).await;
+    let guest = shop.guest().await;
+    let with_key = |key: &str| guest.ask("POST", "/events/e/queue").key(key);
+    let first = with_key("one").send().await.expect(202).json();
+    guest.ask("DELETE", "/events/e/queue").send().await.expect(200);
+    let again = with_key("one").send().await;
+    assert_eq!(again.problem(), (409, "DUPLICATE".into()));
+    assert_eq!(again.json()["place"], first["place"]);
+    assert_eq!(again.json()["place_status"], "gone");
+    assert!(again.text("detail").contains("new key"), "{again:?}");
+    assert_eq!(guest.place("e").await, json!({"status": "not_found"}));
+
+    let second = with_key("two").send().await.expect(202).json();
+    assert_ne!(second["place"], first["place"]);
+    assert_eq!(second["number"], 3);
+    guest.ask("DELETE", "/events/e/queue").send().await.expect(200);
+
+    // Without a key each joining is a request of its own, and each place has an id of its own.
+    let mut ids = vec![first["place"].clone(), second["place"].clone()];
+    for _ in 0..5 {
+        let place = guest.join("e").await.expect(202).json();
+        assert_eq!(guest.join("e").await.expect(200).json()["place"], place["place"]);
+        assert!(!ids.contains(&place["place"]), "{place} was given before");
+        ids.push(place["place"].clone());
+        guest.ask("DELETE", "/events/e/queue").send().await.expect(200);
+    }
+}
+
+/// A visitor whose session is over, and who holds a unit.
+async fn overdue<'a>(shop: &'a Shop, room: serde_json::Value) -> (crate::shop::Guest<'a>, String) {
+    shop.sale_with_room("e", room).await;
+    let guest = shop.guest().await;
+    guest.join("e").await.expect(202);
+    guest.until_active("e").await;
+    guest.ask("POST", "/events/e/queue/arrive").send().await.expect(200);
+    shop.clock.advance_ms(500_000);
+    let held = guest.hold("e", "k", &json!({"pools": {"ga": 1}})).await.expect(201);
+    let booking = held.text("booking");
+    shop.clock.advance_ms(100_000);
+    (guest, booking)
+}
+
+#[tokio::test]
+async fn all_answers_agree_on_a_session_that_is_over_while_its_hold_lives() {
+    let shop = Shop::start().await;
+    let (guest, booking) = overdue(&shop, json!({"capacity": 1})).await;
+    let held = guest.get(&format!("/bookings/{booking}")).await.expect(200).json();
+    let place = guest.place("e").await;
+    assert_eq!((&place["status"], &place["until"]), (&json!("ended"), &held["until"]));
+    // It is the same place in every answer.
+    let joined = guest.ask("POST", "/events/e/queue").key("another").send().await;
+    assert_eq!(joined.problem(), (409, "ALREADY_IN_QUEUE".into()));
+    let told = joined.json();
+    assert_eq!((&told["place"], &told["place_status"]), (&place["place"], &json!("ended")));
+    assert_eq!(told["until"], place["until"]);
+    assert_eq!(guest.join("e").await.expect(200).json(), place);
+    let more = guest.hold("e", "k2", &json!({"pools": {"ga": 1}})).await;
+    assert_eq!(more.problem(), (409, "SESSION_OVER".into()));
+    assert!(more.text("detail").contains("what you hold"), "{more:?}");
+    let arrived = guest.ask("POST", "/events/e/queue/arrive").send().await;
+    assert_eq!(arrived.problem(), (409, "SESSION_OVER".into()));
+    // What the texts tell to do can be done.
+    guest.ask("POST", &format!("/bookings/{booking}/cancel")).send().await.expect(200);
+    assert_eq!(guest.place("e").await, json!({"status": "not_found"}));
+    guest.ask("POST", "/events/e/queue").key("another").send().await.expect(202);
+}
+
+#[tokio::test]
+async fn a_session_that_is_over_can_be_left_together_with_its_hold() {
+    let shop = Shop::start().await;
+    let (guest, booking) = overdue(&shop, json!({"capacity": 1})).await;
+    let left = guest.ask("DELETE", "/events/e/queue").send().await.expect(200);
+    assert_eq!(left.json(), json!({"from": "active"}));
+    let given_back = guest.get(&format!("/bookings/{booking}")).await.expect(200).json();
+    assert_eq!(given_back["status"], "released");
+    guest.join("e").await.expect(202);
 }

@@ -1,26 +1,37 @@
 //! The HTTP API through real sockets: each test starts a server of its own on a free port, in a directory of its own.
 
 mod bad_input;
+mod bookings_pages;
 mod chance;
 mod claiming;
 mod client;
+mod desk;
 mod documents;
 mod drawing;
 mod explaining;
 mod holding;
 mod joining;
+mod limits;
+mod links;
 mod money_admin;
+mod operator;
 mod organising;
 mod pace;
+mod patience;
 mod paying;
+mod removing;
 mod repeating;
+mod returning;
 mod s3_paths;
 mod samples;
 mod sandboxed;
 mod seat_maps;
 mod sessions;
+mod shapes;
 mod shop;
+mod steps;
 mod stopping;
+mod strangers;
 mod streaming;
 mod stuck;
 mod ticketing;

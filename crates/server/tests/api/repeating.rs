@@ -2,7 +2,7 @@
 
 use crate::paying::{GOOD_CARD, paid_shop, use_card};
 use crate::sandboxed::Sandboxed;
-use crate::shop::Guest;
+use crate::shop::{Guest, Shop};
 use serde_json::json;
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ async fn a_cancellation_under_the_same_key_gets_the_first_answer() {
     assert_eq!(first.body, again.body);
     let other = guest.on_booking(&booking, "cancel", "y").await;
     assert_eq!(other.problem(), (409, "ALREADY_RELEASED".into()));
-    // A refusal is an answer too.
+    // A refusal is decided afresh, and comes to the same.
     let refused = guest.on_booking(&booking, "cancel", "y").await;
     assert_eq!((other.status, &other.body), (refused.status, &refused.body));
 }
@@ -122,6 +122,108 @@ async fn what_is_not_the_callers_leaves_no_record() {
     assert_eq!(count().unwrap(), 0);
     ann.on_booking(&booking, "cancel", "k").await.expect(200);
     assert_eq!(count().unwrap(), 1);
+}
+
+fn records(shop: &Shop) -> u32 {
+    let ledger = rusqlite::Connection::open(shop.dir.path().join("ledger.db")).unwrap();
+    ledger.query_row("SELECT count(*) FROM requests", [], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn what_was_refused_leaves_no_record() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    shop.clock.advance_ms(60_000);
+    guest.on_booking(&booking, "extend", "x").await.expect(200);
+    assert_eq!(records(&shop), 1);
+    for n in 0..20 {
+        let more = guest.on_booking(&booking, "extend", &format!("x{n}")).await;
+        assert_eq!(more.problem(), (409, "EXTENSION_LIMIT".into()));
+    }
+    guest.on_booking(&booking, "cancel", "c").await.expect(200);
+    for (what, code) in [("cancel", "ALREADY_RELEASED"), ("payment", "ALREADY_RELEASED")] {
+        for n in 0..20 {
+            let more = guest.on_booking(&booking, what, &format!("r{n}")).await;
+            assert_eq!(more.problem(), (409, code.into()), "{what}");
+        }
+    }
+    assert_eq!(records(&shop), 2);
+    // What was done is answered as it was.
+    let again = guest.on_booking(&booking, "extend", "x").await.expect(200);
+    assert_eq!(again.json()["status"], "held");
+}
+
+/// The free space of the disk that the tests write on, and twice as much.
+fn twice_what_is_free(dir: &std::path::Path) -> u64 {
+    let disk = rustix::fs::statvfs(dir).unwrap();
+    2 * disk.f_bavail * disk.f_frsize
+}
+
+#[tokio::test]
+async fn a_low_disk_refuses_what_asks_for_more_and_lets_payments_and_releases_through() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let [paid, given_back, kept] = ["p", "g", "k"].map(|key| guest.hold_ga(key, 1));
+    let (paid, given_back, kept) = (paid.await, given_back.await, kept.await);
+    shop.clock.advance_ms(60_000);
+    let first = guest.on_booking(&paid, "extend", "x").await.expect(200);
+    let token = guest.token;
+    let (dir, clock) = (shop.dir, shop.clock);
+    shop.server.shutdown().await;
+
+    let low_disk_bytes = twice_what_is_free(dir.path());
+    let shop = Shop::start_with_options(
+        dir,
+        clock,
+        |config| config.gateway = onrush::config::GatewayName::Sandbox,
+        |options| options.low_disk_bytes = low_disk_bytes,
+    )
+    .await;
+    let guest = Guest { shop: &shop, token, user: String::new() };
+    let before = records(&shop);
+    for key in ["y", "z"] {
+        let keyed = guest.on_booking(&kept, "extend", key).await;
+        assert_eq!(keyed.problem(), (503, "DISK_LOW".into()));
+    }
+    let plain = guest.ask("POST", &format!("/bookings/{kept}/extend")).send().await;
+    assert_eq!(plain.problem(), (503, "DISK_LOW".into()));
+    let hold = guest.hold("e", "n", &json!({"pools": {"ga": 1}})).await;
+    assert_eq!(hold.problem(), (503, "DISK_LOW".into()));
+    assert_eq!(records(&shop), before);
+    // What is known under its key is answered, and who pays or gives back is let through.
+    let again = guest.on_booking(&paid, "extend", "x").await.expect(200);
+    assert_eq!(first.body, again.body);
+    guest.on_booking(&paid, "payment", "p").await.expect(201);
+    guest.on_booking(&given_back, "cancel", "c").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_disk_that_is_all_but_full_begins_no_payment_and_lets_those_under_way_end() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let (paying, held) = (guest.hold_ga("p", 1).await, guest.hold_ga("h", 1).await);
+    let first = guest.on_booking(&paying, "payment", "p").await.expect(201);
+    let token = guest.token;
+    let (dir, clock) = (shop.dir, shop.clock);
+    shop.server.shutdown().await;
+
+    let low_disk_bytes = 4 * twice_what_is_free(dir.path());
+    let shop = Shop::start_with_options(
+        dir,
+        clock,
+        |config| config.gateway = onrush::config::GatewayName::Sandbox,
+        |options| options.low_disk_bytes = low_disk_bytes,
+    )
+    .await;
+    let guest = Guest { shop: &shop, token, user: String::new() };
+    let refused = guest.on_booking(&held, "payment", "q").await;
+    assert_eq!(refused.problem(), (503, "DISK_LOW".into()));
+    assert_eq!(guest.booking(&held).await["status"], "held");
+    let again = guest.on_booking(&paying, "payment", "p").await.expect(201);
+    assert_eq!(first.body, again.body);
+    guest.on_booking(&paying, "payment", "other").await.expect(200);
+    guest.on_booking(&held, "cancel", "c").await.expect(200);
 }
 
 #[tokio::test]

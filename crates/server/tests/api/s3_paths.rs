@@ -555,3 +555,32 @@ async fn no_payment_is_begun_while_the_ledger_cannot_remember_it() {
     guest.until_state("completed").await;
     assert_eq!(sandboxed.totals().await, (2_500, 0));
 }
+
+/// A session that is over while a hold lives: S3's paths tell the same story as all others.
+#[tokio::test]
+async fn the_paths_agree_on_a_session_that_is_over_while_a_hold_lives() {
+    let sandboxed = s3_shop(json!({"capacity": 1})).await;
+    let shop = &sandboxed.shop;
+    let guest = shop.guest().await;
+    guest.request().await.expect(200);
+    guest.until_state("active").await;
+    guest.ask("POST", "/events/s/queue/arrive").send().await.expect(200);
+    shop.clock.advance_ms(500_000);
+    // Two seats at once: S3 has no word for them, and they keep the slot.
+    let wish = json!({"seats": ["A-1", "A-2"]});
+    let held = guest.hold("s", "k", &wish).await.expect(201).json();
+    shop.clock.advance_ms(100_000);
+    assert_eq!(guest.place("s").await["status"], "ended");
+    assert_eq!(guest.request().await.expect(200).json(), json!({"success": true, "position": 0}));
+    let until_s = held["until"].as_i64().unwrap().div_euclid(1_000);
+    assert_eq!(
+        guest.stands().await,
+        json!({"status": "active", "state": "seat_selected", "seat_id": null, "expire_time": until_s}),
+    );
+    refused(&guest.select("A-3").await, "invalid_state");
+    let left = guest.give_up().await.expect(200).json();
+    assert_eq!(left, json!({"success": true, "from": "active"}));
+    assert_eq!(guest.stands().await, json!({"status": "not_found"}));
+    assert_eq!(available(shop, "s").await, json!(["A-1", "A-2", "A-3"]));
+    guest.request().await.expect(200);
+}

@@ -50,6 +50,14 @@ impl Sandboxed {
         assert!((200..300).contains(&answer.status), "{answer:?}");
     }
 
+    /// Has the sandbox's own desk do something with a payment.
+    pub(crate) async fn desk(&self, payment: &str, body: &Value) -> Answer {
+        let base = self.shop.server.sandbox().unwrap().base_url();
+        let address = base.strip_prefix("http://").unwrap().parse().unwrap();
+        let path = format!("/v1/payments/{payment}/desk");
+        Request::new(address, "POST", &path).bearer(SECRET).json(body).send().await
+    }
+
     /// What the sandbox took and gave back.
     pub(crate) async fn totals(&self) -> (i64, i64) {
         let totals = self.shop.server.sandbox().unwrap().totals().await.unwrap();

@@ -1,7 +1,9 @@
 //! Seat maps: import, drawing, statuses.
 
 use crate::shop::Shop;
+use flate2::read::GzDecoder;
 use serde_json::{Value, json};
+use std::io::Read;
 
 /// A house of three free seats in one row.
 pub(crate) fn small_house() -> Value {
@@ -97,4 +99,46 @@ async fn the_arena_of_the_examples_is_imported_and_shown() {
     assert!(seats > 10_000, "{seats}");
     let map = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();
     assert_eq!(map["seats"].as_array().unwrap().len() as u64, seats);
+}
+
+#[tokio::test]
+async fn a_known_map_is_not_sent_again_and_statuses_neither() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    import_small_house(&shop, "e").await;
+    let guest = shop.guest().await;
+    for path in ["/events/e/seats", "/events/e/seats/status"] {
+        let first = shop.ask("GET", path).send().await.expect(200);
+        let tag = first.header("etag").unwrap_or_else(|| panic!("{first:?}")).to_owned();
+        let again = || shop.ask("GET", path).header("If-None-Match", &tag).send();
+        let known = again().await.expect(304);
+        assert_eq!((known.header("etag"), known.body.len()), (Some(tag.as_str()), 0));
+        // What concerns no seat changes no map.
+        guest.hold("e", path, &json!({"pools": {"ga": 1}})).await.expect(201);
+        again().await.expect(304);
+        let seat = if path.ends_with("status") { "A-1" } else { "A-2" };
+        guest.hold("e", seat, &json!({"seats": [seat]})).await.expect(201);
+        let changed = again().await.expect(200);
+        assert_ne!(changed.header("etag"), Some(tag.as_str()));
+    }
+}
+
+#[tokio::test]
+async fn maps_and_statuses_come_compressed_to_whoever_can_read_that() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    import_small_house(&shop, "e").await;
+    for path in ["/events/e/seats", "/events/e/seats/status"] {
+        let plain = shop.ask("GET", path).send().await.expect(200);
+        assert_eq!(plain.header("content-encoding"), None);
+        let request = shop.ask("GET", path).header("Accept-Encoding", "gzip, deflate, br");
+        let packed = request.send().await.expect(200);
+        assert_eq!(packed.header("content-encoding"), Some("gzip"));
+        assert_eq!(packed.header("content-type"), Some("application/json"));
+        assert_eq!(packed.header("vary"), Some("accept-encoding"));
+        let mut unpacked = Vec::new();
+        GzDecoder::new(&*packed.body).read_to_end(&mut unpacked).unwrap();
+        assert_eq!(unpacked, plain.body);
+        assert_eq!(packed.header("etag"), plain.header("etag"));
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::client::{Answer, Request};
 use onrush::config::Secret;
+use onrush::config::limits::LimitSettings;
 use onrush::{Config, Server};
 use onrush_core::Time;
 use onrush_store::embedded::{Clock, ManualClock, Options};
@@ -27,6 +28,8 @@ pub(crate) fn config(dir: &TempDir) -> Config {
         operator_listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
         admin_key: Some(Secret::from(ADMIN_KEY.to_owned())),
         visitors_per_min: 1_000_000,
+        limits: LimitSettings::off(),
+        guest_token_ttl_s: 10 * 366 * 86_400,
         ..Config::default()
     }
 }
@@ -47,9 +50,19 @@ impl Shop {
         clock: ManualClock,
         change: impl FnOnce(&mut Config),
     ) -> Self {
+        Self::start_with_options(dir, clock, change, |_| {}).await
+    }
+
+    pub(crate) async fn start_with_options(
+        dir: TempDir,
+        clock: ManualClock,
+        change: impl FnOnce(&mut Config),
+        change_options: impl FnOnce(&mut Options),
+    ) -> Self {
         let mut config = config(&dir);
         change(&mut config);
-        let options = Options { clock: Clock::Manual(clock.clone()), ..Options::default() };
+        let mut options = Options { clock: Clock::Manual(clock.clone()), ..Options::default() };
+        change_options(&mut options);
         let server = Server::start_with(config, options).await.unwrap();
         Self { server, clock, dir }
     }
@@ -76,9 +89,10 @@ impl Shop {
         self.admin("POST", path).send().await.expect(200).json()
     }
 
-    /// An open event without a waiting room, and with a pool `ga` of 10 free units.
+    /// An open event without a waiting room or limits, and with a pool `ga` of 10 units, free of charge.
     pub(crate) async fn flash_sale(&self, event: &str) {
-        let body = json!({"event": event, "title": "Flash", "currency": "EUR", "room": null});
+        let body = json!({"event": event, "title": "Flash", "currency": "EUR",
+            "max_per_user": null, "claim_ttl_max_ms": null});
         self.organise("POST", "/events", &body).await;
         self.add_pool(event, "ga", 10, 0).await;
         self.organise_plainly(&format!("/events/{event}/open")).await;
@@ -86,7 +100,8 @@ impl Shop {
 
     /// An open event with a waiting room, and with a pool `ga` of 10 free units.
     pub(crate) async fn sale_with_room(&self, event: &str, room: Value) {
-        let body = json!({"event": event, "title": "Rush", "currency": "EUR", "room": room});
+        let body = json!({"event": event, "title": "Rush", "currency": "EUR", "room": room,
+            "max_per_user": null});
         self.organise("POST", "/events", &body).await;
         self.add_pool(event, "ga", 10, 0).await;
         self.organise_plainly(&format!("/events/{event}/open")).await;

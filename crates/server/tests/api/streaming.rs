@@ -116,6 +116,50 @@ async fn streams_of_unknown_events_and_too_many_streams_are_refused() {
     }
 }
 
+#[tokio::test]
+async fn a_visitor_has_eight_streams_and_room_for_another_when_one_ends() {
+    let shop = Shop::start().await;
+    shop.sale_with_room("e", json!({})).await;
+    shop.flash_sale("f").await;
+    let (guest, other) = (shop.guest().await, shop.guest().await);
+    let mut open = Vec::new();
+    for event in ["e", "f", "e", "f", "e", "f", "e"] {
+        open.push(stream(&guest, event).await);
+    }
+    let socket = websocket(&shop, "/events/e/ws", Some(&guest.token)).await;
+    let refused = guest.get("/events/f/stream").await;
+    assert_eq!(refused.problem(), (429, "TOO_MANY_STREAMS".into()));
+    assert!(refused.text("detail").contains("8"), "{refused:?}");
+    stream(&other, "e").await;
+    drop(socket);
+    while guest.ask("GET", "/events/f/stream").start_status().await != 200 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn an_address_has_its_share_of_streams_also_behind_a_proxy() {
+    let shop = Shop::start_with(|config| {
+        config.connections.streams_per_address = 2;
+        config.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    });
+    let shop = shop.await;
+    shop.sale_with_room("e", json!({})).await;
+    let guest = shop.guest().await;
+    let from =
+        |address: &str| guest.ask("GET", "/events/e/stream").header("X-Forwarded-For", address);
+    let _open = (
+        Events::open(from("2001:db8::1")).await,
+        Events::open(from("2001:db8::2")).await,
+        Events::open(from("192.0.2.1")).await,
+    );
+    let refused = from("2001:db8::3").send().await;
+    assert_eq!(refused.problem(), (429, "TOO_MANY_STREAMS".into()));
+    Events::open(from("2001:db8:0:1::1")).await;
+    // The proxy itself, which says for nobody, is no visitor's address.
+    let _own = [stream(&guest, "e").await, stream(&guest, "e").await, stream(&guest, "e").await];
+}
+
 async fn websocket(shop: &Shop, path: &str, token: Option<&str>) -> WebSocketStream<TcpStream> {
     let address = shop.server.public_addr();
     let mut request = format!("ws://{address}/api/v1{path}").into_client_request().unwrap();

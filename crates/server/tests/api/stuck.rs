@@ -14,25 +14,25 @@ use onrush_ledger::saga::{File, SagaFilter};
 use serde_json::{Value, json};
 
 impl Shop {
-    async fn act(&self, booking: &str, action: Action) -> Option<File> {
+    pub(crate) async fn act(&self, booking: &str, action: Action) -> Option<File> {
         let booking: BookingId = booking.parse().unwrap();
         self.server.sagas().act(&booking, action, "crew").await.unwrap()
     }
 
     /// The bookings whose sagas are listed as stuck.
-    async fn stuck(&self) -> Vec<String> {
+    pub(crate) async fn stuck(&self) -> Vec<String> {
         let filter = SagaFilter { stuck: true, ..SagaFilter::default() };
         let page = self.server.ledger().sagas(filter, 10).await.unwrap();
         page.rows.iter().map(|saga| saga.booking.to_string()).collect()
     }
 
-    async fn cancel(&self, booking: &str) -> Answer {
+    pub(crate) async fn cancel(&self, booking: &str) -> Answer {
         let path = format!("/events/e/bookings/{booking}/cancel");
         self.admin("POST", &path).json(&json!({"by": "crew", "why": "rain"})).send().await
     }
 
     /// A booking of one guest that was paid for.
-    async fn sell(&self, till: &Till) -> (String, Value) {
+    pub(crate) async fn sell(&self, till: &Till) -> (String, Value) {
         let guest = self.guest().await;
         let booking = guest.hold_ga("h", 1).await;
         let payment = guest.pay(&booking, "p").await.expect(201).json();
@@ -66,6 +66,9 @@ async fn a_gateway_that_is_down_keeps_the_hold_and_the_same_key_pays_later() {
     }
     assert_eq!(guest.booking(&booking).await["status"], "paying");
     till.down(false);
+    // Until it is the saga's turn again nobody asks the gateway.
+    guest.pay(&booking, "p").await.expect(503);
+    shop.clock.advance_ms(2_000);
     let payment = guest.pay(&booking, "p").await.expect(200).json();
     assert_eq!(till.calls().0, 1);
     till.capture(payment["payment"].as_str().unwrap());
@@ -93,6 +96,30 @@ async fn a_hold_does_not_outlive_its_deadline_because_the_gateway_is_down() {
     assert_eq!(payment.stage, Stage::Void);
     // It was never there, and can never come to be.
     assert_eq!(till.status_of(payment.payment.as_str()), "cancelled");
+}
+
+/// The gateway is silent until the hold has run out: what is meant is that, and not that the gateway refuses.
+#[tokio::test]
+async fn a_hold_that_runs_out_while_the_gateway_is_silent_is_said_to_have_run_out() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let speak = till.fall_silent();
+    let path = format!("/bookings/{booking}/payment");
+    let paying = tokio::spawn(guest.ask("POST", &path).key("p").send());
+    till.until_asked().await;
+    let version = shop.file(&booking).await.saga.version;
+    shop.clock.advance_ms(600_000);
+    guest.until_status(&booking, "expired").await;
+    // The feed has the saga looked at again, which the request finds when it comes to write.
+    shop.until_file(&booking, |file| file.saga.version > version).await;
+    speak.send_replace(true);
+    let answer = paying.await.unwrap();
+    assert_eq!(answer.problem(), (409, "HOLD_EXPIRED".into()));
+    assert_eq!(guest.pay(&booking, "p").await.body, answer.body);
+    assert_eq!(guest.pay(&booking, "q").await.problem(), (409, "HOLD_EXPIRED".into()));
+    assert_eq!(till.totals(), (0, 0));
 }
 
 #[tokio::test]
@@ -346,7 +373,7 @@ async fn a_gateway_that_is_down_for_long_gets_stuck_and_a_release_gives_the_unit
 }
 
 /// Has the engine do what a process did that died before it could write it down.
-async fn as_if_it_had_died(shop: &Shop, command: Command) {
+pub(crate) async fn as_if_it_had_died(shop: &Shop, command: Command) {
     let event = "e".parse().unwrap();
     shop.server.engine().execute(event, command).await.unwrap();
 }

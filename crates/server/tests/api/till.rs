@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 pub(crate) const WEBHOOK_SECRET: &str = "webhooks for tests only";
 
@@ -25,9 +25,12 @@ pub(crate) const WEBHOOK_SECRET: &str = "webhooks for tests only";
 struct Drawer {
     payments: BTreeMap<String, Value>,
     down: bool,
+    /// Payments are created and nobody is told, until this is let go.
+    silence: Option<watch::Receiver<bool>>,
     refuses_refunds: bool,
     refunds_asked: u32,
     created: u32,
+    creates_asked: u32,
 }
 
 /// The gateway; it ends with the test.
@@ -45,7 +48,7 @@ impl Till {
         let address = listener.local_addr().unwrap();
         let drawer = Arc::<Mutex<Drawer>>::default();
         let router = Router::new()
-            .route("/v1/payments", post(create))
+            .route("/v1/payments", post(create).get(list))
             .route("/v1/payments/{payment}", get(status))
             .route("/v1/payments/{payment}/cancel", post(cancel))
             .route("/v1/payments/{payment}/refunds", post(refund))
@@ -72,6 +75,20 @@ impl Till {
     /// Answers nothing sensible from now on, or does again.
     pub(crate) fn down(&self, down: bool) {
         self.drawer().down = down;
+    }
+
+    /// Hears the next payment and says nothing, until it is told to speak; then all is as if nothing had been.
+    pub(crate) fn fall_silent(&self) -> watch::Sender<bool> {
+        let (speak, silence) = watch::channel(false);
+        self.drawer().silence = Some(silence);
+        speak
+    }
+
+    /// Waits until it was asked for the payment that it says nothing about.
+    pub(crate) async fn until_asked(&self) {
+        while self.drawer().silence.is_some() {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Refuses to give money back from now on, or does again.
@@ -117,6 +134,13 @@ impl Till {
     }
 }
 
+impl Till {
+    /// How often anybody asked for a payment, in vain or not.
+    pub(crate) fn creates_asked(&self) -> u32 {
+        self.drawer().creates_asked
+    }
+}
+
 fn answer(status: StatusCode, body: &Value) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }
@@ -130,7 +154,13 @@ fn out_of_order() -> Response {
 }
 
 async fn create(State(drawer): Shared, body: Bytes) -> Response {
+    let silence = drawer.lock().unwrap().silence.take();
+    if let Some(mut silence) = silence {
+        // An error is a sender that is gone: that lets go as well.
+        drop(silence.changed().await);
+    }
     let mut drawer = drawer.lock().unwrap();
+    drawer.creates_asked += 1;
     if drawer.down {
         return out_of_order();
     }
@@ -148,6 +178,13 @@ async fn create(State(drawer): Shared, body: Bytes) -> Response {
         drawer.created += 1;
     }
     answer(StatusCode::OK, &drawer.payments[&payment])
+}
+
+async fn list(State(drawer): Shared) -> Response {
+    if drawer.lock().unwrap().down {
+        return out_of_order();
+    }
+    answer(StatusCode::OK, &json!({"payments": []}))
 }
 
 async fn status(State(drawer): Shared, Path(payment): Path<String>) -> Response {
@@ -211,7 +248,8 @@ async fn refund(
 /// A message about a payment, as the gateway would send it.
 pub(crate) fn message(kind: &str, payment: &Value) -> Value {
     json!({"id": format!("{}.0", payment["payment"].as_str().unwrap()), "type": kind,
-        "payment": payment["payment"], "booking": payment["booking"], "reference": "till-1",
+        "payment": payment["payment"], "booking": payment["booking"],
+        "reference": format!("till-{}", payment["payment"].as_str().unwrap()),
         "amount_minor": payment["amount_minor"], "currency": payment["currency"],
         "created_s": now_s()})
 }

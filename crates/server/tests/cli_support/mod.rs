@@ -42,30 +42,57 @@ pub(crate) fn example(name: &str) -> String {
     format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
+/// What all servers are started with.
+const SERVE: [&str; 6] = ["serve", "--json", "--log", "error", "--listen", "127.0.0.1:0"];
+
 /// A server in a process of its own; it is killed when this is dropped.
 pub(crate) struct Served {
     child: Child,
     pub(crate) address: SocketAddr,
+    /// The operator's listener, if there is one.
+    pub(crate) operator: Option<SocketAddr>,
 }
 
 impl Served {
     /// Starts one on `data` and waits until it is ready.
     pub(crate) fn start(data: &Path) -> Self {
-        let mut child = onrush()
-            .args(["serve", "--json", "--log", "error", "--listen", "127.0.0.1:0"])
-            .args(["--operator-listen", "off", "--data"])
-            .arg(data)
+        Self::start_with(data, |_| {})
+    }
+
+    /// The same with more variables.
+    pub(crate) fn start_with(data: &Path, change: impl FnOnce(&mut Command)) -> Self {
+        let mut command = onrush();
+        command.args(SERVE).args(["--operator-listen", "off", "--data"]).arg(data);
+        Self::spawn(command, change)
+    }
+
+    /// Starts one with an operator's listener that may have so many files open, and not one more: it lets in as many
+    /// connections as that allows.
+    pub(crate) fn start_with_files(data: &Path, files: u32) -> Self {
+        let mut command = Command::new("sh");
+        let script = format!("ulimit -n {files} && exec \"$0\" \"$@\"");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_onrush")]).args(SERVE);
+        command.args(["--operator-listen", "127.0.0.1:0", "--data"]).arg(data).stdin(Stdio::null());
+        // Asked for more, a privileged process would get it.
+        command.env("ONRUSH_MAX_CONNECTIONS", (files / 4 * 3).to_string());
+        Self::spawn(command, |_| {})
+    }
+
+    fn spawn(mut command: Command, change: impl FnOnce(&mut Command)) -> Self {
+        command
             .env("ONRUSH_ADMIN_KEY", ADMIN_KEY)
             .env("ONRUSH_VISITORS_PER_MIN", u32::MAX.to_string())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the program can be started");
+            .env("ONRUSH_LIMITS", "off")
+            .stdout(Stdio::piped());
+        change(&mut command);
+        let mut child = command.spawn().expect("the program can be started");
         let mut line = String::new();
         let out = child.stdout.take().expect("its output is a pipe");
         BufReader::new(out).read_line(&mut line).expect("its output can be read");
         let ready: Value = serde_json::from_str(&line).expect("it says where it listens");
-        let address = ready["listen"].as_str().and_then(|text| text.parse().ok());
-        Self { child, address: address.expect("an address") }
+        let address = |name: &str| ready[name].as_str().and_then(|text| text.parse().ok());
+        let (operator, address) = (address("operator_listen"), address("listen"));
+        Self { child, address: address.expect("an address"), operator }
     }
 
     /// Ends it as a power cut would.
@@ -98,7 +125,7 @@ impl Served {
     /// Creates an event on sale to anyone, with a pool `ga`.
     pub(crate) fn create_flash_sale(&self, event: &str, capacity: u32) {
         let create =
-            format!(r#"{{"event":"{event}","title":"Test","currency":"EUR","room":null}}"#);
+            format!(r#"{{"event":"{event}","title":"Test","currency":"EUR","max_per_user":null}}"#);
         self.ask("POST", "/api/v1/admin/events", ADMIN_KEY, &create);
         let pool = format!(r#"{{"pool":"ga","capacity":{capacity},"price_minor":0}}"#);
         self.ask("POST", &format!("/api/v1/admin/events/{event}/pools"), ADMIN_KEY, &pool);

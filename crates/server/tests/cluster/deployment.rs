@@ -281,7 +281,7 @@ impl Deployment {
         let data = self.scratch.path().join(format!("node-{}", self.started));
         let mut command = onrush();
         command.args(["serve", "--json", "--log", "error", "--listen", "127.0.0.1:0", "--data"]);
-        command.arg(data).arg("--config").arg(self.config());
+        command.arg(data).arg("--config").arg(self.config()).env("ONRUSH_LIMITS", "off");
         change(&mut command);
         Process::start(&mut command)
     }

@@ -5,5 +5,6 @@ mod cli_support;
 mod deployment;
 mod faults;
 mod load;
+mod lost_tail;
 mod outages;
 mod sale;

@@ -67,6 +67,47 @@ fn the_room_is_one_for_all_nodes_and_a_turn_is_heard_at_each() {
 }
 
 #[test]
+fn tokens_and_links_are_good_at_every_node_and_a_code_works_once_at_any() {
+    let Some(deployment) = need(Deployment::start(2)) else { return };
+    let event = json!({"event": "e", "title": "Show", "currency": "EUR", "room": null});
+    create(&deployment, &event, &[("ga", 2, 0)]);
+    let [one, two] = [&deployment.nodes[0], &deployment.nodes[1]];
+    let wish = json!({"pools": {"ga": 1}}).to_string();
+    let ann = one.visitor();
+    let (status, held) = one.ask("POST", "/api/v1/events/e/bookings", &ann, "k", &wish);
+    assert_eq!(status, 201, "{held}");
+    let booking = format!("/api/v1/bookings/{}", held["booking"].as_str().expect("an id"));
+    let (status, confirmed) = two.ask("POST", &format!("{booking}/confirm"), &ann, "", "");
+    assert_eq!(status, 200, "{confirmed}");
+    let (status, renewed) = two.ask("POST", "/api/v1/visitors/renew", &ann, "", "");
+    assert_eq!(status, 200, "{renewed}");
+    let ann = renewed["token"].as_str().expect("a token");
+
+    let (status, link) = one.ask("GET", &format!("{booking}/link"), ann, "", "");
+    assert_eq!(status, 200, "{link}");
+    let link = link["link"].as_str().expect("a link");
+    let (status, tickets) = two.ask("GET", &format!("{booking}/tickets"), link, "", "");
+    assert_eq!((status, tickets["tickets"].as_array().map(Vec::len)), (200, Some(1)), "{tickets}");
+    assert_eq!(one.ask("POST", &format!("{booking}/link"), ann, "", "").0, 201);
+    let (status, withdrawn) = two.ask("GET", &booking, link, "", "");
+    assert_eq!((status, &withdrawn["code"]), (401, &json!("LINK_WITHDRAWN")), "{withdrawn}");
+
+    let (status, code) = one.ask("POST", "/api/v1/visitors/carry", ann, "", "");
+    assert_eq!(status, 201, "{code}");
+    let typed = json!({ "code": code["code"] }).to_string();
+    let take = &|at: usize| {
+        let node = &deployment.nodes[at % 2];
+        node.ask("POST", "/api/v1/visitors/carried", "", "", &typed).0
+    };
+    let mut answers: Vec<_> = std::thread::scope(|scope| {
+        let takers: Vec<_> = (0..6).map(|at| scope.spawn(move || take(at))).collect();
+        takers.into_iter().map(|taker| taker.join().expect("no panic")).collect()
+    });
+    answers.sort_unstable();
+    assert_eq!(answers, [200, 404, 404, 404, 404, 404]);
+}
+
+#[test]
 fn inventory_is_brought_into_the_pools_at_any_node_and_drift_is_explained() {
     let Some(deployment) = need(Deployment::start(2)) else { return };
     let event = json!({"event": "e", "title": "Show", "currency": "EUR", "room": null});

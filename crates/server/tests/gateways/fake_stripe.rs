@@ -1,6 +1,8 @@
 //! A server that speaks as much of Stripe's API as we use, strictly, and fails on request.
 
-use crate::fake_stripe_form::{Form, Reply, check_headers, failure, invalid};
+use crate::fake_stripe_form::{
+    Form, Reply, check_charge, check_headers, failure, invalid, is_method,
+};
 use crate::inbox::{Received, now_s};
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -45,6 +47,9 @@ struct Kept {
 struct Books {
     intents: Vec<Value>,
     refunds: Vec<Value>,
+    disputes: Vec<Value>,
+    /// Whether the account's key was taken back.
+    revoked: bool,
     kept: HashMap<String, Kept>,
     trouble: VecDeque<(&'static str, Trouble)>,
     events: Vec<Value>,
@@ -86,6 +91,76 @@ impl FakeStripe {
 
     pub(crate) fn let_search_fall_behind(&self) {
         self.books().search_is_behind = true;
+    }
+
+    /// Takes the account's key back, or gives it again.
+    pub(crate) fn revoke_key(&self, revoked: bool) {
+        self.books().revoked = revoked;
+    }
+
+    /// Somebody pays the same order again, by another intent with the same metadata: at the desk, or by a page of their
+    /// own.
+    pub(crate) fn pay_again(&self, payment: &str) {
+        let mut books = self.books();
+        let first = books.intents.iter().find(|it| it["metadata"]["payment"] == payment);
+        let mut second = first.expect("it was created").clone();
+        second["id"] = json!(format!("pi_{}", books.intents.len()));
+        second["status"] = json!("succeeded");
+        second["amount_received"] = second["amount"].clone();
+        books.intents.push(second.clone());
+        books.tell("payment_intent.succeeded", second);
+    }
+
+    /// Money goes back from the desk: nothing of ours is in the refund's metadata.
+    pub(crate) fn refund_at_desk(&self, payment: &str, amount: i64) {
+        let mut books = self.books();
+        let found = books.intents.iter().find(|it| it["metadata"]["payment"] == payment);
+        let intent = found.expect("it was created").clone();
+        let made = json!({
+            "id": format!("re_{}", books.refunds.len()), "object": "refund", "amount": amount,
+            "currency": intent["currency"], "payment_intent": intent["id"], "metadata": {},
+            "status": "succeeded", "failure_reason": null, "reason": "requested_by_customer",
+        });
+        books.refunds.push(made.clone());
+        books.tell("refund.created", made);
+    }
+
+    /// Tells how much of a payment's charge went back altogether, as Stripe does after each refund.
+    pub(crate) fn tell_of_refunds(&self, payment: &str) {
+        let mut books = self.books();
+        let found = books.intents.iter().find(|it| it["metadata"]["payment"] == payment);
+        let intent = found.expect("it was created").clone();
+        let of_it = books.refunds.iter().filter(|it| it["payment_intent"] == intent["id"]);
+        let back: i64 = of_it.map(|it| it["amount"].as_i64().unwrap()).sum();
+        let charge = json!({
+            "id": "ch_1", "object": "charge", "amount": intent["amount"], "amount_refunded": back,
+            "currency": intent["currency"], "payment_intent": intent["id"], "metadata": intent["metadata"],
+            "refunded": intent["amount"] == back,
+        });
+        books.tell("charge.refunded", charge);
+    }
+
+    /// The buyer's bank takes the money back, for now.
+    pub(crate) fn dispute(&self, payment: &str, reason: &str) {
+        let mut books = self.books();
+        let found = books.intents.iter().find(|it| it["metadata"]["payment"] == payment);
+        let intent = found.expect("it was created").clone();
+        let dispute = json!({
+            "id": format!("dp_{}", books.disputes.len()), "object": "dispute", "amount": intent["amount"],
+            "currency": intent["currency"], "charge": "ch_1", "payment_intent": intent["id"],
+            "reason": reason, "status": "needs_response", "metadata": {},
+        });
+        books.disputes.push(dispute.clone());
+        books.tell("charge.dispute.created", dispute);
+    }
+
+    /// The last dispute is decided.
+    pub(crate) fn close_dispute(&self, status: &str) {
+        let mut books = self.books();
+        let dispute = books.disputes.last_mut().expect("there is one");
+        dispute["status"] = json!(status);
+        let dispute = dispute.clone();
+        books.tell("charge.dispute.closed", dispute);
     }
 
     /// Forgets what was answered under keys, as happens after a day.
@@ -222,7 +297,7 @@ impl Books {
         text: &str,
         trouble: Option<Trouble>,
     ) -> (Reply, bool) {
-        if let Err(reply) = check_headers(method, headers) {
+        if let Err(reply) = check_headers(method, headers, self.revoked) {
             return (reply, false);
         }
         match trouble {
@@ -291,14 +366,20 @@ impl Books {
                     .collect();
                 json!({"object": "search_result", "has_more": false, "data": found})
             }
+            ["v1", "payment_intents"] => {
+                let limit: usize = form.take("limit").map_or(10, |text| text.parse().unwrap());
+                let page: Vec<&Value> = self.intents.iter().rev().take(limit).collect();
+                json!({"object": "list", "has_more": self.intents.len() > limit, "data": page})
+            }
             ["v1", "payment_intents", id] => self.intent(id)?.clone(),
             ["v1", "refunds"] => {
-                let intent = form.need("payment_intent")?;
+                let intent = form.take("payment_intent");
                 let limit: usize = form.take("limit").map_or(10, |text| text.parse().unwrap());
                 let after = form.take("starting_after");
                 // The newest come first.
-                let mut all =
-                    self.refunds.iter().rev().filter(|it| it["payment_intent"] == *intent);
+                let of =
+                    |it: &&Value| intent.as_ref().is_none_or(|id| it["payment_intent"] == **id);
+                let mut all = self.refunds.iter().rev().filter(of);
                 if let Some(after) = after {
                     all.by_ref()
                         .find(|it| it["id"] == *after)
@@ -357,7 +438,12 @@ impl Books {
         if ["bhd", "jod", "kwd", "omr", "tnd"].contains(&currency.as_str()) && amount % 10 != 0 {
             return Err(invalid("parameter_invalid", "amount"));
         }
+        check_charge(amount, &currency)?;
         let description = form.take("description");
+        let excluded = form.list("excluded_payment_method_types");
+        if let Some(odd) = excluded.iter().find(|method| !is_method(method)) {
+            return Err(invalid("parameter_invalid", odd));
+        }
         if form.need("automatic_payment_methods[enabled]")? != "true" {
             return Err(invalid("parameter_invalid", "automatic_payment_methods"));
         }
@@ -368,7 +454,7 @@ impl Books {
             "id": id, "object": "payment_intent", "amount": amount, "amount_received": 0,
             "currency": currency, "client_secret": format!("{id}_secret"), "description": description,
             "status": "requires_payment_method", "metadata": metadata, "last_payment_error": null,
-            "cancellation_reason": null,
+            "cancellation_reason": null, "excluded_payment_method_types": excluded,
         });
         self.intents.push(intent.clone());
         self.tell("payment_intent.created", intent.clone());

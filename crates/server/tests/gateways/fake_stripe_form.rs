@@ -53,10 +53,16 @@ impl Form {
         if amount < 1 {
             return Err(invalid("parameter_invalid_integer", "amount"));
         }
-        if amount > 99_999_999 {
-            return Err(invalid("amount_too_large", "amount"));
-        }
         Ok(amount)
+    }
+
+    /// Some of what stands under `name[0]`, `name[1]` …, in that order and without a gap.
+    pub(crate) fn list(&mut self, name: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        while let Some(value) = self.take(&format!("{name}[{}]", all.len())) {
+            all.push(value);
+        }
+        all
     }
 
     /// At most 50 entries with names of 40 and values of 500 characters.
@@ -92,10 +98,50 @@ impl Form {
     }
 }
 
+/// What a payment may be, as "Minimum and maximum charge amounts" has it: by currency, in the API's own units.
+pub(crate) fn check_charge(amount: i64, currency: &str) -> Result<(), Reply> {
+    let least = match currency {
+        "eur" | "usd" | "chf" | "cad" => 50,
+        "gbp" => 30,
+        "jpy" => 50,
+        "mxn" | "thb" => 1_000,
+        _ => 1,
+    };
+    let digits = match currency {
+        "idr" => 12,
+        "jpy" => 10,
+        _ => 8,
+    };
+    if ["iqd", "clf", "xau", "zzz"].contains(&currency) {
+        return Err(invalid("parameter_invalid", "Invalid currency"));
+    }
+    if amount < least {
+        return Err(invalid("amount_too_small", "Amount must convert to at least 50 cents."));
+    }
+    if amount.to_string().len() > digits {
+        return Err(invalid("amount_too_large", "Amount must be no more than 999,999.99"));
+    }
+    Ok(())
+}
+
+/// The payment methods that can be excluded in this version of the API.
+pub(crate) fn is_method(name: &str) -> bool {
+    const METHODS: &str = "acss_debit affirm afterpay_clearpay alipay alma amazon_pay au_becs_debit bacs_debit \
+        bancontact billie blik boleto card cashapp crypto customer_balance eps fpx giropay grabpay ideal kakao_pay \
+        klarna konbini kr_card mb_way mobilepay multibanco naver_pay nz_bank_account oxxo p24 pay_by_bank payco \
+        paynow paypal pix promptpay revolut_pay samsung_pay satispay sepa_debit sofort swish twint us_bank_account \
+        wechat_pay zip";
+    METHODS.split_whitespace().any(|known| known == name)
+}
+
 /// Whether the headers are as the documents want them.
-pub(crate) fn check_headers(method: &Method, headers: &HeaderMap) -> Result<(), Reply> {
+pub(crate) fn check_headers(
+    method: &Method,
+    headers: &HeaderMap,
+    revoked: bool,
+) -> Result<(), Reply> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    if header("authorization") != Some(&format!("Bearer {SECRET_KEY}")) {
+    if revoked || header("authorization") != Some(&format!("Bearer {SECRET_KEY}")) {
         return Err(failure(401, "invalid_request_error", "api_key_invalid", "no such key"));
     }
     if header("stripe-version") != Some(API_VERSION) {

@@ -174,12 +174,12 @@ async fn cancelling_finds_a_payment_that_the_search_does_not_show_yet() {
 }
 
 #[tokio::test]
-async fn payment_that_is_being_processed_stays_open_until_it_can_be_cancelled() {
+async fn payment_that_is_being_processed_stays_so_until_the_gateway_knows() {
     let rig = StripeRig::start();
     let order = order("p");
     rig.gateway.create(&order).await.unwrap();
     rig.fake.process("p");
-    assert!(matches!(rig.gateway.cancel(&order).await, Ok(Standing::Open { .. })));
+    assert!(matches!(rig.gateway.cancel(&order).await, Ok(Standing::Processing { .. })));
     rig.fake.pay("p");
     assert!(matches!(rig.gateway.cancel(&order).await, Ok(Standing::Captured { .. })));
 }

@@ -6,7 +6,7 @@ use onrush::relay::kafka::{self, Health, KafkaSettings, Parts, Topic};
 use onrush_core::command::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::ids::EventId;
 use onrush_core::lines::{Lines, PoolLine};
-use onrush_core::settings::Settings;
+use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::{Command, Reply, Time};
 use onrush_ledger::Ledger;
 use onrush_ledger::booking::Booking;
@@ -213,9 +213,8 @@ impl Stage {
     /// An open event with a pool `ga`, a seat `A-1`, and a waiting room if people are to queue.
     pub(crate) async fn sale(&self, event: &str, queue: bool) {
         let mut settings = Settings::new("Winter tour", "EUR".parse().unwrap());
-        if !queue {
-            settings.room = None;
-        }
+        settings.room = queue.then(RoomSettings::default);
+        settings.max_per_user = None;
         self.ask(event, Command::CreateEvent { settings: Box::new(settings) }).await;
         let spec = PoolSpec { pool: "ga".parse().unwrap(), capacity: 1_000, price_minor: 500 };
         self.ask(event, Command::AddPool { spec }).await;

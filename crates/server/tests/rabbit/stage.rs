@@ -99,7 +99,11 @@ impl Stage {
     /// Opens a sale `e` with a pool `ga` of units that cost something.
     pub(crate) async fn open_sale(&self, room: RoomSettings) {
         let currency = "EUR".parse().expect("a currency");
-        let settings = Settings { room: Some(room), ..Settings::new("Rehearsal", currency) };
+        let settings = Settings {
+            room: Some(room),
+            max_per_user: None,
+            ..Settings::new("Rehearsal", currency)
+        };
         let spec = PoolSpec { pool: id("ga"), capacity: 100, price_minor: 1_000 };
         self.done(Command::CreateEvent { settings: Box::new(settings) }).await;
         self.done(Command::AddPool { spec }).await;

@@ -169,6 +169,68 @@ async fn a_mailbox_that_does_not_exist_is_a_dead_letter_that_names_nobody_and_ca
     assert_eq!(other.problem(), (404, "MESSAGE_NOT_FOUND".into()));
 }
 
+/// The link in a mail's text, behind this address.
+fn link_behind(mail: &Value, address: &str) -> String {
+    let text = mail["text"].as_str().unwrap();
+    let at = text.find(address).unwrap_or_else(|| panic!("no {address}: {text}"));
+    text[at + address.len()..].split_whitespace().next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_confirmation_has_the_link_that_opens_the_booking_without_an_account() {
+    for template in [None, Some("https://shop.example/b?id={booking}#{link}")] {
+        let mut sink = Sink::start();
+        let shop = Shop::start_with(|config| {
+            with_mail(config, &sink);
+            config.public_url = Some("https://tickets.example".into());
+            config.mail.as_mut().unwrap().booking_url = template.map(str::to_owned);
+        })
+        .await;
+        shop.flash_sale("e").await;
+        let guest = shop.guest().await;
+        let wish = json!({"pools": {"ga": 1}});
+        let booking = guest.book(&wish, buyer("Ann", "ann@post.example", "th")).await;
+        let mail = sink.next().await;
+        let address = match template {
+            None => format!("https://tickets.example/bookings/{booking}#"),
+            Some(_) => format!("https://shop.example/b?id={booking}#"),
+        };
+        let link = link_behind(&mail, &address);
+        let html = mail["html"].as_str().unwrap();
+        assert!(html.contains(&format!("href=\"{address}{link}\" rel=\"noreferrer\"")), "{html}");
+        for content in ["text", "html"] {
+            assert!(mail[content].as_str().unwrap().contains("โดยไม่ต้องมีบัญชี"), "{mail}");
+        }
+        let path = format!("/bookings/{booking}/tickets");
+        let tickets = shop.ask("GET", &path).bearer(&link).send().await.expect(200).json();
+        assert_eq!(tickets, guest.get(&path).await.expect(200).json());
+    }
+}
+
+#[tokio::test]
+async fn a_mail_that_waited_has_the_link_that_counts_by_now() {
+    let mut sink = Sink::start();
+    sink.set_busy(true);
+    let shop = Shop::start_with(|config| {
+        with_mail(config, &sink);
+        let page = "https://shop.example/b/{booking}#{link}";
+        config.mail.as_mut().unwrap().booking_url = Some(page.into());
+    })
+    .await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    let wish = json!({"pools": {"ga": 1}});
+    let booking = guest.book(&wish, buyer("Ann", "ann@post.example", "en")).await;
+    assert_eq!(sink.next().await, json!({"busy": true}));
+    shop.settled("mail").await.expect("it is tried again");
+    let path = format!("/bookings/{booking}/link");
+    let fresh = guest.ask("POST", &path).send().await.expect(201).text("link");
+    sink.set_busy(false);
+    shop.pass_to_next("mail").await;
+    let mail = sink.next().await;
+    assert_eq!(link_behind(&mail, &format!("https://shop.example/b/{booking}#")), fresh);
+}
+
 /// Types a card into the sandbox's page and presses "pay".
 async fn use_card(url: &str, card: &str) -> Answer {
     let rest = url.strip_prefix("http://").unwrap();

@@ -277,6 +277,7 @@ fn start(scratch: &TempDir, data: &str, kill_at: Option<&str>) -> Listening {
         .arg(scratch.path().join(data))
         .arg("--config")
         .arg(scratch.path().join("onrush.toml"))
+        .env("ONRUSH_LIMITS", "off")
         .env("ONRUSH_KILL_LOG", scratch.path().join("points"));
     if let Some(point) = kill_at {
         command.env("ONRUSH_KILL_AT", point);
@@ -451,6 +452,12 @@ impl Stage {
             assert_eq!(self.kills, kills, "{story}: {why}");
         }
         Checked { points: self.points(), killed }
+    }
+
+    /// Where the sagas stand that the ledger has, without asking any server.
+    pub(crate) fn steps(&self) -> Vec<Step> {
+        let rows = self.rows().expect("nothing is at work on the tables");
+        rows.sagas().iter().map(|saga| saga.step).collect()
     }
 
     /// The ledger; `None` while a server that starts is at work on its tables.

@@ -2,7 +2,7 @@
 --
 -- Args      1 pool · 2 capacity · 3 price of a unit, in minor units
 -- Reply     done
--- Refusals  EVENT_NOT_FOUND, INVALID_SETTINGS (the node's), INVALID_STATE, POOL_EXISTS
+-- Refusals  EVENT_NOT_FOUND, INVALID_SETTINGS (the node's), EVENT_LIMIT, POOL_EXISTS
 -- Changes   pool_added
 --#include change
 --#include pools
@@ -15,7 +15,7 @@ if out then return out end
 local pool, capacity, price = A(1), A(2), A(3)
 local index = redis.call('HLEN', K.pools)
 if index >= MAX_POOLS_PER_EVENT then
-  return no_why('INVALID_STATE', 'pools: an event has at most 10000')
+  return no_why('EVENT_LIMIT', 'pools: an event has at most 10000')
 end
 if redis.call('HEXISTS', K.pools, pool) == 1 then
   return no('POOL_EXISTS', '"pool":"' .. pool .. '"')

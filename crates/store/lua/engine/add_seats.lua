@@ -7,7 +7,7 @@
 --           bad seat, or 0 · 5 its refusal · 6 number of categories · then of each: name, price, JSON · number of
 --           seats · then of each: seat, category
 -- Reply     done
--- Refusals  EVENT_NOT_FOUND, INVALID_SETTINGS, INVALID_STATE, SEAT_EXISTS
+-- Refusals  EVENT_NOT_FOUND, INVALID_SETTINGS, SETTINGS_FIXED, EVENT_LIMIT, SEAT_EXISTS
 -- Changes   seats_added
 --#include change
 --#include seats
@@ -43,11 +43,12 @@ for i = 1, tonumber(A(6)) do
     count = count + 1
     new_json[#new_json + 1] = json
   elseif named.price ~= price then
-    return no_why('INVALID_STATE', 'categories: give each one price; a known one keeps its price')
+    if named.changed then return no_why('INVALID_SETTINGS', 'categories: give each one price') end
+    return no_why('SETTINGS_FIXED', 'categories: a known one keeps its price; name another differently')
   end
 end
 if count > MAX_CATEGORIES_PER_EVENT then
-  return no_why('INVALID_STATE', 'categories: an event has at most 1000')
+  return no_why('EVENT_LIMIT', 'categories: an event has at most 1000')
 end
 
 local added = tonumber(A(at))
@@ -55,7 +56,7 @@ local first = at + 1
 if added == 0 then return no_why('INVALID_SETTINGS', 'seats: add at least one') end
 local index = redis.call('HLEN', K.seats)
 if index + added > MAX_SEATS_PER_EVENT then
-  return no_why('INVALID_STATE', 'seats: an event has at most 250000')
+  return no_why('EVENT_LIMIT', 'seats: an event has at most 250000')
 end
 
 local named, exists = {}, {}

@@ -2,7 +2,7 @@
 --
 -- Args      1 place · 2 user
 -- Reply     {"place":{…}}
--- Refusals  EVENT_NOT_FOUND, PLACE_NOT_FOUND, INVALID_STATE
+-- Refusals  EVENT_NOT_FOUND, PLACE_NOT_FOUND, NOT_YOUR_TURN, SESSION_OVER
 -- Changes   arrived, or none if he was there already
 --#include change
 --#include places
@@ -16,10 +16,10 @@ if not where then
   return no('PLACE_NOT_FOUND')
 end
 if where == 'waiting' then
-  return no_why('INVALID_STATE', 'it is not your turn yet; wait for it')
+  return no('NOT_YOUR_TURN')
 end
 if not sessions.may_hold(session, now) then
-  return no_why('INVALID_STATE', 'your session is over; join again')
+  return no('SESSION_OVER')
 end
 if session.state == 'invited' then
   sessions.arrival(user, session)

@@ -2,7 +2,7 @@
 --
 -- Args      1 booking · 2 user · 3 payment
 -- Reply     {"hold":…}
--- Refusals  RESERVATION_NOT_FOUND INVALID_STATE ALREADY_RELEASED ALREADY_CONFIRMED HOLD_EXPIRED INVALID_STATUS
+-- Refusals  RESERVATION_NOT_FOUND NOTHING_TO_PAY ALREADY_RELEASED ALREADY_CONFIRMED HOLD_EXPIRED INVALID_STATUS
 --           TOO_MANY_ATTEMPTS
 -- Changes   payment_begun
 --#include begin
@@ -22,7 +22,7 @@ elseif (hold.state ~= 'held' and hold.state ~= 'paying') or hold.time <= now the
 elseif hold.state == 'paying' then
   return commit(hold_reply(hold))
 elseif hold.amount == '0' then
-  return no_why('INVALID_STATE', 'nothing is to be paid; confirm at once')
+  return no('NOTHING_TO_PAY')
 end
 local limit = tonumber(M.payment_attempts)
 if tonumber(hold.payments) >= limit then

@@ -4,6 +4,7 @@
 --           gives back, in minor units; '' is all that was paid
 -- Reply     {"hold":…}; again changes nothing
 -- Refusals  RESERVATION_NOT_FOUND INVALID_STATUS ALREADY_CHECKED_IN NOT_CANCELLABLE REFUND_EXCEEDS_PAID
+--           REFUND_BETWEEN_STEPS
 -- Changes   confirmed_cancelled
 --#include begin
 --#include change
@@ -11,7 +12,7 @@
 --#include users
 --#include holds
 
-local out = open({ 'starts_at', 'refunds' })
+local out = open({ 'starts_at', 'refunds', 'currency', 'amount_step_minor' })
 if out then
   return out
 end
@@ -35,12 +36,6 @@ local function refund_percent()
   return best_percent
 end
 
--- A price times percent may be more than a double counts exactly, so the part below 100 is taken by itself.
-local function share_of(price, percent)
-  local rest = math.fmod(price, 100)
-  return (price - rest) / 100 * percent + math.floor(rest * percent / 100)
-end
-
 local buyer, wanted = A(4), tonumber(A(5))
 local hold = hold_get(A(1))
 if not hold or (buyer ~= '' and hold.user ~= buyer) then
@@ -60,9 +55,12 @@ if buyer ~= '' then
   if not percent then
     return no('NOT_CANCELLABLE')
   end
-  refund = share_of(amount - tonumber(hold.fee), percent)
+  -- An amount that is no multiple of a step was paid where steps do not count.
+  refund = math.min(share_minor(amount - tonumber(hold.fee), percent, 100, true), amount)
 elseif refund < 0 or refund > amount then
   return no('REFUND_EXCEEDS_PAID', '"paid_minor":' .. hold.amount)
+elseif refund ~= amount and math.fmod(refund, step_minor()) ~= 0 then
+  return no('REFUND_BETWEEN_STEPS', '"step_minor":' .. int(step_minor()))
 end
 
 local u, lines = users.get(hold.user), lines_read(hold.lines)
@@ -75,6 +73,6 @@ change('{"confirmed_cancelled":{"booking":"' .. hold.booking .. '","reason":{"by
 set_state(hold, 'cancelled', now)
 hold.refund = int(refund)
 stock_write(stock)
-hold_put(hold)
+hold_put(hold, u)
 users.put(hold.user, u)
 return commit(hold_reply(hold))

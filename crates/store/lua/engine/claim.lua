@@ -1,9 +1,9 @@
 -- Takes units of a pool at once and for good (S2.1).
 --
--- Args      1 claim · 2 user · 3 pool · 4 quantity · 5 after how many milliseconds the units come back, or '' for never
+-- Args      1 claim · 2 user · 3 pool · 4 quantity · 5 after how many milliseconds the units come back, or '' for as late as may be
 -- Reply     {"claim":…}; the same claim again changes nothing (S2.2)
--- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND EVENT_NOT_OPEN INVALID_STATE CLAIM_EXCEEDS_QUANTITY USER_LIMIT_EXCEEDED
---           PAYMENT_REQUIRED
+-- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND EVENT_NOT_OPEN VISITOR_BANNED NOT_YOUR_TURN SESSION_OVER CLAIM_EXCEEDS_QUANTITY
+--           USER_LIMIT_EXCEEDED TOO_MANY_ENDED PAYMENT_REQUIRED
 -- Changes   [arrived] claimed
 --#include begin
 --#include change
@@ -13,7 +13,7 @@
 --#include taking
 --#include claims
 
-local out = open({ 'room', 'max_per_user' })
+local out = open({ 'room', 'bans', 'max_per_user', 'claim_ttl_max_ms' })
 if out then
   return out
 end
@@ -23,7 +23,7 @@ local id, user, pool_id, quantity, ttl_ms = A(1), A(2), A(3), tonumber(A(4)), to
 local known = claim_get(id)
 if known then
   if known.user == user and known.pool == pool_id and known.amount == quantity then
-    return commit(claim_reply(known))
+    return commit(claim_reply(as_first_told(known)))
   end
   return no('BOOKING_MISMATCH')
 end
@@ -39,16 +39,21 @@ elseif quantity > pool_free(pool) then
   return no('CLAIM_EXCEEDS_QUANTITY', '"free":' .. int(pool_free(pool)))
 end
 local u = users.get(user)
-refusal = check_user_limit(u, quantity)
+refusal = check_user_limit(u, quantity) or check_few_ended(u)
 if refusal then
   return refusal
 elseif pool.price > 0 then
   return no('PAYMENT_REQUIRED', '"amount_minor":' .. int(pool.price * quantity))
 end
 
+-- A claim that names no time lasts as long as the organiser allows.
+local longest_ms = tonumber(M.claim_ttl_max_ms)
+if longest_ms then
+  ttl_ms = math.min(ttl_ms or longest_ms, longest_ms)
+end
 local claim = {
   claim = id, user = user, pool = pool_id, amount = quantity, before = pool.claimed, after = pool.claimed + quantity,
-  state = 'claimed', time = ttl_ms and now + ttl_ms,
+  state = 'claimed', time = ttl_ms and now + ttl_ms, first_until = ttl_ms and now + ttl_ms,
 }
 pool.claimed, pool.sold = claim.after, pool.sold + quantity
 u.units = u.units + quantity

@@ -5,7 +5,7 @@
 -- Args      1 entrants · 2 hash of the list, or '' · 3 version of the line they are of · 4 1 to bar joins and leaves for
 --           a while
 -- Reply     done, or {'entrants', version, seq, epoch}: the list is wanted, or has changed
--- Refusals  EVENT_NOT_FOUND, INVALID_STATE, EVENT_NOT_OPEN
+-- Refusals  EVENT_NOT_FOUND, OTHER_STEP_FIRST, ALREADY_IN_PHASE, EVENT_NOT_OPEN
 -- Changes   prequeue_closed
 --#include change
 --#include phases
@@ -13,10 +13,10 @@
 local out = open_once(PHASES)
 if out then return out end
 
-if M.phase == 'scheduled' then return no_why('INVALID_STATE', 'open the prequeue first') end
+if M.phase == 'scheduled' then return no_why('OTHER_STEP_FIRST', 'open the prequeue first') end
 if M.phase ~= 'prequeue' then return phase_refusal(M.phase) end
 if M.entrants then
-  return no_why('INVALID_STATE', 'the list of entrants is fixed already; open the sale next')
+  return no_why('ALREADY_IN_PHASE', 'the list of entrants is fixed already; open the sale next')
 end
 out = list_wanted(A(1), A(2), A(3), A(4))
 if out then return out end

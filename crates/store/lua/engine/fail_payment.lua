@@ -34,7 +34,9 @@ local late = '{"late_payment_failed":' .. failed .. '}}'
 if hold.state == 'expired' then
   change(late)
   set_state(hold, 'expired', hold.time)
-  hold_put(hold)
+  local u = users.get(hold.user)
+  hold_put(hold, u)
+  users.put(hold.user, u)
   return commit(hold_reply(hold))
 end
 
@@ -44,7 +46,7 @@ if hold.time <= now then
   expiry_of(hold, u, session)
   change(late)
   set_state(hold, 'expired', now)
-  hold_put(hold)
+  hold_put(hold, u)
   users.put(hold.user, u)
   return commit(hold_reply(hold))
 end

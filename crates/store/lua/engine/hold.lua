@@ -2,8 +2,8 @@
 --
 -- Args      1 booking · 2 user · 3 the lines as JSON · 4 how many pools · then pool and quantity of each · then seats
 -- Reply     {"hold":…}; the same booking, user and lines again change nothing
--- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND SEAT_NOT_FOUND EVENT_NOT_OPEN INVALID_STATE INSUFFICIENT_STOCK
---           SEAT_UNAVAILABLE USER_LIMIT_EXCEEDED
+-- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND SEAT_NOT_FOUND EVENT_NOT_OPEN VISITOR_BANNED NOT_YOUR_TURN SESSION_OVER
+--           INSUFFICIENT_STOCK SEAT_UNAVAILABLE USER_LIMIT_EXCEEDED TOO_MANY_ENDED
 -- Changes   [arrived] hold_placed
 --#include begin
 --#include change
@@ -13,7 +13,9 @@
 --#include taking
 --#include holds
 
-local out = open({ 'room', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp' })
+local out = open({
+  'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency', 'amount_step_minor',
+})
 if out then
   return out
 end
@@ -38,7 +40,7 @@ if refusal then
   return refusal
 end
 local u = users.get(user)
-refusal = check_user_limit(u, lines.units)
+refusal = check_user_limit(u, lines.units) or check_few_ended(u)
 if refusal then
   return refusal
 end

@@ -4,7 +4,8 @@
 --
 -- Args      1 booking · 2 user · 3 the lines as JSON · 4 pool · 5 quantity
 -- Reply     {"hold":…}; the same booking, user and lines again change nothing
--- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND EVENT_NOT_OPEN INVALID_STATE INSUFFICIENT_STOCK USER_LIMIT_EXCEEDED
+-- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND EVENT_NOT_OPEN VISITOR_BANNED NOT_YOUR_TURN SESSION_OVER INSUFFICIENT_STOCK
+--           USER_LIMIT_EXCEEDED TOO_MANY_ENDED
 -- Changes   [arrived] hold_placed
 --#include begin
 --#include change
@@ -14,7 +15,9 @@
 --#include taking
 --#include holds
 
-local out = open({ 'room', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp' })
+local out = open({
+  'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency', 'amount_step_minor',
+})
 if out then
   return out
 end
@@ -40,7 +43,7 @@ elseif pool_free(pool) < quantity then
   return no('INSUFFICIENT_STOCK', '"pool":"' .. pool_id .. '","free":' .. int(pool_free(pool)))
 end
 local u = users.get(user)
-refusal = check_user_limit(u, quantity)
+refusal = check_user_limit(u, quantity) or check_few_ended(u)
 if refusal then
   return refusal
 end

@@ -1,19 +1,20 @@
 -- Takes a place in the queue.
 --
--- Keys      17 the user's stream
+-- Keys      19 the user's stream
 -- Args      1 place · 2 user · 3 '0' does not count within the millisecond (flag composite_score off)
 -- Reply     {"place":{…}}; {'busy', ms, seq, epoch} while a node fixes the list of entrants
--- Refusals  EVENT_NOT_FOUND, EVENT_NOT_OPEN, INVALID_STATE, DUPLICATE, ALREADY_IN_QUEUE, QUEUE_FULL
+-- Refusals  EVENT_NOT_FOUND, EVENT_NOT_OPEN, NO_WAITING_ROOM, VISITOR_BANNED, DUPLICATE, ALREADY_IN_QUEUE, QUEUE_FULL
 -- Changes   place_taken
 --#include change
+--#include bans
 --#include joining
 --#include queued
 --#include sessions
 
-local PLACES = KEYS[17]
+local PLACES = KEYS[19]
 local MAX_PLACES_EVER = 4294967295 - 1024
 
-local out = open{'room', 'places_per_user', 'max_queue_size', 'barred_until', unpack(JOIN_FIELDS)}
+local out = open{'room', 'places_per_user', 'max_queue_size', 'barred_until', 'bans', unpack(JOIN_FIELDS)}
 if out then return out end
 
 local place, user = A(1), A(2)
@@ -22,7 +23,13 @@ if phase == 'scheduled' or phase == 'closed' then
   return no('EVENT_NOT_OPEN', '"phase":"' .. phase .. '"')
 end
 if not M.room then
-  return no_why('INVALID_STATE', 'the event has no waiting room; hold at once')
+  return no('NO_WAITING_ROOM')
+end
+if is_banned(user) then
+  return no('VISITOR_BANNED')
+end
+if gone.knows(place) then
+  return no('DUPLICATE', '"place":"' .. place .. '"')
 end
 
 local u = users.get(user)

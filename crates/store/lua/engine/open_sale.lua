@@ -5,7 +5,7 @@
 --           leaves for a while · 10 generation of the draw whose chunks are all written, or ''
 -- Reply     done; {'entrants', version, seq, epoch}: the list is wanted, or has changed; {'draw', seq, epoch}: the list
 --           is fixed and its order is wanted
--- Refusals  EVENT_NOT_FOUND, INVALID_STATE, INVALID_SETTINGS, SEED_MISMATCH, EVENT_NOT_OPEN
+-- Refusals  EVENT_NOT_FOUND, ALREADY_IN_PHASE, OTHER_STEP_FIRST, NO_DRAW, INVALID_SETTINGS, SEED_MISMATCH, EVENT_NOT_OPEN
 -- Changes   (prequeue_closed,) sale_opened
 --#include change
 --#include phases
@@ -15,14 +15,14 @@ if out then return out end
 
 local seed, seed_hash, public_value, bad_value, generation = A(1), A(2), A(4) == '1' and A(3) or nil, A(5), A(10)
 
-if M.phase == 'open' then return no_why('INVALID_STATE', 'the sale is open already') end
-if M.phase == 'paused' then return no_why('INVALID_STATE', 'the sale is paused; resume it instead') end
+if M.phase == 'open' then return no_why('ALREADY_IN_PHASE', 'the sale is open already') end
+if M.phase == 'paused' then return no_why('OTHER_STEP_FIRST', 'the sale is paused; resume it instead') end
 if M.phase == 'closed' then return phase_refusal(M.phase) end
 
 if not M.seed_hash then
   if seed ~= '' then return no_why('INVALID_SETTINGS', 'seed: only an event with a draw takes one') end
   if public_value then
-    return no_why('INVALID_STATE', 'public_value: only an event with a draw takes one')
+    return no('NO_DRAW')
   end
   sale_opened(nil, nil)
   return commit(DONE)
@@ -32,7 +32,7 @@ if seed == '' or seed_hash ~= M.seed_hash then return no('SEED_MISMATCH') end
 if bad_value ~= '' then return {'no', int(seq), int(now), bad_value, M.epoch} end
 if not M.entrants then
   if public_value then
-    return no_why('INVALID_STATE', 'close the prequeue before the public value becomes known')
+    return no_why('OTHER_STEP_FIRST', 'close the prequeue before the public value becomes known')
   end
   out = list_wanted(A(6), A(7), A(8), A(9))
   if out then return out end

@@ -1,7 +1,7 @@
 -- What is due, one thing after the other: a deadline or an admission each, as core/src/event/tick.rs has them. Any node may
 -- run it at any time: capacity and outflow are looked at here.
 --
--- Keys      17… streams of the users that Args 6… name
+-- Keys      19… streams of the users that Args 6… name
 -- Args      1 how many things at most · 2 entrants · 3 hash of the list, or '' · 4 version of the line they are of · 5 1 to
 --           bar joins and leaves for a while · 6… users whose streams are given (only if an answer asked for them)
 -- Reply     {"ticked":{"count":3,"next":1700000000000,"needs":["user",…]}}: things done; when the next is due (0: whatever
@@ -29,7 +29,7 @@ if out then return out end
 local most = tonumber(A(1))
 local streams = {}
 for i = 6, #ARGV - 4 do
-  streams[A(i)] = KEYS[17 + i - 6]
+  streams[A(i)] = KEYS[19 + i - 6]
 end
 
 -- When the sale's phase changes by itself, and to what.

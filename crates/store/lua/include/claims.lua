@@ -3,12 +3,14 @@
 --   claim_get(claim)          the claim, or nil
 --   claim_put(claim)          writes it and its deadline
 --   claim_reply(claim)        the Reply about it, as JSON
+--   as_first_told(claim)      the claim as the first answer told it, whatever became of it since
 --   declaimed(claim, how)     gives a claim's units back (how: returned|expired), with its change. Writes all of it
 --   expire_claim(id), forget_claim(id), move_claim(id, gap_ms)   what ticks and recoveries do
 --
--- A claim: { claim, user, pool, amount, before, after, state, time }: user is '' for a service's; state
--- claimed|returned|expired|adjusted; time is when it expires (nil: never) or since when. In the hash these stand in
--- this order, without the id, between bars.
+-- A claim: { claim, user, pool, amount, before, after, state, time, first_until }: user is '' for a service's; state
+-- claimed|returned|expired|adjusted; time is when it expires (nil: never) or since when; first_until is when it was to
+-- expire as the first answer said. In the hash these stand in this order, without the id, between bars; the last is
+-- left out where it is nil, or what `time` says of a claim.
 -- Deadlines: 2:<claim> when it expires, 7:<claim> when it may be forgotten.
 
 --#include begin
@@ -18,7 +20,7 @@
 
 local CLAIM_KNOWN_MS = 24 * 3600000
 
-local CLAIM = '^([^|]*)|([^|]*)|(%-?%d+)|(%d+)|(%d+)|(%l+)|(%-?%d*)$'
+local CLAIM = '^([^|]*)|([^|]*)|(%-?%d+)|(%d+)|(%d+)|(%l+)|(%-?%d*)|?(%-?%d*)$'
 
 -- The kind and time of the one deadline a claim has, if it has one.
 local function claim_deadline(claim)
@@ -34,20 +36,23 @@ local function claim_get(id)
   if not text then
     return nil
   end
-  local user, pool, amount, before, after, state, time = string.match(text, CLAIM)
+  local user, pool, amount, before, after, state, time, first = string.match(text, CLAIM)
   local claim = {
     claim = id, user = user, pool = pool, amount = tonumber(amount), before = tonumber(before),
     after = tonumber(after), state = state, time = tonumber(time),
+    first_until = tonumber(first) or (state == 'claimed' and tonumber(time)) or nil,
   }
   claim.waits_in = claim_deadline(claim)
   return claim
 end
 
 local function claim_put(claim)
+  local is_told = claim.state == 'claimed' and claim.time == claim.first_until
+  local first = claim.first_until and not is_told and '|' .. int(claim.first_until) or ''
   redis.call('HSET', K.claims, claim.claim, table.concat({
     claim.user, claim.pool, int(claim.amount), int(claim.before), int(claim.after), claim.state,
     claim.time and int(claim.time) or '',
-  }, '|'))
+  }, '|') .. first)
   local kind, at = claim_deadline(claim)
   if claim.waits_in and claim.waits_in ~= kind then
     redis.call('ZREM', K.deadlines, claim.waits_in .. claim.claim)
@@ -59,14 +64,25 @@ local function claim_put(claim)
 end
 
 local function claim_reply(claim)
+  local first = claim.first_until and ',"first_until":' .. int(claim.first_until) or ''
   local user = claim.user == '' and '' or ',"user":"' .. claim.user .. '"'
   local time = ''
   if claim.time then
     time = (claim.state == 'claimed' and ',"until":' or ',"at":') .. int(claim.time)
   end
   return '{"claim":{"claim":"' .. claim.claim .. '"' .. user .. ',"pool":"' .. claim.pool .. '","amount":'
-    .. int(claim.amount) .. ',"before":' .. int(claim.before) .. ',"after":' .. int(claim.after)
+    .. int(claim.amount) .. ',"before":' .. int(claim.before) .. ',"after":' .. int(claim.after) .. first
     .. ',"state":{"status":"' .. claim.state .. '"' .. time .. '}}}'
+end
+
+local function as_first_told(claim)
+  if claim.state == 'adjusted' then
+    return claim
+  end
+  return {
+    claim = claim.claim, user = claim.user, pool = claim.pool, amount = claim.amount, before = claim.before,
+    after = claim.after, state = 'claimed', time = claim.first_until, first_until = claim.first_until,
+  }
 end
 
 local function declaimed(claim, how)
@@ -74,7 +90,7 @@ local function declaimed(claim, how)
   local u = users.get(claim.user)
   local before, after = pool.claimed, pool.claimed - claim.amount
   pool.claimed, pool.sold = after, pool.sold - claim.amount
-  u.units = u.units - claim.amount
+  u.units, u.ended = u.units - claim.amount, u.ended + 1
   assert(after >= 0 and pool.sold >= 0 and u.units >= 0, 'a claim gives back only its own units')
   change('{"declaimed":{"claim":"' .. claim.claim .. '","how":"' .. how .. '","before":' .. int(before)
     .. ',"after":' .. int(after) .. '}}')
@@ -89,8 +105,14 @@ local function expire_claim(id)
 end
 
 local function forget_claim(id)
+  local claim = claim_get(id)
   change('{"claim_forgotten":{"claim":"' .. id .. '"}}')
   redis.call('HDEL', K.claims, id)
+  if claim.user ~= '' then
+    local u = users.get(claim.user)
+    users.count_forgotten(u)
+    users.put(claim.user, u)
+  end
   redis.call('ZREM', K.deadlines, '7:' .. id)
 end
 

@@ -2,7 +2,8 @@
 --
 --   hold_get(booking)            the booking, or nil
 --   booking_of(booking, user)    the user's own booking, or nil: another's is as good as none
---   hold_put(hold)               writes it and its deadline
+--   hold_put(hold, u)            writes it and its deadline; a hold that ends is counted in u, which the others need not
+--                                give
 --   hold_reply(hold)             the Reply about it, as JSON
 --   no_longer_held(hold)         the refusal for a booking that is neither held nor paid for any more
 --   set_state(hold, state, time, payment, before)   its new state; time is its deadline or since when. Writes nothing
@@ -25,6 +26,7 @@
 --#include lines
 --#include users
 --#include sessions
+--#include money
 
 local ENDED_KNOWN_MS = 24 * 3600000
 
@@ -74,7 +76,7 @@ local function booking_of(booking, user)
   return hold and hold.user == user and hold or nil
 end
 
-local function hold_put(hold)
+local function hold_put(hold, u)
   redis.call('HSET', K.holds, hold.booking, hold.state .. '|' .. hold.user .. '|' .. hold.amount .. '|' .. hold.fee
     .. '|' .. hold.created .. '|' .. int(hold.time) .. '|' .. (hold.before and int(hold.before) or '')
     .. '|' .. hold.payment .. '|' .. hold.refund .. '|' .. hold.payments .. '|' .. hold.extensions
@@ -85,6 +87,9 @@ local function hold_put(hold)
   end
   if kind then
     redis.call('ZADD', K.deadlines, int(at), kind .. hold.booking)
+  end
+  if kind == '6:' and hold.waits_in ~= kind then
+    u.ended = u.ended + 1
   end
   hold.waits_in = kind
 end
@@ -133,15 +138,12 @@ local function no_longer_held(hold)
   return no('HOLD_EXPIRED')
 end
 
--- The fees on units of this price; half a minor unit counts as one. A price times basis points may be more than a
--- double counts exactly, so the part of the price below 10,000 is taken by itself.
+-- The fees on units of this price; half a step counts as one.
 local function fees_on_minor(price)
   if price == 0 then
     return 0
   end
-  local percent_bp, rest = tonumber(M.fee_percent_bp or '0'), math.fmod(price, 10000)
-  local share = (price - rest) / 10000 * percent_bp + math.floor((rest * percent_bp + 5000) / 10000)
-  return tonumber(M.fee_fixed_minor or '0') + share
+  return tonumber(M.fee_fixed_minor or '0') + share_minor(price, tonumber(M.fee_percent_bp or '0'), 10000, false)
 end
 
 local function new_hold(booking, user, lines, price)
@@ -172,7 +174,7 @@ local function end_hold(hold, u)
     assert(u.units >= 0, 'a user gives back only what he has')
   end
   stock_write(stock)
-  hold_put(hold)
+  hold_put(hold, u)
 end
 
 local function confirm_late(hold, u)
@@ -206,6 +208,7 @@ local function forget_hold(booking)
   redis.call('HDEL', K.holds, booking)
   redis.call('ZREM', K.deadlines, hold.waits_in .. booking)
   users.remove_booking(u, booking)
+  users.count_forgotten(u)
   users.put(hold.user, u)
 end
 

@@ -45,7 +45,7 @@ local EVENT = string.match(K.meta, '{(.-)}')
 -- Places are told apart by their numbers, so an entry needs no other id. A stream may be left over from decisions that Redis
 -- lost, with higher numbers: it is written anew.
 local function join_stream(stream, place, user, number)
-  local entry = { 'XADD', stream, int(number) .. '-0', 'token', place, 'event_id', EVENT, 'user_id', user, 'timestamp', int(now) }
+  local entry = { 'XADD', stream, int(number) .. '-0', 'token', place, 'event_id', EVENT, 'user_id', user, 'timestamp', int(math.floor(now / 1000)) }
   if redis.pcall(unpack(entry)).err then
     redis.call('DEL', stream)
     redis.call(unpack(entry))

@@ -1,7 +1,7 @@
 -- Places and sessions as their owners name them (core/src/event/decide_visitor.rs).
 --
 --   standing(user, place)     'waiting', the place { id, number }, u  ·  'in', the session, u  ·  nil, nil, u
---   place_left(user, u, place, how, stream)   a waiting place goes (how: left|lapsed), with its change; put u afterwards
+--   place_left(user, u, place, how, stream)   a waiting place goes (how: left|lapsed|removed), with its change; put u afterwards
 --   leave_stream(stream, number)  takes it out of the stream of its user's places (S4.4)
 --   waiting_view(user, place), session_view(s)   a PlaceView as JSON; nil for a session that is over
 --   has_lapsed(user, number), see_due(user, number)
@@ -12,7 +12,7 @@
 --#include line
 --#include queued
 --#include sessions
-local PLACES = KEYS[17]
+local PLACES = KEYS[19]
 local PLACE_FIELDS = { 'line_version', 'moved_ms', 'opened_at', 'streams', 'place_ttl_ms', 'seed_hash' }
 
 function line.leave(user, number)
@@ -121,6 +121,7 @@ local function place_left(user, u, place, how, stream)
   line.leave(user, place.number)
   users.remove_place(u, place.id)
   leave_stream(stream, place.number)
+  gone.add(place.id)
 end
 
 local function active_view(place, number, until_at, arrive_by)

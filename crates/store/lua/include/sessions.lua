@@ -19,6 +19,7 @@
 --                                          ends (`completed`, `payment_failed`) and frees its slot unless he holds more
 -- The last two emit their changes, so call them right after the hold's own change (core's order), and write; s may be nil
 -- (then they do nothing). u = users.get(user): a freed slot lets the user's waiting places be admitted again.
+--#include gone
 local sessions = {}
 
 function sessions.parse(text)
@@ -93,6 +94,7 @@ end
 
 -- Frees the slot of a session that is over.
 function sessions.free(user, s, u)
+  gone.add(s.place)
   change('{"slot_freed":{"place":"' .. s.place .. '","user":"' .. user .. '"}}')
   redis.call('HDEL', K.sessions, user)
   line.park(user, u, false)

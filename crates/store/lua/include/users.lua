@@ -1,38 +1,56 @@
 -- Users: who has to do with the event, and what is his (core/src/users.rs).
 --
--- Hash `users`: user -> `units|place:number,place:number|booking,booking`
+-- Hash `users`: user -> `units|place:number,place:number|booking,booking|ended`
 --   units     what he holds, has confirmed, or claimed
 --   places    his waiting places, in the order they are served; a place's score is in the line only, since a draw
 --             changes it
 --   bookings  all of his bookings that are known, oldest first
+--   ended     how many of his bookings and claims wait to be forgotten; absent, with its bar, while he has no bookings
+--             and none ended
 -- A user who has nothing of these has no field (core's tidy); his session is in the hash `sessions`.
 --
---   local u = users.get(user)        never nil; u.units a number, u.places and u.bookings texts as stored
+--   local u = users.get(user)        never nil; u.units and u.ended numbers, u.places and u.bookings texts as stored
 --   users.put(user, u)               writes it, or deletes the field if nothing is left: once a script, at the end
---   users.parse(text)                what get does with the field's value, false or nil for none
+--   users.count_forgotten(u)         one fewer of what ended is known (in u)
 --   users.add_booking(u, booking)    as his latest (in u; write it with put)
 --   users.remove_booking(u, booking) wherever it stands (in u)
 --   users.bookings_of(u)             a table of his bookings, oldest first
+--   users.page_of_bookings(u, after, limit)   the same of at most `limit` that come after one ('' for the first page);
+--                                    nil if that is none of his
 --   users.add_place(u, place, number), users.remove_place(u, place), users.places_of(u) -> {{id=, number=}, ...}
 local users = {}
 
-function users.parse(text)
-  if not text then
-    return { units = 0, places = '', bookings = '' }
+-- How many of these bookings ended: asked for users who were written before that was counted.
+local function ended_among(bookings)
+  local ended = 0
+  for booking in string.gmatch(bookings, '[^,]+') do
+    local text = redis.call('HGET', K.holds, booking)
+    local state, payment = string.match(text, '^(%l+)|[^|]*|[^|]*|[^|]*|[^|]*|[^|]*|[^|]*|([^|]*)|')
+    if state == 'released' or state == 'cancelled' or (state == 'expired' and payment == '') then
+      ended = ended + 1
+    end
   end
-  local units, places, bookings = string.match(text, '^(%d+)|([^|]*)|(.*)$')
-  return { units = tonumber(units), places = places, bookings = bookings }
+  return ended
 end
 
 function users.get(user)
-  return users.parse(redis.call('HGET', K.users, user))
+  local text = redis.call('HGET', K.users, user)
+  if not text then
+    return { units = 0, places = '', bookings = '', ended = 0 }
+  end
+  local units, places, bookings, ended = string.match(text, '^(%d+)|([^|]*)|([^|]*)|?(%d*)$')
+  return {
+    units = tonumber(units), places = places, bookings = bookings,
+    ended = tonumber(ended) or ended_among(bookings),
+  }
 end
 
 function users.put(user, u)
-  if u.units == 0 and u.places == '' and u.bookings == '' then
+  if u.units == 0 and u.places == '' and u.bookings == '' and u.ended == 0 then
     redis.call('HDEL', K.users, user)
   else
-    redis.call('HSET', K.users, user, int(u.units) .. '|' .. u.places .. '|' .. u.bookings)
+    local ended = (u.bookings ~= '' or u.ended > 0) and '|' .. int(u.ended) or ''
+    redis.call('HSET', K.users, user, int(u.units) .. '|' .. u.places .. '|' .. u.bookings .. ended)
   end
 end
 
@@ -57,6 +75,11 @@ local function without(list, item)
   return before .. ',' .. after
 end
 
+-- Claims that ended before they were counted are forgotten uncounted.
+function users.count_forgotten(u)
+  u.ended = math.max(u.ended - 1, 0)
+end
+
 function users.add_booking(u, booking)
   u.bookings = added(u.bookings, booking)
 end
@@ -69,6 +92,25 @@ function users.bookings_of(u)
   local found = {}
   for booking in string.gmatch(u.bookings, '[^,]+') do
     found[#found + 1] = booking
+  end
+  return found
+end
+
+function users.page_of_bookings(u, after, limit)
+  local from = 1
+  if after ~= '' then
+    local _, to = string.find(',' .. u.bookings .. ',', ',' .. after .. ',', 1, true)
+    if not to then
+      return nil
+    end
+    -- Positions in the list itself are one less, and the comma behind it is passed over.
+    from = to
+  end
+  local found = {}
+  while #found < limit and from <= #u.bookings do
+    local to = string.find(u.bookings, ',', from, true) or #u.bookings + 1
+    found[#found + 1] = string.sub(u.bookings, from, to - 1)
+    from = to + 1
   end
   return found
 end

@@ -1,8 +1,7 @@
 -- S4.3 · Holds a seat for a user.
 --
--- Keys:     1 seat:status:<event>        hash: seat to AVAILABLE, HOLD:<deadline>, or what others write when it is sold; absent is
---                                        available, and so is a deadline that has passed
---           2 hold:seat:<event>:<seat>   string: the user; TTL ttl
+-- Keys:     1 seat:status:<event>        hash: seat to AVAILABLE, HOLD, or what others write when it is sold; absent is available
+--           2 hold:seat:<event>:<seat>   string: the user; TTL ttl: a seat whose status is HOLD is held as long as it is there
 --           3 inventory:<event>          integer: seats left
 --           4 hold deadlines, optional   sorted set: seat by deadline; default onrush:kit:holds:<key 1>
 -- Args:     1 seat · 2 user · 3 ttl, seconds
@@ -36,33 +35,43 @@ local left_text = redis.call('GET', inventory)
 local left = whole(left_text)
 local holder = redis.call('GET', hold)
 local status = redis.call('HGET', statuses, seat)
+-- With their scores: a seat that is held again has a later one.
 local due = redis.call('ZRANGEBYSCORE', deadlines, '-inf', now, 'LIMIT', 0, LAPSED_PER_CALL)
 local own = redis.call('ZSCORE', deadlines, seat)
+
+-- An earlier version of this script wrote the deadline behind the word.
+local function is_hold(marked)
+  return marked == 'HOLD' or (marked and string.match(marked, '^HOLD:') ~= nil)
+end
 if left_text and not left then return redis.error_reply('ERR the inventory is not a whole number') end
 if own and tonumber(own) <= tonumber(now) then due[#due + 1] = seat end
+-- A mark that outlived its hold's key, and has no deadline to be worked off by, has run out too.
+local left_behind = is_hold(status) and not holder and not own
 
 -- Holds that have run out go back before anything is decided. The status has the last word: a seat that was sold since does
 -- not come back.
 local back, seen = {}, {}
 for _, lapsed in ipairs(due) do
-  local marked = redis.call('HGET', statuses, lapsed) or ''
-  local deadline = tonumber(string.match(marked, '^HOLD:(.+)$') or '')
-  if deadline and deadline <= tonumber(now) and not seen[lapsed] then
+  if is_hold(redis.call('HGET', statuses, lapsed)) and not seen[lapsed] then
     seen[lapsed] = true
     back[#back + 1] = lapsed
   end
+end
+if left_behind then
+  seen[seat] = true
+  back[#back + 1] = seat
 end
 if #due > 0 then redis.call('ZREM', deadlines, unpack(due)) end
 for _, lapsed in ipairs(back) do redis.call('HSET', statuses, lapsed, 'AVAILABLE') end
 if left and #back > 0 then left = redis.call('INCRBY', inventory, #back) end
 if seen[seat] then status, holder = 'AVAILABLE', false end
 
-if holder == user and status and string.match(status, '^HOLD:') then return {'HOLD_SUCCESS', left or 0} end
+if holder == user and is_hold(status) then return {'HOLD_SUCCESS', left or 0} end
 if holder or (status and status ~= 'AVAILABLE') then return {'SEAT_UNAVAILABLE'} end
 if not left or left < 1 then return {'SOLD_OUT'} end
 
 local deadline = string.format('%d.%06d', time[1] + ttl, time[2])
-redis.call('HSET', statuses, seat, 'HOLD:' .. deadline)
+redis.call('HSET', statuses, seat, 'HOLD')
 redis.call('SET', hold, user, 'EX', ttl)
 redis.call('ZADD', deadlines, deadline, seat)
 return {'HOLD_SUCCESS', redis.call('DECR', inventory)}

@@ -32,7 +32,12 @@ if not quantity or quantity < 0 then return redis.error_reply('ERR quantity must
 if not ttl or not request_ttl or request_ttl == 0 then return redis.error_reply('ERR ttl must be 0 to ' .. TTL_MAX) end
 
 local first = request and redis.call('GET', request)
-if first then return tonumber(first) end
+if first then
+  if first ~= '1' and first ~= '0' and first ~= '-1' then
+    return redis.error_reply('ERR the request key holds something else than an answer')
+  end
+  return tonumber(first)
+end
 local text = redis.call('GET', counter)
 local before = whole(text or '0')
 if not before then return redis.error_reply('ERR the counter is not a whole number') end

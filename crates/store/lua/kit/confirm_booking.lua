@@ -22,6 +22,7 @@ if not held[1] then return {0, 'RESERVATION_NOT_FOUND', 'no such reservation'} e
 if held[2] ~= ARGV[1] then return {0, 'INVALID_BOOKING_ID', 'the reservation is another booking\'s'} end
 if held[3] ~= ARGV[2] then return {0, 'INVALID_USER_ID', 'the reservation is another user\'s'} end
 if held[1] == 'confirmed' then return {0, 'ALREADY_CONFIRMED', 'the reservation is confirmed'} end
+if held[1] == 'expired' then return {0, 'RESERVATION_NOT_FOUND', 'the hold has run out'} end
 local deadline = tonumber(held[4] or '')
 if held[1] ~= 'reserved' or not deadline then return {0, 'INVALID_STATUS', 'the reservation is not held'} end
 

@@ -1,4 +1,7 @@
--- S0.7 · Says which holds have run out, with the keys that expire_reservations needs to return their stock. Changes nothing.
+-- S0.7 · Says which holds have run out, with the keys that expire_reservations needs to return their stock.
+--
+-- What is in the index and is no hold's entry is put at its end, with the score +inf, so that it stands in nobody's way:
+-- `ZRANGEBYSCORE <index> +inf +inf` shows it. Nothing else is changed.
 --
 -- Keys:     1 expiry index (onrush:kit:expiries, unless the seats were reserved with another)
 -- Args:     1 limit, optional: 1 to 1000; default 100
@@ -12,21 +15,35 @@ if not limit or limit < 1 or limit > 1000 or limit % 1 ~= 0 then return redis.er
 
 local time = redis.call('TIME')
 local now = string.format('%d.%06d', time[1], time[2])
-local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, limit)
+-- An entry that somebody else put here is set aside, and another one looked for: a few rounds, so that a call stays short.
+local ROUNDS = 10
+local due, more = {}, true
+for _ = 1, ROUNDS do
+  local foreign = 0
+  due = {}
+  local entries = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, limit)
+  for _, entry in ipairs(entries) do
+    local ok, keys = pcall(cjson.decode, entry)
+    local ours = ok and type(keys) == 'table' and #keys == 4
+    for n = 1, 4 do ours = ours and type(keys[n]) == 'string' end
+    if ours then
+      due[#due + 1] = {entry, keys[2], keys[3], keys[1]}
+    else
+      redis.call('ZADD', KEYS[1], '+inf', entry)
+      foreign = foreign + 1
+    end
+  end
+  more = #entries == limit
+  if foreign == 0 or not more then break end
+end
 local wait_ms = -1
-if #due == limit then
+if more then
   wait_ms = 0
 else
-  local coming = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  local coming = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now, '(+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   if coming[2] then wait_ms = math.ceil((tonumber(coming[2]) - tonumber(now)) * 1000) end
 end
 
 local reply = {1, wait_ms}
-for _, entry in ipairs(due) do
-  local ok, keys = pcall(cjson.decode, entry)
-  -- Who put something else here gets nothing done, and stops nobody.
-  if ok and type(keys) == 'table' and #keys == 4 then
-    reply[#reply + 1] = {entry, keys[2], keys[3], keys[1]}
-  end
-end
+for _, row in ipairs(due) do reply[#reply + 1] = row end
 return reply

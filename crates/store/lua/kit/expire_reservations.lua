@@ -2,9 +2,12 @@
 --
 -- Keys:     1 expiry index · then for each entry: zone key, user key, reservation key, as due_reservations gives them
 -- Args:     the entries, as many, in the same order
--- Reply:    {1, reservations, seats}: how many holds were ended here, and how many seats went back to their zones
--- Refusals: none: an entry that is not due, not in the index any more, or has other keys is passed over; so is one whose keys hold
---           something else than they should: it stays due and stops nobody
+-- Reply:    {1, reservations, seats, broken}: how many holds were ended here, how many seats went back to their zones, and how many
+--           holds cannot be ended because their keys hold something else than they should
+-- Refusals: none: an entry that is not due, not in the index any more, or has other keys is passed over. A broken one is put back by
+--           a minute, so that it stops nobody and is ended by itself once its keys are mended
+--
+-- The hash of a hold that ended stays for a day with the status `expired`, so that its booking id is not used anew.
 
 local function whole(text)
   if type(text) == 'string' and #text <= 15 and string.match(text, '^%d+$') then return tonumber(text) end
@@ -13,12 +16,14 @@ end
 if #KEYS < 1 or #KEYS ~= 1 + 3 * #ARGV or #ARGV > 1000 then
   return redis.error_reply('ERR expire_reservations takes the index, and 3 keys for each of at most 1000 entries')
 end
+local DAY = 86400
+local AGAIN_AFTER = 60
 local index = KEYS[1]
 local time = redis.call('TIME')
 local now = tonumber(string.format('%d.%06d', time[1], time[2]))
 
 -- First everything is read and added up, then everything is written.
-local entries, ended, zones, users, back = {}, {}, {}, {}, {}
+local entries, ended, zones, users, back, broken = {}, {}, {}, {}, {}, {}
 for i, entry in ipairs(ARGV) do
   local zone_key, user_key, reservation_key = KEYS[3 * i - 1], KEYS[3 * i], KEYS[3 * i + 1]
   local deadline = tonumber(redis.call('ZSCORE', index, entry) or '')
@@ -29,10 +34,14 @@ for i, entry in ipairs(ARGV) do
     local zone_text = redis.pcall('GET', zone_key)
     local user_text = redis.pcall('GET', user_key)
     local held = redis.pcall('HMGET', reservation_key, 'status', 'expires_at')
-    if whole(zone_text or '0') and whole(user_text or '0') and not held.err then
+    if not (whole(zone_text or '0') and whole(user_text or '0')) or held.err then
+      broken[#broken + 1] = entry
+      back[entry] = 0
+    else
       entries[#entries + 1] = entry
       -- The hash may be gone, or be a later one's: then the entry alone says what was held.
-      local its_own = tonumber(held[2] or '') == deadline
+      local until_then = tonumber(held[2] or '')
+      local its_own = until_then and until_then <= deadline
       if its_own and held[1] == 'confirmed' then
         back[entry] = 0
       else
@@ -51,7 +60,13 @@ for _, entry in ipairs(entries) do
   redis.call('ZREM', index, entry)
   if back[entry] > 0 then reservations = reservations + 1 end
 end
-for _, reservation_key in ipairs(ended) do redis.call('DEL', reservation_key) end
+for _, entry in ipairs(broken) do
+  redis.call('ZADD', index, 'XX', string.format('%d.%06d', time[1] + AGAIN_AFTER, time[2]), entry)
+end
+for _, reservation_key in ipairs(ended) do
+  redis.call('HSET', reservation_key, 'status', 'expired')
+  redis.call('EXPIRE', reservation_key, DAY)
+end
 for zone_key, quantity in pairs(zones) do
   redis.call('INCRBY', zone_key, string.format('%d', quantity))
   seats = seats + quantity
@@ -59,4 +74,4 @@ end
 for user_key, total in pairs(users) do
   if total > 0 then redis.call('SET', user_key, string.format('%d', total)) else redis.call('DEL', user_key) end
 end
-return {1, reservations, seats}
+return {1, reservations, seats, #broken}

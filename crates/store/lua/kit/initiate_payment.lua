@@ -26,7 +26,8 @@ if not string.match(payment_seconds, '^%d%d?%d?%d?%d?$') then
 end
 
 local session = redis.call('HMGET', KEYS[1], 'state', 'seat_id', 'expire_time', 'payment_id')
-local state, seat, deadline = session[1], session[2], tonumber(session[3] or '0')
+-- A state without a number has no session: whoever wrote it, it is over.
+local state, seat, deadline = session[1], session[2], tonumber(session[3] or '') or 0
 if state == 'payment_pending' or state == 'completed' then return {0, 'payment_existed', session[4] or ''} end
 local now = tonumber(redis.call('TIME')[1])
 if state ~= 'seat_selected' or now >= deadline then return {0, 'invalid_state'} end

@@ -25,7 +25,8 @@ end
 local session = redis.call('HMGET', KEYS[1], 'state', 'seat_id', 'expire_time')
 local held_by = redis.call('GET', KEYS[2])
 local mine = 'held:' .. user
-local left_seconds = tonumber(session[3] or '0') - tonumber(redis.call('TIME')[1])
+-- A state without a number has no session: whoever wrote it, it is over.
+local left_seconds = (tonumber(session[3] or '') or 0) - tonumber(redis.call('TIME')[1])
 if not session[1] or left_seconds <= 0 then return {0, 'invalid_state'} end
 if session[1] == 'seat_selected' and session[2] == seat and held_by == mine then return {1, 'success'} end
 if session[1] ~= 'active' then return {0, 'invalid_state'} end

@@ -9,6 +9,7 @@
 --           INVALID_BOOKING_ID    the reservation is another booking's
 --           INVALID_USER_ID       the reservation is another user's
 --           ALREADY_RELEASED      its status is not `reserved`
+--           COUNT_BROKEN          the zone's or the user's count is not a whole number from zero on; the hold stays as it is
 
 local function whole(text)
   if text and #text <= 15 and string.match(text, '^%d+$') then return tonumber(text) end
@@ -23,6 +24,7 @@ local held = redis.call('HMGET', reservation_key, 'status', 'booking_id', 'user_
 if not held[1] then return {0, 'RESERVATION_NOT_FOUND', 'no such reservation'} end
 if held[2] ~= ARGV[1] then return {0, 'INVALID_BOOKING_ID', 'the reservation is another booking\'s'} end
 if held[3] ~= ARGV[2] then return {0, 'INVALID_USER_ID', 'the reservation is another user\'s'} end
+if held[1] == 'expired' then return {0, 'RESERVATION_NOT_FOUND', 'the hold has run out'} end
 if held[1] ~= 'reserved' then return {0, 'ALREADY_RELEASED', 'the reservation is not held any more'} end
 
 -- The entry of the index is the right to the stock: whoever removes it has to return it, and nobody can twice.
@@ -34,8 +36,8 @@ end
 local zone_text = redis.call('GET', zone_key)
 local user_text = redis.call('GET', user_key)
 local free, user_total = whole(zone_text or '0'), whole(user_text or '0')
-if not free then return redis.error_reply('ERR the zone\'s count is not a whole number') end
-if not user_total then return redis.error_reply('ERR the user\'s count is not a whole number') end
+if not free then return {0, 'COUNT_BROKEN', 'the zone\'s count is not a whole number'} end
+if not user_total then return {0, 'COUNT_BROKEN', 'the user\'s count is not a whole number'} end
 
 redis.call('ZREM', index, entry)
 redis.call('DEL', reservation_key)

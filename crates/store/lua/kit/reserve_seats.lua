@@ -11,6 +11,7 @@
 --           INVALID_QUANTITY    not a whole number above zero
 --           BOOKING_MISMATCH    the booking id was used for something else, or for a hold that has run out
 --           ZONE_NOT_FOUND      no such zone
+--           COUNT_BROKEN        the zone's or the user's count is not a whole number from zero on: somebody else wrote it
 --           INSUFFICIENT_STOCK  fewer seats are free
 --           USER_LIMIT_EXCEEDED the user would have more than max_per_user
 
@@ -52,8 +53,9 @@ local free = whole(zone_text)
 local user_total = 0
 if user_text then
   user_total = whole(user_text)
-  if not user_total then return redis.error_reply('ERR the user\'s count is not a whole number') end
+  if not user_total then return {0, 'COUNT_BROKEN', 'the user\'s count is not a whole number'} end
 end
+if zone_text and not free then return {0, 'COUNT_BROKEN', 'the zone\'s count is not a whole number'} end
 
 if before[1] or indexed then
   local wanted = {string.format('%d', quantity), ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], string.format('%d', unit_price)}

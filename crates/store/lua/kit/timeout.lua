@@ -32,7 +32,8 @@ if state == 'completed' then
   redis.call('ZREM', KEYS[2], user)
   return {0, 'already_completed'}
 end
-local expire_time = tonumber(session[3] or slot or '0')
+-- A state without a number is over at once; the slot's own time stands in for one.
+local expire_time = tonumber(session[3] or '') or tonumber(slot or '') or 0
 if tonumber(redis.call('TIME')[1]) < expire_time then
   if state == 'payment_pending' then return {0, 'payment_pending', expire_time} end
   if scheduled and scheduled ~= expire_time then return {0, 'stale', expire_time} end

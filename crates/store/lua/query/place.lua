@@ -1,12 +1,13 @@
 -- Where one of a user's places stands; reads only.
 --
--- Keys      17 the user's stream
+-- Keys      19 the user's stream
 -- Args      1 user · 2 place, or '' for his session or else the place served first · 3 '1' reads the order of his places
 --           from the stream (flag streams_queue), else '0'
 -- Reply     a PlaceView as JSON
 -- Refusals  EVENT_NOT_FOUND, PLACE_NOT_FOUND
 --#include change
 --#include places
+--#include ended
 
 local out = open(PLACE_FIELDS)
 if out then return out end
@@ -19,7 +20,7 @@ if place ~= '' then
   if where == 'waiting' then
     view = waiting_view(user, found)
   elseif where == 'in' then
-    view = session_view(found)
+    view = session_view(found) or ended_view(found, users.get(user))
   end
   if view then return commit(view) end
   return no('PLACE_NOT_FOUND')
@@ -29,7 +30,8 @@ local session = sessions.get(user)
 local view = session and session_view(session)
 if view then return commit(view) end
 
-local places = users.places_of(users.get(user))
+local u = users.get(user)
+local places = users.places_of(u)
 if A(3) == '1' and PLACES and #places > 0 and redis.call('XLEN', PLACES) == #places then
   -- A stream lacks what was taken before the event allowed several places: then it is not asked.
   places = {}
@@ -42,4 +44,5 @@ for _, known in ipairs(places) do
     return commit(waiting_view(user, known))
   end
 end
+if session then return commit(ended_view(session, u)) end
 return no('PLACE_NOT_FOUND')

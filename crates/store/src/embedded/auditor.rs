@@ -37,6 +37,7 @@ struct Ledger {
     seats: HashMap<SeatId, Seat>,
     bookings: HashMap<BookingId, (Arc<HoldTerms>, Has)>,
     claims: HashMap<ClaimId, (PoolId, i64)>,
+    banned: HashSet<UserId>,
     line: Queue,
 }
 
@@ -141,6 +142,7 @@ impl Ledger {
                 }
             }
             Change::HoldPlaced { terms, .. } => {
+                self.expect_welcome(&terms.user, findings);
                 self.occupy(&terms.booking, &terms.lines, findings);
                 let booking = (terms.clone(), Has::Held);
                 if self.bookings.insert(terms.booking.clone(), booking).is_some() {
@@ -163,7 +165,8 @@ impl Ledger {
                     findings.violation(format!("booking {booking} is forgotten and had not ended"));
                 }
             },
-            Change::Claimed { claim, pool, quantity, .. } => {
+            Change::Claimed { claim, user, pool, quantity, .. } => {
+                self.expect_welcome(user, findings);
                 self.claim(claim, pool, i64::from(*quantity), findings);
             }
             Change::ClaimedAdjusted { claim, pool, amount, .. } => {
@@ -188,11 +191,22 @@ impl Ledger {
                 }
             }
             Change::PlaceTaken { place, user, number } => {
+                self.expect_welcome(user, findings);
                 self.line.join(*place, user, *number, findings);
             }
             Change::PlaceLeft { place, .. } => self.line.leave(*place, findings),
             Change::Admitted { place, user, .. } => self.line.admit(*place, user, findings),
             Change::SlotFreed { user, .. } => self.line.let_go(user),
+            Change::VisitorRemoved { user, banned, .. } => {
+                if *banned && !self.banned.insert(user.clone()) {
+                    findings.violation(format!("user {user} is banned twice"));
+                }
+            }
+            Change::VisitorUnbanned { user, .. } => {
+                if !self.banned.remove(user) {
+                    findings.violation(format!("user {user} is unbanned and was not banned"));
+                }
+            }
             Change::EventCreated { .. }
             | Change::SettingsChanged { .. }
             | Change::PrequeueOpened
@@ -209,6 +223,13 @@ impl Ledger {
             | Change::LatePaymentFailed { .. }
             | Change::CheckedIn { .. }
             | Change::Resumed { .. } => {}
+        }
+    }
+
+    /// Whoever is banned takes nothing new.
+    fn expect_welcome(&self, user: &UserId, findings: &mut Findings) {
+        if self.banned.contains(user) {
+            findings.violation(format!("user {user} takes something and is banned"));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Shared;
 use super::clock::{Clock, Turn};
+use super::disk::Need;
 use super::dispatch::Dispatch;
 use super::events::{Events, Index};
 use super::mailbox::{Ask, Result, Woken};
@@ -12,7 +13,6 @@ use onrush_core::ids::EventId;
 use onrush_core::limits::MAX_TICKS_PER_TURN;
 use onrush_core::{Command, Event, Query, Refusal, Reply, Time, View};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Commands between two looks at the deadlines at most.
@@ -158,12 +158,8 @@ impl Executor {
         command: &Command,
         decision: &Decision,
     ) -> std::result::Result<(), Failure> {
-        let low = self.shared.disk_low.load(Ordering::Relaxed);
-        if low && !decision.changes.is_empty() && is_new_business(command) {
-            Err(Failure::DiskLow)
-        } else {
-            Ok(())
-        }
+        let enough = || need_of(command).is_none_or(|need| self.shared.space.is_enough_for(need));
+        if decision.changes.is_empty() || enough() { Ok(()) } else { Err(Failure::DiskLow) }
     }
 
     /// Decides what is due by now, up to a limit, so that commands get their turn.
@@ -203,8 +199,9 @@ impl Executor {
     }
 }
 
-/// Whether a command begins something that needs space; what ends something, or was paid for, always goes on.
-fn is_new_business(command: &Command) -> bool {
+/// What a command begins that needs space; what ends something, gives it back or was paid for always goes on, and so does a
+/// sign of life, without which a place is lost.
+fn need_of(command: &Command) -> Option<Need> {
     match command {
         Command::CreateEvent { .. }
         | Command::AddPool { .. }
@@ -212,7 +209,11 @@ fn is_new_business(command: &Command) -> bool {
         | Command::Join { .. }
         | Command::Hold { .. }
         | Command::Claim { .. }
-        | Command::AdjustClaimed { .. } => true,
+        | Command::AdjustClaimed { .. }
+        // More time was promised to nobody, and asking for it again and again needs more space each time.
+        | Command::Extend { .. } => Some(Need::Business),
+        // What is held may be paid for, as long as there is space to write down what becomes of it.
+        Command::BeginPayment { .. } => Some(Need::Payment),
         Command::ChangeSettings { .. }
         | Command::AdjustCapacity { .. }
         | Command::Block { .. }
@@ -226,15 +227,15 @@ fn is_new_business(command: &Command) -> bool {
         | Command::Leave { .. }
         | Command::See { .. }
         | Command::Arrive { .. }
-        | Command::Extend { .. }
         | Command::Release { .. }
-        | Command::BeginPayment { .. }
         | Command::FailPayment { .. }
         | Command::Confirm { .. }
         | Command::CancelConfirmed { .. }
         | Command::CheckIn { .. }
         | Command::Declaim { .. }
+        | Command::RemoveVisitor { .. }
+        | Command::UnbanVisitor { .. }
         | Command::Tick
-        | Command::Recover { .. } => false,
+        | Command::Recover { .. } => None,
     }
 }

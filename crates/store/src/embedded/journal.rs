@@ -12,9 +12,7 @@ use super::witness::{self, Witness};
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::Time;
 use rusqlite::{Connection, Statement};
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "testing")]
@@ -22,8 +20,6 @@ use super::faults::{Fate, Faults, KillPoint};
 
 /// While nothing is decided, the time is written down this often: what is missing at the end counts as downtime.
 const ALIVE_EVERY: Duration = Duration::from_secs(10);
-/// How often the free space is looked up while decisions come in, or while it is low.
-const DISK_EVERY: Duration = Duration::from_secs(1);
 
 /// What a row takes beside its body, about.
 const ROW_BYTES: u64 = 40;
@@ -31,7 +27,6 @@ const ROW_BYTES: u64 = 40;
 /// What the journal thread works with.
 pub(super) struct Journal {
     pub(super) connection: Connection,
-    pub(super) dir: PathBuf,
     pub(super) shared: Arc<Shared>,
     pub(super) dispatch: Dispatch,
     pub(super) snapshotter: Snapshotter,
@@ -40,7 +35,6 @@ pub(super) struct Journal {
     /// When the last decision was made that was committed before.
     pub(super) last_at: Option<Time>,
     pub(super) clock: Clock,
-    pub(super) low_disk_bytes: u64,
     #[cfg(feature = "testing")]
     pub(super) faults: Faults,
 }
@@ -78,7 +72,6 @@ impl Journal {
         let mut entries = Vec::new();
         let mut json = Vec::new();
         let mut written_at = Instant::now();
-        let mut disk_at = Instant::now();
         let mut commits = 0;
         let mut last_at = self.last_at;
         loop {
@@ -106,10 +99,6 @@ impl Journal {
             }
 
             self.witness.saw(committed, last_at, self.shared.ledger());
-            if disk_at.elapsed() >= DISK_EVERY {
-                self.look_at_disk();
-                disk_at = Instant::now();
-            }
             if found == Found::Closed {
                 database::set_alive(&self.connection, self.clock.now())?;
                 self.witness.end(committed, last_at, self.shared.ledger());
@@ -133,13 +122,7 @@ impl Journal {
     }
 
     fn own_patience(&self) -> Option<Duration> {
-        if self.shared.disk_low.load(Ordering::Relaxed) {
-            Some(DISK_EVERY)
-        } else if self.shared.committed() > Seq::default() {
-            Some(ALIVE_EVERY)
-        } else {
-            None
-        }
+        if self.shared.committed() > Seq::default() { Some(ALIVE_EVERY) } else { None }
     }
 
     /// Makes decisions durable. Returns about how many bytes that took.
@@ -177,23 +160,6 @@ impl Journal {
             self.shared.set_committed(last.seq);
         }
         Ok(bytes)
-    }
-
-    pub(super) fn look_at_disk(&self) {
-        match rustix::fs::statvfs(&self.dir) {
-            Ok(disk) => {
-                let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-                let low = free < self.low_disk_bytes;
-                if self.shared.disk_low.swap(low, Ordering::Relaxed) != low {
-                    if low {
-                        tracing::warn!(free, "the disk is nearly full: nothing new is sold");
-                    } else {
-                        tracing::info!(free, "the disk has space again");
-                    }
-                }
-            }
-            Err(error) => tracing::warn!(%error, "cannot look up the free space of the disk"),
-        }
     }
 
     #[cfg(feature = "testing")]

@@ -3,8 +3,9 @@
 use crate::engine::{Answer, Failure};
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, View};
+use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// What an asker gets.
@@ -42,6 +43,14 @@ impl Ask {
         }
     }
 
+    /// Whether it begins what would wait behind everything else: the first to be sent away when answers take long.
+    fn begins_business(&self) -> bool {
+        match self {
+            Self::Command(_, command, _) => command.begins_business(),
+            Self::Query(..) | Self::Events(_) => false,
+        }
+    }
+
     /// Whether it must be let in however much is waiting: what gives something back, and what a payment came to.
     fn is_never_refused(&self) -> bool {
         match self {
@@ -52,7 +61,8 @@ impl Ask {
                 | Command::Release { .. }
                 | Command::FailPayment { .. }
                 | Command::Confirm { .. }
-                | Command::Declaim { .. } => true,
+                | Command::Declaim { .. }
+                | Command::RemoveVisitor { .. } => true,
                 Command::CreateEvent { .. }
                 | Command::ChangeSettings { .. }
                 | Command::AddPool { .. }
@@ -75,7 +85,8 @@ impl Ask {
                 | Command::CancelConfirmed { .. }
                 | Command::CheckIn { .. }
                 | Command::Claim { .. }
-                | Command::AdjustClaimed { .. } => false,
+                | Command::AdjustClaimed { .. }
+                | Command::UnbanVisitor { .. } => false,
             },
             Self::Query(..) | Self::Events(_) => false,
         }
@@ -84,6 +95,7 @@ impl Ask {
 
 /// Why something was not let in.
 pub(super) enum NotTaken {
+    /// Too much is waiting, or it waits for too long.
     Full,
     Closed,
 }
@@ -103,6 +115,10 @@ pub(super) enum Woken {
 #[derive(Debug, Default)]
 struct State {
     asks: Vec<Ask>,
+    /// When the first of `asks` came.
+    since: Option<Instant>,
+    /// What was taken up and is not answered yet, in order: when its first ask came, and how many there are.
+    unanswered: VecDeque<(Instant, usize)>,
     /// Empty ones with space in them, to be filled next.
     spare: Vec<Vec<Ask>>,
     closed: bool,
@@ -111,19 +127,40 @@ struct State {
     nudged: bool,
 }
 
+impl State {
+    /// How long the oldest ask without an answer has been waiting; zero if there is none.
+    fn waiting(&self) -> Duration {
+        let taken = self.unanswered.front().map(|(since, _)| *since);
+        taken.or(self.since).map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// Notes that as many asks, the oldest ones, have their answers.
+    fn answered(&mut self, mut count: usize) {
+        while let Some((_, left)) = self.unanswered.front_mut() {
+            if *left > count {
+                *left -= count;
+                return;
+            }
+            count -= *left;
+            self.unanswered.pop_front();
+        }
+    }
+}
+
 /// One queue for all askers, so that what one of them asks in turn is done in turn.
 ///
-/// Its bound holds only for what may be refused. The engine takes all of it at once.
+/// Its bounds hold only for what may be refused. The engine takes all of it at once.
 #[derive(Debug)]
 pub(super) struct Mailbox {
     state: Mutex<State>,
     wake: Condvar,
     capacity: usize,
+    longest_wait: Duration,
 }
 
 impl Mailbox {
-    pub(super) fn new(capacity: usize) -> Self {
-        Self { state: Mutex::default(), wake: Condvar::new(), capacity }
+    pub(super) fn new(capacity: usize, longest_wait: Duration) -> Self {
+        Self { state: Mutex::default(), wake: Condvar::new(), capacity, longest_wait }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -137,6 +174,13 @@ impl Mailbox {
         }
         if state.asks.len() >= self.capacity && !ask.is_never_refused() {
             return Err(NotTaken::Full);
+        }
+        // What waits already is let down by nobody; whoever would wait behind it is better told at once.
+        if ask.begins_business() && state.waiting() > self.longest_wait {
+            return Err(NotTaken::Full);
+        }
+        if state.asks.is_empty() {
+            state.since = Some(Instant::now());
         }
         state.asks.push(ask);
         let sleeping = std::mem::take(&mut state.sleeping);
@@ -157,6 +201,8 @@ impl Mailbox {
     pub(super) fn abandon(&self) {
         let mut state = self.lock();
         state.closed = true;
+        state.unanswered.clear();
+        state.since = None;
         let asks = std::mem::take(&mut state.asks);
         drop(state);
         self.wake.notify_one();
@@ -168,6 +214,16 @@ impl Mailbox {
     pub(super) fn nudge(&self) {
         self.lock().nudged = true;
         self.wake.notify_one();
+    }
+
+    /// How long the oldest ask without an answer has been waiting; zero if there is none.
+    pub(super) fn waiting(&self) -> Duration {
+        self.lock().waiting()
+    }
+
+    /// Notes that as many asks, the oldest ones, are given their answers now.
+    pub(super) fn answered(&self, count: usize) {
+        self.lock().answered(count);
     }
 
     /// Takes back the space that asks were in.
@@ -208,6 +264,10 @@ impl Mailbox {
             return (Vec::new(), woken);
         }
         let empty = state.spare.pop().unwrap_or_default();
+        if let Some(since) = state.since.take() {
+            let count = state.asks.len();
+            state.unanswered.push_back((since, count));
+        }
         (std::mem::replace(&mut state.asks, empty), Woken::Work)
     }
 }

@@ -16,6 +16,7 @@ mod checkpointer;
 mod clock;
 mod damage;
 mod database;
+mod disk;
 mod dispatch;
 mod error;
 mod events;
@@ -38,6 +39,7 @@ pub use audit::{AuditReport, FeedAudit, audit};
 #[cfg(feature = "testing")]
 pub use clock::ManualClock;
 pub use clock::{Clock, ClockReport, Correction};
+pub use disk::{Need, Space};
 pub use error::{Damage, OpenError, WAY_OUT};
 #[cfg(feature = "testing")]
 pub use faults::{Fate, Faults, KillPoint};
@@ -49,6 +51,7 @@ pub use steady::SteadyClock;
 
 use crate::engine::{Engine, Failure, Feed, Pending, Seq};
 use checkpointer::Checkpointer;
+use disk::Watch;
 use dispatch::{Dispatch, Progress};
 use events::{Events, guarded};
 use executor::Executor;
@@ -65,6 +68,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use steady::Pulse;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -82,11 +86,14 @@ const SNAPSHOT_AT_CLOSE: u64 = 50_000;
 pub struct Options {
     /// What may be waiting to be decided before callers are told to come again later.
     pub mailbox_capacity: usize,
+    /// While the oldest ask without an answer has been waiting for longer, callers who would begin something (join, hold,
+    /// claim) are told to come again later; everything else is let in.
+    pub longest_wait: Duration,
     /// The last decisions that readers of the feed find in memory.
     pub tail_capacity: usize,
     /// Decisions between two snapshots.
     pub snapshot_every: u64,
-    /// With less free space than this, nothing new is sold.
+    /// With less free space than this, nothing new is sold; with a quarter of it, no new payment begins either.
     pub low_disk_bytes: u64,
     /// Where the time comes from.
     pub clock: Clock,
@@ -103,6 +110,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             mailbox_capacity: 16_384,
+            longest_wait: Duration::from_millis(50),
             tail_capacity: 65_536,
             snapshot_every: 1_000_000,
             low_disk_bytes: 256 << 20,
@@ -123,7 +131,8 @@ struct Shared {
     committed: AtomicU64,
     /// The last decision in the newest snapshot.
     snapshot: AtomicU64,
-    disk_low: AtomicBool,
+    /// What the disk has left.
+    space: Arc<Space>,
     closing: AtomicBool,
     failure: OnceLock<String>,
     /// How far the ledger has followed, [`NO_LEDGER`] as long as none did.
@@ -163,6 +172,8 @@ pub struct Embedded {
     shared: Arc<Shared>,
     progress: watch::Receiver<Progress>,
     threads: Option<Threads>,
+    /// Watched as long as the engine lives.
+    _disk: Watch,
     /// Held as long as the engine lives.
     _lock: File,
 }
@@ -226,13 +237,15 @@ impl Embedded {
                 .map_err(OpenError::sqlite(&path))?;
         }
 
+        let disk = Watch::start(dir.to_owned(), options.low_disk_bytes);
+        let disk = disk.map_err(OpenError::io(dir))?;
         let shared = Arc::new(Shared {
-            mailbox: Arc::new(Mailbox::new(options.mailbox_capacity)),
+            mailbox: Arc::new(Mailbox::new(options.mailbox_capacity, options.longest_wait)),
             outbox: Outbox::default(),
             tail: Tail::new(recovered.last, options.tail_capacity),
             committed: AtomicU64::new(recovered.last.0),
             snapshot: AtomicU64::new(recovered.snapshot.0),
-            disk_low: AtomicBool::new(false),
+            space: disk.space.clone(),
             closing: AtomicBool::new(false),
             failure: OnceLock::new(),
             ledger: AtomicU64::new(ledger.unwrap_or(NO_LEDGER)),
@@ -267,7 +280,6 @@ impl Embedded {
         }
         let journal = Journal {
             connection,
-            dir: dir.to_owned(),
             shared: shared.clone(),
             dispatch,
             snapshotter,
@@ -275,11 +287,9 @@ impl Embedded {
             witness,
             last_at: recovered.last_at,
             clock: options.clock,
-            low_disk_bytes: options.low_disk_bytes,
             #[cfg(feature = "testing")]
             faults: options.faults,
         };
-        journal.look_at_disk();
         let pulse = Pulse::start(&executor.clock).map_err(OpenError::io(dir))?;
         let threads = Threads {
             _pulse: pulse,
@@ -291,7 +301,15 @@ impl Embedded {
             snapshotter: snapshotter_thread,
         };
         let dir = dir.to_owned();
-        Ok(Self { dir, identity, shared, progress, threads: Some(threads), _lock: lock })
+        Ok(Self {
+            dir,
+            identity,
+            shared,
+            progress,
+            threads: Some(threads),
+            _disk: disk,
+            _lock: lock,
+        })
     }
 }
 
@@ -378,6 +396,12 @@ impl Embedded {
         self.shared.failure.get().cloned()
     }
 
+    /// How much space the disk has left for the engine, and for who else writes beside it.
+    #[must_use]
+    pub fn space(&self) -> Arc<Space> {
+        self.shared.space.clone()
+    }
+
     /// Waits until the engine has stopped, by itself or because it was closed.
     pub fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut progress = self.progress.clone();
@@ -447,5 +471,9 @@ impl Engine for Embedded {
 
     fn committed(&self) -> Seq {
         self.shared.committed()
+    }
+
+    fn waiting(&self) -> Duration {
+        self.shared.mailbox.waiting()
     }
 }

@@ -11,7 +11,7 @@ use super::wire::Head;
 use crate::engine::{Failure, FeedEntry, Seq};
 use onrush_core::Event;
 use onrush_core::ids::EventId;
-use onrush_core::snapshot::SnapshotRow;
+use onrush_core::snapshot::{SnapshotRow, agree};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -150,12 +150,14 @@ fn compare(layout: &Layout, state: &Event, found: &mut Vec<String>) {
             | SnapshotRow::Place(_)
             | SnapshotRow::Hold(_)
             | SnapshotRow::Session(_)
-            | SnapshotRow::Claim(_) => None,
+            | SnapshotRow::Claim(_)
+            | SnapshotRow::Ban(_)
+            | SnapshotRow::Gone(_) => None,
         })
         .collect();
     match layout.rows(&seats) {
         Ok(ours) => {
-            if ours != rows {
+            if !agree(ours.iter().cloned(), rows.iter().cloned()) {
                 found.push("its state is not what its decisions add up to".to_owned());
             }
             let restored = guarded(|| Event::restore(state.id().clone(), ours));

@@ -8,7 +8,7 @@ pub(super) const EVENTS: &str = "onrush:events";
 /// What each event is kept in, in the order in which every script is given them.
 ///
 /// The event stands in braces, so that Redis Cluster keeps all of an event in one slot.
-const PARTS: [&str; 16] = [
+const PARTS: [&str; 18] = [
     "meta",
     "pools",
     "blocked",
@@ -25,6 +25,8 @@ const PARTS: [&str; 16] = [
     "feed",
     "recent0",
     "recent1",
+    "bans",
+    "gone",
 ];
 
 /// The keys of one event.
@@ -73,6 +75,10 @@ parts! {
     claims = 12;
     /// Stream: the decisions, until they are archived.
     feed = 13;
+    /// Hash: user → since when they are banned, by whom and why.
+    bans = 16;
+    /// Sorted set: places that are gone, by until when they are known.
+    gone = 17;
 }
 
 impl EventKeys {

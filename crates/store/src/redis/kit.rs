@@ -20,6 +20,9 @@ const BATCH: usize = 100;
 /// Calls of one round at most; the next round goes on.
 const BATCHES_PER_ROUND: usize = 1_000;
 
+/// After how long `expire_reservations` lets a hold that cannot be ended be tried again.
+const AGAIN_MS: u64 = 60_000;
+
 /// How long a worker sleeps at most: a hold that was made meanwhile may be shorter than all it knew of.
 const LOOK_AGAIN_WITHIN: Duration = Duration::from_secs(1);
 
@@ -148,6 +151,11 @@ pub struct Expired {
     pub reservations: u64,
     /// Seats that went back to their zones.
     pub seats: u64,
+    /// Holds that could not be ended, because their keys hold something else than they should. They are tried again in a
+    /// minute.
+    pub broken: u64,
+    /// Entries of the index that are no hold's, set aside with the score `+inf`.
+    pub foreign: u64,
     /// The time until the next deadline; `None` if there is none.
     pub next_ms: Option<u64>,
 }
@@ -184,25 +192,36 @@ impl<C: ConnectionLike> ExpiryWorker<C> {
                 keys.extend([zone, user, reservation]);
                 entries.push(entry);
             }
-            let (_, reservations, seats): (u8, u64, u64) =
+            let (_, reservations, seats, broken): (u8, u64, u64, u64) =
                 Script::ExpireReservations.call(&mut self.connection, &keys, &entries).await?;
             done.reservations += reservations;
             done.seats += seats;
-            // Entries that cannot be ended stay due: they must not keep it going round.
-            if wait_ms != 0 || reservations == 0 {
+            done.broken += broken;
+            if broken > 0 {
+                done.next_ms = Some(done.next_ms.map_or(AGAIN_MS, |next_ms| next_ms.min(AGAIN_MS)));
+            }
+            // Entries that other workers took, or that have other keys, must not keep it going round.
+            if wait_ms != 0 || reservations + broken == 0 {
                 break;
             }
         }
+        done.foreign = redis::cmd("ZCOUNT")
+            .arg(&self.index)
+            .arg("+inf")
+            .arg("+inf")
+            .query_async(&mut self.connection)
+            .await?;
         Ok(done)
     }
 
     /// Goes on, from deadline to deadline, until `stop` is done. While Redis is away it tries again every second.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
+        let mut foreign_told = 0;
         loop {
             let pause = tokio::select! {
                 () = &mut stop => return,
-                round = self.run_once() => match round {
+                round = self.run_once() => match round.inspect(|done| self.report(done, &mut foreign_told)) {
                     // What is due and cannot be ended is looked at again, but not at once.
                     Ok(Expired { next_ms: Some(0), reservations: 0, .. }) => LOOK_AGAIN_WITHIN,
                     Ok(Expired { next_ms: Some(next_ms), .. }) => Duration::from_millis(next_ms).min(LOOK_AGAIN_WITHIN),
@@ -218,6 +237,19 @@ impl<C: ConnectionLike> ExpiryWorker<C> {
                 () = tokio::time::sleep(pause) => {}
             }
         }
+    }
+
+    /// Says what a round could not end, and what it found beside the holds.
+    fn report(&self, done: &Expired, foreign_told: &mut u64) {
+        let Expired { broken, foreign, .. } = *done;
+        if broken > 0 {
+            let why = "the count of a zone or user is no whole number";
+            warn!(broken, index = self.index, why, "holds that ran out cannot be ended");
+        }
+        if foreign > *foreign_told {
+            warn!(foreign, index = self.index, "entries that are no hold's were set aside");
+        }
+        *foreign_told = foreign;
     }
 
     /// The time until the next deadline, negative if there is none, and who is due, each with entry and keys.

@@ -9,7 +9,7 @@ use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::limits::ENDED_KNOWN_MS;
 use onrush_core::snapshot::{EventRow, HoldRow, PlaceRow, SessionRow, SessionState, SnapshotRow};
-use onrush_core::view::{AvailabilityView, ClaimState, ClaimView, SeatStatus};
+use onrush_core::view::{AvailabilityView, BanView, ClaimState, ClaimView, SeatStatus};
 use onrush_core::{Event, Query, Time, View};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -39,6 +39,8 @@ pub(super) struct Layout {
     pub(super) lapses: Texts,
     pub(super) deadlines: Texts,
     pub(super) claims: Texts,
+    pub(super) bans: Texts,
+    pub(super) gone: Texts,
 }
 
 /// A place in the queue as a member of sorted sets: it sorts by its number.
@@ -73,7 +75,9 @@ impl Layout {
                 SnapshotRow::Hold(row) => users.count_hold(row),
                 SnapshotRow::Claim(claim) => users.count_claim(claim),
                 SnapshotRow::Place(row) => users.places(row),
-                SnapshotRow::Event(_)
+                SnapshotRow::Ban(_)
+                | SnapshotRow::Gone(_)
+                | SnapshotRow::Event(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
                 | SnapshotRow::Seat(_) => {}
@@ -85,6 +89,10 @@ impl Layout {
                 SnapshotRow::Hold(row) => layout.put_hold(row),
                 SnapshotRow::Session(row) => layout.put_session(row, &users),
                 SnapshotRow::Claim(claim) => layout.put_claim(claim),
+                SnapshotRow::Ban(ban) => layout.put_ban(ban),
+                SnapshotRow::Gone(row) => {
+                    layout.gone.insert(row.place.to_string(), row.until.to_string());
+                }
                 SnapshotRow::Event(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
@@ -94,6 +102,9 @@ impl Layout {
         let last_score = FIRST_SCORE + rows.len() as i64;
         layout.meta.insert("last_score".to_owned(), last_score.to_string());
         layout.users = users.into_texts(event, row.at);
+        if !layout.bans.is_empty() {
+            layout.meta.insert("bans".to_owned(), layout.bans.len().to_string());
+        }
         layout
     }
 
@@ -270,8 +281,12 @@ impl Layout {
             ClaimState::Adjusted { at } => ("adjusted", Some(at), forgotten(at)),
         };
         let user = claim.user.as_ref().map(ToString::to_string).unwrap_or_default();
+        // What the state says of a claim anyway is not said twice.
+        let is_told = claim.state == ClaimState::Claimed { until: claim.first_until };
+        let first = claim.first_until.filter(|_| !is_told);
+        let first = first.map(|until| format!("|{until}")).unwrap_or_default();
         let text = format!(
-            "{user}|{}|{}|{}|{}|{state}|{}",
+            "{user}|{}|{}|{}|{}|{state}|{}{first}",
             claim.pool,
             claim.amount,
             claim.before,
@@ -280,6 +295,11 @@ impl Layout {
         );
         self.claims.insert(claim.claim.to_string(), text);
         self.put_deadline(deadline, claim.claim.as_str());
+    }
+
+    fn put_ban(&mut self, ban: &BanView) {
+        let reason = serde_json::to_string(&ban.reason).expect("a reason can be written");
+        self.bans.insert(ban.user.to_string(), format!("{}|{reason}", ban.at));
     }
 
     fn put_deadline(&mut self, deadline: Option<(char, Time)>, id: &str) {
@@ -300,6 +320,7 @@ impl Layout {
             (keys.users(), &self.users),
             (keys.sessions(), &self.sessions),
             (keys.claims(), &self.claims),
+            (keys.bans(), &self.bans),
         ];
         for (key, texts) in hashes {
             let pairs: Vec<_> = texts.iter().map(|(field, text)| [field, text]).collect();
@@ -313,6 +334,7 @@ impl Layout {
             (keys.parked(), &scored(&self.parked)),
             (keys.lapses(), &self.lapses),
             (keys.deadlines(), &self.deadlines),
+            (keys.gone(), &self.gone),
         ];
         for (key, members) in sets {
             let pairs: Vec<_> = members.iter().map(|(member, score)| [score, member]).collect();
@@ -327,7 +349,9 @@ impl Layout {
         if !self.meta.contains_key("streams") {
             return;
         }
-        let at = self.meta.get("at").map_or("0", String::as_str);
+        // Streams carry whole seconds, as those who read them expect.
+        let at_ms: i64 = self.meta.get("at").and_then(|at| at.parse().ok()).unwrap_or_default();
+        let at_s = at_ms.div_euclid(1_000).to_string();
         for (user, text) in &self.users {
             let Ok(id) = user.parse::<UserId>() else { continue };
             let stream = keys::places_of(event, &id);
@@ -348,7 +372,7 @@ impl Layout {
                     "user_id",
                     user,
                     "timestamp",
-                    at,
+                    &at_s,
                 ]));
             }
         }
@@ -392,6 +416,19 @@ fn forgotten(at: Time) -> Option<(char, Time)> {
     Some(('7', at.plus_ms(ENDED_KNOWN_MS)))
 }
 
+/// Whether a booking waits to be forgotten.
+fn is_ended(state: &HoldState) -> bool {
+    match state {
+        HoldState::Released { .. }
+        | HoldState::Expired { payment: None, .. }
+        | HoldState::Cancelled { .. } => true,
+        HoldState::Held { .. }
+        | HoldState::Paying { .. }
+        | HoldState::Confirmed { .. }
+        | HoldState::Expired { payment: Some(_), .. } => false,
+    }
+}
+
 /// What a user has.
 #[derive(Default)]
 struct OfUser {
@@ -399,6 +436,8 @@ struct OfUser {
     live_holds: u32,
     places: Vec<String>,
     bookings: Vec<BookingId>,
+    /// Bookings and claims that wait to be forgotten.
+    ended: u32,
 }
 
 #[derive(Default)]
@@ -417,14 +456,21 @@ impl Holdings {
         of.bookings.push(row.terms.booking.clone());
         let live = row.state.until().is_some();
         of.live_holds += u32::from(live);
+        of.ended += u32::from(is_ended(&row.state));
         if live || matches!(row.state, HoldState::Confirmed { .. }) {
             of.units += u64::from(row.terms.lines.units());
         }
     }
 
     fn count_claim(&mut self, claim: &ClaimView) {
-        if let (Some(user), ClaimState::Claimed { .. }) = (&claim.user, claim.state) {
-            self.of(user).units += claim.amount.unsigned_abs();
+        match (&claim.user, claim.state) {
+            (Some(user), ClaimState::Claimed { .. }) => {
+                self.of(user).units += claim.amount.unsigned_abs();
+            }
+            (Some(user), ClaimState::Returned { .. } | ClaimState::Expired { .. }) => {
+                self.of(user).ended += 1;
+            }
+            (Some(_), ClaimState::Adjusted { .. }) | (None, _) => {}
         }
     }
 
@@ -437,13 +483,16 @@ impl Holdings {
         let texts = self.of_user.into_iter().map(|(user, mut of)| {
             if of.bookings.len() > 1 {
                 // Bookings of one millisecond stand in the order they were made, which only the event itself tells.
-                let query = Query::Bookings { user: user.clone() };
+                let query = Query::Bookings { user: user.clone(), after: None, limit: u32::MAX };
                 if let Ok(View::Bookings(views)) = event.query(at, &query) {
                     of.bookings = views.iter().map(|view| view.terms.booking.clone()).collect();
                 }
             }
             let bookings: Vec<_> = of.bookings.iter().map(BookingId::as_str).collect();
-            let text = format!("{}|{}|{}", of.units, of.places.join(","), bookings.join(","));
+            let mut text = format!("{}|{}|{}", of.units, of.places.join(","), bookings.join(","));
+            if !bookings.is_empty() || of.ended > 0 {
+                text = format!("{text}|{}", of.ended);
+            }
             (user.to_string(), text)
         });
         texts.filter(|(_, text)| text != "0||").collect()
@@ -469,8 +518,9 @@ impl Layout {
             keys.users(),
             keys.sessions(),
             keys.claims(),
+            keys.bans(),
         ];
-        let sets = [keys.queue(), keys.parked(), keys.lapses(), keys.deadlines()];
+        let sets = [keys.queue(), keys.parked(), keys.lapses(), keys.deadlines(), keys.gone()];
         let mut pipe = redis::pipe();
         pipe.atomic();
         for key in hashes {
@@ -492,14 +542,14 @@ impl Layout {
             .map(redis::from_redis_value)
             .collect::<Result<_, _>>()
             .map_err(strange)?;
-        let [meta, pools, blocked, seats, categories, holds, users, sessions, claims] =
-            <[Texts; 9]>::try_from(texts).expect("an answer a question");
+        let [meta, pools, blocked, seats, categories, holds, users, sessions, claims, bans] =
+            <[Texts; 10]>::try_from(texts).expect("an answer a question");
         // Scores are whole numbers of at most 53 bits, which a double holds exactly.
         let whole = |line: Vec<(String, f64)>| -> Vec<(String, i64)> {
             line.into_iter().map(|(member, score)| (member, score as i64)).collect()
         };
-        let [queue, parked, lapses, deadlines] =
-            <[Vec<(String, f64)>; 4]>::try_from(lines).expect("an answer a question").map(whole);
+        let [queue, parked, lapses, deadlines, gone] =
+            <[Vec<(String, f64)>; 5]>::try_from(lines).expect("an answer a question").map(whole);
         let scored = |line: Vec<(String, i64)>| {
             line.into_iter().map(|(member, score)| (member, score.to_string())).collect()
         };
@@ -517,6 +567,8 @@ impl Layout {
             lapses: scored(lapses),
             deadlines: scored(deadlines),
             claims,
+            bans,
+            gone: scored(gone),
         }))
     }
 }

@@ -25,6 +25,7 @@ pub mod kit;
 mod known;
 mod layout;
 mod node;
+pub mod points;
 #[cfg(feature = "testing")]
 mod probe;
 mod prune;
@@ -36,6 +37,7 @@ mod scripts;
 mod start;
 mod ticker;
 mod transactions;
+mod waits;
 mod wire;
 
 pub use archive::{Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive};
@@ -166,16 +168,20 @@ impl Drop for RedisEngine {
 /// Whether a command's answer waits until the decision is archived.
 ///
 /// Whoever has paid, or is asked to pay, must find that again whatever Redis loses; a place or a hold that is lost is
-/// taken again.
+/// taken again. What the ledger goes on from (the end of a payment) must not be lost behind its back either, and whoever
+/// was banned must not come back unnoticed.
 fn waits_for_archive(command: &Command) -> bool {
     match command {
         Command::BeginPayment { .. }
+        | Command::FailPayment { .. }
         | Command::Confirm { .. }
         | Command::CancelConfirmed { .. }
         | Command::CheckIn { .. }
         | Command::Claim { .. }
         | Command::Declaim { .. }
-        | Command::AdjustClaimed { .. } => true,
+        | Command::AdjustClaimed { .. }
+        | Command::RemoveVisitor { .. }
+        | Command::UnbanVisitor { .. } => true,
         Command::CreateEvent { .. }
         | Command::ChangeSettings { .. }
         | Command::AddPool { .. }
@@ -196,7 +202,6 @@ fn waits_for_archive(command: &Command) -> bool {
         | Command::Hold { .. }
         | Command::Extend { .. }
         | Command::Release { .. }
-        | Command::FailPayment { .. }
         | Command::Tick
         | Command::Recover { .. } => false,
     }
@@ -278,7 +283,11 @@ fn run_on<T: Send + 'static>(
 impl Engine for RedisEngine {
     fn execute(&self, event: EventId, command: Command) -> Pending<Reply> {
         let node = Arc::clone(&self.node);
-        run_on(async move { execute(&node, &event, &command).await })
+        run_on(async move {
+            // What waits for the archive too would tell of PostgreSQL, which new business need not wait for.
+            let _under_way = command.begins_business().then(|| node.waits.begin());
+            execute(&node, &event, &command).await
+        })
     }
 
     fn query(&self, event: EventId, query: Query) -> Pending<View> {
@@ -302,5 +311,9 @@ impl Engine for RedisEngine {
 
     fn committed(&self) -> Seq {
         *self.node.archive.newest().borrow()
+    }
+
+    fn waiting(&self) -> Duration {
+        self.node.waits.waiting()
     }
 }

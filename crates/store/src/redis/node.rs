@@ -7,8 +7,9 @@ use super::keys::{self, EventKeys};
 use super::known::{Known, KnownEvent};
 use super::ticker::Wakes;
 use super::transactions::Transactions;
+use super::waits::Waits;
 use super::wire::{self, Call, Head, Outcome};
-use super::{Options, query, rebuild, refusal};
+use super::{Options, points, query, rebuild, refusal};
 use crate::engine::Failure;
 use crate::flags::{Flag, Flags};
 use onrush_core::ids::EventId;
@@ -35,6 +36,8 @@ pub(super) struct Node {
     pub(super) flags: Arc<Flags>,
     /// How long somebody waits for the archive.
     pub(super) archive_timeout: Duration,
+    /// How long new business waits for its answers.
+    pub(super) waits: Waits,
     wakes: Wakes,
     transactions: Transactions,
     requests: Requests,
@@ -51,6 +54,7 @@ impl Node {
             known: Known::default(),
             flags: Arc::clone(&options.flags),
             archive_timeout: Duration::from_millis(u64::from(options.archive_timeout_ms)),
+            waits: Waits::default(),
             wakes: Wakes::default(),
             transactions,
             requests: Requests::new(),
@@ -75,7 +79,10 @@ impl Node {
     /// The script that runs a command, with all the keys it may want.
     pub(super) fn call(&self, event: &EventId, command: &Command) -> Call {
         let mut call = wire::call(command);
-        if let Command::Join { user, .. } | Command::Leave { user, .. } = command {
+        if let Command::Join { user, .. }
+        | Command::Leave { user, .. }
+        | Command::RemoveVisitor { user, .. } = command
+        {
             call.keys.push(keys::places_of(event, user));
         }
         if let Command::Join { user, .. } = command {
@@ -189,6 +196,8 @@ impl Node {
             known.keys.all().chain(call.keys.iter().map(String::as_str)).collect();
         let args: Vec<&str> =
             begin.into_iter().chain(call.args.iter().map(String::as_str)).collect();
+        let is_hold = matches!(call.script.name, "engine/hold" | "engine/hold_pool");
+        points::reached("asking:Hold", is_hold);
         let decided = if call.is_optimistic {
             self.transaction(known, call, &keys, &args).await?
         } else {
@@ -198,6 +207,8 @@ impl Node {
             Some(answer) => answer,
             None => self.client.script(call.script, &keys, &args, call.is_long).await?,
         };
+        // From here on this node knows what it asked for; a test has it die before it does.
+        points::reached("asked:Hold", is_hold);
         let outcome = wire::outcome(answer).map_err(ClientError::Answered)?;
         match &outcome {
             Outcome::Ok { head, .. } => self.saw(known, *head),

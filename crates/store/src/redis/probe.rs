@@ -76,7 +76,10 @@ impl Probe {
         request: &str,
     ) -> Result<Result<(Time, Reply), Refusal>, String> {
         let mut call = call(command);
-        if let Command::Join { user, .. } | Command::Leave { user, .. } = command {
+        if let Command::Join { user, .. }
+        | Command::Leave { user, .. }
+        | Command::RemoveVisitor { user, .. } = command
+        {
             call.keys.push(keys::places_of(&self.event, user));
         }
         match self.call(&call, request).await? {

@@ -1,12 +1,13 @@
 //! Questions: which script answers them, and the views made of what it answers.
 
+use super::rows::ban_view;
 use super::scripts;
 use super::wire::{Call, read_json};
 use onrush_core::ids::{BookingId, EventId, PoolId};
 use onrush_core::settings::Settings;
 use onrush_core::view::{
-    AvailabilityView, CategoryView, DrawView, EventView, HoldView, PoolView, SeatStatus, SeatView,
-    Units,
+    AvailabilityView, BanView, CategoryView, DrawView, EventView, HoldView, PoolView, SeatStatus,
+    SeatView, Units,
 };
 use onrush_core::{Query, Reply, View};
 use redis::Value;
@@ -29,11 +30,16 @@ pub(super) fn call(query: &Query) -> Call {
             let user = text_or_empty(user.as_ref().map(|user| user.as_str()));
             Call::new(&scripts::QUERY_BOOKING, vec![booking.to_string(), user])
         }
-        Query::Bookings { user } => Call::new(&scripts::QUERY_BOOKINGS, vec![user.to_string()]),
+        Query::Bookings { user, after, limit } => {
+            let after = text_or_empty(after.as_ref().map(|booking| booking.as_str()));
+            let arguments = vec![user.to_string(), after, limit.to_string()];
+            Call::new(&scripts::QUERY_BOOKINGS, arguments)
+        }
         Query::Claim { claim, user } => {
             let user = text_or_empty(user.as_ref().map(|user| user.as_str()));
             Call::new(&scripts::QUERY_CLAIM, vec![claim.to_string(), user])
         }
+        Query::Bans { .. } => Call::new(&scripts::QUERY_BANS, Vec::new()),
     }
 }
 
@@ -61,17 +67,28 @@ pub(super) fn view(
         }
         Query::Claim { .. } => match read_json(reply)? {
             Reply::Claim(view) => Ok(View::Claim(view)),
-            Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) => {
+            Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Removed(_) => {
                 Err(format!("a script answered {reply} about a claim"))
             }
         },
+        Query::Bans { after, at_most } => {
+            let mut bans: Vec<BanView> = more
+                .texts()?
+                .iter()
+                .map(|(user, text)| ban_view(user, text))
+                .collect::<Result<_, _>>()?;
+            bans.retain(|ban| after.as_ref().is_none_or(|after| ban.user > *after));
+            bans.sort_unstable_by(|a, b| a.user.cmp(&b.user));
+            bans.truncate(*at_most as usize);
+            Ok(View::Bans(bans))
+        }
     }
 }
 
 fn hold(reply: Reply) -> Result<HoldView, String> {
     match reply {
         Reply::Hold(view) => Ok(view),
-        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) => {
+        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_) => {
             Err("a script answered something else about a booking".to_owned())
         }
     }

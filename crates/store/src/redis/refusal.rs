@@ -46,6 +46,8 @@ struct Written {
     at: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paid_minor: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step_minor: Option<i64>,
 }
 
 /// The refusal as JSON.
@@ -67,10 +69,19 @@ pub(super) fn write(refusal: &Refusal) -> String {
         | Refusal::CannotCancel
         | Refusal::UnitsNotBlocked
         | Refusal::SeedMismatch
-        | Refusal::NotCancellable => {}
+        | Refusal::NotCancellable
+        | Refusal::VisitorBanned
+        | Refusal::NoWaitingRoom
+        | Refusal::NotYourTurn
+        | Refusal::SessionOver
+        | Refusal::NothingToPay
+        | Refusal::NoDraw => {}
         Refusal::InvalidSettings { why }
         | Refusal::InvalidLines { why }
-        | Refusal::InvalidState { why } => out.why = Some((*why).to_owned()),
+        | Refusal::SettingsFixed { why }
+        | Refusal::EventLimit { why }
+        | Refusal::AlreadyInPhase { why }
+        | Refusal::OtherStepFirst { why } => out.why = Some((*why).to_owned()),
         Refusal::ZoneNotFound { pool } | Refusal::PoolExists { pool } => {
             out.pool = Some(pool.clone());
         }
@@ -98,7 +109,11 @@ pub(super) fn write(refusal: &Refusal) -> String {
         Refusal::CapacityBelowCommitted { committed } => out.committed = Some(*committed),
         Refusal::TicketNotFound { tickets } => out.tickets = Some(*tickets),
         Refusal::AlreadyCheckedIn { at } => out.at = Some(*at),
+        Refusal::BanListFull { limit } | Refusal::TooManyEnded { limit } => {
+            out.limit = Some(*limit);
+        }
         Refusal::RefundExceedsPaid { paid_minor } => out.paid_minor = Some(*paid_minor),
+        Refusal::RefundBetweenSteps { step_minor } => out.step_minor = Some(*step_minor),
     }
     serde_json::to_string(&out).expect("texts and numbers can be written")
 }
@@ -128,7 +143,15 @@ impl Written {
             "CLAIM_NOT_FOUND" => Refusal::ClaimNotFound,
             "BOOKING_MISMATCH" => Refusal::BookingMismatch,
             "EVENT_NOT_OPEN" => Refusal::EventNotOpen { phase: self.phase? },
-            "INVALID_STATE" => Refusal::InvalidState { why: intern(&self.why?) },
+            "NO_WAITING_ROOM" => Refusal::NoWaitingRoom,
+            "NOT_YOUR_TURN" => Refusal::NotYourTurn,
+            "SESSION_OVER" => Refusal::SessionOver,
+            "NOTHING_TO_PAY" => Refusal::NothingToPay,
+            "SETTINGS_FIXED" => Refusal::SettingsFixed { why: intern(&self.why?) },
+            "EVENT_LIMIT" => Refusal::EventLimit { why: intern(&self.why?) },
+            "ALREADY_IN_PHASE" => Refusal::AlreadyInPhase { why: intern(&self.why?) },
+            "OTHER_STEP_FIRST" => Refusal::OtherStepFirst { why: intern(&self.why?) },
+            "NO_DRAW" => Refusal::NoDraw,
             "DUPLICATE" => Refusal::Duplicate { place: self.place? },
             "ALREADY_IN_QUEUE" => Refusal::AlreadyInQueue { place: self.place? },
             "QUEUE_FULL" => Refusal::QueueFull,
@@ -159,6 +182,10 @@ impl Written {
             "ALREADY_CHECKED_IN" => Refusal::AlreadyCheckedIn { at: self.at? },
             "NOT_CANCELLABLE" => Refusal::NotCancellable,
             "REFUND_EXCEEDS_PAID" => Refusal::RefundExceedsPaid { paid_minor: self.paid_minor? },
+            "VISITOR_BANNED" => Refusal::VisitorBanned,
+            "BAN_LIST_FULL" => Refusal::BanListFull { limit: self.limit? },
+            "TOO_MANY_ENDED" => Refusal::TooManyEnded { limit: self.limit? },
+            "REFUND_BETWEEN_STEPS" => Refusal::RefundBetweenSteps { step_minor: self.step_minor? },
             _ => return None,
         })
     }
@@ -207,8 +234,16 @@ mod tests {
                 Refusal::ReservationNotFound => Refusal::ClaimNotFound,
                 Refusal::ClaimNotFound => Refusal::BookingMismatch,
                 Refusal::BookingMismatch => Refusal::EventNotOpen { phase: Phase::Paused },
-                Refusal::EventNotOpen { .. } => Refusal::InvalidState { why: "state" },
-                Refusal::InvalidState { .. } => Refusal::Duplicate { place },
+                Refusal::EventNotOpen { .. } => Refusal::NoWaitingRoom,
+                Refusal::NoWaitingRoom => Refusal::NotYourTurn,
+                Refusal::NotYourTurn => Refusal::SessionOver,
+                Refusal::SessionOver => Refusal::NothingToPay,
+                Refusal::NothingToPay => Refusal::SettingsFixed { why: "fixed" },
+                Refusal::SettingsFixed { .. } => Refusal::EventLimit { why: "as many" },
+                Refusal::EventLimit { .. } => Refusal::AlreadyInPhase { why: "already" },
+                Refusal::AlreadyInPhase { .. } => Refusal::OtherStepFirst { why: "first" },
+                Refusal::OtherStepFirst { .. } => Refusal::NoDraw,
+                Refusal::NoDraw => Refusal::Duplicate { place },
                 Refusal::Duplicate { .. } => Refusal::AlreadyInQueue { place },
                 Refusal::AlreadyInQueue { .. } => Refusal::QueueFull,
                 Refusal::QueueFull => Refusal::InsufficientStock { pool: pool(), free: 3 },
@@ -238,7 +273,11 @@ mod tests {
                 Refusal::TicketNotFound { .. } => Refusal::AlreadyCheckedIn { at: Time(-5) },
                 Refusal::AlreadyCheckedIn { .. } => Refusal::NotCancellable,
                 Refusal::NotCancellable => Refusal::RefundExceedsPaid { paid_minor: 1 },
-                Refusal::RefundExceedsPaid { .. } => return all,
+                Refusal::RefundExceedsPaid { .. } => Refusal::VisitorBanned,
+                Refusal::VisitorBanned => Refusal::BanListFull { limit: 10_000 },
+                Refusal::BanListFull { .. } => Refusal::TooManyEnded { limit: 100 },
+                Refusal::TooManyEnded { .. } => Refusal::RefundBetweenSteps { step_minor: 10 },
+                Refusal::RefundBetweenSteps { .. } => return all,
             };
             all.push(next);
         }
@@ -247,7 +286,7 @@ mod tests {
     #[test]
     fn every_refusal_comes_back_as_it_was_written() {
         let all = all();
-        assert_eq!(all.len(), 39, "one of each");
+        assert_eq!(all.len(), 51, "one of each");
         for refusal in all {
             assert_eq!(read(&write(&refusal)), Ok(refusal));
         }

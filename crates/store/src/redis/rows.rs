@@ -8,10 +8,10 @@ use onrush_core::command::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::hold::{CheckIn, HoldState, HoldTerms};
 use onrush_core::ids::{PlaceId, SeatId, UserId};
 use onrush_core::snapshot::{
-    Entrants, EventRow, HoldRow, PlaceRow, PoolRow, Revealed, SeatRow, SessionRow, SessionState,
-    SnapshotRow,
+    Entrants, EventRow, GoneRow, HoldRow, PlaceRow, PoolRow, Revealed, SeatRow, SessionRow,
+    SessionState, SnapshotRow,
 };
-use onrush_core::view::{ClaimState, ClaimView};
+use onrush_core::view::{BanView, ClaimState, ClaimView};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::str::FromStr;
@@ -84,6 +84,10 @@ impl Layout {
         for (id, text) in &self.claims {
             rows.push(SnapshotRow::Claim(claim_view(id, text)?));
         }
+        for (user, text) in &self.bans {
+            rows.push(SnapshotRow::Ban(ban_view(user, text)?));
+        }
+        rows.extend(self.gone_rows()?.into_iter().map(SnapshotRow::Gone));
         Ok(rows)
     }
 
@@ -185,6 +189,18 @@ impl Layout {
         }
         rows.sort_by_key(|(index, _)| *index);
         Ok(rows.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// Places that are gone and still known.
+    fn gone_rows(&self) -> Result<Vec<GoneRow>, String> {
+        let at = time(self.meta("at")?, "at")?;
+        let row = |(place, until): (&String, &String)| {
+            Ok(GoneRow { place: read(place, "a place")?, until: time(until, place)? })
+        };
+        let rows = self.gone.iter().map(row).collect::<Result<Vec<_>, String>>()?;
+        let mut known: Vec<_> = rows.into_iter().filter(|row| at < row.until).collect();
+        known.sort_unstable_by_key(|row| (row.until, row.place));
+        Ok(known)
     }
 
     /// Everybody who waits, in the order of the line.
@@ -291,6 +307,7 @@ fn session_row(user: &str, text: &str) -> Result<SessionRow, String> {
 
 fn claim_view(id: &str, text: &str) -> Result<ClaimView, String> {
     let [user, pool, amount, before, after, state, at] = parts(text, '|', id)?;
+    let (at, first) = at.split_once('|').unwrap_or((at, ""));
     let state = match (state, time_or_none(at, id)?) {
         ("claimed", until) => ClaimState::Claimed { until },
         ("returned", Some(at)) => ClaimState::Returned { at },
@@ -298,6 +315,13 @@ fn claim_view(id: &str, text: &str) -> Result<ClaimView, String> {
         ("adjusted", Some(at)) => ClaimState::Adjusted { at },
         (state, _) => return Err(format!("claim {id}: it cannot be {state}")),
     };
+    let told = match state {
+        ClaimState::Claimed { until } => until,
+        ClaimState::Returned { .. } | ClaimState::Expired { .. } | ClaimState::Adjusted { .. } => {
+            None
+        }
+    };
+    let first_until = time_or_none(first, id)?.or(told);
     Ok(ClaimView {
         claim: read(id, "a claim")?,
         user: read_optional(user, id)?,
@@ -305,8 +329,16 @@ fn claim_view(id: &str, text: &str) -> Result<ClaimView, String> {
         amount: read(amount, id)?,
         before: read(before, id)?,
         after: read(after, id)?,
+        first_until,
         state,
     })
+}
+
+/// A ban, as its hash has it.
+pub(super) fn ban_view(user: &str, text: &str) -> Result<BanView, String> {
+    let [at, reason] = parts(text, '|', user)?;
+    let reason = serde_json::from_str(reason).map_err(|error| format!("ban of {user}: {error}"))?;
+    Ok(BanView { user: read(user, "a ban")?, reason, at: time(at, user)? })
 }
 
 impl Layout {
@@ -324,6 +356,7 @@ impl Layout {
             ("sessions", &self.sessions, &expected.sessions),
             ("deadlines", &self.deadlines, &expected.deadlines),
             ("claims", &self.claims, &expected.claims),
+            ("bans", &self.bans, &expected.bans),
             ("settings", &self.settings_meta(), &expected.settings_meta()),
         ];
         for (key, ours, theirs) in texts {
@@ -331,7 +364,12 @@ impl Layout {
                 ours.keys().chain(theirs.keys().filter(|field| !ours.contains_key(*field)));
             for field in fields {
                 let (ours, theirs) = (ours.get(field), theirs.get(field));
-                if ours != theirs {
+                // An older version did not keep what claims were first told.
+                let is_older = key == "claims"
+                    && ours.zip(theirs).is_some_and(|(ours, theirs)| {
+                        theirs.strip_prefix(ours.as_str()).is_some_and(|rest| rest.starts_with('|'))
+                    });
+                if ours != theirs && !is_older {
                     found.push(format!("{key} {field}: is {ours:?}, should be {theirs:?}"));
                 }
             }
@@ -362,6 +400,7 @@ impl Layout {
         let of = |(name, _): (&'static str, String)| {
             self.meta.get(name).map(|text| (name.to_owned(), text.clone()))
         };
-        names.into_iter().filter_map(of).collect()
+        // Beside the settings, how many are banned: scripts look no further if nobody is.
+        names.into_iter().chain([("bans", String::new())]).filter_map(of).collect()
     }
 }

@@ -36,8 +36,9 @@ macro_rules! scripts {
 
 /// The parts that scripts share: `--#include name` is replaced by the part, the first time it stands in a script.
 const INCLUDES: &[(&str, &str)] = &includes![
-    "begin", "change", "claims", "holds", "joining", "lapses", "line", "lines", "outflow",
-    "phases", "places", "pools", "queued", "seats", "sessions", "settings", "taking", "users",
+    "bans", "begin", "change", "claims", "ended", "gone", "holds", "joining", "lapses", "line",
+    "lines", "money", "outflow", "phases", "places", "pools", "queued", "seats", "sessions",
+    "settings", "taking", "users",
 ];
 
 scripts! {
@@ -75,6 +76,9 @@ scripts! {
     CLAIM = "engine/claim";
     DECLAIM = "engine/declaim";
     ADJUST_CLAIMED = "engine/adjust_claimed";
+    // Whom the organiser wants out.
+    REMOVE_VISITOR = "engine/remove_visitor";
+    UNBAN_VISITOR = "engine/unban_visitor";
     // What is due.
     TICK = "engine/tick";
     RECOVER = "engine/recover";
@@ -86,6 +90,7 @@ scripts! {
     QUERY_BOOKING = "query/booking";
     QUERY_BOOKINGS = "query/bookings";
     QUERY_CLAIM = "query/claim";
+    QUERY_BANS = "query/bans";
 }
 
 impl Script {

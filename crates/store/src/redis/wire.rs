@@ -200,6 +200,13 @@ pub(super) fn call(command: &Command) -> Call {
             )
         }
 
+        Command::RemoveVisitor { user, reason, ban } => {
+            Call::new(&scripts::REMOVE_VISITOR, vec![text(user), json(reason), flag(*ban)])
+        }
+        Command::UnbanVisitor { user, reason } => {
+            Call::new(&scripts::UNBAN_VISITOR, vec![text(user), json(reason)])
+        }
+
         Command::Tick => tick(1, &ListOfEntrants::default()),
         Command::Recover { gap_ms } => {
             Call { is_long: true, ..Call::new(&scripts::RECOVER, vec![text(gap_ms)]) }
@@ -225,9 +232,8 @@ pub(super) fn open_sale(
     let bad_value = seed.and_then(|seed| {
         // A draw of this seed that nobody has joined: what the rules say about the value is all they can say.
         let mut settings = probe_settings();
-        if let Some(room) = &mut settings.room {
-            room.order = Order::Draw { seed_hash: draw::sha256(&seed.0) };
-        }
+        let order = Order::Draw { seed_hash: draw::sha256(&seed.0) };
+        settings.room = Some(RoomSettings { order, ..RoomSettings::default() });
         let public_value = public_value.map(Into::into);
         invalid(&probe(settings), &Command::OpenSale { seed: Some(seed), public_value })
     });
@@ -289,7 +295,7 @@ fn with_settings(script: &'static Script, settings: &Settings) -> Call {
 }
 
 /// The settings that scripts need, each as a field of the event's meta hash; an empty text means that it is not set.
-pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 24] {
+pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 26] {
     let room = settings.room.as_ref();
     let of_room = |get: fn(&RoomSettings) -> String| room.map(get).unwrap_or_default();
     let refunds: Vec<String> = settings
@@ -297,6 +303,11 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 2
         .iter()
         .map(|rule| format!("{}:{}", rule.days_before, rule.percent))
         .collect();
+    // Data from before there were steps has no such field, and is right.
+    let step = match settings.amount_step_minor {
+        1 => String::new(),
+        step_minor => text(&step_minor),
+    };
     let order = |room: &RoomSettings| match room.order {
         Order::Fifo => "fifo".to_owned(),
         Order::Draw { .. } => "draw".to_owned(),
@@ -309,6 +320,7 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 2
         ("payment_attempts", text(&settings.payment_attempts)),
         ("extensions", text(&settings.extensions)),
         ("max_per_user", text_or_empty(settings.max_per_user.as_ref())),
+        ("claim_ttl_max_ms", text_or_empty(settings.claim_ttl_max_ms.as_ref())),
         ("prequeue_at", text_or_empty(settings.prequeue_at.as_ref())),
         ("opens_at", text_or_empty(settings.opens_at.as_ref())),
         ("closes_at", text_or_empty(settings.closes_at.as_ref())),
@@ -316,6 +328,7 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 2
         ("fee_fixed_minor", text(&settings.fees.fixed_minor)),
         ("fee_percent_bp", text(&settings.fees.percent_bp)),
         ("refunds", refunds.join(",")),
+        ("amount_step_minor", step),
         ("room", of_room(|_| flag(true))),
         ("room_capacity", of_room(|room| text(&room.capacity))),
         ("outflow_per_min", of_room(|room| text_or_empty(room.outflow_per_min.as_ref()))),
@@ -408,6 +421,8 @@ fn complaint(command: &Command) -> Option<Refusal> {
         | Command::CancelConfirmed { .. }
         | Command::Claim { .. }
         | Command::AdjustClaimed { .. }
+        | Command::RemoveVisitor { .. }
+        | Command::UnbanVisitor { .. }
         | Command::Recover { .. } => invalid(&PROBE, command),
         // What these may say without the state comes after what the state says, or they say nothing.
         Command::AddSeats { .. }

@@ -38,13 +38,14 @@ enum Group {
     Hold,
     Money,
     Claim,
+    Visitor,
     Tick,
     Recover,
     Clock,
     Retry,
 }
 
-const GROUPS: [(Group, &str); 11] = [
+const GROUPS: [(Group, &str); 12] = [
     (Group::Organiser, "organiser"),
     (Group::Stock, "stock"),
     (Group::Phase, "phase"),
@@ -52,6 +53,7 @@ const GROUPS: [(Group, &str); 11] = [
     (Group::Hold, "hold"),
     (Group::Money, "money"),
     (Group::Claim, "claim"),
+    (Group::Visitor, "visitor"),
     (Group::Tick, "tick"),
     (Group::Recover, "recover"),
     (Group::Clock, "clock"),
@@ -65,6 +67,7 @@ struct Known {
     inside: Vec<(PlaceId, UserId)>,
     holds: Vec<HoldRow>,
     claims: Vec<ClaimView>,
+    banned: Vec<UserId>,
 }
 
 struct Generator {
@@ -109,6 +112,7 @@ pub(crate) fn sequence(recipe: &Recipe) -> Vec<Op> {
         (24, Group::Hold),
         (22, Group::Money),
         (8, Group::Claim),
+        (3, Group::Visitor),
         (14, Group::Tick),
         (1, Group::Recover),
         (14, Group::Clock),
@@ -211,6 +215,7 @@ impl Generator {
             Group::Hold => self.hold(),
             Group::Money => self.money(),
             Group::Claim => self.claim(),
+            Group::Visitor => self.visitor(),
             Group::Tick => self.tick(),
             Group::Recover => {
                 let gap_ms = *self.random.pick(&[1, 1_000, 1_234_567, 90_000_000, 0, -1]);
@@ -253,7 +258,9 @@ impl Generator {
                 SnapshotRow::Session(row) => known.inside.push((row.place, row.user)),
                 SnapshotRow::Hold(row) => known.holds.push(row),
                 SnapshotRow::Claim(row) => known.claims.push(row),
-                SnapshotRow::Event(_)
+                SnapshotRow::Ban(ban) => known.banned.push(ban.user),
+                SnapshotRow::Gone(_)
+                | SnapshotRow::Event(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
                 | SnapshotRow::Seat(_) => {}
@@ -545,6 +552,7 @@ impl Generator {
                     None,
                     Some(0),
                     Some(1),
+                    Some(60),
                     Some(-1),
                     Some(700),
                     Some(i64::MAX),
@@ -648,6 +656,31 @@ impl Generator {
                 let reason = self.reason();
                 self.ask(Command::AdjustClaimed { claim, pool: pool(name), amount, reason });
             }
+        }
+    }
+
+    /// Removes somebody who has something, mostly; bans are lifted about as often as they are made.
+    fn visitor(&mut self) {
+        let banned = self.known.banned.clone();
+        let reason = if self.random.percent(90) { self.usual_reason() } else { self.reason() };
+        if !banned.is_empty() && self.random.percent(50) {
+            let user = self.random.pick(&banned).clone();
+            self.ask(Command::UnbanVisitor { user, reason });
+            return;
+        }
+        let places = self.known.inside.iter().chain(&self.known.waiting).map(|(_, user)| user);
+        let holds = self.known.holds.iter().map(|row| &row.terms.user);
+        let known: Vec<_> = places.chain(holds).cloned().collect();
+        let user = if known.is_empty() || self.random.percent(10) {
+            self.any_user()
+        } else {
+            self.random.pick(&known).clone()
+        };
+        if self.random.percent(8) {
+            self.ask(Command::UnbanVisitor { user, reason });
+        } else {
+            let ban = self.random.percent(40);
+            self.ask(Command::RemoveVisitor { user, reason, ban });
         }
     }
 

@@ -17,16 +17,22 @@ mod truth;
 mod world;
 
 // The rules' own table tests, with Redis as their shadow.
+#[path = "../../../core/tests/rules/answers.rs"]
+mod answers;
 #[path = "../../../core/tests/rules/bookings.rs"]
 mod bookings;
 #[path = "../../../core/tests/rules/claims.rs"]
 mod claims;
+#[path = "../../../core/tests/rules/limits.rs"]
+mod limits;
 #[path = "../../../core/tests/rules/money.rs"]
 mod money;
 #[path = "../../../core/tests/rules/organiser.rs"]
 mod organiser;
 #[path = "../../../core/tests/rules/refunds.rs"]
 mod refunds;
+#[path = "../../../core/tests/rules/removal.rs"]
+mod removal;
 mod shadow;
 #[path = "../../../core/tests/rules/stage.rs"]
 mod stage;

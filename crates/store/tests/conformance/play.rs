@@ -194,13 +194,16 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
     /// A line of thousands is not asked about place by place.
     const MOST: usize = 300;
     let rows = &rows[..rows.len().min(MOST)];
-    let mut queries = vec![Query::Event, Query::Availability, Query::Seats];
+    let all_bans = Query::Bans { after: None, at_most: u32::MAX };
+    let mut queries = vec![Query::Event, Query::Availability, Query::Seats, all_bans];
     let users = rows.iter().filter_map(|row| match row {
         SnapshotRow::Place(row) => Some(row.user.clone()),
         SnapshotRow::Session(row) => Some(row.user.clone()),
         SnapshotRow::Hold(row) => Some(row.terms.user.clone()),
         SnapshotRow::Claim(row) => row.user.clone(),
-        SnapshotRow::Event(_)
+        SnapshotRow::Ban(ban) => Some(ban.user.clone()),
+        SnapshotRow::Gone(_)
+        | SnapshotRow::Event(_)
         | SnapshotRow::Pool(_)
         | SnapshotRow::Category(_)
         | SnapshotRow::Seat(_) => None,
@@ -208,7 +211,14 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
     let users: BTreeSet<_> = (0..USERS).map(user).chain(users).collect();
     for user in users {
         queries.push(Query::Place { user: user.clone(), place: None });
-        queries.push(Query::Bookings { user });
+        let page = |after, limit| Query::Bookings { user: user.clone(), after, limit };
+        queries.extend([0, 1, 2, u32::MAX].map(|limit| page(None, limit)));
+        // After each of his own, and after other users'.
+        for row in rows {
+            if let SnapshotRow::Hold(row) = row {
+                queries.push(page(Some(row.terms.booking.clone()), 2));
+            }
+        }
     }
     let nobody = || "nobody".parse().expect("an id");
     for row in rows {
@@ -234,7 +244,11 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
                 queries.push(Query::Claim { claim: claim.clone(), user: row.user.clone() });
                 queries.push(Query::Claim { claim, user: Some(nobody()) });
             }
-            SnapshotRow::Event(_)
+            SnapshotRow::Ban(ban) => {
+                queries.push(Query::Bans { after: Some(ban.user.clone()), at_most: 2 });
+            }
+            SnapshotRow::Gone(_)
+            | SnapshotRow::Event(_)
             | SnapshotRow::Pool(_)
             | SnapshotRow::Category(_)
             | SnapshotRow::Seat(_) => {}

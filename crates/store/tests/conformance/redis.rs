@@ -155,6 +155,8 @@ impl RedisSubject {
             "feed",
             "recent0",
             "recent1",
+            "gone",
+            "bans",
         ];
         let declared: BTreeSet<String> = parts.iter().map(|part| self.probe.key(part)).collect();
         let keys = self.runtime.block_on(self.probe.keys(&format!("*{{{id}}}*")))?;

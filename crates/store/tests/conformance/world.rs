@@ -111,6 +111,8 @@ impl World {
         settings.payment_attempts = *random.pick(&[1, 1, 2, 3]);
         settings.extensions = *random.pick(&[0, 1, 3]);
         settings.max_per_user = *random.pick(&[None, None, Some(2), Some(6)]);
+        settings.claim_ttl_max_ms =
+            *random.pick(&[None, None, Some(1), Some(90_000), Some(DAY_MS)]);
         if random.percent(30) {
             settings.prequeue_at = Some(START.plus_ms(random.within(0, 300_000)));
         }
@@ -137,6 +139,17 @@ impl World {
                 percent_bp: *random.pick(&[0, 1, 250, 1_234, MAX_FEE_BP]),
             };
         }
+        // Drawn from what was drawn before, so that the other worlds stay as they were.
+        let drawn =
+            price_minor + settings.hold_ttl_ms / 1_000 + i64::from(settings.fees.percent_bp);
+        let (currency, step_minor) = match drawn % 5 {
+            0 => ("EUR", 10),
+            1 => ("MGA", 1),
+            2 => ("MGA", 100),
+            _ => ("EUR", 1),
+        };
+        settings.currency = currency.parse().expect("a currency");
+        settings.amount_step_minor = step_minor;
         Self { settings, price_minor, no_draws: false, no_streams: false }
     }
 
@@ -178,7 +191,10 @@ impl World {
                 settings.room =
                     if settings.room.is_some() { None } else { Some(self.plainer(room(random))) }
             }
-            4 => settings.max_per_user = *random.pick(&[None, Some(0), Some(1), Some(4)]),
+            4 => {
+                settings.max_per_user = *random.pick(&[None, Some(0), Some(1), Some(4)]);
+                settings.claim_ttl_max_ms = *random.pick(&[None, Some(0), Some(1), Some(60_000)]);
+            }
             5 => settings.closes_at = Some(START.plus_ms(random.within(1_000_000, 2 * DAY_MS))),
             6 => settings.payment_attempts = *random.pick(&[0, 1, 4]),
             _ => {

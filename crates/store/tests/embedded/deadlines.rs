@@ -130,6 +130,7 @@ async fn downtime_empties_no_queue() {
         match view.state {
             PlaceState::Active { .. } => assert!(n <= 2),
             PlaceState::Queued { position, .. } => assert_eq!(position, Some(n - 2)),
+            PlaceState::Ended { .. } => panic!("downtime ends no session"),
         }
     }
 }

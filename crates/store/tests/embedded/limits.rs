@@ -1,12 +1,14 @@
 //! What happens when there is too much, too little space, or a disk that fails.
 
 use crate::sale::{
-    Sale, availability, booking, hold, open_flash_sale, pool_spec, release, run, units,
+    Sale, availability, booking, hold, id, open_flash_sale, pool_spec, release, run, units,
 };
 use onrush_core::hold::HoldState;
 use onrush_core::{Command, Query, Refusal};
 use onrush_store::embedded::{Embedded, Fate, Faults, KillPoint, Options};
 use onrush_store::{Engine, Failure, Seq};
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
 
 #[tokio::test]
 async fn full_mailbox_says_busy_and_lets_releases_through() {
@@ -27,6 +29,45 @@ async fn full_mailbox_says_busy_and_lets_releases_through() {
     let engine = sale.open();
     assert!(matches!(booking(&engine, "b1").await, Ok(HoldState::Released { .. })));
     assert_eq!(booking(&engine, "b2").await, Err(Refusal::ReservationNotFound.into()));
+}
+
+#[tokio::test]
+async fn new_business_is_sent_away_while_answers_take_too_long() {
+    let sale = Sale::new();
+    let ((reached, stalled), (go_on, released)) = (mpsc::channel(), mpsc::channel::<()>());
+    let ends = Mutex::new((reached, released));
+    let faults = Faults::new(move |point, batch| {
+        if point == KillPoint::BeforeCommit && batch == 6 {
+            let ends = ends.lock().expect("nobody panicked");
+            ends.0.send(()).expect("the test waits");
+            // An error means that the test is over.
+            ends.1.recv().ok();
+        }
+        Fate::GoOn
+    });
+    let options = Options { faults, ..sale.options() };
+    let longest_wait = options.longest_wait;
+    let engine = Embedded::open(sale.path(), options).expect("opened");
+    open_flash_sale(&engine).await; // four batches
+    hold(&engine, "b1", units(1)).await.expect("held");
+    assert_eq!(engine.waiting(), Duration::ZERO);
+
+    let command = |booking| crate::sale::hold_command(booking, units(1));
+    let waiting = engine.execute(crate::sale::event(), command("b2"));
+    stalled.recv().expect("the disk stalls");
+    while engine.waiting() <= longest_wait {
+        tokio::task::yield_now().await;
+    }
+    let busy = hold(&engine, "b3", units(1)).await.expect_err("sent away");
+    assert!(matches!(busy, Failure::Busy { retry_after_ms: 1.. }), "{busy}");
+    let release = Command::Release { booking: id("b1"), user: id("u-b1") };
+    let release = engine.execute(crate::sale::event(), release);
+
+    go_on.send(()).expect("the disk goes on");
+    waiting.await.expect("held, because it was let in before");
+    release.await.expect("let in however long answers take");
+    assert_eq!(engine.waiting(), Duration::ZERO);
+    hold(&engine, "b3", units(1)).await.expect("all is as usual");
 }
 
 #[tokio::test]

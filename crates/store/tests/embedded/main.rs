@@ -4,6 +4,7 @@ mod audit;
 mod clocks;
 mod crash;
 mod deadlines;
+mod documents;
 mod feed;
 mod files;
 mod limits;

@@ -77,7 +77,7 @@ pub(crate) fn copy_files(from: &Path, to: &Path) {
 
 pub(crate) fn flash_settings() -> Settings {
     let mut settings = Settings::new("Gala", "EUR".parse().expect("a currency"));
-    settings.room = None;
+    settings.max_per_user = None;
     settings.hold_ttl_ms = HOLD_MS;
     settings
 }

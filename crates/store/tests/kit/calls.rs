@@ -175,7 +175,7 @@ const CALLS: &[Call] = &[
     },
 ];
 
-/// Scripts that never write.
+/// Scripts that never write, except that one sets entries aside that are not its own.
 const READERS: [&str; 2] = ["due_reservations", "position"];
 
 #[test]
@@ -193,6 +193,13 @@ fn key_of_another_type_leaves_everything_as_it_is() {
             kit.redis(&["RPUSH", damaged, "a list"]);
             let before = kit.everything();
             let answer: Result<Value, _> = eval(script, keys, args).query(&mut kit.connection);
+            if *script == "expire_reservations" && *damaged != keys[0] {
+                // A hold that cannot be ended is tried again later; nothing else may change.
+                let entry = kit.get(&["ZRANGE", keys[0], "0", "0"]);
+                let again_at = kit.get(&["ZSCORE", keys[0], &entry]).parse::<f64>();
+                assert!(again_at.is_ok_and(|at| at > 1_001.0), "{damaged}");
+                kit.redis(&["ZADD", keys[0], "XX", "1000.500000", &entry]);
+            }
             assert_eq!(kit.everything(), before, "{script} with a damaged {damaged}: {answer:?}");
         }
         kit.redis(&["FLUSHDB"]);

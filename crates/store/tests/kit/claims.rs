@@ -123,3 +123,15 @@ fn nonsense_is_an_error_and_writes_nothing() {
     assert!(error.contains("WRONGTYPE"), "{error}");
     assert_eq!(kit.everything(), before);
 }
+
+#[test]
+fn request_key_that_holds_something_else_is_an_error() {
+    let Some(mut kit) = kit() else { return };
+    for foreign in ["yes", "2", "", "1.0"] {
+        kit.redis(&["SET", "r1", foreign]);
+        let before = kit.everything();
+        let error = kit.error("claim", &["claimed", "r1"], &["1", "3"]);
+        assert!(error.contains("something else than an answer"), "{foreign}: {error}");
+        assert_eq!(kit.everything(), before);
+    }
+}

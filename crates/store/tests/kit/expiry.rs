@@ -36,11 +36,13 @@ async fn expiry_worker_returns_the_stock_of_holds_that_have_run_out() {
     let done = worker.run_once().await.expect("Redis runs");
     assert_eq!((done.reservations, done.seats), (1, 3));
     assert_eq!(kit.redis(&["MGET", ZONE, USER]), ["8", "2"]);
-    assert_eq!(kit.get(&["EXISTS", "reservation:b1"]), "0");
+    assert_eq!(kit.get(&["HGET", "reservation:b1", "status"]), "expired");
+    assert!((86_000..=86_400).contains(&kit.ttl("reservation:b1")), "known for a day");
 
     kit.pass_deadline(INDEX, "reservation:b2");
     let done = worker.run_once().await.expect("Redis runs");
-    assert_eq!(done, Expired { reservations: 1, seats: 2, next_ms: None });
+    assert_eq!(done, Expired { reservations: 1, seats: 2, ..Expired::default() });
+    kit.redis(&["DEL", "reservation:b1", "reservation:b2"]);
     assert_eq!(kit.redis(&["KEYS", "*"]), [ZONE]);
     assert_eq!(kit.get(&["GET", ZONE]), "10");
 }
@@ -106,7 +108,7 @@ fn release_and_confirm_race_and_one_wins() {
         // Whoever won, nothing is left to be returned at the deadline.
         kit.redis(&["ZADD", INDEX, "XX", "1000.500000", &entry]);
         let keys = [INDEX, ZONE, USER, "reservation:b1"];
-        assert_eq!(kit.run("expire_reservations", &keys, &[&entry]), ["1", "0", "0"]);
+        assert_eq!(kit.run("expire_reservations", &keys, &[&entry]), ["1", "0", "0", "0"]);
         kit.redis(&["FLUSHDB"]);
     }
 }
@@ -129,6 +131,7 @@ fn release_and_expiry_race_and_one_returns_the_stock() {
             }
         });
         assert_eq!(won.into_iter().filter(|won| *won).count(), 1);
+        kit.redis(&["DEL", "reservation:b1"]); // Known as expired, unless it was released.
         assert_eq!(kit.redis(&["KEYS", "*"]), [ZONE]);
         assert_eq!(kit.get(&["GET", ZONE]), "10");
         kit.redis(&["FLUSHDB"]);
@@ -226,7 +229,6 @@ fn due_reservations_says_what_expire_reservations_needs() {
     }
     kit.pass_deadline(INDEX, "reservation:b1");
     kit.pass_deadline(INDEX, "reservation:b2");
-    kit.redis(&["ZADD", INDEX, "1", "not one of ours"]);
     let before = kit.everything();
     let due = kit.run("due_reservations", &[INDEX], &[]);
     assert!(due[1].parse::<i64>().is_ok_and(|ms| ms > 500_000), "{due:?}");
@@ -248,23 +250,23 @@ fn expire_reservations_passes_over_what_it_must_not_end() {
     hold(&mut kit, "b1", "3");
     let entry = kit.get(&["ZRANGE", INDEX, "0", "0"]);
     let keys = [INDEX, ZONE, USER, "reservation:b1"];
-    assert_eq!(kit.run("expire_reservations", &keys, &[&entry]), ["1", "0", "0"], "not due");
+    assert_eq!(kit.run("expire_reservations", &keys, &[&entry]), ["1", "0", "0", "0"], "not due");
     kit.pass_deadline(INDEX, "reservation:b1");
     let before = kit.everything();
     let elsewhere = [INDEX, "zone:availability:B", USER, "reservation:b1"];
     assert_eq!(
         kit.run("expire_reservations", &elsewhere, &[&entry]),
-        ["1", "0", "0"],
+        ["1", "0", "0", "0"],
         "other keys"
     );
     assert_eq!(
         kit.run("expire_reservations", &keys, &["unknown"]),
-        ["1", "0", "0"],
+        ["1", "0", "0", "0"],
         "not in the index"
     );
     assert_eq!(kit.everything(), before);
     let twice = [INDEX, ZONE, USER, "reservation:b1", ZONE, USER, "reservation:b1"];
-    assert_eq!(kit.run("expire_reservations", &twice, &[&entry, &entry]), ["1", "1", "3"]);
+    assert_eq!(kit.run("expire_reservations", &twice, &[&entry, &entry]), ["1", "1", "3", "0"]);
     assert_eq!(kit.get(&["GET", ZONE]), "10");
 }
 
@@ -282,14 +284,94 @@ async fn damaged_count_stops_no_other_hold() {
     for damage in [["SET", "zone:availability:B", "nine"], ["LPUSH", "zone:availability:B", "9"]] {
         kit.redis(&["DEL", "zone:availability:B"]);
         kit.redis(&damage);
-        worker(&kit).await.run_once().await.expect("Redis runs");
+        let done = worker(&kit).await.run_once().await.expect("Redis runs");
         assert_eq!(kit.get(&["GET", ZONE]), "10");
-        assert_eq!(kit.get(&["ZCARD", INDEX]), "1", "it stays due");
+        assert_eq!((done.broken, kit.get(&["ZCARD", INDEX]).as_str()), (1, "1"), "it is kept");
+        let wait_ms = done.next_ms.expect("it is tried again");
+        assert!((50_000..=60_000).contains(&wait_ms), "{wait_ms}");
+        kit.pass_deadline(INDEX, "reservation:b2");
     }
     kit.redis(&["DEL", "zone:availability:B"]);
     kit.redis(&["SET", "zone:availability:B", "9"]);
     worker(&kit).await.run_once().await.expect("Redis runs");
     assert_eq!(kit.get(&["GET", "zone:availability:B"]), "10");
+}
+
+#[tokio::test]
+async fn holds_of_a_broken_zone_keep_no_other_stock_back() {
+    let Some(mut kit) = kit() else { return };
+    kit.zone(50);
+    let zone = "zone:availability:B";
+    kit.redis(&["SET", zone, "200"]);
+    for n in 0..150 {
+        let (user, booking) = (format!("bob{n}"), format!("broken{n}"));
+        let args = ["1", "4", &user, &booking, "B", "gala", "evening", "15000", "600"];
+        let keys = [zone, &format!("user:reservations:{user}:gala"), &reservation(&booking)];
+        assert_eq!(kit.run("reserve_seats", &keys, &args)[0], "1");
+    }
+    for n in 0..50 {
+        hold(&mut kit, &format!("b{n}"), "1");
+    }
+    // The broken ones ran out first: they fill more than a batch.
+    for (score, entry) in (1_000..).zip(kit.redis(&["ZRANGE", INDEX, "0", "-1"])) {
+        kit.redis(&["ZADD", INDEX, &format!("{score}.500000"), &entry]);
+    }
+    kit.redis(&["SET", zone, "-5"]);
+    let mut worker = worker(&kit).await;
+    let done = worker.run_once().await.expect("Redis runs");
+    assert_eq!((done.reservations, done.seats, done.broken), (50, 50, 150));
+    assert_eq!(kit.redis(&["MGET", ZONE, zone]), ["50", "-5"]);
+    let again = worker.run_once().await.expect("Redis runs");
+    assert_eq!((again.reservations, again.broken), (0, 0), "nothing is due for a while");
+    assert!(again.next_ms.is_some_and(|ms| ms > 1_000), "no worker spins: {again:?}");
+}
+
+#[test]
+fn release_and_reserve_say_that_a_count_is_broken() {
+    let Some(mut kit) = kit() else { return };
+    kit.zone(10);
+    hold(&mut kit, "b1", "3");
+    for (zone, user) in [("-5", "3"), ("nine", "3"), ("7", "-1"), ("7", "three")] {
+        kit.redis(&["MSET", ZONE, zone, USER, user]);
+        let before = kit.everything();
+        let keys = [ZONE, USER, "reservation:b1"];
+        assert_eq!(kit.refused("release_seats", &keys, &["b1", "ada"]), "COUNT_BROKEN");
+        let args = ["1", "9", "ada", "b2", "A", "gala", "evening", "15000", "600"];
+        let keys = [ZONE, USER, "reservation:b2"];
+        assert_eq!(kit.refused("reserve_seats", &keys, &args), "COUNT_BROKEN");
+        assert_eq!(kit.everything(), before);
+    }
+}
+
+#[tokio::test]
+async fn foreign_entries_stop_nobody_and_are_reported() {
+    let Some(mut kit) = kit() else { return };
+    kit.zone(10);
+    hold(&mut kit, "b1", "3");
+    kit.pass_deadline(INDEX, "reservation:b1");
+    for n in 0..150 {
+        kit.redis(&["ZADD", INDEX, "1", &format!("not one of ours, {n}")]);
+    }
+    for foreign in [r#"{"a":1}"#, "[1,2,3,4]", "[null,null,null,null]", r#"["a","b","c"]"#] {
+        kit.redis(&["ZADD", INDEX, "1", foreign]);
+    }
+    let done = worker(&kit).await.run_once().await.expect("Redis runs");
+    assert_eq!((done.reservations, done.seats, done.foreign), (1, 3, 154));
+    assert_eq!(done.next_ms, None, "nobody waits for them");
+    assert_eq!(kit.get(&["ZCOUNT", INDEX, "+inf", "+inf"]), "154");
+}
+
+#[tokio::test]
+async fn booking_id_of_a_hold_that_expired_is_not_held_anew() {
+    let Some(mut kit) = kit() else { return };
+    kit.zone(10);
+    hold(&mut kit, "b1", "3");
+    kit.pass_deadline(INDEX, "reservation:b1");
+    worker(&kit).await.run_once().await.expect("Redis runs");
+    let args = ["3", "1000", "ada", "b1", "A", "gala", "evening", "15000", "600"];
+    let code = kit.refused("reserve_seats", &[ZONE, USER, "reservation:b1"], &args);
+    assert_eq!(code, "BOOKING_MISMATCH");
+    assert_eq!(kit.get(&["GET", ZONE]), "10");
 }
 
 #[test]
@@ -302,7 +384,7 @@ fn expiry_of_one_hold_spares_a_later_one_with_the_same_id() {
     let first = kit.get(&["ZRANGE", INDEX, "0", "0"]);
     hold(&mut kit, "b1", "1");
     let keys = [INDEX, ZONE, USER, "reservation:b1"];
-    assert_eq!(kit.run("expire_reservations", &keys, &[&first]), ["1", "1", "3"]);
+    assert_eq!(kit.run("expire_reservations", &keys, &[&first]), ["1", "1", "3", "0"]);
     assert_eq!(kit.redis(&["MGET", ZONE, USER]), ["9", "1"]);
     assert_eq!(kit.run("confirm_booking", &["reservation:b1"], &["b1", "ada"])[0], "1");
 }
@@ -316,7 +398,7 @@ fn hold_that_another_script_confirmed_is_not_given_back() {
     kit.pass_deadline(INDEX, "reservation:b1");
     let entry = kit.get(&["ZRANGE", INDEX, "0", "0"]);
     let keys = [INDEX, ZONE, USER, "reservation:b1"];
-    assert_eq!(kit.run("expire_reservations", &keys, &[&entry]), ["1", "0", "0"]);
+    assert_eq!(kit.run("expire_reservations", &keys, &[&entry]), ["1", "0", "0", "0"]);
     assert_eq!(kit.redis(&["MGET", ZONE, USER]), ["7", "3"]);
     assert_eq!(kit.get(&["ZCARD", INDEX]), "0");
 }
@@ -330,8 +412,8 @@ fn expiry_of_a_zone_that_is_gone_does_not_make_it_anew() {
     kit.pass_deadline(INDEX, "reservation:b1");
     let entry = kit.get(&["ZRANGE", INDEX, "0", "0"]);
     let keys = [INDEX, ZONE, USER, "reservation:b1"];
-    assert_eq!(kit.run("expire_reservations", &keys, &[&entry]), ["1", "1", "0"]);
-    assert_eq!(kit.redis(&["KEYS", "*"]), [""; 0]);
+    assert_eq!(kit.run("expire_reservations", &keys, &[&entry]), ["1", "1", "0", "0"]);
+    assert_eq!(kit.redis(&["KEYS", "*"]), ["reservation:b1"]);
 }
 
 #[tokio::test]

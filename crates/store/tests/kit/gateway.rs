@@ -23,7 +23,6 @@ fn hold(kit: &mut Kit, seat: &str, user: &str) -> Vec<String> {
 /// Moves the deadline of a seat's hold into the past, as time would: the hold's key is gone then.
 fn pass_deadline(kit: &mut Kit, seat: &str) {
     kit.redis(&["DEL", &format!("hold:seat:gala:{seat}")]);
-    kit.redis(&["HSET", STATUS, seat, "HOLD:1000.500000"]);
     kit.redis(&["ZADD", DEADLINES, "1000.500000", seat]);
 }
 
@@ -71,11 +70,22 @@ fn of_a_hundred_enqueues_with_one_key_one_is_accepted() {
 #[test]
 fn score_that_a_double_cannot_hold_is_an_error() {
     let Some(mut kit) = kit() else { return };
-    for score in ["9007199254740993000", "nan", "inf", "", "-1", "1e3", "0x10"] {
+    for score in [
+        "9007199254740993000",
+        "9007199254740993",
+        "9007199254740993.5",
+        "nan",
+        "inf",
+        "",
+        "-1",
+        "1e3",
+        "0x10",
+    ] {
         let error = kit.error("atomic_enqueue", &["dedupe:k1", QUEUE], &["t1", score, "300"]);
         assert!(error.contains("score must be"), "{score}: {error}");
     }
     assert_eq!(kit.redis(&["KEYS", "*"]), [""; 0]);
+    assert_eq!(enqueue(&mut kit, "k1", "t1", "9007199254740992"), "0", "the largest one");
 }
 
 #[test]
@@ -87,7 +97,7 @@ fn hold_takes_a_seat_and_says_how_many_are_left() {
     assert_eq!(hold(&mut kit, "A2", "bob"), ["HOLD_SUCCESS", "0"], "absent is available");
     assert_eq!(kit.get(&["GET", "hold:seat:gala:A1"]), "ada");
     assert!((595..=600).contains(&kit.ttl("hold:seat:gala:A1")));
-    assert!(kit.get(&["HGET", STATUS, "A1"]).starts_with("HOLD:"));
+    assert_eq!(kit.get(&["HGET", STATUS, "A1"]), "HOLD");
 }
 
 #[test]
@@ -135,6 +145,20 @@ fn seat_whose_hold_ran_out_can_be_held_again() {
     assert_eq!(hold(&mut kit, "A1", "bob"), ["HOLD_SUCCESS", "0"]);
     assert_eq!(kit.get(&["GET", "hold:seat:gala:A1"]), "bob");
     assert_eq!(kit.get(&["ZCARD", DEADLINES]), "1");
+}
+
+#[test]
+fn mark_without_its_deadline_holds_nothing_once_its_key_is_gone() {
+    let Some(mut kit) = kit() else { return };
+    for mark in ["HOLD", "HOLD:1000.500000"] {
+        kit.redis(&["SET", INVENTORY, "1"]);
+        hold(&mut kit, "A1", "ada");
+        pass_deadline(&mut kit, "A1");
+        kit.redis(&["DEL", DEADLINES]);
+        kit.redis(&["HSET", STATUS, "A1", mark]);
+        assert_eq!(hold(&mut kit, "A1", "bob"), ["HOLD_SUCCESS", "0"], "its unit went with it");
+        kit.redis(&["FLUSHDB"]);
+    }
 }
 
 // The same trap: its unit must come back too.

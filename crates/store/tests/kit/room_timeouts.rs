@@ -161,3 +161,20 @@ fn declared_lock_must_be_that_of_the_seat() {
     let right = kit.run("timeout", &[&state("ada"), ACTIVE, &lock("A1")], &["gala", "ada"]);
     assert_eq!(right, ["1", "timeout_processed", "A1"]);
 }
+
+#[test]
+fn state_without_a_number_is_over_and_breaks_nothing() {
+    let Some(mut kit) = kit() else { return };
+    for expire_time in ["soon", ""] {
+        let state = ["HSET", "user_state:ada:gala", "state", "active", "expire_time", expire_time];
+        kit.redis(&state);
+        let invalid = ["0", "invalid_state"];
+        assert_eq!(kit.lock_seat("ada", "A1"), invalid);
+        kit.redis(&["HSET", "user_state:ada:gala", "state", "seat_selected", "seat_id", "A1"]);
+        let keys = ["user_state:ada:gala", "active_users:gala"];
+        assert_eq!(kit.run("initiate_payment", &keys, &["ada", "gala", "p1"]), invalid);
+        let ended = kit.run("timeout", &keys, &["gala", "ada"]);
+        assert_eq!(ended, ["1", "timeout_processed", "A1"]);
+        assert_eq!(kit.redis(&["KEYS", "*"]), [""; 0]);
+    }
+}

@@ -1,9 +1,13 @@
 //! From the streams into the archive, and out of it.
 
 use crate::stage::{
-    MemoryArchive, PATIENCE, confirm_command, flash_sale, hold, open, options, shared_redis, until,
+    MemoryArchive, PATIENCE, confirm_command, done, flash_sale, hold, id, open, options,
+    shared_redis, until,
 };
-use onrush_core::Change;
+use onrush_core::command::PoolSpec;
+use onrush_core::hold::OnDecline;
+use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::{Change, Command, Refusal};
 use onrush_store::redis::{Archive, Options, RedisEngine};
 use onrush_store::{Engine, Failure, FeedEntry, Seq};
 use onrush_testkit::need;
@@ -95,6 +99,44 @@ async fn a_confirmation_that_cannot_be_archived_is_not_answered() {
     archive.set_away(false);
     // The same again: it was decided, and is archived by now.
     confirm().await.expect("it is confirmed");
+}
+
+/// The ledger goes on once it is told that a payment has ended: what it has passed must not be lost.
+#[tokio::test]
+async fn the_end_of_a_payment_is_archived_before_it_is_answered() {
+    let Some(redis) = need(shared_redis()) else { return };
+    let archive = MemoryArchive::new();
+    let usual = options(&redis, archive.other_node());
+    let engine = RedisEngine::open(Options { archive_timeout_ms: 300, ..usual }).await;
+    let engine = engine.expect("the engine begins");
+    let event = flash_sale(&engine, 10).await;
+    let spec = PoolSpec { pool: id("vip"), capacity: 1, price_minor: 2_500 };
+    done(&engine, &event, Command::AddPool { spec }).await;
+    let line = PoolLine { pool: id("vip"), quantity: 1 };
+    let lines = Lines::new(vec![line], Vec::new()).expect("lines");
+    let execute = |command: Command| engine.execute(event.clone(), command);
+    let (booking, user) = (|| id("b1"), || id("ada"));
+    execute(Command::Hold { booking: booking(), user: user(), lines }).await.expect("it is free");
+    let payment = || id("b1.p1");
+    let begin = Command::BeginPayment { booking: booking(), user: user(), payment: payment() };
+    execute(begin).await.expect("it is held");
+
+    archive.set_away(true);
+    let fail = || {
+        let why = "declined".into();
+        let then = OnDecline::Keep;
+        execute(Command::FailPayment { booking: booking(), payment: payment(), why, then })
+    };
+    assert_eq!(fail().await.map(|answer| answer.value), Err(Failure::Unreachable));
+    // Nor is it told that this was known before: that is the same promise.
+    assert_eq!(fail().await.map(|answer| answer.value), Err(Failure::Unreachable));
+    archive.set_away(false);
+    let again = fail().await.map(|answer| answer.value);
+    assert_eq!(again, Err(Failure::Refused(Refusal::PaymentMismatch)), "it ended before");
+    let failed = |entry: &FeedEntry| {
+        entry.changes.iter().any(|change| matches!(change, Change::PaymentFailed { .. }))
+    };
+    assert!(archive.of_event(&event).iter().any(failed));
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ const DAY_MS: i64 = 24 * 3_600_000;
 const MANY: u32 = MAX_UNITS_PER_HOLD - 1;
 
 fn settings() -> Settings {
-    Settings { room: None, ..Settings::new("Concert", "EUR".parse().expect("a currency")) }
+    Settings { max_per_user: None, ..Settings::new("Concert", "EUR".parse().expect("a currency")) }
 }
 
 fn reason() -> Reason {
@@ -142,7 +142,8 @@ async fn the_largest_amounts_are_exact_in_redis() {
                 else {
                     panic!("it was not cancelled")
                 };
-                let share = i128::from(price) * i128::from(percent) / 100;
+                // Rounded up.
+                let share = (i128::from(price) * i128::from(percent) + 99) / 100;
                 assert_eq!(i128::from(refund_minor), share, "{percent} % of {price}");
             }
         }

@@ -69,7 +69,9 @@ async fn visitors_wait_are_admitted_hold_and_are_let_in() {
     assert_eq!((view.settings, view.phase), (settings, Phase::Open));
     assert_eq!((view.waiting, view.active, view.places_taken), (0, 0, 2));
     assert_eq!((view.units.free, view.units.sold), (1, 1));
-    let bookings = engine.query(event.clone(), Query::Bookings { user: id("ada") }).await;
+    let bookings = engine
+        .query(event.clone(), Query::Bookings { user: id("ada"), after: None, limit: 10 })
+        .await;
     let View::Bookings(bookings) = bookings.expect("her bookings").value else { panic!("none") };
     assert_eq!(bookings.len(), 1);
     assert!(engine.events().await.expect("a list").value.contains(&event));

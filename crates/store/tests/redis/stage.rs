@@ -8,7 +8,7 @@ use onrush_core::command::PoolSpec;
 use onrush_core::ids::{BookingId, EventId, PlaceId, PoolId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::money::Currency;
-use onrush_core::settings::Settings;
+use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Query, Reply, View};
 use onrush_store::redis::{Options, RedisEngine};
@@ -64,7 +64,8 @@ pub(crate) async fn flash_sale(engine: &RedisEngine, capacity: u32) -> EventId {
 }
 
 pub(crate) fn settings() -> Settings {
-    Settings::new("A show", "EUR".parse::<Currency>().expect("a currency"))
+    let plain = Settings::new("A show", "EUR".parse::<Currency>().expect("a currency"));
+    Settings { room: Some(RoomSettings::default()), max_per_user: None, ..plain }
 }
 
 pub(crate) async fn done(engine: &RedisEngine, event: &EventId, command: Command) {

@@ -33,7 +33,7 @@ pub(crate) fn place(number: usize) -> PlaceId {
 
 pub(crate) fn settings(room: RoomSettings) -> Settings {
     let currency = "EUR".parse().expect("a currency");
-    Settings { room: Some(room), ..Settings::new("Concert", currency) }
+    Settings { room: Some(room), max_per_user: None, ..Settings::new("Concert", currency) }
 }
 
 /// A Redis server, and the archive of all nodes on it.
@@ -173,7 +173,7 @@ impl Node {
     pub(crate) async fn position(&self, user: UserId, place: PlaceId) -> u32 {
         match self.place(user, Some(place)).await.expect("the place is there").state {
             PlaceState::Queued { position, .. } => position.expect("positions mean something"),
-            PlaceState::Active { .. } => panic!("it does not wait"),
+            PlaceState::Active { .. } | PlaceState::Ended { .. } => panic!("it does not wait"),
         }
     }
 

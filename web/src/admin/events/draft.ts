@@ -13,12 +13,15 @@ export interface Draft {
   closes_at: string;
   starts_at: string;
   max_per_user: number | null;
+  /** Empty lets visitors claim for good. */
+  claim_max_min: number | null;
   hold_min: number | null;
   hold_max_min: number | null;
   extensions: number | null;
   payment_window_min: number | null;
   payment_attempts: number | null;
-  hasRoom: boolean;
+  /** Null until somebody has chosen. */
+  hasRoom: boolean | null;
   capacity: number | null;
   outflow_per_min: number | null;
   order: "fifo" | "draw";
@@ -34,6 +37,7 @@ export interface Draft {
 
 /** Where the server's name of a setting differs from the field's. */
 const FIELDS: Record<string, keyof Draft> = {
+  claim_ttl_max_ms: "claim_max_min",
   hold_ttl_ms: "hold_min",
   hold_max_ms: "hold_max_min",
   payment_window_ms: "payment_window_min",
@@ -49,7 +53,7 @@ const FIELDS: Record<string, keyof Draft> = {
 const TIMES = ["prequeue_at", "opens_at", "closes_at", "starts_at"] as const;
 const MIN_MS = 60_000;
 
-/** What the server begins with where nothing is said. */
+/** What the server begins with where nothing is said; only the way in must be chosen. */
 export function newDraft(): Draft {
   return {
     event: "",
@@ -59,13 +63,14 @@ export function newDraft(): Draft {
     opens_at: "",
     closes_at: "",
     starts_at: "",
-    max_per_user: 6,
+    max_per_user: 8,
+    claim_max_min: 1_440,
     hold_min: 10,
     hold_max_min: 30,
     extensions: 1,
     payment_window_min: 10,
     payment_attempts: 3,
-    hasRoom: true,
+    hasRoom: null,
     capacity: 1_000,
     outflow_per_min: null,
     order: "fifo",
@@ -92,6 +97,7 @@ export function draftOf(event: Event): Draft {
     closes_at: toLocal(event.closes_at),
     starts_at: toLocal(event.starts_at),
     max_per_user: event.max_per_user ?? null,
+    claim_max_min: event.claim_ttl_max_ms === undefined ? null : event.claim_ttl_max_ms / MIN_MS,
     hold_min: event.hold_ttl_ms / MIN_MS,
     hold_max_min: event.hold_max_ms / MIN_MS,
     extensions: event.extensions,
@@ -120,6 +126,7 @@ export function settingsOf(draft: Draft): Body {
     title: draft.title,
     currency: draft.currency,
     max_per_user: draft.max_per_user,
+    claim_ttl_max_ms: ms(draft.claim_max_min),
     hold_ttl_ms: ms(draft.hold_min),
     hold_max_ms: ms(draft.hold_max_min),
     extensions: draft.extensions,

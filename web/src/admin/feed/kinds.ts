@@ -12,7 +12,17 @@ export const KINDS = {
     "resumed",
   ],
   stock: ["pool_added", "capacity_adjusted", "seats_added", "units_blocked", "units_unblocked"],
-  queue: ["place_taken", "place_seen", "place_left", "admitted", "arrived", "session_ended", "slot_freed"],
+  queue: [
+    "place_taken",
+    "place_seen",
+    "place_left",
+    "admitted",
+    "arrived",
+    "session_ended",
+    "slot_freed",
+    "visitor_removed",
+    "visitor_unbanned",
+  ],
   bookings: [
     "hold_placed",
     "hold_extended",

@@ -1,7 +1,8 @@
 /** One booking as its page follows it: what it is now, and what its buyer can do about it. */
 import { ask, newKey, NoAnswer, path, Refused } from "../../api/client";
-import type { Booking, Buyer, Event as Sale, Payment } from "../../api/schema";
-import { askAsVisitor, persistAsVisitor } from "../../api/visitor";
+import type { Booking, Buyer, Event as Sale, Link, Payment } from "../../api/schema";
+import { askAsKeeper, keepLink, links, persistAsKeeper, wayTo, type Way } from "../../api/keeper";
+import { askAsVisitor, isKnown } from "../../api/visitor";
 import { clock } from "../../lib/clock";
 import { follow } from "../../lib/live";
 import { aboutEvent, type About } from "./about";
@@ -24,6 +25,8 @@ export class Checkout {
   payment = $state.raw<OpenPayment>();
   about = $state.raw<About>();
   names = $state.raw<Names>();
+  /** How this browser gets at the booking. */
+  way = $state.raw<Way>();
   /** Why there is nothing to show. */
   failure = $state.raw<unknown>();
   /** Why the last thing the buyer wanted did not happen. */
@@ -98,7 +101,7 @@ export class Checkout {
 
   async #ask(): Promise<void> {
     try {
-      const booking = await askAsVisitor<Booking>(path`/bookings/${this.id}`);
+      const booking = await askAsKeeper<Booking>(this.id, path`/bookings/${this.id}`);
       // Only what costs something has a payment, and only the ledger knows how it ended.
       const payment = booking.amount_minor > 0 ? await this.#askPayment() : undefined;
       if (payment) notePayment(this.id, payment.payment);
@@ -106,6 +109,8 @@ export class Checkout {
       await this.#describe(booking);
       this.booking = booking;
       this.payment = payment;
+      this.way = wayTo(this.id);
+      if (booking.status === "confirmed") void this.#keepLink();
       this.failure = undefined;
       this.isAway = false;
       // As long as it is held, the request may still arrive; asked again, it has the same key.
@@ -120,7 +125,7 @@ export class Checkout {
 
   async #askPayment(): Promise<OpenPayment | undefined> {
     try {
-      return await askAsVisitor<OpenPayment>(path`/bookings/${this.id}/payment`);
+      return await askAsKeeper<OpenPayment>(this.id, path`/bookings/${this.id}/payment`);
     } catch (error) {
       if (error instanceof Refused && error.code === "SAGA_NOT_FOUND") return undefined;
       throw error;
@@ -132,6 +137,17 @@ export class Checkout {
     this.about ??= await aboutEvent(booking.event);
     // Without names the page still tells what counts; the next look tries again.
     this.names ??= await namesOf(this.id, booking.event, booking.lines).catch(() => undefined);
+  }
+
+  /** Keeps the link of what was bought: it leads back here when this browser is somebody else. */
+  async #keepLink(): Promise<void> {
+    if (links()[this.id] !== undefined) return;
+    try {
+      const { link } = await askAsKeeper<Link>(this.id, path`/bookings/${this.id}/link`);
+      keepLink(this.id, link);
+    } catch {
+      // The next look tries again.
+    }
   }
 
   #plan(): void {
@@ -191,7 +207,7 @@ export class Checkout {
     const key = this.#keys.get(operation) ?? newKey();
     this.#keys.set(operation, key);
     try {
-      await persistAsVisitor(`${path`/bookings/${this.id}`}/${operation}`, { method: "POST", key });
+      await persistAsKeeper(this.id, `${path`/bookings/${this.id}`}/${operation}`, { method: "POST", key });
       this.#keys.delete(operation);
     } catch (error) {
       // What is refused for good is refused again under the same key.
@@ -204,7 +220,7 @@ export class Checkout {
   async confirm(): Promise<void> {
     await this.#do("confirm", async () => {
       try {
-        await persistAsVisitor(path`/bookings/${this.id}/confirm`, { method: "POST" });
+        await persistAsKeeper(this.id, path`/bookings/${this.id}/confirm`, { method: "POST" });
       } catch (error) {
         // An answer got lost, and what it said had happened.
         if (!(error instanceof Refused) || error.code !== "ALREADY_CONFIRMED") throw error;
@@ -219,7 +235,7 @@ export class Checkout {
     await this.#do("pay", async () => {
       try {
         const wish = { method: "POST", key, body: { buyer } } as const;
-        const payment = await persistAsVisitor<Payment>(path`/bookings/${this.id}/payment`, wish);
+        const payment = await persistAsKeeper<Payment>(this.id, path`/bookings/${this.id}/payment`, wish);
         notePayment(this.id, payment.payment);
         endAttempt(this.id);
         this.isPaymentUnknown = false;
@@ -266,6 +282,8 @@ export async function nextStep(event: string): Promise<"choose" | "join" | undef
   const sale = await ask<Sale>(path`/events/${event}`);
   if (sale.phase === "closed") return undefined;
   if (!sale.room) return "choose";
+  // Nobody becomes a visitor only by looking at what is over.
+  if (!isKnown()) return "join";
   const place = await askAsVisitor<{ status: string }>(path`/events/${event}/queue`);
   return place.status === "active" ? "choose" : "join";
 }

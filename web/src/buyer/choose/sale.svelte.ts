@@ -163,6 +163,7 @@ export class Sale {
         break;
       case "your_turn":
       case "session_ended":
+      case "slot_kept":
         void this.checkAccess().catch(() => {});
         break;
     }

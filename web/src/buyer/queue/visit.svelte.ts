@@ -138,6 +138,7 @@ export class QueueVisit {
     switch (message.type) {
       case "position":
       case "your_turn":
+      case "slot_kept":
       case "not_in_queue":
         this.#placeIs(message);
         break;
@@ -186,7 +187,8 @@ export class QueueVisit {
    */
   #isStepBack(message: OfPlace): boolean {
     const { last, ended } = this.#record;
-    if (message.type === "not_in_queue" || last?.place !== message.place) return false;
+    if (message.type === "not_in_queue" || message.type === "slot_kept") return false;
+    if (last?.place !== message.place) return false;
     return ended !== undefined || (last.type === "your_turn" && message.type === "position");
   }
 
@@ -195,6 +197,10 @@ export class QueueVisit {
     if (this.#isOver) return;
     if (message.type === "not_in_queue") {
       void this.#isNowhere();
+      return;
+    }
+    if (message.type === "slot_kept") {
+      this.#ended("kept");
       return;
     }
     if (!isFresh && this.#isStepBack(message)) {
@@ -240,7 +246,8 @@ export class QueueVisit {
     if (this.#isJoining) return;
     const { last, heardAt, ended } = this.#record;
     if (ended) {
-      this.standing = { is: "ended", how: ended };
+      // What kept the slot is gone, too.
+      this.#ended(ended === "kept" ? "timeout" : ended);
       return;
     }
     if (!last) {

@@ -6,7 +6,7 @@ import { clock } from "../clock";
 import type { LiveMessage } from "../live";
 
 /** Where the visitor stands. */
-export type OfPlace = Extract<LiveMessage, { type: "position" | "your_turn" | "not_in_queue" }>;
+export type OfPlace = Extract<LiveMessage, { type: "position" | "your_turn" | "slot_kept" | "not_in_queue" }>;
 type End = Extract<LiveMessage, { type: "left" | "session_ended" }>;
 
 /** A place not heard of for so long may have lapsed; one that vanished sooner was given up elsewhere. */
@@ -26,12 +26,13 @@ export class Remembered {
     const last = this.#last;
     const heardAt = this.#heardAt;
     if (message.type === "left" || message.type === "session_ended") this.#last = undefined;
-    if (message.type === "position" || message.type === "your_turn" || message.type === "not_in_queue") {
+    if (isOfPlace(message)) {
       this.#last = message;
       this.#heardAt = clock.now();
     }
     if (message.type === "not_in_queue" && last) {
-      if (last.type !== "not_in_queue") tell(await endOf(this.#event, last, heardAt));
+      if (last.type === "position" || last.type === "your_turn")
+        tell(await endOf(this.#event, last, heardAt));
       // Meanwhile the visitor may have joined again, which was told already.
       if (this.#last !== message) return;
     }
@@ -49,10 +50,14 @@ export class Remembered {
   }
 }
 
+function isOfPlace(message: LiveMessage): message is OfPlace {
+  return ["position", "your_turn", "slot_kept", "not_in_queue"].includes(message.type);
+}
+
 /** How a place must have ended, of which this was heard last: what can be known without having been told. */
 export async function endOf(
   event: string,
-  last: Exclude<OfPlace, { type: "not_in_queue" }>,
+  last: Extract<OfPlace, { type: "position" | "your_turn" }>,
   heardAt: number,
 ): Promise<End> {
   const now = clock.now();
@@ -88,6 +93,8 @@ export function messageOf(answer: Place): OfPlace {
       const { place, until, arrive_by, pass } = answer;
       return { type: "your_turn", place, until, arrive_by, pass };
     }
+    case "ended":
+      return { type: "slot_kept", place: answer.place, until: answer.until };
     case "not_found":
       return { type: "not_in_queue" };
   }

@@ -23,6 +23,7 @@ const TYPES: LiveMessage["type"][] = [
   "your_turn",
   "left",
   "session_ended",
+  "slot_kept",
   "hold",
   "hold_expiring",
   "seats",

@@ -44,6 +44,11 @@ fn refusal(dir: &Path) -> OpenError {
     error
 }
 
+/// The version of the tables: one for each step there is.
+const NEWEST: u32 = 5;
+/// What a later program would make of them.
+const NEWER: u32 = NEWEST + 1;
+
 #[test]
 fn ledger_is_made_where_there_is_none() {
     let dir = dir();
@@ -53,7 +58,7 @@ fn ledger_is_made_where_there_is_none() {
         sql(&deep).query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0)).expect("read")
     };
     assert_eq!(number("application_id"), 0x4f6e_724c);
-    assert_eq!(number("user_version"), 2);
+    assert_eq!(number("user_version"), NEWEST);
     assert!(!deep.join("ledger.db.new").exists());
     SqliteLedger::open(&deep).expect("opened again");
 }
@@ -83,9 +88,9 @@ async fn tables_that_are_missing_are_made() {
 fn file_of_a_newer_version_is_refused_and_left_alone() {
     let dir = dir();
     SqliteLedger::open(dir.path()).expect("opened").close();
-    sql(dir.path()).execute_batch("PRAGMA user_version = 2").expect("stamped");
+    sql(dir.path()).execute_batch(&format!("PRAGMA user_version = {NEWER}")).expect("stamped");
     let error = refusal(dir.path());
-    assert!(matches!(error, OpenError::Newer { version: 2, known: 1, .. }), "{error}");
+    assert!(matches!(error, OpenError::Newer { version: NEWER, known: NEWEST, .. }), "{error}");
     assert!(error.to_string().contains("newer onrush"), "{error}");
     assert!(matches!(LedgerReader::open(dir.path()), Err(OpenError::Newer { .. })));
 }
@@ -95,10 +100,10 @@ fn newer_version_is_refused_also_while_it_is_only_in_the_log() {
     let dir = dir();
     SqliteLedger::open(dir.path()).expect("opened").close();
     let newer = sql(dir.path());
-    newer.execute_batch("PRAGMA user_version = 2").expect("stamped");
+    newer.execute_batch(&format!("PRAGMA user_version = {NEWER}")).expect("stamped");
     // As long as that connection is open, the log is not moved into the file.
     let error = SqliteLedger::open(dir.path()).err().expect("refused");
-    assert!(matches!(error, OpenError::Newer { version: 2, .. }), "{error}");
+    assert!(matches!(error, OpenError::Newer { version: NEWER, .. }), "{error}");
     drop(newer);
 }
 

@@ -3,12 +3,16 @@
 
 mod books;
 
+#[path = "../suite/access.rs"]
+mod access;
 #[path = "../suite/buyers.rs"]
 mod buyers;
 #[path = "../suite/catalogue.rs"]
 mod catalogue;
 #[path = "../suite/deliveries.rs"]
 mod deliveries;
+#[path = "../suite/desk.rs"]
+mod desk;
 #[path = "../suite/lists.rs"]
 mod lists;
 #[path = "../suite/projecting.rs"]
@@ -19,5 +23,6 @@ mod requests;
 mod sagas;
 
 mod crash;
+mod documents;
 mod faults;
 mod files;

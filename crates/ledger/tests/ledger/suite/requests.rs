@@ -1,6 +1,8 @@
 use super::books::Books;
 use onrush_core::Time;
-use onrush_ledger::request::{Begun, KEPT_MS, RequestKey, StoredAnswer};
+use onrush_ledger::request::{
+    Begun, KEPT_MS, KEPT_PER_ASKER, KEPT_PER_SCOPE, RequestKey, StoredAnswer,
+};
 
 const THIS_RUN: u64 = u64::MAX - 1;
 const NEXT_RUN: u64 = 7;
@@ -8,7 +10,7 @@ const BODY: [u8; 32] = [1; 32];
 const OTHER_BODY: [u8; 32] = [2; 32];
 
 fn key(key: &str) -> RequestKey {
-    RequestKey { scope: "ann pays gala.1".into(), key: key.into() }
+    RequestKey { scope: "ann pays gala.1".into(), key: key.into(), asker: "ann".into() }
 }
 
 fn answer(body: &str) -> StoredAnswer {
@@ -123,4 +125,65 @@ async fn one_of_many_concurrent_requests_begins() {
         }
     }
     assert_eq!(fresh, 1);
+}
+
+#[tokio::test]
+async fn what_is_known_of_a_request_does_not_begin_it() {
+    let Some(books) = Books::new().await else { return };
+    let known = async |body, at| books.known(key("k"), body, THIS_RUN, Time(at)).await;
+    assert_eq!(known(BODY, 5).await, Ok(None));
+    begin(&books, BODY, THIS_RUN, 5).await;
+    assert_eq!(known(BODY, 6).await, Ok(Some(Begun::InProgress)));
+    books.finish(key("k"), Some(answer("first"))).await.expect("kept");
+    assert_eq!(known(BODY, 7).await, Ok(Some(Begun::Answered(answer("first")))));
+    assert_eq!(known(OTHER_BODY, 7).await, Ok(Some(Begun::OtherBody)));
+    assert_eq!(known(BODY, 5 + KEPT_MS).await, Ok(None));
+}
+
+/// How many of these requests are answered when they come again.
+async fn answered(books: &Books, keys: impl Iterator<Item = RequestKey>) -> Vec<bool> {
+    let mut answered = Vec::new();
+    for key in keys {
+        let known = books.known(key, BODY, THIS_RUN, Time(1_000_000)).await;
+        answered.push(matches!(known, Ok(Some(Begun::Answered(_)))));
+    }
+    answered
+}
+
+#[tokio::test]
+async fn a_scope_keeps_its_latest_answers_and_what_is_under_way() {
+    let Some(books) = Books::new().await else { return };
+    begin(&books, BODY, THIS_RUN, 0).await;
+    let name = |n: u32| key(&format!("k{n}"));
+    let all = KEPT_PER_SCOPE + 5;
+    for n in 0..all {
+        books.begin(name(n), BODY, THIS_RUN, Time(1 + i64::from(n))).await.expect("begun");
+        books.finish(name(n), Some(answer("done"))).await.expect("kept");
+    }
+    let kept = answered(&books, (0..all).map(name)).await;
+    assert_eq!(kept, (0..all).map(|n| n >= 5).collect::<Vec<_>>());
+    assert_eq!(begin(&books, BODY, THIS_RUN, 1_000).await, Begun::InProgress);
+}
+
+#[tokio::test]
+async fn an_asker_keeps_the_latest_answers_of_all_scopes_and_nobody_elses_go() {
+    let Some(books) = Books::new().await else { return };
+    let of = |asker: &str, n: u32| RequestKey {
+        scope: format!("{asker} extends {}", n / 8),
+        key: n.to_string(),
+        asker: asker.into(),
+    };
+    let (eager, other) = (|n| of("eager", n), |n| of("other", n));
+    let all = KEPT_PER_ASKER + 20;
+    for n in 0..3 {
+        books.begin(other(n), BODY, THIS_RUN, Time(0)).await.expect("begun");
+        books.finish(other(n), Some(answer("done"))).await.expect("kept");
+    }
+    for n in 0..all {
+        books.begin(eager(n), BODY, THIS_RUN, Time(1 + i64::from(n))).await.expect("begun");
+        books.finish(eager(n), Some(answer("done"))).await.expect("kept");
+    }
+    let kept = answered(&books, (0..all).map(eager)).await;
+    assert_eq!(kept, (0..all).map(|n| n >= 20).collect::<Vec<_>>());
+    assert_eq!(answered(&books, (0..3).map(other)).await, [true; 3]);
 }

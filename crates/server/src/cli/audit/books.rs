@@ -4,6 +4,7 @@ use onrush::pairing::older_ledger;
 use onrush_core::ids::BookingId;
 use onrush_ledger::Page;
 use onrush_ledger::booking::Booking;
+use onrush_ledger::desk::{DeskEntry, DeskFilter};
 use onrush_ledger::projection::FeedPosition;
 use onrush_ledger::saga::{File, Saga};
 use onrush_ledger::sqlite::LedgerReader;
@@ -33,6 +34,9 @@ pub(super) trait Books {
 
     /// Everything about one booking's money.
     fn file(&mut self, booking: &BookingId) -> Result<Option<File>, String>;
+
+    /// A page of what the gateway's own desk did.
+    fn desk(&mut self, after: Option<String>) -> Result<Page<DeskEntry>, String>;
 }
 
 /// The books of one process: two files in its data directory.
@@ -100,5 +104,10 @@ impl Books for FileBooks {
 
     fn file(&mut self, booking: &BookingId) -> Result<Option<File>, String> {
         self.ledger.file(booking).map_err(|error| error.to_string())
+    }
+
+    fn desk(&mut self, after: Option<String>) -> Result<Page<DeskEntry>, String> {
+        let filter = DeskFilter { after, ..DeskFilter::default() };
+        self.ledger.desk(&filter, PAGE).map_err(|error| error.to_string())
     }
 }

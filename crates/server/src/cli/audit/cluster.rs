@@ -5,6 +5,7 @@ use onrush::Config;
 use onrush::cluster::audit_redis;
 use onrush_core::ids::BookingId;
 use onrush_ledger::booking::{Booking, BookingFilter};
+use onrush_ledger::desk::{DeskEntry, DeskFilter};
 use onrush_ledger::postgres::{ArchivedRow, PgLedger, PgOptions};
 use onrush_ledger::projection::FeedPosition;
 use onrush_ledger::saga::{File, Saga, SagaFilter};
@@ -115,6 +116,12 @@ impl Books for SharedBooks {
 
     fn file(&mut self, booking: &BookingId) -> Result<Option<File>, String> {
         Ok(self.files.remove(booking))
+    }
+
+    fn desk(&mut self, after: Option<String>) -> Result<Page<DeskEntry>, String> {
+        let filter = DeskFilter { after, ..DeskFilter::default() };
+        let page = self.runtime.block_on(self.ledger.desk(filter, PAGE));
+        page.map_err(|error| error.to_string())
     }
 }
 

@@ -109,6 +109,9 @@ pub(crate) fn run(args: &AuditArgs) -> Exit {
             count(report.sold)
         );
         if let Some(money) = &report.money {
+            for noticed in money.noticed.iter().take(SHOWN) {
+                println!("NOTICED: {noticed}");
+            }
             println!("{money}");
         }
     }

@@ -8,10 +8,12 @@ use super::verdict::{
     AtGateway, Sold, Standing, State, Sums, given_back, is_at_its_end, judge, judge_unknown,
 };
 use onrush::pairing::{another_past, shorter};
+use onrush::saga::desk_sentence;
 use onrush::sandbox::{Taken, taken};
 use onrush_core::Change;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_ledger::booking::Booking;
+use onrush_ledger::desk::{DeskKind, DeskStatus};
 use onrush_ledger::saga::File;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -42,6 +44,8 @@ pub(super) struct Money {
     pub(super) stuck_sagas: u64,
     /// Whether the gateway's own book was compared too.
     pub(super) gateway: bool,
+    /// What the gateway's own desk did, one sentence each: explained, and somebody's to look at.
+    pub(super) noticed: Vec<String>,
 }
 
 impl fmt::Display for Money {
@@ -98,9 +102,10 @@ pub(super) fn audit(
         violations.push(another_past(followed.seq, at, made_at));
     }
     let after = look()?;
+    let noticed = notice(books, after.as_deref().unwrap_or_default())?;
     let gateway = after.map(|after| Gateway::new(before.unwrap_or_default(), after));
     let mut auditor = Auditor {
-        money: Money { gateway: gateway.is_some(), ..Money::default() },
+        money: Money { gateway: gateway.is_some(), noticed, ..Money::default() },
         gateway,
         bookings,
         sagas: HashMap::new(),
@@ -128,6 +133,49 @@ pub(super) fn audit(
             return Ok(auditor.finish());
         }
     }
+}
+
+/// What the gateway's own desk did, as the ledger has it, and what of it only the gateway's book has.
+fn notice(books: &mut dyn Books, taken: &[Taken]) -> Result<Vec<String>, String> {
+    let mut noticed = Vec::new();
+    let mut known: HashMap<(PaymentId, DeskKind), i64> = HashMap::new();
+    let mut after = None;
+    loop {
+        let page = books.desk(after)?;
+        for entry in &page.rows {
+            let (booking, told) = (&entry.booking, desk_sentence(entry));
+            let settled = match &entry.settled {
+                Some(settled) => format!("{} settled it: {}", settled.by, settled.why),
+                None => "nobody settled it".into(),
+            };
+            noticed.push(format!("booking {booking}: {told}; {settled}"));
+            if entry.status == DeskStatus::Moved {
+                *known.entry((entry.payment.clone(), entry.kind)).or_default() +=
+                    entry.amount_minor;
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    for at_gateway in taken {
+        let Taken { payment, desk_refunded_minor, second_minor, lost_minor, .. } = at_gateway;
+        for (kind, minor, what) in [
+            (DeskKind::Refund, desk_refunded_minor, "gone back at its desk"),
+            (DeskKind::SecondPayment, second_minor, "been paid a second time"),
+            (DeskKind::Dispute, lost_minor, "been lost to disputes"),
+        ] {
+            let heard = known.get(&(payment.clone(), kind)).copied().unwrap_or_default();
+            if heard != *minor {
+                noticed.push(format!(
+                    "payment {payment}: by the gateway's own book {minor} minor units have {what}, and the \
+                     ledger has heard of {heard}"
+                ));
+            }
+        }
+    }
+    Ok(noticed)
 }
 
 fn note(bookings: &mut HashMap<BookingId, Sold>, seq: u64, change: &Change) {
@@ -188,6 +236,8 @@ fn note(bookings: &mut HashMap<BookingId, Sold>, seq: u64, change: &Change) {
         | Change::Claimed { .. }
         | Change::Declaimed { .. }
         | Change::ClaimedAdjusted { .. }
+        | Change::VisitorRemoved { .. }
+        | Change::VisitorUnbanned { .. }
         | Change::ClaimForgotten { .. }
         | Change::Resumed { .. } => {}
     }
@@ -207,7 +257,7 @@ impl Gateway {
             .map(|taken| (taken, false))
             .chain(after.into_iter().map(|taken| (taken, true)))
         {
-            let Taken { payment, booking, captured_minor, refunded_minor } = taken;
+            let Taken { payment, booking, captured_minor, refunded_minor, .. } = taken;
             let sums = Sums { captured_minor, refunded_minor };
             let there = book.payments.entry(payment.clone()).or_default();
             if is_after {

@@ -6,7 +6,9 @@
 #[cfg(feature = "cluster")]
 mod cluster;
 mod engine;
+mod hostile;
 mod http;
+mod overload;
 mod paid;
 mod results;
 mod server;
@@ -32,6 +34,10 @@ enum What {
     Http(http::HttpArgs),
     /// Measure the whole way from the queue to the paid ticket
     Paid(paid::PaidArgs),
+    /// Have hostile clients at a server with little memory and few files, beside buyers who behave
+    Hostile(hostile::HostileArgs),
+    /// Offer many times more holds than the server can take, while others pay
+    Overload(overload::OverloadArgs),
     /// Measure the engine on Redis beside a plain script, on a throw-away server
     #[cfg(feature = "cluster")]
     Redis(cluster::ClusterArgs),
@@ -104,6 +110,8 @@ pub(crate) fn run(args: &BenchArgs) -> Exit {
         What::Engine(args) => engine::run(args),
         What::Http(args) => http::run(args),
         What::Paid(args) => paid::run(args),
+        What::Hostile(args) => hostile::run(args),
+        What::Overload(args) => overload::run(args),
         #[cfg(feature = "cluster")]
         What::Redis(args) => cluster::redis(args),
         #[cfg(feature = "cluster")]

@@ -12,18 +12,22 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// The admin key of servers that live as long as one measurement, on loopback.
-const ADMIN_KEY: &str = "benchmark-benchmark";
+pub(super) const ADMIN_KEY: &str = "benchmark-benchmark";
 
 /// A child process that serves; it is killed when this is dropped, and ends by itself when this process does.
 pub(super) struct Served {
     child: Child,
     pub(super) address: SocketAddr,
+    /// Where operators connect, if they may.
+    pub(super) operator: Option<SocketAddr>,
 }
 
 /// The line a server says when it is ready.
 #[derive(Serialize, Deserialize)]
 struct Ready {
     listen: SocketAddr,
+    #[serde(default)]
+    operator_listen: Option<SocketAddr>,
 }
 
 impl Served {
@@ -49,7 +53,11 @@ impl Served {
             ])
             .arg(data)
             .env("ONRUSH_ADMIN_KEY", ADMIN_KEY)
-            .env("ONRUSH_VISITORS_PER_MIN", u32::MAX.to_string());
+            // The load is a few visitors' on one address, as fast as they can.
+            .env("ONRUSH_VISITORS_PER_MIN", u32::MAX.to_string())
+            .env("ONRUSH_LIMITS", "off")
+            .env("ONRUSH_CONNECTIONS_PER_ADDRESS", u32::MAX.to_string())
+            .env("ONRUSH_STREAMS_PER_ADDRESS", u32::MAX.to_string());
         Ok(command)
     }
 
@@ -57,6 +65,23 @@ impl Served {
     pub(super) fn selling(data: &Path, more: &[(&str, &str)]) -> Result<Self, String> {
         let mut command = Self::command(data)?;
         command.env("ONRUSH_GATEWAY", "sandbox").envs(more.iter().copied());
+        Self::start(command)
+    }
+
+    /// Starts the product on `data` with the sandbox, under its own default limits, held to as much memory and as many
+    /// files.
+    pub(super) fn held(data: &Path, bytes: u64, files: u64) -> Result<Self, String> {
+        let this = this_program()?;
+        let mut command = Command::new("prlimit");
+        command
+            .arg(format!("--data={bytes}"))
+            .arg(format!("--nofile={files}"))
+            .arg(this.get_program())
+            .args(["serve", "--json", "--log", "error", "--listen", "127.0.0.1:0"])
+            .args(["--operator-listen", "127.0.0.1:0", "--stop-with-input", "--data"])
+            .arg(data)
+            .env("ONRUSH_ADMIN_KEY", ADMIN_KEY)
+            .env("ONRUSH_GATEWAY", "sandbox");
         Self::start(command)
     }
 
@@ -73,7 +98,9 @@ impl Served {
         let mut line = String::new();
         let read = child.stdout.take().map(|out| BufReader::new(out).read_line(&mut line));
         match (read, serde_json::from_str::<Ready>(&line)) {
-            (Some(Ok(_)), Ok(ready)) => Ok(Self { child, address: ready.listen }),
+            (Some(Ok(_)), Ok(ready)) => {
+                Ok(Self { child, address: ready.listen, operator: ready.operator_listen })
+            }
             (_, _) => {
                 // It has said on the error output why it is not ready.
                 let _ = child.kill();
@@ -121,7 +148,7 @@ impl Drop for Served {
     }
 }
 
-fn this_program() -> Result<Command, String> {
+pub(super) fn this_program() -> Result<Command, String> {
     std::env::current_exe()
         .map(Command::new)
         .map_err(|error| format!("cannot find this program: {error}"))
@@ -148,7 +175,7 @@ pub(super) async fn bare() -> Result<(), String> {
     let listener = onrush::serve::listen((Ipv4Addr::LOCALHOST, 0).into());
     let listener = listener.map_err(|error| format!("cannot listen: {error}"))?;
     let listen = listener.local_addr().map_err(|error| error.to_string())?;
-    crate::cli::show::print_json(&Ready { listen });
+    crate::cli::show::print_json(&Ready { listen, operator_listen: None });
     onrush::serve::serve_router(listener, router, crate::cli::input_ended()).await;
     Ok(())
 }

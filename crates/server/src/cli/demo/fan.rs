@@ -295,7 +295,7 @@ impl Fan {
                         "SEAT_UNAVAILABLE" => rows = rows.saturating_mul(3),
                         "INSUFFICIENT_STOCK" => {}
                         "USER_LIMIT_EXCEEDED" => party = self.party.min(MAX_PER_USER),
-                        "INVALID_STATE" | "PLACE_NOT_FOUND" => {
+                        "NOT_YOUR_TURN" | "SESSION_OVER" | "PLACE_NOT_FOUND" => {
                             return Err(Stop::Ended(End::TooSlow));
                         }
                         "EVENT_NOT_OPEN" => return Err(Stop::Ended(End::SoldOut)),

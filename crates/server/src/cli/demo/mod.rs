@@ -18,7 +18,8 @@ use super::show::{Progress, count, print_json, say};
 use api::{Api, Trouble};
 use fan::{End, Fan, MAX_PER_USER, Record, Sale};
 use house::House;
-use onrush::config::{GatewayName, SandboxSettings};
+use onrush::config::limits::LimitSettings;
+use onrush::config::{ConnectionSettings, GatewayName, SandboxSettings};
 use onrush::saga::Patience;
 use onrush::sandbox::FaultMix;
 use onrush::{Config, Server};
@@ -263,8 +264,14 @@ fn configure(args: &DemoArgs, data: &Path) -> Config {
         data: data.to_owned(),
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         operator_listen: None,
-        // The whole crowd comes from one address.
+        // The whole crowd comes from one address, and each of them clicks faster than people do.
         visitors_per_min: u32::MAX,
+        limits: LimitSettings::off(),
+        connections: ConnectionSettings {
+            connections_per_address: u32::MAX,
+            streams_per_address: u32::MAX,
+            ..ConnectionSettings::default()
+        },
         gateway: GatewayName::Sandbox,
         sandbox: SandboxSettings {
             faults: FaultMix {

@@ -229,6 +229,8 @@ impl<'a> JournalTally<'a> {
                 | Change::Claimed { .. }
                 | Change::Declaimed { .. }
                 | Change::ClaimedAdjusted { .. }
+                | Change::VisitorRemoved { .. }
+                | Change::VisitorUnbanned { .. }
                 | Change::ClaimForgotten { .. }
                 | Change::Resumed { .. } => {}
             }

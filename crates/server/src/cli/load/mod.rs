@@ -4,12 +4,11 @@
 //! our own server does, so that the client's own work stays small beside what is measured.
 
 mod connection;
-mod files;
 mod latency;
 mod pool;
 pub(crate) mod stream;
 
 pub(crate) use connection::{Answer, Connection, Request};
-pub(crate) use files::allow_open_files;
 pub(crate) use latency::Latency;
+pub(crate) use onrush::serve::allow_open_files;
 pub(crate) use pool::Pool;

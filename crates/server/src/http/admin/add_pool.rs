@@ -10,6 +10,7 @@ use crate::http::shapes::event::EventBody;
 use crate::http::shapes::ids::{CapacityNumber, EventIdText, IdText, PriceNumber};
 use crate::http::shapes::lines::id;
 use crate::http::shapes::whole::Whole;
+use crate::prices::check_prices;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -50,6 +51,8 @@ pub async fn add_pool(
     JsonBody(NewPool { pool, capacity, price_minor }): JsonBody<NewPool>,
 ) -> Result<Response, Problem> {
     let spec = PoolSpec { pool: id(&pool)?, capacity: capacity.0, price_minor: price_minor.0 };
+    let (_, view) = app.view_event(&event).await?;
+    check_prices(&app, &view.settings, [(spec.pool.as_str(), spec.price_minor)])?;
     app.run(&event, Command::AddPool { spec }).await?;
     event_answer(&app, StatusCode::CREATED, &event).await
 }

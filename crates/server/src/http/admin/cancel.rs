@@ -1,6 +1,6 @@
 //! `POST /admin/events/{event}/bookings/{booking}/cancel`.
 
-use super::{find_booking, reason};
+use super::{find_booking, reason, teach_steps};
 use crate::app::App;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, Ids};
@@ -55,6 +55,7 @@ pub async fn cancel(
         reason: reason(by, why),
         terms: CancelTerms::Organiser { refund_minor },
     };
+    teach_steps(&app, &event).await;
     app.run(&event, command).await?;
     let view = find_booking(&app, &event, booking).await?;
     Ok(json(StatusCode::OK, &BookingBody::new(&event, &view)))

@@ -4,6 +4,7 @@ use super::reason;
 use crate::app::{App, odd_answer};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, IdempotencyKey, Ids};
+use crate::http::first_answer::first_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::claim::ClaimBody;
@@ -56,9 +57,18 @@ pub async fn claimed(
 ) -> Result<Response, Problem> {
     let claim = app.names.claim(&event, SERVICE, key.as_str());
     let amount = amount.signed();
+    let scope = format!("claimed {event} {SERVICE}");
+    let asked = format!("{pool} {amount}");
     let command = Command::AdjustClaimed { claim, pool, amount, reason: reason(by, why) };
+    let work = adjust(app.clone(), event, command);
+    first_answer(app, scope, SERVICE, key.as_str(), asked.as_bytes(), work).await
+}
+
+async fn adjust(app: Arc<App>, event: EventId, command: Command) -> Result<Response, Problem> {
     match app.run(&event, command).await? {
         Reply::Claim(view) => Ok(json(StatusCode::CREATED, &ClaimBody::new(&event, &view))),
-        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) => Err(odd_answer()),
+        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Removed(_) => {
+            Err(odd_answer())
+        }
     }
 }

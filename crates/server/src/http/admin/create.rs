@@ -8,6 +8,7 @@ use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::event::EventBody;
 use crate::http::shapes::settings::NewEvent;
+use crate::prices::check_currency;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -27,11 +28,13 @@ pub async fn create(
     JsonBody(body): JsonBody<NewEvent>,
 ) -> Result<Response, Problem> {
     let (event, mut settings, change) = body.split();
+    check_currency(&app, &settings)?;
     let seed_hash = match change.wants_new_draw(&settings) {
         true => Some(commit_unless_known(&app, &event).await?),
         false => None,
     };
     change.apply(&mut settings, seed_hash);
+    app.sagas.set_steps(&mut settings);
     check_together(&settings)?;
     app.run(&event, Command::CreateEvent { settings: Box::new(settings) }).await?;
     app.draws.settings_changed();

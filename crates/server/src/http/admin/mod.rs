@@ -1,6 +1,7 @@
 //! What the organiser may ask for, with the admin API key.
 
 pub mod add_pool;
+pub mod bans;
 pub mod block;
 pub mod bookings;
 pub mod bookings_csv;
@@ -13,9 +14,11 @@ pub mod close_prequeue;
 pub mod confirm;
 pub mod create;
 pub mod dead_messages;
+pub mod desk;
 pub mod erase;
 pub mod feed;
 pub mod flags;
+pub mod gateway;
 pub mod inventory_status;
 pub mod live;
 pub mod open;
@@ -24,6 +27,7 @@ pub mod payments;
 pub mod pool;
 pub mod prequeue;
 pub mod refunds;
+pub mod remove_visitor;
 pub mod replay_messages;
 pub mod resume;
 pub mod room;
@@ -37,6 +41,7 @@ pub mod seat_map;
 pub mod seats;
 pub mod sync_inventory;
 pub mod texts;
+pub mod unban_visitor;
 pub mod unblock;
 
 use crate::app::{App, odd_answer};
@@ -46,6 +51,7 @@ use crate::http::shapes::event::EventBody;
 use crate::http::shapes::ids::FreeText;
 use crate::http::shapes::ledger::SagaFile;
 use crate::http::shapes::settings::SettingsChange;
+use crate::prices::check_change;
 use crate::saga::{Action, DriveError};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -87,16 +93,34 @@ async fn read_and_change(
     change: SettingsChange,
 ) -> Result<Response, Problem> {
     let (_, view) = app.view_event(event).await?;
-    let mut settings = view.settings;
+    let before = view.settings;
+    let mut settings = before.clone();
     let seed_hash = match change.wants_new_draw(&settings) {
         true => Some(app.draws.commit(event).await?),
         false => None,
     };
     change.apply(&mut settings, seed_hash);
+    app.sagas.set_steps(&mut settings);
     check_together(&settings)?;
+    check_change(app, event, &before, &settings).await?;
     app.run(event, Command::ChangeSettings { settings: Box::new(settings) }).await?;
     app.draws.settings_changed();
     event_answer(app, StatusCode::OK, event).await
+}
+
+/// Sees to it that the event knows which amounts the gateway can express, before it promises any: it may have been made
+/// before the gateway was chosen.
+///
+/// If it cannot be told now, what was promised before counts.
+pub(crate) async fn teach_steps(app: &App, event: &EventId) {
+    let Ok((_, mut view)) = app.view_event(event).await else { return };
+    if !app.sagas.set_steps(&mut view.settings) {
+        return;
+    }
+    let taught = change_settings(app, event, SettingsChange::nothing()).await;
+    if let Err(problem) = taught {
+        tracing::warn!(%event, code = problem.code(), "it keeps its steps between amounts");
+    }
 }
 
 /// Settings that do not go together are a conflict; each by itself is for the rules to check.
@@ -117,7 +141,8 @@ async fn find_booking(app: &App, event: &EventId, booking: BookingId) -> Result<
         | View::Seats(_)
         | View::Place(_)
         | View::Bookings(_)
-        | View::Claim(_) => Err(odd_answer()),
+        | View::Claim(_)
+        | View::Bans(_) => Err(odd_answer()),
     }
 }
 

@@ -2,14 +2,16 @@
 
 use super::event_answer;
 use crate::app::{App, broken, odd_answer};
-use crate::http::body::{JsonBody, MAX_PLAN_BYTES};
+use crate::http::body::JsonBody;
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::event::EventBody;
 use crate::http::shapes::ids::{EventIdText, PriceNumber};
 use crate::http::shapes::whole::Whole;
+use crate::http::upload::MAX_PLAN_BYTES;
 use crate::plans::{Import, Plan};
+use crate::prices::check_prices;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -45,7 +47,11 @@ pub async fn seat_map(
     _: Admin,
     JsonBody(body): JsonBody<SeatMapImport, MAX_PLAN_BYTES>,
 ) -> Result<Response, Problem> {
-    let prices = body.prices.into_iter().map(|(name, price)| (name, price.0)).collect();
+    let prices: BTreeMap<String, i64> =
+        body.prices.into_iter().map(|(name, price)| (name, price.0)).collect();
+    let (_, view) = app.view_event(&event).await?;
+    let named = prices.iter().map(|(name, price_minor)| (name.as_str(), *price_minor));
+    check_prices(&app, &view.settings, named)?;
     let import = body.plan.import(&prices).map_err(|why| Problem::new(Code::InvalidPlan, why))?;
     app.turns.take("seat-map", add_seats(&app, &event, import)).await
 }

@@ -34,7 +34,7 @@ pub async fn webhook(
 /// Takes a gateway's message in.
 ///
 /// # Errors
-/// `GATEWAY_NOT_FOUND`, `WEBHOOK_NOT_GENUINE`, `WEBHOOK_MISMATCH`, `LEDGER_UNAVAILABLE`.
+/// `GATEWAY_NOT_FOUND`, `WEBHOOK_NOT_GENUINE`, `WEBHOOK_MISMATCH`, `GATEWAY_UNAVAILABLE`, `LEDGER_UNAVAILABLE`.
 pub(crate) async fn take_in(
     app: Arc<App>,
     name: &str,
@@ -58,6 +58,7 @@ pub(crate) async fn take_in(
         Ok(Ok(())) => Ok(()),
         Ok(Err(NoticeError::Mismatch(why))) => Err(Problem::new(Code::WebhookMismatch, why)),
         Ok(Err(NoticeError::Ledger(error))) => Err(error.into()),
+        Ok(Err(NoticeError::Gateway(why))) => Err(Problem::new(Code::GatewayUnavailable, why)),
         Err(_) => {
             Err(Problem::new(Code::Internal, "the message could not be taken in; send it again"))
         }

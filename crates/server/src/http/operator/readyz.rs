@@ -9,11 +9,24 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// `STOPPED` while starting or stopping, or if the engine does not answer.
-pub async fn readyz(State(state): State<super::State>) -> Result<&'static str, Problem> {
+pub async fn readyz(State(state): State<super::State>) -> Result<String, Problem> {
     match state.app.get() {
-        Some(app) => ready(app).await,
+        Some(app) => Ok(format!("{}{}", ready(app).await?, details(app))),
         None => Err(not_ready()),
     }
+}
+
+/// What an operator should know although requests should be sent here, one line each. A payment gateway that is ill makes
+/// nobody unready: people go on waiting and holding, and another node would have the same gateway.
+fn details(app: &App) -> String {
+    let Some(health) = app.sagas.health() else { return String::new() };
+    let Some(what_to_do) = health.what_to_do() else { return String::new() };
+    let (gateway, view) = (health.gateway(), health.view());
+    format!(
+        "payment gateway {gateway}: {} since {} ms; {what_to_do}\n",
+        view.state.word(),
+        view.since
+    )
 }
 
 /// On the public listener.

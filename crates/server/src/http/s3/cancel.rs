@@ -63,7 +63,9 @@ pub async fn cancel(
     let from = match app.run(&event, command).await {
         Ok(Reply::Left(from)) => from,
         Ok(Reply::Hold(_)) => LeftFrom::Active,
-        Ok(Reply::Done | Reply::Place(_) | Reply::Claim(_)) => return Err(odd_answer()),
+        Ok(Reply::Done | Reply::Place(_) | Reply::Claim(_) | Reply::Removed(_)) => {
+            return Err(odd_answer());
+        }
         Err(Failure::Refused(refusal)) => {
             return match refusal {
                 Refusal::CannotCancel => Ok(refused(Word::CannotCancel)),

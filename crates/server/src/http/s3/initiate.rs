@@ -71,7 +71,7 @@ pub async fn initiate(
             Ok(json(StatusCode::OK, &body))
         }
         Ok(Err(StartError::Engine(Failure::Refused(
-            Refusal::InvalidState { .. }
+            Refusal::NothingToPay
             | Refusal::HoldExpired
             | Refusal::AlreadyReleased
             | Refusal::AlreadyConfirmed

@@ -15,7 +15,7 @@ pub mod success;
 
 use super::gateway::webhook::take_in;
 use super::visitor::find_place;
-use crate::app::{App, odd_answer};
+use crate::app::{App, every_booking_of};
 use crate::http::body::json;
 use crate::http::problem::Problem;
 use crate::http::shapes::ids::EventIdText;
@@ -24,7 +24,7 @@ use axum::response::Response;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{EventId, SeatId, UserId};
 use onrush_core::view::{HoldView, PlaceView};
-use onrush_core::{Query, Refusal, Time, View};
+use onrush_core::{Refusal, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
@@ -89,16 +89,7 @@ async fn bookings(
     event: &EventId,
     user: &UserId,
 ) -> Result<(Time, Vec<HoldView>), Problem> {
-    let answer = app.engine.query(event.clone(), Query::Bookings { user: user.clone() }).await?;
-    match answer.value {
-        View::Bookings(views) => Ok((answer.at, views)),
-        View::Event(_)
-        | View::Availability(_)
-        | View::Seats(_)
-        | View::Place(_)
-        | View::Booking(_)
-        | View::Claim(_) => Err(odd_answer()),
-    }
+    every_booking_of(&*app.engine, event, user).await
 }
 
 /// The seat of a booking of nothing but one seat.

@@ -12,7 +12,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::Command;
-use onrush_core::view::PlaceState;
+use onrush_core::hold::HoldState;
+use onrush_core::view::{HoldView, PlaceState};
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -33,7 +34,7 @@ pub enum Standing<'a> {
     Active {
         /// How far he is.
         state: State3,
-        /// The seat that he selected or has.
+        /// The seat that was selected; null for whoever may select one, or holds something else than one seat.
         #[schema(value_type = Option<IdText>)]
         seat_id: Option<&'a str>,
         /// When this ends by itself, in seconds since 1970-01-01T00:00:00Z.
@@ -99,6 +100,13 @@ pub async fn position(
         }
         PlaceState::Active { until, arrive_by } => {
             Ok(active(State3::Active, None, arrive_by.unwrap_or(until)))
+        }
+        // Something else than one seat keeps the slot.
+        PlaceState::Ended { until } => {
+            let pays = |hold: &HoldView| matches!(hold.state, HoldState::Paying { .. });
+            let state =
+                if holds.iter().any(pays) { State3::PaymentPending } else { State3::SeatSelected };
+            Ok(active(state, None, until))
         }
     }
 }

@@ -1,19 +1,17 @@
 //! `POST /api/booking/request`.
 
 use super::{OfEvent, Refused, Word, refused};
-use crate::app::{App, odd_answer};
+use crate::app::App;
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::Visitor;
+use crate::http::caller::Joining;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
-use crate::http::visitor::find_place;
-use crate::metrics::count;
+use crate::http::visitor::join::{Joined, join_plainly};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use onrush_core::Refusal;
 use onrush_core::view::PlaceState;
-use onrush_core::{Command, Refusal, Reply};
-use onrush_store::Failure;
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -41,30 +39,21 @@ pub struct Requested {
 )]
 pub async fn request(
     State(app): State<Arc<App>>,
-    Visitor(user): Visitor,
+    Joining(user): Joining,
     JsonBody(OfEvent { event_id: event }): JsonBody<OfEvent>,
 ) -> Result<Response, Problem> {
-    let place = app.names.place(&event, user.as_str(), "");
-    let state = match app.run(&event, Command::Join { place, user: user.clone() }).await {
-        Ok(Reply::Place(view)) => {
-            count(&app.metrics.joins);
-            Some(view.state)
-        }
-        Ok(Reply::Done | Reply::Left(_) | Reply::Hold(_) | Reply::Claim(_)) => {
-            return Err(odd_answer());
-        }
-        Err(Failure::Refused(Refusal::Duplicate { place } | Refusal::AlreadyInQueue { place })) => {
-            // A session that is over still has its slot while its hold lives, and no place to be shown.
-            find_place(&app, &event, &user, Some(place)).await.ok().map(|view| view.state)
-        }
-        Err(Failure::Refused(Refusal::InvalidState { .. })) => {
+    let view = match join_plainly(&app, &event, &user).await {
+        Ok(Joined::Taken(view) | Joined::Had(_, view)) => view,
+        Ok(Joined::Gone(refusal)) => return Err(refusal.into()),
+        Err(problem) if problem.code() == Refusal::NoWaitingRoom.code() => {
             return Ok(refused(Word::InvalidState));
         }
-        Err(failure) => return Err(failure.into()),
+        Err(problem) => return Err(problem),
     };
-    let position = match state {
-        Some(PlaceState::Queued { position, .. }) => position,
-        Some(PlaceState::Active { .. }) | None => Some(0),
+    let position = match view.state {
+        PlaceState::Queued { position, .. } => position,
+        // A session that is over still has its slot while a hold of it lives.
+        PlaceState::Active { .. } | PlaceState::Ended { .. } => Some(0),
     };
     Ok(json(StatusCode::OK, &Requested { success: true, position }))
 }

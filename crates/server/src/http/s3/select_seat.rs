@@ -90,13 +90,15 @@ pub async fn select_seat(
             | HoldState::Expired { .. }
             | HoldState::Cancelled { .. } => Ok(refused(Word::InvalidState)),
         },
-        Ok(Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_)) => Err(odd_answer()),
+        Ok(
+            Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_),
+        ) => Err(odd_answer()),
         Err(Failure::Refused(refusal)) => {
             count(&app.metrics.holds_refused);
             match refusal {
                 Refusal::SeatUnavailable { .. } => Ok(refused(Word::SeatUnavailable)),
                 // A mismatch is another seat that was selected at the same time.
-                Refusal::InvalidState { .. } | Refusal::BookingMismatch => {
+                Refusal::NotYourTurn | Refusal::SessionOver | Refusal::BookingMismatch => {
                     Ok(refused(Word::InvalidState))
                 }
                 other => Err(other.into()),

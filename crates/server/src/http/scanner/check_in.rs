@@ -56,7 +56,7 @@ pub async fn check_in(
     let answer = app.engine.execute(claims.event.clone(), command).await?;
     match answer.value {
         Reply::Hold(_) => {}
-        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) => {
+        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_) => {
             return Err(odd_answer());
         }
     }

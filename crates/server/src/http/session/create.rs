@@ -4,7 +4,7 @@ use super::{SessionBody, answer, set_cookie};
 use crate::app::App;
 use crate::auth::unix_now_s;
 use crate::http::body::JsonBody;
-use crate::http::caller::{Connection, allow};
+use crate::http::caller::Connection;
 use crate::http::openapi::SignInProblems;
 use crate::http::origin::check_origin;
 use crate::http::problem::{Code, Problem};
@@ -26,7 +26,7 @@ pub struct SignIn {
 
 /// Signs a browser in for twelve hours: it gets a cookie that does what the key does, and that no page can read.
 ///
-/// An address has ten wrong keys a minute.
+/// An address has ten wrong keys a minute, wherever it tries them.
 #[utoipa::path(
     post, path = "/api/v1/session", tag = "sessions",
     request_body = SignIn,
@@ -40,12 +40,9 @@ pub async fn create(
 ) -> Result<Response, Problem> {
     check_origin(&headers, &app.config)?;
     let address = app.address_of(&connection, &headers);
-    // Taken before the key is looked at, so that tries side by side cannot be more than allowed.
-    allow(&app.sign_in_limiter, address)?;
-    let role = app.role_of_key(&key).ok_or_else(|| {
+    let role = app.role_of_key(&key, address)?.ok_or_else(|| {
         Problem::new(Code::TokenInvalid, "this is neither the admin API key nor the scanner key")
     })?;
-    app.sign_in_limiter.give_back(address);
     let begun = app.sessions.begin(role, unix_now_s());
     let (session, cookie) =
         begun.ok_or_else(|| Problem::new(Code::Internal, "nobody can have this role"))?;

@@ -1,11 +1,14 @@
 //! Bookings.
 
+use crate::app::odd_answer;
+use crate::http::problem::Problem;
 use crate::http::shapes::ids::{EventIdText, IdText, TimeMs};
 use onrush_core::Time;
 use onrush_core::hold::HoldState;
-use onrush_core::ids::{EventId, PaymentId};
+use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::lines::Lines;
 use onrush_core::view::HoldView;
+use onrush_ledger::booking::Booking;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use utoipa::ToSchema;
@@ -89,6 +92,20 @@ pub enum BookingStatus {
 }
 
 impl BookingStatus {
+    /// The status that this word stands for.
+    #[must_use]
+    pub fn of(word: &str) -> Option<Self> {
+        let all = [
+            Self::Held,
+            Self::Paying,
+            Self::Confirmed,
+            Self::Released,
+            Self::Expired,
+            Self::Cancelled,
+        ];
+        all.into_iter().find(|status| status.word() == word)
+    }
+
     /// The status as one word.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -108,7 +125,7 @@ impl BookingStatus {
 #[schema(as = Lines)]
 #[expect(dead_code, reason = "it describes how onrush_core::lines::Lines is written")]
 pub struct LinesBody {
-    #[schema(value_type = HashMap<String, u32>)]
+    #[schema(value_type = Option<HashMap<String, u32>>, nullable = false)]
     pools: Option<HashMap<String, u32>>,
     #[schema(value_type = Option<Vec<IdText>>, nullable = false)]
     seats: Option<Vec<String>>,
@@ -158,9 +175,42 @@ impl<'a> BookingBody<'a> {
     }
 }
 
-/// A visitor's bookings.
+impl<'a> BookingBody<'a> {
+    /// What is shown of a booking that only the ledger still knows: it ended at its last change.
+    ///
+    /// # Errors
+    /// The ledger's word for its status is none.
+    pub fn of_past(row: &'a Booking) -> Result<Self, Problem> {
+        let status = BookingStatus::of(&row.status).ok_or_else(odd_answer)?;
+        let ended_at = |is: BookingStatus| (status.word() == is.word()).then_some(row.updated_at);
+        Ok(Self {
+            booking: row.booking.as_str(),
+            event: row.event.as_str(),
+            status: status.word(),
+            lines: &row.lines,
+            amount_minor: row.amount_minor,
+            fee_minor: row.fee_minor,
+            created_at: row.created_at,
+            until: None,
+            confirmed_at: None,
+            released_at: ended_at(BookingStatus::Released),
+            expired_at: ended_at(BookingStatus::Expired),
+            cancelled_at: ended_at(BookingStatus::Cancelled),
+            refund_minor: ended_at(BookingStatus::Cancelled).map(|_| row.refund_minor),
+            payment: row.payment.as_ref(),
+            extensions: 0,
+            checked_in: Vec::new(),
+        })
+    }
+}
+
+/// A page of a visitor's bookings.
 #[derive(Serialize, ToSchema)]
 pub struct Bookings<'a> {
-    /// Oldest first in each event.
+    /// Oldest first in each event, events in the order they were created.
     pub bookings: Vec<BookingBody<'a>>,
+    /// What to ask for next as `after`; missing on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<IdText>, nullable = false)]
+    pub next: Option<&'a BookingId>,
 }

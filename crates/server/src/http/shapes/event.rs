@@ -37,6 +37,10 @@ pub struct EventBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     max_per_user: Option<u32>,
+    /// Missing where visitors may claim for good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    claim_ttl_max_ms: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<TimeMs>, nullable = false)]
     prequeue_at: Option<Time>,
@@ -58,6 +62,10 @@ pub struct EventBody {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     refunds: Vec<RefundRuleBody>,
+    /// What all amounts are multiples of, in minor units; missing if it is 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    amount_step_minor: Option<i64>,
     /// People waiting.
     waiting: u32,
     /// Slots of the room in use.
@@ -73,6 +81,7 @@ impl EventBody {
     #[must_use]
     pub fn new(at: Time, view: EventView) -> Self {
         let settings = view.settings;
+        let step_minor = settings.step_minor();
         Self {
             event: view.event,
             title: settings.title,
@@ -86,10 +95,12 @@ impl EventBody {
             payment_attempts: settings.payment_attempts,
             extensions: settings.extensions,
             max_per_user: settings.max_per_user,
+            claim_ttl_max_ms: settings.claim_ttl_max_ms,
             prequeue_at: settings.prequeue_at,
             opens_at: settings.opens_at,
             closes_at: settings.closes_at,
             starts_at: settings.starts_at,
+            amount_step_minor: Some(step_minor).filter(|step_minor| *step_minor > 1),
             fees: FeesBody::shown(&settings.fees),
             refunds: RefundRuleBody::shown(&settings.refunds),
             waiting: view.waiting,

@@ -3,6 +3,7 @@
 pub mod availability;
 pub mod booking;
 pub mod claim;
+pub mod desk;
 pub mod event;
 pub mod ids;
 pub mod ledger;

@@ -172,6 +172,7 @@ mod tests {
             webhook_secret: "whsec_test".to_owned().into(),
             publishable_key: Some("pk_test".into()),
             base_url: String::new(),
+            delayed_methods: false,
         };
         let mut payment = Payment {
             payment: "p".parse().unwrap(),

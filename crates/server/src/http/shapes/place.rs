@@ -49,6 +49,17 @@ pub enum PlaceBody {
         #[schema(nullable = false)]
         pass: Option<String>,
     },
+    /// The session is over, and what the visitor holds keeps the slot: pay for it, give it back or leave, then join again.
+    Ended {
+        /// The place.
+        #[schema(value_type = PlaceIdText)]
+        place: PlaceId,
+        /// Its number in the order taken, from 1.
+        number: u32,
+        /// When the last hold runs out, and the slot with it.
+        #[schema(value_type = TimeMs)]
+        until: Time,
+    },
     /// Neither.
     NotFound,
 }
@@ -64,6 +75,7 @@ impl PlaceBody {
             PlaceState::Active { until, arrive_by } => {
                 Self::Active { place, number, until, arrive_by, pass: pass(place, until) }
             }
+            PlaceState::Ended { until } => Self::Ended { place, number, until },
         }
     }
 }

@@ -198,7 +198,7 @@ pub struct NewEvent {
     /// The one currency all of the event's prices are in.
     #[schema(value_type = CurrencyText)]
     currency: Currency,
-    /// The waiting room; `null` lets anyone hold at once.
+    /// The waiting room; without one, or with `null`, anyone holds at once. `{}` is one with the defaults.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<RoomChange>)]
     room: Option<Option<Object<RoomChange>>>,
@@ -215,6 +215,9 @@ pub struct NewEvent {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<LimitNumber>)]
     max_per_user: Option<Option<Whole<u32>>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<DurationNumber>)]
+    claim_ttl_max_ms: Option<Option<Whole<i64>>>,
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<SettableTime>)]
     prequeue_at: Option<Option<Whole<Settable>>>,
@@ -248,6 +251,7 @@ impl NewEvent {
             payment_attempts: self.payment_attempts,
             extensions: self.extensions,
             max_per_user: self.max_per_user,
+            claim_ttl_max_ms: self.claim_ttl_max_ms,
             prequeue_at: self.prequeue_at,
             opens_at: self.opens_at,
             closes_at: self.closes_at,
@@ -292,6 +296,10 @@ pub struct SettingsChange {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<LimitNumber>)]
     max_per_user: Option<Option<Whole<u32>>>,
+    /// How long a visitor's claim lasts at most, also one that names no time; `null` lets visitors claim for good.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<DurationNumber>)]
+    claim_ttl_max_ms: Option<Option<Whole<i64>>>,
     /// When the prequeue starts by itself.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<SettableTime>)]
@@ -320,16 +328,23 @@ impl SettingsChange {
     /// Changes of the waiting room alone.
     #[must_use]
     pub fn of_room(change: RoomChange) -> Self {
+        Self { room: Some(Some(Object(change))), ..Self::nothing() }
+    }
+
+    /// All stays as it is.
+    #[must_use]
+    pub fn nothing() -> Self {
         Self {
             title: None,
             currency: None,
-            room: Some(Some(Object(change))),
+            room: None,
             hold_ttl_ms: None,
             hold_max_ms: None,
             payment_window_ms: None,
             payment_attempts: None,
             extensions: None,
             max_per_user: None,
+            claim_ttl_max_ms: None,
             prequeue_at: None,
             opens_at: None,
             closes_at: None,
@@ -365,6 +380,7 @@ impl SettingsChange {
         set(&mut settings.payment_attempts, whole(self.payment_attempts));
         set(&mut settings.extensions, whole(self.extensions));
         set(&mut settings.max_per_user, self.max_per_user.map(whole));
+        set(&mut settings.claim_ttl_max_ms, self.claim_ttl_max_ms.map(whole));
         set(&mut settings.prequeue_at, self.prequeue_at.map(time));
         set(&mut settings.opens_at, self.opens_at.map(time));
         set(&mut settings.closes_at, self.closes_at.map(time));

@@ -36,6 +36,8 @@ pub async fn arrive(
     };
     match app.run(&event, Command::Arrive { place, user: user.clone() }).await? {
         Reply::Place(view) => Ok(json(StatusCode::OK, &place_body(&app, &event, &user, &view))),
-        Reply::Done | Reply::Left(_) | Reply::Hold(_) | Reply::Claim(_) => Err(odd_answer()),
+        Reply::Done | Reply::Left(_) | Reply::Hold(_) | Reply::Claim(_) | Reply::Removed(_) => {
+            Err(odd_answer())
+        }
     }
 }

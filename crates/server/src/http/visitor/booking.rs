@@ -1,8 +1,10 @@
 //! `GET /bookings/{booking}`.
 
-use super::{booking_answer, event_of_booking, hide_event};
-use crate::app::{App, odd_answer};
-use crate::http::caller::{Ids, Visitor};
+use super::{booking_answer, event_of_booking};
+use crate::app::App;
+use crate::http::body::json;
+use crate::http::caller::Ids;
+use crate::http::keeper::{Keeper, Kept};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
@@ -11,31 +13,23 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::BookingId;
-use onrush_core::{Query, Refusal, View};
 use std::sync::Arc;
 
-/// One of the visitor's own bookings.
+/// One of the visitor's own bookings, or the one whose link is shown; also one that ended long ago.
 #[utoipa::path(
     get, path = "/api/v1/bookings/{booking}", tag = "bookings",
     params(("booking" = IdText, Path)),
     responses((status = 200, description = "The booking", body = BookingBody), ReadProblems),
-    security(("visitor" = []))
+    security(("visitor" = []), ("link" = []))
 )]
 pub async fn booking(
     State(app): State<Arc<App>>,
     Ids(booking): Ids<BookingId>,
-    Visitor(user): Visitor,
+    keeper: Keeper,
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
-    let query = Query::Booking { booking, user: Some(user) };
-    let answer = app.engine.query(event.clone(), query).await;
-    match answer.map_err(|f| hide_event(f.into(), Refusal::ReservationNotFound))?.value {
-        View::Booking(view) => Ok(booking_answer(StatusCode::OK, &event, &view)),
-        View::Event(_)
-        | View::Availability(_)
-        | View::Seats(_)
-        | View::Place(_)
-        | View::Bookings(_)
-        | View::Claim(_) => Err(odd_answer()),
-    }
+    Ok(match keeper.find_ever(&app, &event, &booking).await? {
+        Kept::Now(view) => booking_answer(StatusCode::OK, &event, &view),
+        Kept::Past(row) => json(StatusCode::OK, &BookingBody::of_past(&row)?),
+    })
 }

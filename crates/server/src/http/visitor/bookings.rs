@@ -1,22 +1,26 @@
 //! `GET /bookings`.
 
 use crate::app::{App, odd_answer};
+use crate::auth::names::event_of;
 use crate::http::body::json;
 use crate::http::caller::{Strict, Visitor};
 use crate::http::openapi::ReadProblems;
-use crate::http::problem::Problem;
+use crate::http::problem::{Code, Problem};
 use crate::http::shapes::booking::{BookingBody, Bookings};
-use crate::http::shapes::ids::EventIdText;
+use crate::http::shapes::ids::{EventIdText, IdText};
+use crate::http::shapes::ledger::page_size;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use onrush_core::ids::EventId;
-use onrush_core::{Query, View};
+use onrush_core::ids::{BookingId, EventId};
+use onrush_core::view::HoldView;
+use onrush_core::{Query, Refusal, View};
+use onrush_store::Failure;
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::IntoParams;
 
-/// Of which event.
+/// Of which event, and which page.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -24,13 +28,19 @@ pub struct BookingsQuery {
     /// Only of this event.
     #[param(value_type = Option<EventIdText>, nullable = false)]
     event: Option<EventId>,
+    /// The last booking of the page before.
+    #[param(value_type = Option<IdText>, nullable = false)]
+    after: Option<BookingId>,
+    /// How many at most; 100 if left out.
+    #[param(minimum = 1, maximum = 1000, nullable = false)]
+    limit: Option<usize>,
 }
 
-/// The visitor's own bookings, oldest first in each event.
+/// The visitor's own bookings, page by page: events in the order they were created, oldest first in each.
 #[utoipa::path(
     get, path = "/api/v1/bookings", tag = "bookings",
     params(BookingsQuery),
-    responses((status = 200, description = "The bookings", body = Bookings), ReadProblems),
+    responses((status = 200, description = "A page of bookings", body = Bookings), ReadProblems),
     security(("visitor" = []))
 )]
 pub async fn bookings(
@@ -38,23 +48,53 @@ pub async fn bookings(
     Visitor(user): Visitor,
     Strict(query): Strict<BookingsQuery>,
 ) -> Result<Response, Problem> {
-    let events = match query.event {
+    let BookingsQuery { event, mut after, limit } = query;
+    let limit = page_size(limit)?;
+    let mut events = match event {
         Some(event) => vec![event],
         None => app.engine.events().await?.value,
     };
-    let mut found = Vec::new();
+    if let Some(after) = &after {
+        let begun = event_of(after.as_str());
+        let index = events.iter().position(|event| Some(event) == begun.as_ref());
+        events.drain(..index.ok_or_else(no_such_page)?);
+    }
+    // One more than is wanted says whether there are more.
+    let mut found: Vec<(&EventId, HoldView)> = Vec::new();
     for event in &events {
-        let query = Query::Bookings { user: user.clone() };
-        match app.engine.query(event.clone(), query).await?.value {
+        let wanted = limit + 1 - found.len();
+        if wanted == 0 {
+            break;
+        }
+        let query = Query::Bookings {
+            user: user.clone(),
+            after: after.take(),
+            limit: u32::try_from(wanted).unwrap_or(u32::MAX),
+        };
+        let answer =
+            app.engine.query(event.clone(), query).await.map_err(|failure| match failure {
+                Failure::Refused(Refusal::ReservationNotFound) => no_such_page(),
+                other => other.into(),
+            })?;
+        match answer.value {
             View::Bookings(views) => found.extend(views.into_iter().map(|view| (event, view))),
             View::Event(_)
             | View::Availability(_)
             | View::Seats(_)
             | View::Place(_)
             | View::Booking(_)
-            | View::Claim(_) => return Err(odd_answer()),
+            | View::Claim(_)
+            | View::Bans(_) => return Err(odd_answer()),
         }
     }
+    let more = found.len() > limit;
+    found.truncate(limit);
     let bookings = found.iter().map(|(event, view)| BookingBody::new(event, view)).collect();
-    Ok(json(StatusCode::OK, &Bookings { bookings }))
+    let next = found.last().filter(|_| more).map(|(_, view)| &view.terms.booking);
+    Ok(json(StatusCode::OK, &Bookings { bookings, next }))
+}
+
+fn no_such_page() -> Problem {
+    let why = "after: you have no such booking there, or it ended long ago; begin again without it";
+    Problem::new(Code::InvalidQuery, why)
 }

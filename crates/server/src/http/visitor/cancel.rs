@@ -1,10 +1,12 @@
 //! `POST /bookings/{booking}/cancel`.
 
-use super::{booking_answer, event_of_booking, find_own_booking, hide_event};
+use super::{booking_answer, event_of_booking, hide_event};
 use crate::app::App;
+use crate::http::admin::teach_steps;
 use crate::http::body::{Nothing, OptionalBytes};
-use crate::http::caller::{Ids, OptionalKey, Visitor};
-use crate::http::once::once_if_keyed;
+use crate::http::caller::{Ids, OptionalKey};
+use crate::http::keeper::Keeper;
+use crate::http::once::{Purpose, Scope, once_if_keyed};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
@@ -30,24 +32,41 @@ use std::sync::Arc;
         (status = 200, description = "The booking", body = BookingBody),
         WriteProblems,
     ),
-    security(("visitor" = []))
+    security(("visitor" = []), ("link" = []))
 )]
 pub async fn cancel(
     State(app): State<Arc<App>>,
     Ids(booking): Ids<BookingId>,
-    Visitor(user): Visitor,
+    keeper: Keeper,
     key: OptionalKey,
     body: OptionalBytes,
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
     body.parse::<Nothing>()?;
-    if key.0.is_some() {
+    let (user, why) = match keeper {
+        Keeper::Visitor(user) if key.0.is_none() => (user, BY_BUYER),
         // A key is noted down only for whoever may use it.
-        find_own_booking(&app, &event, &booking, &user).await?;
-    }
-    let scope = format!("cancel {booking} {user}");
-    let work = give_back(app.clone(), event, booking, user);
+        Keeper::Visitor(_) => (owner(&keeper, &app, &event, &booking).await?, BY_BUYER),
+        Keeper::Link(_) => (owner(&keeper, &app, &event, &booking).await?, BY_LINK),
+    };
+    let work = give_back(app.clone(), event, booking.clone(), user.clone(), why);
+    let purpose = Purpose::PayOrGiveBack;
+    let scope = Scope { what: "cancel", booking: &booking, user: &user, purpose };
     once_if_keyed(app, scope, &key, &body.canonical(), work).await
+}
+
+/// Why a booking is said to be cancelled.
+const BY_BUYER: &str = "cancelled by the buyer";
+const BY_LINK: &str = "cancelled with the booking's link";
+
+/// Whose booking it is.
+async fn owner(
+    keeper: &Keeper,
+    app: &App,
+    event: &EventId,
+    booking: &BookingId,
+) -> Result<UserId, Problem> {
+    Ok(keeper.find(app, event, booking).await?.terms.user.clone())
 }
 
 async fn give_back(
@@ -55,13 +74,15 @@ async fn give_back(
     event: EventId,
     booking: BookingId,
     user: UserId,
+    why: &'static str,
 ) -> Result<Response, Problem> {
     let release = Command::Release { booking: booking.clone(), user: user.clone() };
     let mut view = app.run_booking(&event, release).await;
     if view.as_ref().is_err_and(|problem| problem.code() == Refusal::AlreadyConfirmed.code()) {
+        teach_steps(&app, &event).await;
         let cancel = Command::CancelConfirmed {
             booking,
-            reason: Reason { by: user.as_str().into(), why: "cancelled by the buyer".into() },
+            reason: Reason { by: user.as_str().into(), why: why.into() },
             terms: CancelTerms::Buyer { user },
         };
         view = app.run_booking(&event, cancel).await;

@@ -37,6 +37,7 @@ pub async fn claim_view(
         | View::Seats(_)
         | View::Place(_)
         | View::Booking(_)
-        | View::Bookings(_) => Err(odd_answer()),
+        | View::Bookings(_)
+        | View::Bans(_) => Err(odd_answer()),
     }
 }

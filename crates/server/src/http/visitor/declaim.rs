@@ -31,6 +31,8 @@ pub async fn declaim(
     let reply = app.run(&event, Command::Declaim { claim, user }).await;
     match reply.map_err(|failure| hide_event(failure.into(), Refusal::ClaimNotFound))? {
         Reply::Claim(view) => Ok(json(StatusCode::OK, &ClaimBody::new(&event, &view))),
-        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) => Err(odd_answer()),
+        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Removed(_) => {
+            Err(odd_answer())
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::{booking_answer, event_of_booking, find_own_booking, hide_event};
 use crate::app::App;
 use crate::http::body::{Nothing, OptionalBytes};
 use crate::http::caller::{Ids, OptionalKey, Visitor};
-use crate::http::once::once_if_keyed;
+use crate::http::once::{Purpose, Scope, once_if_keyed};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
@@ -43,8 +43,9 @@ pub async fn extend(
         // A key is noted down only for whoever may use it.
         find_own_booking(&app, &event, &booking, &user).await?;
     }
-    let scope = format!("extend {booking} {user}");
-    let work = give_time(app.clone(), event, booking, user);
+    let work = give_time(app.clone(), event, booking.clone(), user.clone());
+    let purpose = Purpose::More;
+    let scope = Scope { what: "extend", booking: &booking, user: &user, purpose };
     once_if_keyed(app, scope, &key, &body.canonical(), work).await
 }
 

@@ -1,9 +1,9 @@
 //! `POST /visitors`.
 
 use crate::app::App;
-use crate::auth::unix_now_s;
-use crate::http::body::{Nothing, OptionalBody, json};
-use crate::http::caller::{Connection, allow};
+use crate::auth::guest;
+use crate::http::body::{Nothing, OptionalBody, secret_json};
+use crate::http::caller::Connection;
 use crate::http::openapi::GuestProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::ids::{IdText, TimeMs};
@@ -18,7 +18,7 @@ use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// A new guest.
+/// A guest with a fresh token.
 #[derive(Serialize, ToSchema)]
 pub struct Guest {
     /// Who the guest is from now on.
@@ -29,6 +29,17 @@ pub struct Guest {
     /// Until when.
     #[schema(value_type = TimeMs)]
     expires_at: Time,
+    /// From when on it is time for `POST /visitors/renew`: half of the token's life is over.
+    #[schema(value_type = TimeMs)]
+    renew_at: Time,
+}
+
+/// The answer with a fresh token.
+pub(super) fn guest_answer(status: StatusCode, guest: guest::Guest) -> Response {
+    let time = |seconds: i64| Time(seconds.saturating_mul(1_000));
+    let (expires_at, renew_at) = (time(guest.expires_s), time(guest.renew_s));
+    let body = Guest { user: guest.user, token: guest.token, expires_at, renew_at };
+    secret_json(status, &body)
 }
 
 /// Gives a guest token; so many a minute for each address.
@@ -47,9 +58,7 @@ pub async fn guest(
         let why = "this shop gives no guest tokens; come with the shop's token";
         return Err(Problem::new(Code::GuestsDisabled, why));
     }
-    allow(&app.limiter, app.address_of(&connection, &headers))?;
+    app.limits.guest(app.address_of(&connection, &headers))?;
     count(&app.metrics.guests);
-    let guest = app.guests.mint(unix_now_s());
-    let expires_at = Time(guest.expires_s.saturating_mul(1_000));
-    Ok(json(StatusCode::CREATED, &Guest { user: guest.user, token: guest.token, expires_at }))
+    Ok(guest_answer(StatusCode::CREATED, app.guests.mint(app.now_s())))
 }

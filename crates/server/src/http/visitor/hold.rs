@@ -47,9 +47,11 @@ pub async fn hold(
             count(&app.metrics.holds_accepted);
             match answer.value {
                 Reply::Hold(view) => Ok(booking_answer(StatusCode::CREATED, &event, &view)),
-                Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) => {
-                    Err(odd_answer())
-                }
+                Reply::Done
+                | Reply::Place(_)
+                | Reply::Left(_)
+                | Reply::Claim(_)
+                | Reply::Removed(_) => Err(odd_answer()),
             }
         }
         Err(failure) => {

@@ -34,6 +34,8 @@ pub async fn leave(
     };
     match app.run(&event, Command::Leave { place, user }).await? {
         Reply::Left(from) => Ok(json(StatusCode::OK, &Left { from })),
-        Reply::Done | Reply::Place(_) | Reply::Hold(_) | Reply::Claim(_) => Err(odd_answer()),
+        Reply::Done | Reply::Place(_) | Reply::Hold(_) | Reply::Claim(_) | Reply::Removed(_) => {
+            Err(odd_answer())
+        }
     }
 }

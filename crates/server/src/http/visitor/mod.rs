@@ -5,6 +5,8 @@ pub mod availability;
 pub mod booking;
 pub mod bookings;
 pub mod cancel;
+pub mod carried;
+pub mod carry;
 pub mod claim;
 pub mod claim_view;
 pub mod confirm;
@@ -20,10 +22,13 @@ pub mod hold;
 pub mod join;
 pub mod keys;
 pub mod leave;
+pub mod link;
+mod owned;
 pub mod pace;
 pub mod pay;
 pub mod payment;
 pub mod position;
+pub mod renew;
 pub mod seat_statuses;
 pub mod seats;
 pub mod stream_ticket;
@@ -65,7 +70,8 @@ pub(in crate::http) async fn find_place(
         | View::Seats(_)
         | View::Booking(_)
         | View::Bookings(_)
-        | View::Claim(_) => Err(odd_answer()),
+        | View::Claim(_)
+        | View::Bans(_) => Err(odd_answer()),
     }
 }
 
@@ -85,7 +91,8 @@ async fn find_own_booking(
         | View::Seats(_)
         | View::Place(_)
         | View::Bookings(_)
-        | View::Claim(_) => Err(odd_answer()),
+        | View::Claim(_)
+        | View::Bans(_) => Err(odd_answer()),
     }
 }
 
@@ -100,7 +107,7 @@ fn event_of_claim(claim: &ClaimId) -> Result<EventId, Problem> {
 }
 
 /// An unknown event in a booking's id means that there is no such booking.
-fn hide_event(problem: Problem, instead: Refusal) -> Problem {
+pub(in crate::http) fn hide_event(problem: Problem, instead: Refusal) -> Problem {
     if problem.code() == Refusal::EventNotFound.code() { instead.into() } else { problem }
 }
 

@@ -4,7 +4,7 @@ use super::{event_of_booking, find_own_booking, hide_event};
 use crate::app::App;
 use crate::http::body::{OptionalBytes, json};
 use crate::http::caller::{IdempotencyKey, Ids, Visitor};
-use crate::http::once::once;
+use crate::http::once::{Purpose, Scope, once};
 use crate::http::openapi::PayProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::ids::IdText;
@@ -49,9 +49,16 @@ pub async fn pay(
     let buyer = buyer.map_err(|why| Problem::new(Code::InvalidBody, why))?;
     // A key is noted down only for whoever may use it.
     find_own_booking(&app, &event, &booking, &user).await?;
-    let scope = format!("pay {booking} {user}");
-    let wish = Wish { booking, event, user, buyer, on_decline: OnDecline::Keep };
+    let wish = Wish {
+        booking: booking.clone(),
+        event,
+        user: user.clone(),
+        buyer,
+        on_decline: OnDecline::Keep,
+    };
     let work = start(app.clone(), wish);
+    let purpose = Purpose::PayOrGiveBack;
+    let scope = Scope { what: "pay", booking: &booking, user: &user, purpose };
     once(app, scope, key.as_str(), &body.canonical(), work).await
 }
 
@@ -73,10 +80,10 @@ pub(crate) fn problem_of(error: StartError) -> Problem {
         ),
         StartError::Engine(failure) => hide_event(failure.into(), Refusal::ReservationNotFound),
         StartError::Ledger(error) => error.into(),
-        StartError::GatewayUnavailable(why) => {
+        StartError::GatewayUnavailable { why, retry_after_ms } => {
             let why =
                 format!("the payment gateway does not answer; ask again with the same key ({why})");
-            Problem::new(Code::GatewayUnavailable, why).after_ms(2_000)
+            Problem::new(Code::GatewayUnavailable, why).after_ms(retry_after_ms)
         }
         StartError::GatewayRefused(why) => Problem::new(
             Code::GatewayRefused,

@@ -1,8 +1,9 @@
 //! `GET /bookings/{booking}/tickets/{n}.svg`.
 
-use super::{confirmed_at, event_of_booking, find_own_booking};
+use super::{confirmed_at, event_of_booking};
 use crate::app::{App, broken, refused};
-use crate::http::caller::{Ids, Visitor};
+use crate::http::caller::Ids;
+use crate::http::keeper::Keeper;
 use crate::http::openapi::ConflictProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::ids::IdText;
@@ -22,18 +23,18 @@ use std::sync::Arc;
         (status = 200, description = "The code", body = String, content_type = "image/svg+xml"),
         ConflictProblems,
     ),
-    security(("visitor" = []))
+    security(("visitor" = []), ("link" = []))
 )]
 pub async fn ticket_picture(
     State(app): State<Arc<App>>,
     Ids((booking, file)): Ids<(BookingId, String)>,
-    Visitor(user): Visitor,
+    keeper: Keeper,
 ) -> Result<Response, Problem> {
     let number = number_of(&file).ok_or_else(|| {
         Problem::new(Code::InvalidId, "use a ticket's number and .svg, such as 1.svg")
     })?;
     let event = event_of_booking(&booking)?;
-    let view = find_own_booking(&app, &event, &booking, &user).await?;
+    let view = keeper.find(&app, &event, &booking).await?;
     let terms = &view.terms;
     let (booking, user, lines) = (&terms.booking, &terms.user, &terms.lines);
     let confirmed = Confirmed { booking, event: &event, user, lines, at: confirmed_at(&view)? };

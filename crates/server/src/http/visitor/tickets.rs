@@ -1,9 +1,10 @@
 //! `GET /bookings/{booking}/tickets`.
 
-use super::{confirmed_at, event_of_booking, find_own_booking};
+use super::{confirmed_at, event_of_booking};
 use crate::app::App;
 use crate::http::body::json;
-use crate::http::caller::{Ids, Visitor};
+use crate::http::caller::Ids;
+use crate::http::keeper::Keeper;
 use crate::http::openapi::ConflictProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::ids::IdText;
@@ -20,15 +21,15 @@ use std::sync::Arc;
     get, path = "/api/v1/bookings/{booking}/tickets", tag = "tickets",
     params(("booking" = IdText, Path)),
     responses((status = 200, description = "The tickets", body = TicketsBody), ConflictProblems),
-    security(("visitor" = []))
+    security(("visitor" = []), ("link" = []))
 )]
 pub async fn tickets(
     State(app): State<Arc<App>>,
     Ids(booking): Ids<BookingId>,
-    Visitor(user): Visitor,
+    keeper: Keeper,
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
-    let view = find_own_booking(&app, &event, &booking, &user).await?;
+    let view = keeper.find(&app, &event, &booking).await?;
     let terms = &view.terms;
     let (booking, user, lines) = (&terms.booking, &terms.user, &terms.lines);
     let confirmed = Confirmed { booking, event: &event, user, lines, at: confirmed_at(&view)? };

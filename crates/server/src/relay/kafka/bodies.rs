@@ -159,6 +159,8 @@ pub(super) fn of_s3<'a>(entry: &'a FeedEntry, change: &'a Change) -> Option<Told
         | Change::Claimed { .. }
         | Change::Declaimed { .. }
         | Change::ClaimedAdjusted { .. }
+        | Change::VisitorRemoved { .. }
+        | Change::VisitorUnbanned { .. }
         | Change::ClaimForgotten { .. }
         | Change::Resumed { .. } => None,
     }

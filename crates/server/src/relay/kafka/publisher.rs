@@ -295,7 +295,8 @@ impl Publisher {
                 | View::Seats(_)
                 | View::Place(_)
                 | View::Bookings(_)
-                | View::Claim(_) => panic!("a question about a booking has one kind of answer"),
+                | View::Claim(_)
+                | View::Bans(_) => panic!("a question about a booking has one kind of answer"),
             },
             Err(Failure::Refused(_)) => {
                 let booking = self.parts.ledger.booking(booking).await;

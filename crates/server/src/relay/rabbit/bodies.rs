@@ -171,6 +171,8 @@ pub(super) fn drafts(entry: &FeedEntry) -> Vec<Draft> {
             | Change::Claimed { .. }
             | Change::Declaimed { .. }
             | Change::ClaimedAdjusted { .. }
+            | Change::VisitorRemoved { .. }
+            | Change::VisitorUnbanned { .. }
             | Change::ClaimForgotten { .. } => {}
         }
     }
@@ -193,7 +195,7 @@ fn by_session(change: &Change) -> Option<FreedBy> {
     let Change::SessionEnded { how, .. } = change else { return None };
     Some(match how {
         SessionEnd::NoShow | SessionEnd::Timeout => FreedBy::Timeout,
-        SessionEnd::Left => FreedBy::Cancellation,
+        SessionEnd::Left | SessionEnd::Removed => FreedBy::Cancellation,
         SessionEnd::Completed => FreedBy::PaymentSuccess,
         SessionEnd::PaymentFailed => FreedBy::PaymentFailure,
     })
@@ -254,6 +256,7 @@ mod tests {
             (vec![ended(SessionEnd::NoShow)], FreedBy::Timeout),
             (vec![ended(SessionEnd::Timeout)], FreedBy::Timeout),
             (vec![released(), ended(SessionEnd::Left)], FreedBy::Cancellation),
+            (vec![ended(SessionEnd::Removed)], FreedBy::Cancellation),
             (vec![confirmed(), ended(SessionEnd::Completed)], FreedBy::PaymentSuccess),
             (
                 vec![declined(), released(), ended(SessionEnd::PaymentFailed)],

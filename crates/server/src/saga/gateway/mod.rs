@@ -1,15 +1,19 @@
 //! Payment gateways, behind one seam. Each call carries a key, so that a repeated one does nothing twice.
 
+pub mod health;
 pub mod sandbox;
 pub mod stripe;
+pub mod takes;
 
 use crate::signature::Unsigned;
 use axum::http::HeaderMap;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
+use onrush_ledger::desk::{DeskKind, DeskStatus};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use takes::Takes;
 
 /// A future answer of a gateway.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, GatewayError>> + Send + 'a>>;
@@ -18,6 +22,11 @@ pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, GatewayError>> + 
 pub trait Gateway: Send + Sync + 'static {
     /// Its name, as it appears in paths, rows and logs.
     fn name(&self) -> &'static str;
+
+    /// What amounts of a currency must be multiples of for this gateway, in minor units.
+    fn step_minor(&self, _currency: Currency) -> i64 {
+        1
+    }
 
     /// Creates a payment, or finds the one that was created under the same id before.
     fn create<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing>;
@@ -31,6 +40,21 @@ pub trait Gateway: Send + Sync + 'static {
 
     /// Gives money back, or finds the refund that was made under the same key before.
     fn refund<'a>(&'a self, order: &'a RefundOrder) -> Answer<'a, RefundStanding>;
+
+    /// What amounts of a currency it takes.
+    ///
+    /// # Errors
+    /// A sentence that says why it takes none.
+    fn takes(&self, currency: Currency) -> Result<Takes, String>;
+
+    /// Asks for something that changes nothing, to see whether the gateway answers and knows us.
+    fn probe(&self) -> Answer<'_, ()>;
+
+    /// Which payment of ours it is that the gateway calls `reference`; `None` if it is somebody else's.
+    fn ours<'a>(&'a self, reference: &'a str) -> Answer<'a, Option<Ours>>;
+
+    /// Refunds of the payment that it calls `reference` that were made at its own desk.
+    fn desk_refunds<'a>(&'a self, reference: &'a str) -> Answer<'a, Vec<DeskNews>>;
 
     /// Reads a message of the gateway: who sent it must be proven by its signature, and it must be fresh.
     ///
@@ -94,6 +118,12 @@ pub enum Standing {
         url: Option<String>,
         /// What the buyer's page needs to pay, if the gateway works that way.
         client_secret: Option<String>,
+    },
+    /// The buyer did their part and the money is under way, which may take days: it can neither be cancelled nor be paid
+    /// again until the gateway knows.
+    Processing {
+        /// What the gateway calls it.
+        reference: String,
     },
     /// The buyer's attempt was declined. Money may still be taken, unless it is cancelled.
     Declined {
@@ -168,21 +198,93 @@ pub enum News {
         /// Where it stands.
         standing: RefundStanding,
     },
+    /// Of something that the gateway's own desk did.
+    Desk(DeskNews),
+    /// Of money that went back altogether, of which the gateway's desk may have sent some.
+    WentBack {
+        /// What the gateway calls the payment.
+        reference: String,
+        /// Our payment, if the message names it.
+        payment: Option<PaymentId>,
+        /// How much went back so far, in minor units.
+        back_minor: i64,
+    },
+}
+
+/// A payment of ours, as the gateway remembers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ours {
+    /// The payment.
+    pub payment: PaymentId,
+    /// What it is for.
+    pub booking: BookingId,
+}
+
+/// Something that the gateway's own desk did: nobody here asked for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeskNews {
+    /// What was done.
+    pub kind: DeskKind,
+    /// Whether the money moved.
+    pub status: DeskStatus,
+    /// What the gateway calls it.
+    pub reference: String,
+    /// What the gateway calls the payment that it is about.
+    pub of: String,
+    /// Which payment of ours that is, if the message says so.
+    pub ours: Option<Ours>,
+    /// How much, in minor units.
+    pub amount_minor: i64,
+    /// In which currency.
+    pub currency: Currency,
+    /// Why, in the gateway's words.
+    pub why: String,
 }
 
 /// Why a gateway's answer is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GatewayError {
     /// No answer, or one that says to come again. Whether it did what was asked is unknown: ask again with the same key.
-    Unavailable(String),
+    Unavailable(Away),
     /// It understood, and will never do it.
     Refused(String),
+}
+
+/// Why a gateway is of no use now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Away {
+    /// It does not answer, or says to come again.
+    Silent(String),
+    /// It does not know us: the account's key is wrong, was revoked, or may not do this. Nothing was done, and nothing will
+    /// be until an operator mends it.
+    KeyRefused(String),
+}
+
+impl From<String> for Away {
+    fn from(why: String) -> Self {
+        Self::Silent(why)
+    }
+}
+
+impl From<&str> for Away {
+    fn from(why: &str) -> Self {
+        Self::Silent(why.to_owned())
+    }
+}
+
+impl fmt::Display for Away {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Silent(why) => write!(f, "does not answer: {why}"),
+            Self::KeyRefused(why) => write!(f, "does not know our key: {why}"),
+        }
+    }
 }
 
 impl fmt::Display for GatewayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unavailable(why) => write!(f, "the payment gateway does not answer: {why}"),
+            Self::Unavailable(why) => write!(f, "the payment gateway {why}"),
             Self::Refused(why) => write!(f, "the payment gateway refuses: {why}"),
         }
     }

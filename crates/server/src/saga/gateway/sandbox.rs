@@ -1,9 +1,11 @@
 //! The sandbox as a gateway: a client of its API.
 
+use super::takes::Takes;
 use super::{
-    Answer, Gateway, GatewayError, News, NotGenuine, Notice, Order, RefundOrder, RefundStanding,
-    Standing,
+    Answer, Away, DeskNews, Gateway, GatewayError, News, NotGenuine, Notice, Order, Ours,
+    RefundOrder, RefundStanding, Standing,
 };
+use crate::amount;
 use crate::config::Secret;
 use crate::http_client::{AddressPolicy, HttpClient};
 use crate::sandbox::{PaymentView, SIGNATURE, Webhook};
@@ -13,10 +15,13 @@ use axum::http::{HeaderMap, Method, Request, StatusCode};
 use bytes::Bytes;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
+use onrush_ledger::desk::{DeskKind, DeskStatus};
 use serde::{Deserialize, Serialize};
 
 /// How long the sandbox may take to answer.
 const TIMEOUT_MS: u64 = 10_000;
+/// The largest amount, in minor units.
+const MAX_AMOUNT_MINOR: i64 = 1_000_000_000_000;
 
 /// A client of the sandbox.
 pub struct SandboxGateway {
@@ -95,7 +100,7 @@ impl SandboxGateway {
         if let Some(key) = key {
             request = request.header("Idempotency-Key", key);
         }
-        let unavailable = |why: String| GatewayError::Unavailable(why);
+        let unavailable = |why: String| GatewayError::Unavailable(Away::Silent(why));
         let request = request.body(body).map_err(|error| unavailable(error.to_string()))?;
         let answer = self.client.call(request, self.timeout_ms).await;
         let answer = answer.map_err(|error| unavailable(error.to_string()))?;
@@ -112,6 +117,9 @@ impl SandboxGateway {
                 Err(GatewayError::Refused(why))
             }
             // A wrong secret is the operator's to mend, and what was asked is still wanted then.
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                Err(GatewayError::Unavailable(Away::KeyRefused(why)))
+            }
             _ => Err(unavailable(why)),
         }
     }
@@ -137,8 +145,9 @@ impl SandboxGateway {
 }
 
 fn parsed<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, GatewayError> {
-    serde_json::from_slice(body)
-        .map_err(|error| GatewayError::Unavailable(format!("it cannot be understood: {error}")))
+    serde_json::from_slice(body).map_err(|error| {
+        GatewayError::Unavailable(format!("it cannot be understood: {error}").into())
+    })
 }
 
 /// What is sent has text keys only, which always can be written.
@@ -164,7 +173,7 @@ fn standing(view: Option<PaymentView>) -> Result<Standing, GatewayError> {
             amount_minor: captured_minor,
             currency: asked.currency,
         }),
-        _ => Err(GatewayError::Unavailable(format!("it has an unknown status: {status}"))),
+        _ => Err(GatewayError::Unavailable(format!("it has an unknown status: {status}").into())),
     }
 }
 
@@ -221,6 +230,41 @@ impl Gateway for SandboxGateway {
         })
     }
 
+    fn takes(&self, currency: Currency) -> Result<Takes, String> {
+        match amount::decimals(currency) {
+            Some(_) => Ok(Takes { least_minor: 1, most_minor: MAX_AMOUNT_MINOR, step_minor: 1 }),
+            None => Err(format!("the sandbox does not take {currency}; use one of ISO 4217")),
+        }
+    }
+
+    fn probe(&self) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let asked = self.ask(Method::GET, "/v1/payments?limit=1", None, Bytes::new());
+            match asked.await? {
+                (StatusCode::NOT_FOUND, _) => {
+                    Err(GatewayError::Unavailable("what answers is no sandbox".into()))
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+
+    fn ours<'a>(&'a self, reference: &'a str) -> Answer<'a, Option<Ours>> {
+        Box::pin(async move {
+            let Some(payment) = reference.strip_prefix("sandbox-") else { return Ok(None) };
+            let path = format!("/v1/payments/{payment}");
+            let view = self.payment(Method::GET, &path, None, Bytes::new()).await?;
+            Ok(view.and_then(|view| {
+                Some(Ours { payment: view.payment, booking: view.asked?.booking })
+            }))
+        })
+    }
+
+    /// Each of them is told by a message of its own.
+    fn desk_refunds<'a>(&'a self, _: &'a str) -> Answer<'a, Vec<DeskNews>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
     fn read_webhook(
         &self,
         headers: &HeaderMap,
@@ -234,6 +278,19 @@ impl Gateway for SandboxGateway {
         let told: Webhook = serde_json::from_slice(body).map_err(|_| NotGenuine::Unreadable)?;
         let Webhook { id, kind, payment, booking, reference, amount_minor, currency, .. } = told;
         let why = told.why.unwrap_or_default();
+        let desk = match kind.as_str() {
+            "desk.refunded" => Some((DeskKind::Refund, DeskStatus::Moved)),
+            "dispute.opened" => Some((DeskKind::Dispute, DeskStatus::Open)),
+            "dispute.won" => Some((DeskKind::Dispute, DeskStatus::Stayed)),
+            "dispute.lost" => Some((DeskKind::Dispute, DeskStatus::Moved)),
+            _ => None,
+        };
+        if let Some((kind, status)) = desk {
+            let of = format!("sandbox-{payment}");
+            let ours = Some(Ours { payment, booking });
+            let news = DeskNews { kind, status, reference, of, ours, amount_minor, currency, why };
+            return Ok(Notice { id, news: Some(News::Desk(news)) });
+        }
         let standing = match (kind.as_str(), told.refund) {
             ("payment.captured", None) => Standing::Captured { reference, amount_minor, currency },
             ("payment.declined", None) => Standing::Declined { reference, why },

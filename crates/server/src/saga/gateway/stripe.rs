@@ -3,12 +3,14 @@
 //! Only documented parameters are sent, so that any server that speaks this API will do. Keys are good for a day at
 //! least (<https://docs.stripe.com/api/idempotent_requests>): what is older is looked up and never repeated.
 
+mod desk;
 pub mod money;
 mod wire;
 
+use super::takes::Takes;
 use super::{
-    Answer, Gateway, GatewayError, News, NotGenuine, Notice, Order, RefundOrder, RefundStanding,
-    Standing,
+    Answer, Away, DeskNews, Gateway, GatewayError, News, NotGenuine, Notice, Order, Ours,
+    RefundOrder, RefundStanding, Standing,
 };
 use crate::auth::unix_now_s;
 use crate::config::Secret;
@@ -18,6 +20,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use bytes::Bytes;
 use form_urlencoded::Serializer;
+use onrush_core::money::Currency;
 use serde::de::DeserializeOwned;
 use wire::{Event, Failure, FailureDetail, Intent, Page, Refund};
 
@@ -35,12 +38,32 @@ const KEY_AGE_S: i64 = 23 * 3_600;
 const SEARCH_LAG_S: i64 = 2 * 3_600;
 /// Objects on one page of a list.
 const PAGE: &str = "100";
+/// Payment methods that answer after days: bank debits, bank transfers and vouchers.
+///
+/// Source: <https://docs.stripe.com/payments/payment-methods>, "Bank debits", "Bank transfers", "Vouchers": delayed
+/// notification. Only names that this version of the API knows can be excluded.
+const DELAYED_METHODS: [&str; 12] = [
+    "acss_debit",
+    "au_becs_debit",
+    "bacs_debit",
+    "boleto",
+    "customer_balance",
+    "konbini",
+    "multibanco",
+    "nz_bank_account",
+    "oxxo",
+    "sepa_debit",
+    "sofort",
+    "us_bank_account",
+];
 
 /// A client of Stripe's API.
 pub struct StripeGateway {
     base_url: String,
-    authorization: String,
+    secret_key: Secret,
     webhook_secret: Secret,
+    /// The names of parameters that keep delayed methods away, if they are to be kept away.
+    excluded: Vec<(String, &'static str)>,
     timeout_ms: u64,
     client: HttpClient,
 }
@@ -64,7 +87,7 @@ impl<T> Said<T> {
             Self::Done(done) => Ok(done),
             Self::Refused(detail) => Err(GatewayError::Refused(words(detail))),
             Self::Missing => Err(GatewayError::Refused("it knows nothing of this".into())),
-            Self::FailedBefore(why) => Err(GatewayError::Unavailable(why)),
+            Self::FailedBefore(why) => unavailable(why),
         }
     }
 }
@@ -74,8 +97,13 @@ fn words(detail: FailureDetail) -> String {
     detail.message.map_or_else(|| code.clone(), |message| format!("{code}: {message}"))
 }
 
-fn unavailable<T>(why: impl Into<String>) -> Result<T, GatewayError> {
+fn unavailable<T>(why: impl Into<Away>) -> Result<T, GatewayError> {
     Err(GatewayError::Unavailable(why.into()))
+}
+
+fn excluded() -> Vec<(String, &'static str)> {
+    let name = |n: usize| format!("excluded_payment_method_types[{n}]");
+    DELAYED_METHODS.iter().enumerate().map(|(n, method)| (name(n), *method)).collect()
 }
 
 /// What asking for a payment under its key gave.
@@ -101,8 +129,9 @@ impl StripeGateway {
     pub fn new(secret_key: &Secret, webhook_secret: Secret) -> Self {
         Self {
             base_url: BASE_URL.to_owned(),
-            authorization: format!("Bearer {}", secret_key.reveal()),
+            secret_key: secret_key.clone(),
             webhook_secret,
+            excluded: excluded(),
             timeout_ms: TIMEOUT_MS,
             client: HttpClient::new(AddressPolicy::Any),
         }
@@ -112,6 +141,13 @@ impl StripeGateway {
     #[must_use]
     pub fn with_base_url(mut self, url: &str) -> Self {
         url.trim_end_matches('/').clone_into(&mut self.base_url);
+        self
+    }
+
+    /// The same, with or without the payment methods that answer after days.
+    #[must_use]
+    pub fn with_delayed_methods(mut self, delayed: bool) -> Self {
+        self.excluded = if delayed { Vec::new() } else { excluded() };
         self
     }
 
@@ -135,7 +171,7 @@ impl StripeGateway {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}{query}", self.base_url))
-            .header(AUTHORIZATION, &self.authorization)
+            .header(AUTHORIZATION, format!("Bearer {}", self.secret_key.reveal()))
             .header("Stripe-Version", API_VERSION);
         if let Some(key) = key {
             request = request.header("Idempotency-Key", key);
@@ -147,9 +183,10 @@ impl StripeGateway {
             Bytes::from(fields)
         };
         let request = request.body(body);
-        let request = request.map_err(|error| GatewayError::Unavailable(error.to_string()))?;
+        let request =
+            request.map_err(|error| GatewayError::Unavailable(error.to_string().into()))?;
         let answer = self.client.call(request, self.timeout_ms).await;
-        let answer = answer.map_err(|error| GatewayError::Unavailable(error.to_string()))?;
+        let answer = answer.map_err(|error| GatewayError::Unavailable(error.to_string().into()))?;
         let status = answer.status();
         if status.is_success() {
             return match serde_json::from_slice(answer.body()) {
@@ -161,6 +198,8 @@ impl StripeGateway {
         let failure = serde_json::from_slice::<Failure>(answer.body());
         let known = failure.is_ok();
         let detail = failure.map(|failure| failure.error).unwrap_or_default();
+        // Nobody shall read the key where a server repeats it.
+        let said = words(detail.clone()).replace(self.secret_key.reveal(), "(the key)");
         // A key that is in use, or stands for something else: what became of the first call is not known.
         let key_trouble = status == StatusCode::CONFLICT || detail.kind == "idempotency_error";
         match status {
@@ -169,9 +208,16 @@ impl StripeGateway {
                 Ok(Said::Refused(detail))
             }
             // Failures are kept under their key: asking again says the same, whatever was done.
-            _ if status.is_server_error() && replayed => Ok(Said::FailedBefore(words(detail))),
-            // Too many calls, a failure, or a wrong key of the account, which is the operator's to mend.
-            _ => unavailable(format!("status {}: {}", status.as_u16(), words(detail))),
+            _ if status.is_server_error() && replayed => Ok(Said::FailedBefore(said)),
+            // The first call had other parameters, such as another title or other methods: what came of it is looked up.
+            StatusCode::BAD_REQUEST if detail.kind == "idempotency_error" => {
+                Ok(Said::FailedBefore(said))
+            }
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                unavailable(Away::KeyRefused(format!("status {}: {said}", status.as_u16())))
+            }
+            // Too many calls, or a failure.
+            _ => unavailable(format!("status {}: {said}", status.as_u16())),
         }
     }
 
@@ -185,7 +231,8 @@ impl StripeGateway {
         match said.done() {
             Ok(Page::<Intent> { data, .. }) => Ok(data.into_iter().find(ours)),
             // Whoever cannot search has not said that there is nothing.
-            Err(GatewayError::Refused(why) | GatewayError::Unavailable(why)) => unavailable(why),
+            Err(GatewayError::Refused(why)) => unavailable(why),
+            Err(GatewayError::Unavailable(why)) => unavailable(why),
         }
     }
 
@@ -204,9 +251,9 @@ impl StripeGateway {
             return Err(GatewayError::Refused(format!("it cannot take {amount}")));
         };
         let currency = order.currency.as_str().to_ascii_lowercase();
-        let amount = amount.to_string();
+        let text = amount.to_string();
         let mut fields = vec![
-            ("amount", amount.as_str()),
+            ("amount", text.as_str()),
             ("currency", &currency),
             ("metadata[payment]", order.payment.as_str()),
             ("metadata[booking]", order.booking.as_str()),
@@ -217,10 +264,12 @@ impl StripeGateway {
         if !order.description.is_empty() {
             fields.push(("description", &order.description));
         }
+        fields.extend(self.excluded.iter().map(|(name, method)| (name.as_str(), *method)));
         let key = Some(order.payment.as_str());
         match self.call(Method::POST, "/v1/payment_intents", key, &fields).await? {
             Said::FailedBefore(why) => {
                 let found = self.search(order).await?;
+                let found = found.filter(|intent| intent.asks_for(amount, &currency));
                 Ok(found.map_or(Created::NotShown(why), Created::Found))
             }
             Said::Missing => unavailable("what answers is not Stripe's API"),
@@ -247,29 +296,33 @@ impl StripeGateway {
         }
     }
 
+    /// The refunds of a payment, the newest first.
+    async fn refunds_of(&self, reference: &str) -> Result<Vec<Refund>, GatewayError> {
+        let mut all: Vec<Refund> = Vec::new();
+        loop {
+            let last = all.last().map(|last| last.id.clone());
+            let mut fields = vec![("payment_intent", reference), ("limit", PAGE)];
+            if let Some(after) = &last {
+                fields.push(("starting_after", after));
+            }
+            let page: Page<Refund> =
+                self.call(Method::GET, "/v1/refunds", None, &fields).await?.done()?;
+            let more = page.has_more && !page.data.is_empty();
+            all.extend(page.data);
+            if !more {
+                return Ok(all);
+            }
+        }
+    }
+
     /// A refund that was made under our key, if it is among those of the payment.
     async fn find_refund(
         &self,
         refund: &str,
         reference: &str,
     ) -> Result<Option<Refund>, GatewayError> {
-        let mut after: Option<String> = None;
-        loop {
-            let mut fields = vec![("payment_intent", reference), ("limit", PAGE)];
-            if let Some(after) = &after {
-                fields.push(("starting_after", after));
-            }
-            let page: Page<Refund> =
-                self.call(Method::GET, "/v1/refunds", None, &fields).await?.done()?;
-            after = page.data.last().filter(|_| page.has_more).map(|last| last.id.clone());
-            let ours = |made: &Refund| made.metadata.get("refund") == Some(refund);
-            if let Some(found) = page.data.into_iter().find(ours) {
-                return Ok(Some(found));
-            }
-            if after.is_none() {
-                return Ok(None);
-            }
-        }
+        let ours = |made: &Refund| made.metadata.get("refund") == Some(refund);
+        Ok(self.refunds_of(reference).await?.into_iter().find(ours))
     }
 
     async fn refunded(&self, order: &RefundOrder) -> Result<Refund, GatewayError> {
@@ -305,7 +358,7 @@ impl StripeGateway {
         match self.call(Method::POST, "/v1/refunds", Some(&order.refund), &fields).await? {
             Said::FailedBefore(why) => {
                 let made = self.find_refund(&order.refund, &reference).await?;
-                made.ok_or(GatewayError::Unavailable(why))
+                made.ok_or(GatewayError::Unavailable(why.into()))
             }
             said => said.done(),
         }
@@ -330,6 +383,10 @@ fn standing(intent: Intent) -> Result<Standing, GatewayError> {
 impl Gateway for StripeGateway {
     fn name(&self) -> &'static str {
         "stripe"
+    }
+
+    fn step_minor(&self, currency: Currency) -> i64 {
+        money::step_minor(currency)
     }
 
     fn create<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
@@ -381,9 +438,10 @@ impl Gateway for StripeGateway {
                 Some(intent) => {
                     let reference = intent.id.clone();
                     match standing(intent)? {
-                        Standing::Open { .. } | Standing::Declined { .. } | Standing::Unknown => {
-                            self.cancelled(&reference).await
-                        }
+                        Standing::Open { .. }
+                        | Standing::Processing { .. }
+                        | Standing::Declined { .. }
+                        | Standing::Unknown => self.cancelled(&reference).await,
                         ended @ (Standing::Cancelled { .. } | Standing::Captured { .. }) => {
                             Ok(ended)
                         }
@@ -402,6 +460,31 @@ impl Gateway for StripeGateway {
         })
     }
 
+    fn takes(&self, currency: Currency) -> Result<Takes, String> {
+        money::takes(currency)
+    }
+
+    fn probe(&self) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let fields = [("limit", "1")];
+            let page: Page<Refund> =
+                self.call(Method::GET, "/v1/refunds", None, &fields).await?.done()?;
+            drop(page);
+            Ok(())
+        })
+    }
+
+    fn ours<'a>(&'a self, reference: &'a str) -> Answer<'a, Option<Ours>> {
+        Box::pin(async move {
+            let intent = self.retrieve(reference).await?;
+            Ok(intent.and_then(|intent| desk::ours(&intent.metadata)))
+        })
+    }
+
+    fn desk_refunds<'a>(&'a self, reference: &'a str) -> Answer<'a, Vec<DeskNews>> {
+        Box::pin(async move { self.refunds_at_desk(reference).await })
+    }
+
     fn read_webhook(
         &self,
         headers: &HeaderMap,
@@ -416,9 +499,16 @@ impl Gateway for StripeGateway {
             "payment_intent.succeeded"
             | "payment_intent.payment_failed"
             | "payment_intent.canceled" => payment_news(&event.kind, event.data.object)?,
+            "refund.created" => desk::refund(object(event.data.object)?)?,
             "refund.updated" | "refund.failed" | "charge.refund.updated" => {
                 refund_news(event.data.object)?
             }
+            "charge.refunded" => desk::went_back(object(event.data.object)?)?,
+            "charge.dispute.created"
+            | "charge.dispute.updated"
+            | "charge.dispute.closed"
+            | "charge.dispute.funds_withdrawn"
+            | "charge.dispute.funds_reinstated" => desk::dispute(object(event.data.object)?)?,
             _ => None,
         };
         Ok(Notice { id: event.id, news })
@@ -451,7 +541,7 @@ fn refund_news(value: serde_json::Value) -> Result<Option<News>, NotGenuine> {
     let made: Refund = object(value)?;
     let (Some(payment), Some(refund)) = (made.metadata.get("payment"), made.metadata.get("refund"))
     else {
-        return Ok(None);
+        return desk::refund(made);
     };
     let (Ok(payment), refund) = (payment.parse(), refund.to_owned()) else { return Ok(None) };
     let standing = made.standing().ok_or(NotGenuine::Unreadable)?;

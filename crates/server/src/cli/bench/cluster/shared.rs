@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 /// The job that is compared: one unit of a hot zone, at most four a user, for ten minutes.
 pub(super) fn job() -> Result<Settings, String> {
     let mut settings = Settings::new("Benchmark", id("EUR")?);
-    (settings.room, settings.max_per_user) = (None, Some(4));
+    settings.max_per_user = Some(4);
     Ok(settings)
 }
 

@@ -92,10 +92,10 @@ pub(super) fn hold(number: u64, lines: &Lines) -> Result<Command, String> {
     Ok(Command::Hold { booking, user, lines: lines.clone() })
 }
 
-/// Settings without a waiting room and without ends that come while we measure.
+/// Settings without a waiting room, a limit per user, and ends that come while we measure.
 fn flash_sale() -> Result<Settings, String> {
     let mut settings = Settings::new("Benchmark", id("EUR")?);
-    settings.room = None;
+    settings.max_per_user = None;
     (settings.hold_ttl_ms, settings.hold_max_ms) = (86_400_000, 86_400_000);
     Ok(settings)
 }

@@ -2,7 +2,7 @@
 //!
 //! Each server is a process of its own; the load comes from this one, over the same kind of connections for all.
 
-mod closed_loop;
+pub(super) mod closed_loop;
 mod rates;
 
 mod streams;

@@ -37,7 +37,7 @@ pub(super) async fn holds(
         &pool,
         "POST",
         "/events",
-        "{\"event\":\"flash\",\"title\":\"Benchmark\",\"currency\":\"EUR\",\"room\":null,\
+        "{\"event\":\"flash\",\"title\":\"Benchmark\",\"currency\":\"EUR\",\"room\":null,\"max_per_user\":null,\
          \"hold_ttl_ms\":86400000,\"hold_max_ms\":86400000}",
     )
     .await?;
@@ -91,7 +91,7 @@ pub(super) async fn positions(
         &pool,
         "POST",
         "/events",
-        "{\"event\":\"room\",\"title\":\"Benchmark\",\"currency\":\"EUR\"}",
+        "{\"event\":\"room\",\"title\":\"Benchmark\",\"currency\":\"EUR\",\"room\":{}}",
     )
     .await?;
     Served::admin(&pool, "POST", "/events/room/prequeue", "{}").await?;

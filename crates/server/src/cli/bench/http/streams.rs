@@ -6,6 +6,7 @@ use super::super::{Common, Results};
 use crate::cli::load::stream::EventStream;
 use crate::cli::load::{Latency, Pool, Request, allow_open_files};
 use crate::cli::show::{Progress, count, ms, say};
+use onrush::serve::{Share, files_wanted};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,8 +17,6 @@ use tokio::task::JoinSet;
 const STREAMS: u64 = 20_000;
 /// Visitors whose turn comes at once.
 const TURNS: u64 = 1_000;
-/// Open files of either process that are not streams.
-const OTHER_FILES: u64 = 100;
 /// Streams that are being opened at a time.
 const OPENING: usize = 64;
 /// How long "your turn" is waited for.
@@ -30,9 +29,12 @@ struct Visitor {
 
 pub(super) async fn run(common: &Common, results: &mut Results) -> Result<(), String> {
     let mut streams = common.size(STREAMS);
-    let limit = allow_open_files(streams + OTHER_FILES);
-    if limit < streams + OTHER_FILES {
-        streams = limit.saturating_sub(OTHER_FILES);
+    // The server asks for as many, and keeps some back for others than streams.
+    let config = onrush::Config::default();
+    let limit = allow_open_files(files_wanted(&config));
+    let there = u64::from(Share::of(&config, limit).streams);
+    if there < streams {
+        streams = there;
         say(&format!(
             "only {limit} files may be open and the limit cannot be raised: {streams} streams"
         ));

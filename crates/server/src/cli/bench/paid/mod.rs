@@ -4,7 +4,7 @@
 
 mod journeys;
 mod restart;
-mod shop;
+pub(super) mod shop;
 mod webhooks;
 
 use super::{Common, Results, measure};

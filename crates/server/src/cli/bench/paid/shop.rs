@@ -6,15 +6,15 @@ use serde::Deserialize;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-pub(super) const EVENT: &str = "paid";
+pub(in crate::cli::bench) const EVENT: &str = "paid";
 /// How often a buyer asks for his place, and for his booking once he has paid: oftener than people do.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Creates the event and opens it. With a room everyone queues first.
-pub(super) async fn set_up(pool: &Pool, room: bool) -> Result<(), String> {
+pub(in crate::cli::bench) async fn set_up(pool: &Pool, room: bool) -> Result<(), String> {
     let room = if room { r#"{"capacity":5000}"# } else { "null" };
     let event = format!(
-        r#"{{"event":"{EVENT}","title":"Benchmark","currency":"EUR","room":{room},"fees":{{"percent_bp":250}}}}"#
+        r#"{{"event":"{EVENT}","title":"Benchmark","currency":"EUR","room":{room},"max_per_user":null,"fees":{{"percent_bp":250}}}}"#
     );
     Served::admin(pool, "POST", "/events", &event).await?;
     let stock = r#"{"pool":"ga","capacity":100000000,"price_minor":4900}"#;
@@ -29,29 +29,39 @@ struct Token {
 
 /// A place, a booking or a payment: what matters of it.
 #[derive(Deserialize)]
-pub(super) struct Standing {
-    pub(super) status: String,
+pub(in crate::cli::bench) struct Standing {
+    pub(in crate::cli::bench) status: String,
     #[serde(default)]
-    pub(super) booking: String,
+    pub(in crate::cli::bench) booking: String,
     #[serde(default)]
-    pub(super) payment: String,
+    pub(in crate::cli::bench) payment: String,
     #[serde(default)]
-    pub(super) url: String,
+    pub(in crate::cli::bench) url: String,
     #[serde(default)]
-    pub(super) amount_minor: i64,
+    pub(in crate::cli::bench) amount_minor: i64,
 }
 
 /// One buyer.
-pub(super) struct Buyer<'a> {
+pub(in crate::cli::bench) struct Buyer<'a> {
     pool: &'a Pool,
     token: String,
 }
 
 impl<'a> Buyer<'a> {
-    pub(super) async fn new(pool: &'a Pool) -> Result<Self, String> {
+    pub(in crate::cli::bench) async fn new(pool: &'a Pool) -> Result<Self, String> {
         let token: Token =
             Served::ask(pool, Request::to("POST", "/api/v1/visitors").bare()).await?;
         Ok(Self { pool, token: token.token })
+    }
+
+    /// Somebody whose token is known.
+    pub(in crate::cli::bench) fn known(pool: &'a Pool, token: String) -> Self {
+        Self { pool, token }
+    }
+
+    /// Their token.
+    pub(in crate::cli::bench) fn into_token(self) -> String {
+        self.token
     }
 
     async fn ask(
@@ -68,7 +78,7 @@ impl<'a> Buyer<'a> {
     }
 
     /// Joins the queue and waits for admission.
-    pub(super) async fn queue(&self) -> Result<(), String> {
+    pub(in crate::cli::bench) async fn queue(&self) -> Result<(), String> {
         let path = format!("/api/v1/events/{EVENT}/queue");
         let mut place = self.ask("POST", &path, "", "").await?;
         while place.status != "active" {
@@ -79,18 +89,18 @@ impl<'a> Buyer<'a> {
     }
 
     /// Holds one unit; says the booking.
-    pub(super) async fn hold(&self) -> Result<String, String> {
+    pub(in crate::cli::bench) async fn hold(&self) -> Result<String, String> {
         let path = format!("/api/v1/events/{EVENT}/bookings");
         Ok(self.ask("POST", &path, "h", r#"{"pools":{"ga":1}}"#).await?.booking)
     }
 
     /// Begins the payment.
-    pub(super) async fn pay(&self, booking: &str) -> Result<Standing, String> {
+    pub(in crate::cli::bench) async fn pay(&self, booking: &str) -> Result<Standing, String> {
         self.ask("POST", &format!("/api/v1/bookings/{booking}/payment"), "p", "").await
     }
 
     /// Asks until the booking is confirmed.
-    pub(super) async fn confirmed(&self, booking: &str) -> Result<(), String> {
+    pub(in crate::cli::bench) async fn confirmed(&self, booking: &str) -> Result<(), String> {
         let path = format!("/api/v1/bookings/{booking}");
         loop {
             tokio::time::sleep(POLL).await;
@@ -105,7 +115,10 @@ impl<'a> Buyer<'a> {
 }
 
 /// Types a card into the gateway's page.
-pub(super) async fn use_card(pages: &Pool, payment: &Standing) -> Result<(), String> {
+pub(in crate::cli::bench) async fn use_card(
+    pages: &Pool,
+    payment: &Standing,
+) -> Result<(), String> {
     let path = payment.url.splitn(4, '/').nth(3).unwrap_or_default();
     let request = Request::to("POST", &format!("/{path}")).form("card=4242424242424242&action=pay");
     let said: Standing = Served::ask(pages, request).await?;
@@ -113,7 +126,7 @@ pub(super) async fn use_card(pages: &Pool, payment: &Standing) -> Result<(), Str
 }
 
 /// Where the gateway's pages are, from the address of one of them.
-pub(super) fn host_of(url: &str) -> Result<SocketAddr, String> {
+pub(in crate::cli::bench) fn host_of(url: &str) -> Result<SocketAddr, String> {
     let host = url.split('/').nth(2).and_then(|host| host.parse().ok());
     host.ok_or_else(|| format!("an odd pay page: {url}"))
 }

@@ -21,6 +21,8 @@ pub(super) struct Intent {
     pub(super) id: String,
     status: String,
     #[serde(default)]
+    amount: i64,
+    #[serde(default)]
     amount_received: i64,
     currency: String,
     client_secret: Option<String>,
@@ -49,6 +51,11 @@ impl PaymentError {
 }
 
 impl Intent {
+    /// Whether it asks for this, in Stripe's units and letters.
+    pub(super) fn asks_for(&self, amount: i64, currency: &str) -> bool {
+        (self.amount, self.currency.as_str()) == (amount, currency)
+    }
+
     /// Where the payment stands; `None` if that cannot be told.
     pub(super) fn standing(self) -> Option<Standing> {
         match self.status.as_str() {
@@ -60,11 +67,11 @@ impl Intent {
                 let why = self.cancellation_reason.unwrap_or_else(|| "cancelled".into());
                 Some(Standing::Cancelled { why })
             }
+            "processing" => Some(Standing::Processing { reference: self.id }),
             "requires_payment_method" if self.last_payment_error.is_some() => Some(self.declined()),
             "requires_payment_method"
             | "requires_confirmation"
             | "requires_action"
-            | "processing"
             | "requires_capture" => Some(Standing::Open {
                 reference: self.id,
                 url: None,
@@ -89,6 +96,13 @@ pub(super) struct Refund {
     failure_reason: Option<String>,
     #[serde(default)]
     pub(super) metadata: Metadata,
+    /// What it is of; a refund of a charge without a PaymentIntent is not ours.
+    pub(super) payment_intent: Option<String>,
+    #[serde(default)]
+    pub(super) amount: i64,
+    #[serde(default)]
+    pub(super) currency: String,
+    pub(super) reason: Option<String>,
 }
 
 impl Refund {
@@ -107,6 +121,29 @@ impl Refund {
     }
 }
 
+/// A charge, of which money went back.
+#[derive(Debug, Deserialize)]
+pub(super) struct Charge {
+    pub(super) payment_intent: Option<String>,
+    #[serde(default)]
+    pub(super) amount_refunded: i64,
+    pub(super) currency: String,
+    /// That of the PaymentIntent, as it was when the charge was made.
+    #[serde(default)]
+    pub(super) metadata: Metadata,
+}
+
+/// A dispute.
+#[derive(Debug, Deserialize)]
+pub(super) struct Dispute {
+    pub(super) id: String,
+    pub(super) payment_intent: Option<String>,
+    pub(super) amount: i64,
+    pub(super) currency: String,
+    pub(super) status: String,
+    pub(super) reason: Option<String>,
+}
+
 /// A page of a list, or of what was searched for.
 #[derive(Debug, Deserialize)]
 pub(super) struct Page<T> {
@@ -122,7 +159,7 @@ pub(super) struct Failure {
 }
 
 /// What is wrong.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct FailureDetail {
     #[serde(rename = "type", default)]
     pub(super) kind: String,

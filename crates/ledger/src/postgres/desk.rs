@@ -1,0 +1,111 @@
+//! What the gateway's own desk did.
+
+use super::database::{Ask, execute, first};
+use super::deliveries;
+use super::fault::Fault;
+use super::query::{Query, text, time_key};
+use super::rows::{json_of, parse, parsed, word};
+use crate::Page;
+use crate::delivery::Message;
+use crate::desk::{DeskEntry, DeskFilter, DeskStatus, Settled};
+use deadpool_postgres::Client;
+use onrush_core::Time;
+use tokio_postgres::Row;
+
+/// Writes down what was done, and tells of it; says whether it is news.
+pub(super) struct Note(pub(super) DeskEntry, pub(super) Option<Message>);
+
+impl Ask for Note {
+    type Answer = bool;
+
+    async fn run(&self, db: &mut Client) -> Result<bool, Fault> {
+        let Self(entry, message) = self;
+        let db = db.transaction().await?;
+        let new = execute(
+            &db,
+            "INSERT INTO desk_entries SELECT * FROM \
+             json_populate_recordset(NULL::desk_entries, $1::text::json) \
+             ON CONFLICT (entry_id) DO NOTHING",
+            &[&json_of([entry])?],
+        )
+        .await?;
+        if new == 0 {
+            // Whoever was first has its row locked until it is committed.
+            let known = first(
+                &db,
+                "SELECT status FROM desk_entries WHERE entry_id = $1 FOR UPDATE",
+                &[&entry.entry],
+            )
+            .await?;
+            let known = known.ok_or_else(|| Fault::Unreadable("an entry is gone".into()))?;
+            let known: DeskStatus = parsed(known.try_get(0)?)?;
+            if !entry.is_news_after(known) {
+                return Ok(false);
+            }
+            execute(
+                &db,
+                "UPDATE desk_entries SET status = $2, amount_minor = $3, why = $4, updated_at = $5, \
+                 settled_at = NULL, settled_by = NULL, settled_why = NULL WHERE entry_id = $1",
+                &[
+                    &entry.entry,
+                    &word(&entry.status)?,
+                    &entry.amount_minor,
+                    &entry.why,
+                    &entry.updated_at.0,
+                ],
+            )
+            .await?;
+        }
+        deliveries::put(&db, message.iter().collect()).await?;
+        db.commit().await?;
+        Ok(true)
+    }
+}
+
+/// Writes down what an operator did about an entry; the entry as it is then, if there is one.
+pub(super) struct Settle(pub(super) String, pub(super) Settled);
+
+impl Ask for Settle {
+    type Answer = Option<DeskEntry>;
+
+    async fn run(&self, db: &mut Client) -> Result<Option<DeskEntry>, Fault> {
+        let Self(entry, Settled { at: Time(at), by, why }) = self;
+        // No column has a NUL in it, so no entry has such an id.
+        if entry.contains('\0') {
+            return Ok(None);
+        }
+        let found = first(
+            db,
+            "UPDATE desk_entries SET settled_at = $2, settled_by = $3, settled_why = $4 \
+             WHERE entry_id = $1 RETURNING row_to_json(desk_entries)::text",
+            &[entry, at, by, why],
+        )
+        .await?;
+        found.map(|row| parse(row.try_get(0)?)).transpose()
+    }
+}
+
+/// One page of entries.
+pub(super) struct Entries(pub(super) DeskFilter, pub(super) usize);
+
+impl Ask for Entries {
+    type Answer = Page<DeskEntry>;
+
+    async fn run(&self, db: &mut Client) -> Result<Page<DeskEntry>, Fault> {
+        let Self(DeskFilter { open, booking, after }, limit) = self;
+        let mut query = Query::new("SELECT row_to_json(desk_entries)::text FROM desk_entries");
+        if *open {
+            query.only("settled_at IS NULL", []);
+        }
+        if let Some(booking) = booking {
+            query.only("booking_id = ?", [text(booking.as_str())]);
+        }
+        query.after(after.as_deref(), "(created_at, entry_id) < (?, ?)", time_key);
+        let read = |row: &Row| parse(row.try_get(0)?);
+        query
+            .page(db, "created_at DESC, entry_id DESC", *limit, read, |entry: &DeskEntry| {
+                format!("{}/{}", entry.created_at, entry.entry)
+            })
+            .await
+    }
+}

@@ -1,0 +1,84 @@
+use super::books::Books;
+use crate::rows::{booking_id, event, message, payment_id};
+use onrush_core::Time;
+use onrush_ledger::desk::{DeskEntry, DeskFilter, DeskKind, DeskStatus, Settled};
+
+fn entry(reference: &str, at: i64) -> DeskEntry {
+    DeskEntry {
+        entry: format!("stripe.{reference}"),
+        kind: DeskKind::Dispute,
+        status: DeskStatus::Open,
+        gateway: "stripe".into(),
+        reference: reference.into(),
+        payment: payment_id("gala.1", 1),
+        booking: booking_id("gala.1"),
+        event: event("gala"),
+        amount_minor: 1_050,
+        currency: "EUR".parse().expect("a currency"),
+        why: "needs_response: fraudulent".into(),
+        created_at: Time(at),
+        updated_at: Time(at),
+        settled: None,
+    }
+}
+
+async fn list(books: &Books, filter: DeskFilter) -> Vec<DeskEntry> {
+    books.desk(filter, 99).await.expect("read").rows
+}
+
+#[tokio::test]
+async fn what_the_desk_did_is_noted_once_and_told_once() {
+    let Some(mut books) = Books::new().await else { return };
+    let dispute = entry("dp_1", 5);
+    let told = message("desk-stripe.dp_1-open", 5, &["webhook:crm"]);
+    assert_eq!(books.note_desk(dispute.clone(), Some(told.clone())).await, Ok(true));
+    assert_eq!(books.note_desk(dispute.clone(), Some(told)).await, Ok(false));
+    books.reopen().await;
+    assert_eq!(list(&books, DeskFilter::default()).await, [dispute]);
+    let due = books.deliveries("webhook:crm", Time(9), 9).await.expect("read");
+    assert_eq!(due.len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_decided_is_not_undone_by_a_message_that_comes_late() {
+    let Some(books) = Books::new().await else { return };
+    let open = entry("dp_1", 5);
+    let lost = DeskEntry {
+        status: DeskStatus::Moved,
+        why: "lost: fraudulent".into(),
+        updated_at: Time(9),
+        ..open.clone()
+    };
+    assert_eq!(books.note_desk(open.clone(), None).await, Ok(true));
+    let settled = Settled { at: Time(7), by: "ann".into(), why: "evidence was sent".into() };
+    let done = books.settle_desk(&open.entry, settled.clone()).await.expect("written");
+    assert_eq!(done, Some(DeskEntry { settled: Some(settled), ..open.clone() }));
+    assert_eq!(list(&books, DeskFilter { open: true, ..DeskFilter::default() }).await, []);
+    // News wants to be looked at again.
+    assert_eq!(books.note_desk(lost.clone(), None).await, Ok(true));
+    let expected = DeskEntry { created_at: Time(5), ..lost.clone() };
+    assert_eq!(books.note_desk(open, None).await, Ok(false));
+    assert_eq!(books.note_desk(lost, None).await, Ok(false));
+    assert_eq!(list(&books, DeskFilter { open: true, ..DeskFilter::default() }).await, [expected]);
+}
+
+#[tokio::test]
+async fn entries_are_listed_by_booking_and_page_and_unknown_ones_are_not_settled() {
+    let Some(books) = Books::new().await else { return };
+    for (reference, at) in [("re_1", 1), ("re_2", 2), ("re_3", 2)] {
+        assert_eq!(books.note_desk(entry(reference, at), None).await, Ok(true));
+    }
+    let other = DeskEntry { booking: booking_id("gala.2"), ..entry("re_4", 3) };
+    assert_eq!(books.note_desk(other, None).await, Ok(true));
+    let of = |rows: &[DeskEntry]| -> Vec<String> {
+        rows.iter().map(|entry| entry.reference.clone()).collect()
+    };
+    let mut filter = DeskFilter { booking: Some(booking_id("gala.1")), ..DeskFilter::default() };
+    let first = books.desk(filter.clone(), 2).await.expect("read");
+    assert_eq!(of(&first.rows), ["re_3", "re_2"]);
+    filter.after = first.next;
+    let second = books.desk(filter, 2).await.expect("read");
+    assert_eq!((of(&second.rows), second.next), (vec!["re_1".to_owned()], None));
+    let settled = Settled { at: Time(7), by: "ann".into(), why: "seen".into() };
+    assert_eq!(books.settle_desk("stripe.re_9", settled).await, Ok(None));
+}

@@ -1,0 +1,171 @@
+//! Addresses: who asks behind proxies, and which of them are one subscriber's.
+
+use serde::{Deserialize, Deserializer, de};
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
+
+/// Whose allowance an address uses: an IPv4 address, or an IPv6 network of 64 bits, since one subscriber has all of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Subscriber(u64);
+
+impl From<IpAddr> for Subscriber {
+    fn from(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            // No IPv6 network that is in use begins with 32 zeros.
+            IpAddr::V4(v4) => Self(u64::from(v4.to_bits())),
+            IpAddr::V6(v6) => Self((v6.to_bits() >> 64) as u64),
+        }
+    }
+}
+/// A network such as `10.0.0.0/8` or `fd00::/8`; a single address without a slash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    bits: u128,
+    mask: u128,
+}
+
+impl Network {
+    /// Whether the address is in it.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        as_v6_bits(address) & self.mask == self.bits
+    }
+}
+
+fn as_v6_bits(address: IpAddr) -> u128 {
+    let v6: Ipv6Addr = match address {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+        IpAddr::V6(v6) => v6,
+    };
+    v6.to_bits()
+}
+
+/// The text is not a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotANetwork;
+
+impl fmt::Display for NotANetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("use a network such as 10.0.0.0/8 or fd00::/8")
+    }
+}
+
+impl FromStr for Network {
+    type Err = NotANetwork;
+
+    fn from_str(text: &str) -> Result<Self, NotANetwork> {
+        let (address, length) = match text.split_once('/') {
+            Some((address, length)) => (address, Some(length)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| NotANetwork)?;
+        let widest: u32 = if address.is_ipv4() { 32 } else { 128 };
+        let length = match length {
+            Some(length) => length.parse().ok().filter(|length| *length <= widest),
+            None => Some(widest),
+        };
+        let host_bits = widest - length.ok_or(NotANetwork)?;
+        let mask = u128::MAX.checked_shl(host_bits).unwrap_or(0);
+        Ok(Self { bits: as_v6_bits(address) & mask, mask })
+    }
+}
+
+impl<'de> Deserialize<'de> for Network {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+/// Who is asking, behind the proxies we trust: the last address in the lines of `X-Forwarded-For`, taken together, that is
+/// not one of them. An address may come with a port.
+///
+/// What stands further left was written by the client, who may write anything.
+pub fn client_address<'a>(
+    peer: IpAddr,
+    lines: impl DoubleEndedIterator<Item = &'a [u8]>,
+    trusted: &[Network],
+) -> IpAddr {
+    let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(address));
+    let mut client = peer;
+    for hop in lines.rev().flat_map(|line| line.rsplit(|byte| *byte == b',')) {
+        if !is_trusted(client) {
+            break;
+        }
+        match parse_hop(hop) {
+            Some(address) => client = address.to_canonical(),
+            None => break,
+        }
+    }
+    client
+}
+
+/// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`.
+fn parse_hop(hop: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(hop.trim_ascii()).ok()?;
+    let bracketed = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok().map(IpAddr::V6);
+    let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
+    text.parse().ok().or_else(with_port).or_else(bracketed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_subscriber_are_one() {
+        let of = |text| Subscriber::from(ip(text));
+        assert_eq!(of("2001:db8::1"), of("2001:db8::2"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_eq!(of("192.0.2.1"), of("::ffff:192.0.2.1"));
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+    }
+
+    #[test]
+    fn forwarded_for_is_believed_only_from_trusted_proxies() {
+        let trusted: Vec<Network> = vec!["10.0.0.0/8".parse().unwrap()];
+        let behind = |peer: &str, lines: &[&str]| {
+            client_address(ip(peer), lines.iter().map(|line| line.as_bytes()), &trusted)
+        };
+        let line = "203.0.113.9, 198.51.100.7, 10.1.1.1";
+        assert_eq!(behind("10.2.2.2", &[line]), ip("198.51.100.7"));
+        assert_eq!(behind("192.0.2.1", &[line]), ip("192.0.2.1"));
+        assert_eq!(behind("10.2.2.2", &[]), ip("10.2.2.2"));
+        assert_eq!(behind("10.2.2.2", &["forged"]), ip("10.2.2.2"));
+        // The nearest proxy may write a line of its own, under what the client wrote.
+        assert_eq!(behind("10.2.2.2", &["203.0.113.9", "198.51.100.7"]), ip("198.51.100.7"));
+        assert_eq!(behind("10.2.2.2", &["203.0.113.9", "10.1.1.1"]), ip("203.0.113.9"));
+        assert_eq!(behind("10.2.2.2", &["203.0.113.9", "forged", "10.1.1.1"]), ip("10.1.1.1"));
+    }
+
+    #[test]
+    fn a_forwarded_address_may_have_a_port() {
+        let trusted: Vec<Network> = vec!["10.0.0.0/8".parse().unwrap()];
+        for (text, address) in [
+            ("192.0.2.1:4711", "192.0.2.1"),
+            ("2001:db8::1", "2001:db8::1"),
+            ("[2001:db8::1]", "2001:db8::1"),
+            ("[2001:db8::1]:4711", "2001:db8::1"),
+            (" 192.0.2.1 ", "192.0.2.1"),
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("192.0.2.1:", "10.0.0.1"),
+            ("[192.0.2.1]", "10.0.0.1"),
+            ("unknown", "10.0.0.1"),
+        ] {
+            let lines = std::iter::once(text.as_bytes());
+            assert_eq!(client_address(ip("10.0.0.1"), lines, &trusted), ip(address), "{text}");
+        }
+    }
+
+    #[test]
+    fn networks_parse_or_say_why_not() {
+        let all: Network = "0.0.0.0/0".parse().unwrap();
+        assert!(all.contains(ip("192.0.2.1")) && !all.contains(ip("2001:db8::1")));
+        assert!("fd00::/8".parse::<Network>().unwrap().contains(ip("fd12::1")));
+        assert_eq!("10.0.0.0/33".parse::<Network>(), Err(NotANetwork));
+    }
+}

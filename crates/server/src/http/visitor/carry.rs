@@ -1,0 +1,57 @@
+//! `POST /visitors/carry`.
+
+use crate::app::App;
+use crate::auth::carry::{CODE_MS, CarryCodes};
+use crate::http::body::{Nothing, OptionalBody, secret_json};
+use crate::http::caller::{Connection, GuestToken};
+use crate::http::openapi::RenewProblems;
+use crate::http::problem::{Code, Problem};
+use crate::http::shapes::ids::TimeMs;
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use onrush_core::Time;
+use onrush_ledger::access::CarryCode;
+use serde::Serialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// A code for another device.
+#[derive(Serialize, ToSchema)]
+#[schema(as = CarryCode)]
+pub struct CarryCodeBody {
+    /// `XXXX-XXXX-XXXX`, of digits and capitals without I, L, O and U.
+    code: String,
+    /// Until when.
+    #[schema(value_type = TimeMs)]
+    expires_at: Time,
+}
+
+/// Gives a code that makes another device the same visitor, with place and bookings: once, within ten minutes. An earlier
+/// code of this visitor is of no use any more.
+#[utoipa::path(
+    post, path = "/api/v1/visitors/carry", tag = "visitors",
+    request_body = Option<Nothing>,
+    responses((status = 201, description = "A code", body = CarryCodeBody), RenewProblems),
+    security(("visitor" = []))
+)]
+pub async fn carry(
+    State(app): State<Arc<App>>,
+    Extension(connection): Extension<Connection>,
+    headers: HeaderMap,
+    GuestToken { user, has_expired }: GuestToken,
+    _: OptionalBody<Nothing>,
+) -> Result<Response, Problem> {
+    if has_expired {
+        return Err(Problem::new(Code::TokenExpired, "the token has expired; renew it first"));
+    }
+    app.limits.guest(app.address_of(&connection, &headers))?;
+    let code = CarryCodes::draw();
+    let hash = app.carry_codes.hash(&code);
+    let hash = hash.ok_or_else(|| Problem::new(Code::Internal, "a code of ours is none"))?;
+    let now = app.clock.now();
+    let expires_at = now.plus_ms(CODE_MS);
+    app.ledger.keep_code(CarryCode { hash, user, expires_at }, now).await?;
+    Ok(secret_json(StatusCode::CREATED, &CarryCodeBody { code, expires_at }))
+}

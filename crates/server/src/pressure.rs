@@ -1,0 +1,372 @@
+//! Sheds load early: sends new business away at the door while answers take too long.
+//!
+//! A server that takes in more than it can do makes everybody wait, and those who wait longest are those who came to pay.
+//! So the time that an ask waits is measured all the while, in two places: a probe goes through the same queues as every
+//! request does (a socket that a thread writes to and the runtime reads from), and the engine says what its oldest ask
+//! without an answer has been waiting for. While the longer of the two is above half of the bound, a growing share of
+//! requests is answered with 503 before anything is done for them; while it is below, a shrinking one.
+//!
+//! What can be asked for again at little loss goes first: looks at places, seats and events. Then what would begin:
+//! tokens, places, holds, claims. Everything else is never sent away: payments, confirmations, releases, tickets, admins.
+
+use crate::http::problem::{Code, Problem};
+use axum::body::Body;
+use axum::http::{Method, Response};
+use axum::response::IntoResponse;
+use onrush_store::Engine;
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::io::AsyncReadExt;
+
+/// How often the wait is measured, and the shares are adjusted.
+const TURN: Duration = Duration::from_millis(20);
+/// Everything of one kind, in thousandths.
+const ALL: u32 = 1_000;
+/// The highest level: all looks and nearly all that would begin. The rest shows whether things are better.
+const HIGHEST: u32 = 2 * ALL - 20;
+/// How much the level rises in a turn for each time that the wait is as long as it should be at most.
+const RISE: u32 = 60;
+/// How many times at most.
+const STEEPEST: u32 = 4;
+/// How much the level falls in a turn: from the highest one to zero in two thirds of a second.
+const FALL: u32 = 60;
+/// Probes that may be under way: if none comes through, sending more tells nothing.
+const MAX_PROBES: usize = 50;
+/// The longest wait that is told to come back after, in seconds; they are spread, so that not all come back at once.
+const SPREAD_S: u32 = 3;
+
+/// What a request would have the server do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A look that can be repeated.
+    Look,
+    /// The beginning of something.
+    Beginning,
+    /// Anything that goes on with something, or ends it.
+    Rest,
+}
+
+/// How much is sent away, and how much was.
+#[derive(Debug)]
+pub struct Pressure {
+    /// The longest time that an ask should wait; zero never sends anybody away.
+    bound: Duration,
+    /// In thousandths: up to [`ALL`] of the looks, what is above of the beginnings.
+    level: AtomicU32,
+    /// Requests that were weighed, so that shares are spread evenly.
+    weighed: AtomicU32,
+    looks_shed: AtomicU64,
+    beginnings_shed: AtomicU64,
+    /// The wait that was measured last.
+    wait_us: AtomicU64,
+    /// Where the engine is asked how long answers take.
+    engine: OnceLock<Weak<dyn Engine>>,
+}
+
+/// What was measured and done so far, for operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PressureFigures {
+    /// The wait that was measured last.
+    pub wait: Duration,
+    /// Looks sent away so far.
+    pub looks_shed: u64,
+    /// Tokens, places, holds and claims sent away so far.
+    pub beginnings_shed: u64,
+}
+
+impl Pressure {
+    /// Nothing is sent away before [`Pressure::start`]. `bound` is the longest time that an ask should wait; zero
+    /// never sends anybody away.
+    #[must_use]
+    pub fn new(bound: Duration) -> Self {
+        Self {
+            bound,
+            level: AtomicU32::new(0),
+            weighed: AtomicU32::new(0),
+            looks_shed: AtomicU64::new(0),
+            beginnings_shed: AtomicU64::new(0),
+            wait_us: AtomicU64::new(0),
+            engine: OnceLock::new(),
+        }
+    }
+
+    /// Asks this engine too how long answers take, from now on.
+    pub fn watch(&self, engine: &Arc<dyn Engine>) {
+        drop(self.engine.set(Arc::downgrade(engine)));
+    }
+
+    /// Measures until this is dropped.
+    ///
+    /// # Errors
+    /// No thread or no socket can be had.
+    pub fn start(self: &Arc<Self>) -> io::Result<()> {
+        if self.bound.is_zero() {
+            return Ok(());
+        }
+        let (probe, seen) = UnixStream::pair()?;
+        probe.set_nonblocking(true)?;
+        seen.set_nonblocking(true)?;
+        let seen = tokio::net::UnixStream::from_std(seen)?;
+        let arrived = Arc::new(Arrived::default());
+        tokio::spawn(arrived.clone().read(seen));
+        let pressure = Arc::downgrade(self);
+        let run = move || measure(&pressure, &arrived, probe);
+        thread::Builder::new().name("onrush-pressure".into()).spawn(run)?;
+        Ok(())
+    }
+
+    /// The answer of whoever is sent away now; `None` for everybody else. Costs next to nothing while nobody is.
+    #[must_use]
+    pub fn sends_away(&self, method: &Method, path: &str) -> Option<Response<Body>> {
+        let level = self.level.load(Ordering::Relaxed);
+        if level == 0 {
+            return None;
+        }
+        let (share, shed) = match kind(method, path) {
+            Kind::Look => (level.min(ALL), &self.looks_shed),
+            Kind::Beginning => (level.saturating_sub(ALL), &self.beginnings_shed),
+            Kind::Rest => return None,
+        };
+        let number = self.weighed.fetch_add(1, Ordering::Relaxed);
+        if !falls_to(number, share) {
+            return None;
+        }
+        shed.fetch_add(1, Ordering::Relaxed);
+        let why = "more is asked than can be done just now; ask again when Retry-After is over";
+        let after_ms = (1 + number % SPREAD_S) * 1_000;
+        Some(Problem::new(Code::Busy, why).after_ms(after_ms).into_response())
+    }
+
+    /// What was measured and done so far.
+    #[must_use]
+    pub fn figures(&self) -> PressureFigures {
+        PressureFigures {
+            wait: Duration::from_micros(self.wait_us.load(Ordering::Relaxed)),
+            looks_shed: self.looks_shed.load(Ordering::Relaxed),
+            beginnings_shed: self.beginnings_shed.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Adjusts the shares to what was measured.
+    fn adjust(&self, wait: Duration) {
+        let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.wait_us.store(us(wait), Ordering::Relaxed);
+        let times = us(wait) / us(self.bound / 2).max(1);
+        let times = u32::try_from(times).unwrap_or(STEEPEST).min(STEEPEST);
+        let level = self.level.load(Ordering::Relaxed);
+        let level = match times {
+            0 => level.saturating_sub(FALL),
+            times => (level + RISE * times).min(HIGHEST),
+        };
+        // This thread alone writes it.
+        self.level.store(level, Ordering::Relaxed);
+    }
+
+    fn engine_waits(&self) -> Duration {
+        let engine = self.engine.get().and_then(Weak::upgrade);
+        engine.map_or(Duration::ZERO, |engine| engine.waiting())
+    }
+}
+
+/// Whether the request of this number is among as many thousandths. Neighbours are spread, so a share is kept also over
+/// few of them.
+fn falls_to(number: u32, share: u32) -> bool {
+    // The golden ratio's multiples are as even as numbers come.
+    let spread = u64::from(number.wrapping_mul(2_654_435_769));
+    (spread * u64::from(ALL)) >> 32 < u64::from(share)
+}
+
+fn kind(method: &Method, path: &str) -> Kind {
+    let below_events = path.strip_prefix("/api/v1/events").is_some();
+    if *method == Method::GET {
+        let look =
+            below_events || path == "/api/booking/position" || path == "/api/seats/available";
+        return if look { Kind::Look } else { Kind::Rest };
+    }
+    let begins = *method == Method::POST
+        && match path {
+            "/api/v1/visitors" | "/api/booking/request" | "/api/booking/select-seat" => true,
+            path => {
+                below_events
+                    && ["/queue", "/bookings", "/claims"].iter().any(|end| path.ends_with(end))
+            }
+        };
+    if begins { Kind::Beginning } else { Kind::Rest }
+}
+
+/// What came through of the probes.
+#[derive(Debug, Default)]
+struct Arrived {
+    probes: AtomicU64,
+    /// How long the last one took.
+    took_us: AtomicU64,
+    /// When each probe was sent, in microseconds since the thread began.
+    origin: OnceLock<Instant>,
+}
+
+impl Arrived {
+    /// Reads probes until nobody sends any.
+    async fn read(self: Arc<Self>, mut seen: tokio::net::UnixStream) {
+        let mut sent_us = [0; 8];
+        while seen.read_exact(&mut sent_us).await.is_ok() {
+            let now = self.origin.get().map_or(Duration::ZERO, Instant::elapsed);
+            let took = now.saturating_sub(Duration::from_micros(u64::from_le_bytes(sent_us)));
+            let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+            self.took_us.store(took_us, Ordering::Relaxed);
+            self.probes.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+/// Sends probes and adjusts the shares, on a thread of its own: a runtime that is overloaded would measure itself late.
+fn measure(pressure: &Weak<Pressure>, arrived: &Arrived, mut probe: UnixStream) {
+    let origin = *arrived.origin.get_or_init(Instant::now);
+    let mut under_way = VecDeque::new();
+    let mut seen = 0;
+    loop {
+        let now_us = u64::try_from(origin.elapsed().as_micros()).unwrap_or(u64::MAX);
+        if under_way.len() < MAX_PROBES {
+            match probe.write_all(&now_us.to_le_bytes()) {
+                Ok(()) => under_way.push_back(origin.elapsed()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // The runtime is gone.
+                Err(_) => return,
+            }
+        }
+        thread::sleep(TURN);
+        let Some(pressure) = pressure.upgrade() else { return };
+        let came = arrived.probes.load(Ordering::Acquire);
+        let new = usize::try_from(came - seen).unwrap_or(usize::MAX).min(under_way.len());
+        under_way.drain(..new);
+        seen = came;
+        let oldest = under_way.front().map_or(Duration::ZERO, |sent| origin.elapsed() - *sent);
+        let took = Duration::from_micros(arrived.took_us.load(Ordering::Relaxed));
+        let probed = if new > 0 { took.max(oldest) } else { oldest };
+        pressure.adjust(probed.max(pressure.engine_waits()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUND: Duration = Duration::from_millis(50);
+
+    fn hold(pressure: &Pressure) -> bool {
+        pressure.sends_away(&Method::POST, "/api/v1/events/tour-1/bookings").is_some()
+    }
+
+    fn look(pressure: &Pressure) -> bool {
+        pressure.sends_away(&Method::GET, "/api/v1/events/tour-1/queue").is_some()
+    }
+
+    fn pay(pressure: &Pressure) -> bool {
+        pressure.sends_away(&Method::POST, "/api/v1/bookings/tour-1.00/payment").is_some()
+    }
+
+    fn of_a_thousand(pressure: &Pressure, sent_away: fn(&Pressure) -> bool) -> usize {
+        (0..1_000).filter(|_| sent_away(pressure)).count()
+    }
+
+    #[test]
+    fn nobody_is_sent_away_while_answers_are_quick() {
+        let pressure = Pressure::new(BOUND);
+        (0..100).for_each(|_| pressure.adjust(Duration::from_millis(24)));
+        assert_eq!(of_a_thousand(&pressure, look), 0);
+        assert_eq!(of_a_thousand(&pressure, hold), 0);
+    }
+
+    #[test]
+    fn looks_go_first_then_beginnings_and_payments_never() {
+        let pressure = Pressure::new(BOUND);
+        pressure.adjust(Duration::from_millis(30));
+        let looks = of_a_thousand(&pressure, look);
+        assert!((40..=80).contains(&looks), "{looks} looks of 1,000");
+        assert_eq!(of_a_thousand(&pressure, hold), 0);
+
+        (0..40).for_each(|_| pressure.adjust(Duration::from_secs(1)));
+        assert_eq!(of_a_thousand(&pressure, look), 1_000);
+        let holds = of_a_thousand(&pressure, hold);
+        assert!((970..1_000).contains(&holds), "{holds} holds of 1,000: some always pass");
+        assert_eq!(of_a_thousand(&pressure, pay), 0);
+    }
+
+    #[test]
+    fn all_are_let_in_again_within_a_second() {
+        let pressure = Pressure::new(BOUND);
+        (0..40).for_each(|_| pressure.adjust(Duration::from_secs(1)));
+        let turns = u32::try_from(Duration::from_secs(1).as_millis() / TURN.as_millis()).unwrap();
+        (0..turns).for_each(|_| pressure.adjust(Duration::from_millis(1)));
+        assert_eq!(of_a_thousand(&pressure, hold), 0);
+        assert_eq!(of_a_thousand(&pressure, look), 0);
+    }
+
+    #[test]
+    fn share_is_spread_evenly() {
+        for share in [1, 10, 333, 500, 999, 1_000] {
+            let fell = (0..100_000).filter(|number| falls_to(*number, share)).count();
+            let exact = share as usize * 100;
+            assert!(fell.abs_diff(exact) <= 20, "{share} thousandths were {fell} of 100,000");
+        }
+    }
+
+    #[test]
+    fn only_what_begins_or_looks_is_ever_sent_away() {
+        let post = |path| kind(&Method::POST, path);
+        for path in [
+            "/api/v1/visitors",
+            "/api/v1/events/e/queue",
+            "/api/v1/events/e/bookings",
+            "/api/v1/events/e/pools/p/claims",
+            "/api/booking/request",
+            "/api/booking/select-seat",
+        ] {
+            assert_eq!(post(path), Kind::Beginning, "{path}");
+        }
+        for path in [
+            "/api/v1/bookings/e.1/payment",
+            "/api/v1/bookings/e.1/confirm",
+            "/api/v1/bookings/e.1/cancel",
+            "/api/v1/bookings/e.1/extend",
+            "/api/v1/events/e/queue/arrive",
+            "/api/v1/payments/webhook/stripe",
+            "/api/v1/check-in",
+            "/api/v1/admin/events",
+            "/api/v1/admin/events/e/pause",
+            "/api/booking/payment/initiate",
+            "/api/booking/payment/success",
+        ] {
+            assert_eq!(post(path), Kind::Rest, "{path}");
+        }
+        assert_eq!(kind(&Method::DELETE, "/api/v1/events/e/queue"), Kind::Rest);
+        assert_eq!(kind(&Method::GET, "/api/v1/bookings/e.1"), Kind::Rest);
+        assert_eq!(kind(&Method::GET, "/api/v1/events/e/queue"), Kind::Look);
+        assert_eq!(kind(&Method::GET, "/readyz"), Kind::Rest);
+    }
+
+    #[tokio::test]
+    async fn probe_that_does_not_come_through_counts_as_waiting() {
+        let pressure = Arc::new(Pressure::new(BOUND));
+        pressure.start().unwrap();
+        // The only thread of this runtime is held up: nobody reads the probe.
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while pressure.figures().wait < BOUND {
+            assert!(Instant::now() < deadline, "the wait was never noticed");
+            thread::yield_now();
+        }
+        while pressure.level.load(Ordering::Relaxed) <= ALL {
+            assert!(Instant::now() < deadline, "nothing was sent away");
+            thread::yield_now();
+        }
+        // And all is well again once it is read.
+        while pressure.level.load(Ordering::Relaxed) > 0 {
+            assert!(Instant::now() < deadline, "nobody was let in again");
+            tokio::task::yield_now().await;
+        }
+    }
+}

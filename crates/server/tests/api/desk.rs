@@ -1,0 +1,118 @@
+//! What the gateway's own desk does: the sandbox can do it all, so that it can be tried.
+
+use crate::paying::{GOOD_CARD, use_card};
+use crate::sandboxed::Sandboxed;
+use crate::shop::Shop;
+use crate::till::{Till, message, send};
+use crate::webhooks::{AMOUNT_MINOR, shop_with};
+use serde_json::{Value, json};
+use std::process::Command;
+use std::time::Duration;
+
+/// A booking that is paid for in the sandbox: the booking and the payment's id.
+async fn sold(at: &Sandboxed) -> (String, String) {
+    let guest = at.shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    use_card(payment["url"].as_str().unwrap(), GOOD_CARD).await.expect(200);
+    guest.until_status(&booking, "confirmed").await;
+    (booking, payment["payment"].as_str().unwrap().to_owned())
+}
+
+impl Shop {
+    /// Waits until the list of what the desk did is as long, and as it should be.
+    async fn until_desk(&self, fits: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+        let wait = async {
+            loop {
+                let list = self.admin("GET", "/desk").send().await.expect(200).json();
+                let entries = list["entries"].as_array().unwrap().clone();
+                if fits(&entries) {
+                    return entries;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), wait).await.expect("it never is")
+    }
+}
+
+/// Runs an audit beside the server: the exit code and the report.
+async fn audit(shop: &Shop) -> (Option<i32>, Value) {
+    let data = shop.dir.path().to_owned();
+    let run = move || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onrush"));
+        command.args(["audit", "--json", "--data"]).arg(data).env_remove("ONRUSH_CONFIG");
+        command.output().unwrap()
+    };
+    let output = tokio::task::spawn_blocking(run).await.unwrap();
+    (output.status.code(), serde_json::from_slice(&output.stdout).unwrap())
+}
+
+#[tokio::test]
+async fn the_sandboxs_desk_gives_back_takes_again_and_disputes_and_the_operator_is_told() {
+    let at = Sandboxed::start(|_| {}).await;
+    let (booking, payment) = sold(&at).await;
+    at.desk(&payment, &json!({"do": "refund", "amount_minor": 725})).await.expect(200);
+    let entries = at.shop.until_desk(|entries| entries.len() == 1).await;
+    assert_eq!((&entries[0]["kind"], &entries[0]["status"]), (&json!("refund"), &json!("moved")));
+    assert_eq!(entries[0]["amount_minor"], 725);
+    at.desk(&payment, &json!({"do": "second_payment"})).await.expect(200);
+    at.desk(&payment, &json!({"do": "dispute", "why": "fraudulent"})).await.expect(200);
+    let entries = at.shop.until_desk(|entries| entries.len() == 3).await;
+    let of = |kind: &str| entries.iter().find(|entry| entry["kind"] == kind).unwrap();
+    assert_eq!(of("second_payment")["amount_minor"], 2_725);
+    assert_eq!(of("dispute")["status"], "open");
+    at.desk(&payment, &json!({"do": "lose_dispute"})).await.expect(200);
+    let lost = |entry: &Value| entry["kind"] == "dispute" && entry["status"] == "moved";
+    at.shop.until_desk(|entries| entries.iter().any(lost)).await;
+    // Nobody takes the ticket away but the operator.
+    let list = at.shop.admin("GET", "/payments?flagged=true").send().await.expect(200).json();
+    assert_eq!(list["payments"][0]["payment"], json!(payment));
+    let found = at.shop.admin("GET", &format!("/sagas/{booking}")).send().await.expect(200).json();
+    assert_eq!(found["saga"]["current_step"], "CONFIRMED");
+    let over = at.desk(&payment, &json!({"do": "refund", "amount_minor": 2_001})).await;
+    assert_eq!((over.status, &over.json()["code"]), (409, &json!("OVER_REFUND")));
+}
+
+#[tokio::test]
+async fn an_audit_tells_what_the_desk_did_in_a_sentence_and_finds_no_fault() {
+    let at = Sandboxed::start(|_| {}).await;
+    let (_, payment) = sold(&at).await;
+    at.desk(&payment, &json!({"do": "refund", "amount_minor": 2_725})).await.expect(200);
+    at.desk(&payment, &json!({"do": "second_payment"})).await.expect(200);
+    at.shop.until_desk(|entries| entries.len() == 2).await;
+    let (code, report) = audit(&at.shop).await;
+    assert_eq!((code, &report["violations"]), (Some(0), &json!(0)), "{report}");
+    assert_eq!(report["unexplained_minor"], 0, "{report}");
+    let noticed = report["noticed"].to_string();
+    assert!(noticed.contains("27.25 EUR went back at the gateway's own desk"), "{noticed}");
+    assert!(noticed.contains("27.25 EUR were paid a second time"), "{noticed}");
+}
+
+#[tokio::test]
+async fn a_mismatch_is_told_in_amounts_that_people_can_read() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    let mut told = message("payment.captured", &payment);
+    told["amount_minor"] = json!(AMOUNT_MINOR - 1);
+    let answer = send(&shop, &told).await;
+    assert_eq!(answer.problem(), (409, "WEBHOOK_MISMATCH".into()));
+    let detail = answer.text("detail");
+    assert!(detail.contains("27.24 EUR") && detail.contains("27.25 EUR"), "{detail}");
+}
+
+#[tokio::test]
+async fn the_page_where_the_buyer_pays_has_the_events_title() {
+    let at = Sandboxed::start(|_| {}).await;
+    let guest = at.shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    let rest = payment["url"].as_str().unwrap().strip_prefix("http://").unwrap();
+    let (host, path) = rest.split_at(rest.find('/').unwrap());
+    let page = crate::client::Request::new(host.parse().unwrap(), "GET", path).send().await;
+    let page = String::from_utf8(page.expect(200).body).unwrap();
+    assert!(page.contains("<h1>Paid</h1>") && !page.contains("saga-"), "{page}");
+}

@@ -1,0 +1,106 @@
+//! A gateway that is away: whoever asks again waits for the running attempt, and uses up nobody's patience.
+
+use crate::paying::paid_event;
+use crate::shop::Shop;
+use crate::stuck::as_if_it_had_died;
+use crate::till::{Till, message, send};
+use crate::webhooks::shop_with;
+use onrush_core::Command;
+use onrush_core::booking::{Stage, Step};
+use onrush_core::ids::{BookingId, UserId};
+use onrush_ledger::saga::File;
+use serde_json::json;
+
+/// A shop that gives up after so few failures that any repeat would count.
+async fn impatient(till: &Till) -> Shop {
+    let shop = Shop::start_with(|config| {
+        till.configure(config);
+        config.saga.tries = 5;
+    })
+    .await;
+    paid_event(&shop, "e").await;
+    shop
+}
+
+#[tokio::test]
+async fn repeats_of_a_pay_request_do_not_use_up_the_sagas_tries() {
+    let till = Till::start();
+    let shop = impatient(&till).await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    till.down(true);
+    for repeat in 0..70 {
+        // The same request, and another one of the same buyer.
+        let key = if repeat % 2 == 0 { "p" } else { "q" };
+        let refused = guest.pay(&booking, key).await;
+        assert_eq!(refused.problem(), (503, "GATEWAY_UNAVAILABLE".into()), "repeat {repeat}");
+        let seconds: u32 = refused.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=60).contains(&seconds), "{refused:?}");
+    }
+    let file = shop.file(&booking).await;
+    assert_eq!(file.saga.stuck, None);
+    // The first request asked, and so did whoever the feed woke; time stands still, so it is nobody's turn again.
+    assert!(file.saga.tries <= 2, "{:?}", file.saga);
+    assert!(till.creates_asked() <= 3, "{}", till.creates_asked());
+
+    till.down(false);
+    shop.clock.advance_ms(2_000);
+    let is_open = |file: &File| file.present().is_some_and(|payment| payment.stage == Stage::Open);
+    let file = shop.until_file(&booking, is_open).await;
+    let payment = file.present().unwrap().payment.to_string();
+    let running = guest.pay(&booking, "p").await.expect(200).json();
+    assert_eq!(running["payment"], json!(payment));
+    till.capture(&payment);
+    send(&shop, &message("payment.captured", &running)).await.expect(200);
+    shop.until_step(&booking, Step::Confirmed).await;
+}
+
+#[tokio::test]
+async fn news_of_a_refund_that_come_again_and_again_do_not_use_up_the_sagas_tries() {
+    let till = Till::start();
+    let shop = impatient(&till).await;
+    let (booking, payment) = shop.sell(&till).await;
+    till.down(true);
+    shop.cancel(&booking).await.expect(200);
+    let file = shop.until_file(&booking, |file| file.saga.tries > 0).await;
+    let mut told = message("refund.done", &payment);
+    told["refund"] = json!(file.refunds[0].refund);
+    for _ in 0..20 {
+        send(&shop, &told).await.expect(200);
+    }
+    let file = shop.file(&booking).await;
+    assert_eq!((file.saga.stuck, file.saga.tries), (None, 1));
+    till.down(false);
+    shop.clock.advance_ms(2_000);
+    shop.until_step(&booking, Step::Failed).await;
+}
+
+/// As an engine is that lost what it had been told last, although the ledger had passed it.
+#[tokio::test]
+async fn a_payment_that_the_ledger_has_ended_and_the_engine_runs_is_ended_there_too() {
+    for waits in [false, true] {
+        let till = Till::start();
+        let shop = shop_with(&till).await;
+        let guest = shop.guest().await;
+        let text = guest.hold_ga("h", 1).await;
+        let first = guest.pay(&text, "p").await.expect(201).json();
+        send(&shop, &message("payment.declined", &first)).await.expect(200);
+        let is_void =
+            |file: &File| file.present().is_some_and(|payment| payment.stage == Stage::Void);
+        shop.until_file(&text, is_void).await;
+        let (booking, user): (BookingId, UserId) =
+            (text.parse().unwrap(), guest.user.parse().unwrap());
+        let payment = first["payment"].as_str().unwrap().parse().unwrap();
+        as_if_it_had_died(&shop, Command::BeginPayment { booking, user, payment }).await;
+        if waits {
+            // Recovery finds it by itself.
+            guest.until_status(&text, "held").await;
+        }
+        let second = guest.pay(&text, "again").await.expect(201).json();
+        assert_ne!(second["payment"], first["payment"]);
+        till.capture(second["payment"].as_str().unwrap());
+        send(&shop, &message("payment.captured", &second)).await.expect(200);
+        let file = shop.until_step(&text, Step::Confirmed).await;
+        assert_eq!(file.saga.stuck, None);
+    }
+}

@@ -1,0 +1,431 @@
+//! docs/design/journal.md against a journal: its queries are run, and its table knows every change and member.
+
+use crate::sale::{Sale, id, pool_spec};
+use onrush_core::change::{DeclaimedHow, LeftHow, SessionEnd};
+use onrush_core::command::{CancelTerms, CategorySpec, Reason, SeatSpec};
+use onrush_core::hold::HoldTerms;
+use onrush_core::ids::{EventId, PlaceId};
+use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::settings::{Digest, RoomSettings, Settings};
+use onrush_core::view::PlaceState;
+use onrush_core::{Change, Command, Query, Time, View};
+use onrush_store::Engine;
+use onrush_store::embedded::Embedded;
+use rusqlite::types::Value as Cell;
+use rusqlite::{Connection, OpenFlags};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+const PAGE: &str = include_str!("../../../../docs/design/journal.md");
+/// The booking whose history the page asks for.
+const BOOKING: &str = "gala-2026.7f3a";
+
+/// The queries of the page, in its order, as one would type them.
+fn queries() -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut open = false;
+    for line in PAGE.lines() {
+        let begun = line.strip_prefix("sqlite> ");
+        let more = line.strip_prefix("   ...> ").filter(|_| open);
+        if let Some(part) = begun {
+            found.push(part.to_owned());
+        } else if let Some(part) = more {
+            let query = found.last_mut().expect("a query goes on that began");
+            query.push('\n');
+            query.push_str(part);
+        } else {
+            continue;
+        }
+        open = !line.trim_end().ends_with(';');
+    }
+    assert!(!open, "every query ends with a semicolon");
+    found
+}
+
+struct Gala {
+    engine: Embedded,
+    event: EventId,
+}
+
+impl Gala {
+    async fn ask(&self, command: Command) {
+        let told = format!("{command:?}");
+        let answer = self.engine.execute(self.event.clone(), command).await;
+        answer.unwrap_or_else(|failure| panic!("{told}: {failure}"));
+    }
+
+    /// Joins, and waits for the admission.
+    async fn come_in(&self, n: u32) {
+        let (place, user) = (PlaceId::from_u128(u128::from(n)), format!("fan-{n}"));
+        self.ask(Command::Join { place, user: id(&user) }).await;
+        loop {
+            let query = Query::Place { user: id(&user), place: Some(place) };
+            let answer = self.engine.query(self.event.clone(), query).await.expect("a place");
+            if let View::Place(view) = answer.value
+                && matches!(view.state, PlaceState::Active { .. })
+            {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn hold(&self, booking: &str, user: &str, seats: &[&str]) {
+        let seats = seats.iter().map(|seat| id(seat)).collect();
+        let lines = Lines::new(vec![], seats).expect("lines");
+        self.ask(Command::Hold { booking: id(booking), user: id(user), lines }).await;
+    }
+
+    async fn pay(&self, booking: &str, user: &str, payment: &str) {
+        let (booking, user, payment) = (id(booking), id(user), id(payment));
+        self.ask(Command::BeginPayment { booking, user, payment }).await;
+    }
+
+    async fn confirm(&self, booking: &str, user: &str, payment: &str) {
+        let (booking, user) = (id(booking), id(user));
+        self.ask(Command::Confirm { booking, user, payment: Some(id(payment)) }).await;
+    }
+}
+
+fn office(why: &str) -> Reason {
+    Reason { by: "office".into(), why: why.into() }
+}
+
+/// A sale in which seats are sold in time, late, twice one after the other, and not at all.
+async fn gala(sale: &Sale) -> Gala {
+    let gala = Gala { engine: sale.open(), event: id("gala-2026") };
+    let mut settings = Settings::new("Gala", "EUR".parse().expect("a currency"));
+    settings.room = Some(RoomSettings { capacity: 10, ..RoomSettings::default() });
+    settings.hold_ttl_ms = 600_000;
+    settings.payment_window_ms = 600_000;
+    gala.ask(Command::CreateEvent { settings: Box::new(settings) }).await;
+    gala.ask(Command::AddPool { spec: pool_spec("standing", 100) }).await;
+    let seat = |n: u32| SeatSpec {
+        seat: id(&format!("A-{n}")),
+        section: "Stalls".into(),
+        row: "A".into(),
+        number: n.to_string().into(),
+        category: "stalls".into(),
+    };
+    let categories = vec![CategorySpec { name: "stalls".into(), price_minor: 2_500 }];
+    gala.ask(Command::AddSeats { categories, seats: (1..=6).map(seat).collect() }).await;
+    gala.ask(Command::OpenSale { seed: None, public_value: None }).await;
+    for n in 1_u32..=4 {
+        gala.come_in(n).await;
+    }
+    // In time, late, and never.
+    gala.hold(BOOKING, "fan-1", &["A-1"]).await;
+    gala.pay(BOOKING, "fan-1", "p1").await;
+    gala.confirm(BOOKING, "fan-1", "p1").await;
+    gala.hold("gala-2026.late", "fan-2", &["A-2", "A-3"]).await;
+    gala.pay("gala-2026.late", "fan-2", "p2").await;
+    gala.hold("gala-2026.lost", "fan-3", &["A-6"]).await;
+    sale.clock.advance_ms(600_000);
+    gala.confirm("gala-2026.late", "fan-2", "p2").await;
+    // Sold, taken back, and once more; sold and taken back.
+    gala.come_in(5).await;
+    for (booking, seat) in [("gala-2026.first", "A-4"), ("gala-2026.gone", "A-5")] {
+        gala.hold(booking, "fan-5", &[seat]).await;
+    }
+    for (n, booking) in ["gala-2026.first", "gala-2026.gone"].iter().enumerate() {
+        gala.pay(booking, "fan-5", &format!("q{n}")).await;
+        gala.confirm(booking, "fan-5", &format!("q{n}")).await;
+        gala.ask(Command::CancelConfirmed {
+            booking: id(booking),
+            reason: office("a mistake"),
+            terms: CancelTerms::Organiser { refund_minor: None },
+        })
+        .await;
+    }
+    gala.come_in(6).await;
+    gala.hold("gala-2026.second", "fan-6", &["A-4"]).await;
+    gala.pay("gala-2026.second", "fan-6", "r1").await;
+    gala.confirm("gala-2026.second", "fan-6", "r1").await;
+    let (pool, reason) = (id("standing"), office("bigger hall"));
+    gala.ask(Command::AdjustCapacity { pool, capacity: 120, reason }).await;
+    let press = Lines::new(vec![PoolLine { pool: id("standing"), quantity: 2 }], vec![]);
+    gala.ask(Command::Block { lines: press.expect("lines"), reason: office("press") }).await;
+    gala
+}
+
+/// What a query finds, as texts.
+fn found(db: &Connection, query: &str) -> Vec<Vec<String>> {
+    let mut statement = db.prepare(query).unwrap_or_else(|error| panic!("{query}: {error}"));
+    let columns = statement.column_count();
+    let row = |row: &rusqlite::Row<'_>| {
+        let cell = |index| {
+            Ok(match row.get::<_, Cell>(index)? {
+                Cell::Null => "NULL".to_owned(),
+                Cell::Integer(number) => number.to_string(),
+                Cell::Real(number) => number.to_string(),
+                Cell::Text(text) => text,
+                Cell::Blob(_) => "BLOB".to_owned(),
+            })
+        };
+        (0..columns).map(cell).collect()
+    };
+    let rows = statement.query_map([], row).expect("it runs");
+    rows.collect::<Result<_, _>>().expect("rows")
+}
+
+fn texts(rows: &[&[&str]]) -> Vec<Vec<String>> {
+    rows.iter().map(|row| row.iter().map(|cell| (*cell).to_owned()).collect()).collect()
+}
+
+#[tokio::test]
+async fn each_query_of_the_journals_page_answers_what_it_says() {
+    let sale = Sale::new();
+    let gala = gala(&sale).await;
+    let last = gala.engine.committed();
+    let feed = crate::sale::feed_to(&gala.engine, onrush_store::Seq(0), last).await;
+    let db = Connection::open_with_flags(
+        sale.path().join("engine.db"),
+        OpenFlags::SQLITE_OPEN_READ_ONLY,
+    )
+    .expect("it can be read while the engine runs");
+
+    let queries = queries();
+    let [happened, history, sold, by_hand, admissions] = &queries[..] else {
+        panic!("a query has no answer here, or is gone: {queries:#?}")
+    };
+    // What happened, one change a line.
+    let mut expected = Vec::new();
+    for entry in feed.iter().filter(|entry| (17..=19).contains(&entry.seq.0)) {
+        for change in &entry.changes {
+            let value = serde_json::to_value(change).expect("JSON");
+            let (name, body) = match value {
+                Value::String(name) => (name, json!({})),
+                Value::Object(members) => members.into_iter().next().expect("a name"),
+                _ => panic!("a change is a name, or a name and members"),
+            };
+            expected.push((entry.seq.0.to_string(), name, body));
+        }
+    }
+    let rows = found(&db, happened);
+    assert!(rows.len() >= 3, "{rows:?}");
+    let told: Vec<_> = rows
+        .into_iter()
+        .map(|row| {
+            let [seq, utc, change, body] = <[String; 4]>::try_from(row).expect("four columns");
+            assert_eq!(utc.len(), "23:28:29.081".len(), "{utc}");
+            (seq, change, serde_json::from_str(&body).expect("JSON"))
+        })
+        .collect();
+    assert_eq!(told, expected);
+
+    let steps: Vec<_> = found(&db, history).into_iter().map(|mut row| row.remove(1)).collect();
+    assert_eq!(steps, ["hold_placed", "payment_begun", "hold_confirmed"]);
+    // Those that were paid for late are sold, those that were taken back are not.
+    assert_eq!(
+        found(&db, sold),
+        texts(&[&["A-1", "1"], &["A-2", "1"], &["A-3", "1"], &["A-4", "1"]])
+    );
+    let why: Vec<_> = found(&db, by_hand).into_iter().map(|row| row[1..].to_vec()).collect();
+    assert_eq!(
+        why,
+        texts(&[
+            &["confirmed_cancelled", r#"{"by":"office","why":"a mistake"}"#],
+            &["confirmed_cancelled", r#"{"by":"office","why":"a mistake"}"#],
+            &["capacity_adjusted", r#"{"by":"office","why":"bigger hall"}"#],
+            &["units_blocked", r#"{"by":"office","why":"press"}"#],
+        ])
+    );
+    let admitted: Vec<_> =
+        found(&db, admissions).into_iter().map(|mut row| row.remove(1)).collect();
+    assert_eq!(admitted, ["4", "2"]);
+    gala.engine.close();
+}
+
+/// Every kind of change with every member that it can have. The match keeps the list complete.
+fn changes() -> Vec<Change> {
+    let place = PlaceId::from_u128(1);
+    let (user, booking, payment) = (|| id("u"), || id("b"), || id("p"));
+    let (pool, claim) = (|| id("ga"), || id("c"));
+    let line = PoolLine { pool: pool(), quantity: 1 };
+    let lines = Lines::new(vec![line], vec![id("A-1")]).expect("lines");
+    let at = Time(1);
+    let reason = || office("why");
+    let settings = || Box::new(Settings::new("-", "EUR".parse().expect("a currency")));
+    let seat = SeatSpec {
+        seat: id("A-1"),
+        section: "s".into(),
+        row: "r".into(),
+        number: "1".into(),
+        category: "c".into(),
+    };
+    let category = CategorySpec { name: "c".into(), price_minor: 1 };
+    let terms = HoldTerms {
+        booking: booking(),
+        user: user(),
+        lines: lines.clone(),
+        amount_minor: 2,
+        fee_minor: 1,
+        created_at: at,
+    };
+    let mut all = vec![Change::EventCreated { settings: settings() }];
+    loop {
+        let next = match all.last().expect("it begins with one") {
+            Change::EventCreated { .. } => Change::SettingsChanged { settings: settings() },
+            Change::SettingsChanged { .. } => Change::PoolAdded { spec: pool_spec("ga", 1) },
+            Change::PoolAdded { .. } => {
+                Change::CapacityAdjusted { pool: pool(), before: 1, after: 2, reason: reason() }
+            }
+            Change::CapacityAdjusted { .. } => {
+                Change::SeatsAdded { categories: vec![category.clone()], seats: vec![seat.clone()] }
+            }
+            Change::SeatsAdded { .. } => {
+                Change::UnitsBlocked { lines: lines.clone(), reason: reason() }
+            }
+            Change::UnitsBlocked { .. } => {
+                Change::UnitsUnblocked { lines: lines.clone(), reason: reason() }
+            }
+            Change::UnitsUnblocked { .. } => Change::PrequeueOpened,
+            Change::PrequeueOpened => {
+                Change::PrequeueClosed { entrants: 1, entrants_hash: Digest([0; 32]) }
+            }
+            Change::PrequeueClosed { .. } => {
+                Change::SaleOpened { seed: Some(Digest([0; 32])), public_value: Some("x".into()) }
+            }
+            Change::SaleOpened { .. } => Change::SalePaused,
+            Change::SalePaused => Change::SaleResumed,
+            Change::SaleResumed => Change::SaleClosed,
+            Change::SaleClosed => Change::PlaceTaken { place, user: user(), number: 1 },
+            Change::PlaceTaken { .. } => Change::PlaceSeen { place, user: user() },
+            Change::PlaceSeen { .. } => {
+                Change::PlaceLeft { place, user: user(), how: LeftHow::Left }
+            }
+            Change::PlaceLeft { .. } => {
+                Change::Admitted { place, user: user(), until: at, arrive_by: at }
+            }
+            Change::Admitted { .. } => Change::Arrived { place, user: user() },
+            Change::Arrived { .. } => {
+                Change::SessionEnded { place, user: user(), how: SessionEnd::Left }
+            }
+            Change::SessionEnded { .. } => Change::SlotFreed { place, user: user() },
+            Change::SlotFreed { .. } => {
+                Change::HoldPlaced { terms: terms.clone().into(), until: at }
+            }
+            Change::HoldPlaced { .. } => Change::HoldExtended { booking: booking(), until: at },
+            Change::HoldExtended { .. } => {
+                Change::PaymentBegun { booking: booking(), payment: payment(), until: at }
+            }
+            Change::PaymentBegun { .. } => Change::PaymentFailed {
+                booking: booking(),
+                payment: payment(),
+                why: "w".into(),
+                until: at,
+            },
+            Change::PaymentFailed { .. } => Change::LatePaymentFailed {
+                booking: booking(),
+                payment: payment(),
+                why: "w".into(),
+            },
+            Change::LatePaymentFailed { .. } => {
+                Change::HoldConfirmed { booking: booking(), payment: Some(payment()) }
+            }
+            Change::HoldConfirmed { .. } => {
+                Change::HoldConfirmedLate { booking: booking(), payment: payment() }
+            }
+            Change::HoldConfirmedLate { .. } => Change::HoldReleased { booking: booking() },
+            Change::HoldReleased { .. } => Change::HoldExpired { booking: booking() },
+            Change::HoldExpired { .. } => {
+                Change::ConfirmedCancelled { booking: booking(), reason: reason(), refund_minor: 1 }
+            }
+            Change::ConfirmedCancelled { .. } => {
+                Change::CheckedIn { booking: booking(), ticket: 1 }
+            }
+            Change::CheckedIn { .. } => Change::HoldForgotten { booking: booking() },
+            Change::HoldForgotten { .. } => Change::Claimed {
+                claim: claim(),
+                user: user(),
+                pool: pool(),
+                quantity: 1,
+                until: Some(at),
+                before: 0,
+                after: 1,
+            },
+            Change::Claimed { .. } => Change::Declaimed {
+                claim: claim(),
+                how: DeclaimedHow::Returned,
+                before: 1,
+                after: 0,
+            },
+            Change::Declaimed { .. } => Change::ClaimedAdjusted {
+                claim: claim(),
+                pool: pool(),
+                amount: 1,
+                before: 0,
+                after: 1,
+                reason: reason(),
+            },
+            Change::ClaimedAdjusted { .. } => Change::ClaimForgotten { claim: claim() },
+            Change::ClaimForgotten { .. } => {
+                Change::VisitorRemoved { user: user(), reason: reason(), banned: true }
+            }
+            Change::VisitorRemoved { .. } => {
+                Change::VisitorUnbanned { user: user(), reason: reason() }
+            }
+            Change::VisitorUnbanned { .. } => Change::Resumed { gap_ms: 1 },
+            Change::Resumed { .. } => return all,
+        };
+        all.push(next);
+    }
+}
+
+/// The names of members, also of those within, but not of what is explained once for all changes: settings, lines and
+/// reasons.
+fn members(value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                names.insert(name.clone());
+                if !["settings", "lines", "reason"].contains(&name.as_str()) {
+                    members(value, names);
+                }
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| members(value, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn word(value: impl serde::Serialize) -> String {
+    serde_json::to_value(value).expect("JSON").as_str().expect("a word").to_owned()
+}
+
+#[test]
+fn every_kind_of_change_is_documented_with_every_member() {
+    let rows: Vec<(&str, &str)> =
+        PAGE.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" | ")).collect();
+    let is_word = |text: &str, word: &str| {
+        text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|part| part == word)
+    };
+    let row_of = |name: &str| rows.iter().find(|(names, _)| is_word(names, name)).map(|row| row.1);
+    let mut lacks = Vec::new();
+    for change in changes() {
+        let (name, body) = match serde_json::to_value(&change).expect("JSON") {
+            Value::String(name) => (name, Value::Null),
+            Value::Object(object) => object.into_iter().next().expect("a name"),
+            _ => panic!("a change is a name, or a name and members"),
+        };
+        let Some(text) = row_of(&name) else {
+            lacks.push(name);
+            continue;
+        };
+        let mut names = BTreeSet::new();
+        members(&body, &mut names);
+        let mut words: Vec<String> = names.into_iter().collect();
+        if let Change::PlaceLeft { .. } = change {
+            words.extend([LeftHow::Left, LeftHow::Lapsed].map(word));
+        } else if let Change::SessionEnded { .. } = change {
+            words.extend([SessionEnd::NoShow, SessionEnd::Timeout, SessionEnd::Left].map(word));
+            words.extend([SessionEnd::Completed, SessionEnd::PaymentFailed].map(word));
+        } else if let Change::Declaimed { .. } = change {
+            words.extend([DeclaimedHow::Returned, DeclaimedHow::Expired].map(word));
+        }
+        for missing in words.iter().filter(|word| !is_word(text, word)) {
+            lacks.push(format!("{name}: {missing}"));
+        }
+    }
+    assert_eq!(lacks, Vec::<String>::new());
+}

@@ -1,0 +1,279 @@
+/** Coming back: tokens that ran out while their owner was away, links of bookings, and other devices. */
+import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import decodeQR from "qr/decode.js";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch, PHONE, violations, visit, type Visit } from "./browser";
+import { heading, hold, untilStatus } from "./checkout";
+import { pay } from "./scenes";
+import { CARDS, openEvent, Server } from "./server";
+
+const DAY_MS = 86_400_000;
+
+let server: Server;
+let browser: Browser;
+
+beforeAll(async () => {
+  [server, browser] = await Promise.all([Server.start(), launch()]);
+  await openEvent(server, "gala", {
+    settings: {
+      title: "Gala",
+      room: null,
+      starts_at: Date.now() + 60 * DAY_MS,
+      refunds: [{ days_before: 1, percent: 80 }],
+    },
+    pools: [{ pool: "standing", capacity: 100, price_minor: 3_000 }],
+  });
+  await openEvent(server, "rush", {
+    settings: { title: "The rush", room: { capacity: 1 } },
+    pools: [{ pool: "floor", capacity: 5, price_minor: 0 }],
+    phase: "prequeue",
+  });
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+interface Guest {
+  user: string;
+  token: string;
+  expires_at: number;
+  renew_at?: number;
+}
+
+async function guest(): Promise<Guest> {
+  return (await server.ask("POST", "/visitors")).body;
+}
+
+/** The same visitor's token as it was given out that long ago: a day later it was over. */
+function ofDaysAgo({ user }: Guest, days: number): Guest {
+  const hmac = (key: Buffer, text: string) => createHmac("sha256", key).update(text).digest();
+  const key = readFileSync(path.join(server.dir, "data/keys/token.key"));
+  const expiresS = Math.floor(Date.now() / 1_000) - (days - 1) * 86_400;
+  const signed = `g1.${user}.${expiresS}`;
+  const mac = hmac(hmac(key, "guest token"), signed).toString("base64url");
+  return {
+    user,
+    token: `${signed}.${mac}`,
+    expires_at: expiresS * 1_000,
+    renew_at: expiresS * 1_000 - DAY_MS / 2,
+  };
+}
+
+/** A browser that was this visitor when it was last here. */
+async function returning(identity: Guest): Promise<Visit> {
+  const visited = await visit(browser);
+  await visited.page.goto(`${server.url}/`);
+  await visited.page.evaluate(
+    (identity) => localStorage.setItem("onrush.visitor", identity),
+    JSON.stringify(identity),
+  );
+  return visited;
+}
+
+async function identityOf(page: Page): Promise<Guest> {
+  return JSON.parse(await page.evaluate(() => localStorage.getItem("onrush.visitor")!));
+}
+
+async function paid(identity: Guest): Promise<string> {
+  const booking = await hold(server, identity.token, "gala", { pools: { standing: 1 } });
+  await pay(server, booking, identity.token, CARDS.good);
+  return booking;
+}
+
+/** What a QR code on the page says. */
+async function readCode(page: Page, name: string): Promise<string> {
+  const side = 600;
+  const image = page.getByRole("img", { name });
+  const pixels = await image.evaluate(async (image: HTMLImageElement, side) => {
+    await image.decode();
+    const canvas = Object.assign(document.createElement("canvas"), { width: side, height: side });
+    const context = canvas.getContext("2d")!;
+    // The code has no ground of its own; the page's is white.
+    context.fillStyle = getComputedStyle(image).backgroundColor;
+    context.fillRect(0, 0, side, side);
+    context.drawImage(image, 0, 0, side, side);
+    const { data } = context.getImageData(0, 0, side, side);
+    let text = "";
+    for (let at = 0; at < data.length; at += 4) text += data[at]! < 128 ? "#" : " ";
+    return text;
+  }, side);
+  const data = new Uint8Array(side * side * 3);
+  for (const [at, pixel] of [...pixels].entries()) data.fill(pixel === "#" ? 0 : 255, at * 3, at * 3 + 3);
+  return decodeQR({ width: side, height: side, data });
+}
+
+test("tickets are there although the token ran out while their owner was away", async () => {
+  const ann = await guest();
+  const booking = await paid(ann);
+  const { page, complaints, close } = await returning(ofDaysAgo(ann, 4));
+  await page.goto(`${server.url}/bookings/${booking}/tickets`);
+  await page.getByRole("img", { name: "QR code of ticket 1: Standing" }).waitFor();
+  const now = await identityOf(page);
+  expect(now.user).toBe(ann.user);
+  expect(now.expires_at).toBeGreaterThan(Date.now());
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("place in a prequeue of three days ago is still there", async () => {
+  const ann = await guest();
+  const { body: place } = await server.ask("POST", "/events/rush/queue", { token: ann.token });
+  const { page, complaints, close } = await returning(ofDaysAgo(ann, 3));
+  await page.goto(`${server.url}/events/rush/queue`);
+  await heading(page, "You are in the waiting room");
+  const now = await identityOf(page);
+  expect(now.user).toBe(ann.user);
+  const { body } = await server.ask("GET", "/events/rush/queue", { token: now.token });
+  expect(body.place).toBe(place.place);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("token is renewed while it is used, without a word", async () => {
+  const ann = await guest();
+  const old = { ...ann, renew_at: Date.now() - 1 };
+  const { page, close } = await returning(old);
+  await page.goto(`${server.url}/bookings`);
+  await page.getByText("You have no bookings in this browser yet.").waitFor();
+  const now = await identityOf(page);
+  expect(now.user).toBe(ann.user);
+  expect(now.renew_at).toBeGreaterThan(Date.now());
+  await close();
+});
+
+test("visitor whom the server knows no more is put aside, and the page says what to do", async () => {
+  const stranger = {
+    ...(await guest()),
+    token: "g1.nobody.1.x",
+    user: "00000000-0000-4000-8000-000000000000",
+  };
+  const { page, complaints, close } = await returning(stranger);
+  await page.goto(`${server.url}/bookings`);
+  await page.getByText("Some of what this browser had cannot be opened from here any more").waitFor();
+  await page.getByText(stranger.user).waitFor();
+  expect(await violations(page)).toEqual([]);
+  expect((await identityOf(page)).user).not.toBe(stranger.user);
+  const aside = await page.evaluate(() => localStorage.getItem("onrush.visitors")!);
+  expect(JSON.parse(aside)).toMatchObject([{ user: stranger.user, token: stranger.token }]);
+  await page.getByRole("button", { name: "Do not show this again" }).click();
+  await page.reload();
+  await page.getByText("You have no bookings in this browser yet.").waitFor();
+  expect(await page.getByText(stranger.user).count()).toBe(0);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("link opens its booking in a fresh browser, which shows the tickets and cancels", async () => {
+  const ann = await guest();
+  const booking = await paid(ann);
+  const mine = await returning(ann);
+  await mine.page.goto(`${server.url}/bookings/${booking}`);
+  await mine.page.getByRole("button", { name: "Show the link" }).click();
+  const address = await mine.page.getByLabel("Link to this booking").inputValue();
+  expect(address).toMatch(new RegExp(`^${server.url}/bookings/${booking}#b1\\.`));
+  expect(await readCode(mine.page, "QR code with the link to this booking")).toBe(address);
+  expect(await violations(mine.page)).toEqual([]);
+  await mine.close();
+
+  const { page, complaints, close } = await visit(browser, PHONE);
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(request.url() + (request.headers().referer ?? "")));
+  await page.goto(address);
+  await heading(page, "Your booking is confirmed");
+  expect(page.url(), "the link is not left in the address").toBe(`${server.url}/bookings/${booking}`);
+  expect(asked.filter((there) => there.includes("b1."))).toEqual([]);
+  expect(await page.evaluate(() => localStorage.getItem("onrush.visitor")), "nobody new").toBe(null);
+  await page.getByRole("link", { name: "Show the tickets" }).click();
+  await page.getByRole("img", { name: "QR code of ticket 1: Standing" }).waitFor();
+  await page.goto(`${server.url}/bookings`);
+  await page.getByRole("article").filter({ hasText: "Gala" }).getByRole("link", { name: "Gala" }).click();
+  await page.getByRole("button", { name: "Cancel the booking" }).click();
+  await page.getByRole("button", { name: "Yes, cancel it" }).click();
+  await heading(page, "This booking is cancelled");
+  await untilStatus(server, { token: ann.token, booking }, "cancelled");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("withdrawn link says so, and the new one opens", async () => {
+  const ann = await guest();
+  const booking = await paid(ann);
+  const mine = await returning(ann);
+  await mine.page.goto(`${server.url}/bookings/${booking}`);
+  await mine.page.getByRole("button", { name: "Show the link" }).click();
+  const field = mine.page.getByLabel("Link to this booking");
+  const old = await field.inputValue();
+  await mine.page.getByRole("button", { name: "Make a new link" }).click();
+  await mine.page.getByRole("button", { name: "Yes, make a new one" }).click();
+  await mine.page.getByText("This is the new link.").waitFor();
+  const fresh = await field.inputValue();
+  await mine.close();
+
+  const { page, close } = await visit(browser);
+  await page.goto(old);
+  await page.getByText("This link was withdrawn.").waitFor();
+  await page.goto(fresh);
+  await heading(page, "Your booking is confirmed");
+  await page.getByRole("button", { name: "Forget this booking on this device" }).click();
+  await page.getByText("You have no bookings in this browser yet.").waitFor();
+  await close();
+});
+
+test("code carries place and bookings to a second browser, which keeps its own", async () => {
+  const ann = await guest();
+  const booking = await paid(ann);
+  const first = await returning(ann);
+  await first.page.goto(`${server.url}/bookings`);
+  await first.page.getByRole("link", { name: "Continue on another device" }).click();
+  await heading(first.page, "Continue on another device");
+  await first.page.getByRole("button", { name: "Make a code" }).click();
+  const code = await first.page.locator(".code").innerText();
+  expect(code).toMatch(/^[0-9A-Z]{4}-[0-9A-Z]{4}-[0-9A-Z]{4}$/);
+  const name = "QR code that opens this page on the other device, with the code filled in";
+  const address = await readCode(first.page, name);
+  expect(address).toBe(`${server.url}/carry#${code}`);
+  expect(await violations(first.page)).toEqual([]);
+
+  const bo = await guest();
+  const own = await paid(bo);
+  const { page, complaints, close } = await returning(bo);
+  await page.goto(address);
+  // Opening it takes nothing over, and leaves no code in the address.
+  const field = page.getByLabel("Code", { exact: true });
+  expect(await field.inputValue()).toBe(code);
+  expect(page.url()).toBe(`${server.url}/carry`);
+  expect((await identityOf(page)).user).toBe(bo.user);
+  // By keyboard alone.
+  await field.focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "You can go on here" }).waitFor();
+  expect(await violations(page)).toEqual([]);
+  expect((await identityOf(page)).user).toBe(ann.user);
+  await page.getByRole("main").getByRole("link", { name: "My bookings" }).click();
+  await heading(page, "My bookings");
+  const listed = page.getByRole("heading", { level: 3 }).getByRole("link");
+  await expect.poll(() => listed.count()).toBe(2);
+  const there = await Promise.all((await listed.all()).map((link) => link.getAttribute("href")));
+  expect(there.sort()).toEqual([`/bookings/${booking}`, `/bookings/${own}`].sort());
+  await page.goto(`${server.url}/bookings/${own}/tickets`);
+  await page.getByRole("img", { name: "QR code of ticket 1: Standing" }).waitFor();
+  expect(complaints).toEqual([]);
+
+  // Whoever has a place here goes back to who this browser was.
+  await page.goto(`${server.url}/carry`);
+  await page.getByRole("button", { name: "Go back to that visitor" }).click();
+  await heading(page, "My bookings");
+  expect((await identityOf(page)).user).toBe(bo.user);
+
+  // It works once.
+  await page.goto(address);
+  await page.getByRole("button", { name: "Continue here" }).click();
+  await page.getByText("There is no such code").waitFor();
+  await close();
+  await first.close();
+});
