@@ -77,7 +77,7 @@ pub(super) fn check(path: &Path, health: &Health) -> Result<Option<Check>, OpenE
     match wait.recv_timeout(PATIENCE) {
         Ok(Ok(found)) if found.is_empty() => return Ok(None),
         Ok(Ok(found)) => return Err(damaged(found)),
-        Ok(Err(error)) => return Err(damaged(vec![error])),
+        Ok(Err(error)) => return Err(OpenError::sqlite(path)(error)),
         Err(RecvTimeoutError::Disconnected) => {
             return Err(damaged(vec!["the check panicked".into()]));
         }
@@ -89,7 +89,11 @@ pub(super) fn check(path: &Path, health: &Health) -> Result<Option<Check>, OpenE
     let look = Check::start(path, connection, move |found| match found {
         Ok(found) if found.is_empty() => tracing::info!("the ledger is whole"),
         Ok(found) => health.is_lost(&found.join("; ")),
-        Err(error) => health.is_lost(&error),
+        // A file that cannot be read just now is not a damaged one.
+        Err(error) if !database::is_damage(&error) => {
+            tracing::warn!(%error, "the ledger could not be looked through");
+        }
+        Err(error) => health.heard(&error),
     })?;
     Ok(Some(look))
 }
@@ -98,7 +102,7 @@ impl Check {
     fn start(
         path: &Path,
         connection: Connection,
-        tell: impl FnOnce(Result<Vec<String>, String>) + Send + 'static,
+        tell: impl FnOnce(rusqlite::Result<Vec<String>>) + Send + 'static,
     ) -> Result<Self, OpenError> {
         let interrupt = connection.get_interrupt_handle();
         let thread = thread::Builder::new()
@@ -114,7 +118,7 @@ impl Check {
 }
 
 /// What is wrong with the file, or why that cannot be found out; `None` if the look was ended.
-fn faults(connection: &Connection) -> Option<Result<Vec<String>, String>> {
+fn faults(connection: &Connection) -> Option<rusqlite::Result<Vec<String>>> {
     let look = || -> rusqlite::Result<Vec<String>> {
         let mut check = connection.prepare(&format!("PRAGMA quick_check({MAX_LISTED})"))?;
         let lines = check.query_map([], |row| row.get(0))?;
@@ -130,6 +134,6 @@ fn faults(connection: &Connection) -> Option<Result<Vec<String>, String>> {
         {
             None
         }
-        Err(error) => Some(Err(error.to_string())),
+        Err(error) => Some(Err(error)),
     }
 }
