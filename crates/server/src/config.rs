@@ -10,8 +10,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-pub mod limits;
 mod connections;
+pub mod limits;
 mod parse;
 mod secrets;
 mod servers;

@@ -7,6 +7,7 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V1__tables.sql"),
     include_str!("../../migrations/sqlite/V2__desk.sql"),
     include_str!("../../migrations/sqlite/V3__askers.sql"),
+    include_str!("../../migrations/sqlite/V6__mailed.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.

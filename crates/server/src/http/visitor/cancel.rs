@@ -10,6 +10,7 @@ use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
 use crate::http::shapes::ids::IdText;
+use crate::relay::messages::CANCELLED_BY_BUYER;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -64,7 +65,7 @@ async fn give_back(
         teach_steps(&app, &event).await;
         let cancel = Command::CancelConfirmed {
             booking,
-            reason: Reason { by: user.as_str().into(), why: "cancelled by the buyer".into() },
+            reason: Reason { by: user.as_str().into(), why: CANCELLED_BY_BUYER.into() },
             terms: CancelTerms::Buyer { user },
         };
         view = app.run_booking(&event, cancel).await;

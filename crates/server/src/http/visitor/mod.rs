@@ -26,6 +26,7 @@ pub mod payment;
 pub mod position;
 pub mod seat_statuses;
 pub mod seats;
+pub mod set_buyer;
 pub mod stream_ticket;
 pub mod texts;
 pub mod ticket_picture;
