@@ -25,7 +25,7 @@ use desk::{DeskEntry, DeskFilter, Settled};
 use money::{Payment, PaymentFilter, Refund, Totals};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
-use projection::{CatalogueText, Projection};
+use projection::{CatalogueText, FeedPosition, Projection};
 use request::{Begun, RequestKey, StoredAnswer};
 use saga::{File, Saga, SagaFilter, SagaNote, Transition};
 use std::fmt;
@@ -93,6 +93,12 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// How far the feed was followed: the number of the last decision that was projected, 0 at first.
     fn cursor(&self) -> Pending<u64>;
+
+    /// The same, with the journal that was followed, as far as that was said.
+    fn position(&self) -> Pending<FeedPosition>;
+
+    /// Says which journal is followed, and from where on, whatever was known of that before.
+    fn follow(&self, position: FeedPosition) -> Pending<()>;
 
     /// Says that a request with a key begins. `owner` names this run of the process: what another run left unfinished
     /// begins anew, unless it comes with another body, or is the run of another node that lives. What began 24 hours ago or

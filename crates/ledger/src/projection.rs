@@ -16,10 +16,23 @@ pub struct Projection {
     pub after: u64,
     /// The number of the last decision in it.
     pub cursor: u64,
+    /// When that one was made, if it is known.
+    pub at: Option<Time>,
     /// What happened.
     pub facts: Vec<Fact>,
     /// What people are to be told of it.
     pub messages: Vec<Message>,
+}
+
+/// How far the feed was followed, and which feed that was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FeedPosition {
+    /// The number of the last decision that was projected, 0 at first.
+    pub seq: u64,
+    /// When that one was made, if it was said.
+    pub at: Option<Time>,
+    /// The journal it stands in, if it was said.
+    pub journal: Option<String>,
 }
 
 /// One thing that happened, as far as the ledger is concerned.

@@ -1,7 +1,9 @@
 //! What runs the rules and what remembers money, as configured: opened together, closed together.
 
+use crate::auth::keys::KeyDir;
 use crate::commons::Commons;
 use crate::config::{Config, LedgerName};
+use crate::pairing::{Before, Pairing, ledger_is_missing, remember_keys};
 use crate::serve::StartError;
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::SqliteLedger;
@@ -33,6 +35,8 @@ pub(crate) struct Backend {
     pub(crate) ledger: Arc<dyn Ledger>,
     /// The engine's clock.
     pub(crate) clock: Clock,
+    /// What holds journal and ledger against each other, if the journal is this process' own.
+    pub(crate) pairing: Option<Pairing>,
     /// Flags of the engine on Redis.
     pub(crate) flags: Arc<Flags>,
     /// What all nodes share, if there are several.
@@ -66,14 +70,13 @@ impl Backend {
     pub(crate) async fn open(config: &Config, options: Options) -> Result<Self, StartError> {
         match (config.ledger, config.engine) {
             (LedgerName::Sqlite, _) => {
-                let (engine, clock) = open_embedded(config, options).await?;
-                let data = config.data.clone();
-                let ledger = tokio::task::spawn_blocking(move || SqliteLedger::open(&data)).await;
-                let ledger = match ledger {
-                    Ok(opened) => Arc::new(opened.map_err(StartError::Ledger)?),
-                    Err(error) => return Err(StartError::Data(io::Error::other(error))),
-                };
+                let before = look(config).await?;
+                let must_exist = before.has_decisions() && !config.accept_restored;
+                let ledger = Arc::new(open_sqlite(config, must_exist).await?);
+                let opened = open_embedded(config, options, before, &*ledger).await?;
+                let (engine, clock, pairing) = opened;
                 Ok(Self {
+                    pairing: Some(pairing),
                     engine: engine.clone(),
                     ledger: ledger.clone(),
                     clock,
@@ -115,11 +118,14 @@ impl Backend {
         let ledger_kind = LedgerKind::Postgres(ledger.clone());
         match engine {
             EngineName::Embedded => {
-                let (engine, clock) = open_embedded(config, options).await?;
+                let before = look(config).await?;
+                let opened = open_embedded(config, options, before, &*ledger).await?;
+                let (engine, clock, pairing) = opened;
                 Ok(Self {
                     engine: engine.clone(),
                     ledger,
                     clock,
+                    pairing: Some(pairing),
                     flags: Arc::default(),
                     commons: Some(shared.clone()),
                     cursors: Some(shared),
@@ -136,6 +142,8 @@ impl Backend {
                     engine: redis.engine.clone(),
                     ledger,
                     clock: redis.clock.clone(),
+                    // Archive and ledger are in one database.
+                    pairing: None,
                     flags: redis.flags.clone(),
                     commons: Some(shared.clone()),
                     cursors: Some(shared),
@@ -192,8 +200,15 @@ impl Backend {
         self.publishers = Some(Publishers::start(config, &parts));
     }
 
-    /// Waits until the engine has stopped by itself, and says why.
+    /// Waits until the engine has stopped by itself or the ledger turned out to be damaged, and says why.
     pub(crate) async fn failed(&self) -> String {
+        tokio::select! {
+            why = self.engine_failed() => why,
+            why = self.ledger_failed() => why,
+        }
+    }
+
+    async fn engine_failed(&self) -> String {
         match &self.engine_kind {
             EngineKind::Embedded(engine) => {
                 engine.stopped().await;
@@ -205,14 +220,31 @@ impl Backend {
         }
     }
 
+    async fn ledger_failed(&self) -> String {
+        match &self.ledger_kind {
+            LedgerKind::Sqlite(ledger) => ledger.damaged().await,
+            #[cfg(feature = "cluster")]
+            LedgerKind::Postgres(_) => std::future::pending().await,
+        }
+    }
+
+    /// Has the journal remember the keys there are by now.
+    pub(crate) fn remember_keys(&self, keys: &KeyDir) -> Result<(), String> {
+        match &self.engine_kind {
+            EngineKind::Embedded(engine) => remember_keys(engine, keys),
+            #[cfg(feature = "cluster")]
+            EngineKind::Redis(_) => Ok(()),
+        }
+    }
+
     /// Closes everything, once everybody else has let go of it.
     pub(crate) async fn close(self) {
         #[cfg(feature = "cluster")]
         if let Some(publishers) = self.publishers {
             publishers.end().await;
         }
-        let Self { engine, ledger, commons, engine_kind, ledger_kind, .. } = self;
-        drop((engine, ledger, commons));
+        let Self { engine, ledger, commons, pairing, engine_kind, ledger_kind, .. } = self;
+        drop((engine, ledger, commons, pairing));
         match engine_kind {
             EngineKind::Embedded(engine) => {
                 let_go(&engine).await;
@@ -253,10 +285,50 @@ async fn let_go<T>(shared: &Arc<T>) {
     }
 }
 
+/// Looks at the journal before anything is opened that writes.
+async fn look(config: &Config) -> Result<Before, StartError> {
+    let data = config.data.clone();
+    let accept = config.accept_restored;
+    let looked = tokio::task::spawn_blocking(move || -> Result<_, StartError> {
+        let before = Before::look(&data, accept).map_err(StartError::Engine)?;
+        Ok((before.check_keys(&data), before))
+    });
+    let (keys, before) =
+        looked.await.map_err(|error| StartError::Data(io::Error::other(error)))??;
+    match keys {
+        Err(why) if accept => tracing::warn!(why, "accepted"),
+        // Nodes of a cluster get their keys from the database.
+        Err(_) if config.ledger == LedgerName::Postgres => {}
+        Err(why) => return Err(StartError::Restored(why)),
+        Ok(()) => {}
+    }
+    Ok(before)
+}
+
+async fn open_sqlite(config: &Config, must_exist: bool) -> Result<SqliteLedger, StartError> {
+    let data = config.data.clone();
+    let opened = tokio::task::spawn_blocking(move || -> Result<SqliteLedger, StartError> {
+        if must_exist && !SqliteLedger::exists(&data).map_err(StartError::Ledger)? {
+            return Err(StartError::Restored(ledger_is_missing(&data)));
+        }
+        SqliteLedger::open(&data).map_err(StartError::Ledger)
+    });
+    opened.await.map_err(|error| StartError::Data(io::Error::other(error)))?
+}
+
+/// Opens the engine, once journal and ledger turn out to belong together.
 async fn open_embedded(
     config: &Config,
     options: Options,
-) -> Result<(Arc<Embedded>, Clock), StartError> {
+    before: Before,
+    ledger: &dyn Ledger,
+) -> Result<(Arc<Embedded>, Clock, Pairing), StartError> {
+    let unread = |error: onrush_ledger::LedgerError| StartError::Restored(error.to_string());
+    let position = ledger.position().await.map_err(unread)?;
+    let position = before.position(position, config.accept_restored);
+    let position = position.map_err(StartError::Restored)?;
+    // The look is over: nothing is open on the file when the engine opens it.
+    drop(before);
     let data = config.data.clone();
     let clock = options.clock.clone();
     let runtime = tokio::runtime::Handle::current();
@@ -264,10 +336,14 @@ async fn open_embedded(
         0 => Duration::MAX,
         ms => Duration::from_millis(ms.into()),
     };
-    let options = Options { runtime: options.runtime.or(Some(runtime)), longest_wait, ..options };
+    let accept_restored = options.accept_restored || config.accept_restored;
+    let runtime = options.runtime.or(Some(runtime));
+    let options = Options { runtime, accept_restored, longest_wait, ..options };
     let engine = tokio::task::spawn_blocking(move || Embedded::open(&data, options)).await;
-    match engine {
-        Ok(opened) => Ok((Arc::new(opened.map_err(StartError::Engine)?), clock)),
-        Err(error) => Err(StartError::Data(io::Error::other(error))),
-    }
+    let engine = match engine {
+        Ok(opened) => Arc::new(opened.map_err(StartError::Engine)?),
+        Err(error) => return Err(StartError::Data(io::Error::other(error))),
+    };
+    let pairing = Pairing::begin(engine.clone(), ledger, position).await;
+    Ok((engine, clock, pairing.map_err(StartError::Restored)?))
 }

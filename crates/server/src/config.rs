@@ -35,6 +35,9 @@ pub const TEMPLATE: &str = include_str!("config/template.toml");
 pub struct Config {
     /// The directory that has everything: the journal, the keys, the seat maps.
     pub data: PathBuf,
+    /// Whether to go on with files that are older than others of the directory; said on the command line only.
+    #[serde(skip)]
+    pub accept_restored: bool,
     /// Where visitors and the organiser connect; port 0 takes a free one.
     pub listen: SocketAddr,
     /// Where metrics and health are asked for; `off` in a file or variable is `None`.
@@ -225,6 +228,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             data: PathBuf::from("onrush-data"),
+            accept_restored: false,
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             operator_listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))),
             public_url: None,

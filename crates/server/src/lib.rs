@@ -19,6 +19,7 @@ pub mod inventory;
 pub mod live;
 pub mod metrics;
 pub mod pages;
+pub mod pairing;
 pub mod plans;
 pub mod pressure;
 pub mod prices;

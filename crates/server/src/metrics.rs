@@ -6,6 +6,7 @@ use crate::saga::Counts;
 use crate::saga::gateway::health::{Calls, Health, State};
 use crate::serve::Traffic;
 use onrush_core::{Query, View};
+use onrush_store::embedded::ClockReport;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -124,6 +125,18 @@ pub async fn render(app: &App, traffic: &Traffic) -> String {
     if let Some(health) = app.sagas.health() {
         gateway(&mut registry, health);
     }
+
+    let ClockReport { steps, pauses, paused_ms, ahead_ms } = app.clock.report();
+    let clock = [
+        ("clock_steps", "Times the system's clock was set by a second or more", steps),
+        ("pauses", "Times the process stood still for two seconds or more", pauses),
+        ("paused_ms", "Milliseconds the process stood still", paused_ms),
+    ];
+    for (name, help, value) in clock {
+        counter(&mut registry, name, help, &AtomicU64::new(value));
+    }
+    let ahead = ConstGauge::new(ahead_ms);
+    registry.register("engine_ahead_ms", "How far engine time is ahead of the clock", ahead);
 
     let responses = Family::<ByClass, Counter>::default();
     for (class, answered) in traffic.responses() {

@@ -48,6 +48,8 @@ pub enum StartError {
     Data(io::Error),
     /// The ledger cannot be opened.
     Ledger(onrush_ledger::sqlite::OpenError),
+    /// Files of the data directory do not belong together: one is older than the others, or missing.
+    Restored(String),
     /// What nodes share cannot be used.
     Cluster(String),
     /// The payment gateway cannot be used.
@@ -61,7 +63,7 @@ impl fmt::Display for StartError {
             Self::Engine(error) => error.fmt(f),
             Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
             Self::Ledger(error) => error.fmt(f),
-            Self::Cluster(why) => f.write_str(why),
+            Self::Cluster(why) | Self::Restored(why) => f.write_str(why),
             Self::Gateway(error) => write!(f, "the payment gateway cannot be used: {error}"),
             Self::Data(error) => write!(f, "the data directory cannot be used: {error}"),
         }
@@ -143,6 +145,7 @@ impl Server {
         if let Some(commons) = &backend.commons {
             vault::share_keys(&**commons, &keys).await.map_err(StartError::Data)?;
         }
+        backend.remember_keys(&keys).map_err(StartError::Restored)?;
         drop(app_slot.set(app.clone()));
         drop(traffic.samples.set(app.samples.clone()));
         let longest_wait = Duration::from_millis(app.config.shed_after_ms.into());
@@ -216,7 +219,10 @@ impl Server {
 
     /// Waits until the engine has stopped by itself, and says why. The process should end then, and not with success.
     pub async fn failed(&self) -> String {
-        self.backend.failed().await
+        tokio::select! {
+            why = self.backend.failed() => why,
+            why = self.app.sagas.failed() => why,
+        }
     }
 
     /// Lets requests under way end, says goodbye to streams, and closes the engine.

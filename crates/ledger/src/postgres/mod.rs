@@ -50,7 +50,7 @@ use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
 use crate::desk::{DeskEntry, DeskFilter, Settled};
 use crate::money::{Payment, PaymentFilter, Refund, Totals};
-use crate::projection::{CatalogueText, Projection};
+use crate::projection::{CatalogueText, FeedPosition, Projection};
 use crate::request::{Begun, RequestKey, StoredAnswer};
 use crate::saga::{File, Saga, SagaFilter, SagaNote, Transition};
 use crate::{Ledger, LedgerError, Page, Pending};
@@ -248,6 +248,14 @@ impl Ledger for PgLedger {
 
     fn cursor(&self) -> Pending<u64> {
         self.read(projection::Cursor)
+    }
+
+    fn position(&self) -> Pending<FeedPosition> {
+        self.read(projection::Position)
+    }
+
+    fn follow(&self, position: FeedPosition) -> Pending<()> {
+        self.write(projection::Follow(position))
     }
 
     fn begin(&self, key: RequestKey, body_hash: [u8; 32], owner: u64, at: Time) -> Pending<Begun> {

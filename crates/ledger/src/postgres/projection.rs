@@ -10,7 +10,7 @@ use super::room_nights::Nights;
 use super::rows::{NoteRow, parse, parsed, signed, unsigned};
 use super::{bookings, deliveries, sagas};
 use crate::booking::Booking;
-use crate::projection::{Fact, Moved, Projection};
+use crate::projection::{Fact, FeedPosition, Moved, Projection};
 use crate::saga::Saga;
 use deadpool_postgres::{Client, Transaction};
 use onrush_core::Time;
@@ -29,6 +29,35 @@ impl Ask for Cursor {
     async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
         let row = first(db, "SELECT seq FROM feed_cursor WHERE id = 1", &[]).await?;
         row.map_or(Ok(0), |row| Ok(unsigned(row.try_get(0)?)))
+    }
+}
+
+/// How far which feed was followed.
+pub(super) struct Position;
+
+impl Ask for Position {
+    type Answer = FeedPosition;
+
+    async fn run(&self, db: &mut Client) -> Result<FeedPosition, Fault> {
+        let sql = "SELECT seq, at, journal FROM feed_cursor WHERE id = 1";
+        let Some(row) = first(db, sql, &[]).await? else { return Ok(FeedPosition::default()) };
+        let at: Option<i64> = row.try_get(1)?;
+        let seq = unsigned(row.try_get(0)?);
+        Ok(FeedPosition { seq, at: at.map(Time), journal: row.try_get(2)? })
+    }
+}
+
+/// Which feed is followed, and from where on.
+pub(super) struct Follow(pub(super) FeedPosition);
+
+impl Ask for Follow {
+    type Answer = ();
+
+    async fn run(&self, db: &mut Client) -> Result<(), Fault> {
+        let Self(FeedPosition { seq, at, journal }) = self;
+        let sql = "UPDATE feed_cursor SET seq = $1, at = $2, journal = $3 WHERE id = 1";
+        execute(db, sql, &[&signed(*seq), &at.map(|at| at.0), journal]).await?;
+        Ok(())
     }
 }
 
@@ -60,8 +89,9 @@ impl Ask for Project {
         }
         fold.write(&db).await?;
         deliveries::put(&db, projection.messages.iter().collect()).await?;
-        let sql = "UPDATE feed_cursor SET seq = $1 WHERE id = 1";
-        execute(&db, sql, &[&signed(projection.cursor)]).await?;
+        let sql = "UPDATE feed_cursor SET seq = $1, at = $2 WHERE id = 1";
+        let at = projection.at.map(|at| at.0);
+        execute(&db, sql, &[&signed(projection.cursor), &at]).await?;
         Ok(db.commit().await?)
     }
 }

@@ -2,9 +2,10 @@
 
 use super::error::OpenError;
 use super::migrations;
-use rusqlite::{Connection, OpenFlags};
-use std::fs::{self, File, TryLockError};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -53,6 +54,41 @@ fn known(path: &Path, version: u32) -> Result<(), OpenError> {
     Ok(())
 }
 
+/// Makes the data directory if there is none, for its owner alone.
+pub(super) fn make_dir(dir: &Path) -> Result<(), OpenError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(dir).map_err(OpenError::io(dir))
+}
+
+/// Takes a file from everybody but its owner, if everybody may read it; an owner who let a group in knows why.
+fn close_to_all(path: &Path) -> Result<(), OpenError> {
+    let file = fs::metadata(path).map_err(OpenError::io(path))?;
+    if file.permissions().mode() & 0o007 != 0 {
+        fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(OpenError::io(path))?;
+    }
+    Ok(())
+}
+
+/// The file and its log are for their owner alone from now on. SQLite gives new logs the file's own mode.
+pub(super) fn close_files(path: &Path) -> Result<(), OpenError> {
+    let beside = ["-wal", "-shm"].map(|end| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    });
+    for file in std::iter::once(path).chain(beside.iter().map(PathBuf::as_path)) {
+        if file.exists() {
+            close_to_all(file)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the error says that the file is not what it was when it was written.
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
 /// Locks the ledger for this process. Two writers would not corrupt it, but each would take the other's unfinished
 /// requests for those of a run that is over.
 pub(super) fn lock(dir: &Path) -> Result<File, OpenError> {
@@ -78,6 +114,9 @@ pub(super) fn create(path: &Path) -> Result<(), OpenError> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(source) => return Err(OpenError::Io { path: draft, source }),
     }
+    // SQLite fills an empty file and leaves its mode as it is.
+    let mut empty = OpenOptions::new();
+    empty.write(true).create_new(true).mode(0o600).open(&draft).map_err(OpenError::io(&draft))?;
     let build = || -> rusqlite::Result<()> {
         let connection = Connection::open(&draft)?;
         connection.execute_batch(&format!("PRAGMA application_id = {APPLICATION_ID};"))?;
@@ -133,11 +172,8 @@ pub(super) fn open_alone(path: &Path) -> Result<Connection, OpenError> {
     if !exists(path)? {
         return Err(OpenError::Missing { path: path.to_owned() });
     }
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    let has_log = fs::metadata(log).is_ok_and(|log| log.len() > 0);
     let connection = open_reader(path)
-        .or_else(|error| if has_log { Err(error) } else { open_unlocked(path) })
+        .or_else(|error| if has_log(path) { Err(error) } else { open_unlocked(path) })
         .map_err(OpenError::sqlite(path))?;
     let version = migrations::version(&connection).map_err(OpenError::sqlite(path))?;
     known(path, version)?;
@@ -145,6 +181,17 @@ pub(super) fn open_alone(path: &Path) -> Result<Connection, OpenError> {
         return Err(OpenError::Older { path: path.to_owned(), version, known: migrations::NEWEST });
     }
     Ok(connection)
+}
+
+/// Opens the file for reading while nobody writes it.
+pub(super) fn open_still(path: &Path) -> rusqlite::Result<Connection> {
+    if has_log(path) { open_reader(path) } else { open_unlocked(path) }
+}
+
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    fs::metadata(log).is_ok_and(|log| log.len() > 0)
 }
 
 /// Opens the file for reading as if nobody could ever write it; SQLite then leaves no files beside it.

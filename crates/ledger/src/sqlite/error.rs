@@ -1,5 +1,6 @@
 //! Why a ledger cannot be opened.
 
+use super::database;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,13 @@ pub enum OpenError {
         /// The version that can be read.
         known: u32,
     },
+    /// Pages of the ledger are not what was written.
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite's own check says, a few lines.
+        found: Vec<String>,
+    },
     /// SQLite cannot open the file for another reason.
     Sqlite {
         /// The file.
@@ -64,7 +72,14 @@ impl OpenError {
     }
 
     pub(super) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Self + '_ {
-        |error| Self::Sqlite { path: path.to_owned(), why: error.to_string() }
+        |error| {
+            let (path, why) = (path.to_owned(), error.to_string());
+            if database::is_damage(&error) {
+                Self::Damaged { path, found: vec![why] }
+            } else {
+                Self::Sqlite { path, why }
+            }
+        }
     }
 }
 
@@ -97,6 +112,13 @@ impl fmt::Display for OpenError {
                  start the server once to bring it up to date",
                 path.display()
             ),
+            Self::Damaged { path, found } => write!(
+                f,
+                "{}: the ledger is damaged: {}. Nothing was changed; keep a copy, then restore the whole \
+                 directory from a backup. Without one, see docs/operating.md, \"A start that is refused\"",
+                path.display(),
+                found.join("; ")
+            ),
             Self::Sqlite { path, why } => write!(f, "{}: {why}", path.display()),
         }
     }
@@ -111,6 +133,7 @@ impl std::error::Error for OpenError {
             | Self::Foreign { .. }
             | Self::Newer { .. }
             | Self::Older { .. }
+            | Self::Damaged { .. }
             | Self::Sqlite { .. } => None,
         }
     }

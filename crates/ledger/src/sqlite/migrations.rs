@@ -8,6 +8,7 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V2__desk.sql"),
     include_str!("../../migrations/sqlite/V3__askers.sql"),
     include_str!("../../migrations/sqlite/V4__links.sql"),
+    include_str!("../../migrations/sqlite/V5__journal.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.

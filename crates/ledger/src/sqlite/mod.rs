@@ -20,6 +20,7 @@ mod desk;
 mod error;
 #[cfg(feature = "testing")]
 mod faults;
+mod health;
 mod mailbox;
 mod migrations;
 mod money;
@@ -40,17 +41,18 @@ use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
 use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
 use crate::desk::{DeskEntry, DeskFilter, Settled};
 use crate::money::{Payment, PaymentFilter, Refund, Totals};
-use crate::projection::{CatalogueText, Projection};
+use crate::projection::{CatalogueText, FeedPosition, Projection};
 use crate::request::{Begun, RequestKey, StoredAnswer};
 use crate::saga::{File, Saga, SagaFilter, SagaNote, Transition};
 use crate::{Ledger, LedgerError, Page, Pending};
 use checkpointer::Checkpointer;
+use health::{Check, Health};
 use mailbox::{Fault, Lane, Mailbox, NotTaken, job};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use reports::Reporter;
 use statements::Statements;
-use std::future::ready;
+use std::future::{Future, ready};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -73,6 +75,9 @@ pub struct SqliteLedger {
     writing: Arc<Mailbox>,
     reporting: Arc<Mailbox>,
     threads: Vec<JoinHandle<()>>,
+    health: Health,
+    /// Runs while the start did not wait for its end.
+    _check: Option<Check>,
     #[cfg(feature = "testing")]
     faults: Arc<Faults>,
     /// Held as long as the ledger is open.
@@ -88,9 +93,14 @@ impl SqliteLedger {
         let path = database::path_in(dir);
         // A file that is not ours is left alone, also by the lock below.
         database::exists(&path)?;
-        std::fs::create_dir_all(dir).map_err(OpenError::io(dir))?;
+        database::make_dir(dir)?;
         let lock = database::lock(dir)?;
-        if !database::exists(&path)? {
+        let health = Health::default();
+        let mut check = None;
+        if database::exists(&path)? {
+            check = health::check(&path, &health)?;
+            database::close_files(&path)?;
+        } else {
             database::create(&path)?;
         }
         database::migrate(&path)?;
@@ -103,6 +113,8 @@ impl SqliteLedger {
             writing: Arc::new(Mailbox::new(CAPACITY)),
             reporting: Arc::new(Mailbox::new(REPORT_CAPACITY)),
             threads: Vec::new(),
+            health: health.clone(),
+            _check: check,
             #[cfg(feature = "testing")]
             faults: faults.clone(),
             _lock: lock,
@@ -111,6 +123,7 @@ impl SqliteLedger {
             path: path.clone(),
             mailbox: ledger.writing.clone(),
             checkpointer,
+            health: health.clone(),
             #[cfg(feature = "testing")]
             faults: faults.clone(),
         };
@@ -123,12 +136,35 @@ impl SqliteLedger {
             let reporter = Reporter {
                 path: path.clone(),
                 mailbox: ledger.reporting.clone(),
+                health: health.clone(),
                 #[cfg(feature = "testing")]
                 faults: faults.clone(),
             };
             ledger.threads.push(spawn("onrush-reports", Box::new(move || reporter.run()))?);
         }
         Ok(ledger)
+    }
+
+    /// Whether there is a ledger in the directory `dir`.
+    ///
+    /// # Errors
+    /// See [`OpenError`]: a file that is there and is no ledger.
+    pub fn exists(dir: &Path) -> Result<bool, OpenError> {
+        database::exists(&database::path_in(dir))
+    }
+
+    /// Waits until a page of the file turns out not to be what was written, and says what is wrong. The process should
+    /// end then: what the ledger says is not to be believed any more.
+    pub fn damaged(&self) -> impl Future<Output = String> + Send + use<> {
+        let mut health = self.health.watch();
+        async move {
+            let found = health.wait_for(Option::is_some).await.ok().and_then(|found| found.clone());
+            match found {
+                Some(why) => format!("the ledger is damaged: {why}"),
+                // The ledger was closed and was whole until then.
+                None => std::future::pending().await,
+            }
+        }
     }
 
     /// Lets nothing more in, does and answers what is waiting, and ends the threads.
@@ -228,6 +264,14 @@ impl Ledger for SqliteLedger {
 
     fn cursor(&self) -> Pending<u64> {
         self.ask_writer(projection::cursor)
+    }
+
+    fn position(&self) -> Pending<FeedPosition> {
+        self.ask_writer(projection::position)
+    }
+
+    fn follow(&self, position: FeedPosition) -> Pending<()> {
+        self.tell_writer(move |db| Ok(projection::follow(db, &position)?))
     }
 
     fn begin(&self, key: RequestKey, body_hash: [u8; 32], owner: u64, at: Time) -> Pending<Begun> {

@@ -4,13 +4,29 @@ use super::columns::signed;
 use super::mailbox::Fault;
 use super::statements::Statements;
 use super::{bookings, catalogue, deliveries, money, sagas};
-use crate::projection::{Fact, Moved, Projection};
+use crate::projection::{Fact, FeedPosition, Moved, Projection};
 use crate::saga::Saga;
+use onrush_core::Time;
 use rusqlite::params;
 
 pub(super) fn cursor(db: &Statements<'_>) -> rusqlite::Result<u64> {
     let seq = db.first("SELECT seq FROM feed_cursor WHERE id = 1", [], |row| row.get(0))?;
     Ok(seq.map_or(0, i64::cast_unsigned))
+}
+
+pub(super) fn position(db: &Statements<'_>) -> rusqlite::Result<FeedPosition> {
+    let found = db.first("SELECT seq, at, journal FROM feed_cursor WHERE id = 1", [], |row| {
+        let at: Option<i64> = row.get(1)?;
+        let seq = row.get::<_, i64>(0)?.cast_unsigned();
+        Ok(FeedPosition { seq, at: at.map(Time), journal: row.get(2)? })
+    })?;
+    Ok(found.unwrap_or_default())
+}
+
+pub(super) fn follow(db: &Statements<'_>, position: &FeedPosition) -> rusqlite::Result<()> {
+    let FeedPosition { seq, at, journal } = position;
+    let sql = "UPDATE feed_cursor SET seq = ?1, at = ?2, journal = ?3 WHERE id = 1";
+    db.execute(sql, params![signed(*seq), at.map(|at| at.0), journal]).map(drop)
 }
 
 pub(super) fn project(db: &Statements<'_>, projection: &Projection) -> Result<(), Fault> {
@@ -21,7 +37,11 @@ pub(super) fn project(db: &Statements<'_>, projection: &Projection) -> Result<()
     if projection.after != stored {
         return Err(Fault::Conflict);
     }
-    db.execute("UPDATE feed_cursor SET seq = ?1 WHERE id = 1", params![signed(projection.cursor)])?;
+    let at = projection.at.map(|at| at.0);
+    db.execute(
+        "UPDATE feed_cursor SET seq = ?1, at = ?2 WHERE id = 1",
+        params![signed(projection.cursor), at],
+    )?;
     for fact in &projection.facts {
         apply(db, fact)?;
     }

@@ -7,6 +7,7 @@ use super::{bookings, desk, money, projection, sagas};
 use crate::booking::Booking;
 use crate::desk::{DeskEntry, DeskFilter};
 use crate::money::{Payment, Refund, Totals};
+use crate::projection::FeedPosition;
 use crate::saga::{File, Saga, SagaNote};
 use crate::{LedgerError, Page};
 use onrush_core::ids::BookingId;
@@ -50,6 +51,26 @@ impl LedgerReader {
     /// [`LedgerError::Unavailable`] if the file cannot be read, here and below.
     pub fn cursor(&self) -> Result<u64, LedgerError> {
         self.read(projection::cursor)
+    }
+
+    /// What is wrong with the file's pages and indexes, a few lines; nothing if it is whole. Reads all of it.
+    ///
+    /// # Errors
+    /// As for [`LedgerReader::cursor`].
+    pub fn faults(&self) -> Result<Vec<String>, LedgerError> {
+        self.read(|db| {
+            let lines: Vec<String> = db.all("PRAGMA integrity_check(20)", [], |row| row.get(0))?;
+            let lines = lines.iter().flat_map(|text| text.lines());
+            Ok(lines.filter(|line| *line != "ok").map(str::to_owned).collect())
+        })
+    }
+
+    /// How far which journal was followed.
+    ///
+    /// # Errors
+    /// As for [`LedgerReader::cursor`].
+    pub fn position(&self) -> Result<FeedPosition, LedgerError> {
+        self.read(projection::position)
     }
 
     /// Sums over everything.

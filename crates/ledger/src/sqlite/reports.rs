@@ -1,6 +1,7 @@
 //! The threads that read what may take long, beside the writer.
 
 use super::database;
+use super::health::Health;
 use super::mailbox::{Job, Mailbox, Served};
 use super::statements::Statements;
 use rusqlite::Connection;
@@ -14,6 +15,7 @@ use super::faults::Faults;
 pub(super) struct Reporter {
     pub(super) path: PathBuf,
     pub(super) mailbox: Arc<Mailbox>,
+    pub(super) health: Health,
     #[cfg(feature = "testing")]
     pub(super) faults: Arc<Faults>,
 }
@@ -30,6 +32,7 @@ impl Reporter {
             let outcome = self.report(&mut connection, job.as_mut());
             if let Err(error) = &outcome {
                 tracing::error!(%error, "the ledger cannot be read");
+                self.health.heard(error);
                 connection = None;
             }
             job.answer(outcome.err().map(|error| error.to_string()).as_deref());

@@ -2,6 +2,7 @@
 
 use super::checkpointer::Checkpointer;
 use super::database;
+use super::health::Health;
 use super::mailbox::{Job, Mailbox, Served};
 use super::statements::Statements;
 use rusqlite::{Connection, ErrorCode};
@@ -18,6 +19,7 @@ const MAX_BATCH: usize = 1_024;
 pub(super) struct Writer {
     pub(super) path: PathBuf,
     pub(super) mailbox: Arc<Mailbox>,
+    pub(super) health: Health,
     pub(super) checkpointer: Checkpointer,
     #[cfg(feature = "testing")]
     pub(super) faults: Arc<Faults>,
@@ -59,13 +61,20 @@ impl Writer {
             }
             let before = db.connection().total_changes();
             let mut lost = false;
-            match self.transact(db, &mut batch) {
+            let done = self.transact(db, &mut batch);
+            if let Err(error) = &done {
+                self.health.heard(error);
+            }
+            match done {
                 Ok(()) => answer(&mut batch, None),
                 // What one asker wants is impossible: it shall not spoil the others' chances.
                 Err(error) if batch.len() > 1 && concerns_one(&error) => {
                     for job in batch.drain(..) {
                         let mut alone = vec![job];
                         let outcome = self.transact(db, &mut alone);
+                        if let Err(error) = &outcome {
+                            self.health.heard(error);
+                        }
                         lost |= outcome.as_ref().is_err_and(|error| is_lost(db, error));
                         answer(&mut alone, outcome.err().as_ref());
                     }
@@ -105,6 +114,7 @@ impl Writer {
 
     /// Answers one batch without a database.
     fn excuse(&self, error: &rusqlite::Error) -> End {
+        self.health.heard(error);
         let mut batch = Vec::new();
         self.mailbox.take(MAX_BATCH, &mut batch);
         let end = if batch.is_empty() { End::Closed } else { End::Lost };

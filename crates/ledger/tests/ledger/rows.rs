@@ -134,7 +134,7 @@ pub(crate) fn next(saga: &Saga) -> Saga {
 
 /// A page of the feed with decision `cursor` alone.
 pub(crate) fn page(cursor: u64, facts: Vec<Fact>) -> Projection {
-    Projection { after: cursor - 1, cursor, facts, messages: vec![] }
+    Projection { after: cursor - 1, cursor, facts, ..Projection::default() }
 }
 
 pub(crate) fn held(id: &str, at: i64) -> Fact {

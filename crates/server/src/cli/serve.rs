@@ -41,6 +41,10 @@ pub(crate) struct ServeArgs {
     /// Say where it listens as one line of JSON
     #[arg(long)]
     json: bool,
+    /// Go on with files that are older than others, or without some that are missing: once, after reading
+    /// docs/operating.md, "A start that is refused"
+    #[arg(long)]
+    accept_restored: bool,
     /// Stop at the end of the input: when whoever started the server is gone
     #[arg(long, hide = true)]
     stop_with_input: bool,
@@ -115,6 +119,7 @@ fn configure(args: &ServeArgs) -> Result<Config, String> {
         Some(AddressOrOff::Off) => config.operator_listen = None,
         None => {}
     }
+    config.accept_restored = args.accept_restored;
     Ok(config)
 }
 
@@ -131,6 +136,7 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
         | StartError::Listen(..)
         | StartError::Data(_)
         | StartError::Ledger(_)
+        | StartError::Restored(_)
         | StartError::Cluster(_)
         | StartError::Gateway(_) => Ended::CouldNotRun(error.to_string()),
     })?;

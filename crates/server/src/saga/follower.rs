@@ -92,7 +92,17 @@ impl Follower {
 
     async fn follow(mut self) -> Result<(), String> {
         let sagas = self.sagas.clone();
-        let cursor = sagas.ledger.cursor().await.map_err(|error| error.to_string())?;
+        let position = sagas.ledger.position().await.map_err(|error| error.to_string())?;
+        let cursor = position.seq;
+        if let Some(pairing) = &sagas.pairing {
+            // Files that do not belong together are noticed at the start; a ledger elsewhere may be put back meanwhile.
+            let pairing = pairing.clone();
+            let checked = tokio::task::spawn_blocking(move || pairing.check(&position)).await;
+            if let Err(why) = checked.map_err(|error| error.to_string())? {
+                sagas.failure.send_replace(Some(why.clone()));
+                return Err(why);
+            }
+        }
         let mut feed = sagas.engine.subscribe(Seq(cursor));
         let mut projection = Projection { after: cursor, ..Projection::default() };
         let mut write_by = Instant::now() + QUIET;
@@ -161,7 +171,11 @@ impl Follower {
         if holds {
             kill::point("before", held);
         }
+        let cursor = projection.cursor;
         self.sagas.ledger.project(projection).await.map_err(|error| error.to_string())?;
+        if let Some(pairing) = self.sagas.pairing.as_ref().filter(|_| cursor > 0) {
+            pairing.followed(cursor);
+        }
         if holds {
             kill::point("after", held);
         }
@@ -181,17 +195,21 @@ impl Follower {
         projection: &mut Projection,
     ) -> Result<bool, String> {
         let Some(page) = page else { return Ok(true) };
+        // An engine whose clock was set back is ahead of everyone until its clock has caught up. What it decided is to be
+        // done now, and not then.
+        let now = self.sagas.now();
         for entry in &page {
             projection.cursor = entry.seq.0;
+            projection.at = Some(entry.at);
             for (index, change) in entry.changes.iter().enumerate() {
                 let currency = self.currency(&entry.event, change).await?;
                 if let Some(terms) = self.confirmed_free(entry, change).await? {
                     projection.facts.push(held(&entry.event, &terms, currency, None, entry.at));
                 }
                 if !self.is_free(change) {
-                    add(&mut projection.facts, entry, change, currency);
+                    add(&mut projection.facts, entry, change, currency, now);
                 }
-                let (seq, at) = (entry.seq.0, entry.at);
+                let (seq, at) = (entry.seq.0, entry.at.min(now));
                 // What the booking is about is added when the message is sent.
                 let channels = &self.sagas.channels;
                 let message = of_change(seq, index, at, &entry.event, change, None, channels);
@@ -282,9 +300,9 @@ fn held(
     Fact::Held { booking, saga }
 }
 
-/// What one change makes of the ledger's rows.
-fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Currency) {
-    let (event, at) = (&entry.event, entry.at);
+/// What one change makes of the ledger's rows. Sagas that have something to do because of it do it by `now`.
+fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Currency, now: Time) {
+    let (event, at) = (&entry.event, entry.at.min(now));
     let moved =
         |booking: &BookingId, status: &'static str, payment: Option<&PaymentId>, wake: bool| {
             Fact::Moved(Box::new(Moved {
@@ -334,7 +352,7 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
         }
         Change::HoldPlaced { terms, until } => {
             let saga = saga_of_hold(event, terms, currency, *until);
-            facts.push(held(event, terms, currency, Some(Box::new(saga)), at));
+            facts.push(held(event, terms, currency, Some(Box::new(saga)), entry.at));
             if terms.lines.pools().iter().any(|line| room_night(&line.pool).is_some()) {
                 facts.push(Fact::Until { booking: terms.booking.clone(), until: *until });
             }

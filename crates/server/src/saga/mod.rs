@@ -33,6 +33,7 @@ pub use start::{StartError, Started, Wish};
 
 use crate::commons::Commons;
 use crate::metrics::count;
+use crate::pairing::Pairing;
 use crate::relay::messages::Channels;
 use gateway::Gateway;
 use gateway::health::{Health, Watched};
@@ -143,6 +144,10 @@ pub struct Sagas {
     pub told: Arc<Notify>,
     at_a_time: Arc<Semaphore>,
     stopping: watch::Sender<bool>,
+    /// What holds journal and ledger against each other, if the journal is this process' own.
+    pairing: Option<Pairing>,
+    /// Why the process must end, if it must.
+    failure: watch::Sender<Option<String>>,
 }
 
 /// What sagas need to run.
@@ -161,13 +166,15 @@ pub struct Parts {
     pub channels: Channels,
     /// What all nodes share, if there are several.
     pub commons: Option<Arc<dyn Commons>>,
+    /// What holds journal and ledger against each other.
+    pub(crate) pairing: Option<Pairing>,
 }
 
 impl Sagas {
     /// Sagas that nobody drives yet.
     #[must_use]
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { engine, ledger, gateway, clock, patience, channels, commons } = parts;
+        let Parts { engine, ledger, gateway, clock, patience, channels, commons, pairing } = parts;
         let gateway = gateway.map(|gateway| Arc::new(Watched::new(gateway, clock.clone())));
         Arc::new(Self {
             engine,
@@ -184,6 +191,8 @@ impl Sagas {
             told: Arc::new(Notify::new()),
             at_a_time: Arc::new(Semaphore::new(patience.at_a_time)),
             stopping: watch::Sender::new(false),
+            pairing,
+            failure: watch::Sender::new(None),
         })
     }
 
@@ -222,6 +231,14 @@ impl Sagas {
     pub fn stop(&self) {
         self.stopping.send_replace(true);
         self.due.notify_one();
+    }
+
+    /// Waits until it turns out that the ledger cannot follow the journal any more, and says why. The process should end then.
+    pub(crate) async fn failed(&self) -> String {
+        let mut failure = self.failure.subscribe();
+        // The sender lives as long as we do.
+        let found = failure.wait_for(Option::is_some).await.ok().and_then(|found| found.clone());
+        found.unwrap_or_default()
     }
 
     fn is_stopping(&self) -> bool {

@@ -32,6 +32,7 @@ pub(crate) async fn open(
         patience: config.saga,
         channels: Channels::of(config),
         commons: backend.commons.clone(),
+        pairing: backend.pairing.clone(),
     });
     Ok((sagas, sandbox))
 }

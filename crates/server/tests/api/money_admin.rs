@@ -232,6 +232,26 @@ async fn a_saga_tells_its_payments_and_its_history() {
 }
 
 #[tokio::test]
+async fn a_refund_does_not_wait_for_a_clock_that_was_set_back() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    use_card(payment["url"].as_str().unwrap(), GOOD_CARD).await.expect(200);
+    guest.until_status(&booking, "confirmed").await;
+    // The engine has seen a time that everybody else will see in two hours only.
+    let before = shop.clock.now();
+    shop.clock.advance_ms(7_200_000);
+    shop.server.engine().events().await.unwrap();
+    shop.clock.set(before);
+    let cancel = format!("/events/e/bookings/{booking}/cancel");
+    shop.organise("POST", &cancel, &json!({"by": "Eve", "why": "rain"})).await;
+    let path = format!("/sagas/{booking}");
+    let file = until(&shop, &path, |file| file["saga"]["current_step"] == "FAILED").await;
+    assert_eq!(file["refunds"][0]["status"], "done");
+}
+
+#[tokio::test]
 async fn a_message_with_another_amount_flags_its_payment() {
     let sandboxed = Sandboxed::start(|_| {}).await;
     let guest = sandboxed.shop.guest().await;

@@ -64,7 +64,7 @@ async fn messages_are_those_of_s3() {
     let stage = Stage::new(Clock::Manual(clock.clone()));
     stage.open_sale(RoomSettings { capacity: 1, ..RoomSettings::default() }).await;
     let mut reader = Reader(Observer::of(&settings).await);
-    let node = Node::start(&stage, &settings, MemoryCursors::new(Clock::System));
+    let node = Node::start(&stage, &settings, MemoryCursors::new(Clock::default()));
 
     // One who buys.
     stage.join(1).await;

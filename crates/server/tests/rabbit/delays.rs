@@ -17,8 +17,8 @@ const LATE_MS: i64 = 5_000;
 async fn deadlines_of_all_lengths_arrive_in_time() {
     let Some(server) = shared_server() else { return };
     let settings = settings(&server, "delays.");
-    let stage = Stage::new(Clock::System);
-    let mut node = Node::start(&stage, &settings, MemoryCursors::new(Clock::System));
+    let stage = Stage::new(Clock::default());
+    let mut node = Node::start(&stage, &settings, MemoryCursors::new(Clock::default()));
     node.connected(true).await;
     let (_connection, outlet) = outlet(&settings).await;
 
@@ -46,8 +46,8 @@ async fn deadlines_of_all_lengths_arrive_in_time() {
 async fn deadline_that_comes_early_waits_on() {
     let Some(server) = shared_server() else { return };
     let settings = settings(&server, "early.");
-    let stage = Stage::new(Clock::System);
-    let mut node = Node::start(&stage, &settings, MemoryCursors::new(Clock::System));
+    let stage = Stage::new(Clock::default());
+    let mut node = Node::start(&stage, &settings, MemoryCursors::new(Clock::default()));
     let (_connection, outlet) = outlet(&settings).await;
     let due = stage.clock.now().plus_ms(300);
     // The sender's clock is ahead: he thinks that it is due.
@@ -65,8 +65,8 @@ async fn deadline_that_comes_early_waits_on() {
 async fn freed_slot_wakes_at_once() {
     let Some(server) = shared_server() else { return };
     let settings = settings(&server, "slot.");
-    let stage = Stage::new(Clock::System);
-    let mut node = Node::start(&stage, &settings, MemoryCursors::new(Clock::System));
+    let stage = Stage::new(Clock::default());
+    let mut node = Node::start(&stage, &settings, MemoryCursors::new(Clock::default()));
     let (_connection, outlet) = outlet(&settings).await;
     let event_id = "e".parse().expect("an id");
     let body = SlotReleased { event_id, reason: FreedBy::Cancellation, timestamp: 1 };
@@ -82,8 +82,8 @@ async fn messages_of_others_are_understood_and_unreadable_ones_stop_nobody() {
     let Some(server) = shared_server() else { return };
     let settings = settings(&server, "others.");
     let topology = Topology::new(&settings);
-    let stage = Stage::new(Clock::System);
-    let mut node = Node::start(&stage, &settings, MemoryCursors::new(Clock::System));
+    let stage = Stage::new(Clock::default());
+    let mut node = Node::start(&stage, &settings, MemoryCursors::new(Clock::default()));
     let (connection, _outlet) = outlet(&settings).await;
     let channel = connection.create_channel().await.expect("a channel");
     let timeouts = (topology.timeout_exchange(), TIMEOUT_KEY);

@@ -83,9 +83,9 @@ async fn beside(mut server: RabbitMq, act: fn(&mut RabbitMq)) -> RabbitMq {
 async fn while_rabbitmq_is_away_deadlines_are_met_and_nothing_is_lost_afterwards() {
     let Some(server) = own_server() else { return };
     let settings = settings(&server, "away.");
-    let stage = Stage::new(Clock::System);
+    let stage = Stage::new(Clock::default());
     stage.open_sale(short_room()).await;
-    let cursors = MemoryCursors::new(Clock::System);
+    let cursors = MemoryCursors::new(Clock::default());
     let book = cursors.another_node();
     let cursor = || book.cursor("away.rabbitmq".into());
     let mut observer = Observer::of(&settings).await;
@@ -116,8 +116,8 @@ async fn while_rabbitmq_is_away_deadlines_are_met_and_nothing_is_lost_afterwards
 async fn deadlines_outlive_cut_connections_and_a_server_that_is_killed() {
     let Some(server) = own_server() else { return };
     let settings = settings(&server, "killed.");
-    let stage = Stage::new(Clock::System);
-    let cursors = MemoryCursors::new(Clock::System);
+    let stage = Stage::new(Clock::default());
+    let cursors = MemoryCursors::new(Clock::default());
     let another = cursors.another_node();
     let mut node = Node::start(&stage, &settings, cursors);
     node.connected(true).await;
@@ -156,11 +156,11 @@ async fn server_that_hangs_is_given_up_and_what_it_did_not_confirm_is_sent_again
     let patient = settings(&server, "hangs.");
     let tuning = Tuning { patience: Duration::from_millis(1_500), ..patient.tuning.clone() };
     let impatient = RabbitSettings { tuning, ..patient.clone() };
-    let stage = Stage::new(Clock::System);
+    let stage = Stage::new(Clock::default());
     stage.open_sale(short_room()).await;
     // Its queue is there from now on.
     drop(Observer::of(&patient).await);
-    let node = Node::start(&stage, &impatient, MemoryCursors::new(Clock::System));
+    let node = Node::start(&stage, &impatient, MemoryCursors::new(Clock::default()));
     node.stands("it publishes", |state| state.publishing).await;
 
     let server = beside(server, RabbitMq::pause).await;
@@ -179,10 +179,10 @@ async fn server_that_hangs_is_given_up_and_what_it_did_not_confirm_is_sent_again
 async fn message_in_the_hands_of_a_node_that_dies_goes_to_another() {
     let Some(server) = shared_server() else { return };
     let settings = settings(&server, "hands.");
-    let stage = Stage::new(Clock::System);
+    let stage = Stage::new(Clock::default());
     let (_nobody, wakes) = mpsc::unbounded_channel();
     let dies: Wake = Arc::new(|_| panic!("this node dies here, as the test wants it"));
-    let cursors = MemoryCursors::new(Clock::System);
+    let cursors = MemoryCursors::new(Clock::default());
     let other = cursors.another_node();
     let mut dying = Node::start_with(&stage, &settings, cursors, dies, wakes);
     send(&settings, &stage, &[("e", Time(0))]).await;

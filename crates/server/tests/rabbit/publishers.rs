@@ -45,10 +45,10 @@ async fn read_on(observer: &mut Observer, seen: &mut BTreeMap<String, u32>, ids:
 async fn publishers_take_turns_and_leave_nothing_out() {
     let Some(server) = shared_server() else { return };
     let settings = settings(&server, "turns.");
-    let stage = Stage::new(Clock::System);
+    let stage = Stage::new(Clock::default());
     stage.open_sale(patient_room()).await;
     let mut observer = Observer::of(&settings).await;
-    let cursors = MemoryCursors::new(Clock::System);
+    let cursors = MemoryCursors::new(Clock::default());
     let third = cursors.another_node();
     let second = Node::start(&stage, &settings, cursors.another_node());
     second.stands("it publishes", |state| state.publishing).await;
@@ -76,9 +76,9 @@ async fn publishers_take_turns_and_leave_nothing_out() {
 async fn publisher_that_lost_its_lease_stops() {
     let Some(server) = shared_server() else { return };
     let settings = settings(&server, "lost.");
-    let stage = Stage::new(Clock::System);
+    let stage = Stage::new(Clock::default());
     stage.open_sale(patient_room()).await;
-    let cursors = MemoryCursors::new(Clock::System);
+    let cursors = MemoryCursors::new(Clock::default());
     let thief = cursors.another_node();
     let robbed = Node::start(&stage, &settings, Stolen(cursors.another_node(), cursors));
     robbed.stands("it publishes", |state| state.publishing).await;
@@ -139,10 +139,10 @@ impl Cursors for Immovable {
 async fn publisher_that_dies_before_its_cursor_is_moved_is_repeated_and_that_harms_nobody() {
     let Some(server) = shared_server() else { return };
     let settings = settings(&server, "repeat.");
-    let stage = Stage::new(Clock::System);
+    let stage = Stage::new(Clock::default());
     stage.open_sale(patient_room()).await;
     let mut observer = Observer::of(&settings).await;
-    let cursors = MemoryCursors::new(Clock::System);
+    let cursors = MemoryCursors::new(Clock::default());
     let second = cursors.another_node();
     let dying = Node::start(&stage, &settings, Immovable(cursors));
     dying.stands("it publishes", |state| state.publishing).await;

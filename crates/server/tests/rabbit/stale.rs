@@ -27,7 +27,7 @@ async fn stale_timeout_of_an_earlier_session_does_not_touch_the_later_one() {
     let clock = ManualClock::new(START);
     let stage = Stage::new(Clock::Manual(clock.clone()));
     stage.open_sale(RoomSettings { capacity: 1, ..RoomSettings::default() }).await;
-    let mut node = Node::start(&stage, &settings, MemoryCursors::new(Clock::System));
+    let mut node = Node::start(&stage, &settings, MemoryCursors::new(Clock::default()));
     node.connected(true).await;
 
     // The first session would end at 600 s. It is left at 300 s for a second one, which ends at 900 s.

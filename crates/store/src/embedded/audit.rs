@@ -3,9 +3,10 @@
 use super::auditor::{Auditor, Findings};
 use super::error::OpenError;
 use super::events::{Events, guarded};
-use super::reader::JournalReader;
-use super::recovery::{ReplayError, replay};
+use super::reader::{JournalReader, ReadError};
+use super::recovery::{self, ReplayError, replay};
 use super::snapshot::{self, SnapshotFile};
+use super::witness;
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::Event;
 use onrush_core::ids::EventId;
@@ -53,15 +54,26 @@ pub struct AuditReport {
 /// # Errors
 /// See [`OpenError`]. What is wrong inside a journal that can be opened is a violation, not an error.
 pub fn audit(dir: &Path) -> Result<AuditReport, OpenError> {
+    // Read before the end of the journal is: it never says more than that.
+    let witness = witness::read(dir);
     let reader = JournalReader::open(dir)?;
-    let last = reader.last().map_err(|error| OpenError::Sqlite {
+    let unread = |error: ReadError| OpenError::Sqlite {
         path: reader.path().to_owned(),
         why: error.to_string(),
-    })?;
+    };
+    let last = reader.last().map_err(unread)?;
+    let lost = match witness {
+        Ok(Some(says)) => recovery::contradicts(&reader, last, &says).map_err(unread)?,
+        Ok(None) => None,
+        Err(why) => Some(why),
+    };
     // Listed after the end was read: a snapshot that is newer than that is left for the next audit.
     let mut snapshots = snapshot::list(dir).map_err(OpenError::io(dir))?;
     snapshots.retain(|file| file.seq <= last);
     let mut audit = FeedAudit { snapshots, ..FeedAudit::default() };
+    if let Some(why) = lost {
+        audit.violation(why);
+    }
     let replayed = replay(reader, Seq::default(), last, |entry| {
         audit.note(&entry);
         Ok(())

@@ -5,8 +5,9 @@ use super::error::OpenError;
 use super::log;
 use onrush_core::Time;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -82,6 +83,9 @@ pub(super) fn create(path: &Path, now: Time) -> Result<(), OpenError> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(source) => return Err(OpenError::Io { path: draft, source }),
     }
+    // SQLite fills an empty file and leaves its mode as it is.
+    let mut empty = OpenOptions::new();
+    empty.write(true).create_new(true).mode(0o600).open(&draft).map_err(OpenError::io(&draft))?;
     let build = || -> rusqlite::Result<()> {
         let connection = Connection::open(&draft)?;
         connection.execute_batch(&format!(
@@ -89,6 +93,7 @@ pub(super) fn create(path: &Path, now: Time) -> Result<(), OpenError> {
         ))?;
         connection.execute_batch(include_str!("schema.sql"))?;
         set_alive(&connection, now)?;
+        identify(&connection)?;
         connection.execute_batch("COMMIT; PRAGMA journal_mode = WAL;")?;
         connection.close().map_err(|(_, error)| error)
     };
@@ -98,6 +103,29 @@ pub(super) fn create(path: &Path, now: Time) -> Result<(), OpenError> {
     fs::rename(&draft, path).map_err(OpenError::io(path))?;
     let dir = path.parent().unwrap_or(Path::new("."));
     sync(dir).map_err(OpenError::io(dir))
+}
+
+/// Makes the data directory if there is none, for its owner alone.
+pub(super) fn make_dir(dir: &Path) -> std::io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// The file and its log are for their owner alone from now on, if everybody could read them; an owner who let a group in
+/// knows why. SQLite gives new logs the file's own mode.
+pub(super) fn close_files(path: &Path) -> std::io::Result<()> {
+    let mut shm = path.as_os_str().to_owned();
+    shm.push("-shm");
+    for file in [path.to_owned(), log::path_of(path), shm.into()] {
+        match fs::metadata(&file) {
+            Ok(found) if found.permissions().mode() & 0o007 != 0 => {
+                fs::set_permissions(&file, Permissions::from_mode(0o600))?;
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Opens the file for the journal thread.
@@ -196,19 +224,31 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     }
 }
 
+/// What the file remembers under a key, beside the decisions.
+pub(super) fn memo(connection: &Connection, key: &str) -> rusqlite::Result<Option<String>> {
+    let sql = "SELECT value FROM meta WHERE key = ?1";
+    connection.query_row(sql, [key], |row| row.get(0)).optional()
+}
+
+pub(super) fn set_memo(connection: &Connection, key: &str, value: &str) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)";
+    connection.execute(sql, [key, value]).map(drop)
+}
+
 /// When the engine was last known to run.
 pub(super) fn alive(connection: &Connection) -> rusqlite::Result<Option<Time>> {
-    let text: Option<String> = connection
-        .query_row("SELECT value FROM meta WHERE key = 'alive_at'", [], |row| row.get(0))
-        .optional()?;
+    let text = memo(connection, "alive_at")?;
     Ok(text.and_then(|text| text.parse().ok()).map(Time))
 }
 
 pub(super) fn set_alive(connection: &Connection, now: Time) -> rusqlite::Result<()> {
-    connection
-        .execute(
-            "INSERT OR REPLACE INTO meta (key, value) VALUES ('alive_at', ?1)",
-            [now.0.to_string()],
-        )
-        .map(drop)
+    set_memo(connection, "alive_at", &now.0.to_string())
+}
+
+/// The journal's identity: drawn once, so that no other journal is taken for this one. Earlier versions drew none.
+pub(super) fn identify(connection: &Connection) -> rusqlite::Result<String> {
+    connection.execute_batch(
+        "INSERT OR IGNORE INTO meta (key, value) VALUES ('journal', lower(hex(randomblob(16))))",
+    )?;
+    Ok(memo(connection, "journal")?.unwrap_or_default())
 }

@@ -5,6 +5,11 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// What to do about files that do not belong together.
+pub const WAY_OUT: &str = "Nothing was changed. Put the whole directory back as it was at one moment, logs and all. \
+    If there is no such copy and you want to go on with what is here, read docs/operating.md, \"A start that is \
+    refused\", and start once with --accept-restored: units that were sold since are sold again";
+
 /// Why a data directory cannot be used. Nothing in it was changed.
 #[derive(Debug)]
 pub enum OpenError {
@@ -43,6 +48,13 @@ pub enum OpenError {
     },
     /// The journal is truncated or corrupt.
     Damaged(Box<Damage>),
+    /// The journal is whole, and it is not the one that was here: an older copy, or one without its latest decisions.
+    Restored {
+        /// The journal.
+        path: PathBuf,
+        /// What shows it.
+        why: String,
+    },
     /// SQLite cannot open the file for another reason.
     Sqlite {
         /// The file.
@@ -88,6 +100,7 @@ impl fmt::Display for OpenError {
                 path.display()
             ),
             Self::Damaged(damage) => damage.fmt(f),
+            Self::Restored { path, why } => write!(f, "{}: {why}. {WAY_OUT}", path.display()),
             Self::Sqlite { path, why } => write!(f, "{}: {why}", path.display()),
             Self::NoRuntime => f.write_str("open the engine within a tokio runtime"),
         }
@@ -103,6 +116,7 @@ impl std::error::Error for OpenError {
             | Self::Foreign { .. }
             | Self::Newer { .. }
             | Self::Damaged(_)
+            | Self::Restored { .. }
             | Self::Sqlite { .. }
             | Self::NoRuntime => None,
         }

@@ -1,7 +1,7 @@
 //! The engine thread: it runs the rules, one command at a time.
 
 use super::Shared;
-use super::clock::Clock;
+use super::clock::{Clock, Turn};
 use super::disk::Need;
 use super::dispatch::Dispatch;
 use super::events::{Events, Index};
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// Commands between two looks at the deadlines at most.
 const MAX_ASKS_PER_TURN: usize = 2_048;
-/// The system's clock may be set forward while the thread waits for a deadline, so it looks at least this often.
+/// Engine time may jump after a clock that was set forward, so the thread looks at least this often.
 const LONGEST_SLEEP_MS: i64 = 60_000;
 
 /// What the engine thread works with. It alone touches the state.
@@ -53,7 +53,7 @@ impl Executor {
             let (mut asks, woken) = self.shared.mailbox.take(self.patience());
             loop {
                 let rest = asks.split_off(asks.len().min(MAX_ASKS_PER_TURN));
-                self.at = self.at.max(self.clock.now());
+                self.begin_turn();
                 // What is due by now comes first, so that nobody is told of a hold whose time is up.
                 self.tick();
                 for ask in &mut asks {
@@ -75,6 +75,15 @@ impl Executor {
                 return (self.events, self.at);
             }
         }
+    }
+
+    /// Looks at the clock. Time that the process stood still counts as time away.
+    fn begin_turn(&mut self) {
+        let Turn { now, missed_ms } = self.clock.turn();
+        if missed_ms > 0 {
+            self.make_up_for(missed_ms);
+        }
+        self.at = self.at.max(now);
     }
 
     /// How long to wait for commands: until the next deadline.

@@ -2,7 +2,7 @@
 
 use super::Shared;
 use super::dispatch::Progress;
-use super::reader::JournalReader;
+use super::reader::{JournalReader, ReadError};
 use crate::engine::{Feed, FeedEntry, FeedPage, Seq};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -129,15 +129,21 @@ impl TailFeed {
                 Some(reader) => reader,
                 None => JournalReader::open(&dir).map_err(|error| error.to_string())?,
             };
-            let page = reader.page(cursor, PAGE).map_err(|error| error.to_string())?;
-            Ok((reader, page))
+            Ok((reader.page(cursor, PAGE), reader))
         };
-        let (reader, page) =
+        let (page, reader) =
             tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())??;
-        if page.is_empty() {
-            let Seq(cursor) = cursor;
-            return Err(format!("the journal ends at decision {cursor} and should go on"));
-        }
+        let page = page.and_then(|page| {
+            let (seq, why) = (Seq(cursor.0 + 1), "missing, though it was committed".to_owned());
+            if page.is_empty() { Err(ReadError { seq, why, damaged: true }) } else { Ok(page) }
+        });
+        let page = page.map_err(|error| {
+            // What was committed and is not there any more cannot be sold from.
+            if error.damaged {
+                self.shared.fail(format!("the journal is damaged: {error}"));
+            }
+            error.to_string()
+        })?;
         self.reader = Some(reader);
         Ok(page.into_iter().map(Arc::new).collect())
     }

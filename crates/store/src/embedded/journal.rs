@@ -8,6 +8,7 @@ use super::dispatch::Dispatch;
 use super::outbox::{Batch, Decided, Found};
 use super::reader::to_sql;
 use super::snapshotter::Snapshotter;
+use super::witness::{self, Witness};
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::Time;
 use rusqlite::{Connection, Statement};
@@ -30,6 +31,9 @@ pub(super) struct Journal {
     pub(super) dispatch: Dispatch,
     pub(super) snapshotter: Snapshotter,
     pub(super) checkpointer: Checkpointer,
+    pub(super) witness: Witness,
+    /// When the last decision was made that was committed before.
+    pub(super) last_at: Option<Time>,
     pub(super) clock: Clock,
     #[cfg(feature = "testing")]
     pub(super) faults: Faults,
@@ -69,6 +73,7 @@ impl Journal {
         let mut json = Vec::new();
         let mut written_at = Instant::now();
         let mut commits = 0;
+        let mut last_at = self.last_at;
         loop {
             let found = self.shared.outbox.take(batch, self.patience());
             let decisions = batch.decided.len();
@@ -77,6 +82,7 @@ impl Journal {
                 commits += 1;
                 bytes = self.commit(&mut insert, &batch.decided, &mut json, commits)?;
                 written_at = Instant::now();
+                last_at = batch.decided.last().map(|decided| decided.at).or(last_at);
                 entries.extend(batch.decided.drain(..).map(published));
                 self.shared.tail.put(&mut entries);
             }
@@ -91,8 +97,11 @@ impl Journal {
             if decisions > 0 {
                 self.checkpointer.committed(bytes, &self.connection);
             }
+
+            self.witness.saw(committed, last_at, self.shared.ledger());
             if found == Found::Closed {
                 database::set_alive(&self.connection, self.clock.now())?;
+                self.witness.end(committed, last_at, self.shared.ledger());
                 return Ok(());
             }
             if committed > Seq::default() && written_at.elapsed() >= ALIVE_EVERY {
@@ -105,6 +114,14 @@ impl Journal {
 
     /// How long to wait for something to commit. An engine without events has nothing to watch over.
     fn patience(&self) -> Option<Duration> {
+        let (committed, ledger) = (self.shared.committed(), self.shared.ledger());
+        let witness = self.witness.patience(committed, ledger);
+        // The ledger follows soon, and does not wake us when it has.
+        let follows = (ledger != Some(committed.0)).then_some(witness::EVERY);
+        [witness, follows, self.own_patience()].into_iter().flatten().min()
+    }
+
+    fn own_patience(&self) -> Option<Duration> {
         if self.shared.committed() > Seq::default() { Some(ALIVE_EVERY) } else { None }
     }
 

@@ -25,6 +25,7 @@ mod executor;
 mod faults;
 mod feed;
 mod journal;
+mod lock;
 mod log;
 mod mailbox;
 mod outbox;
@@ -32,17 +33,23 @@ mod reader;
 mod recovery;
 mod snapshot;
 mod snapshotter;
+mod steady;
+mod witness;
 
 pub use audit::{AuditReport, FeedAudit, audit};
 #[cfg(feature = "testing")]
 pub use clock::ManualClock;
-pub use clock::{Clock, Correction};
+pub use clock::{Clock, ClockReport, Correction};
 pub use disk::{Need, Space};
-pub use error::{Damage, OpenError};
+pub use error::{Damage, OpenError, WAY_OUT};
 #[cfg(feature = "testing")]
 pub use faults::{Fate, Faults, KillPoint};
 pub use reader::{JournalReader, ReadError};
+pub use recovery::look_before_start;
 pub use snapshot::SnapshotFile;
+#[cfg(feature = "testing")]
+pub use steady::ManualClocks;
+pub use steady::SteadyClock;
 
 use crate::engine::{Engine, Failure, Feed, Pending, Seq};
 use checkpointer::Checkpointer;
@@ -57,15 +64,17 @@ use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
 use outbox::{Batch, Outbox};
 use snapshotter::Snapshotter;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::future::{Future, ready};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use steady::Pulse;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use witness::{Testimony, Witness};
 
 /// What a caller is told to wait if the mailbox is full.
 const RETRY_AFTER_MS: u32 = 250;
@@ -90,6 +99,8 @@ pub struct Options {
     pub low_disk_bytes: u64,
     /// Where the time comes from.
     pub clock: Clock,
+    /// Whether to go on with a journal that is an older copy, or has lost its end.
+    pub accept_restored: bool,
     /// The runtime that callers wait in; `None` is the one that the engine is opened in.
     pub runtime: Option<Handle>,
     /// What goes wrong.
@@ -105,7 +116,8 @@ impl Default for Options {
             tail_capacity: 65_536,
             snapshot_every: 1_000_000,
             low_disk_bytes: 256 << 20,
-            clock: Clock::System,
+            clock: Clock::default(),
+            accept_restored: false,
             runtime: None,
             #[cfg(feature = "testing")]
             faults: Faults::default(),
@@ -125,11 +137,20 @@ struct Shared {
     space: Arc<Space>,
     closing: AtomicBool,
     failure: OnceLock<String>,
+    /// How far the ledger has followed, [`NO_LEDGER`] as long as none did.
+    ledger: AtomicU64,
 }
+
+/// No ledger has ever followed the journal; decisions are never so many.
+const NO_LEDGER: u64 = u64::MAX;
 
 impl Shared {
     fn committed(&self) -> Seq {
         Seq(self.committed.load(Ordering::Acquire))
+    }
+
+    fn ledger(&self) -> Option<u64> {
+        Some(self.ledger.load(Ordering::Acquire)).filter(|seq| *seq != NO_LEDGER)
     }
 
     fn set_committed(&self, seq: Seq) {
@@ -149,6 +170,7 @@ impl Shared {
 /// The embedded engine. Dropping it closes it, as [`Embedded::close`] does.
 pub struct Embedded {
     dir: PathBuf,
+    identity: String,
     shared: Arc<Shared>,
     progress: watch::Receiver<Progress>,
     threads: Option<Threads>,
@@ -163,6 +185,7 @@ struct Threads {
     journal: JoinHandle<Option<()>>,
     checkpointer: JoinHandle<()>,
     snapshotter: JoinHandle<()>,
+    _pulse: Pulse,
 }
 
 impl Embedded {
@@ -180,13 +203,41 @@ impl Embedded {
         let path = database::path_in(dir);
         // A file that is not ours is left alone, also by the lock below.
         database::exists(&path)?;
-        std::fs::create_dir_all(dir).map_err(OpenError::io(dir))?;
-        let lock = lock(dir)?;
+        database::make_dir(dir).map_err(OpenError::io(dir))?;
+        let lock = lock::take(dir)?;
+        let accept = options.accept_restored;
         if !database::exists(&path)? {
+            let why = "it is missing, and witness.json has seen one".to_owned();
+            if !accept && witness::path_in(dir).exists() {
+                return Err(OpenError::Restored { path, why });
+            }
             database::create(&path, options.clock.now())?;
         }
-        let recovered = recovery::recover(dir)?;
+        let recovered = recovery::recover(dir, accept)?;
+        database::close_files(&path).map_err(OpenError::io(&path))?;
         let connection = database::open_writer(&path)?;
+        let identity = database::identify(&connection).map_err(OpenError::sqlite(&path))?;
+        let ledger = match witness::read(dir) {
+            Ok(Some(says)) if says.journal == identity => says.ledger,
+            // It was missing or of another journal, and that is accepted.
+            Ok(_) | Err(_) => None,
+        };
+        let says = Testimony {
+            journal: identity.clone(),
+            seq: recovered.last,
+            at: recovered.last_at,
+            ledger,
+        };
+        let witness = Witness::open(dir, says).map_err(OpenError::io(dir))?;
+        let witnessed = database::memo(&connection, recovery::WITNESSED);
+        if witnessed.map_err(OpenError::sqlite(&path))?.is_none() {
+            database::set_memo(&connection, recovery::WITNESSED, "1")
+                .map_err(OpenError::sqlite(&path))?;
+            // In the file itself, so that a copy without its log remembers it as well.
+            connection
+                .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+                .map_err(OpenError::sqlite(&path))?;
+        }
 
         let disk = Watch::start(dir.to_owned(), options.low_disk_bytes);
         let disk = disk.map_err(OpenError::io(dir))?;
@@ -199,11 +250,10 @@ impl Embedded {
             space: disk.space.clone(),
             closing: AtomicBool::new(false),
             failure: OnceLock::new(),
+            ledger: AtomicU64::new(ledger.unwrap_or(NO_LEDGER)),
         });
         #[cfg(feature = "testing")]
-        if let Clock::Manual(clock) = &options.clock {
-            clock.wakes(&shared.mailbox);
-        }
+        options.clock.wakes(&shared.mailbox);
         let (dispatch, progress) =
             Dispatch::start(&runtime, shared.mailbox.clone(), recovered.last);
         let (snapshotter, snapshotter_thread) = Snapshotter::start(
@@ -216,6 +266,7 @@ impl Embedded {
 
         let (checkpointer, checkpointer_thread) = Checkpointer::start(&path)?;
 
+        options.clock.go_on_from(recovered.alive);
         let gap_ms = options.clock.now().since_ms(recovered.alive);
         let mut executor = Executor {
             events: recovered.events,
@@ -235,11 +286,15 @@ impl Embedded {
             dispatch,
             snapshotter,
             checkpointer,
+            witness,
+            last_at: recovered.last_at,
             clock: options.clock,
             #[cfg(feature = "testing")]
             faults: options.faults,
         };
+        let pulse = Pulse::start(&executor.clock).map_err(OpenError::io(dir))?;
         let threads = Threads {
+            _pulse: pulse,
             executor: spawn("onrush-engine", &shared, move || executor.run())
                 .map_err(OpenError::io(dir))?,
             journal: spawn("onrush-journal", &shared, move || journal.run())
@@ -248,7 +303,15 @@ impl Embedded {
             snapshotter: snapshotter_thread,
         };
         let dir = dir.to_owned();
-        Ok(Self { dir, shared, progress, threads: Some(threads), _disk: disk, _lock: lock })
+        Ok(Self {
+            dir,
+            identity,
+            shared,
+            progress,
+            threads: Some(threads),
+            _disk: disk,
+            _lock: lock,
+        })
     }
 }
 
@@ -264,26 +327,51 @@ fn spawn<T: Send + 'static>(
     })
 }
 
-/// Locks the directory for this process.
-fn lock(dir: &Path) -> Result<File, OpenError> {
-    let path = dir.join("engine.lock");
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(OpenError::io(&path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::Locked { path }),
-        Err(TryLockError::Error(source)) => Err(OpenError::Io { path, source }),
-    }
-}
-
 impl Embedded {
     /// Lets nothing more in, commits and answers everything that was, and ends the threads.
     pub fn close(mut self) {
         self.shut();
+    }
+
+    /// The journal's identity: drawn when it was made, in no other journal.
+    #[must_use]
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// How far a ledger had followed this journal when that was last said; `None` if none ever did.
+    #[must_use]
+    pub fn ledger_followed(&self) -> Option<Seq> {
+        self.shared.ledger().map(Seq)
+    }
+
+    /// Says how far the ledger has followed by now, durably. It is remembered, so that an older ledger is not taken for this
+    /// one.
+    pub fn set_ledger_followed(&self, seq: Seq) {
+        self.shared.ledger.store(seq.0, Ordering::Release);
+    }
+
+    /// When a committed decision was made; `None` if there is no such decision. Reads the file.
+    ///
+    /// # Errors
+    /// What stands in the way of reading it, as a sentence.
+    pub fn made_at(&self, seq: Seq) -> Result<Option<Time>, String> {
+        let reader = JournalReader::open(&self.dir).map_err(|error| error.to_string())?;
+        reader.made_at(seq).map_err(|error| error.to_string())
+    }
+
+    /// Has the journal's file remember something under a key. For starts only: it waits for the journal's own writes.
+    ///
+    /// # Errors
+    /// What stands in the way of writing it, as a sentence.
+    pub fn set_memo(&self, key: &str, value: &str) -> Result<(), String> {
+        let writer = database::open_writer(&database::path_in(&self.dir));
+        let writer = writer.map_err(|error| error.to_string())?;
+        let known = database::memo(&writer, key).map_err(|error| error.to_string())?;
+        if known.as_deref() == Some(value) {
+            return Ok(());
+        }
+        database::set_memo(&writer, key, value).map_err(|error| error.to_string())
     }
 
     /// Why the engine has stopped by itself, if it has; known at the latest when [`Embedded::stopped`] is over.

@@ -3,10 +3,11 @@
 use super::database;
 use super::error::OpenError;
 use super::log;
+use super::witness;
 use crate::engine::{FeedEntry, Seq};
 use onrush_core::ids::EventId;
 use onrush_core::{Change, Time};
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -47,7 +48,10 @@ impl JournalReader {
         Self::open_with(dir, database::open_reader)
     }
 
-    /// The same for an engine that has the directory to itself; leaves no files behind if there is no log to read.
+    /// The same for whoever has the directory to itself; leaves no files behind if there is no log to read.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
     pub(super) fn open_alone(dir: &Path) -> Result<Self, OpenError> {
         Self::open_with(dir, database::open_reader_alone)
     }
@@ -79,6 +83,42 @@ impl JournalReader {
             .query_row("SELECT coalesce(max(seq), 0) FROM journal", [], |row| row.get(0))
             .map_err(|error| failed(Seq::default(), &error))
             .map(from_sql)
+    }
+
+    /// How far a ledger had followed this journal when that was last written down; `None` if none ever did, or nobody knows.
+    #[must_use]
+    pub fn ledger_followed(&self) -> Option<Seq> {
+        let says = self.path.parent().and_then(|dir| witness::read(dir).ok().flatten())?;
+        let is_of_this = self.identity().ok().flatten().as_ref() == Some(&says.journal);
+        says.ledger.filter(|_| is_of_this).map(Seq)
+    }
+
+    /// When a decision was made; `None` if there is no such decision.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn made_at(&self, seq: Seq) -> Result<Option<Time>, ReadError> {
+        self.connection
+            .query_row("SELECT at FROM journal WHERE seq = ?1", [to_sql(seq)], |row| row.get(0))
+            .optional()
+            .map_err(|error| failed(seq, &error))
+            .map(|at| at.map(Time))
+    }
+
+    /// The journal's identity; `None` if an earlier version made it and none was drawn yet.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn identity(&self) -> Result<Option<String>, ReadError> {
+        self.memo("journal")
+    }
+
+    /// What the file remembers under a key, beside the decisions.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn memo(&self, key: &str) -> Result<Option<String>, ReadError> {
+        database::memo(&self.connection, key).map_err(|error| failed(Seq::default(), &error))
     }
 
     /// What is missing of the file, in a sentence, though SQLite does not notice.

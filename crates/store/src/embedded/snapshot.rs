@@ -11,6 +11,7 @@ use onrush_core::{Event, Time};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
@@ -85,7 +86,7 @@ pub(super) fn write(dir: &Path, seq: Seq, at: Time, events: &Events) -> io::Resu
     let path = dir.join(format!("snapshot-{}.jsonl", seq.0));
     let draft = dir.join("snapshot.new");
     let mut file = Summed {
-        inner: BufWriter::with_capacity(1 << 20, File::create(&draft)?),
+        inner: BufWriter::with_capacity(1 << 20, create_private(&draft)?),
         crc: crc32fast::Hasher::new(),
     };
     let header = Header { onrush_snapshot: FORMAT, seq, at, events: events.ids() };
@@ -107,6 +108,11 @@ pub(super) fn write(dir: &Path, seq: Seq, at: Time, events: &Events) -> io::Resu
         fs::remove_file(old.path)?;
     }
     Ok(SnapshotFile { seq, path })
+}
+
+/// Snapshots name people's bookings: they are for their owner alone, as the journal is.
+fn create_private(path: &Path) -> io::Result<File> {
+    File::options().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
 /// Adds a checksum to what is written.

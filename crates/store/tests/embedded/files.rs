@@ -183,8 +183,120 @@ async fn journal_that_ends_before_its_snapshot_is_reported() {
     let (sale, last) = closed_sale(3).await;
     let name = format!("snapshot-{}.jsonl", last + 1);
     fs::write(sale.path().join(name), "").expect("written");
-    let damage = damage(sale.try_open());
-    assert!(damage.what.contains("ends at decision"), "{damage}");
+    let error = sale.try_open().err().expect("refused");
+    assert!(matches!(error, OpenError::Restored { .. }), "{error}");
+    assert!(error.to_string().contains("ends at decision"), "{error}");
+}
+
+/// Why an engine refuses to go on with files that are not those that were here.
+fn restored(sale: &Sale) -> String {
+    let before = contents(sale.path());
+    match sale.try_open().err().expect("refused") {
+        error @ OpenError::Restored { .. } => {
+            assert_eq!(contents(sale.path()), before, "nothing is changed");
+            error.to_string()
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn journal_that_lost_its_end_is_not_sold_from() {
+    let (sale, last) = closed_sale(10).await;
+    let db = rusqlite::Connection::open(sale.path().join("engine.db")).expect("opened");
+    db.execute("DELETE FROM journal WHERE seq > ?1", [last as i64 - 1]).expect("deleted");
+    drop(db);
+    let why = restored(&sale);
+    assert!(why.contains(&format!("the journal ends at decision {}", last - 1)), "{why}");
+    assert!(why.contains("--accept-restored"), "{why}");
+    let accepting = || Options { accept_restored: true, ..sale.options() };
+    Embedded::open(sale.path(), accepting()).expect("accepted").close();
+    sale.open().close();
+}
+
+#[tokio::test]
+async fn journal_with_another_past_is_not_sold_from() {
+    let (sale, last) = closed_sale(10).await;
+    let db = rusqlite::Connection::open(sale.path().join("engine.db")).expect("opened");
+    db.execute("UPDATE journal SET at = at + 1 WHERE seq >= ?1", [last as i64]).expect("changed");
+    drop(db);
+    let why = restored(&sale);
+    assert!(why.contains("another past"), "{why}");
+}
+
+#[tokio::test]
+async fn snapshot_of_another_past_is_not_taken_for_one_of_this_journal() {
+    let sale = Sale::new();
+    let options = || Options { snapshot_every: 4, ..sale.options() };
+    let engine = Embedded::open(sale.path(), options()).expect("opened");
+    crate::sale::open_flash_sale(&engine).await;
+    for n in 0..50 {
+        hold(&engine, &format!("b{n}"), units(1)).await.expect("held");
+    }
+    let is_snapshot = |name: &String| name.starts_with("snapshot-") && name.ends_with(".jsonl");
+    crate::sale::until("a snapshot", || contents(sale.path()).keys().any(is_snapshot)).await;
+    engine.close();
+    let db = rusqlite::Connection::open(sale.path().join("engine.db")).expect("opened");
+    db.execute_batch("UPDATE journal SET at = at + 1; DELETE FROM meta WHERE key = 'witnessed'")
+        .expect("changed");
+    drop(db);
+    fs::remove_file(sale.path().join("witness.json")).expect("removed");
+    let why = restored(&sale);
+    assert!(why.contains("another past"), "{why}");
+    let accepting = Options { accept_restored: true, ..sale.options() };
+    Embedded::open(sale.path(), accepting).expect("accepted").close();
+    assert!(!contents(sale.path()).keys().any(is_snapshot), "it is never used again");
+}
+
+#[tokio::test]
+async fn directory_without_its_witness_or_journal_is_not_whole() {
+    let (sale, _) = closed_sale(3).await;
+    let copy = sale.copy();
+    fs::remove_file(copy.path().join("witness.json")).expect("removed");
+    let why = restored(&copy);
+    assert!(why.contains("witness.json is missing"), "{why}");
+
+    fs::write(copy.path().join("witness.json"), "{").expect("written");
+    let why = restored(&copy);
+    assert!(why.contains("cannot be understood"), "{why}");
+
+    let copy = sale.copy();
+    fs::remove_file(copy.path().join("engine.db")).expect("removed");
+    let Err(error) = copy.try_open() else { panic!("a new journal is made in its place") };
+    assert!(matches!(error, OpenError::Restored { .. }), "{error}");
+    assert!(!copy.path().join("engine.db").exists());
+}
+
+#[tokio::test]
+async fn journal_of_an_earlier_version_is_taken_over_without_a_word() {
+    let (sale, _) = closed_sale(3).await;
+    fs::remove_file(sale.path().join("witness.json")).expect("removed");
+    let db = rusqlite::Connection::open(sale.path().join("engine.db")).expect("opened");
+    db.execute_batch("DELETE FROM meta WHERE key <> 'alive_at'").expect("changed");
+    drop(db);
+    let engine = sale.open();
+    assert_eq!(engine.identity().len(), 32);
+    let identity = engine.identity().to_owned();
+    engine.close();
+    assert_eq!(sale.open().identity(), identity, "and keeps its identity from then on");
+}
+
+#[tokio::test]
+async fn decisions_that_vanish_while_the_engine_runs_stop_it() {
+    let sale = Sale::new();
+    // Readers find nothing in memory.
+    let options = Options { tail_capacity: 1, ..sale.options() };
+    let engine = Embedded::open(sale.path(), options).expect("opened");
+    crate::sale::open_flash_sale(&engine).await;
+    hold(&engine, "b1", units(1)).await.expect("held");
+    let db = rusqlite::Connection::open(sale.path().join("engine.db")).expect("opened");
+    db.busy_timeout(std::time::Duration::from_secs(10)).expect("set");
+    db.execute_batch("DELETE FROM journal WHERE seq = 2").expect("deleted");
+    let mut feed = onrush_store::Engine::subscribe(&engine, Seq(0));
+    while let Ok(Some(_)) = feed.next().await {}
+    engine.stopped().await;
+    let why = engine.failure().expect("it has stopped by itself");
+    assert!(why.contains("damaged"), "{why}");
 }
 
 #[tokio::test]

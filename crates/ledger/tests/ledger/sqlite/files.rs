@@ -5,6 +5,7 @@ use crate::rows::{booking_id, event, held, page, payment, refund, saga, to};
 use onrush_core::Time;
 use onrush_core::booking::Stage;
 use onrush_ledger::Ledger;
+use onrush_ledger::booking::BookingFilter;
 use onrush_ledger::money::RefundStatus;
 use onrush_ledger::projection::{Fact, Projection};
 use onrush_ledger::saga::Transition;
@@ -44,7 +45,7 @@ fn refusal(dir: &Path) -> OpenError {
 }
 
 /// The version of the tables: one for each step there is.
-const NEWEST: u32 = 4;
+const NEWEST: u32 = 5;
 /// What a later program would make of them.
 const NEWER: u32 = NEWEST + 1;
 
@@ -233,4 +234,50 @@ async fn closed_ledger_is_one_file_and_can_be_read() {
     assert!(!dir.path().join("ledger.db-wal").exists());
     let reader = LedgerReader::open(dir.path()).expect("opened");
     assert_eq!(reader.totals().map(|totals| totals.open_sagas), Ok(1));
+}
+
+/// A ledger with so many bookings that its tables have inner pages, closed.
+async fn full_ledger() -> TempDir {
+    let dir = dir();
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    let facts = (0..2_000).map(|n| held(&format!("gala.{n}"), 5)).collect();
+    ledger.project(page(1, facts)).await.expect("written");
+    ledger.close();
+    dir
+}
+
+#[tokio::test]
+async fn page_that_was_overwritten_is_noticed_when_the_ledger_is_opened() {
+    let whole = full_ledger().await;
+    let bytes = fs::read(whole.path().join("ledger.db")).expect("a file");
+    let pages = bytes.len() / 4_096;
+    assert!(pages > 100, "{pages} pages");
+    let copy = dir();
+    let path = copy.path().join("ledger.db");
+    fs::File::create(copy.path().join("ledger.lock")).expect("made");
+    for page in (1..pages).step_by(7) {
+        for junk in [0, 0xa5] {
+            let mut spoilt = bytes.clone();
+            spoilt[page * 4_096..(page + 1) * 4_096].fill(junk);
+            fs::write(&path, spoilt).expect("written");
+            let error = refusal(copy.path());
+            assert!(matches!(error, OpenError::Damaged { .. }), "page {page}: {error}");
+        }
+    }
+    fs::write(&path, bytes).expect("written");
+    SqliteLedger::open(copy.path()).expect("as it was, it is whole");
+}
+
+#[tokio::test]
+async fn page_that_turns_out_to_be_overwritten_later_is_told_to_whoever_must_stop() {
+    let dir = full_ledger().await;
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    let path = dir.path().join("ledger.db");
+    let mut bytes = fs::read(&path).expect("a file");
+    bytes[4_096..].fill(0xa5);
+    fs::write(&path, bytes).expect("written");
+    let list = ledger.bookings(BookingFilter::default(), 10).await;
+    assert!(list.is_err(), "{list:?}");
+    let why = ledger.damaged().await;
+    assert!(why.contains("the ledger is damaged"), "{why}");
 }

@@ -7,7 +7,7 @@ use onrush_core::Time;
 use onrush_core::booking::{Stage, Step};
 use onrush_ledger::LedgerError;
 use onrush_ledger::booking::Booking;
-use onrush_ledger::projection::{Fact, Moved, Projection};
+use onrush_ledger::projection::{Fact, FeedPosition, Moved, Projection};
 use onrush_ledger::saga::{Saga, Transition};
 
 async fn saga_of(books: &Books, id: &str) -> Saga {
@@ -37,6 +37,27 @@ async fn held_booking_is_read_as_it_was_projected_with_its_saga() {
 }
 
 #[tokio::test]
+async fn position_says_which_journal_was_followed_and_how_far() {
+    let Some(mut books) = Books::new().await else { return };
+    assert_eq!(books.position().await, Ok(FeedPosition::default()));
+    let journal = Some("0123456789abcdef".to_owned());
+    let begun = FeedPosition { journal: journal.clone(), ..FeedPosition::default() };
+    books.follow(begun.clone()).await.expect("written");
+    assert_eq!(books.position().await, Ok(begun));
+    let page = Projection { at: Some(Time(1_700)), ..page(1, vec![held("gala.1", 5)]) };
+    books.project(page.clone()).await.expect("written");
+    books.reopen().await;
+    let there = FeedPosition { seq: 1, at: Some(Time(1_700)), journal };
+    assert_eq!(books.position().await, Ok(there.clone()));
+    // A page that is projected already says nothing new.
+    books.project(Projection { at: Some(Time(9)), ..page }).await.expect("passed over");
+    assert_eq!(books.position().await, Ok(there));
+    let back = FeedPosition { seq: 0, at: None, journal: Some("fedcba9876543210".into()) };
+    books.follow(back.clone()).await.expect("written");
+    assert_eq!(books.position().await, Ok(back));
+}
+
+#[tokio::test]
 async fn booking_without_a_price_has_no_saga() {
     let Some(books) = Books::new().await else { return };
     let free = Fact::Held { booking: Box::new(booking("gala.1", 5)), saga: None };
@@ -51,6 +72,7 @@ async fn page_that_comes_twice_is_projected_once() {
     let twice = Projection {
         after: 0,
         cursor: 3,
+        at: None,
         facts: vec![
             held("gala.1", 5),
             fact(Moved { wake: true, ..moved("gala.1", "confirmed", 6) }),

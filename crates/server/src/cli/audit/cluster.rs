@@ -4,8 +4,10 @@ use super::books::{Books, PAGE};
 use onrush::Config;
 use onrush::cluster::audit_redis;
 use onrush_core::ids::BookingId;
+use onrush_ledger::booking::{Booking, BookingFilter};
 use onrush_ledger::desk::{DeskEntry, DeskFilter};
 use onrush_ledger::postgres::{ArchivedRow, PgLedger, PgOptions};
+use onrush_ledger::projection::FeedPosition;
 use onrush_ledger::saga::{File, Saga, SagaFilter};
 use onrush_ledger::{Ledger, Page};
 use onrush_store::embedded::{AuditReport, FeedAudit};
@@ -20,6 +22,7 @@ pub(super) struct SharedBooks {
     ledger: Arc<PgLedger>,
     /// The ledger as it was when the audit began.
     files: BTreeMap<BookingId, File>,
+    bookings: Vec<Booking>,
 }
 
 impl SharedBooks {
@@ -29,7 +32,7 @@ impl SharedBooks {
         let runtime = crate::cli::runtime()?;
         let opened = runtime.block_on(PgLedger::open(settings.url.reveal(), PgOptions::default()));
         let ledger = Arc::new(opened.map_err(|error| error.to_string())?);
-        Ok(Self { runtime, ledger, files: BTreeMap::new() })
+        Ok(Self { runtime, ledger, files: BTreeMap::new(), bookings: Vec::new() })
     }
 
     /// All sagas with their payments and refunds, as they are now.
@@ -53,6 +56,22 @@ impl SharedBooks {
         }
     }
 
+    /// All bookings as the ledger has them now.
+    fn read_bookings(&self) -> Result<Vec<Booking>, String> {
+        let mut bookings = Vec::new();
+        let mut after = None;
+        loop {
+            let filter = BookingFilter { after, ..BookingFilter::default() };
+            let page = self.runtime.block_on(self.ledger.bookings(filter, PAGE));
+            let page = page.map_err(|error| error.to_string())?;
+            bookings.extend(page.rows.into_iter().map(|(booking, _)| booking));
+            after = page.next;
+            if after.is_none() {
+                return Ok(bookings);
+            }
+        }
+    }
+
     fn archived(&self, after: u64) -> Result<Vec<ArchivedRow>, String> {
         let rows = self.runtime.block_on(self.ledger.read_feed(after, PAGE));
         rows.map_err(|error| error.to_string())
@@ -60,9 +79,10 @@ impl SharedBooks {
 }
 
 impl Books for SharedBooks {
-    fn begin(&mut self) -> Result<u64, String> {
-        let followed = self.runtime.block_on(self.ledger.cursor());
+    fn begin(&mut self) -> Result<FeedPosition, String> {
+        let followed = self.runtime.block_on(self.ledger.position());
         let followed = followed.map_err(|error| error.to_string())?;
+        self.bookings = self.read_bookings()?;
         // A saga that comes to its end while the feed is read would be missed there.
         self.files = self.read_ledger()?;
         Ok(followed)
@@ -78,6 +98,15 @@ impl Books for SharedBooks {
                 note(&entry(row)?);
             }
         }
+    }
+
+    fn faults(&mut self, _followed: &FeedPosition) -> Result<Vec<String>, String> {
+        // Archive and ledger are in one database, which sees to its pages itself.
+        Ok(Vec::new())
+    }
+
+    fn bookings(&mut self, _after: Option<String>) -> Result<Page<Booking>, String> {
+        Ok(Page { rows: std::mem::take(&mut self.bookings), next: None })
     }
 
     fn sagas(&mut self, _after: Option<String>) -> Result<Page<Saga>, String> {

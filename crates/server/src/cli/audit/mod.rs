@@ -134,7 +134,7 @@ fn read_books(args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, Stri
 }
 
 fn read_files(data: &Path, args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, String> {
-    let money = match FileBooks::open(data)? {
+    let money = match FileBooks::open(data, found)? {
         None => None,
         Some(mut books) => {
             let own = data.join("sandbox");

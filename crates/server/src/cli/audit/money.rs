@@ -7,10 +7,12 @@ use super::books::Books;
 use super::verdict::{
     AtGateway, Sold, Standing, State, Sums, given_back, is_at_its_end, judge, judge_unknown,
 };
+use onrush::pairing::{another_past, shorter};
 use onrush::saga::desk_sentence;
 use onrush::sandbox::{Taken, taken};
 use onrush_core::Change;
 use onrush_core::ids::{BookingId, PaymentId};
+use onrush_ledger::booking::Booking;
 use onrush_ledger::desk::{DeskKind, DeskStatus};
 use onrush_ledger::saga::File;
 use serde::Serialize;
@@ -21,7 +23,8 @@ use std::path::Path;
 /// What the audit of the money found.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Money {
-    /// Money that was taken, as the ledger says, in minor units of all currencies together.
+    /// Money that was taken, as the ledger says, in minor units of all currencies together; with what the gateway took for
+    /// payments that nobody knows.
     pub(super) captured_minor: i64,
     /// Money that went back.
     pub(super) refunded_minor: i64,
@@ -79,12 +82,25 @@ pub(super) fn audit(
     let before = look()?;
     // The ledger is read as it was before the feed: what is at its end there is at its end in the feed too.
     let followed = books.begin()?;
+    violations.extend(books.faults(&followed)?);
     let mut bookings = HashMap::new();
+    let (mut last, mut made_at) = (0, None);
     books.each_decision(&mut |entry| {
+        last = entry.seq.0;
+        if last == followed.seq {
+            made_at = Some(entry.at);
+        }
         for change in &entry.changes {
             note(&mut bookings, entry.seq.0, change);
         }
     })?;
+    if followed.seq > last {
+        violations.push(shorter(last, followed.seq));
+    } else if let (Some(at), Some(made_at)) = (followed.at, made_at)
+        && at != made_at
+    {
+        violations.push(another_past(followed.seq, at, made_at));
+    }
     let after = look()?;
     let noticed = notice(books, after.as_deref().unwrap_or_default())?;
     let gateway = after.map(|after| Gateway::new(before.unwrap_or_default(), after));
@@ -93,7 +109,7 @@ pub(super) fn audit(
         gateway,
         bookings,
         sagas: HashMap::new(),
-        followed,
+        followed: followed.seq,
         violations,
     };
     let mut after = None;
@@ -104,6 +120,14 @@ pub(super) fn audit(
                 auditor.look(&file);
             }
         }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    loop {
+        let page = books.bookings(after)?;
+        page.rows.iter().for_each(|booking| auditor.look_at_booking(booking));
         after = page.next;
         if after.is_none() {
             return Ok(auditor.finish());
@@ -268,7 +292,8 @@ impl Auditor<'_> {
             self.money.stuck_sagas += 1;
         }
         let booking = &file.saga.booking;
-        if is_at_its_end(file) {
+        // A saga under way whose booking the journal has not will come to no end that explains its money.
+        if is_at_its_end(file) || !self.bookings.contains_key(booking) {
             let payments = self.gateway.as_ref().map(|gateway| &gateway.payments);
             let verdict = judge(file, self.bookings.get(booking), payments);
             self.money.confirmed_minor += verdict.confirmed_minor;
@@ -288,6 +313,22 @@ impl Auditor<'_> {
         }
     }
 
+    /// Looks at a booking that the ledger has. Those with a saga are judged with their money.
+    fn look_at_booking(&mut self, booking: &Booking) {
+        let Booking { booking, status, .. } = booking;
+        if self.sagas.contains_key(booking) {
+            return;
+        }
+        let said = match self.bookings.get(booking).map(|sold| &sold.state) {
+            None => "the ledger has it and the journal has not",
+            Some(State::NotSold) if status == "confirmed" => {
+                "the ledger says that it is confirmed, and the journal has not sold it"
+            }
+            Some(State::NotSold | State::Confirmed(_) | State::Cancelled { .. }) => return,
+        };
+        self.violations.push(format!("booking {booking}: {said} (the ledger says: {status})"));
+    }
+
     fn finish(mut self) -> Money {
         // What is left in the gateway's book belongs to no payment that was read.
         if let Some(gateway) = self.gateway.take() {
@@ -296,6 +337,11 @@ impl Auditor<'_> {
                 let missing = Standing::Missing { followed: self.followed };
                 let saga = self.sagas.get(booking).copied().unwrap_or(missing);
                 let found = judge_unknown(payment, *there, self.bookings.get(booking), saga);
+                if found.is_some() {
+                    // Nobody's books but the gateway's explain it.
+                    self.money.captured_minor += there.before.captured_minor;
+                    self.money.refunded_minor += there.before.refunded_minor;
+                }
                 self.violations.extend(found);
             }
         }

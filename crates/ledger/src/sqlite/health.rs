@@ -1,0 +1,139 @@
+//! Whether the file is whole: a look at every page when it is opened, and a word to everyone who has to stop if it is not.
+
+use super::database;
+use super::error::OpenError;
+use rusqlite::{Connection, InterruptHandle};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long a start waits for the look. A ledger of some gigabytes takes longer; what is found then stops the process.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Faults listed at most.
+const MAX_LISTED: usize = 5;
+
+/// What is wrong with the file, once anything is; everyone who has it may say so and hears of it.
+#[derive(Clone, Debug)]
+pub(super) struct Health(Arc<watch::Sender<Option<String>>>);
+
+impl Default for Health {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(None)))
+    }
+}
+
+impl Health {
+    /// Says that the file is not what was written. Only the first word counts: it brings the others about.
+    pub(super) fn is_lost(&self, why: &str) {
+        self.0.send_if_modified(|known| {
+            let first = known.is_none();
+            if first {
+                *known = Some(why.to_owned());
+            }
+            first
+        });
+    }
+
+    /// The same if SQLite says so.
+    pub(super) fn heard(&self, error: &rusqlite::Error) {
+        if database::is_damage(error) {
+            self.is_lost(&error.to_string());
+        }
+    }
+
+    pub(super) fn watch(&self) -> watch::Receiver<Option<String>> {
+        self.0.subscribe()
+    }
+}
+
+/// The thread that looks at every page; it ends early when this is dropped.
+pub(super) struct Check {
+    thread: Option<JoinHandle<()>>,
+    interrupt: InterruptHandle,
+}
+
+impl Drop for Check {
+    fn drop(&mut self) {
+        self.interrupt.interrupt();
+        // A check that panicked has found nothing out.
+        drop(self.thread.take().map(JoinHandle::join));
+    }
+}
+
+/// Looks at every page, and waits for the outcome for a while: `None` if everything is whole by then. Else the look begins
+/// anew beside the server, and what it finds stops the process.
+///
+/// # Errors
+/// [`OpenError::Damaged`] if something is wrong, and is found in time.
+pub(super) fn check(path: &Path, health: &Health) -> Result<Option<Check>, OpenError> {
+    // As long as nobody writes, SQLite need not make files beside it.
+    let connection = database::open_still(path).map_err(OpenError::sqlite(path))?;
+    let (done, wait) = mpsc::sync_channel(1);
+    let look = Check::start(path, connection, move |found| drop(done.send(found)))?;
+    let damaged = |found| OpenError::Damaged { path: path.to_owned(), found };
+    match wait.recv_timeout(PATIENCE) {
+        Ok(Ok(found)) if found.is_empty() => return Ok(None),
+        Ok(Ok(found)) => return Err(damaged(found)),
+        Ok(Err(error)) => return Err(OpenError::sqlite(path)(error)),
+        Err(RecvTimeoutError::Disconnected) => {
+            return Err(damaged(vec!["the check panicked".into()]));
+        }
+        Err(RecvTimeoutError::Timeout) => drop(look),
+    }
+    tracing::info!("the ledger is large: it is looked through while the server runs");
+    let connection = database::open_reader(path).map_err(OpenError::sqlite(path))?;
+    let health = health.clone();
+    let look = Check::start(path, connection, move |found| match found {
+        Ok(found) if found.is_empty() => tracing::info!("the ledger is whole"),
+        Ok(found) => health.is_lost(&found.join("; ")),
+        // A file that cannot be read just now is not a damaged one.
+        Err(error) if !database::is_damage(&error) => {
+            tracing::warn!(%error, "the ledger could not be looked through");
+        }
+        Err(error) => health.heard(&error),
+    })?;
+    Ok(Some(look))
+}
+
+impl Check {
+    fn start(
+        path: &Path,
+        connection: Connection,
+        tell: impl FnOnce(rusqlite::Result<Vec<String>>) + Send + 'static,
+    ) -> Result<Self, OpenError> {
+        let interrupt = connection.get_interrupt_handle();
+        let thread = thread::Builder::new()
+            .name("onrush-ledger-check".into())
+            .spawn(move || {
+                if let Some(found) = faults(&connection) {
+                    tell(found);
+                }
+            })
+            .map_err(OpenError::io(path))?;
+        Ok(Self { thread: Some(thread), interrupt })
+    }
+}
+
+/// What is wrong with the file, or why that cannot be found out; `None` if the look was ended.
+fn faults(connection: &Connection) -> Option<rusqlite::Result<Vec<String>>> {
+    let look = || -> rusqlite::Result<Vec<String>> {
+        let mut check = connection.prepare(&format!("PRAGMA quick_check({MAX_LISTED})"))?;
+        let lines = check.query_map([], |row| row.get(0))?;
+        lines.collect()
+    };
+    match look() {
+        Ok(lines) => {
+            let lines = lines.iter().flat_map(|text: &String| text.lines());
+            Some(Ok(lines.filter(|line| *line != "ok").map(str::to_owned).collect()))
+        }
+        Err(error)
+            if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) =>
+        {
+            None
+        }
+        Err(error) => Some(Err(error)),
+    }
+}

@@ -1,0 +1,444 @@
+//! Accidents of operators: files that do not belong together or are not whole, and a process that stands still. The
+//! program refuses to start on such files and says what to do.
+
+mod cli_support;
+
+use cli_support::{ADMIN_KEY, Served, exchange, onrush, run_json};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use std::fs;
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long files may take to show what the server did.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Bookings of a small sale.
+const BOOKINGS: usize = 12;
+
+/// A server with a sale whose bookings are confirmed without a payment.
+struct Shop {
+    dir: TempDir,
+    served: Option<Served>,
+    visitor: String,
+    bookings: Vec<String>,
+}
+
+impl Shop {
+    fn open() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let served = Served::start(dir.path());
+        served.create_flash_sale("flash", 1_000);
+        let visitor = served.visitor();
+        Self { dir, served: Some(served), visitor, bookings: Vec::new() }
+    }
+
+    /// A shop that has sold something.
+    fn sold() -> Self {
+        let mut shop = Self::open();
+        shop.sell(BOOKINGS);
+        shop
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn sell(&mut self, count: usize) {
+        let served = self.served.as_ref().expect("it runs");
+        for _ in 0..count {
+            let mut connection = TcpStream::connect(served.address).expect("it listens");
+            let key = format!("key-{}", self.bookings.len());
+            let path = "/api/v1/events/flash/bookings";
+            let body = r#"{"pools":{"ga":1}}"#;
+            let answer = exchange(&mut connection, "POST", path, &self.visitor, &key, body);
+            let (status, booking) = answer.expect("it answers");
+            assert_eq!(status, 201, "{booking}");
+            let id = booking["booking"].as_str().expect("an id").to_owned();
+            let confirm = format!("/api/v1/bookings/{id}/confirm");
+            served.ask("POST", &confirm, &self.visitor, "");
+            self.bookings.push(id);
+        }
+        self.wait_for_ledger();
+    }
+
+    /// Waits until the ledger has followed the journal to its end, and the journal knows that it has.
+    fn wait_for_ledger(&self) {
+        let last = number(&self.path().join("engine.db"), "SELECT max(seq) FROM journal");
+        let begin = Instant::now();
+        let followed = || {
+            let cursor = "SELECT seq FROM feed_cursor";
+            let witness = fs::read(self.path().join("witness.json")).unwrap_or_default();
+            let says: Value = serde_json::from_slice(&witness).unwrap_or_default();
+            number(&self.path().join("ledger.db"), cursor) == last
+                && says["ledger"] == last
+                && says["seq"] == last
+        };
+        while !followed() {
+            assert!(begin.elapsed() < PATIENCE, "the two files do not know each other");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Ends the server as a power cut would.
+    fn kill(&mut self) {
+        self.served.take().expect("it runs").kill();
+    }
+
+    fn stop(&mut self) {
+        assert_eq!(self.served.take().expect("it runs").stop(), Some(0));
+    }
+
+    /// A copy of all files as they are now.
+    fn copy(&self) -> TempDir {
+        let copy = tempfile::tempdir().expect("a directory");
+        copy_all(self.path(), copy.path());
+        copy
+    }
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).expect("a directory") {
+        let entry = entry.expect("a file");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            fs::create_dir(&target).expect("a directory");
+            copy_all(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("a copy");
+        }
+    }
+}
+
+fn number(file: &Path, sql: &str) -> i64 {
+    let read = || -> rusqlite::Result<i64> {
+        let db = Connection::open(file)?;
+        db.busy_timeout(PATIENCE)?;
+        db.query_row(sql, [], |row| {
+            let value: rusqlite::types::Value = row.get(0)?;
+            Ok(match value {
+                rusqlite::types::Value::Integer(number) => number,
+                rusqlite::types::Value::Text(text) => text.parse().expect("a number"),
+                other => panic!("{sql}: {other:?}"),
+            })
+        })
+    };
+    read().expect("a number")
+}
+
+fn change(file: &Path, sql: &str) {
+    Connection::open(file).and_then(|db| db.execute_batch(sql)).expect("changed");
+}
+
+/// Starts the program on a directory and has it stop at once: how it ended, and what it said.
+fn start(data: &Path, flags: &[&str]) -> (Option<i32>, String) {
+    let output = onrush()
+        .args(["serve", "--json", "--log", "warn", "--listen", "127.0.0.1:0"])
+        .args(["--operator-listen", "off", "--stop-with-input", "--data"])
+        .arg(data)
+        .args(flags)
+        .env("ONRUSH_ADMIN_KEY", ADMIN_KEY)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program can be started");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// The program refuses to start on this directory, in a sentence with these words.
+#[track_caller]
+fn refused(data: &Path, words: &[&str]) {
+    let (code, said) = start(data, &[]);
+    assert_eq!(code, Some(3), "it starts, or ends otherwise: {said}");
+    for word in words {
+        assert!(said.contains(word), "{word:?} is not said: {said}");
+    }
+}
+
+fn remove(data: &Path, names: &[&str]) {
+    for name in names {
+        fs::remove_file(data.join(name)).expect("it is there");
+    }
+}
+
+fn damage(path: &Path, at: usize, bytes: usize) {
+    let mut file = fs::read(path).expect("a file");
+    for byte in &mut file[at..at + bytes] {
+        *byte ^= 0xa5;
+    }
+    fs::write(path, file).expect("written");
+}
+
+#[test]
+fn a_journal_that_lost_its_tail_does_not_start() {
+    let mut shop = Shop::sold();
+    shop.kill();
+    let cases: [(&str, &dyn Fn(&Path)); 5] = [
+        ("the log is gone", &|data| remove(data, &["engine.db-wal", "engine.db-shm"])),
+        ("the log is empty", &|data| {
+            fs::write(data.join("engine.db-wal"), "").expect("written");
+        }),
+        ("the log is cut", &|data| {
+            let path = data.join("engine.db-wal");
+            let bytes = fs::read(&path).expect("a log");
+            fs::write(path, &bytes[..bytes.len() / 2]).expect("written");
+        }),
+        ("the log is damaged", &|data| {
+            let path = data.join("engine.db-wal");
+            let middle = fs::metadata(&path).expect("a log").len() as usize / 2;
+            damage(&path, middle, 64);
+        }),
+        ("rows are deleted", &|data| {
+            change(&data.join("engine.db"), "DELETE FROM journal WHERE seq > 10");
+        }),
+    ];
+    for (name, spoil) in cases {
+        let copy = shop.copy();
+        spoil(copy.path());
+        println!("{name}");
+        refused(copy.path(), &["--accept-restored"]);
+    }
+    // As it was, it starts.
+    assert_eq!(start(shop.path(), &[]).0, Some(0));
+}
+
+#[test]
+fn a_journal_older_than_the_ledger_does_not_start_and_the_audit_names_what_is_missing() {
+    let mut shop = Shop::sold();
+    let older = shop.copy();
+    shop.sell(3);
+    shop.kill();
+    let data = shop.path();
+    for name in ["engine.db", "engine.db-wal", "engine.db-shm"] {
+        fs::copy(older.path().join(name), data.join(name)).expect("a copy");
+    }
+    refused(data, &["the journal ends at decision", "--accept-restored"]);
+    let path = data.display().to_string();
+    let (code, report) = run_json(&["audit", "--json", "--data", &path]);
+    assert_eq!(code, Some(1), "{report}");
+    let found = report["found"].to_string();
+    assert!(found.contains("the journal ends at decision"), "{found}");
+    for booking in &shop.bookings[BOOKINGS..] {
+        assert!(found.contains(booking.as_str()), "{booking}: {found}");
+    }
+
+    // Accepted, it goes on from what there is; the audit still names what was lost.
+    let (code, said) = start(data, &["--accept-restored"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("older"), "it says what it does: {said}");
+    assert_eq!(start(data, &[]).0, Some(0), "once is enough");
+    let (code, report) = run_json(&["audit", "--json", "--data", &path]);
+    assert_eq!(code, Some(1), "{report}");
+    let found = report["found"].to_string();
+    for booking in &shop.bookings[BOOKINGS..] {
+        assert!(found.contains(booking.as_str()), "{booking}: {found}");
+    }
+}
+
+#[test]
+fn a_journal_that_grew_again_beyond_the_ledger_is_not_taken_for_the_old_one() {
+    let mut shop = Shop::sold();
+    let older = shop.copy();
+    shop.sell(2);
+    shop.kill();
+    // The older copy is sold from, by a ledger of its own, until it is longer than the one that was lost.
+    let other = Served::start(older.path());
+    let mut again = Shop {
+        dir: older,
+        served: Some(other),
+        visitor: shop.visitor.clone(),
+        bookings: vec![String::new(); 100],
+    };
+    again.sell(6);
+    again.stop();
+    for name in ["engine.db", "engine.db-wal", "engine.db-shm"] {
+        let (from, to) = (again.path().join(name), shop.path().join(name));
+        if from.exists() {
+            fs::copy(from, to).expect("a copy");
+        } else {
+            drop(fs::remove_file(to));
+        }
+    }
+    refused(shop.path(), &["another past", "--accept-restored"]);
+}
+
+#[test]
+fn a_journal_of_another_sale_does_not_start() {
+    let (mut shop, mut other) = (Shop::sold(), Shop::sold());
+    shop.stop();
+    other.stop();
+    fs::copy(other.path().join("engine.db"), shop.path().join("engine.db")).expect("a copy");
+    refused(shop.path(), &["--accept-restored"]);
+    fs::remove_dir_all(shop.path().join("keys")).expect("removed");
+    fs::create_dir(shop.path().join("keys")).expect("made");
+    copy_all(&other.path().join("keys"), &shop.path().join("keys"));
+    refused(shop.path(), &["not of this journal", "--accept-restored"]);
+    fs::copy(other.path().join("witness.json"), shop.path().join("witness.json")).expect("a copy");
+    refused(shop.path(), &["not of this journal", "--accept-restored"]);
+}
+
+#[test]
+fn a_missing_or_older_ledger_does_not_start() {
+    let mut shop = Shop::sold();
+    let older = shop.copy();
+    shop.sell(3);
+    shop.kill();
+    let ledger = ["ledger.db", "ledger.db-wal", "ledger.db-shm"];
+
+    let copy = shop.copy();
+    remove(copy.path(), &ledger);
+    refused(copy.path(), &["ledger.db", "missing", "--accept-restored"]);
+    assert!(!copy.path().join("ledger.db").exists(), "none is made in its place");
+    let (code, said) = start(copy.path(), &["--accept-restored"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(start(copy.path(), &[]).0, Some(0), "once is enough");
+
+    let copy = shop.copy();
+    remove(copy.path(), &["ledger.db-wal", "ledger.db-shm"]);
+    refused(copy.path(), &["ledger", "--accept-restored"]);
+
+    let copy = shop.copy();
+    for name in ledger {
+        fs::copy(older.path().join(name), copy.path().join(name)).expect("a copy");
+    }
+    refused(copy.path(), &["the ledger", "older", "--accept-restored"]);
+}
+
+#[test]
+fn databases_copied_without_their_logs_do_not_start() {
+    let mut shop = Shop::sold();
+    let copy = shop.copy();
+    shop.kill();
+    for name in ["engine.db-wal", "engine.db-shm", "ledger.db-wal", "ledger.db-shm"] {
+        fs::remove_file(copy.path().join(name)).expect("it is there");
+    }
+    refused(copy.path(), &["engine.db-wal", "--accept-restored"]);
+    remove(copy.path(), &["witness.json"]);
+    refused(copy.path(), &["--accept-restored"]);
+}
+
+#[test]
+fn a_damaged_page_of_the_ledger_does_not_start() {
+    let mut shop = Shop::sold();
+    shop.stop();
+    let path = shop.path().join("ledger.db");
+    let pages = fs::metadata(&path).expect("a file").len() as usize / 4_096;
+    let mut served = Vec::new();
+    // The first page has the stamp, without which it is no ledger at all.
+    for page in 1..pages {
+        let copy = shop.copy();
+        damage(&copy.path().join("ledger.db"), page * 4_096, 4_096);
+        let (code, said) = start(copy.path(), &[]);
+        if code != Some(3) || !said.contains("damaged") {
+            served.push((page, code, said));
+        }
+    }
+    assert!(served.is_empty(), "{} of {pages}: {served:?}", served.len());
+}
+
+#[test]
+fn missing_keys_beside_a_full_journal_do_not_start() {
+    let mut shop = Shop::sold();
+    shop.stop();
+    let copy = shop.copy();
+    fs::remove_dir_all(copy.path().join("keys")).expect("removed");
+    refused(copy.path(), &["keys", "missing", "--accept-restored"]);
+    assert!(!copy.path().join("keys").exists(), "none are drawn in their place");
+    for key in ["token.key", "ids.key"] {
+        let copy = shop.copy();
+        remove(copy.path(), &[&format!("keys/{key}")]);
+        refused(copy.path(), &[key, "--accept-restored"]);
+    }
+    // Keys of another directory are no better than none.
+    let mut other = Shop::open();
+    other.stop();
+    let keys = shop.path().join("keys");
+    fs::remove_dir_all(&keys).expect("removed");
+    fs::create_dir(&keys).expect("made");
+    copy_all(&other.path().join("keys"), &keys);
+    refused(shop.path(), &["key", "--accept-restored"]);
+    assert_eq!(start(shop.path(), &["--accept-restored"]).0, Some(0));
+    assert_eq!(start(shop.path(), &[]).0, Some(0), "once is enough");
+}
+
+#[test]
+fn a_directory_of_an_earlier_version_is_taken_over_once_and_then_watched() {
+    let mut shop = Shop::sold();
+    shop.stop();
+    change(&shop.path().join("engine.db"), "DELETE FROM meta WHERE key <> 'alive_at'");
+    change(&shop.path().join("ledger.db"), "UPDATE feed_cursor SET journal = NULL, at = NULL");
+    remove(shop.path(), &["witness.json"]);
+    let (code, said) = start(shop.path(), &[]);
+    assert_eq!(code, Some(0), "{said}");
+    for word in ["journal", "ledger", "witness", "keys"] {
+        assert!(!said.contains(word), "not a word of it: {said}");
+    }
+    change(&shop.path().join("engine.db"), "DELETE FROM journal WHERE seq > 10");
+    refused(shop.path(), &["--accept-restored"]);
+}
+
+#[test]
+fn what_is_in_the_directory_is_for_its_owner_alone() {
+    let parent = tempfile::tempdir().expect("a directory");
+    let data = parent.path().join("data");
+    let served = Served::start(&data);
+    served.create_flash_sale("flash", 10);
+    let mode =
+        |path: PathBuf| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    assert_eq!(mode(data.clone()), 0o700);
+    for name in ["engine.db", "engine.db-wal", "ledger.db", "ledger.db-wal"] {
+        assert_eq!(mode(data.join(name)), 0o600, "{name}");
+    }
+    assert_eq!(served.stop(), Some(0));
+
+    // A directory of an earlier version is closed as well.
+    fs::set_permissions(data.join("ledger.db"), fs::Permissions::from_mode(0o644)).expect("set");
+    fs::set_permissions(data.join("engine.db"), fs::Permissions::from_mode(0o644)).expect("set");
+    assert_eq!(start(&data, &[]).0, Some(0));
+    for name in ["engine.db", "ledger.db"] {
+        assert_eq!(mode(data.join(name)), 0o600, "{name}");
+    }
+}
+
+#[test]
+fn a_clean_audit_has_nothing_to_say_about_files_that_belong_together() {
+    let mut shop = Shop::sold();
+    shop.kill();
+    let path = shop.path().display().to_string();
+    let (code, report) = run_json(&["audit", "--json", "--data", &path]);
+    assert_eq!((code, &report["found"]), (Some(0), &json!([])), "{report}");
+    assert_eq!(report["sold"], Value::from(BOOKINGS));
+}
+
+#[test]
+fn a_process_that_stood_still_takes_no_hold_from_anybody() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let served = Served::start(dir.path());
+    let create =
+        r#"{"event":"short","title":"Test","currency":"EUR","room":null,"hold_ttl_ms":3000}"#;
+    served.ask("POST", "/api/v1/admin/events", ADMIN_KEY, create);
+    let pool = r#"{"pool":"ga","capacity":10,"price_minor":0}"#;
+    served.ask("POST", "/api/v1/admin/events/short/pools", ADMIN_KEY, pool);
+    served.ask("POST", "/api/v1/admin/events/short/open", ADMIN_KEY, "{}");
+    let visitor = served.visitor();
+    let mut connection = TcpStream::connect(served.address).expect("it listens");
+    let path = "/api/v1/events/short/bookings";
+    let held = exchange(&mut connection, "POST", path, &visitor, "k", r#"{"pools":{"ga":1}}"#);
+    let (status, held) = held.expect("it answers");
+    assert_eq!(status, 201, "{held}");
+    served.signal(rustix::process::Signal::STOP);
+    let stopped = Instant::now();
+    // Longer than the hold lives: nothing but time can bring this about.
+    while stopped.elapsed() < Duration::from_secs(4) {
+        std::thread::park_timeout(Duration::from_millis(100));
+    }
+    served.signal(rustix::process::Signal::CONT);
+    let path = format!("/api/v1/bookings/{}", held["booking"].as_str().expect("an id"));
+    let booking = served.ask("GET", &path, &visitor, "");
+    assert_eq!(booking["status"], "held", "{booking}");
+    let sql = "SELECT count(*) FROM changes WHERE change = 'resumed'";
+    assert_eq!(number(&dir.path().join("engine.db"), sql), 1);
+    assert_eq!(served.stop(), Some(0));
+}
