@@ -197,6 +197,17 @@ pub trait Ledger: Send + Sync + 'static {
     /// anew, with no attempts and `since` at `at`: else the next failure would be the last again.
     fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64>;
 
+    /// Whether `message` may be mailed to an address (a hash of it) although no money stands behind it: if no other was for
+    /// the same address and event in the [`delivery::MAILED_FOR_MS`] before `at`. It counts from then on; the same message
+    /// may be tried again.
+    fn may_mail(
+        &self,
+        address: [u8; 32],
+        event: &EventId,
+        message: &str,
+        at: Time,
+    ) -> Pending<bool>;
+
     /// Writes down what the gateway's own desk did, with what others are to be told of it; false if it is no news.
     fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool>;
 

@@ -223,14 +223,7 @@ impl App {
         event: &EventId,
         command: Command,
     ) -> Result<HoldView, Problem> {
-        match self.run(event, command).await? {
-            Reply::Hold(view) => Ok(view),
-            Reply::Done
-            | Reply::Place(_)
-            | Reply::Left(_)
-            | Reply::Claim(_)
-            | Reply::Removed(_) => Err(odd_answer()),
-        }
+        hold_of(self.run(event, command).await?)
     }
 
     /// An event as it is now.
@@ -288,6 +281,19 @@ pub async fn every_booking_of(
 
 /// Bookings that are asked of the engine at once.
 const BOOKINGS_AT_ONCE: u32 = 1_000;
+
+/// The hold that a command about a booking is answered with.
+///
+/// # Errors
+/// `INTERNAL`, if it is another answer.
+pub fn hold_of(reply: Reply) -> Result<HoldView, Problem> {
+    match reply {
+        Reply::Hold(view) => Ok(view),
+        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_) => {
+            Err(odd_answer())
+        }
+    }
+}
 
 /// The engine answered something else than was asked: a fault of ours.
 #[must_use]

@@ -274,7 +274,7 @@ fn a_journal_of_another_sale_does_not_start() {
     fs::remove_dir_all(shop.path().join("keys")).expect("removed");
     fs::create_dir(shop.path().join("keys")).expect("made");
     copy_all(&other.path().join("keys"), &shop.path().join("keys"));
-    refused(shop.path(), &["not of this journal", "--accept-restored"]);
+    refused(shop.path(), &["witness.json is of another journal", "--accept-restored"]);
     fs::copy(other.path().join("witness.json"), shop.path().join("witness.json")).expect("a copy");
     refused(shop.path(), &["not of this journal", "--accept-restored"]);
 }

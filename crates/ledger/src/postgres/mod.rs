@@ -24,6 +24,7 @@ mod desk;
 mod error;
 mod fault;
 mod files;
+mod mailed;
 mod migrations;
 mod money;
 mod news;
@@ -390,6 +391,17 @@ impl Ledger for PgLedger {
 
     fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64> {
         self.write(deliveries::Replay { channel: channel.to_owned(), message, at })
+    }
+
+    fn may_mail(
+        &self,
+        address: [u8; 32],
+        event: &EventId,
+        message: &str,
+        at: Time,
+    ) -> Pending<bool> {
+        let (event, message) = (event.clone(), message.to_owned());
+        self.write(mailed::MayMail { address, event, message, at })
     }
 
     fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool> {

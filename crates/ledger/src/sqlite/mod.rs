@@ -22,6 +22,7 @@ mod error;
 mod faults;
 mod health;
 mod mailbox;
+mod mailed;
 mod migrations;
 mod money;
 mod projection;
@@ -411,6 +412,17 @@ impl Ledger for SqliteLedger {
     fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64> {
         let channel = channel.to_owned();
         self.ask_writer(move |db| deliveries::replay(db, &channel, message.as_deref(), at))
+    }
+
+    fn may_mail(
+        &self,
+        address: [u8; 32],
+        event: &EventId,
+        message: &str,
+        at: Time,
+    ) -> Pending<bool> {
+        let (event, message) = (event.clone(), message.to_owned());
+        self.ask_writer(move |db| mailed::may(db, &address, &event, &message, at))
     }
 
     fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool> {

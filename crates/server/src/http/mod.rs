@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod body;
+mod buyer;
 pub mod caller;
 pub mod first_answer;
 pub mod gateway;
@@ -92,7 +93,7 @@ fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(scanner::check_in::check_in))
         .routes(routes!(scanner::revoked::revoked))
         .routes(routes!(visitor::pay::pay, visitor::payment::payment))
-        .routes(routes!(visitor::erase_buyer::erase_buyer))
+        .routes(routes!(visitor::set_buyer::set_buyer, visitor::erase_buyer::erase_buyer))
         .routes(routes!(gateway::webhook::webhook))
         .routes(routes!(visitor::claim::claim))
         .routes(routes!(visitor::claim_view::claim_view, visitor::declaim::declaim));

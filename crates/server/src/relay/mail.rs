@@ -1,12 +1,20 @@
 //! Mail to buyers, over the shop's own SMTP server.
+//!
+//! Anyone can type anyone's address. So nothing is sent about a booking that nobody tried to pay for, and mail about one
+//! that no money was taken for repeats nothing that its buyer typed, and comes at most once a day to an address for an
+//! event. Mail about money is never held back.
 
 use crate::auth::link::BookingLinks;
 use crate::config::ConfigError;
 use crate::relay::Parts;
 use crate::relay::courier::{Attempt, Attempting, Channel};
 use crate::relay::letter::{Facts, Letter, addressable, compose, one_line};
-use crate::relay::messages::{BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, MAIL};
+use crate::relay::messages::{
+    BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, CANCELLED_BY_BUYER, CANCELLED_BY_LINK,
+    MAIL,
+};
 use crate::relay::settings::{MailSettings, Tls};
+use crate::saga::tells_of_a_decline;
 use crate::tickets::{Confirmed, TicketSigner};
 use lettre::message::header::ContentType;
 use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
@@ -14,14 +22,17 @@ use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Tls as Wire, TlsParameters};
 use lettre::transport::smtp::{self, PoolConfig};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
-use onrush_core::ids::EventId;
+use onrush_core::booking::Stage;
+use onrush_core::ids::{BookingId, EventId};
 use onrush_core::{Query, View};
 use onrush_ledger::booking::{Booking, Buyer};
 use onrush_ledger::delivery::Message;
 use onrush_ledger::projection::CatalogueText;
 use onrush_ledger::{Ledger, LedgerError};
 use onrush_store::Engine;
+use onrush_store::embedded::Clock;
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +52,7 @@ struct Work {
     ledger: Arc<dyn Ledger>,
     engine: Arc<dyn Engine>,
     tickets: Arc<TicketSigner>,
+    clock: Clock,
     server: AsyncSmtpTransport<Tokio1Executor>,
     from: Mailbox,
     reply_to: Option<Mailbox>,
@@ -86,6 +98,7 @@ impl MailChannel {
             ledger: parts.ledger.clone(),
             engine: parts.engine.clone(),
             tickets: parts.tickets.clone(),
+            clock: parts.clock.clone(),
             server: server.build(),
             from: settings.from().map_err(ConfigError::new)?,
             reply_to: settings.reply_to().map_err(ConfigError::new)?,
@@ -120,15 +133,15 @@ impl Work {
     async fn attempt(self: &Arc<Self>, message: &Message) -> Result<Attempt, LedgerError> {
         let Some(id) = &message.booking else { return Ok(Attempt::Done) };
         // Who the buyer is, is asked only now: he may have asked to be forgotten.
-        let Some(buyer) = self.ledger.buyer(id).await? else { return Ok(Attempt::Done) };
+        let Some(mut buyer) = self.ledger.buyer(id).await? else { return Ok(Attempt::Done) };
         if buyer.email.is_empty() {
             return Ok(Attempt::Done);
         }
-        // Who never began to pay has not asked for mail.
         if message.kind == BOOKING_EXPIRED {
-            let file = self.ledger.file(id).await?;
-            if file.is_none_or(|file| file.payments.is_empty()) {
-                return Ok(Attempt::Done);
+            match self.tried_to_pay(id).await? {
+                Some(true) => {}
+                Some(false) => return Ok(Attempt::Done),
+                None => return Ok(Attempt::Failed("the payment's end is not known yet".into())),
             }
         }
         let Some(booking) = self.ledger.booking(id).await? else {
@@ -137,6 +150,17 @@ impl Work {
         // Void tickets are not sent. That the booking was cancelled is another mail.
         if message.kind == BOOKING_CONFIRMED && booking.status != "confirmed" {
             return Ok(Attempt::Done);
+        }
+        if message.kind == BOOKING_EXPIRED || booking.amount_minor == 0 {
+            buyer.name.clear();
+        }
+        if is_limited(message, &booking) {
+            let address = address_hash(&buyer.email);
+            let at = self.clock.now();
+            if !self.ledger.may_mail(address, &message.event, &message.id, at).await? {
+                tracing::info!(message = %message.id, "a mail was left out: the address had one");
+                return Ok(Attempt::Done);
+            }
         }
         let texts = self.texts(&message.event, &buyer.language).await?;
         // Whichever link counts by now: an earlier one may have been withdrawn since this was to be told.
@@ -158,6 +182,31 @@ impl Work {
             Ok(_) => Attempt::Done,
             Err(error) => failed(&error, &email),
         })
+    }
+
+    /// Whether somebody really tried to pay for a booking: money was taken, or the gateway declined. `None` while that is
+    /// not known.
+    async fn tried_to_pay(&self, booking: &BookingId) -> Result<Option<bool>, LedgerError> {
+        let Some(file) = self.ledger.file(booking).await? else { return Ok(Some(false)) };
+        let (mut is_open, mut was_taken) = (false, false);
+        for payment in &file.payments {
+            match payment.stage {
+                Stage::Creating | Stage::Open | Stage::Closing => is_open = true,
+                Stage::Closed | Stage::Void => {}
+                Stage::Captured | Stage::Refunding | Stage::Returned | Stage::Refunded => {
+                    was_taken = true;
+                }
+            }
+        }
+        if was_taken {
+            return Ok(Some(true));
+        }
+        if file.payments.is_empty() {
+            return Ok(Some(false));
+        }
+        let history = self.ledger.history(booking).await?;
+        let declined = history.iter().any(|line| tells_of_a_decline(&line.note));
+        Ok(if declined || !is_open { Some(declined) } else { None })
     }
 
     /// What is to be read about the event: in the buyer's language, or another one, or at least its title.
@@ -255,6 +304,33 @@ impl Work {
         }
         mail.multipart(content).map_err(|error| format!("the mail cannot be written: {error}"))
     }
+}
+
+/// Whether a stranger could have it sent at no cost: without money, and by their own doing.
+fn is_limited(message: &Message, booking: &Booking) -> bool {
+    match message.kind.as_str() {
+        BOOKING_EXPIRED => true,
+        BOOKING_CONFIRMED => booking.amount_minor == 0,
+        BOOKING_CANCELLED => {
+            let said: Said = serde_json::from_str(&message.body).unwrap_or_default();
+            booking.amount_minor == 0
+                && [CANCELLED_BY_BUYER, CANCELLED_BY_LINK].contains(&said.why.as_str())
+        }
+        _ => false,
+    }
+}
+
+/// A hash of the mailbox that an address means: whatever the capitals, and whatever follows a plus sign.
+fn address_hash(email: &str) -> [u8; 32] {
+    let email = email.to_lowercase();
+    let mailbox = match email.rsplit_once('@') {
+        Some((local, host)) => {
+            let local = local.split_once('+').map_or(local, |(before, _)| before);
+            format!("{local}@{host}")
+        }
+        None => email,
+    };
+    Sha256::digest(mailbox).into()
 }
 
 /// What a failure means. Only what is said of this address is final: the rest is the server's trouble or ours.

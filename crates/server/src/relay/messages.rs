@@ -13,6 +13,11 @@ use onrush_ledger::desk::{DeskEntry, DeskKind, DeskStatus};
 use onrush_ledger::money::Refund;
 use serde_json::{Value, json};
 
+/// Why a buyer's own cancellation happened.
+pub const CANCELLED_BY_BUYER: &str = "cancelled by the buyer";
+/// Why a cancellation by whoever has the booking's link happened.
+pub const CANCELLED_BY_LINK: &str = "cancelled with the booking's link";
+
 /// The channel to buyers.
 pub const MAIL: &str = "mail";
 

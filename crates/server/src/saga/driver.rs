@@ -1,6 +1,6 @@
 //! The driver: it does what a saga's row says is to be done, and writes down what came of it, before and after.
 
-use super::draft::Draft;
+use super::draft::{Draft, declined};
 use super::gateway::{GatewayError, Order, Standing};
 use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga};
 use super::{Sagas, kill};
@@ -458,7 +458,7 @@ impl Sagas {
             }
             Standing::Captured { .. } => self.captured(file, standing),
             Standing::Declined { reference, why } => {
-                draft.advance(Outcome::PaymentUnwanted, &format!("declined: {why}"))?;
+                draft.advance(Outcome::PaymentUnwanted, &declined(&why))?;
                 draft.present(|row| (row.reference, row.why) = (Some(reference), Some(why)));
                 Ok(Look::Write(draft))
             }

@@ -25,6 +25,7 @@ mod rows;
 mod start;
 
 pub use desk::sentence as desk_sentence;
+pub use draft::tells_of_a_decline;
 pub use driver::DriveError;
 pub use notice::NoticeError;
 pub(crate) use open::open;

@@ -1,7 +1,7 @@
 //! A gateway tells of something.
 
 use super::Sagas;
-use super::draft::Draft;
+use super::draft::{Draft, declined};
 use super::driver::DriveError;
 use super::gateway::{DeskNews, News, Notice, Ours, RefundStanding, Standing};
 use crate::amount::readable;
@@ -297,7 +297,7 @@ fn told(
             Some(draft)
         }
         Standing::Declined { why, .. } if present && row.stage < Stage::Closing => {
-            draft.advance(Outcome::PaymentUnwanted, &format!("declined: {why}")).ok()?;
+            draft.advance(Outcome::PaymentUnwanted, &declined(why)).ok()?;
             draft.present(|row| row.why = Some(why.clone()));
             Some(draft)
         }

@@ -259,3 +259,47 @@ async fn a_buyer_can_be_erased_when_the_engine_has_forgotten_the_booking() {
     }
     assert_eq!(ledger.buyer(&id).await.unwrap(), None);
 }
+
+#[tokio::test]
+async fn a_refused_confirmation_leaves_no_buyer_behind() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let (id, ledger) = (booking.parse().unwrap(), shop.server.ledger());
+    let buyer = |name: &str| json!({"name": name, "email": "ann@post.example", "language": "en"});
+    let wish = json!({"buyer": buyer("Ann")});
+    let path = format!("/bookings/{booking}/confirm");
+    let refused = guest.ask("POST", &path).json(&wish).send().await;
+    assert_eq!(refused.problem(), (402, "PAYMENT_REQUIRED".into()));
+    assert_eq!(ledger.buyer(&id).await.unwrap(), None);
+    let till = format!("/events/e/bookings/{booking}/confirm");
+    let refused = shop.admin("POST", &till).json(&wish).send().await;
+    assert_eq!(refused.problem(), (402, "PAYMENT_REQUIRED".into()));
+    assert_eq!(ledger.buyer(&id).await.unwrap(), None);
+    // Whoever was known before still is.
+    let put = guest.ask("PUT", &format!("/bookings/{booking}/buyer"));
+    put.json(&buyer("Bo")).send().await.expect(200);
+    guest.ask("POST", &path).json(&wish).send().await.expect(402);
+    assert_eq!(ledger.buyer(&id).await.unwrap().unwrap().name, "Bo");
+}
+
+#[tokio::test]
+async fn a_visitor_names_the_buyer_of_their_own_live_bookings_only() {
+    let shop = paid_shop().await;
+    let (guest, other) = (shop.guest().await, shop.guest().await);
+    let booking = guest.hold_ga("h", 1).await;
+    let path = format!("/bookings/{booking}/buyer");
+    let buyer = json!({"name": "Ann", "email": "ann@post.example", "language": "en"});
+    let stranger = other.ask("PUT", &path).json(&buyer).send().await;
+    assert_eq!(stranger.problem(), (404, "RESERVATION_NOT_FOUND".into()));
+    for _ in 0..2 {
+        let named = guest.ask("PUT", &path).json(&buyer).send().await.expect(200);
+        assert_eq!(named.json(), buyer);
+    }
+    let bad = json!({"name": "Ann", "email": "no address"});
+    let bad = guest.ask("PUT", &path).json(&bad).send().await;
+    assert_eq!(bad.problem(), (422, "INVALID_BODY".into()));
+    guest.ask("POST", &format!("/bookings/{booking}/cancel")).send().await.expect(200);
+    let late = guest.ask("PUT", &path).json(&buyer).send().await;
+    assert_eq!(late.problem(), (409, "INVALID_STATUS".into()));
+}

@@ -135,8 +135,8 @@ async fn a_seat_is_requested_selected_paid_and_completed() {
     let now = guest.until_state("active").await;
     assert_eq!((&now["status"], &now["seat_id"]), (&json!("active"), &Value::Null));
     let engine_s = shop.clock.now().0 / 1_000;
-    // He has 120 s to show up.
-    assert_eq!(now["expire_time"], json!(engine_s + 120));
+    // Whoever asks has shown up, and has the session's whole time.
+    assert_eq!(now["expire_time"], json!(engine_s + 600));
 
     assert_eq!(available(shop, "s").await, json!(["A-1", "A-2", "A-3"]));
     let selected = guest.select("A-2").await.expect(200).json();
@@ -166,6 +166,22 @@ async fn a_seat_is_requested_selected_paid_and_completed() {
     assert_eq!(guest.stands().await, json!({"status": "not_found"}));
     let all = guest.get("/bookings?event=s").await.expect(200).json();
     assert_eq!(all["bookings"][0]["status"], "confirmed");
+}
+
+#[tokio::test]
+async fn whoever_learns_that_they_are_in_has_the_sessions_whole_time() {
+    let sandboxed = s3_shop(json!({"capacity": 1, "session_ms": 900_000})).await;
+    let shop = &sandboxed.shop;
+    let guest = shop.guest().await;
+    guest.request().await.expect(200);
+    let now = guest.until_state("active").await;
+    let until_s = shop.clock.now().0 / 1_000 + 900;
+    assert_eq!(now["expire_time"], json!(until_s));
+    // Longer than anyone has to show up elsewhere, and nothing is extended by asking.
+    shop.clock.advance_ms(800_000);
+    let now = guest.stands().await;
+    assert_eq!((&now["state"], &now["expire_time"]), (&json!("active"), &json!(until_s)));
+    guest.select("A-1").await.expect(200);
 }
 
 #[tokio::test]

@@ -217,10 +217,12 @@ export class Checkout {
   }
 
   /** Confirms what is free of charge. */
-  async confirm(): Promise<void> {
+  async confirm(buyer?: Buyer): Promise<void> {
+    if (buyer) remember(this.id, { holder: buyer.name });
     await this.#do("confirm", async () => {
       try {
-        await persistAsKeeper(this.id, path`/bookings/${this.id}/confirm`, { method: "POST" });
+        const wish = { method: "POST", ...(buyer && { body: { buyer } }) } as const;
+        await persistAsKeeper(this.id, path`/bookings/${this.id}/confirm`, wish);
       } catch (error) {
         // An answer got lost, and what it said had happened.
         if (!(error instanceof Refused) || error.code !== "ALREADY_CONFIRMED") throw error;

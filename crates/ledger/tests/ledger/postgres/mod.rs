@@ -15,6 +15,8 @@ mod deliveries;
 mod desk;
 #[path = "../suite/lists.rs"]
 mod lists;
+#[path = "../suite/mailed.rs"]
+mod mailed;
 #[path = "../suite/projecting.rs"]
 mod projecting;
 #[path = "../suite/requests.rs"]

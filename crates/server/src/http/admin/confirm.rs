@@ -3,12 +3,14 @@
 use super::find_booking;
 use crate::app::App;
 use crate::http::body::{OptionalBody, json};
+use crate::http::buyer::{confirm_for, parsed};
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
 use crate::http::shapes::ids::{EventIdText, IdText, ProblemBody};
 use crate::http::shapes::lines::id;
+use crate::http::shapes::payment::BuyerBody;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -25,6 +27,8 @@ pub struct TakenPayment {
     /// The box office's number for it; may be left out if nothing is to be paid.
     #[schema(value_type = Option<IdText>)]
     payment: Option<String>,
+    /// Who bought, and where the tickets go.
+    buyer: Option<BuyerBody>,
 }
 
 /// Confirms anybody's hold: the box office took the money. While a payment is under way online, that is refused.
@@ -47,8 +51,10 @@ pub async fn confirm(
     OptionalBody(body): OptionalBody<TakenPayment>,
 ) -> Result<Response, Problem> {
     let payment: Option<PaymentId> = body.payment.as_deref().map(id).transpose()?;
+    let buyer = parsed(body.buyer)?;
     let user = find_booking(&app, &event, booking.clone()).await?.terms.user.clone();
     // Nothing is begun first: what is half done would look like a payment that is under way online.
-    let view = app.run_booking(&event, Command::Confirm { booking, user, payment }).await?;
+    let command = Command::Confirm { booking: booking.clone(), user, payment };
+    let view = confirm_for(app, event.clone(), booking, buyer, command).await?;
     Ok(json(StatusCode::OK, &BookingBody::new(&event, &view)))
 }

@@ -1,11 +1,14 @@
 //! `POST /api/booking/payment/initiate`.
 
-use super::{OfEvent, Refused, Word, bookings, chosen, refused};
+use super::{Refused, Word, bookings, chosen, refused};
 use crate::app::App;
 use crate::http::body::{JsonBody, json};
+use crate::http::buyer::parsed;
 use crate::http::caller::Visitor;
 use crate::http::openapi::PayProblems;
 use crate::http::problem::{Code, Problem};
+use crate::http::shapes::ids::EventIdText;
+use crate::http::shapes::payment::BuyerBody;
 use crate::http::visitor::pay::problem_of;
 use crate::saga::{StartError, Wish};
 use axum::extract::State;
@@ -13,10 +16,23 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::Refusal;
 use onrush_core::hold::OnDecline;
+use onrush_core::ids::EventId;
 use onrush_store::Failure;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::ToSchema;
+
+/// What is to be paid for, and by whom.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = S3PaymentWish)]
+pub struct PaymentWish {
+    /// The event.
+    #[schema(value_type = EventIdText)]
+    event_id: EventId,
+    /// Who pays, and where the confirmation goes (S3.6).
+    buyer: Option<BuyerBody>,
+}
 
 /// Where to pay.
 #[derive(Serialize, ToSchema)]
@@ -38,7 +54,7 @@ pub struct Initiated {
 /// again (S3.7).
 #[utoipa::path(
     post, path = "/api/booking/payment/initiate", tag = "s3", operation_id = "s3_initiate",
-    request_body = OfEvent,
+    request_body = PaymentWish,
     responses(
         (status = 200, description = "Where to pay", body = Initiated),
         PayProblems,
@@ -49,14 +65,15 @@ pub struct Initiated {
 pub async fn initiate(
     State(app): State<Arc<App>>,
     Visitor(user): Visitor,
-    JsonBody(OfEvent { event_id: event }): JsonBody<OfEvent>,
+    JsonBody(PaymentWish { event_id: event, buyer }): JsonBody<PaymentWish>,
 ) -> Result<Response, Problem> {
+    let buyer = parsed(buyer)?;
     let (at, holds) = bookings(&app, &event, &user).await?;
     let Some(chosen) = chosen(&holds, at) else { return Ok(refused(Word::InvalidState)) };
     let booking = chosen.hold.terms.booking.clone();
     // Without a key there is no record that would fail first: nothing begins that the ledger cannot remember.
     app.ledger.file(&booking).await?;
-    let wish = Wish { booking, event, user, buyer: None, on_decline: OnDecline::Release };
+    let wish = Wish { booking, event, user, buyer, on_decline: OnDecline::Release };
     let sagas = app.sagas.clone();
     // A visitor who hangs up must not stop half-way what he began.
     match tokio::spawn(async move { sagas.start(wish).await }).await {

@@ -1,7 +1,7 @@
 //! `GET /api/booking/position`.
 
 use super::{OfEvent, bookings, chosen, completed, place, seconds};
-use crate::app::App;
+use crate::app::{App, odd_answer};
 use crate::http::body::json;
 use crate::http::caller::{Strict, Visitor};
 use crate::http::openapi::ReadProblems;
@@ -11,9 +11,10 @@ use crate::metrics::count;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use onrush_core::Command;
 use onrush_core::hold::HoldState;
 use onrush_core::view::{HoldView, PlaceState};
+use onrush_core::{Command, Refusal, Reply};
+use onrush_store::Failure;
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -59,7 +60,7 @@ pub enum State3 {
     Completed,
 }
 
-/// Where the visitor stands (S3.2). A sign of life, but not an arrival: that is selecting a seat.
+/// Where the visitor stands (S3.2). A sign of life; asked by whoever was admitted, it is their arrival.
 #[utoipa::path(
     get, path = "/api/booking/position", tag = "s3", operation_id = "s3_position",
     params(OfEvent),
@@ -98,8 +99,33 @@ pub async fn position(
             }
             Ok(json(StatusCode::OK, &Standing::Queued { position, total }))
         }
-        PlaceState::Active { until, arrive_by } => {
-            Ok(active(State3::Active, None, arrive_by.unwrap_or(until)))
+        PlaceState::Active { until, arrive_by: None } => Ok(active(State3::Active, None, until)),
+        PlaceState::Active { until, arrive_by: Some(arrive_by) } => {
+            // S3 knows no showing up: whoever learns that they are in has shown up, and has the whole session.
+            let arrive = Command::Arrive { place: view.place, user };
+            match app.run(&event, arrive).await {
+                Ok(Reply::Place(arrived)) => match arrived.state {
+                    PlaceState::Active { until, .. } | PlaceState::Ended { until } => {
+                        Ok(active(State3::Active, None, until))
+                    }
+                    PlaceState::Queued { .. } => Err(odd_answer()),
+                },
+                Ok(
+                    Reply::Done
+                    | Reply::Left(_)
+                    | Reply::Hold(_)
+                    | Reply::Claim(_)
+                    | Reply::Removed(_),
+                ) => Err(odd_answer()),
+                Err(Failure::Refused(Refusal::SessionOver | Refusal::PlaceNotFound)) => {
+                    Ok(json(StatusCode::OK, &Standing::NotFound))
+                }
+                // The next question is an arrival as well, until then.
+                Err(failure) => {
+                    tracing::debug!(%failure, %event, "an arrival was not written down");
+                    Ok(active(State3::Active, None, until.min(arrive_by)))
+                }
+            }
         }
         // Something else than one seat keeps the slot.
         PlaceState::Ended { until } => {

@@ -160,6 +160,12 @@ impl BuyerBody {
     }
 }
 
+impl From<Buyer> for BuyerBody {
+    fn from(Buyer { name, email, language }: Buyer) -> Self {
+        Self { name, email, language }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

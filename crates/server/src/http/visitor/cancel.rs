@@ -11,6 +11,7 @@ use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
 use crate::http::shapes::ids::IdText;
+use crate::relay::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -44,20 +45,16 @@ pub async fn cancel(
     let event = event_of_booking(&booking)?;
     body.parse::<Nothing>()?;
     let (user, why) = match keeper {
-        Keeper::Visitor(user) if key.0.is_none() => (user, BY_BUYER),
+        Keeper::Visitor(user) if key.0.is_none() => (user, CANCELLED_BY_BUYER),
         // A key is noted down only for whoever may use it.
-        Keeper::Visitor(_) => (owner(&keeper, &app, &event, &booking).await?, BY_BUYER),
-        Keeper::Link(_) => (owner(&keeper, &app, &event, &booking).await?, BY_LINK),
+        Keeper::Visitor(_) => (owner(&keeper, &app, &event, &booking).await?, CANCELLED_BY_BUYER),
+        Keeper::Link(_) => (owner(&keeper, &app, &event, &booking).await?, CANCELLED_BY_LINK),
     };
     let work = give_back(app.clone(), event, booking.clone(), user.clone(), why);
     let purpose = Purpose::PayOrGiveBack;
     let scope = Scope { what: "cancel", booking: &booking, user: &user, purpose };
     once_if_keyed(app, scope, &key, &body.canonical(), work).await
 }
-
-/// Why a booking is said to be cancelled.
-const BY_BUYER: &str = "cancelled by the buyer";
-const BY_LINK: &str = "cancelled with the booking's link";
 
 /// Whose booking it is.
 async fn owner(

@@ -31,6 +31,7 @@ pub mod position;
 pub mod renew;
 pub mod seat_statuses;
 pub mod seats;
+pub mod set_buyer;
 pub mod stream_ticket;
 pub mod texts;
 pub mod ticket_picture;

@@ -3,6 +3,7 @@
 use super::{event_of_booking, find_own_booking, hide_event};
 use crate::app::App;
 use crate::http::body::{OptionalBytes, json};
+use crate::http::buyer::parsed;
 use crate::http::caller::{IdempotencyKey, Ids, Visitor};
 use crate::http::once::{Purpose, Scope, once};
 use crate::http::openapi::PayProblems;
@@ -45,8 +46,7 @@ pub async fn pay(
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
     let wish = body.parse::<PaymentWish>()?;
-    let buyer = wish.buyer.map(crate::http::shapes::payment::BuyerBody::buyer).transpose();
-    let buyer = buyer.map_err(|why| Problem::new(Code::InvalidBody, why))?;
+    let buyer = parsed(wish.buyer)?;
     // A key is noted down only for whoever may use it.
     find_own_booking(&app, &event, &booking, &user).await?;
     let wish = Wish {
