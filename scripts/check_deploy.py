@@ -1,5 +1,6 @@
 """Checks the files in deploy/ for what can be checked without Docker: syntax, names that refer to each other, and
-variables that Onrush knows. Usage: target/python/bin/python scripts/check_deploy.py"""
+variables that Onrush knows. Checks besides that all files name the same Rust, and that CI's files are YAML.
+Usage: target/python/bin/python scripts/check_deploy.py"""
 
 import pathlib
 import re
@@ -50,12 +51,41 @@ def complaints_about_dockerfile(text):
             yield f"Dockerfile: copies from {source[1]}, which is no stage"
 
 
+RUST = {
+    "Cargo.toml": r'^rust-version = "([\d.]+)"',
+    "scripts/need.sh": r"^rust_at_least=([\d.]+)$",
+    "deploy/Dockerfile": r"^FROM rust:([\d.]+)-",
+    ".github/workflows/ci.yml": r"^ *image: rust:([\d.]+)-",
+    ".devcontainer/devcontainer.json": r'^ *"image": "rust:([\d.]+)-',
+}
+
+
+def complaints_about_rust():
+    channel = re.search(r'^channel = "([\d.]+)"', (TOP / "rust-toolchain.toml").read_text(), re.M)[1]
+    for file, pattern in RUST.items():
+        named = re.search(pattern, (TOP / file).read_text(), re.M)
+        if not named:
+            yield f"{file}: names no Rust"
+        elif not f"{channel}.".startswith(f"{named[1]}."):
+            yield f"{file}: names Rust {named[1]}, and rust-toolchain.toml {channel}"
+
+
+def complaints_about_github():
+    for file in sorted((TOP / ".github").rglob("*.yml")):
+        try:
+            yaml.safe_load(file.read_text())
+        except yaml.YAMLError as error:
+            yield f"{file.relative_to(TOP)}: {error}"
+
+
 def main():
     sources = [TOP / "crates/server/src/config.rs", TOP / "crates/server/src/config/servers.rs"]
     known = set(re.findall(r'"([A-Z][A-Z0-9_]+)"', "".join(source.read_text() for source in sources)))
     found = [
         *complaints_about_compose((TOP / "deploy/compose.yaml").read_text(), known),
         *complaints_about_dockerfile((TOP / "deploy/Dockerfile").read_text()),
+        *complaints_about_rust(),
+        *complaints_about_github(),
     ]
     for complaint in found:
         print(complaint, file=sys.stderr)

@@ -89,7 +89,7 @@ for tool in "$@"; do
       have=$(rustc --version | cut -d' ' -f2 | cut -d- -f1)
       oldest=$(printf '%s\n%s\n' "$rust_at_least" "$have" | sort -V | head -n1)
       [ "$oldest" = "$rust_at_least" ] ||
-        missing "Rust $rust_at_least or later, and this is $have" "Run: rustup update stable"
+        missing "Rust $rust_at_least or later, and this is $have" "With rustup, rust-toolchain.toml names the one to take."
       ;;
     cc) from_debian cc build-essential ;;
     python3) from_debian python3 "python3 python3-venv" ;;
