@@ -1,7 +1,8 @@
 import { beforeAll, expect, test } from "vitest";
 import type { Booking, Event as Sale, Lines } from "../src/api/schema";
 import { poolName } from "../src/lib/pools";
-import { areTrue, dayAfter, readableLines, reference, type Names } from "../src/buyer/checkout/lines";
+import { areTrue, dayAfter, readableLines, reference } from "../src/buyer/checkout/lines";
+import type { Names } from "../src/buyer/checkout/memory";
 import { deadlines, returnOf } from "../src/buyer/checkout/refunds";
 
 const DAY_MS = 86_400_000;

@@ -12,7 +12,8 @@ import type {
 } from "../../api/schema";
 import { askAsVisitor, persistAsVisitor } from "../../api/visitor";
 import { clock } from "../../lib/clock";
-import { type Connection, follow, type LiveMessage } from "../../lib/live";
+import { type Connection, follow } from "../../lib/live";
+import type { LiveMessage } from "../../lib/live/message";
 import { type AllTexts, loadTexts, wordsOf } from "../events/words";
 import { House, type Status } from "../../lib/seatmap/house";
 
