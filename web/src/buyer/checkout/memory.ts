@@ -31,7 +31,7 @@ function all(): Record<string, Memory> {
 
 function read<T>(storage: Storage, name: string): T | undefined {
   try {
-    return JSON.parse(storage.getItem(name) ?? "null") ?? undefined;
+    return (JSON.parse(storage.getItem(name) ?? "null") as T | null) ?? undefined;
   } catch {
     return undefined;
   }

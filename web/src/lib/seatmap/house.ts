@@ -84,8 +84,8 @@ export class House {
     const count = seats.length;
     this.count = count;
     this.categories = categories;
-    this.ids = new Array(count);
-    this.numbers = new Array(count);
+    this.ids = new Array<string>(count);
+    this.numbers = new Array<string>(count);
     this.x = new Float32Array(count);
     this.y = new Float32Array(count);
     this.status = new Uint8Array(count);
