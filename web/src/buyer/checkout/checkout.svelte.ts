@@ -167,7 +167,11 @@ export class Checkout {
         return 1_500;
       case "cancelled":
         return this.isRefundPending ? 3_000 : undefined;
-      default:
+      case "confirmed":
+      case "refunded":
+      case "released":
+      case "expired":
+      case undefined:
         return undefined;
     }
   }

@@ -167,6 +167,13 @@ export class Sale {
       case "slot_kept":
         void this.checkAccess().catch(() => {});
         break;
+      case "position":
+      case "left":
+      case "not_in_queue":
+      case "hold_expiring":
+      case "bye":
+        // None of these changes what this visitor may hold.
+        break;
     }
   }
 
