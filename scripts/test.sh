@@ -44,7 +44,7 @@ cargo test --workspace --locked --quiet
 
 step "pages"
 scripts/pages.sh
-(cd web && npm run --silent format:check && npm run --silent check)
+(cd web && npm run --silent format:check && npm run --silent lint && npm run --silent check)
 
 step "pages in a browser"
 (cd web && npm run --silent test)

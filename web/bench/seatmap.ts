@@ -7,7 +7,7 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import { createServer } from "vite";
 import { launch } from "../tests/browser";
-import type { Times } from "./page";
+import type { Bench } from "./page";
 
 const SEATS = Number(process.env.ONRUSH_BENCH_SEATS ?? 50_000);
 const FOR_MS = 10_000;
@@ -35,7 +35,7 @@ test("draw times of the seat map", async () => {
     };
     const run = async (name: "ours" | "everySeat") => {
       const before = await cpuMs();
-      const times: Times = await page.evaluate(([name, forMs]) => (window as any)[name](forMs), [
+      const times = await page.evaluate(([name, forMs]) => (window as unknown as Bench)[name](forMs), [
         name,
         FOR_MS,
       ] as const);
@@ -43,10 +43,11 @@ test("draw times of the seat map", async () => {
       return { ...times, script_cpu_mean_ms: Math.round(meanMs * 100) / 100 };
     };
     // The first flight over the house is for the compiler.
-    await page.evaluate(() => (window as any).ours(2_000));
+    await page.evaluate(() => (window as unknown as Bench).ours(2_000));
     const map = await run("ours");
     const everySeat = await run("everySeat");
     const measured = { seats: SEATS, processors: cpus().length, load, map, every_seat: everySeat };
+    // eslint-disable-next-line no-console -- this is what it is run for
     console.log(JSON.stringify(measured));
     // A flight that drew nothing measured nothing.
     expect(Math.min(map.frames, everySeat.frames)).toBeGreaterThan(10);

@@ -6,16 +6,22 @@ import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline";
+import type { BrowserContextOptions } from "playwright-core";
 import { expect, test } from "vitest";
 import { launch, PHONE, visit } from "../tests/browser";
 import { enter, setUpScenes, show } from "../tests/scenes";
 import { PROGRAM, Server } from "../tests/server";
 
 const FOLDER = process.env.ONRUSH_PICTURES ?? path.resolve(import.meta.dirname, "../../docs/images");
-const DESK = { viewport: { width: 1280, height: 800 } };
+const DESK: BrowserContextOptions = { viewport: { width: 1280, height: 800 } };
+
+interface Look {
+  options: BrowserContextOptions;
+  language?: string;
+}
 
 /** By scene: how it is looked at. A scene that is not here has no picture, unless ONRUSH_PICTURES asks for all of them. */
-const LOOKS: Record<string, { options: object; language?: string }[]> = {
+const LOOKS: Record<string, Look[]> = {
   event: [{ options: DESK }],
   waiting: [{ options: PHONE }, { options: { ...PHONE, colorScheme: "dark" }, language: "th" }],
   "your-turn": [{ options: PHONE }],
@@ -32,7 +38,7 @@ test("pictures of the main pages are taken", async () => {
   const all = process.env.ONRUSH_PICTURES !== undefined;
   let taken = 0;
   for (const scene of await setUpScenes(server)) {
-    const everything = [{ options: DESK }, { options: { ...PHONE, colorScheme: "dark" } }];
+    const everything: Look[] = [{ options: DESK }, { options: { ...PHONE, colorScheme: "dark" } }];
     for (const { options, language } of LOOKS[scene.name] ?? (all ? everything : [])) {
       const { page, close } = await enter(browser, server, scene.as, language, options);
       await show(page, server, scene);
@@ -59,7 +65,7 @@ test("picture of the control room is taken in the middle of the demo's encore", 
     // It is said on standard error where the pages are, with which key one signs in, and how the sale goes.
     let url = "";
     let key = "";
-    for await (const line of createInterface(demo.stderr!)) {
+    for await (const line of createInterface(demo.stderr)) {
       url ||= /(http:\/\/[0-9.:]+)\/admin/.exec(line)?.[1] ?? "";
       key ||= /\b(ak_[\w-]+)/.exec(line)?.[1] ?? "";
       if (Number(/^([\d,]+) of .* in the encore/.exec(line)?.[1]?.replaceAll(",", "") ?? 0) >= 400) break;

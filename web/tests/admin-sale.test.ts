@@ -1,6 +1,7 @@
 import path from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Availability } from "../src/api/schema";
 import { hold, sell, signIn } from "./admin";
 import { launch, violations, visit } from "./browser";
 import { openEvent, Server, smallPlan } from "./server";
@@ -64,8 +65,8 @@ test("organiser makes an event from a plan, opens it, watches a crowd, lets more
   expect(await violations(page)).toEqual([]);
   await page.getByRole("button", { name: "Import 588 seats" }).click();
   await page.getByText("588 seats were imported.").waitFor();
-  const { categories } = (await server.ask("GET", "/events/play/availability")).body;
-  expect(categories.find((category: any) => category.name === "Circle").price_minor).toBe(6_050);
+  const { categories } = (await server.ask("GET", "/events/play/availability")).body as Availability;
+  expect(categories.find((category) => category.name === "Circle")?.price_minor).toBe(6_050);
 
   await page.getByRole("link", { name: "Control room" }).click();
   await page.getByRole("button", { name: "Open the sale" }).click();

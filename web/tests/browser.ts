@@ -57,11 +57,11 @@ export async function violations(page: Page): Promise<string[]> {
   // Debugger evaluation is not bound by the page's content security policy.
   await page.evaluate(AxeBuilderSource.source);
   return page.evaluate(async () => {
-    const axe = (window as any).axe;
+    const axe = (window as unknown as { axe: typeof AxeBuilderSource }).axe;
     const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
     const result = await axe.run(document, { runOnly: { type: "tag", values: tags } });
-    return result.violations.map((violation: any) => {
-      const where = violation.nodes.map((node: any) => node.target.join(" ")).slice(0, 5);
+    return result.violations.map((violation) => {
+      const where = violation.nodes.map((node) => node.target.join(" ")).slice(0, 5);
       return `${violation.id}: ${violation.help}: ${where.join(", ")}`;
     });
   });

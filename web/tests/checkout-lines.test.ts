@@ -1,7 +1,8 @@
 import { beforeAll, expect, test } from "vitest";
-import type { Booking, Event as Sale, Lines } from "../src/api/schema";
+import type { Booking, Event as Sale } from "../src/api/schema";
 import { poolName } from "../src/lib/pools";
-import { areTrue, dayAfter, readableLines, reference, type Names } from "../src/buyer/checkout/lines";
+import { areTrue, dayAfter, readableLines, reference } from "../src/buyer/checkout/lines";
+import type { Names } from "../src/buyer/checkout/memory";
 import { deadlines, returnOf } from "../src/buyer/checkout/refunds";
 
 const DAY_MS = 86_400_000;
@@ -36,7 +37,7 @@ test("nights with a gap, other rooms or another number of rooms are stays of the
 
 test("seats without known names are called by their ids", () => {
   const line = { kind: "seat", seat: "A-1", section: "", row: "", number: "A-1" };
-  expect(readableLines({ seats: ["A-1"] } as Lines, undefined)).toEqual([line]);
+  expect(readableLines({ seats: ["A-1"] }, undefined)).toEqual([line]);
 });
 
 test("prices are shown only if they add up to what the booking costs", () => {

@@ -12,9 +12,20 @@ import { openEvent, Server } from "./server";
 
 const WEBHOOK_SECRET = "whsec_for_tests_only";
 
+interface Intent {
+  id: string;
+  object: "payment_intent";
+  status: string;
+  amount: number;
+  amount_received: number;
+  currency: string | null;
+  client_secret: string;
+  metadata: Record<string, string>;
+}
+
 /** As much of Stripe's API as one payment needs. */
 class FakeStripe {
-  readonly intents = new Map<string, Record<string, any>>();
+  readonly intents = new Map<string, Intent>();
   readonly #http: HttpServer;
 
   constructor() {
@@ -39,7 +50,7 @@ class FakeStripe {
           return inner ? [[inner, value]] : [];
         }),
       );
-      const intent = {
+      const intent: Intent = {
         id: name,
         object: "payment_intent",
         status: "requires_payment_method",
@@ -166,7 +177,7 @@ test("with Stripe its form is on the page, says what is wrong, and leads back to
   await page.getByText("Your card number is incomplete.").waitFor();
   expect(await violations(page)).toEqual([]);
   await page.getByLabel("Card").fill("4242424242424242");
-  const saw = await page.evaluate(() => (window as any).stripeSaw);
+  const saw = await page.evaluate(() => (window as unknown as { stripeSaw: unknown }).stripeSaw);
   const back = `${server.url}/bookings/${booking}`;
   expect(saw).toEqual({ key: "pk_test_x", secret: "pi_1_secret_x", back });
   await stripe.capture(server, "pi_1");

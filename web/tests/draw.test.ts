@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Place } from "../src/api/schema";
 import { launch, PHONE, violations, visit } from "./browser";
 import { openEvent, Server } from "./server";
 
@@ -40,10 +41,10 @@ async function check(page: Page): Promise<void> {
 /** The order as the server serves it: whoever is in the room came first, the others by their positions. */
 async function servedOrder(event: string, tokens: string[]): Promise<string[]> {
   const places = await Promise.all(
-    tokens.map(async (token) => (await server.ask("GET", `/events/${event}/queue`, { token })).body),
+    tokens.map(async (token) => (await server.ask("GET", `/events/${event}/queue`, { token })).body as Place),
   );
-  const rank = (place: any) => (place.status === "active" ? 0 : place.position);
-  return places.sort((a, b) => rank(a) - rank(b)).map((place) => place.place);
+  const rank = (place: Place) => (place.status === "queued" ? place.position! : 0);
+  return places.sort((a, b) => rank(a) - rank(b)).map((place) => ("place" in place ? place.place : ""));
 }
 
 /** A place's lot by docs/design/waiting-room.md, computed by other means than the page's. */
@@ -80,7 +81,7 @@ for (const publicValue of [undefined, "7 11 23 31 42 44 – ☂"]) {
       page.getByRole("link", { name: "Download the order (CSV)" }).click(),
     ]);
     expect(download.suggestedFilename()).toBe(`draw-${event}.csv`);
-    const rows = (await readFile((await download.path())!, "utf8")).trim().split("\r\n");
+    const rows = (await readFile(await download.path(), "utf8")).trim().split("\r\n");
     expect(rows[0]).toBe("rank,place,lot,joined");
     const { seed } = (await server.ask("GET", `/events/${event}/draw`)).body;
     for (const row of rows.slice(1)) {
@@ -138,6 +139,10 @@ test("fingerprint that was noted before and has changed is shown as changed", as
   await close();
 });
 
+interface Beating {
+  beats: number;
+}
+
 test("hundred thousand lots are computed while the page stays alive", async () => {
   await prequeue("many", 1);
   await server.organise("POST", "/events/many/prequeue/close");
@@ -150,7 +155,7 @@ test("hundred thousand lots are computed while the page stays alive", async () =
   const check = page.getByRole("button", { name: "Check the draw" });
   await check.waitFor();
   await page.evaluate(() => {
-    const state = window as any;
+    const state = window as unknown as Beating;
     state.beats = 0;
     const beat = () => {
       state.beats += 1;
@@ -158,7 +163,7 @@ test("hundred thousand lots are computed while the page stays alive", async () =
     };
     beat();
   });
-  const beats = () => page.evaluate(() => (window as any).beats as number);
+  const beats = () => page.evaluate(() => (window as unknown as Beating).beats);
   const before = await beats();
   await check.click();
   await page.getByText("The list has 100,000 places, which is not what was announced.").waitFor();

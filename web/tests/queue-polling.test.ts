@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { LiveMessage } from "../src/lib/live";
+import type { LiveMessage } from "../src/lib/live/message";
 import { openEvent, Server, smallPlan } from "./server";
 
 let server: Server;

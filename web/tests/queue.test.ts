@@ -211,13 +211,13 @@ test("line that is longer than what is left is said early", async () => {
 test("wait is a range that follows from the line's pace, and unknown without one", async () => {
   await eventWithOneInside("pace", 19);
   const { page, close } = await visit(browser);
-  let perMin: unknown;
+  const pace: { per_min?: { from: number; to: number } } = {};
   await page.route("**/events/pace/pace", (route) =>
-    route.fulfill({ json: { units: { free: 90, held: 0, sold: 0, blocked: 0 }, per_min: perMin } }),
+    route.fulfill({ json: { units: { free: 90, held: 0, sold: 0, blocked: 0 }, ...pace } }),
   );
   await openQueue(page, "pace");
   await page.getByText("We do not know yet how fast the line moves.").waitFor();
-  perMin = { from: 2.4, to: 5 };
+  pace.per_min = { from: 2.4, to: 5 };
   await page.reload();
   await page.getByText("About 4 to 9 minutes").waitFor();
   await close();
@@ -377,14 +377,24 @@ test("event without a waiting room leads straight to the tickets", async () => {
   await close();
 });
 
+/** What a page is made to note down while it is tested. */
+interface Probe {
+  tones: number;
+  notices: string[];
+  asked: number;
+  isHidden?: boolean;
+  Notification: object;
+}
+
 test("sound and notification are off until they are asked for", async () => {
   const [inside] = await eventWithOneInside("alerts");
   const { page, complaints, close } = await visit(browser);
   await page.addInitScript(() => {
-    const state = window as any;
+    const state = window as unknown as Probe;
     state.tones = 0;
     state.notices = [];
     state.asked = 0;
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- it is given its node below
     const start = OscillatorNode.prototype.start;
     OscillatorNode.prototype.start = function (...args) {
       state.tones += 1;
@@ -392,9 +402,10 @@ test("sound and notification are off until they are asked for", async () => {
     };
     state.Notification = class {
       static permission = "default";
-      static async requestPermission() {
+      static requestPermission() {
         state.asked += 1;
-        state.Notification.permission = "granted";
+        this.permission = "granted";
+        return Promise.resolve();
       }
       constructor(title: string) {
         state.notices.push(title);
@@ -405,7 +416,7 @@ test("sound and notification are off until they are asked for", async () => {
   });
   const seen = () =>
     page.evaluate(() => {
-      const { tones, notices, asked } = window as any;
+      const { tones, notices, asked } = window as unknown as Probe;
       return { tones, notices, asked };
     });
   await openQueue(page, "alerts");
@@ -417,7 +428,7 @@ test("sound and notification are off until they are asked for", async () => {
   await page.getByRole("button", { name: "Notification is on" }).waitFor();
   const before = await seen();
   expect(before.asked).toBe(1);
-  await page.evaluate(() => ((window as any).isHidden = true));
+  await page.evaluate(() => ((window as unknown as Probe).isHidden = true));
   await leave("alerts", inside!);
   await page.getByRole("heading", { name: "It is your turn!" }).waitFor();
   const after = await seen();

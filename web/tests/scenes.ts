@@ -166,7 +166,7 @@ export async function enter(
   await visited.page.addInitScript(
     ([guest, language]) => {
       if (guest) localStorage.setItem("onrush.visitor", guest);
-      localStorage.setItem("onrush.language", language!);
+      localStorage.setItem("onrush.language", language);
     },
     [guest && JSON.stringify(guest), language] as const,
   );

@@ -1,5 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Booking, SeatMap } from "../src/api/schema";
 import { House } from "../src/lib/seatmap/house";
 import { fit } from "../src/lib/seatmap/view";
 import { launch, PHONE, visit, violations, type Visit } from "./browser";
@@ -47,7 +48,7 @@ async function onMap(page: Page, event: string, seat: string): Promise<{ x: numb
   };
 }
 
-async function hold(page: Page): Promise<any> {
+async function hold(page: Page): Promise<Booking> {
   await page.getByRole("button", { name: "Hold these" }).click();
   await page.waitForURL(/\/bookings\/[^/]+$/);
   const token = await page.evaluate(() => JSON.parse(localStorage.getItem("onrush.visitor")!).token);
@@ -111,11 +112,8 @@ test("keyboard alone chooses two seats in the list and holds them", async () => 
   }
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/bookings\//);
-  const states = (await server.ask("GET", "/events/keys/seats")).body.seats;
-  expect(states.filter((seat: any) => seat.status === "held").map((seat: any) => seat.id)).toEqual([
-    "B-2",
-    "B-9",
-  ]);
+  const { seats } = (await server.ask("GET", "/events/keys/seats")).body as SeatMap;
+  expect(seats.filter((seat) => seat.status === "held").map((seat) => seat.id)).toEqual(["B-2", "B-9"]);
   expect(complaints).toEqual([]);
   await close();
 });

@@ -1,8 +1,5 @@
 /** Which page is where. The first that fits is shown. */
-import type { Component } from "svelte";
-
-// Each page has other ids of the path as its props.
-type Load = () => Promise<{ default: Component<any> }>;
+import type { Load } from "../lib/router.svelte";
 
 /** All that who lets people in may see. */
 export const SCANNER_PAGES: Record<string, Load> = {

@@ -9,11 +9,11 @@ export function poll(work: () => Promise<unknown>, everyMs: number): () => void 
     isRunning = true;
     await work();
     isRunning = false;
-    if (!isOver) timer = setTimeout(round, everyMs);
+    if (!isOver) timer = setTimeout(seen, everyMs);
   };
   const seen = () => void round();
   document.addEventListener("visibilitychange", seen);
-  void round();
+  seen();
   return () => {
     isOver = true;
     clearTimeout(timer);

@@ -88,7 +88,7 @@ export async function send(path: string, wish: Ask = {}): Promise<Response> {
 async function refusal(response: Response): Promise<Error> {
   const retryAfterS = Number(response.headers.get("retry-after")) || undefined;
   try {
-    return new Refused(await response.json(), retryAfterS);
+    return new Refused((await response.json()) as Refused["facts"], retryAfterS);
   } catch (error) {
     // Not ours: a proxy in between, most likely.
     return new NoAnswer(`an answer that cannot be read: ${response.status}`, { cause: error });

@@ -18,7 +18,7 @@ const found = new Map<string, Way>();
 /** The links that this browser has, by booking. */
 export function links(): Record<string, string> {
   try {
-    return JSON.parse(localStorage.getItem(LINKS) ?? "null") ?? {};
+    return (JSON.parse(localStorage.getItem(LINKS) ?? "null") ?? {}) as Record<string, string>;
   } catch {
     return {};
   }

@@ -25,7 +25,7 @@ const RENEW_BEFORE_MS = 12 * 3_600_000;
 
 function read<T>(name: string): T | undefined {
   try {
-    return JSON.parse(localStorage.getItem(name) ?? "null") ?? undefined;
+    return (JSON.parse(localStorage.getItem(name) ?? "null") as T | null) ?? undefined;
   } catch {
     return undefined;
   }
@@ -137,7 +137,7 @@ export function refuseEarlier(user: string, code: string): void {
 
 /** Becomes the visitor of another device; who this browser was is put aside, with all that is theirs. */
 export async function become(guest: Identity): Promise<void> {
-  await locked(async () => {
+  await locked(() => {
     const before = stored();
     if (before && before.user !== guest.user) putAside(before);
     const others = earlier().filter((identity) => identity.user !== guest.user);
@@ -152,9 +152,9 @@ export async function becomeAgain(user: string): Promise<void> {
   if (identity) await become(identity);
 }
 
-function locked<T>(work: () => Promise<T>): Promise<T> {
+async function locked<T>(work: () => T | Promise<T>): Promise<T> {
   // Locks are there on https and localhost only.
-  return navigator.locks ? navigator.locks.request(STORED, work) : work();
+  return await (navigator.locks ? navigator.locks.request(STORED, work) : work());
 }
 
 /** Whether this browser has been somebody before. */

@@ -1,30 +1,13 @@
-/** Live updates of one event: over WebSocket, else SSE, else by asking. docs/design/http.md lists the messages. */
+/** Live updates of one event: over WebSocket, else SSE, else by asking. */
 import { NoAnswer, path, Refused } from "../api/client";
 import { askAsVisitor } from "../api/visitor";
-import { Poller } from "./live/poller";
+import type { LiveMessage } from "./live/message";
+import { Poller, type Wish } from "./live/poller";
 import { Remembered } from "./live/remembered";
 import { openStream, type Stream, type StreamKind } from "./live/stream";
 
-export type LiveMessage =
-  | { type: "position"; place: string; number: number; position?: number; total: number }
-  | { type: "your_turn"; place: string; until: number; arrive_by?: number; pass?: string }
-  | { type: "left"; place: string; how: "left" | "lapsed" | "removed" }
-  | { type: "session_ended"; place: string; how: "no_show" | "timeout" | "left" | "completed" | "removed" }
-  | { type: "slot_kept"; place: string; until: number }
-  | { type: "hold"; booking: string; status: string; until?: number }
-  | { type: "hold_expiring"; booking: string; until: number }
-  | { type: "seats"; at: number; changed: Record<string, "free" | "held" | "sold" | "blocked"> }
-  | { type: "phase"; phase: "scheduled" | "prequeue" | "open" | "paused" | "closed" }
-  | { type: "not_in_queue" }
-  | { type: "bye" };
-
 /** How messages come just now. */
 export type Connection = "connecting" | "websocket" | "sse" | "polling" | "offline";
-
-export interface Wish {
-  /** Whether only the place and the phase matter: then asking stays cheap where no stream can be had. */
-  isPlaceOnly?: boolean;
-}
 
 /** Who waits hears something every 20 s at the latest; twice that in silence is suspicious. */
 const SILENCE_MS = 40_000;

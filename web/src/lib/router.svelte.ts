@@ -1,4 +1,8 @@
 /** Which page the address names. Links are ordinary links; those to our own pages are followed without a reload. */
+import type { Component } from "svelte";
+
+/** Loads a page. Its props are the ids of its path, which differ from page to page. */
+export type Load = () => Promise<{ default: Component<never> }>;
 
 let path = $state(location.pathname);
 let query = $state.raw(new URLSearchParams(location.search));

@@ -69,11 +69,12 @@ export function keepAwake(): () => void {
     }
   };
   // A page that was hidden has lost it.
-  document.addEventListener("visibilitychange", ask);
-  void ask();
+  const seen = () => void ask();
+  document.addEventListener("visibilitychange", seen);
+  seen();
   return () => {
     isOver = true;
-    document.removeEventListener("visibilitychange", ask);
+    document.removeEventListener("visibilitychange", seen);
     void lock?.release();
   };
 }

@@ -75,7 +75,7 @@ function read(code: string): Ticket | undefined {
   try {
     const text = atob(code.split(".")[1]!.replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
-    return JSON.parse(new TextDecoder().decode(bytes));
+    return JSON.parse(new TextDecoder().decode(bytes)) as Ticket;
   } catch {
     return undefined;
   }

@@ -57,11 +57,11 @@ export function watchSamples(event: string, watch: Watch): () => void {
     if (isOver) return;
     source = new EventSource(path`/admin/events/${event}/live`);
     source.addEventListener("past", (message) => {
-      samples = (JSON.parse(message.data) as { samples: Sample[] }).samples.slice(-KEPT);
+      samples = (JSON.parse(message.data as string) as { samples: Sample[] }).samples.slice(-KEPT);
       heard();
     });
     source.addEventListener("sample", (message) => {
-      const sample = JSON.parse(message.data) as Sample;
+      const sample = JSON.parse(message.data as string) as Sample;
       clock.note(sample.at);
       samples = [...samples.slice(1 - KEPT), sample];
       heard();

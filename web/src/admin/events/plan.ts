@@ -29,16 +29,19 @@ export interface ReadPlan {
 /** The file is no seating plan. */
 export class NotAPlan extends Error {}
 
+/** What people call something. */
+type Name = string | number | null;
+
 interface File {
-  name?: unknown;
+  name?: Name;
   categories: { name: string; color?: string }[];
   zones: {
-    name?: unknown;
+    name?: Name;
     position?: Point;
     rows?: {
-      row_number?: unknown;
+      row_number?: Name;
       position?: Point;
-      seats?: { seat_guid: string; seat_number?: unknown; position?: Point; category?: string }[];
+      seats?: { seat_guid: string; seat_number?: Name; position?: Point; category?: string }[];
     }[];
   }[];
 }
@@ -49,7 +52,7 @@ export function readPlan(text: string): ReadPlan {
   let file: File;
   const seats: PlanSeat[] = [];
   try {
-    file = JSON.parse(text);
+    file = JSON.parse(text) as File;
     for (const zone of file.zones) {
       for (const row of zone.rows ?? []) {
         for (const seat of row.seats ?? []) {
@@ -78,8 +81,8 @@ export function readPlan(text: string): ReadPlan {
   }
 }
 
-function textOf(value: unknown): string {
-  return value === undefined || value === null ? "" : String(value);
+function textOf(name: Name | undefined): string {
+  return String(name ?? "");
 }
 
 function sum(

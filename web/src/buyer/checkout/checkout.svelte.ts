@@ -6,8 +6,8 @@ import { askAsVisitor, isKnown } from "../../api/visitor";
 import { clock } from "../../lib/clock";
 import { follow } from "../../lib/live";
 import { aboutEvent, type About } from "./about";
-import { namesOf, readableLines, type Line, type Names } from "./lines";
-import { attemptKey, endAttempt, hasOpenAttempt, notePayment, recall, remember } from "./memory";
+import { namesOf, readableLines, type Line } from "./lines";
+import { attemptKey, endAttempt, hasOpenAttempt, notePayment, recall, remember, type Names } from "./memory";
 
 /** With Stripe an open payment names the key its form is made with. */
 export type OpenPayment = Payment & { publishable_key?: string };
@@ -167,7 +167,11 @@ export class Checkout {
         return 1_500;
       case "cancelled":
         return this.isRefundPending ? 3_000 : undefined;
-      default:
+      case "confirmed":
+      case "refunded":
+      case "released":
+      case "expired":
+      case undefined:
         return undefined;
     }
   }

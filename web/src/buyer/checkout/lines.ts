@@ -4,7 +4,7 @@ import type { Availability, Lines, SeatMap } from "../../api/schema";
 import { day } from "../../lib/format";
 import { t } from "../../lib/i18n.svelte";
 import { nightOf, poolName } from "../../lib/pools";
-import { recall, remember } from "./memory";
+import { recall, remember, type Names } from "./memory";
 
 export interface SeatLine {
   kind: "seat";
@@ -38,16 +38,6 @@ export interface StayLine {
 }
 
 export type Line = SeatLine | PoolLine | StayLine;
-
-/** What the lines of one booking are called and cost. */
-export interface Names {
-  seats: Record<
-    string,
-    { section: string; row: string; number: string; category: string; priceMinor?: number }
-  >;
-  /** Prices of one unit by pool. */
-  pools: Record<string, number>;
-}
 
 const DAY_MS = 24 * 3_600_000;
 

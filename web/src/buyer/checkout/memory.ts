@@ -1,7 +1,16 @@
 /** What this browser remembers of a booking beside what the server knows. */
 import { newKey } from "../../api/client";
 import type { Buyer } from "../../api/schema";
-import type { Names } from "./lines";
+
+/** What the lines of one booking are called and cost. */
+export interface Names {
+  seats: Record<
+    string,
+    { section: string; row: string; number: string; category: string; priceMinor?: number }
+  >;
+  /** Prices of one unit by pool. */
+  pools: Record<string, number>;
+}
 
 interface Memory {
   names?: Names;
@@ -22,7 +31,7 @@ function all(): Record<string, Memory> {
 
 function read<T>(storage: Storage, name: string): T | undefined {
   try {
-    return JSON.parse(storage.getItem(name) ?? "null") ?? undefined;
+    return (JSON.parse(storage.getItem(name) ?? "null") as T | null) ?? undefined;
   } catch {
     return undefined;
   }

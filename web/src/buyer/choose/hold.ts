@@ -94,7 +94,7 @@ function keyFor(event: string, body: string): string {
 
 function kept(event: string): Kept | undefined {
   try {
-    return JSON.parse(sessionStorage.getItem(nameOf(event)) ?? "null") ?? undefined;
+    return (JSON.parse(sessionStorage.getItem(nameOf(event)) ?? "null") as Kept | null) ?? undefined;
   } catch {
     return undefined;
   }

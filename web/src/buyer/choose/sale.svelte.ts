@@ -12,7 +12,8 @@ import type {
 } from "../../api/schema";
 import { askAsVisitor, persistAsVisitor } from "../../api/visitor";
 import { clock } from "../../lib/clock";
-import { type Connection, follow, type LiveMessage } from "../../lib/live";
+import { type Connection, follow } from "../../lib/live";
+import type { LiveMessage } from "../../lib/live/message";
 import { type AllTexts, loadTexts, wordsOf } from "../events/words";
 import { House, type Status } from "../../lib/seatmap/house";
 
@@ -165,6 +166,13 @@ export class Sale {
       case "session_ended":
       case "slot_kept":
         void this.checkAccess().catch(() => {});
+        break;
+      case "position":
+      case "left":
+      case "not_in_queue":
+      case "hold_expiring":
+      case "bye":
+        // None of these changes what this visitor may hold.
         break;
     }
   }

@@ -1,5 +1,5 @@
 /** What this browser remembers of its place in an event's queue, for all its tabs and after a reload. */
-import type { LiveMessage } from "../../lib/live";
+import type { LiveMessage } from "../../lib/live/message";
 
 /**
  * How a place or session ended. `gave_up` is a session that was left before anything was booked; `kept` is over, and what

@@ -3,7 +3,8 @@ import { ask, path, persist, Refused } from "../../api/client";
 import { persistAsVisitor } from "../../api/visitor";
 import type { Event, Left, Phase, Place } from "../../api/schema";
 import { clock } from "../../lib/clock";
-import { follow, type Connection, type LiveMessage } from "../../lib/live";
+import { follow, type Connection } from "../../lib/live";
+import type { LiveMessage } from "../../lib/live/message";
 import { endOf, messageOf, type OfPlace } from "../../lib/live/remembered";
 import { type Ended, type PlaceRecord, readRecord, writeRecord } from "./record";
 

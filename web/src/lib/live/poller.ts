@@ -3,8 +3,13 @@ import { NoAnswer, ask, path, Refused } from "../../api/client";
 import { askAsVisitor } from "../../api/visitor";
 import type { Bookings, Event, Phase, Place, SeatMap, SeatStatus, SeatStatuses } from "../../api/schema";
 import { clock } from "../clock";
-import type { LiveMessage, Wish } from "../live";
+import type { LiveMessage } from "./message";
 import { messageOf, type OfPlace } from "./remembered";
+
+export interface Wish {
+  /** Whether only the place and the phase matter: then asking stays cheap where no stream can be had. */
+  isPlaceOnly?: boolean;
+}
 
 interface Listener {
   message(message: LiveMessage): void;

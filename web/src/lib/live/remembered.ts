@@ -3,7 +3,7 @@ import { path } from "../../api/client";
 import { askAsVisitor } from "../../api/visitor";
 import type { Bookings, Place } from "../../api/schema";
 import { clock } from "../clock";
-import type { LiveMessage } from "../live";
+import type { LiveMessage } from "./message";
 
 /** Where the visitor stands. */
 export type OfPlace = Extract<LiveMessage, { type: "position" | "your_turn" | "slot_kept" | "not_in_queue" }>;

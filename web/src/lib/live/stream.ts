@@ -1,6 +1,6 @@
 /** One connection that messages come over. It is used once: a lost one is replaced by a new one with a new ticket. */
 import { path } from "../../api/client";
-import type { LiveMessage } from "../live";
+import type { LiveMessage } from "./message";
 
 export type StreamKind = "websocket" | "sse";
 

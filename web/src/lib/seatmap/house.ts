@@ -1,5 +1,6 @@
 /** A house: all seats of an event in typed arrays, with what can be asked about them quickly. No drawing here. */
 import type { SeatMap } from "../../api/schema";
+import type { Box } from "./box";
 import { Grid } from "./grid";
 import { hullOf } from "./hull";
 
@@ -14,13 +15,6 @@ export const BLOCKED = 3;
 const LETTERS = "fhsb";
 /** For categories whose plan has no colour. */
 const COLOURS = ["#2f6fb0", "#b3261e", "#3f9a6b", "#d9772b", "#7b4fa3", "#0f8b8d"];
-
-export interface Box {
-  left: number;
-  top: number;
-  right: number;
-  bottom: number;
-}
 
 export interface Category {
   name: string;
@@ -90,8 +84,8 @@ export class House {
     const count = seats.length;
     this.count = count;
     this.categories = categories;
-    this.ids = new Array(count);
-    this.numbers = new Array(count);
+    this.ids = new Array<string>(count);
+    this.numbers = new Array<string>(count);
     this.x = new Float32Array(count);
     this.y = new Float32Array(count);
     this.status = new Uint8Array(count);

@@ -1,7 +1,7 @@
 /** How seats and sections look. Free, held, sold and blocked differ by shape as well as by colour. */
 import { css, inkOn, mixed, type Palette, type Rgb, rgbOf, visible } from "./colours";
 import { widthAt } from "./hull";
-import { BLOCKED, FREE, HELD, type House, SOLD } from "./house";
+import { BLOCKED, FREE, HELD, type House, SOLD, STATUSES } from "./house";
 
 /** From this distance of neighbours on, a seat has a shape and not only a dot. */
 export const SHAPES_PX = 11;
@@ -50,7 +50,7 @@ export function paintSeats(
   dy: number,
 ): void {
   const px = house.pitch * scale;
-  const groups: Groups[] = [new Map(), new Map(), new Map(), new Map()];
+  const groups = STATUSES.map((): Groups => new Map());
   house.grid.each(box.left, box.top, box.right, box.bottom, (seat) => {
     const status = house.status[seat]!;
     const isGone = status === SOLD || status === BLOCKED;

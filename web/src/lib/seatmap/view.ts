@@ -1,5 +1,5 @@
 /** Which part of the house is seen: sums only, no canvas. */
-import type { Box } from "./house";
+import type { Box } from "./box";
 
 /** A point of the house is at `(x - left) * scale` on the map, in CSS pixels. */
 export interface View {
