@@ -67,7 +67,7 @@ pub(super) fn start(
         clients.spawn(async move {
             let client = Client { source, to, until, number };
             match attack {
-                Attack::Pings => ("pings sent", client.ping().await),
+                Attack::Pings => ("pings written to sockets", client.ping().await),
                 Attack::Bodies => ("bodies left unfinished", client.stall().await),
                 Attack::Readers => ("seat maps not read", client.do_not_read().await),
                 Attack::Keys => ("fresh keys", client.flood_keys().await),
