@@ -35,6 +35,6 @@ pub mod waiting_room;
 pub use change::Change;
 pub use command::Command;
 pub use event::{Changes, Decision, Event, Phase};
-pub use refusal::Refusal;
+pub use refusal::{Class, Refusal};
 pub use time::Time;
 pub use view::{Query, Reply, View};

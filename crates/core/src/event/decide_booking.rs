@@ -3,7 +3,7 @@
 use super::{Changes, Decision, Event, Phase};
 use crate::bookings::Hold;
 use crate::change::Change;
-use crate::hold::{HoldState, HoldTerms};
+use crate::hold::{HoldState, HoldStatus, HoldTerms};
 use crate::ids::{BookingId, UserId};
 use crate::limits::MAX_ENDED_PER_USER;
 use crate::lines::Lines;
@@ -189,7 +189,9 @@ impl Event {
             HoldState::Held { .. } | HoldState::Expired { .. } => Err(Refusal::HoldExpired),
             HoldState::Confirmed { .. } => Err(Refusal::AlreadyConfirmed),
             HoldState::Released { .. } => Err(Refusal::AlreadyReleased),
-            HoldState::Cancelled { .. } => Err(Refusal::InvalidStatus { status: "cancelled" }),
+            HoldState::Cancelled { .. } => {
+                Err(Refusal::InvalidStatus { booking_status: HoldStatus::Cancelled })
+            }
         }
     }
 
@@ -212,7 +214,9 @@ impl Event {
             HoldState::Held { .. } | HoldState::Expired { .. } => Err(Refusal::HoldExpired),
             HoldState::Confirmed { .. } => Err(Refusal::AlreadyConfirmed),
             HoldState::Released { .. } => Err(Refusal::AlreadyReleased),
-            HoldState::Cancelled { .. } => Err(Refusal::InvalidStatus { status: "cancelled" }),
+            HoldState::Cancelled { .. } => {
+                Err(Refusal::InvalidStatus { booking_status: HoldStatus::Cancelled })
+            }
         }
     }
 

@@ -186,7 +186,7 @@ impl Event {
                 if gap_ms > 0 {
                     Ok(Decision::done(Change::Resumed { gap_ms }))
                 } else {
-                    Err(Refusal::InvalidSettings { why: "gap_ms: use a positive number" })
+                    Err(Refusal::InvalidSettings { why: "gap_ms: use a positive number".into() })
                 }
             }
         }

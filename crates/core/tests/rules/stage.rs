@@ -210,7 +210,7 @@ impl Stage {
     }
 
     pub(crate) fn status(&self, booking: &str) -> &'static str {
-        self.booking(booking).state.status()
+        self.booking(booking).state.status().as_str()
     }
 }
 

@@ -43,9 +43,9 @@ if not hold or (buyer ~= '' and hold.user ~= buyer) then
 elseif hold.state == 'cancelled' then
   return commit(hold_reply(hold))
 elseif hold.state ~= 'confirmed' then
-  return no('INVALID_STATUS', '"status":"' .. hold.state .. '"')
+  return no('INVALID_STATUS', '"booking_status":"' .. hold.state .. '"')
 elseif hold.checkins ~= '' then
-  return no('ALREADY_CHECKED_IN', '"at":' .. string.match(hold.checkins, '^%d+:(%-?%d+)'))
+  return no('ALREADY_CHECKED_IN', '"checked_in_at":' .. string.match(hold.checkins, '^%d+:(%-?%d+)'))
 end
 
 local amount = tonumber(hold.amount)

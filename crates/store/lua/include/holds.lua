@@ -133,7 +133,7 @@ local function no_longer_held(hold)
   elseif hold.state == 'released' then
     return no('ALREADY_RELEASED')
   elseif hold.state == 'cancelled' then
-    return no('INVALID_STATUS', '"status":"cancelled"')
+    return no('INVALID_STATUS', '"booking_status":"cancelled"')
   end
   return no('HOLD_EXPIRED')
 end

@@ -232,7 +232,7 @@ impl Layout {
             .map(|check_in| format!("{}:{}", check_in.ticket, check_in.at))
             .collect();
         let text = [
-            row.state.status().to_owned(),
+            row.state.status().as_str().to_owned(),
             terms.user.to_string(),
             terms.amount_minor.to_string(),
             terms.fee_minor.to_string(),

@@ -411,7 +411,7 @@ fn complaint(command: &Command) -> Option<Refusal> {
     static PROBE: LazyLock<Event> = LazyLock::new(|| probe(probe_settings()));
     match command {
         Command::CreateEvent { settings } | Command::ChangeSettings { settings } => {
-            settings.complaint().map(|why| Refusal::InvalidSettings { why })
+            settings.complaint().map(|why| Refusal::InvalidSettings { why: why.into() })
         }
         Command::AddPool { .. }
         | Command::AdjustCapacity { .. }

@@ -139,7 +139,7 @@ impl<'a> BookingBody<'a> {
         let mut body = Self {
             booking: terms.booking.as_str(),
             event: event.as_str(),
-            status: view.state.status(),
+            status: view.state.status().as_str(),
             lines: &terms.lines,
             amount_minor: terms.amount_minor,
             fee_minor: terms.fee_minor,

@@ -188,7 +188,7 @@ impl Stay<'_> {
         let rooms = self.rooms.map_or(Ok(1), Quantity::units)?;
         let nights = self.nights.units()?;
         if nights as usize > MAX_LINES_PER_HOLD {
-            return Err(Refusal::InvalidLines { why: "use at most 400 nights" }.into());
+            return Err(Refusal::InvalidLines { why: "use at most 400 nights".into() }.into());
         }
         let stay: PoolId = id(&self.pool)?;
         let mut night = Some(day(&self.from)?);

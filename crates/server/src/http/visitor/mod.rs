@@ -121,7 +121,7 @@ fn confirmed_at(view: &HoldView) -> Result<Time, Problem> {
         | HoldState::Released { .. }
         | HoldState::Expired { .. }
         | HoldState::Cancelled { .. }) => {
-            Err(Refusal::InvalidStatus { status: state.status() }.into())
+            Err(Refusal::InvalidStatus { booking_status: state.status() }.into())
         }
     }
 }

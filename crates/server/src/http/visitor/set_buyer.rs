@@ -40,7 +40,7 @@ pub async fn set_buyer(
         state @ (HoldState::Released { .. }
         | HoldState::Expired { .. }
         | HoldState::Cancelled { .. }) => {
-            return Err(Refusal::InvalidStatus { status: state.status() }.into());
+            return Err(Refusal::InvalidStatus { booking_status: state.status() }.into());
         }
     }
     app.ledger.set_buyer(&booking, buyer.clone()).await?;
