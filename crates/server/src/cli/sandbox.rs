@@ -3,8 +3,8 @@
 use super::Exit;
 use super::show::{print_json, say};
 use axum::http::Uri;
-use onrush::config::Secret;
-use onrush::sandbox::{FaultMix, Sandbox, SandboxConfig, SandboxError};
+use onrush::config::{FaultMix, Secret};
+use onrush::sandbox::{Sandbox, SandboxConfig, SandboxError};
 use serde::Serialize;
 use std::io::IsTerminal;
 use std::net::SocketAddr;

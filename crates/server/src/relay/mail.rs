@@ -6,14 +6,12 @@
 
 use crate::auth::link::BookingLinks;
 use crate::config::ConfigError;
+use crate::config::kinds::{BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED};
+use crate::config::relay::{MailSettings, Tls};
 use crate::relay::Parts;
 use crate::relay::courier::{Attempt, Attempting, Channel};
 use crate::relay::letter::{Facts, Letter, addressable, compose, one_line};
-use crate::relay::messages::{
-    BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, CANCELLED_BY_BUYER, CANCELLED_BY_LINK,
-    MAIL,
-};
-use crate::relay::settings::{MailSettings, Tls};
+use crate::relay::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK, MAIL};
 use crate::saga::tells_of_a_decline;
 use crate::tickets::{Confirmed, TicketSigner};
 use lettre::message::header::ContentType;

@@ -15,7 +15,6 @@ pub mod mail;
 pub mod messages;
 #[cfg(feature = "cluster")]
 pub mod rabbit;
-pub mod settings;
 pub mod webhook;
 
 use crate::auth::link::BookingLinks;

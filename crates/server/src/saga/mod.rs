@@ -33,6 +33,7 @@ pub use operator::Action;
 pub use start::{StartError, Started, Wish};
 
 use crate::commons::Commons;
+use crate::config::Patience;
 use crate::metrics::count;
 use crate::pairing::Pairing;
 use crate::relay::messages::Channels;
@@ -53,40 +54,6 @@ use tokio::task::JoinHandle;
 
 /// How often old answers are forgotten.
 const TIDY_EVERY: Duration = Duration::from_secs(3_600);
-
-/// How patient the driver is. All durations are milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Patience {
-    /// How long a gateway may take to answer.
-    pub gateway_timeout_ms: u64,
-    /// After how long without news the gateway is asked what became of a payment (S1.4: 5 to 10 minutes).
-    pub ask_after_ms: i64,
-    /// After how long a step is taken to be abandoned by a process that died.
-    pub abandoned_after_ms: i64,
-    /// The first pause after a failure; each further one is twice as long.
-    pub first_pause_ms: i64,
-    /// The longest pause.
-    pub longest_pause_ms: i64,
-    /// After how many failures in a row a saga waits for an operator.
-    pub tries: u32,
-    /// Sagas that recovery drives at a time.
-    pub at_a_time: usize,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self {
-            gateway_timeout_ms: 10_000,
-            ask_after_ms: 300_000,
-            abandoned_after_ms: 30_000,
-            first_pause_ms: 500,
-            longest_pause_ms: 60_000,
-            tries: 60,
-            at_a_time: 128,
-        }
-    }
-}
 
 /// How often things happened since the process started.
 #[derive(Debug, Default)]

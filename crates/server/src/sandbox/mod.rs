@@ -14,9 +14,9 @@ mod page;
 
 pub use courier::{SIGNATURE, Webhook};
 pub use desk::{AskedView, CurrencyTotals, PaymentList, PaymentView, RefundView, SandboxTotals};
-pub use fault::{Call, Fault, FaultMix, Script};
+pub use fault::{Call, Fault, Script};
 
-use crate::config::{Secret, own_secret_complaint};
+use crate::config::{FaultMix, Secret, own_secret_complaint};
 use crate::serve::{listen, serve_router};
 use at_desk::DeskThing;
 use axum::Router;

@@ -2,8 +2,8 @@
 
 use super::files::Share;
 use super::traffic::Traffic;
-use crate::auth::address::Network;
 use crate::config::Config;
+use crate::config::Network;
 use crate::http::problem::{Code, Problem};
 use crate::http::upload::BodyTerms;
 use std::collections::HashMap;

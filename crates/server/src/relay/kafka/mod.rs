@@ -13,16 +13,16 @@
 //! acknowledged: a Kafka that is away delays what it would be told, and nothing else.
 
 mod bodies;
+mod client;
 mod facts;
 pub mod health;
 mod outlet;
 mod publisher;
-pub mod settings;
 
 pub use bodies::Topic;
 pub use health::Health;
-pub use settings::{KafkaSettings, Tuning};
 
+use crate::config::kafka::KafkaSettings;
 use crate::relay::cursors::Cursors;
 use onrush_ledger::Ledger;
 use onrush_store::Engine;

@@ -4,7 +4,7 @@ use super::Parts;
 use super::bodies::{Told, Topic, of_booking, of_feed, of_s3};
 use super::facts::{Facts, Remembered};
 use super::outlet::{Outlet, Record, Trouble};
-use super::settings::KafkaSettings;
+use crate::config::kafka::KafkaSettings;
 use crate::relay::cursors::{CursorError, Fence};
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::{Change, Query, View};

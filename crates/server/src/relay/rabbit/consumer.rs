@@ -2,9 +2,9 @@
 
 use super::bodies::{Content, Message, SlotReleased, Timeout};
 use super::link::{self, DUE_HEADER, Outlet, Pauses, Trouble};
-use super::settings::RabbitSettings;
 use super::topology::Topology;
 use super::{Parts, stopped};
+use crate::config::rabbit::RabbitSettings;
 use futures_util::TryStreamExt;
 use lapin::message::Delivery;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions};

@@ -1,10 +1,10 @@
 //! Connections to RabbitMQ, and sending over them so that nothing is lost unnoticed.
 
 use super::bodies::{Content, Message};
-use super::ladder::Ladder;
-use super::settings::{RabbitSettings, Tuning};
 use super::topology::{SLOT_RELEASED_KEY, TIMEOUT_KEY, Topology};
 use crate::auth::random;
+use crate::config::ladder::Ladder;
+use crate::config::rabbit::{RabbitSettings, Tuning};
 use futures_util::StreamExt;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::types::{AMQPValue, FieldTable};

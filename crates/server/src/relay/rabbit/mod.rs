@@ -14,15 +14,13 @@
 pub mod bodies;
 mod consumer;
 pub mod health;
-pub mod ladder;
 pub mod link;
 mod publisher;
-pub mod settings;
 pub mod topology;
 
 pub use health::Health;
-pub use settings::{RabbitSettings, Tuning};
 
+use crate::config::rabbit::RabbitSettings;
 use crate::relay::cursors::Cursors;
 use onrush_core::ids::EventId;
 use onrush_store::Engine;

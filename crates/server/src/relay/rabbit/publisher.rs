@@ -5,9 +5,9 @@
 
 use super::bodies::{Content, Draft, Message, Timeout, Whose, drafts, seconds};
 use super::link::{self, Outlet, Pauses, Trouble};
-use super::settings::RabbitSettings;
 use super::topology::Topology;
 use super::{Parts, stopped};
+use crate::config::rabbit::RabbitSettings;
 use crate::relay::cursors::{CursorError, Fence};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
