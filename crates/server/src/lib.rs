@@ -6,7 +6,6 @@
 pub mod amount;
 pub mod app;
 pub mod auth;
-mod backend;
 #[cfg(feature = "cluster")]
 pub mod cluster;
 pub mod commons;
@@ -27,10 +26,11 @@ pub mod relay;
 pub mod saga;
 pub mod sandbox;
 pub mod serve;
+mod server;
 pub mod signature;
 pub mod stall;
 pub mod tickets;
 pub mod vault;
 
 pub use config::Config;
-pub use serve::{Server, StartError};
+pub use server::{Server, StartError};

@@ -2,7 +2,8 @@
 
 use super::Exit;
 use super::show::{print_json, say};
-use onrush::serve::{StartError, allow_open_files, files_wanted, shortage};
+use onrush::StartError;
+use onrush::serve::{allow_open_files, files_wanted, shortage};
 use onrush::{Config, Server};
 use serde::Serialize;
 use std::io::IsTerminal;

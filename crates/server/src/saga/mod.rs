@@ -17,7 +17,6 @@ pub mod gateway;
 pub(crate) mod kill;
 mod locks;
 mod notice;
-mod open;
 mod operator;
 mod recovery;
 mod refunds;
@@ -28,7 +27,6 @@ pub use desk::sentence as desk_sentence;
 pub use draft::tells_of_a_decline;
 pub use driver::DriveError;
 pub use notice::NoticeError;
-pub(crate) use open::open;
 pub use operator::Action;
 pub use start::{StartError, Started, Wish};
 

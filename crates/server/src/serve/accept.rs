@@ -64,7 +64,7 @@ pub async fn serve_router(
 }
 
 /// The same on given terms, and counted.
-pub(super) async fn serve_on(
+pub(crate) async fn serve_on(
     listener: TcpListener,
     router: Router,
     terms: Terms,

@@ -16,9 +16,9 @@ pub struct Traffic {
     /// Connections that were turned away at the door.
     pub(super) turned_away: AtomicU64,
     /// Who is sent away.
-    pub(super) pressure: OnceLock<Arc<Pressure>>,
+    pub(crate) pressure: OnceLock<Arc<Pressure>>,
     /// Who hears of refusals.
-    pub(super) samples: OnceLock<Arc<Samples>>,
+    pub(crate) samples: OnceLock<Arc<Samples>>,
 }
 
 impl Traffic {
