@@ -4,8 +4,9 @@
 //! `onrush-core`; what happened is kept by `onrush-store`.
 
 pub mod amount;
-pub mod app;
+pub mod answers;
 pub mod auth;
+pub mod broken;
 #[cfg(feature = "cluster")]
 pub mod cluster;
 pub mod commons;
@@ -15,9 +16,9 @@ pub mod history;
 pub mod http;
 pub mod http_client;
 pub mod inventory;
+pub mod json;
 pub mod live;
 pub mod metrics;
-pub mod pages;
 pub mod pairing;
 pub mod plans;
 pub mod pressure;
@@ -28,7 +29,6 @@ pub mod sandbox;
 pub mod serve;
 mod server;
 pub mod signature;
-pub mod stall;
 pub mod tickets;
 pub mod vault;
 

@@ -1,9 +1,14 @@
 //! The listeners: connections in, requests through a router, and what no stranger may take up.
 
 mod accept;
+pub mod bodies;
+mod chatter;
+pub mod connection;
 mod files;
 mod gate;
+pub mod handover;
 mod socket;
+mod stall;
 mod traffic;
 
 pub(crate) use accept::serve_on;

@@ -6,11 +6,10 @@ mod start_error;
 
 pub use start_error::StartError;
 
-use crate::app::{App, Money};
 use crate::auth::keys::KeyDir;
 use crate::config::Config;
-use crate::draw;
 use crate::http;
+use crate::http::state::{App, Money};
 use crate::pressure::Pressure;
 use crate::saga::Sagas;
 use crate::sandbox::Sandbox;
@@ -116,7 +115,7 @@ impl Server {
             drop(stopped.await);
         })));
         tasks.push(tokio::spawn(app.samples.clone().run()));
-        tasks.push(tokio::spawn(draw::open_drawn_sales(app.clone())));
+        tasks.push(tokio::spawn(app.draws.clone().open_drawn_sales()));
         tasks.extend(sagas.run());
         tasks.extend(app.relay.run(sagas.told.clone()));
         app.set_ready(true);

@@ -4,10 +4,10 @@
 //! answers themselves, which say what was refused (see [`Samples::refused`]). Nothing here is state that anyone relies
 //! on: it begins anew with the process, and only as many sales are looked at as a control room could care about.
 
-use crate::app::odd_answer;
-use crate::http::problem::{Code, Problem};
-use crate::http::shapes::event::{PhaseName, UnitsBody};
-use crate::http::shapes::ids::TimeMs;
+use super::error::LiveError;
+use crate::answers::event_view;
+use crate::json::ids::TimeMs;
+use crate::json::sale::{PhaseName, UnitsBody};
 use crate::live::pace::Paces;
 use bytes::Bytes;
 use onrush_core::ids::{BookingId, EventId};
@@ -126,12 +126,10 @@ impl Samples {
     /// Messages for a control room, ready to be written: the past once, then each sample as it is taken.
     ///
     /// # Errors
-    /// `EVENT_NOT_FOUND`, `STOPPED`, whatever the engine says.
-    pub async fn watch(&self, event: &EventId) -> Result<mpsc::Receiver<Bytes>, Problem> {
-        let (at, view) = self.look(event).await?;
-        self.board()
-            .watch(event, at, &view, Instant::now())
-            .ok_or_else(|| Problem::new(Code::Stopped, "the server is stopping; connect again"))
+    /// [`LiveError::Ask`], [`LiveError::Stopping`].
+    pub async fn watch(&self, event: &EventId) -> Result<mpsc::Receiver<Bytes>, LiveError> {
+        let (at, view) = event_view(&*self.engine, event).await?;
+        self.board().watch(event, at, &view, Instant::now()).ok_or(LiveError::Stopping)
     }
 
     /// Follows the feed and takes samples, until it is stopped.
@@ -211,20 +209,6 @@ impl Samples {
             if let Ok(Answer { at, value: View::Event(view) }) = view.await {
                 self.board().add(&event, at, &view);
             }
-        }
-    }
-
-    async fn look(&self, event: &EventId) -> Result<(Time, Box<EventView>), Problem> {
-        let answer = self.engine.query(event.clone(), Query::Event).await?;
-        match answer.value {
-            View::Event(view) => Ok((answer.at, view)),
-            View::Availability(_)
-            | View::Seats(_)
-            | View::Place(_)
-            | View::Booking(_)
-            | View::Bookings(_)
-            | View::Claim(_)
-            | View::Bans(_) => Err(odd_answer()),
         }
     }
 

@@ -3,9 +3,10 @@
 //! However many ask at once, one reading at a time runs, and one reading answers all who asked before it began: nobody
 //! sees a status older than his question.
 
+use super::error::LiveError;
 use super::house::{Versions, pack};
-use crate::app::odd_answer;
-use crate::http::problem::Problem;
+use crate::answers::AskError;
+use crate::broken::Broken;
 use crate::plans::{Drawing, DrawnSeat, PlanDir};
 use bytes::Bytes;
 use onrush_core::ids::{EventId, SeatId};
@@ -71,8 +72,8 @@ impl Boards {
     /// The seats as they are now.
     ///
     /// # Errors
-    /// Whatever the engine says, or `INTERNAL` if the drawing cannot be read.
-    pub async fn now(&self, event: &EventId) -> Result<Arc<Snapshot>, Problem> {
+    /// The engine does not answer, or the drawing cannot be read.
+    pub async fn now(&self, event: &EventId) -> Result<Arc<Snapshot>, LiveError> {
         let asked = Instant::now();
         let slot = self.slot(event);
         let mut current = slot.current.lock().await;
@@ -92,12 +93,12 @@ impl Boards {
                 *current = Some(snapshot.clone());
                 Ok(snapshot)
             }
-            Err(problem) => {
+            Err(error) => {
                 // Made-up event ids must not fill the memory.
                 if current.is_none() {
                     self.slots().remove(event);
                 }
-                Err(problem)
+                Err(error)
             }
         }
     }
@@ -107,7 +108,7 @@ impl Boards {
     ///
     /// # Errors
     /// As [`Self::now`].
-    pub async fn packed_map(&self, event: &EventId) -> Result<Option<(Bytes, String)>, Problem> {
+    pub async fn packed_map(&self, event: &EventId) -> Result<Option<(Bytes, String)>, LiveError> {
         self.slot(event).versions.now(self.now(event)).await
     }
 
@@ -115,7 +116,7 @@ impl Boards {
     ///
     /// # Errors
     /// As [`Self::now`].
-    pub async fn for_organiser(&self, event: &EventId) -> Result<Bytes, Problem> {
+    pub async fn for_organiser(&self, event: &EventId) -> Result<Bytes, LiveError> {
         let (at, views) = self.query(event).await?;
         let board = self.board(event, &views, None).await?;
         let mut out = Vec::with_capacity(board.fragments.len() + board.seats.len() * 8 + 1_024);
@@ -136,7 +137,7 @@ impl Boards {
         Ok(out.into())
     }
 
-    async fn read(&self, event: &EventId, last: Option<&Snapshot>) -> Result<Snapshot, Problem> {
+    async fn read(&self, event: &EventId, last: Option<&Snapshot>) -> Result<Snapshot, LiveError> {
         let asked = Instant::now();
         let committed = self.engine.committed();
         let (at, views) = self.query(event).await?;
@@ -145,7 +146,7 @@ impl Boards {
         Ok(Snapshot::new(event.clone(), (at, asked, committed), board, letters))
     }
 
-    async fn query(&self, event: &EventId) -> Result<(Time, Vec<SeatView>), Problem> {
+    async fn query(&self, event: &EventId) -> Result<(Time, Vec<SeatView>), LiveError> {
         let answer = self.engine.query(event.clone(), Query::Seats).await?;
         match answer.value {
             View::Seats(seats) => Ok((answer.at, seats)),
@@ -155,7 +156,7 @@ impl Boards {
             | View::Booking(_)
             | View::Bookings(_)
             | View::Claim(_)
-            | View::Bans(_) => Err(odd_answer()),
+            | View::Bans(_) => Err(AskError::OddAnswer.into()),
         }
     }
 
@@ -165,14 +166,16 @@ impl Boards {
         event: &EventId,
         views: &[SeatView],
         last: Option<&Snapshot>,
-    ) -> Result<Arc<Board>, Problem> {
+    ) -> Result<Arc<Board>, LiveError> {
         if let Some(last) = last
             && last.board.seats.iter().eq(views.iter().map(|view| &view.seat))
         {
             return Ok(last.board.clone());
         }
         let answer = self.engine.query(event.clone(), Query::Availability).await?;
-        let View::Availability(availability) = answer.value else { return Err(odd_answer()) };
+        let View::Availability(availability) = answer.value else {
+            return Err(AskError::OddAnswer.into());
+        };
         let prices: Vec<(Box<str>, i64)> = availability
             .categories
             .into_iter()
@@ -180,7 +183,7 @@ impl Boards {
             .collect();
         match self.plans.load(event).await {
             Ok(drawing) => Ok(Arc::new(Board::new(views, &prices, drawing))),
-            Err(error) => Err(crate::app::broken("reading the seat map", &error)),
+            Err(error) => Err(LiveError::Broken(Broken::log("reading the seat map", &error))),
         }
     }
 

@@ -1,14 +1,16 @@
 //! The accept loop: connections in, requests through the router, streams handed over.
 
+use super::connection::Connection;
 use super::gate::{Counted, Gate, Terms};
+use super::handover::{Handover, Streaming};
 use super::socket::Socket;
 use super::traffic::Traffic;
-use crate::http::caller::Connection;
-use crate::live::handover::{Handover, Streaming};
-use crate::pressure::Pressure;
+use crate::http::problem::{Code, Problem};
+use crate::pressure::{Pressure, SentAway};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, Response, Uri};
+use axum::response::IntoResponse;
 use axum::routing::future::RouteFuture;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -214,12 +216,18 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         let uri = request.uri().clone();
         let sent_away = |pressure: &Pressure| pressure.sends_away(request.method(), uri.path());
         let answer = match self.traffic.pressure().and_then(sent_away) {
-            Some(answer) => Answering::SentAway { answer: Some(answer) },
+            Some(sent_away) => Answering::SentAway { answer: Some(busy(sent_away)) },
             // Calling takes `&mut`, and a router is a shared pointer.
             None => Answering::Routed { answer: self.router.clone().call(request) },
         };
         Underway { answer, asks, uri, traffic: self.traffic.clone() }
     }
+}
+
+/// The answer of somebody who is sent away.
+fn busy(SentAway { after_ms }: SentAway) -> Response<Body> {
+    let why = "more is asked than can be done just now; ask again when Retry-After is over";
+    Problem::new(Code::Busy, why).after_ms(after_ms).into_response()
 }
 
 pin_project! {

@@ -1,11 +1,11 @@
 //! The gate of a listener: how many connections there may be, in all and from one address.
 
+use super::bodies::BodyTerms;
 use super::files::Share;
 use super::traffic::Traffic;
 use crate::config::Config;
 use crate::config::Network;
 use crate::http::problem::{Code, Problem};
-use crate::http::upload::BodyTerms;
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, Shutdown};

@@ -1,10 +1,10 @@
 //! What a booking wants, as visitors write it.
 
-use crate::http::body::Object;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::{
+use crate::json::ids::{
     DayText, FreeText, NightsNumber, PoolQuantities, QuantityNumber, SeatIds, StayIdText,
 };
+use crate::json::object::Object;
 use jiff::civil::Date;
 use onrush_core::Refusal;
 use onrush_core::command::Reason;
