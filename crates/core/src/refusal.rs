@@ -1,7 +1,7 @@
 //! Why the rules say no. A refusal is a value: it changed nothing, and its code never changes its meaning.
 
-use crate::event::Phase;
 use crate::ids::{PlaceId, PoolId, SeatId};
+use crate::phase::Phase;
 use crate::time::Time;
 use std::fmt;
 

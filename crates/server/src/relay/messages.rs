@@ -248,8 +248,8 @@ fn message(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onrush_core::command::Reason;
     use onrush_core::lines::{Lines, PoolLine};
+    use onrush_core::spec::Reason;
 
     fn channels(kinds: Option<&[&str]>) -> Channels {
         let kinds = kinds.map(|kinds| kinds.iter().map(|&kind| kind.to_owned()).collect());

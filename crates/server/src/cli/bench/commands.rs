@@ -1,10 +1,10 @@
 //! Commands that measurements give to engines, and how they give them.
 
-use onrush_core::command::PoolSpec;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::limits::MAX_POOL_CAPACITY;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::Settings;
+use onrush_core::spec::PoolSpec;
 use onrush_core::{Command, Time};
 use onrush_store::embedded::Embedded;
 use onrush_store::{Engine, Failure};

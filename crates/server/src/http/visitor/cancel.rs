@@ -15,8 +15,9 @@ use crate::relay::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use onrush_core::command::{CancelTerms, Reason};
+use onrush_core::command::CancelTerms;
 use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_core::spec::Reason;
 use onrush_core::{Command, Refusal};
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use super::super::common::Common;
 use crate::cli::bench::commands::{hold, id, one_unit};
 use onrush_core::ids::EventId;
 use onrush_core::settings::Settings;
-use onrush_core::{Command, command::PoolSpec, limits::MAX_POOL_CAPACITY};
+use onrush_core::{Command, limits::MAX_POOL_CAPACITY, spec::PoolSpec};
 use onrush_store::Engine;
 use std::sync::Arc;
 use std::time::Instant;
