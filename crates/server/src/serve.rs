@@ -14,5 +14,5 @@ mod traffic;
 pub(crate) use accept::serve_on;
 pub use accept::{listen, serve_router};
 pub use files::{Share, allow_open_files, files_wanted, shortage};
-pub use gate::{Terms, subscriber};
-pub use traffic::Traffic;
+pub use gate::{Terms, Unserved, subscriber};
+pub use traffic::{Told, Traffic};

@@ -72,13 +72,13 @@ impl Server {
             let (stop, stopped) = oneshot::channel();
             operator_stop = Some(stop);
             let router = http::operator_router(app_slot.clone(), traffic.clone());
-            let terms = Terms::operator();
+            let terms = Terms::operator(http::unserved());
             tasks.push(tokio::spawn(serve_on(listener, router, terms, Arc::default(), async {
                 drop(stopped.await);
             })));
         }
 
-        let terms = Terms::public(&config);
+        let terms = Terms::public(&config, http::unserved());
         let backend = Backend::open(&config, options).await?;
         let configured = config.admin_key.as_ref().map(|key| key.reveal().to_owned());
         let keys = KeyDir::open(&config.data).map_err(StartError::Data)?;

@@ -23,7 +23,9 @@ pub mod scanner;
 pub mod session;
 pub mod shapes;
 pub mod state;
+mod unserved;
 pub mod upload;
 pub mod visitor;
 
 pub use router::{operator_router, public_router};
+pub use unserved::unserved;

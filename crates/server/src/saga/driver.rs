@@ -1,6 +1,6 @@
 //! The driver: it does what a saga's row says is to be done, and writes down what came of it, before and after.
 
-use super::draft::{Draft, declined};
+use super::draft::Draft;
 use super::gateway::{GatewayError, Order, Standing};
 use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga};
 use super::{Sagas, kill};
@@ -12,7 +12,7 @@ use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Query, Refusal, Reply, Time, View};
 use onrush_ledger::money::Payment;
-use onrush_ledger::saga::File;
+use onrush_ledger::saga::{File, declined};
 use onrush_ledger::{LedgerError, booking_of};
 use onrush_store::Failure;
 use smallvec::SmallVec;

@@ -24,7 +24,6 @@ mod rows;
 mod start;
 
 pub use desk::sentence as desk_sentence;
-pub use draft::tells_of_a_decline;
 pub use driver::DriveError;
 pub use notice::NoticeError;
 pub use operator::Action;

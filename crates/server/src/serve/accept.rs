@@ -5,12 +5,10 @@ use super::gate::{Counted, Gate, Terms};
 use super::handover::{Handover, Streaming};
 use super::socket::Socket;
 use super::traffic::Traffic;
-use crate::http::problem::{Code, Problem};
 use crate::pressure::{Pressure, SentAway};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, Response, Uri};
-use axum::response::IntoResponse;
 use axum::routing::future::RouteFuture;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -99,6 +97,7 @@ pub(crate) async fn serve_on(
                                 router: router.clone(),
                                 connection: Connection { peer, handover },
                                 traffic: gate.traffic.clone(),
+                                busy: gate.terms.unserved.busy,
                             };
                             let (stopped, hand_over) = (stopped.clone(), hand_over.clone());
                             let builder = builder.clone();
@@ -203,6 +202,7 @@ struct Answers {
     router: Router,
     connection: Connection,
     traffic: Arc<Traffic>,
+    busy: fn(SentAway) -> Response<Body>,
 }
 
 impl hyper::service::Service<Request<Incoming>> for Answers {
@@ -216,18 +216,12 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         let uri = request.uri().clone();
         let sent_away = |pressure: &Pressure| pressure.sends_away(request.method(), uri.path());
         let answer = match self.traffic.pressure().and_then(sent_away) {
-            Some(sent_away) => Answering::SentAway { answer: Some(busy(sent_away)) },
+            Some(sent_away) => Answering::SentAway { answer: Some((self.busy)(sent_away)) },
             // Calling takes `&mut`, and a router is a shared pointer.
             None => Answering::Routed { answer: self.router.clone().call(request) },
         };
         Underway { answer, asks, uri, traffic: self.traffic.clone() }
     }
-}
-
-/// The answer of somebody who is sent away.
-fn busy(SentAway { after_ms }: SentAway) -> Response<Body> {
-    let why = "more is asked than can be done just now; ask again when Retry-After is over";
-    Problem::new(Code::Busy, why).after_ms(after_ms).into_response()
 }
 
 pin_project! {

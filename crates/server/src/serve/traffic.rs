@@ -1,12 +1,15 @@
 //! What goes through a listener, in numbers.
 
-use crate::http::problem::Told;
 use crate::live::samples::Samples;
 use crate::pressure::Pressure;
 use axum::body::Body;
 use axum::http::{Response, StatusCode, Uri};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+
+/// The code of the problem that an answer tells, for those who count answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Told(pub &'static str);
 
 /// What goes through a listener.
 #[derive(Default)]
