@@ -24,6 +24,7 @@ pub mod relay;
 mod secret;
 mod secrets;
 mod servers;
+mod template;
 mod web_address;
 
 use limits::LimitSettings;
@@ -40,9 +41,7 @@ pub use servers::{
     EngineName, FlagSettings, KafkaSettings, LedgerName, PostgresSettings, RabbitSettings,
     RedisSettings,
 };
-
-/// Every setting there is, with its default and what it means, as a configuration file.
-pub const TEMPLATE: &str = include_str!("config/template.toml");
+pub use template::TEMPLATE;
 
 /// The server's configuration. Each field is a key of the TOML file, and `ONRUSH_` plus its name in capitals a variable.
 #[derive(Clone, Debug, Deserialize)]

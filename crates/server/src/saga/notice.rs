@@ -1,9 +1,9 @@
 //! A gateway tells of something.
 
-use super::Sagas;
 use super::draft::Draft;
-use super::driver::DriveError;
 use super::gateway::{DeskNews, News, Notice, Ours, RefundStanding, Standing};
+use super::look::DriveError;
+use super::sagas::Sagas;
 use crate::amount::readable;
 use onrush_core::booking::{Outcome, Stage, Step};
 use onrush_core::ids::{BookingId, PaymentId};

@@ -1,6 +1,6 @@
 //! Exchanges and queues, by S3's names.
 
-use super::link::Trouble;
+use super::trouble::Trouble;
 use crate::config::rabbit::RabbitSettings;
 use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
