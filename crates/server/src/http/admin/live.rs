@@ -6,7 +6,7 @@ use crate::http::problem::Problem;
 use crate::http::state::App;
 use crate::json::ids::EventIdText;
 use crate::live::Permit;
-use crate::live::samples::{Past, Sample};
+use crate::live::sample::{Past, Sample};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderValue;
