@@ -1,8 +1,8 @@
 //! Reasons why the rules say no. A refusal is a value: it changed nothing, and its code never changes its meaning.
 
-use crate::event::Phase;
 use crate::hold::HoldStatus;
 use crate::ids::{PlaceId, PoolId, SeatId};
+use crate::phase::Phase;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

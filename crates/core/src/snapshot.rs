@@ -2,12 +2,13 @@
 //!
 //! Rows hold what cannot be derived; indexes, counts and deadlines follow from them. Equal states give equal rows.
 
-use crate::command::{CategorySpec, PoolSpec, SeatSpec};
-use crate::event::{Event, Phase};
+use crate::event::Event;
 use crate::hold::{CheckIn, HoldState, HoldTerms};
 use crate::ids::{EventId, PlaceId, UserId};
+use crate::phase::Phase;
 use crate::seats::SeatState;
 use crate::settings::Settings;
+use crate::spec::{CategorySpec, PoolSpec, SeatSpec};
 use crate::time::Time;
 use crate::view::{BanView, ClaimState, ClaimView};
 use serde::{Deserialize, Serialize};

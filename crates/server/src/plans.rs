@@ -4,12 +4,12 @@
 //! coordinates stay out of the journal: `<data>/plans/plan-<event>.json`.
 
 use crate::commons::Commons;
-use crate::http::body::Object;
-use crate::http::shapes::ids::{FreeText, IdText, LabelText, TextOrNumber};
-use crate::http::shapes::whole::Whole;
-use onrush_core::command::{CategorySpec, SeatSpec};
+use crate::json::ids::{FreeText, IdText, LabelText, TextOrNumber};
+use crate::json::object::Object;
+use crate::json::whole::Whole;
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::limits::{MAX_PRICE_MINOR, MAX_SEATS_PER_EVENT, MAX_TEXT_CHARS, fits_text};
+use onrush_core::spec::{CategorySpec, SeatSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};

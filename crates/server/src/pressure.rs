@@ -9,10 +9,7 @@
 //! What can be asked for again at little loss goes first: looks at places, seats and events. Then what would begin:
 //! tokens, places, holds, claims. Everything else is never sent away: payments, confirmations, releases, tickets, admins.
 
-use crate::http::problem::{Code, Problem};
-use axum::body::Body;
-use axum::http::{Method, Response};
-use axum::response::IntoResponse;
+use axum::http::Method;
 use onrush_store::Engine;
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -68,6 +65,13 @@ pub struct Pressure {
     engine: OnceLock<Weak<dyn Engine>>,
 }
 
+/// A request is sent away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentAway {
+    /// After how long to come back.
+    pub after_ms: u32,
+}
+
 /// What was measured and done so far, for operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PressureFigures {
@@ -120,9 +124,9 @@ impl Pressure {
         Ok(())
     }
 
-    /// The answer of whoever is sent away now; `None` for everybody else. Costs next to nothing while nobody is.
+    /// When whoever is sent away now may come back; `None` for everybody else. Costs next to nothing while nobody is.
     #[must_use]
-    pub fn sends_away(&self, method: &Method, path: &str) -> Option<Response<Body>> {
+    pub fn sends_away(&self, method: &Method, path: &str) -> Option<SentAway> {
         let level = self.level.load(Ordering::Relaxed);
         if level == 0 {
             return None;
@@ -137,9 +141,7 @@ impl Pressure {
             return None;
         }
         shed.fetch_add(1, Ordering::Relaxed);
-        let why = "more is asked than can be done just now; ask again when Retry-After is over";
-        let after_ms = (1 + number % SPREAD_S) * 1_000;
-        Some(Problem::new(Code::Busy, why).after_ms(after_ms).into_response())
+        Some(SentAway { after_ms: (1 + number % SPREAD_S) * 1_000 })
     }
 
     /// What was measured and done so far.

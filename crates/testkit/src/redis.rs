@@ -4,9 +4,9 @@ pub(crate) mod cluster;
 pub(crate) mod pair;
 
 use crate::free_port::{PORT_ATTEMPTS, free_port};
+use crate::need::{Missing, NotStarted};
 use crate::resp::{self, field};
 use crate::server::{Server, folder, program, tied_command};
-use crate::{Missing, NotStarted};
 use rustix::process::Signal;
 use std::fs;
 use std::io;

@@ -1,6 +1,6 @@
 //! A server as a process: started, waited for, signalled and ended by its own process id.
 
-use crate::NotStarted;
+use crate::need::NotStarted;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io;

@@ -1,12 +1,13 @@
 //! What is asked for a hold, until it is paid for, given back, or runs out.
 
-use super::{Changes, Decision, Event, Phase};
+use super::{Changes, Decision, Event};
 use crate::bookings::Hold;
 use crate::change::Change;
 use crate::hold::{HoldState, HoldStatus, HoldTerms};
 use crate::ids::{BookingId, UserId};
 use crate::limits::MAX_ENDED_PER_USER;
 use crate::lines::Lines;
+use crate::phase::Phase;
 use crate::refusal::Refusal;
 use crate::seats::SeatState;
 use crate::settings::Settings;

@@ -3,10 +3,10 @@
 use super::decide_organiser::check_reason;
 use super::{Changes, Decision, Event};
 use crate::change::{Change, DeclaimedHow};
-use crate::command::Reason;
 use crate::ids::{ClaimId, PoolId, UserId};
 use crate::limits::{MAX_DURATION_MS, MAX_POOL_CAPACITY, MAX_UNITS_PER_HOLD};
 use crate::refusal::Refusal;
+use crate::spec::Reason;
 use crate::time::Time;
 use crate::view::{ClaimState, ClaimView, Reply};
 use smallvec::smallvec;

@@ -1,16 +1,18 @@
 //! What is asked for a booking's money: its payments, its confirmation, its end.
 
 use super::decide_organiser::check_reason;
-use super::{Changes, Decision, Event, Phase};
+use super::{Changes, Decision, Event};
 use crate::bookings::Hold;
 use crate::change::{Change, SessionEnd};
-use crate::command::{CancelTerms, Reason};
+use crate::command::CancelTerms;
 use crate::hold::{CheckIn, HoldState, HoldStatus, OnDecline};
 use crate::ids::{BookingId, PaymentId, UserId};
 use crate::limits::{AFTER_FAILED_PAYMENT_MS, fits_text};
 use crate::money::{Rounding, share_minor};
+use crate::phase::Phase;
 use crate::refusal::Refusal;
 use crate::settings::Settings;
+use crate::spec::Reason;
 use crate::time::Time;
 use crate::view::{HoldView, Reply};
 use crate::waiting_room::session::SessionState;

@@ -1,17 +1,18 @@
 //! What organisers ask for: settings, stock, seats, and the phases of the sale.
 
-use super::{Decision, Event, Phase};
+use super::{Decision, Event};
 use crate::change::Change;
-use crate::command::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use crate::ids::PoolId;
 use crate::limits::{
     MAX_CATEGORIES_PER_EVENT, MAX_POOL_CAPACITY, MAX_POOLS_PER_EVENT, MAX_PRICE_MINOR,
     MAX_SEATS_PER_EVENT, fits_text,
 };
 use crate::lines::Lines;
+use crate::phase::Phase;
 use crate::refusal::Refusal;
 use crate::seats::SeatState;
 use crate::settings::{Digest, Order, Settings};
+use crate::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use crate::time::Time;
 use crate::waiting_room::draw;
 use hashbrown::HashSet;

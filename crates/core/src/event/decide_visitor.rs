@@ -1,11 +1,12 @@
 //! What visitors ask for in the queue and the room.
 
-use super::{Changes, Decision, Event, Phase};
+use super::{Changes, Decision, Event};
 use crate::arena::Idx;
 use crate::change::{Change, LeftHow, SessionEnd};
 use crate::hold::HoldState;
 use crate::ids::{PlaceId, UserId};
 use crate::limits::MAX_PLACES_EVER;
+use crate::phase::Phase;
 use crate::refusal::Refusal;
 use crate::time::Time;
 use crate::users::User;

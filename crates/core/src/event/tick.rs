@@ -1,7 +1,8 @@
 //! What is due: deadlines, and admissions.
 
-use super::{Changes, Decision, Event, Phase};
+use super::{Changes, Decision, Event};
 use crate::change::{Change, DeclaimedHow, LeftHow, SessionEnd};
+use crate::phase::Phase;
 use crate::settings::Settings;
 use crate::time::Time;
 use crate::view::Reply;

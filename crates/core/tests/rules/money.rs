@@ -5,11 +5,11 @@ use crate::stage::{
     reason, release, settings,
 };
 use onrush_core::change::{Change, SessionEnd};
-use onrush_core::command::PoolSpec;
 use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
 use onrush_core::limits::{MAX_FEE_BP, MAX_PRICE_MINOR, MAX_REFUND_RULES, MAX_UNITS_PER_HOLD};
 use onrush_core::settings::{Fees, RefundRule, RoomSettings, Settings};
 use onrush_core::snapshot::SnapshotRow;
+use onrush_core::spec::PoolSpec;
 use onrush_core::view::{HoldView, Reply};
 use onrush_core::{Command, Event, Refusal, Time};
 

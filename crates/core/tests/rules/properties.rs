@@ -475,7 +475,7 @@ fn set_up(price_minor: i64, has_room: bool) -> Stage {
     let mut stage = Stage::created(Settings { room, ..with_room });
     stage.stock_up(price_minor);
     let vouchers = "vouchers".parse().expect("an id");
-    let spec = onrush_core::command::PoolSpec { pool: vouchers, capacity: 5, price_minor: 0 };
+    let spec = onrush_core::spec::PoolSpec { pool: vouchers, capacity: 5, price_minor: 0 };
     stage.ok(Command::AddPool { spec });
     stage.ok(Command::OpenSale { seed: None, public_value: None });
     stage

@@ -1,10 +1,11 @@
 //! One event under test: commands in, replies or refusals out, everything checked on the way.
 
 use crate::shadow::Shadow;
-use onrush_core::command::{CancelTerms, CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::command::CancelTerms;
 use onrush_core::ids::{BookingId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{RoomSettings, Settings};
+use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::view::{HoldView, PlaceState, PlaceView};
 use onrush_core::{Change, Command, Event, Query, Refusal, Reply, Time, View};
 

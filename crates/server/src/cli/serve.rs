@@ -1,8 +1,9 @@
 //! `onrush serve`: the server, until it is told to stop.
 
-use super::Exit;
+use super::exit::Exit;
 use super::show::{print_json, say};
-use onrush::serve::{StartError, allow_open_files, files_wanted, shortage};
+use onrush::StartError;
+use onrush::serve::{allow_open_files, files_wanted, shortage};
 use onrush::{Config, Server};
 use serde::Serialize;
 use std::io::IsTerminal;
@@ -90,7 +91,7 @@ pub(crate) fn run(args: &ServeArgs) -> Exit {
         .with_ansi(std::io::stderr().is_terminal())
         .init();
     let done = configure(args).map_err(Ended::Usage).and_then(|config| {
-        let runtime = super::runtime().map_err(Ended::CouldNotRun)?;
+        let runtime = super::process::runtime().map_err(Ended::CouldNotRun)?;
         runtime.block_on(serve(args, config))
     });
     let (exit, why) = match done {
@@ -158,11 +159,11 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
         }
     }
     let failure = tokio::select! {
-        () = super::interrupted() => {
+        () = super::process::interrupted() => {
             tracing::info!("stopping");
             None
         }
-        () = super::input_ended(), if args.stop_with_input => None,
+        () = super::process::input_ended(), if args.stop_with_input => None,
         why = server.failed() => Some(why),
     };
     server.shutdown().await;

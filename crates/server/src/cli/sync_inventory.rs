@@ -1,6 +1,6 @@
 //! `onrush sync-inventory`: brings the inventory in PostgreSQL into the pools, by asking a running node.
 
-use super::Exit;
+use super::exit::Exit;
 use super::show::say;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{Method, Request, StatusCode};
@@ -51,7 +51,7 @@ struct Pool {
 
 /// Asks a node to sync, and shows what it did; a pool that could not be made as wanted is a violation.
 pub(crate) fn run(args: &SyncInventoryArgs) -> Exit {
-    let done = super::runtime().and_then(|runtime| runtime.block_on(ask(args)));
+    let done = super::process::runtime().and_then(|runtime| runtime.block_on(ask(args)));
     let (text, done) = match done {
         Ok(done) => done,
         Err(why) => {

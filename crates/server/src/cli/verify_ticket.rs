@@ -1,6 +1,6 @@
 //! `onrush verify-ticket`: says whether a ticket is genuine, without asking any server.
 
-use super::Exit;
+use super::exit::Exit;
 use super::show::{print_json, say};
 use onrush::auth::jws::{JwsVerifier, PublicKeys, Use};
 use onrush::tickets::{Revoked, TicketClaims, Unit};

@@ -1,6 +1,6 @@
 //! How often visitors and addresses may ask.
 
-use crate::auth::address::Network;
+use super::network::{Network, NotANetwork};
 use serde::{Deserialize, Deserializer, de};
 use std::fmt;
 use std::num::NonZeroU32;
@@ -142,8 +142,7 @@ impl LimitSettings {
             "EXEMPT_NETWORKS" => {
                 let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
                 let networks = parts.map(str::parse).collect::<Result<_, _>>();
-                self.exempt_networks = networks
-                    .map_err(|error: crate::auth::address::NotANetwork| error.to_string())?;
+                self.exempt_networks = networks.map_err(|error: NotANetwork| error.to_string())?;
                 return Ok(());
             }
             _ => return Err("there is no such limit".into()),

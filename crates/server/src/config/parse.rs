@@ -1,7 +1,7 @@
 //! What is wrong with a configuration file, without what stands in it: a secret may be on any of its lines.
 
-use super::TEMPLATE;
 use super::secrets::is_stripes;
+use super::template::TEMPLATE;
 
 /// The sentence for a file that is no configuration: where, and what was expected there.
 pub(super) fn complaint(text: &str, error: &toml::de::Error) -> String {

@@ -1,6 +1,7 @@
 //! What runs the rules and what remembers: which, and where they are.
 
-use super::{Config, Secret};
+use super::Config;
+use super::secret::Secret;
 use onrush_store::flags::Flag;
 use serde::Deserialize;
 
@@ -100,9 +101,9 @@ fn connections() -> usize {
 }
 
 #[cfg(feature = "cluster")]
-pub use crate::relay::kafka::KafkaSettings;
+pub use super::kafka::KafkaSettings;
 #[cfg(feature = "cluster")]
-pub use crate::relay::rabbit::RabbitSettings;
+pub use super::rabbit::RabbitSettings;
 
 /// A section that this program was built without: it is noticed, and refused.
 #[cfg(not(feature = "cluster"))]

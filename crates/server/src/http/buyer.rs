@@ -1,8 +1,9 @@
 //! Buyers of bookings, on whichever path they are named.
 
-use crate::app::{App, hold_of};
+use crate::http::faults::hold_of;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::payment::BuyerBody;
+use crate::http::state::App;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal};

@@ -4,9 +4,9 @@
 //! rules know nothing, for a refusal changes nothing; so the answer is kept beside other answers by key, in the ledger,
 //! as long as these and as many of one asker as of these. Other requests have their refusals decided afresh.
 
-use crate::app::App;
 use crate::http::once::{again, answer_of, broken_down, patiently};
 use crate::http::problem::{Code, Problem};
+use crate::http::state::App;
 use axum::body::Body;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;

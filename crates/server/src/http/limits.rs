@@ -1,10 +1,10 @@
 //! How often anybody may ask: each visitor, and each address behind the trusted proxies.
 
-use crate::auth::address::{Network, Subscriber};
+use crate::auth::address::Subscriber;
 use crate::auth::buckets::{Buckets, Limit, UsedUp};
 use crate::auth::session::Role;
-use crate::config::Config;
 use crate::config::limits::PerMin;
+use crate::config::{Config, Network};
 use crate::http::problem::{Code, Problem};
 use axum::http::header::HeaderName;
 use axum::http::{HeaderValue, Method};

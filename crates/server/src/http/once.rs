@@ -3,9 +3,9 @@
 //! What is kept tells of something that was done, and there is only so much of it for a booking and a visitor. A refusal did
 //! nothing, so it is decided afresh; else a visitor with many keys could fill the disk with refusals.
 
-use crate::app::App;
 use crate::http::caller::OptionalKey;
 use crate::http::problem::{Code, Problem};
+use crate::http::state::App;
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};

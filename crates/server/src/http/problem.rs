@@ -1,5 +1,6 @@
 //! What is answered when something is refused or fails: an RFC 9457 problem document with a stable code.
 
+use crate::serve::Told;
 use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -407,10 +408,6 @@ fn title(code: &str) -> String {
     }
     title
 }
-
-/// The code of the problem that an answer tells, for those who count answers.
-#[derive(Clone, Copy, Debug)]
-pub struct Told(pub &'static str);
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {

@@ -3,7 +3,7 @@
 //! Clients who read slowly hold on to what they are sent. A piece is small; compressed versions are few; what is not one
 //! of these is shared by all versions.
 
-use super::seats::Snapshot;
+use super::snapshot::Snapshot;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -173,18 +173,10 @@ fn pack_map(mut map: MapBody) -> Vec<u8> {
     packed.finish().expect("memory is writable")
 }
 
-/// A short text, compressed.
-#[must_use]
-pub fn pack(text: &[u8]) -> Bytes {
-    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-    packed.write_all(text).expect("memory is writable");
-    packed.finish().expect("memory is writable").into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::seats::snapshots;
+    use crate::live::snapshot::snapshots;
     use flate2::read::GzDecoder;
     use std::io::Read;
 

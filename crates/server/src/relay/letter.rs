@@ -1,10 +1,10 @@
 //! What a mail says: a pure function from facts to text, HTML and pictures.
 
 use crate::amount::readable;
-use crate::relay::catalogue::{Catalogue, Wording, closest, fill};
-use crate::relay::messages::{
+use crate::config::kinds::{
     BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, BOOKING_REFUNDED, PAYMENT_LATE_REFUNDED,
 };
+use crate::relay::catalogue::{Catalogue, Wording, closest, fill};
 use crate::tickets::{Ticket, Unit, qr};
 use onrush_core::lines::Lines;
 use onrush_core::money::Currency;

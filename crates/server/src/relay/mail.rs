@@ -6,15 +6,12 @@
 
 use crate::auth::link::BookingLinks;
 use crate::config::ConfigError;
-use crate::relay::Parts;
+use crate::config::kinds::{BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED};
+use crate::config::relay::{MailSettings, Tls};
 use crate::relay::courier::{Attempt, Attempting, Channel};
 use crate::relay::letter::{Facts, Letter, addressable, compose, one_line};
-use crate::relay::messages::{
-    BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, CANCELLED_BY_BUYER, CANCELLED_BY_LINK,
-    MAIL,
-};
-use crate::relay::settings::{MailSettings, Tls};
-use crate::saga::tells_of_a_decline;
+use crate::relay::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK, MAIL};
+use crate::relay::parts::Parts;
 use crate::tickets::{Confirmed, TicketSigner};
 use lettre::message::header::ContentType;
 use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
@@ -28,6 +25,7 @@ use onrush_core::{Query, View};
 use onrush_ledger::booking::{Booking, Buyer};
 use onrush_ledger::delivery::Message;
 use onrush_ledger::projection::CatalogueText;
+use onrush_ledger::saga::tells_of_a_decline;
 use onrush_ledger::{Ledger, LedgerError};
 use onrush_store::Engine;
 use onrush_store::embedded::Clock;

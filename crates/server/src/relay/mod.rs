@@ -13,37 +13,19 @@ pub mod kafka;
 pub mod letter;
 pub mod mail;
 pub mod messages;
+mod parts;
 #[cfg(feature = "cluster")]
 pub mod rabbit;
-pub mod settings;
 pub mod webhook;
 
-use crate::auth::link::BookingLinks;
+pub use parts::Parts;
+
 use crate::config::{Config, ConfigError};
-use crate::tickets::TicketSigner;
 use courier::Courier;
 use messages::Channels;
-use onrush_ledger::Ledger;
-use onrush_store::Engine;
-use onrush_store::embedded::Clock;
 use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
-
-/// What couriers work with.
-#[derive(Clone)]
-pub struct Parts {
-    /// Where the outbox is.
-    pub ledger: Arc<dyn Ledger>,
-    /// What knows the events.
-    pub engine: Arc<dyn Engine>,
-    /// What makes tickets.
-    pub tickets: Arc<TicketSigner>,
-    /// What makes the links of bookings.
-    pub links: Arc<BookingLinks>,
-    /// The time.
-    pub clock: Clock,
-}
 
 /// All channels that are configured, each with its courier.
 pub struct Relay {

@@ -3,10 +3,10 @@
 //! A ticket whose money went back is not taken away here: whether the buyer may keep it is for people to say. They cancel
 //! the booking without a refund, or give the money back of what was paid twice, and settle the entry.
 
-use super::Sagas;
 use super::draft::Draft;
 use super::gateway::{DeskNews, Gateway, GatewayError, Ours};
 use super::notice::NoticeError;
+use super::sagas::Sagas;
 use crate::amount::readable;
 use crate::metrics::count;
 use crate::relay::messages::at_desk;

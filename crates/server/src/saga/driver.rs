@@ -1,18 +1,20 @@
 //! The driver: it does what a saga's row says is to be done, and writes down what came of it, before and after.
 
-use super::draft::{Draft, declined};
+use super::draft::Draft;
 use super::gateway::{GatewayError, Order, Standing};
+use super::kill;
+use super::look::{DriveError, Look, Trouble};
 use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga};
-use super::{Sagas, kill};
+use super::sagas::Sagas;
 use crate::amount::readable;
 use crate::metrics::count;
-use onrush_core::booking::{Illegal, Outcome, Stage, Step, Todo, todo};
+use onrush_core::booking::{Outcome, Stage, Step, Todo, todo};
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Query, Refusal, Reply, Time, View};
 use onrush_ledger::money::Payment;
-use onrush_ledger::saga::File;
+use onrush_ledger::saga::{File, declined};
 use onrush_ledger::{LedgerError, booking_of};
 use onrush_store::Failure;
 use smallvec::SmallVec;
@@ -24,60 +26,6 @@ const MOST_STEPS: u32 = 32;
 pub(super) const UNCONFIRMED: &str = "the booking cannot be confirmed";
 /// Why money goes back for a booking that its buyer or the organiser took back.
 const CANCELLED: &str = "the booking was cancelled";
-
-/// Why a saga was not driven on.
-#[derive(Debug)]
-pub enum DriveError {
-    /// There is no such saga.
-    NoSaga,
-    /// The ledger failed; the saga is as it was.
-    Ledger(LedgerError),
-}
-
-impl From<LedgerError> for DriveError {
-    fn from(error: LedgerError) -> Self {
-        Self::Ledger(error)
-    }
-}
-
-/// What one look at a saga came to.
-pub(super) enum Look {
-    /// Nothing is to be done now.
-    Rest,
-    /// Something is to be written, and then there may be more to do.
-    Write(Draft),
-    /// The same, and what only waits for others is to be looked at too.
-    WriteAndAsk(Draft),
-    /// Something is to be written, and that is all for now.
-    WriteAndRest(Draft),
-}
-
-/// Why a look came to nothing: it is tried again later, or an operator has to act.
-pub(super) enum Trouble {
-    Later(String),
-    Stuck(String),
-}
-
-impl From<Illegal> for Trouble {
-    fn from(illegal: Illegal) -> Self {
-        Self::Stuck(illegal.to_string())
-    }
-}
-
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
-        Self::Later(failure.to_string())
-    }
-}
-
-impl From<GatewayError> for Trouble {
-    fn from(error: GatewayError) -> Self {
-        match error {
-            GatewayError::Unavailable(_) => Self::Later(error.to_string()),
-            GatewayError::Refused(_) => Self::Stuck(error.to_string()),
-        }
-    }
-}
 
 impl Sagas {
     /// Drives a saga until nothing is to be done now. `woken` looks also at what only waits for others.

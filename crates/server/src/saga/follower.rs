@@ -1,7 +1,8 @@
 //! Follows the feed into the ledger: bookings and catalogue as rows, and sagas that have something to do.
 
+use super::kill;
 use super::rows::saga_of_hold;
-use super::{Sagas, kill};
+use super::sagas::Sagas;
 use crate::relay::messages::of_change;
 use onrush_core::booking::{Position, Step};
 use onrush_core::hold::HoldTerms;

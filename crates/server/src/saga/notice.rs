@@ -1,15 +1,15 @@
 //! A gateway tells of something.
 
-use super::Sagas;
-use super::draft::{Draft, declined};
-use super::driver::DriveError;
+use super::draft::Draft;
 use super::gateway::{DeskNews, News, Notice, Ours, RefundStanding, Standing};
+use super::look::DriveError;
+use super::sagas::Sagas;
 use crate::amount::readable;
 use onrush_core::booking::{Outcome, Stage, Step};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_ledger::desk::{DeskKind, DeskStatus};
 use onrush_ledger::money::{Payment, Refund, RefundStatus};
-use onrush_ledger::saga::File;
+use onrush_ledger::saga::{File, declined};
 use onrush_ledger::{LedgerError, booking_of};
 
 /// Why a genuine message changed nothing.

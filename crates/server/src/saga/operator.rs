@@ -1,9 +1,9 @@
 //! What an operator may do about a saga that cannot go on by itself.
 
-use super::Sagas;
 use super::draft::Draft;
-use super::driver::{DriveError, Trouble};
+use super::look::{DriveError, Trouble};
 use super::rows::refund_of;
+use super::sagas::Sagas;
 use onrush_core::Command;
 use onrush_core::booking::{Stage, Step};
 use onrush_core::hold::{HoldState, OnDecline};

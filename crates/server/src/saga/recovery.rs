@@ -1,6 +1,6 @@
 //! Sagas that nobody drives any more: at the start, and at each step's own deadline (S1.4).
 
-use super::Sagas;
+use super::sagas::Sagas;
 use onrush_core::booking::Step;
 use onrush_core::ids::BookingId;
 use onrush_ledger::saga::SagaFilter;

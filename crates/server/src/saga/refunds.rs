@@ -1,10 +1,11 @@
 //! Money that goes back.
 
-use super::Sagas;
 use super::draft::Draft;
-use super::driver::{Look, Trouble, UNCONFIRMED};
+use super::driver::UNCONFIRMED;
 use super::gateway::{GatewayError, RefundOrder, RefundStanding};
+use super::look::{Look, Trouble};
 use super::rows::{order_of, refund_of};
+use super::sagas::Sagas;
 use crate::relay::messages::refund_done;
 use onrush_core::booking::{Outcome, Stage};
 use onrush_core::hold::OnDecline;

@@ -1,9 +1,9 @@
 //! A buyer wants to pay.
 
-use super::Sagas;
 use super::draft::Draft;
-use super::driver::DriveError;
+use super::look::DriveError;
 use super::rows::{payment_of_saga, saga_of_hold};
+use super::sagas::Sagas;
 use onrush_core::booking::{Position, Stage, Step};
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};

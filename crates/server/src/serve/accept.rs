@@ -1,11 +1,11 @@
 //! The accept loop: connections in, requests through the router, streams handed over.
 
+use super::connection::Connection;
 use super::gate::{Counted, Gate, Terms};
+use super::handover::{Handover, Streaming};
 use super::socket::Socket;
 use super::traffic::Traffic;
-use crate::http::caller::Connection;
-use crate::live::handover::{Handover, Streaming};
-use crate::pressure::Pressure;
+use crate::pressure::{Pressure, SentAway};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, Response, Uri};
@@ -64,7 +64,7 @@ pub async fn serve_router(
 }
 
 /// The same on given terms, and counted.
-pub(super) async fn serve_on(
+pub(crate) async fn serve_on(
     listener: TcpListener,
     router: Router,
     terms: Terms,
@@ -97,6 +97,7 @@ pub(super) async fn serve_on(
                                 router: router.clone(),
                                 connection: Connection { peer, handover },
                                 traffic: gate.traffic.clone(),
+                                busy: gate.terms.unserved.busy,
                             };
                             let (stopped, hand_over) = (stopped.clone(), hand_over.clone());
                             let builder = builder.clone();
@@ -201,6 +202,7 @@ struct Answers {
     router: Router,
     connection: Connection,
     traffic: Arc<Traffic>,
+    busy: fn(SentAway) -> Response<Body>,
 }
 
 impl hyper::service::Service<Request<Incoming>> for Answers {
@@ -214,7 +216,7 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         let uri = request.uri().clone();
         let sent_away = |pressure: &Pressure| pressure.sends_away(request.method(), uri.path());
         let answer = match self.traffic.pressure().and_then(sent_away) {
-            Some(answer) => Answering::SentAway { answer: Some(answer) },
+            Some(sent_away) => Answering::SentAway { answer: Some((self.busy)(sent_away)) },
             // Calling takes `&mut`, and a router is a shared pointer.
             None => Answering::Routed { answer: self.router.clone().call(request) },
         };

@@ -1,9 +1,9 @@
 //! The socket as hyper and WebSocket use it.
 
+use super::chatter::Chatter;
 use super::gate::Counted;
-use crate::live::chatter::Chatter;
-use crate::live::handover::Handover;
-use crate::stall::Stall;
+use super::handover::Handover;
+use super::stall::Stall;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use std::io::{self, IoSlice};

@@ -8,8 +8,9 @@ use crate::webhooks::{AMOUNT_MINOR, shop_with};
 use onrush::saga::Action;
 use onrush_core::Command;
 use onrush_core::booking::Step;
-use onrush_core::command::{CancelTerms, Reason};
+use onrush_core::command::CancelTerms;
 use onrush_core::ids::{BookingId, PaymentId, UserId};
+use onrush_core::spec::Reason;
 use onrush_ledger::money::RefundStatus;
 use serde_json::{Value, json};
 

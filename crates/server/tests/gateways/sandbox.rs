@@ -5,11 +5,12 @@ use crate::stage::{
     GOOD_CARD, SECRET, Stage, WEBHOOK_SECRET, body, config, order, refund_of, secret,
 };
 use axum::http::HeaderMap;
+use onrush::config::FaultMix;
 use onrush::saga::gateway::sandbox::SandboxGateway;
 use onrush::saga::gateway::{
     Gateway, GatewayError, News, NotGenuine, Order, RefundStanding, Standing,
 };
-use onrush::sandbox::{FaultMix, SIGNATURE, Sandbox, SandboxError};
+use onrush::sandbox::{SIGNATURE, Sandbox, SandboxError};
 use onrush::signature::sign;
 use serde_json::{Value, json};
 

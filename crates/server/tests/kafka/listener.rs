@@ -1,6 +1,7 @@
 //! A receiver of everything, as docs/kafka.md describes one.
 
-use onrush::relay::kafka::{KafkaSettings, Topic};
+use onrush::config::kafka::KafkaSettings;
+use onrush::relay::kafka::Topic;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::{Headers, Message as _};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};

@@ -2,9 +2,9 @@
 
 use crate::observer::{Observer, Seen};
 use crate::stage::{Node, Stage, id, place, settings, shared_server};
+use onrush::config::ladder::Ladder;
+use onrush::config::rabbit::{RabbitSettings, Tuning};
 use onrush::relay::cursors::MemoryCursors;
-use onrush::relay::rabbit::ladder::Ladder;
-use onrush::relay::rabbit::{RabbitSettings, Tuning};
 use onrush_core::hold::OnDecline;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::RoomSettings;

@@ -5,7 +5,7 @@ use futures_util::StreamExt;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::FieldTable;
 use lapin::{Connection, Consumer};
-use onrush::relay::rabbit::RabbitSettings;
+use onrush::config::rabbit::RabbitSettings;
 use onrush::relay::rabbit::link::connect;
 use onrush::relay::rabbit::topology::{SLOT_RELEASED_KEY, TIMEOUT_KEY, Topology};
 

@@ -2,8 +2,9 @@
 
 use crate::observer::Observer;
 use crate::stage::{Node, Stage, deadline, outlet, own_server, settings, shared_server};
+use onrush::config::rabbit::{RabbitSettings, Tuning};
 use onrush::relay::cursors::{Cursors, MemoryCursors};
-use onrush::relay::rabbit::{RabbitSettings, Tuning, Wake};
+use onrush::relay::rabbit::Wake;
 use onrush_core::settings::RoomSettings;
 use onrush_core::{Change, Time};
 use onrush_store::Engine;

@@ -6,7 +6,7 @@ use crate::sink::Sink;
 use base64::Engine as _;
 use onrush::Config;
 use onrush::config::GatewayName;
-use onrush::relay::settings::{MailSettings, Tls};
+use onrush::config::relay::{MailSettings, Tls};
 use onrush_core::ids::BookingId;
 use onrush_ledger::booking::{Buyer, BuyerOf};
 use serde_json::{Value, json};

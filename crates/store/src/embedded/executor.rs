@@ -1,12 +1,12 @@
 //! The engine thread: it runs the rules, one command at a time.
 
-use super::Shared;
 use super::clock::{Clock, Turn};
 use super::disk::Need;
 use super::dispatch::Dispatch;
 use super::events::{Events, Index};
 use super::mailbox::{Ask, Result, Woken};
 use super::outbox::{Batch, Decided};
+use super::shared::Shared;
 use crate::engine::{Answer, Failure, Seq};
 use onrush_core::event::Decision;
 use onrush_core::ids::EventId;

@@ -1,12 +1,12 @@
 //! The journal thread: it makes decisions durable, and only then lets anyone know.
 
-use super::Shared;
 use super::checkpointer::Checkpointer;
 use super::clock::Clock;
 use super::database;
 use super::dispatch::Dispatch;
 use super::outbox::{Batch, Decided, Found};
 use super::reader::to_sql;
+use super::shared::Shared;
 use super::snapshotter::Snapshotter;
 use super::witness::{self, Witness};
 use crate::engine::{FeedEntry, Seq};

@@ -31,9 +31,11 @@ mod mailbox;
 mod outbox;
 mod reader;
 mod recovery;
+mod shared;
 mod snapshot;
 mod snapshotter;
 mod steady;
+mod tail;
 mod witness;
 
 pub use audit::{AuditReport, FeedAudit, audit};
@@ -57,12 +59,13 @@ use disk::Watch;
 use dispatch::{Dispatch, Progress};
 use events::{Events, guarded};
 use executor::Executor;
-use feed::{Tail, TailFeed};
+use feed::TailFeed;
 use journal::Journal;
 use mailbox::{Ask, Mailbox, NotTaken, Slot};
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
 use outbox::{Batch, Outbox};
+use shared::{NO_LEDGER, Shared};
 use snapshotter::Snapshotter;
 use std::fs::File;
 use std::future::{Future, ready};
@@ -72,6 +75,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use steady::Pulse;
+use tail::Tail;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use witness::{Testimony, Witness};
@@ -122,48 +126,6 @@ impl Default for Options {
             #[cfg(feature = "testing")]
             faults: Faults::default(),
         }
-    }
-}
-
-/// What the threads share.
-struct Shared {
-    mailbox: Arc<Mailbox>,
-    outbox: Outbox,
-    tail: Tail,
-    committed: AtomicU64,
-    /// The last decision in the newest snapshot.
-    snapshot: AtomicU64,
-    /// What the disk has left.
-    space: Arc<Space>,
-    closing: AtomicBool,
-    failure: OnceLock<String>,
-    /// How far the ledger has followed, [`NO_LEDGER`] as long as none did.
-    ledger: AtomicU64,
-}
-
-/// No ledger has ever followed the journal; decisions are never so many.
-const NO_LEDGER: u64 = u64::MAX;
-
-impl Shared {
-    fn committed(&self) -> Seq {
-        Seq(self.committed.load(Ordering::Acquire))
-    }
-
-    fn ledger(&self) -> Option<u64> {
-        Some(self.ledger.load(Ordering::Acquire)).filter(|seq| *seq != NO_LEDGER)
-    }
-
-    fn set_committed(&self, seq: Seq) {
-        self.committed.store(seq.0, Ordering::Release);
-    }
-
-    /// Stops everything. Who still waits for an answer learns only that the engine has stopped.
-    fn fail(&self, why: String) {
-        tracing::error!(why, "the engine stops");
-        // Only the first failure matters: it brings the others about.
-        drop(self.failure.set(why));
-        self.mailbox.abandon();
-        self.outbox.abandon();
     }
 }
 

@@ -1,8 +1,8 @@
 //! The thread that makes snapshots beside the sale: it works from the files alone, so the sale never waits for it.
 
-use super::Shared;
 use super::events::Events;
 use super::reader::JournalReader;
+use super::shared::Shared;
 use super::snapshot;
 use crate::engine::Seq;
 use onrush_core::Time;

@@ -25,6 +25,7 @@ pub mod kit;
 mod known;
 mod layout;
 mod node;
+mod options;
 pub mod points;
 #[cfg(feature = "testing")]
 mod probe;
@@ -38,18 +39,19 @@ mod start;
 mod ticker;
 mod transactions;
 mod waits;
+mod wakes;
 mod wire;
 
 pub use archive::{Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive};
 pub use audit::AuditReport;
 pub use bare::BareHold;
+pub use options::Options;
 #[cfg(feature = "testing")]
 pub use probe::Probe;
 pub use rows::SeatSpecs;
 pub use start::OpenError;
 
 use crate::engine::{Answer, Engine, Failure, Feed, Pending, Seq};
-use crate::flags::Flags;
 use client::{Client, ClientError};
 use feed::ArchiveFeed;
 use node::Node;
@@ -61,47 +63,6 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use transactions::Transactions;
 use wire::{Head, Outcome};
-
-/// How an engine runs.
-#[derive(Clone)]
-pub struct Options {
-    /// Where Redis is: `redis://127.0.0.1:6379`; of a cluster, some of its nodes.
-    pub urls: Vec<String>,
-    /// Whether it is a Redis Cluster.
-    pub is_cluster: bool,
-    /// Where the feed is kept for good.
-    pub archive: Arc<dyn Archive>,
-    /// Connections to it, or to each of its nodes.
-    pub connections: usize,
-    /// How long a caller waits for Redis.
-    pub timeout_ms: u32,
-    /// How long a caller waits for the archive, once Redis has decided.
-    pub archive_timeout_ms: u32,
-    /// How often this node looks at all events, so that another node's death delays no deadline for longer.
-    pub sweep_ms: u32,
-    /// What is switched how, at run time.
-    pub flags: Arc<Flags>,
-    /// Whether this node decides what is due. Tests that set the clock do so themselves.
-    pub ticks: bool,
-}
-
-impl Options {
-    /// The usual options.
-    #[must_use]
-    pub fn new(urls: Vec<String>, is_cluster: bool, archive: Arc<dyn Archive>) -> Self {
-        Self {
-            urls,
-            is_cluster,
-            archive,
-            connections: 4,
-            timeout_ms: 2_000,
-            archive_timeout_ms: 5_000,
-            sweep_ms: 1_000,
-            flags: Arc::default(),
-            ticks: true,
-        }
-    }
-}
 
 /// The engine on Redis. Dropping it ends this node's tasks; the events live on.
 pub struct RedisEngine {

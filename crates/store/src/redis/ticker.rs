@@ -14,9 +14,8 @@ use onrush_core::Time;
 use onrush_core::ids::{EventId, UserId};
 use serde::Deserialize;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
@@ -110,29 +109,6 @@ impl Node {
         let mut call = Call::new(&scripts::TICK, args);
         call.keys.extend(users.iter().map(|user| keys::places_of(event, user)));
         call
-    }
-}
-
-/// Whom to look at soon; the ticker's end of it is [`run`].
-#[derive(Debug, Default)]
-pub(super) struct Wakes {
-    events: Mutex<HashSet<EventId>>,
-    notify: Notify,
-}
-
-impl Wakes {
-    /// Something changed in this event: it is looked at soon. Several changes are dealt with together.
-    pub(super) fn wake(&self, event: &EventId) {
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        if !events.contains(event) {
-            events.insert(event.clone());
-            drop(events);
-            self.notify.notify_one();
-        }
-    }
-
-    fn take(&self) -> HashSet<EventId> {
-        std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

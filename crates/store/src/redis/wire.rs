@@ -3,12 +3,13 @@
 use super::refusal;
 use super::scripts::{self, Script};
 use crate::engine::Seq;
-use onrush_core::command::{CancelTerms, CategorySpec, Reason, SeatSpec};
+use onrush_core::command::CancelTerms;
 use onrush_core::event::Event;
 use onrush_core::hold::OnDecline;
 use onrush_core::limits::fits_text;
 use onrush_core::lines::Lines;
 use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
+use onrush_core::spec::{CategorySpec, Reason, SeatSpec};
 use onrush_core::waiting_room::draw;
 use onrush_core::{Change, Command, Refusal, Time};
 use redis::Value;

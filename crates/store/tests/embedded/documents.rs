@@ -2,11 +2,12 @@
 
 use crate::sale::{Sale, id, pool_spec};
 use onrush_core::change::{DeclaimedHow, LeftHow, SessionEnd};
-use onrush_core::command::{CancelTerms, CategorySpec, Reason, SeatSpec};
+use onrush_core::command::CancelTerms;
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{Digest, RoomSettings, Settings};
+use onrush_core::spec::{CategorySpec, Reason, SeatSpec};
 use onrush_core::view::PlaceState;
 use onrush_core::{Change, Command, Query, Time, View};
 use onrush_store::Engine;

@@ -4,9 +4,9 @@ use crate::stage::{
     MemoryArchive, PATIENCE, confirm_command, done, flash_sale, hold, id, open, options,
     shared_redis, until,
 };
-use onrush_core::command::PoolSpec;
 use onrush_core::hold::OnDecline;
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::spec::PoolSpec;
 use onrush_core::{Change, Command, Refusal};
 use onrush_store::redis::{Archive, Options, RedisEngine};
 use onrush_store::{Engine, Failure, FeedEntry, Seq};

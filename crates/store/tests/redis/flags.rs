@@ -3,10 +3,10 @@
 use crate::stage::{id, lines};
 use crate::world::{Node, World, event, key, place, settings, user};
 use futures_util::future::join_all;
-use onrush_core::command::PoolSpec;
 use onrush_core::ids::{PlaceId, UserId};
 use onrush_core::settings::RoomSettings;
 use onrush_core::snapshot::SnapshotRow;
+use onrush_core::spec::PoolSpec;
 use onrush_core::view::PlaceView;
 use onrush_core::{Command, Refusal, Reply};
 use onrush_store::flags::Flag;

@@ -2,8 +2,8 @@
 
 use crate::stage::{MemoryArchive, flash_sale, hold, hold_command, id, lines, open, shared_redis};
 use onrush_core::Command;
-use onrush_core::command::Reason;
 use onrush_core::hold::HoldState;
+use onrush_core::spec::Reason;
 use onrush_store::redis::Probe;
 use onrush_testkit::{Redis, need};
 

@@ -1,8 +1,8 @@
 //! A Redis Cluster of three primaries and three replicas.
 
 use super::{Redis, RedisOptions, START_WITHIN};
-use crate::NotStarted;
 use crate::free_port::free_port;
+use crate::need::NotStarted;
 use crate::resp::field;
 use crate::server::wait_until;
 

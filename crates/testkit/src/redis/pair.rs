@@ -1,7 +1,7 @@
 //! A Redis server and its replica.
 
 use super::{Redis, RedisOptions, START_WITHIN};
-use crate::NotStarted;
+use crate::need::NotStarted;
 use crate::resp::field;
 use crate::server::wait_until;
 use std::io;

@@ -6,7 +6,7 @@ mod cluster;
 mod money;
 mod verdict;
 
-use super::Exit;
+use super::exit::Exit;
 use super::show::{count, print_json, say};
 use books::FileBooks;
 use onrush::Config;

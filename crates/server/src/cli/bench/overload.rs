@@ -4,11 +4,12 @@
 //! times as many for a minute, and never heed Retry-After; buyers who held before pay meanwhile. Load, gateway and server
 //! share the processors, so what is offered may be less than what was meant: the figure says how much it was.
 
+use super::common::Common;
 use super::http::closed_loop::{DIGITS, Template, round};
 use super::paid::shop::{Buyer, EVENT, host_of, set_up, use_card};
+use super::results::Results;
 use super::results::resident_bytes;
 use super::server::Served;
-use super::{Common, Results};
 use crate::cli::load::{Connection, Latency, Pool, Request, allow_open_files};
 use crate::cli::show::{count, ms, say};
 use serde::Deserialize;
@@ -59,7 +60,7 @@ struct Paid {
 
 pub(super) fn run(args: &OverloadArgs) -> Result<(), String> {
     let mut results = Results::new(args.common.json);
-    super::measure(measured(args, &mut results))?;
+    super::common::measure(measured(args, &mut results))?;
     results.finish();
     Ok(())
 }

@@ -180,6 +180,6 @@ pub(super) async fn bare() -> Result<(), String> {
     let listener = listener.map_err(|error| format!("cannot listen: {error}"))?;
     let listen = listener.local_addr().map_err(|error| error.to_string())?;
     crate::cli::show::print_json(&Ready { listen, operator_listen: None });
-    onrush::serve::serve_router(listener, router, crate::cli::input_ended()).await;
+    onrush::serve::serve_router(listener, router, crate::cli::process::input_ended()).await;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `--stay`: after the evening a second sale goes on for people, among a crowd that keeps coming.
 
-use super::DemoArgs;
 use super::api::{Api, Trouble};
+use super::args::DemoArgs;
 use super::fan::{Fan, MAX_PER_USER, Record, Sale};
 use super::house::House;
 use super::venue::Venue;

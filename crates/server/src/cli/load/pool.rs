@@ -1,7 +1,6 @@
 //! Connections that many callers share.
 
-use super::connection::Answer;
-use super::{Connection, Request};
+use super::connection::{Answer, Connection, Request};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};

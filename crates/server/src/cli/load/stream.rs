@@ -1,7 +1,6 @@
 //! A reader of server-sent events.
 
-use super::Request;
-use super::connection::malformed;
+use super::connection::{Request, malformed};
 use std::io;
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

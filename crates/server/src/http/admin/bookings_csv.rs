@@ -1,12 +1,13 @@
 //! `GET /admin/bookings.csv`.
 
 use super::search_text;
-use crate::app::{App, broken};
 use crate::http::caller::{Admin, Strict};
+use crate::http::faults::broken;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingStatus;
-use crate::http::shapes::ids::{EventIdText, IdText};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderValue;

@@ -1,15 +1,16 @@
 //! `POST /admin/events/{event}/pools/{pool}/claimed`.
 
 use super::reason;
-use crate::app::{App, odd_answer};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, IdempotencyKey, Ids};
+use crate::http::faults::odd_answer;
 use crate::http::first_answer::first_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::claim::ClaimBody;
-use crate::http::shapes::ids::{AmountNumber, EventIdText, FreeText, IdText};
 use crate::http::shapes::lines::Quantity;
+use crate::http::state::App;
+use crate::json::ids::{AmountNumber, EventIdText, FreeText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,16 +1,17 @@
 //! `POST /admin/events/{event}/bookings/{booking}/confirm`.
 
 use super::find_booking;
-use crate::app::App;
 use crate::http::body::{OptionalBody, json};
 use crate::http::buyer::{confirm_for, parsed};
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
-use crate::http::shapes::ids::{EventIdText, IdText, ProblemBody};
 use crate::http::shapes::lines::id;
 use crate::http::shapes::payment::BuyerBody;
+use crate::http::shapes::problem::ProblemBody;
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

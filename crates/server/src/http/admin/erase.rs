@@ -1,12 +1,12 @@
 //! `POST /admin/buyers/erase`.
 
-use crate::app::App;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::Admin;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::IdText;
 use crate::http::shapes::payment::MAX_EMAIL_BYTES;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,12 +1,12 @@
 //! `GET /admin/events/{event}/live`.
 
-use crate::app::App;
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::EventIdText;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use crate::live::Permit;
-use crate::live::samples::{Past, Sample};
+use crate::live::sample::{Past, Sample};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderValue;

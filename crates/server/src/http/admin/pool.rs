@@ -1,13 +1,14 @@
 //! `GET /admin/events/{event}/pools/{pool}`.
 
-use crate::app::{App, odd_answer, refused};
 use crate::history::{Step, Subject};
 use crate::http::body::json;
 use crate::http::caller::{Admin, Ids};
+use crate::http::faults::{odd_answer, refused};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::availability::PoolBody;
-use crate::http::shapes::ids::{EventIdText, IdText};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,13 +1,14 @@
 //! `GET /admin/events/{event}/seats/{seat}`.
 
-use crate::app::{App, broken, odd_answer, refused};
 use crate::history::{Step, Subject, What};
 use crate::http::body::json;
 use crate::http::caller::{Admin, Ids};
+use crate::http::faults::{broken, odd_answer, refused};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::{EventIdText, IdText, TimeMs};
 use crate::http::shapes::seats::SeatStatusName;
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText, TimeMs};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,10 +1,10 @@
 //! `POST /payments/webhook/{gateway}`.
 
-use crate::app::App;
 use crate::auth::unix_now_s;
 use crate::http::body::{RawBody, json};
 use crate::http::openapi::WebhookProblems;
 use crate::http::problem::{Code, Problem};
+use crate::http::state::App;
 use crate::saga::NoticeError;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};

@@ -1,7 +1,7 @@
 //! `GET /readyz`: whether requests should be sent here.
 
-use crate::app::App;
 use crate::http::problem::{Code, Problem};
+use crate::http::state::App;
 use axum::extract::State;
 use std::sync::Arc;
 

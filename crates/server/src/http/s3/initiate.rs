@@ -1,15 +1,15 @@
 //! `POST /api/booking/payment/initiate`.
 
 use super::{Refused, Word, bookings, chosen, refused};
-use crate::app::App;
 use crate::http::body::{JsonBody, json};
 use crate::http::buyer::parsed;
 use crate::http::caller::Visitor;
 use crate::http::openapi::PayProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::EventIdText;
 use crate::http::shapes::payment::BuyerBody;
+use crate::http::state::App;
 use crate::http::visitor::pay::problem_of;
+use crate::json::ids::EventIdText;
 use crate::saga::{StartError, Wish};
 use axum::extract::State;
 use axum::http::StatusCode;

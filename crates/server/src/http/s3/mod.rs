@@ -15,10 +15,11 @@ pub mod success;
 
 use super::gateway::webhook::take_in;
 use super::visitor::find_place;
-use crate::app::{App, every_booking_of};
+use crate::answers::every_booking_of;
 use crate::http::body::json;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::EventIdText;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use onrush_core::hold::HoldState;
@@ -89,7 +90,7 @@ async fn bookings(
     event: &EventId,
     user: &UserId,
 ) -> Result<(Time, Vec<HoldView>), Problem> {
-    every_booking_of(&*app.engine, event, user).await
+    Ok(every_booking_of(&*app.engine, event, user).await?)
 }
 
 /// The seat of a booking of nothing but one seat.

@@ -1,12 +1,13 @@
 //! `GET /api/booking/position`.
 
 use super::{OfEvent, bookings, chosen, completed, place, seconds};
-use crate::app::{App, odd_answer};
 use crate::http::body::json;
 use crate::http::caller::{Strict, Visitor};
+use crate::http::faults::odd_answer;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::IdText;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use crate::metrics::count;
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -1,12 +1,13 @@
 //! `POST /api/booking/select-seat`.
 
 use super::{Refused, Word, bookings, chosen, place, refused};
-use crate::app::{App, odd_answer};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::Visitor;
+use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::{EventIdText, IdText};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText};
 use crate::metrics::count;
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -1,10 +1,10 @@
 //! `POST /api/booking/payment/success`.
 
 use super::hear;
-use crate::app::App;
 use crate::http::body::RawBody;
 use crate::http::openapi::WebhookProblems;
 use crate::http::problem::Problem;
+use crate::http::state::App;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;

@@ -1,8 +1,8 @@
 //! Bookings.
 
-use crate::app::odd_answer;
+use crate::http::faults::odd_answer;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::{EventIdText, IdText, TimeMs};
+use crate::json::ids::{EventIdText, IdText, TimeMs};
 use onrush_core::Time;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, EventId, PaymentId};

@@ -1,16 +1,16 @@
 //! What a booking wants, as visitors write it.
 
-use crate::http::body::Object;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::{
+use crate::json::ids::{
     DayText, FreeText, NightsNumber, PoolQuantities, QuantityNumber, SeatIds, StayIdText,
 };
+use crate::json::object::Object;
 use jiff::civil::Date;
 use onrush_core::Refusal;
-use onrush_core::command::Reason;
 use onrush_core::ids::{InvalidId, PoolId, SeatId};
 use onrush_core::limits::{MAX_LINES_PER_HOLD, MAX_UNITS_PER_HOLD};
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::spec::Reason;
 use serde::de::{self, MapAccess};
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;

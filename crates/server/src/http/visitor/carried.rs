@@ -1,11 +1,11 @@
 //! `POST /visitors/carried`.
 
 use super::guest::{Guest, guest_answer};
-use crate::app::App;
 use crate::http::body::JsonBody;
-use crate::http::caller::Connection;
 use crate::http::openapi::CarriedProblems;
 use crate::http::problem::{Code, Problem};
+use crate::http::state::App;
+use crate::serve::connection::Connection;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};

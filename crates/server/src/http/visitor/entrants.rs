@@ -1,10 +1,11 @@
 //! `GET /events/{event}/draw/entrants`.
 
-use crate::app::App;
 use crate::http::caller::Ids;
 use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::{EventIdText, ProblemBody};
+use crate::http::shapes::problem::ProblemBody;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
@@ -25,6 +26,6 @@ pub async fn entrants(
     State(app): State<Arc<App>>,
     Ids(event): Ids<EventId>,
 ) -> Result<impl IntoResponse, Problem> {
-    let list = crate::draw::entrants(&app, &event).await?;
+    let list = app.draws.entrants(&event).await?;
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], list))
 }

@@ -1,12 +1,12 @@
 //! `DELETE /bookings/{booking}/buyer`.
 
 use super::{event_of_booking, find_own_booking};
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::{Ids, Visitor};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::IdText;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,14 +1,15 @@
 //! `POST /events/{event}/bookings`.
 
 use super::booking_answer;
-use crate::app::{App, odd_answer};
 use crate::http::body::JsonBytes;
 use crate::http::caller::{IdempotencyKey, Ids, Visitor};
+use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
-use crate::http::shapes::ids::EventIdText;
 use crate::http::shapes::lines::WishBody;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use crate::metrics::count;
 use axum::extract::State;
 use axum::http::StatusCode;

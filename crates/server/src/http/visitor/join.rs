@@ -1,13 +1,14 @@
 //! `POST /events/{event}/queue`.
 
 use super::{find_place, place_body};
-use crate::app::{App, odd_answer};
 use crate::http::body::{Nothing, OptionalBody, json};
 use crate::http::caller::{Ids, Joining, OptionalKey};
+use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::EventIdText;
-use crate::http::shapes::place::PlaceBody;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
+use crate::live::place::PlaceBody;
 use crate::metrics::count;
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -1,13 +1,13 @@
 //! `GET /bookings/{booking}/link`, `POST /bookings/{booking}/link`.
 
 use super::{event_of_booking, find_own_booking};
-use crate::app::App;
 use crate::http::body::{Nothing, OptionalBody, secret_json};
 use crate::http::caller::{Ids, Visitor};
 use crate::http::keeper::Keeper;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::IdText;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,7 +1,9 @@
 //! What a visitor owns that lives on: as long as there is something, their guest token can be renewed.
 
-use crate::app::{App, every_booking_of, odd_answer};
+use crate::answers::every_booking_of;
+use crate::http::faults::odd_answer;
 use crate::http::problem::Problem;
+use crate::http::state::App;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{ClaimId, EventId, UserId};
 use onrush_core::view::{ClaimState, HoldView};

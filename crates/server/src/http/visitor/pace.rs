@@ -1,12 +1,12 @@
 //! `GET /events/{event}/pace`.
 
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::Ids;
 use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::event::{PhaseName, UnitsBody};
-use crate::http::shapes::ids::{EventIdText, TimeMs};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, TimeMs};
+use crate::json::sale::{PhaseName, UnitsBody};
 use crate::live::pace::PerMin;
 use axum::extract::State;
 use axum::http::header::CACHE_CONTROL;

@@ -1,15 +1,15 @@
 //! `POST /bookings/{booking}/payment`.
 
 use super::{event_of_booking, find_own_booking, hide_event};
-use crate::app::App;
 use crate::http::body::{OptionalBytes, json};
 use crate::http::buyer::parsed;
 use crate::http::caller::{IdempotencyKey, Ids, Visitor};
 use crate::http::once::{Purpose, Scope, once};
 use crate::http::openapi::PayProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::IdText;
 use crate::http::shapes::payment::{PaymentBody, PaymentWish};
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use crate::saga::{StartError, Wish};
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -2,12 +2,13 @@
 
 use super::guest::{Guest, guest_answer};
 use super::owned::owns_something;
-use crate::app::App;
 use crate::http::body::OptionalBody;
-use crate::http::caller::{Connection, GuestToken};
+use crate::http::caller::GuestToken;
 use crate::http::openapi::RenewProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::IdText;
+use crate::http::state::App;
+use crate::json::ids::IdText;
+use crate::serve::connection::Connection;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};

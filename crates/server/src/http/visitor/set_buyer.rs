@@ -1,13 +1,13 @@
 //! `PUT /bookings/{booking}/buyer`.
 
 use super::{event_of_booking, find_own_booking};
-use crate::app::App;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Ids, Visitor};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::IdText;
 use crate::http::shapes::payment::BuyerBody;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

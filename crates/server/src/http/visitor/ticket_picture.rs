@@ -1,12 +1,13 @@
 //! `GET /bookings/{booking}/tickets/{n}.svg`.
 
 use super::{confirmed_at, event_of_booking};
-use crate::app::{App, broken, refused};
 use crate::http::caller::Ids;
+use crate::http::faults::{broken, refused};
 use crate::http::keeper::Keeper;
 use crate::http::openapi::ConflictProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::IdText;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use crate::tickets::{Confirmed, qr};
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};

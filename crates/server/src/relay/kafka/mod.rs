@@ -13,35 +13,20 @@
 //! acknowledged: a Kafka that is away delays what it would be told, and nothing else.
 
 mod bodies;
+mod client;
 mod facts;
 pub mod health;
 mod outlet;
+mod parts;
 mod publisher;
-pub mod settings;
 
 pub use bodies::Topic;
 pub use health::Health;
-pub use settings::{KafkaSettings, Tuning};
+pub use parts::Parts;
 
-use crate::relay::cursors::Cursors;
-use onrush_ledger::Ledger;
-use onrush_store::Engine;
-use std::sync::Arc;
+use crate::config::kafka::KafkaSettings;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-
-/// What the publisher works with.
-#[derive(Clone)]
-pub struct Parts {
-    /// Whose feed is followed, and what knows whose a booking is.
-    pub engine: Arc<dyn Engine>,
-    /// What still knows it after the engine has forgotten.
-    pub ledger: Arc<dyn Ledger>,
-    /// Which node publishes, and how far it is.
-    pub cursors: Arc<dyn Cursors>,
-    /// Where it shows how it is.
-    pub health: Arc<Health>,
-}
 
 /// Starts this node's publisher. It ends soon after `stop` says so.
 ///

@@ -1,10 +1,10 @@
 //! The publisher, on one node at a time: what the feed says goes to Kafka.
 
-use super::Parts;
 use super::bodies::{Told, Topic, of_booking, of_feed, of_s3};
 use super::facts::{Facts, Remembered};
 use super::outlet::{Outlet, Record, Trouble};
-use super::settings::KafkaSettings;
+use super::parts::Parts;
+use crate::config::kafka::KafkaSettings;
 use crate::relay::cursors::{CursorError, Fence};
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::{Change, Query, View};

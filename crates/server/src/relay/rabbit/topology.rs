@@ -1,7 +1,7 @@
 //! Exchanges and queues, by S3's names.
 
-use super::link::Trouble;
-use super::settings::RabbitSettings;
+use super::trouble::Trouble;
+use crate::config::rabbit::RabbitSettings;
 use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{Channel, ExchangeKind};

@@ -1,7 +1,7 @@
 //! The same hold on PostgreSQL: one statement on one hot row, by `pgbench`.
 
-use super::super::Common;
-use super::CLIENTS;
+use super::super::common::Common;
+use super::shared::CLIENTS;
 use onrush_testkit::{Postgres, PostgresOptions};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,10 +1,12 @@
 //! `onrush bench redis`: our script beside a plain one, and how long scripts take at the rates of a large sale.
 
+use super::super::common::{Common, measure};
+use super::super::results::Results;
 use super::super::results::median;
-use super::super::{Common, Results, measure};
 use super::archive::Forgetful;
-use super::{CLIENTS, plain, shared};
-use crate::cli::bench::engine::{hold, id, one_unit};
+use super::plain;
+use super::shared::{self, CLIENTS};
+use crate::cli::bench::commands::{hold, id, one_unit};
 use crate::cli::show::say;
 use onrush_core::Command;
 use onrush_core::ids::{EventId, PlaceId, UserId};

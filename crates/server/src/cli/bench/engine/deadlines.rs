@@ -1,7 +1,10 @@
 //! How late deadlines fire: at a steady rate under load, and when very many are due at once.
 
-use super::super::{Common, Results, measure};
-use super::{flash_sale, give, hold, id, insist, long_id, now, on_sale, one_unit};
+use super::super::commands::{
+    POOL, flash_sale, give, hold, id, insist, long_id, now, on_sale, one_unit,
+};
+use super::super::common::{Common, measure};
+use super::super::results::Results;
 use crate::cli::load::Latency;
 use crate::cli::show::{count, ms, say};
 use onrush_core::ids::EventId;
@@ -179,7 +182,7 @@ async fn claim(
         let command = Command::Claim {
             claim: long_id('c', number)?,
             user: long_id('u', number)?,
-            pool: id(super::POOL)?,
+            pool: id(POOL)?,
             quantity: 1,
             ttl_ms: Some(due.since_ms(now()).max(1)),
         };

@@ -1,8 +1,9 @@
 //! Durable holds in process: callers that each wait for their answer before they ask again.
 
+use super::super::commands::{flash_sale, give, hold, id, on_sale, one_unit};
+use super::super::common::{Common, measure};
+use super::super::results::Results;
 use super::super::results::median;
-use super::super::{Common, Results, measure};
-use super::{flash_sale, give, hold, id, on_sale, one_unit};
 use crate::cli::load::Latency;
 use crate::cli::show::{count, ms, say};
 use onrush_core::ids::EventId;

@@ -1,8 +1,9 @@
 //! The longest time without an answer while a snapshot with a million visitors is made beside the sale.
 
-use super::super::{Common, Results, measure};
+use super::super::commands::{flash_sale, give, hold, id, insist, long_id, on_sale, one_unit};
+use super::super::common::{Common, measure};
+use super::super::results::Results;
 use super::recovery::{many, snapshots};
-use super::{flash_sale, give, hold, id, insist, long_id, on_sale, one_unit};
 use crate::cli::show::{count, ms, say};
 use onrush_core::Command;
 use onrush_core::ids::{EventId, PlaceId};

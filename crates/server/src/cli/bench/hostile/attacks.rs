@@ -1,6 +1,6 @@
 //! Hostile clients, one kind each. They do not care what they are answered, and try again whenever they are cut off.
 
-use super::EVENT;
+use super::buyers::EVENT;
 use super::buyers::{hold, token};
 use super::wire::{ask_from, connect_from, connect_narrow, is_closed};
 use crate::cli::load::{Connection, Request};

@@ -8,11 +8,13 @@ mod attacks;
 mod buyers;
 mod wire;
 
+use super::common::Common;
+use super::results::Results;
 use super::results::resident_bytes;
 use super::server::Served;
-use super::{Common, Results};
 use crate::cli::load::{Pool, Request};
 use crate::cli::show::{count, ms, say};
+use buyers::EVENT;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -24,7 +26,6 @@ use tokio::task::JoinSet;
 
 /// The house whose seat map is asked for.
 const ARENA: &str = include_str!("../../../../../../examples/arena.json");
-const EVENT: &str = "hall";
 /// Standing places: more than buyers and hostile clients can take.
 const PLACES: u32 = 10_000_000;
 /// The server's memory that a process may ask for, in bytes, and its open files.
@@ -37,7 +38,7 @@ const OPERATOR_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What can be chosen.
 #[derive(clap::Args)]
-pub(in crate::cli::bench) struct HostileArgs {
+pub(crate) struct HostileArgs {
     /// How long, in minutes
     #[arg(long, default_value_t = 10.0, value_parser = minutes)]
     minutes: f64,
@@ -55,9 +56,9 @@ fn minutes(text: &str) -> Result<f64, String> {
     }
 }
 
-pub(in crate::cli::bench) fn run(args: &HostileArgs) -> Result<(), String> {
+pub(crate) fn run(args: &HostileArgs) -> Result<(), String> {
     let mut results = Results::new(args.common.json);
-    super::measure(measured(args, &mut results))?;
+    super::common::measure(measured(args, &mut results))?;
     results.finish();
     Ok(())
 }

@@ -7,8 +7,9 @@ mod rates;
 
 mod streams;
 
-use super::{Common, Results, measure};
-use crate::cli::Exit;
+use super::common::{Common, measure};
+use super::results::Results;
+use crate::cli::exit::Exit;
 use crate::cli::show::say;
 use clap::ValueEnum;
 
@@ -54,7 +55,8 @@ pub(super) fn run(args: &HttpArgs) -> Result<(), String> {
 
 /// Runs the bare server until it is killed.
 pub(super) fn bare() -> Exit {
-    match crate::cli::runtime().and_then(|runtime| runtime.block_on(super::server::bare())) {
+    match crate::cli::process::runtime().and_then(|runtime| runtime.block_on(super::server::bare()))
+    {
         Ok(()) => Exit::Ok,
         Err(why) => {
             say(&format!("error: {why}"));

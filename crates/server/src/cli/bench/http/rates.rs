@@ -1,8 +1,9 @@
 //! Rates, each beside the rate of a bare server that does nothing.
 
+use super::super::common::Common;
+use super::super::results::Results;
 use super::super::results::median;
 use super::super::server::Served;
-use super::super::{Common, Results};
 use super::closed_loop::{DIGITS, Round, Template, round};
 use crate::cli::load::{Pool, Request};
 use crate::cli::show::{Progress, count, ms, say};

@@ -1,8 +1,9 @@
 //! Many open streams: what each one costs the server, and how fast a message reaches a thousand of them.
 
+use super::super::common::Common;
+use super::super::results::Results;
 use super::super::results::resident_bytes;
 use super::super::server::Served;
-use super::super::{Common, Results};
 use crate::cli::load::stream::EventStream;
 use crate::cli::load::{Latency, Pool, Request, allow_open_files};
 use crate::cli::show::{Progress, count, ms, say};

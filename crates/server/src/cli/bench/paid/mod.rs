@@ -7,7 +7,8 @@ mod restart;
 pub(super) mod shop;
 mod webhooks;
 
-use super::{Common, Results, measure};
+use super::common::{Common, measure};
+use super::results::Results;
 use clap::ValueEnum;
 
 /// What can be chosen.

@@ -1,7 +1,8 @@
 //! A server that dies while 100,000 payments are under way, and comes back.
 
+use super::super::common::Common;
+use super::super::results::Results;
 use super::super::server::Served;
-use super::super::{Common, Results};
 use super::shop::{set_up, use_card};
 use super::webhooks::{begin, sold};
 use crate::cli::load::Pool;

@@ -1,7 +1,8 @@
 //! From the gateway's message to the confirmed booking.
 
+use super::super::common::Common;
+use super::super::results::Results;
 use super::super::server::Served;
-use super::super::{Common, Results};
 use super::shop::{Buyer, EVENT, Standing, set_up};
 use crate::cli::load::{Latency, Pool, Request};
 use crate::cli::show::{count, say};

@@ -1,10 +1,10 @@
 //! What runs the rules and what remembers money, as configured: opened together, closed together.
 
+use super::start_error::StartError;
 use crate::auth::keys::KeyDir;
 use crate::commons::Commons;
 use crate::config::{Config, LedgerName};
 use crate::pairing::{Before, Pairing, ledger_is_missing, remember_keys};
-use crate::serve::StartError;
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::SqliteLedger;
 use onrush_store::Engine;

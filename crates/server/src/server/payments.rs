@@ -1,14 +1,14 @@
 //! The money side of a server, as it is configured.
 
-use super::gateway::Gateway;
-use super::gateway::sandbox::SandboxGateway;
-use super::gateway::stripe::StripeGateway;
-use super::{Parts, Sagas};
+use super::backend::Backend;
 use crate::auth::hex;
 use crate::auth::keys::KeyDir;
-use crate::backend::Backend;
 use crate::config::{Config, GatewayName, Secret};
 use crate::relay::messages::Channels;
+use crate::saga::gateway::Gateway;
+use crate::saga::gateway::sandbox::SandboxGateway;
+use crate::saga::gateway::stripe::StripeGateway;
+use crate::saga::{Parts, Sagas};
 use crate::sandbox::{Sandbox, SandboxConfig};
 use std::io;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// Whatever stands in the way of the sandbox, as a sentence.
-pub(crate) async fn open(
+pub(super) async fn open(
     config: &Config,
     public: SocketAddr,
     backend: &Backend,

@@ -1,8 +1,6 @@
 //! What can be configured about Kafka.
 
-use super::bodies::Topic;
-use crate::config::Secret;
-use rdkafka::ClientConfig;
+use super::secret::Secret;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +9,7 @@ use std::time::Duration;
 const MAX_PREFIX_BYTES: usize = 64;
 
 /// What the order of messages and their arrival depend on, and whoever changes it breaks what docs/kafka.md promises.
-const OURS: [(&str, &str); 7] = [
+pub(crate) const OURS: [(&str, &str); 7] = [
     // Kafka itself drops what the client repeats, and keeps the order while up to five requests are under way.
     ("enable.idempotence", "true"),
     ("acks", "all"),
@@ -110,12 +108,6 @@ impl KafkaSettings {
         }
     }
 
-    /// The name of a topic.
-    #[must_use]
-    pub fn topic(&self, topic: Topic) -> String {
-        format!("{}{}", self.prefix, topic.name())
-    }
-
     /// Checks what the types cannot.
     ///
     /// # Errors
@@ -150,34 +142,6 @@ impl KafkaSettings {
         }
         Ok(())
     }
-
-    /// What every client of ours is told.
-    pub(super) fn client(&self) -> ClientConfig {
-        let mut config = ClientConfig::new();
-        self.configure(&mut config);
-        config
-    }
-
-    fn configure(&self, config: &mut ClientConfig) {
-        for (name, value) in &self.options {
-            config.set(name, value.reveal());
-        }
-        config.set("bootstrap.servers", self.brokers.join(","));
-    }
-
-    /// What the producer is told.
-    pub(super) fn producer(&self) -> ClientConfig {
-        let mut config = ClientConfig::new();
-        // Unless somebody says otherwise: small batches soon, and made smaller by what every client can read.
-        config.set("linger.ms", "5").set("compression.type", "lz4");
-        self.configure(&mut config);
-        for (name, value) in OURS {
-            config.set(name, value);
-        }
-        // The client counts its own framing, too.
-        config.set("message.max.bytes", (self.max_message_bytes + 10_000).to_string());
-        config
-    }
 }
 
 #[cfg(test)]
@@ -195,12 +159,6 @@ mod tests {
         let good = parsed(good).expect("these are settings");
         good.check().expect("nothing is wrong with them");
         assert!(!format!("{good:?}").contains("s3cret"));
-        assert_eq!(good.topic(Topic::BookingRequest), "live.booking_request");
-        let producer = good.producer();
-        assert_eq!(producer.get("sasl.password"), Some("s3cret"));
-        assert_eq!(producer.get("linger.ms"), Some("20"));
-        assert_eq!(producer.get("acks"), Some("all"));
-        assert_eq!(producer.get("bootstrap.servers"), Some("a.example:9092,b.example:9092"));
 
         for (toml, names) in [
             ("brokers = []", "kafka.brokers"),

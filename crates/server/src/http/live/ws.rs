@@ -1,14 +1,15 @@
 //! WebSocket: `GET /events/{event}/ws`. Messages go one way; what the client sends is ignored, and too much of it ends the
 //! stream.
 
-use super::Open;
-use super::message::Kind;
 use super::sse::{StreamCaller, StreamQuery};
-use crate::app::App;
-use crate::http::caller::{Connection, Ids};
+use crate::http::caller::Ids;
 use crate::http::openapi::StreamProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::EventIdText;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
+use crate::live::Open;
+use crate::live::message::Kind;
+use crate::serve::connection::Connection;
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{
@@ -34,7 +35,7 @@ const MAX_MESSAGE_BYTES: usize = 4_096;
         (status = 101, description = "The connection becomes a WebSocket"),
         StreamProblems,
         (status = 426, description = "The request is no WebSocket handshake: `UPGRADE_REQUIRED`",
-            content_type = "application/problem+json", body = crate::http::shapes::ids::ProblemBody),
+            content_type = "application/problem+json", body = crate::http::shapes::problem::ProblemBody),
     ),
     security(("visitor" = []), ())
 )]

@@ -1,7 +1,8 @@
 //! What can be configured about mail and webhooks.
 
-use crate::config::{Secret, web_address};
-use crate::relay::messages::KINDS;
+use super::kinds::KINDS;
+use super::secret::Secret;
+use super::web_address::web_address;
 use axum::http::Uri;
 use lettre::message::Mailbox;
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! What can be configured about RabbitMQ.
 
 use super::ladder::Ladder;
-use crate::config::Secret;
+use super::secret::Secret;
 use lapin::uri::{AMQPScheme, AMQPUri};
 use serde::Deserialize;
 use std::time::Duration;

@@ -3,10 +3,10 @@
 //! hyper reads requests and writes the head of the answer. Once that is flushed, the socket is taken out of its hands and
 //! this module writes the messages itself, in chunks: a stream that only waits costs a tenth of what it would.
 
-use super::Open;
+use super::bodies::BodyTerms;
 use super::chatter::Chatter;
-use crate::http::upload::BodyTerms;
-use crate::stall::Stall;
+use super::stall::Stall;
+use crate::live::Open;
 use axum::body::Body;
 use bytes::{Buf, Bytes};
 use http_body::Frame;

@@ -1,4 +1,4 @@
-//! Ids, numbers, times and problems as the OpenAPI document describes them. These types describe and are never made.
+//! Ids, numbers and times as the OpenAPI document describes them. These types describe and are never made.
 
 use onrush_core::limits::{
     MAX_DURATION_MS, MAX_EVENT_ID_BYTES, MAX_ID_BYTES, MAX_LINES_PER_HOLD, MAX_PLACES_PER_USER,
@@ -11,6 +11,9 @@ use utoipa::openapi::schema::{
 };
 use utoipa::openapi::{KnownFormat, RefOr};
 use utoipa::{PartialSchema, ToSchema};
+
+/// The latest time that can be set: the last millisecond of the year 9999.
+pub const LATEST_MS: i64 = 253_402_300_799_999;
 
 /// A described text.
 macro_rules! text {
@@ -161,7 +164,7 @@ number!(
 );
 number!(
     /// A point in time that can be set: milliseconds since 1970-01-01T00:00:00Z, before the year 10000.
-    SettableTime, 0, crate::http::shapes::settings::LATEST_MS
+    SettableTime, 0, LATEST_MS
 );
 number!(
     /// A row's or a seat's number.
@@ -242,25 +245,4 @@ fn integer() -> Object {
         .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
         .description(Some("Milliseconds since 1970-01-01T00:00:00Z."))
         .build()
-}
-
-/// A problem document (RFC 9457); the members after `retryable` depend on the code.
-#[derive(ToSchema)]
-#[schema(as = Problem)]
-#[expect(dead_code, reason = "it describes what problem.rs writes")]
-pub struct ProblemBody {
-    /// Where the code is explained.
-    #[schema(example = "/docs/errors#SEAT_UNAVAILABLE")]
-    r#type: String,
-    /// The code in words.
-    title: String,
-    /// The HTTP status again.
-    status: u16,
-    /// What is wrong and what to do, as a sentence.
-    detail: String,
-    /// The stable code.
-    #[schema(pattern = "^[A-Z_]+$")]
-    code: String,
-    /// Whether the same request may succeed later without anything being mended.
-    retryable: bool,
 }

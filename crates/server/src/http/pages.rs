@@ -2,10 +2,10 @@
 //!
 //! Every text is there twice, as Brotli and as gzip. Whoever takes neither gets it unpacked.
 
-use crate::app::App;
 use crate::config::GatewayName;
 use crate::http::negotiate::{is_known, takes};
 use crate::http::problem::{Code, Problem};
+use crate::http::state::App;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{

@@ -1,5 +1,6 @@
 //! What all handlers share.
 
+use crate::answers::event_view;
 use crate::auth::admin::AdminKey;
 use crate::auth::carry::CarryCodes;
 use crate::auth::guest::GuestTokens;
@@ -15,6 +16,7 @@ use crate::commons::{Commons, Turns};
 use crate::config::Config;
 use crate::draw::Draws;
 use crate::history::Histories;
+use crate::http::faults::hold_of;
 use crate::http::limits::Limits;
 use crate::http::problem::{Code, Problem};
 use crate::live::samples::Samples;
@@ -26,9 +28,9 @@ use crate::relay::{self, Relay};
 use crate::saga::Sagas;
 use crate::serve::Share;
 use crate::tickets::TicketSigner;
-use onrush_core::ids::{EventId, UserId};
+use onrush_core::ids::EventId;
 use onrush_core::view::{EventView, HoldView};
-use onrush_core::{Command, Query, Refusal, Reply, Time, View};
+use onrush_core::{Command, Reply, Time};
 use onrush_ledger::Ledger;
 use onrush_store::embedded::{Clock, Space};
 use onrush_store::flags::Flags;
@@ -80,7 +82,7 @@ pub struct App {
     /// Codes that carry visitors to other devices.
     pub carry_codes: CarryCodes,
     /// Draws: their seeds and lists.
-    pub draws: Draws,
+    pub draws: Arc<Draws>,
     /// Drawings of seat maps.
     pub plans: PlanDir,
     /// Seat maps, ready to be sent.
@@ -153,13 +155,15 @@ impl App {
             per_user: config.connections.streams_per_user,
             per_address: share.streams_per_address,
         };
+        let names = Names::new(&keys.load_or_draw("ids.key")?);
+        let draws = Draws::open(&config.data, engine.clone(), keys, money.commons.clone())?;
         let app = Self {
             guests: GuestTokens::new(&token_key, config.guest_token_ttl_s),
             shop: config.shop_tokens.as_ref().map(ShopVerifier::new),
             admin,
             scanner,
             sessions,
-            names: Names::new(&keys.load_or_draw("ids.key")?),
+            names,
             hub: Hub::new(engine.clone(), boards.clone(), passes.clone(), streams),
             samples: Samples::new(engine.clone()),
             histories: Histories::new(engine.clone()),
@@ -171,7 +175,7 @@ impl App {
             space: money.space,
             links,
             carry_codes: CarryCodes::new(&token_key),
-            draws: Draws::open(&config.data, keys, money.commons.clone())?,
+            draws: Arc::new(draws),
             plans,
             boards,
             metrics: Metrics::default(),
@@ -231,85 +235,19 @@ impl App {
     /// # Errors
     /// Whatever the engine says.
     pub async fn view_event(&self, event: &EventId) -> Result<(Time, EventView), Problem> {
-        let answer = self.engine.query(event.clone(), Query::Event).await?;
-        match answer.value {
-            View::Event(view) => Ok((answer.at, *view)),
-            View::Availability(_)
-            | View::Seats(_)
-            | View::Place(_)
-            | View::Booking(_)
-            | View::Bookings(_)
-            | View::Claim(_)
-            | View::Bans(_) => Err(odd_answer()),
-        }
+        let (at, view) = event_view(&*self.engine, event).await?;
+        Ok((at, *view))
     }
-}
 
-/// All of a user's bookings of an event, oldest first, and the engine's time. They are asked for page by page, so that nobody
-/// waits for somebody who has many.
-///
-/// # Errors
-/// Whatever the engine says.
-pub async fn every_booking_of(
-    engine: &dyn Engine,
-    event: &EventId,
-    user: &UserId,
-) -> Result<(Time, Vec<HoldView>), Problem> {
-    let mut all: Vec<HoldView> = Vec::new();
-    loop {
-        let after = all.last().map(|view| view.terms.booking.clone());
-        let query = Query::Bookings { user: user.clone(), after, limit: BOOKINGS_AT_ONCE };
-        let answer = engine.query(event.clone(), query).await?;
-        match answer.value {
-            View::Bookings(views) => {
-                let is_last = views.len() < BOOKINGS_AT_ONCE as usize;
-                all.extend(views);
-                if is_last {
-                    return Ok((answer.at, all));
-                }
-            }
-            View::Event(_)
-            | View::Availability(_)
-            | View::Seats(_)
-            | View::Place(_)
-            | View::Booking(_)
-            | View::Claim(_)
-            | View::Bans(_) => return Err(odd_answer()),
-        }
+    /// What all nodes share.
+    ///
+    /// # Errors
+    /// `NEEDS_CLUSTER` if there is only this one.
+    pub fn shared(&self) -> Result<&dyn Commons, Problem> {
+        self.commons.as_deref().ok_or_else(|| {
+            let why =
+                "this server has no PostgreSQL to share anything in; set ledger = \"postgres\"";
+            Problem::new(Code::NeedsCluster, why)
+        })
     }
-}
-
-/// Bookings that are asked of the engine at once.
-const BOOKINGS_AT_ONCE: u32 = 1_000;
-
-/// The hold that a command about a booking is answered with.
-///
-/// # Errors
-/// `INTERNAL`, if it is another answer.
-pub fn hold_of(reply: Reply) -> Result<HoldView, Problem> {
-    match reply {
-        Reply::Hold(view) => Ok(view),
-        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_) => {
-            Err(odd_answer())
-        }
-    }
-}
-
-/// The engine answered something else than was asked: a fault of ours.
-#[must_use]
-pub fn odd_answer() -> Problem {
-    Problem::new(Code::Internal, "an answer of another kind came back; please report this")
-}
-
-/// Something of ours does not work, such as a disk.
-#[must_use]
-pub fn broken(what: &str, error: &dyn std::error::Error) -> Problem {
-    tracing::error!(%error, what, "a request failed");
-    Problem::new(Code::Internal, format!("{what} failed on our side; the log has more"))
-}
-
-/// A refusal that the edge gives itself, with the words of the rules.
-#[must_use]
-pub fn refused(refusal: Refusal) -> Problem {
-    refusal.into()
 }

@@ -1,13 +1,14 @@
 //! Server-sent events: `GET /events/{event}/stream`.
 
-use super::Open;
-use crate::app::App;
 use crate::auth::{TokenError, unix_now_s};
-use crate::http::caller::{Connection, Ids, Strict, Visitor};
+use crate::http::caller::{Ids, Strict, Visitor};
 use crate::http::openapi::StreamProblems;
 use crate::http::origin::check_origin;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::{EventIdText, PlaceIdText};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, PlaceIdText};
+use crate::live::Open;
+use crate::serve::connection::Connection;
 use crate::serve::subscriber;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, State};

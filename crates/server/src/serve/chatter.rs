@@ -9,7 +9,7 @@ const PER_S: u128 = 256;
 
 /// An allowance of bytes that comes back evenly.
 #[derive(Debug)]
-pub struct Chatter {
+pub(super) struct Chatter {
     left: u32,
     since: Instant,
 }
@@ -17,12 +17,12 @@ pub struct Chatter {
 impl Chatter {
     /// A client that has said nothing yet.
     #[must_use]
-    pub fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant) -> Self {
         Self { left: AT_ONCE, since: now }
     }
 
     /// Takes what was said; `false` if it is too much.
-    pub fn hear(&mut self, bytes: usize, now: Instant) -> bool {
+    pub(super) fn hear(&mut self, bytes: usize, now: Instant) -> bool {
         let back = now.saturating_duration_since(self.since).as_millis() * PER_S / 1_000;
         // Less than a byte is left to grow.
         if back > 0 {
