@@ -17,7 +17,7 @@ pub struct Repository {
 impl Repository {
     /// The repository that this crate stands in.
     pub fn here() -> io::Result<Self> {
-        Self::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        Self::read(&this_crate().join("../.."))
     }
 
     /// Everything under `root` that is text: what git tracks and has not lost, or what is there if
@@ -117,6 +117,12 @@ pub(crate) fn joined(folder: &str, path: &str) -> String {
     parts.join("/")
 }
 
+/// The crate's folder, as cargo says when it runs: checkouts may share what was built.
+fn this_crate() -> PathBuf {
+    std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from)
+}
+
 fn tracked(root: &Path) -> Option<Vec<String>> {
     if !root.join(".git").exists() {
         return None;
@@ -189,7 +195,7 @@ mod tests {
     #[test]
     fn files_are_found_with_git_and_without() {
         let here = Repository::here().expect("it can be read");
-        let walked = super::walked(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+        let walked = super::walked(&super::this_crate().join("src"));
         assert!(walked.expect("it can be walked").contains(&"lib.rs".to_owned()));
         assert!(here.text("crates/tidy/src/lib.rs").is_some());
     }
