@@ -2,9 +2,10 @@
 //! of its own.
 //!
 //! A path leads to the file of the deepest module that it names, whatever that module exports
-//! again; only the names that a crate's root exports lead to where they come from. `mod child;` alone is no import. Tests are left out, and so is `main.rs`; what else a
-//! program has beside its library names it by its name. This reads tokens and is no compiler: what
-//! a glob brings in, for instance, it does not know.
+//! again; only the names that a crate's root exports lead to where they come from. `mod child;`
+//! alone is no import. Tests are left out, and so is `main.rs`; what else a program has beside its
+//! library names it by its name. This reads tokens and is no compiler: what a glob brings in, for
+//! instance, it does not know.
 
 use crate::repository::Repository;
 use crate::tokens::{Token, of_source, word};
