@@ -286,7 +286,8 @@ pub enum Change {
         claim: ClaimId,
     },
 
-    /// The organiser took everything from a visitor that is not paid for; what that was follows in the same decision.
+    /// The organiser took everything from a visitor that is not paid for; what that was follows in
+    /// the same decision.
     VisitorRemoved {
         /// Whom.
         user: UserId,

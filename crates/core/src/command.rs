@@ -210,7 +210,8 @@ pub enum Command {
         /// Whose.
         user: UserId,
     },
-    /// Changes a pool's count of units claimed by services, up or down (S2.1; a service key's right only, S2.3).
+    /// Changes a pool's count of units claimed by services, up or down (S2.1; a service key's right
+    /// only, S2.3).
     AdjustClaimed {
         /// The request id: a retry has the same and gets the first answer (S2.2).
         claim: ClaimId,
@@ -222,8 +223,8 @@ pub enum Command {
         reason: Reason,
     },
 
-    /// Takes everything from a visitor that is not paid for, in one decision, and bans them from the event if wished.
-    /// A hold stays while its payment runs.
+    /// Takes everything from a visitor that is not paid for, in one decision, and bans them from
+    /// the event if wished. A hold stays while its payment runs.
     RemoveVisitor {
         /// Whom.
         user: UserId,
@@ -250,10 +251,11 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it begins something for a visitor (a place, a hold, a claim) that can as well begin a little later.
+    /// Whether it begins something for a visitor (a place, a hold, a claim) that can as well begin
+    /// a little later.
     ///
-    /// Such commands are the first to be sent away when answers take long; what ends something, gives it back or was paid
-    /// for goes on.
+    /// Such commands are the first to be sent away when answers take long; what ends something,
+    /// gives it back or was paid for goes on.
     #[must_use]
     pub const fn begins_business(&self) -> bool {
         match self {

@@ -1,8 +1,9 @@
 //! The rules of an on-sale: who waits, who may shop, who holds what, and until when.
 //!
-//! Nothing here reads a clock, draws randomness, does I/O or knows of threads. Time and random values come in as
-//! arguments. [`Event::decide`](event::Event::decide) reads the state and says what a command would change;
-//! [`Event::evolve`](event::Event::evolve) applies changes and cannot fail, so that replaying a journal rebuilds the state.
+//! Nothing here reads a clock, draws randomness, does I/O or knows of threads. Time and random
+//! values come in as arguments. [`Event::decide`](event::Event::decide) reads the state and says
+//! what a command would change; [`Event::evolve`](event::Event::evolve) applies changes and cannot
+//! fail, so that replaying a journal rebuilds the state.
 
 #![forbid(unsafe_code)]
 

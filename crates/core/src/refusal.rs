@@ -1,4 +1,5 @@
-//! Reasons why the rules say no. A refusal is a value: it changed nothing, and its code never changes its meaning.
+//! Reasons why the rules say no. A refusal is a value: it changed nothing, and its code never
+//! changes its meaning.
 
 use crate::hold::HoldStatus;
 use crate::ids::{PlaceId, PoolId, SeatId};
@@ -42,8 +43,8 @@ macro_rules! refusals {
         $text:literal $(, $shown:expr)?;)+) => {
         /// A refused command.
         ///
-        /// Where several would apply, the more general one is given: what does not exist before what is wrong, the event
-        /// before the room, the room before the stock.
+        /// Where several would apply, the more general one is given: what does not exist before
+        /// what is wrong, the event before the room, the room before the stock.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(tag = "code")]
         pub enum Refusal {

@@ -8,8 +8,8 @@ pub fn decimals(currency: Currency) -> Option<u32> {
     iso_currency::Currency::from_code(currency.as_str())?.exponent().map(u32::from)
 }
 
-/// An amount with its currency's decimals: `12.50 EUR`, `1250 JPY`, `1.250 KWD`. A currency that ISO 4217 does not have
-/// is taken to have two.
+/// An amount with its currency's decimals: `12.50 EUR`, `1250 JPY`, `1.250 KWD`. A currency that
+/// ISO 4217 does not have is taken to have two.
 #[must_use]
 pub fn readable(amount_minor: i64, currency: Currency) -> String {
     let digits = decimals(currency).unwrap_or(2);
@@ -27,8 +27,8 @@ mod tests {
     use super::*;
     use serde_json::{Map, Value, json};
 
-    /// Browsers have tables of their own, in which several currencies lost their decimals: the rupiah, the forint, the
-    /// Iraqi dinar. Two and one stand for whatever the file does not name.
+    /// Browsers have tables of their own, in which several currencies lost their decimals: the
+    /// rupiah, the forint, the Iraqi dinar. Two and one stand for whatever the file does not name.
     #[test]
     fn pages_count_each_currency_as_the_server_does() {
         let letters = || b'A'..=b'Z';

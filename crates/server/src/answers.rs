@@ -55,8 +55,8 @@ pub async fn event_view(
     }
 }
 
-/// All of a user's bookings of an event, oldest first, and the engine's time. They are asked for page by page, so that nobody
-/// waits for somebody who has many.
+/// All of a user's bookings of an event, oldest first, and the engine's time. They are asked for
+/// page by page, so that nobody waits for somebody who has many.
 ///
 /// # Errors
 /// See [`AskError`].

@@ -1,5 +1,5 @@
-//! What the nodes of one deployment have in common, beside the engine and the ledger: files, turns, the organiser's
-//! inventory, and flags. A deployment of one process has none of it.
+//! What the nodes of one deployment have in common, beside the engine and the ledger: files, turns,
+//! the organiser's inventory, and flags. A deployment of one process has none of it.
 
 use onrush_core::ids::{EventId, PoolId};
 use std::fmt;
@@ -66,8 +66,8 @@ pub async fn wait_for_turn(shared: &dyn Commons, name: &str, ttl_ms: u32) -> io:
     Ok(())
 }
 
-/// Turns at changing something that is read first: one at a time in this process and, if nodes share a database, among all
-/// of them.
+/// Turns at changing something that is read first: one at a time in this process and, if nodes
+/// share a database, among all of them.
 pub struct Turns {
     here: tokio::sync::Mutex<()>,
     shared: Option<Arc<dyn Commons>>,

@@ -43,13 +43,15 @@ pub use servers::{
 };
 pub use template::TEMPLATE;
 
-/// The server's configuration. Each field is a key of the TOML file, and `ONRUSH_` plus its name in capitals a variable.
+/// The server's configuration. Each field is a key of the TOML file, and `ONRUSH_` plus its name in
+/// capitals a variable.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The directory that has everything: the journal, the keys, the seat maps.
     pub data: PathBuf,
-    /// Whether to go on with files that are older than others of the directory; said on the command line only.
+    /// Whether to go on with files that are older than others of the directory; said on the command
+    /// line only.
     #[serde(skip)]
     pub accept_restored: bool,
     /// Where visitors and the organiser connect; port 0 takes a free one.
@@ -57,7 +59,8 @@ pub struct Config {
     /// Where metrics and health are asked for; `off` in a file or variable is `None`.
     #[serde(deserialize_with = "address_or_off")]
     pub operator_listen: Option<SocketAddr>,
-    /// Where people reach this in their browsers, such as `https://tickets.example`; without it where it listens.
+    /// Where people reach this in their browsers, such as `https://tickets.example`; without it
+    /// where it listens.
     pub public_url: Option<String>,
     /// Built pages in a directory, to be served instead of those in the binary.
     pub pages: Option<PathBuf>,
@@ -89,14 +92,15 @@ pub struct Config {
     pub limits: LimitSettings,
     /// Networks whose `X-Forwarded-For` is believed, such as `10.0.0.0/8`.
     pub trusted_proxies: Vec<Network>,
-    /// Origins whose pages may open streams, such as `https://shop.example`; the server's own host always may.
+    /// Origins whose pages may open streams, such as `https://shop.example`; the server's own host
+    /// always may.
     pub allowed_origins: Vec<String>,
     /// SSE and WebSocket connections at a time.
     pub max_streams: usize,
     /// What connections, streams and bodies may take up.
     pub connections: ConnectionSettings,
-    /// How long an ask should wait at most, in milliseconds: above half of it looks and then new business are sent away with
-    /// 503; 0 never sends anybody away.
+    /// How long an ask should wait at most, in milliseconds: above half of it looks and then new
+    /// business are sent away with 503; 0 never sends anybody away.
     pub shed_after_ms: u32,
     /// Who signs passes (their `iss`).
     pub pass_issuer: String,

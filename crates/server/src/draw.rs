@@ -1,4 +1,5 @@
-//! Draws at the edge: the seeds, which stay out of journal, feed and logs until they are revealed, and the list of entrants.
+//! Draws at the edge: the seeds, which stay out of journal, feed and logs until they are revealed,
+//! and the list of entrants.
 
 use crate::answers::{AskError, event_view};
 use crate::auth::keys::KeyDir;
@@ -167,7 +168,8 @@ impl Draws {
         Ok(())
     }
 
-    /// Opens sales with a draw at their `opens_at`: the rules close the prequeue then, and only we have the seed.
+    /// Opens sales with a draw at their `opens_at`: the rules close the prequeue then, and only we
+    /// have the seed.
     ///
     /// No public value can be mixed in that way: who wants one leaves `opens_at` out.
     pub async fn open_drawn_sales(self: Arc<Self>) {

@@ -1,7 +1,8 @@
 //! Why a unit is what it is: what happened to a seat or a pool, read from the feed.
 //!
-//! No index is kept for it: the feed is read from its beginning, which takes a few seconds for each million decisions.
-//! That is what an organiser's question once in a while is worth, and no visitor's. One is answered at a time.
+//! No index is kept for it: the feed is read from its beginning, which takes a few seconds for each
+//! million decisions. That is what an organiser's question once in a while is worth, and no
+//! visitor's. One is answered at a time.
 
 use crate::broken::Broken;
 use crate::json::ids::{IdText, TimeMs};
@@ -79,7 +80,8 @@ pub struct Step {
     pub at: Time,
     /// What happened.
     pub what: What,
-    /// How many units of a pool; of `capacity` and `adjusted` how many more, or fewer if negative. Missing for a seat.
+    /// How many units of a pool; of `capacity` and `adjusted` how many more, or fewer if negative.
+    /// Missing for a seat.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub units: Option<i64>,
@@ -122,7 +124,8 @@ impl Histories {
         Self { engine, turn: tokio::sync::Mutex::default() }
     }
 
-    /// What happened to a seat or a pool up to now: the latest 500 steps, oldest first; empty if there is no such thing.
+    /// What happened to a seat or a pool up to now: the latest 500 steps, oldest first; empty if
+    /// there is no such thing.
     ///
     /// # Errors
     /// The feed cannot be read.

@@ -1,8 +1,8 @@
 //! The organiser's own inventory, and how the pools differ from it (S0.6).
 //!
-//! The engine has the truth about what is held and sold, the inventory about how much there should be. A sync sets
-//! capacities and nothing else, so it is safe while the sale runs: it neither brings sold units back nor takes held ones
-//! away.
+//! The engine has the truth about what is held and sold, the inventory about how much there should
+//! be. A sync sets capacities and nothing else, so it is safe while the sale runs: it neither
+//! brings sold units back nor takes held ones away.
 
 use crate::answers::{AskError, event_view};
 use crate::commons::{Commons, WantedPool};
@@ -240,16 +240,16 @@ fn price_differs(known: &PoolView, wanted_minor: i64) -> Option<String> {
     let price_minor = known.price_minor;
     (price_minor != wanted_minor).then(|| {
         format!(
-            "the inventory's price is {wanted_minor} minor units and the pool's {price_minor}; a pool keeps its price, so \
-             sell at another one from another pool"
+            "the inventory's price is {wanted_minor} minor units and the pool's {price_minor}; a \
+             pool keeps its price, so sell at another one from another pool"
         )
     })
 }
 
 fn too_low(wanted: u32, committed: u32) -> String {
     format!(
-        "{committed} units are held, sold or blocked, which is more than {wanted}; lower the inventory no further than \
-         that, or take bookings back first"
+        "{committed} units are held, sold or blocked, which is more than {wanted}; lower the \
+         inventory no further than that, or take bookings back first"
     )
 }
 

@@ -1,7 +1,7 @@
 //! Onrush: an on-sale engine that queues fairly, holds atomically, and never sells a thing twice.
 //!
-//! This crate is the edge: it turns HTTP into commands and the feed into live updates. What may happen is decided in
-//! `onrush-core`; what happened is kept by `onrush-store`.
+//! This crate is the edge: it turns HTTP into commands and the feed into live updates. What may
+//! happen is decided in `onrush-core`; what happened is kept by `onrush-store`.
 
 pub mod amount;
 pub mod answers;

@@ -1,13 +1,15 @@
 //! Sheds load early: sends new business away at the door while answers take too long.
 //!
-//! A server that takes in more than it can do makes everybody wait, and those who wait longest are those who came to pay.
-//! So the time that an ask waits is measured all the while, in two places: a probe goes through the same queues as every
-//! request does (a socket that a thread writes to and the runtime reads from), and the engine says what its oldest ask
-//! without an answer has been waiting for. While the longer of the two is above half of the bound, a growing share of
-//! requests is answered with 503 before anything is done for them; while it is below, a shrinking one.
+//! A server that takes in more than it can do makes everybody wait, and those who wait longest are
+//! those who came to pay. So the time that an ask waits is measured all the while, in two places: a
+//! probe goes through the same queues as every request does (a socket that a thread writes to and
+//! the runtime reads from), and the engine says what its oldest ask without an answer has been
+//! waiting for. While the longer of the two is above half of the bound, a growing share of requests
+//! is answered with 503 before anything is done for them; while it is below, a shrinking one.
 //!
-//! What can be asked for again at little loss goes first: looks at places, seats and events. Then what would begin:
-//! tokens, places, holds, claims. Everything else is never sent away: payments, confirmations, releases, tickets, admins.
+//! What can be asked for again at little loss goes first: looks at places, seats and events. Then
+//! what would begin: tokens, places, holds, claims. Everything else is never sent away: payments,
+//! confirmations, releases, tickets, admins.
 
 use axum::http::Method;
 use onrush_store::Engine;
@@ -34,7 +36,8 @@ const STEEPEST: u32 = 4;
 const FALL: u32 = 60;
 /// Probes that may be under way: if none comes through, sending more tells nothing.
 const MAX_PROBES: usize = 50;
-/// The longest wait that is told to come back after, in seconds; they are spread, so that not all come back at once.
+/// The longest wait that is told to come back after, in seconds; they are spread, so that not all
+/// come back at once.
 const SPREAD_S: u32 = 3;
 
 /// What a request would have the server do.
@@ -84,8 +87,8 @@ pub struct PressureFigures {
 }
 
 impl Pressure {
-    /// Nothing is sent away before [`Pressure::start`]. `bound` is the longest time that an ask should wait; zero
-    /// never sends anybody away.
+    /// Nothing is sent away before [`Pressure::start`]. `bound` is the longest time that an ask
+    /// should wait; zero never sends anybody away.
     #[must_use]
     pub fn new(bound: Duration) -> Self {
         Self {
@@ -124,7 +127,8 @@ impl Pressure {
         Ok(())
     }
 
-    /// When whoever is sent away now may come back; `None` for everybody else. Costs next to nothing while nobody is.
+    /// When whoever is sent away now may come back; `None` for everybody else. Costs next to
+    /// nothing while nobody is.
     #[must_use]
     pub fn sends_away(&self, method: &Method, path: &str) -> Option<SentAway> {
         let level = self.level.load(Ordering::Relaxed);
@@ -175,8 +179,8 @@ impl Pressure {
     }
 }
 
-/// Whether the request of this number is among as many thousandths. Neighbours are spread, so a share is kept also over
-/// few of them.
+/// Whether the request of this number is among as many thousandths. Neighbours are spread, so a
+/// share is kept also over few of them.
 fn falls_to(number: u32, share: u32) -> bool {
     // The golden ratio's multiples are as even as numbers come.
     let spread = u64::from(number.wrapping_mul(2_654_435_769));
@@ -225,7 +229,8 @@ impl Arrived {
     }
 }
 
-/// Sends probes and adjusts the shares, on a thread of its own: a runtime that is overloaded would measure itself late.
+/// Sends probes and adjusts the shares, on a thread of its own: a runtime that is overloaded would
+/// measure itself late.
 fn measure(pressure: &Weak<Pressure>, arrived: &Arrived, mut probe: UnixStream) {
     let origin = *arrived.origin.get_or_init(Instant::now);
     let mut under_way = VecDeque::new();

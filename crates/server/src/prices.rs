@@ -1,5 +1,5 @@
-//! What the gateway takes: organisers hear of it when they name a currency, a price or fees, and not their buyers when they
-//! pay. Events that were made before go on as they are.
+//! What the gateway takes: organisers hear of it when they name a currency, a price or fees, and
+//! not their buyers when they pay. Events that were made before go on as they are.
 
 use crate::answers::AskError;
 use crate::saga::gateway::Gateway;
@@ -37,7 +37,8 @@ impl From<Failure> for PriceError {
     }
 }
 
-/// What the gateway takes of an event's currency, with its name; `None` if there is no gateway, and so nothing to ask.
+/// What the gateway takes of an event's currency, with its name; `None` if there is no gateway, and
+/// so nothing to ask.
 fn of_currency(
     gateway: Option<&dyn Gateway>,
     settings: &Settings,

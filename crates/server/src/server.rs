@@ -27,8 +27,8 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// A running server. [`Server::shutdown`] stops it without losing anything; dropping it only cuts everything off,
-/// which loses nothing that was answered either.
+/// A running server. [`Server::shutdown`] stops it without losing anything; dropping it only cuts
+/// everything off, which loses nothing that was answered either.
 pub struct Server {
     public_addr: SocketAddr,
     operator_addr: Option<SocketAddr>,
@@ -44,7 +44,8 @@ pub struct Server {
 impl Server {
     /// Opens the data directory and listens. When this returns, requests are answered.
     ///
-    /// While the engine recovers, the operator's listener says already that the server is alive and not ready.
+    /// While the engine recovers, the operator's listener says already that the server is alive and
+    /// not ready.
     ///
     /// # Errors
     /// See [`StartError`].
@@ -172,7 +173,8 @@ impl Server {
         self.admin_key.as_deref()
     }
 
-    /// Waits until the engine has stopped by itself, and says why. The process should end then, and not with success.
+    /// Waits until the engine has stopped by itself, and says why. The process should end then, and
+    /// not with success.
     pub async fn failed(&self) -> String {
         tokio::select! {
             why = self.backend.failed() => why,

@@ -1,5 +1,5 @@
-//! Accidents of operators: files that do not belong together or are not whole, and a process that stands still. The
-//! program refuses to start on such files and says what to do.
+//! Accidents of operators: files that do not belong together or are not whole, and a process that
+//! stands still. The program refuses to start on such files and says what to do.
 
 mod cli_support;
 

@@ -8,9 +8,10 @@
 //! # }
 //! ```
 //!
-//! A server lives as long as its value: dropping it, also while a test panics, ends the process and removes the folder.
-//! Where `setpriv` is installed a test that is killed takes its servers along. Nothing here waits for a time to pass:
-//! starting returns when the server answers, within a bound, and an error carries the end of the server's log.
+//! A server lives as long as its value: dropping it, also while a test panics, ends the process and
+//! removes the folder. Where `setpriv` is installed a test that is killed takes its servers along.
+//! Nothing here waits for a time to pass: starting returns when the server answers, within a bound,
+//! and an error carries the end of the server's log.
 
 #![forbid(unsafe_code)]
 

@@ -6,8 +6,8 @@ const decimals: Record<string, number> = currencies.decimals;
 const stepsMinor: Record<string, number> = currencies.step_minor;
 
 /**
- * How many digits a currency has behind the point, by ISO 4217, as the server counts. Browsers have it otherwise: there
- * the rupiah, the forint and the Iraqi dinar have none.
+ * How many digits a currency has behind the point, by ISO 4217, as the server counts. Browsers have
+ * it otherwise: there the rupiah, the forint and the Iraqi dinar have none.
  */
 export function decimalsOf(currency: string): number {
   return decimals[currency] ?? 2;

@@ -96,7 +96,8 @@ impl Event {
         }
     }
 
-    /// Checks that little enough of the user's ended within the last day: each of these ids is kept for that long.
+    /// Checks that little enough of the user's ended within the last day: each of these ids is kept
+    /// for that long.
     pub(super) fn check_few_ended(&self, user: &UserId) -> Result<(), Refusal> {
         let ended = self.bookings.ended_of(user) + self.claims.ended_of(user);
         if ended < MAX_ENDED_PER_USER {

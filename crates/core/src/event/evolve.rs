@@ -1,4 +1,5 @@
-//! How changes add up. Nothing here can fail: what does not fit the state is a broken journal or a bug, and a panic.
+//! How changes add up. Nothing here can fail: what does not fit the state is a broken journal or a
+//! bug, and a panic.
 
 use super::Event;
 use crate::arena::Idx;

@@ -14,7 +14,8 @@ fn cancel_as_buyer(booking: &str, user: &str) -> Command {
     Command::CancelConfirmed { booking: booking_id(booking), reason: reason(), terms }
 }
 
-/// All back two weeks before, half a week before, a fifth until the beginning, which is 30 days after the opening.
+/// All back two weeks before, half a week before, a fifth until the beginning, which is 30 days
+/// after the opening.
 fn policy() -> Settings {
     let rule = |days_before, percent| RefundRule { days_before, percent };
     // In no particular order: the one that applies is the strictest that is met.

@@ -50,7 +50,8 @@ impl Stage {
         self.shadow.replace(self.now, &self.event);
     }
 
-    /// An open event without a waiting room: 10 of pool `ga`, and seats in row A, all free of charge.
+    /// An open event without a waiting room: 10 of pool `ga`, and seats in row A, all
+    /// free of charge.
     pub(crate) fn flash() -> Self {
         Self::open(Settings { room: None, ..settings() })
     }

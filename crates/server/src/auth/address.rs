@@ -3,7 +3,8 @@
 use crate::config::Network;
 use std::net::{IpAddr, SocketAddr};
 
-/// Whose allowance an address uses: an IPv4 address, or an IPv6 network of 64 bits, since one subscriber has all of that.
+/// Whose allowance an address uses: an IPv4 address, or an IPv6 network of 64 bits, since one
+/// subscriber has all of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Subscriber(u64);
 
@@ -17,8 +18,8 @@ impl From<IpAddr> for Subscriber {
     }
 }
 
-/// Who is asking, behind the proxies we trust: the last address in the lines of `X-Forwarded-For`, taken together, that is
-/// not one of them. An address may come with a port.
+/// Who is asking, behind the proxies we trust: the last address in the lines of `X-Forwarded-For`,
+/// taken together, that is not one of them. An address may come with a port.
 ///
 /// What stands further left was written by the client, who may write anything.
 pub fn client_address<'a>(

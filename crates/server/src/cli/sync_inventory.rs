@@ -10,8 +10,8 @@ use onrush_core::ids::EventId;
 use serde::Deserialize;
 
 pub(super) const EXIT_CODES: &str = "\
-Exit codes: 0 every pool is as the inventory wants it, 1 one could not be made so, 2 the command line is wrong, 3 the node \
-could not be asked.";
+Exit codes: 0 every pool is as the inventory wants it, 1 one could not be made so, 2 the command \
+line is wrong, 3 the node could not be asked.";
 
 /// How long the node may take: a large inventory is many commands.
 const TIMEOUT_MS: u64 = 300_000;

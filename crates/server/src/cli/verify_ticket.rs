@@ -13,7 +13,8 @@ use std::path::Path;
 pub(super) const PROMISE: &str = "\
 A genuine ticket can be shown twice: only a check-in at the server (POST /api/v1/check-in) admits once.
 
-Exit codes: 0 genuine, 1 not genuine, revoked or for another event, 2 the command line is wrong, 3 a file cannot be read.";
+Exit codes: 0 genuine, 1 not genuine, revoked or for another event, 2 the command line is wrong, \
+3 a file cannot be read.";
 
 /// Said with every genuine ticket.
 const ONCE: &str = "Whether somebody was let in with it already cannot be known offline.";

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// What is wrong with the configuration: sentences that name the place, one a line. None of them repeats a secret.
+/// What is wrong with the configuration: sentences that name the place, one a line. None of them
+/// repeats a secret.
 #[derive(Debug)]
 pub struct ConfigError(String);
 

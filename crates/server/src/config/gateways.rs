@@ -75,8 +75,8 @@ pub struct StripeSettings {
     /// Where the API is.
     #[serde(default = "stripe_url")]
     pub base_url: String,
-    /// Whether payment methods are offered that answer after days (bank debits, transfers, vouchers), when the hold has long
-    /// run out.
+    /// Whether payment methods are offered that answer after days (bank debits, transfers,
+    /// vouchers), when the hold has long run out.
     #[serde(default)]
     pub delayed_methods: bool,
 }
@@ -93,7 +93,8 @@ pub struct FaultMix {
     pub seed: u64,
     /// The first try is declined for want of money.
     pub declined_pct: u32,
-    /// What is asked is done, and not answered: drawn for each payment's create, cancel and refunds by themselves.
+    /// What is asked is done, and not answered: drawn for each payment's create, cancel and refunds
+    /// by themselves.
     pub lost_answer_pct: u32,
     /// The webhook of the money comes twice.
     pub duplicate_pct: u32,

@@ -8,9 +8,11 @@ use std::time::Duration;
 /// The longest prefix: with it every topic's name stays within Kafka's 249 characters.
 const MAX_PREFIX_BYTES: usize = 64;
 
-/// What the order of messages and their arrival depend on, and whoever changes it breaks what docs/kafka.md promises.
+/// What the order of messages and their arrival depend on, and whoever changes it breaks what
+/// docs/kafka.md promises.
 pub(crate) const OURS: [(&str, &str); 7] = [
-    // Kafka itself drops what the client repeats, and keeps the order while up to five requests are under way.
+    // Kafka itself drops what the client repeats, and keeps the order while up to five requests are
+    // under way.
     ("enable.idempotence", "true"),
     ("acks", "all"),
     // A message that cannot be delivered ends the producer, instead of being overtaken by the next.
@@ -39,8 +41,8 @@ pub struct KafkaSettings {
     /// With how many partitions; if left out, with as many as the broker gives new topics.
     #[serde(default)]
     pub partitions: Option<u32>,
-    /// The longest message that the brokers take, in bytes. Of a change that needs more the feed's message has the kind
-    /// and the size.
+    /// The longest message that the brokers take, in bytes. Of a change that needs more the feed's
+    /// message has the kind and the size.
     #[serde(default = "max_message_bytes")]
     pub max_message_bytes: u32,
     /// Further settings of the client, by librdkafka's names, such as `compression.type` or `sasl.password`.

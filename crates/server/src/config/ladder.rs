@@ -1,7 +1,8 @@
 //! Delays of any length out of queues with fixed ones.
 //!
-//! RabbitMQ drops expired messages from the head of a queue only: a short delay behind a long one would wait for it. So each
-//! queue (a *rung*) has one delay, and a message that needs another climbs down several.
+//! RabbitMQ drops expired messages from the head of a queue only: a short delay behind a long one
+//! would wait for it. So each queue (a *rung*) has one delay, and a message that needs another
+//! climbs down several.
 
 /// The rungs S3's delays are made of, in milliseconds.
 const RUNGS_MS: [u32; 6] = [1_000, 5_000, 30_000, 60_000, 300_000, 600_000];
@@ -48,10 +49,11 @@ impl Ladder {
 
     /// Where a message waits that is due in `remaining_ms`; `None` if it is due now.
     ///
-    /// The longest rung that is not too long, unless one ends the wait at once and is too long by no more than the shortest
-    /// rung: a session of 600 s whose message is sent a few milliseconds later then waits once, not fifteen times. That
-    /// message has a time to live of its own. It is kept as long as those before it live, none of which leaves later
-    /// than the rung's delay from now: so whatever happens, it leaves at most one shortest rung late.
+    /// The longest rung that is not too long, unless one ends the wait at once and is too long by
+    /// no more than the shortest rung: a session of 600 s whose message is sent a few milliseconds
+    /// later then waits once, not fifteen times. That message has a time to live of its own. It is
+    /// kept as long as those before it live, none of which leaves later than the rung's delay from
+    /// now: so whatever happens, it leaves at most one shortest rung late.
     #[must_use]
     pub fn wait(&self, remaining_ms: i64) -> Option<Wait> {
         let remaining_ms = u64::try_from(remaining_ms).ok().filter(|remaining| *remaining > 0)?;

@@ -13,10 +13,12 @@ const MAX_PREFIX_BYTES: usize = 64;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RabbitSettings {
-    /// Where it is: `amqp://user:password@host:5672/vhost`; without a vhost it is `/`. `?heartbeat=10` sets after how many
-    /// seconds of silence the connection counts as broken (default 10; twice as long until it is given up).
+    /// Where it is: `amqp://user:password@host:5672/vhost`; without a vhost it is `/`.
+    /// `?heartbeat=10` sets after how many seconds of silence the connection counts as broken
+    /// (default 10; twice as long until it is given up).
     pub url: Secret,
-    /// What the names of exchanges and queues begin with (default: nothing), if several installations share a vhost.
+    /// What the names of exchanges and queues begin with (default: nothing), if several
+    /// installations share a vhost.
     #[serde(default)]
     pub prefix: String,
     /// What nobody needs to change.

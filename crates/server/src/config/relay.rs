@@ -27,8 +27,8 @@ pub struct MailSettings {
     /// Where answers go, if elsewhere.
     #[serde(default)]
     pub reply_to: Option<String>,
-    /// The page of a booking, with `{booking}` where its id belongs and `{link}` where its link does; without it the page of
-    /// this server.
+    /// The page of a booking, with `{booking}` where its id belongs and `{link}` where its link
+    /// does; without it the page of this server.
     #[serde(default)]
     pub booking_url: Option<String>,
 }

@@ -1,7 +1,8 @@
 //! What is wrong with secrets and addresses, as sentences that never repeat a secret.
 //!
-//! A secret that is empty, or that was put into the place of another, is worse than none: everything seems to work, and
-//! whoever guesses it pays with nothing. So each place knows what kind of secret belongs there.
+//! A secret that is empty, or that was put into the place of another, is worse than none:
+//! everything seems to work, and whoever guesses it pays with nothing. So each place knows what
+//! kind of secret belongs there.
 
 use super::Config;
 use super::gateways::GatewayName;

@@ -73,7 +73,8 @@ impl<T: DeserializeOwned + Default, S: Sync> FromRequest<S> for OptionalBody<T> 
     }
 }
 
-/// A JSON body that may be left out, as it came: what answers a key's first request compares it with later ones.
+/// A JSON body that may be left out, as it came: what answers a key's first request compares it
+/// with later ones.
 pub struct OptionalBytes(Bytes);
 
 impl OptionalBytes {
@@ -89,7 +90,8 @@ impl OptionalBytes {
         }
     }
 
-    /// One text for all bodies that mean the same: without spaces, members in order, and nothing for an empty one.
+    /// One text for all bodies that mean the same: without spaces, members in order, and nothing
+    /// for an empty one.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         match serde_json::from_slice::<Value>(&self.0) {

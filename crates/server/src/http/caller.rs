@@ -45,7 +45,8 @@ impl FromRequestParts<Arc<App>> for Joining {
     }
 }
 
-/// A guest, by a token of ours that may have expired: who shows it is known, and nothing else follows from it.
+/// A guest, by a token of ours that may have expired: who shows it is known, and nothing else
+/// follows from it.
 pub struct GuestToken {
     /// Who.
     pub user: UserId,
@@ -150,7 +151,8 @@ impl App {
         Ok(self.address_of(connection, &parts.headers))
     }
 
-    /// What a key gives the right to; `None` for a wrong one. Wrong ones are counted and logged with the address.
+    /// What a key gives the right to; `None` for a wrong one. Wrong ones are counted and logged
+    /// with the address.
     ///
     /// # Errors
     /// `RATE_LIMITED`.

@@ -108,11 +108,13 @@ fn page_of(path: &str) -> Option<&'static str> {
     }
 }
 
-/// What pages may load: their own parts only, and Stripe's form where Stripe takes the money, which it allows from its own
-/// host alone (<https://docs.stripe.com/security/guide#content-security-policy>).
+/// What pages may load: their own parts only, and Stripe's form where Stripe takes the money, which
+/// it allows from its own host alone
+/// (<https://docs.stripe.com/security/guide#content-security-policy>).
 fn policy(gateway: GatewayName) -> HeaderValue {
-    const OWN: &str = "default-src 'none'; style-src 'self'; img-src 'self' blob: data:; font-src 'self'; \
-        media-src 'self' blob:; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; ";
+    const OWN: &str = "default-src 'none'; style-src 'self'; img-src 'self' blob: data:; font-src \
+        'self'; media-src 'self' blob:; manifest-src 'self'; worker-src 'self'; base-uri 'none'; \
+        form-action 'self'; frame-ancestors 'none'; ";
     HeaderValue::from_str(&match gateway {
         GatewayName::None | GatewayName::Sandbox => {
             format!("{OWN}script-src 'self'; connect-src 'self'")

@@ -359,7 +359,8 @@ impl Problem {
         self
     }
 
-    /// The same, with 409 for what is not there: the path is right, and the body names something that the event lacks.
+    /// The same, with 409 for what is not there: the path is right, and the body names something
+    /// that the event lacks.
     #[must_use]
     pub fn named_in_body(mut self) -> Self {
         if ["ZONE_NOT_FOUND", "SEAT_NOT_FOUND"].contains(&self.0.code) {

@@ -37,7 +37,8 @@ pub fn operator_router(app: Arc<OnceLock<Arc<App>>>, traffic: Arc<Traffic>) -> R
         .with_state(operator::State { app, traffic })
 }
 
-/// The paths that the OpenAPI document describes, with their whole path each: nesting would rewrite every request's.
+/// The paths that the OpenAPI document describes, with their whole path each: nesting would rewrite
+/// every request's.
 fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
     let visitor = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .routes(routes!(visitor::guest::guest))

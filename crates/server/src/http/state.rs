@@ -121,7 +121,8 @@ pub struct Money {
 }
 
 impl App {
-    /// Everything from the configuration and the data directory; also the admin key, if it was generated just now.
+    /// Everything from the configuration and the data directory; also the admin key, if it was
+    /// generated just now.
     ///
     /// # Errors
     /// Whatever the file system says.

@@ -31,7 +31,8 @@ fn whole_answer(problem: &Problem) -> Box<[u8]> {
     let body = problem.to_json();
     let (status, text) = (&body["status"], body.to_string());
     format!(
-        "HTTP/1.1 {status} {}\r\nContent-Type: application/problem+json\r\nContent-Length: {}\r\nRetry-After: {}\r\n\
+        "HTTP/1.1 {status} {}\r\nContent-Type: application/problem+json\r\nContent-Length: {}\r\n\
+         Retry-After: {}\r\n\
          Connection: close\r\n\r\n{text}",
         if status == 429 { "Too Many Requests" } else { "Service Unavailable" },
         text.len(),

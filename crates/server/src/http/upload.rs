@@ -16,7 +16,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// Reads a body of at most `LIMIT` bytes.
 ///
 /// # Errors
-/// `BODY_TOO_LARGE`, `BODY_TOO_SLOW`, `MALFORMED_JSON` if it breaks off, `BUSY` if too many long ones are under way.
+/// `BODY_TOO_LARGE`, `BODY_TOO_SLOW`, `MALFORMED_JSON` if it breaks off, `BUSY` if too many long
+/// ones are under way.
 pub async fn read<const LIMIT: usize>(request: Request) -> Result<Bytes, Problem> {
     let announced = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let announced: Option<u64> = announced.and_then(|text| text.parse().ok());

@@ -4,7 +4,8 @@ use serde::{Deserialize, Deserializer, de};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A value that is written as a JSON object and as nothing else; serde itself would take an array for a struct.
+/// A value that is written as a JSON object and as nothing else; serde itself would take an array
+/// for a struct.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Object<T>(pub T);
 

@@ -36,7 +36,8 @@ impl fmt::Display for LiveError {
             }
             Self::TooMany { whose, limit } => write!(
                 f,
-                "{limit} streams are open {whose}, as many as one may have; close one, or ask for your position instead"
+                "{limit} streams are open {whose}, as many as one may have; close one, or ask for \
+                 your position instead"
             ),
         }
     }

@@ -1,7 +1,7 @@
 //! Seat maps as they go over the wire: in pieces made when they are needed, or compressed once for everyone.
 //!
-//! Clients who read slowly hold on to what they are sent. A piece is small; compressed versions are few; what is not one
-//! of these is shared by all versions.
+//! Clients who read slowly hold on to what they are sent. A piece is small; compressed versions are
+//! few; what is not one of these is shared by all versions.
 
 use super::snapshot::Snapshot;
 use bytes::Bytes;
@@ -110,8 +110,8 @@ impl AsRef<[u8]> for Shared {
 }
 
 impl Versions {
-    /// The map as it is now, compressed, and its tag; nothing if slow readers hold too many versions already. `now` begins
-    /// to look when it is polled, and not before.
+    /// The map as it is now, compressed, and its tag; nothing if slow readers hold too many
+    /// versions already. `now` begins to look when it is polled, and not before.
     ///
     /// # Errors
     /// Those of `now`.

@@ -1,8 +1,9 @@
 //! Live updates: the hub reads the feed and tells the streams of those it concerns.
 //!
-//! It works only while streams are open. One task follows the feed; another, ten times a second, looks up the positions
-//! that are due to be told, finds holds that run out soon, and sends on which seats changed. Nothing here is state that
-//! anyone relies on: whoever missed a message asks the API.
+//! It works only while streams are open. One task follows the feed; another, ten times a second,
+//! looks up the positions that are due to be told, finds holds that run out soon, and sends on
+//! which seats changed. Nothing here is state that anyone relies on: whoever missed a message asks
+//! the API.
 
 pub mod conn;
 pub mod error;
@@ -156,8 +157,8 @@ impl Hub {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Opens a stream; its first messages say where the sale and the visitor stand. It is part of the share of `address`,
-    /// if there is one.
+    /// Opens a stream; its first messages say where the sale and the visitor stand. It is part of
+    /// the share of `address`, if there is one.
     ///
     /// # Errors
     /// See [`LiveError`].

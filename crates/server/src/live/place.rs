@@ -49,7 +49,8 @@ pub enum PlaceBody {
         #[schema(nullable = false)]
         pass: Option<String>,
     },
-    /// The session is over, and what the visitor holds keeps the slot: pay for it, give it back or leave, then join again.
+    /// The session is over, and what the visitor holds keeps the slot: pay for it, give it back or
+    /// leave, then join again.
     Ended {
         /// The place.
         #[schema(value_type = PlaceIdText)]
@@ -65,7 +66,8 @@ pub enum PlaceBody {
 }
 
 impl PlaceBody {
-    /// What a visitor is shown; `pass` makes the pass of an active one, given the place and the session's end.
+    /// What a visitor is shown; `pass` makes the pass of an active one, given the place and the
+    /// session's end.
     pub fn new(view: &PlaceView, pass: impl FnOnce(PlaceId, Time) -> Option<String>) -> Self {
         let PlaceView { place, number, ref state } = *view;
         match *state {

@@ -54,7 +54,8 @@ pub struct Sample {
     pub units: UnitsBody,
     /// What happened since this node began to look.
     pub counts: Counts,
-    /// What this node refused to visitors since then, by code. Shared by samples between which nothing was refused.
+    /// What this node refused to visitors since then, by code. Shared by samples between which
+    /// nothing was refused.
     #[schema(value_type = BTreeMap<String, u64>)]
     pub refused: Arc<BTreeMap<&'static str, u64>>,
 }

@@ -1,8 +1,9 @@
 //! Samples for the control room: how each sale stands, once a second, and what happened to it so far.
 //!
-//! One task on each node reads the feed once a second and counts, also how fast lines move; another source are the
-//! answers themselves, which say what was refused (see [`Samples::refused`]). Nothing here is state that anyone relies
-//! on: it begins anew with the process, and only as many sales are looked at as a control room could care about.
+//! One task on each node reads the feed once a second and counts, also how fast lines move; another
+//! source are the answers themselves, which say what was refused (see [`Samples::refused`]).
+//! Nothing here is state that anyone relies on: it begins anew with the process, and only as many
+//! sales are looked at as a control room could care about.
 
 use super::error::LiveError;
 use super::sample::{Counts, Past, Sample};
@@ -28,11 +29,13 @@ const KEPT: usize = 900;
 const IDLE: Duration = Duration::from_secs(900);
 /// Events that are looked at at once; beyond, the one that was idle for longest is forgotten.
 const MAX_EVENTS: usize = 64;
-/// Live bookings of one event whose amount is remembered, and others of which the engine is still to be asked.
+/// Live bookings of one event whose amount is remembered, and others of which the engine is still
+/// to be asked.
 const MAX_AMOUNTS: usize = 200_000;
 /// Bookings whose amount is asked of the engine for one sample.
 const MAX_ASKED: usize = 1_000;
-/// Messages that may wait for a slow control room before its stream is closed: it comes back and gets all of them.
+/// Messages that may wait for a slow control room before its stream is closed: it comes back and
+/// gets all of them.
 const MAX_WAITING: usize = 30;
 
 /// The samples of all events.
@@ -54,8 +57,9 @@ impl Samples {
 
     /// Counts a refusal of what a visitor asked for under this path.
     ///
-    /// A path that names no event that is looked at counts nothing: made-up ids must not fill the memory. What is refused
-    /// under the paths of S3 is not counted, for they do not name their event.
+    /// A path that names no event that is looked at counts nothing: made-up ids must not fill the
+    /// memory. What is refused under the paths of S3 is not counted, for they do not name their
+    /// event.
     pub fn refused(&self, path: &str, code: &'static str) {
         if let Some(event) = event_in(path) {
             self.board().refused(event, code, Instant::now());
@@ -86,7 +90,8 @@ impl Samples {
         self.stopping.send_replace(true);
     }
 
-    /// Reads the feed once a second, right before the samples: of a cluster's archive each reading is a query.
+    /// Reads the feed once a second, right before the samples: of a cluster's archive each reading
+    /// is a query.
     async fn follow(&self) {
         let mut second = tokio::time::interval(EVERY);
         second.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,7 +1,8 @@
-//! Seat maps ready to be sent: what never changes about a seat is written once, the statuses are read again only when asked.
+//! Seat maps ready to be sent: what never changes about a seat is written once, the statuses are
+//! read again only when asked.
 //!
-//! However many ask at once, one reading at a time runs, and one reading answers all who asked before it began: nobody
-//! sees a status older than his question.
+//! However many ask at once, one reading at a time runs, and one reading answers all who asked
+//! before it began: nobody sees a status older than his question.
 
 use super::error::LiveError;
 use super::house::Versions;
@@ -78,8 +79,8 @@ impl Boards {
         }
     }
 
-    /// The map as it is now, compressed, and its tag; nothing if slow readers hold so many versions that there may be no
-    /// other.
+    /// The map as it is now, compressed, and its tag; nothing if slow readers hold so many versions
+    /// that there may be no other.
     ///
     /// # Errors
     /// As [`Self::now`].

@@ -91,7 +91,8 @@ impl Board {
                 // The category is the rules' word, also where a later drawing disagrees.
                 Some(seat) => write!(
                     fragments,
-                    "{{\"id\":\"{}\",\"section\":{},\"row\":{},\"number\":{},\"category\":{},\"x\":{},\"y\":{},\"status\":",
+                    "{{\"id\":\"{}\",\"section\":{},\"row\":{},\"number\":{},\"category\":{},\
+                     \"x\":{},\"y\":{},\"status\":",
                     view.seat,
                     json!(seat.section),
                     json!(seat.row),

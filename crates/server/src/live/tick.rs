@@ -179,7 +179,8 @@ impl Streams {
             } else if silent_ticks >= KEEP_ALIVE_TICKS {
                 conn.last_sent_tick.store(tick, Ordering::Relaxed);
                 if waits {
-                    // Also in a line that stands still: the look tells whether the place needs a sign of life.
+                    // Also in a line that stands still: the look tells whether the place needs a
+                    // sign of life.
                     due.positions.push(conn);
                 } else {
                     conn.send(Message::keep_alive());

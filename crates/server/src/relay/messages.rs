@@ -1,7 +1,7 @@
 //! What there is to tell, and over which channels: pure functions from what happened to messages.
 //!
-//! A message's body has facts only, and nothing that names a person: who the buyer is stays in the ledger, where it can
-//! be erased.
+//! A message's body has facts only, and nothing that names a person: who the buyer is stays in the
+//! ledger, where it can be erased.
 
 use crate::config::Config;
 use crate::config::kinds::{
@@ -73,8 +73,9 @@ impl Channels {
     }
 }
 
-/// What is to be told of one change: the `index`th (from 0) of the decision `seq`. `booking` is the booking that it is
-/// about as it was projected so far, if it is known; without it the message says less.
+/// What is to be told of one change: the `index`th (from 0) of the decision `seq`. `booking` is the
+/// booking that it is about as it was projected so far, if it is known; without it the message says
+/// less.
 ///
 /// The same change makes the same message, with the same id.
 #[must_use]
@@ -148,8 +149,8 @@ pub fn of_change(
     message(format!("{event}-{seq}-{index}"), kind, event, id, at, facts, channels)
 }
 
-/// What is to be told of a refund that is done. `late` says that it was made because the money came too late; else the
-/// booking was cancelled.
+/// What is to be told of a refund that is done. `late` says that it was made because the money came
+/// too late; else the booking was cancelled.
 #[must_use]
 pub fn refund_done(
     refund: &Refund,

@@ -1,8 +1,9 @@
-//! Telling people and other systems: messages go from the ledger's outbox over one channel each, at least once.
+//! Telling people and other systems: messages go from the ledger's outbox over one channel each, at
+//! least once.
 //!
-//! Whoever follows the feed makes [`messages`] and writes them into the outbox together with what they tell of. A
-//! [`courier`] for each channel takes them from there. A message keeps its id however often it is sent, so that
-//! receivers can drop repeats.
+//! Whoever follows the feed makes [`messages`] and writes them into the outbox together with what
+//! they tell of. A [`courier`] for each channel takes them from there. A message keeps its id
+//! however often it is sent, so that receivers can drop repeats.
 
 pub mod catalogue;
 pub mod courier;
@@ -66,7 +67,8 @@ impl Relay {
         }
     }
 
-    /// Starts the couriers. They look into the outbox whenever `told` rings, and end soon after [`Self::stop`].
+    /// Starts the couriers. They look into the outbox whenever `told` rings, and end soon after
+    /// [`Self::stop`].
     pub fn run(self: &Arc<Self>, told: Arc<Notify>) -> Vec<JoinHandle<()>> {
         let run =
             |courier: &Arc<Courier>| tokio::spawn(courier.clone().run(self.stopping.subscribe()));

@@ -1,4 +1,5 @@
-//! The driver: it does what a saga's row says is to be done, and writes down what came of it, before and after.
+//! The driver: it does what a saga's row says is to be done, and writes down what came of it,
+//! before and after.
 
 use super::draft::Draft;
 use super::gateway::{GatewayError, Order, Standing};
@@ -57,7 +58,8 @@ impl Sagas {
                 Ok(Look::WriteAndAsk(draft)) => (draft, true, true),
                 Ok(Look::WriteAndRest(draft)) => (draft, false, false),
                 Err(Trouble::Later(why)) if !self.is_its_turn(&file) => {
-                    // Only attempts in their own time count: whoever asks in between uses up nobody's patience.
+                    // Only attempts in their own time count: whoever asks in between uses up
+                    // nobody's patience.
                     tracing::debug!(booking = %file.saga.booking, %why, "asked in between, in vain");
                     return Ok(file);
                 }
@@ -276,7 +278,8 @@ impl Sagas {
         }
     }
 
-    /// A payment whose end the ledger has passed runs in the engine, which has lost what it was told: it is told again.
+    /// A payment whose end the ledger has passed runs in the engine, which has lost what it was
+    /// told: it is told again.
     async fn end_again(&self, file: &File, payment: &Payment) -> Result<Look, Trouble> {
         if payment.stage != Stage::Void {
             let payment = &payment.payment;
@@ -468,8 +471,8 @@ impl Sagas {
                 });
                 Ok(Look::Write(draft))
             }
-            // Nothing is wrong: a debit takes days, and nobody can hurry it. The gateway tells when it knows, and is
-            // asked now and then in case that is lost.
+            // Nothing is wrong: a debit takes days, and nobody can hurry it. The gateway tells when
+            // it knows, and is asked now and then in case that is lost.
             Standing::Processing { reference } => {
                 let mut draft = self.draft(file);
                 draft.tries(0);
@@ -504,8 +507,9 @@ impl Sagas {
                 | HoldState::Cancelled { .. },
             )
             | None => draft.advance(Outcome::HoldGone, "there is no hold any more")?,
-            // The engine was told before, and that could not be written down; the next payment runs already. Nobody else
-            // is about to write that one down: who begins a payment keeps others out until it is.
+            // The engine was told before, and that could not be written down; the next payment runs
+            // already. Nobody else is about to write that one down: who begins a payment keeps
+            // others out until it is.
             Some(HoldState::Paying { .. } | HoldState::Confirmed { .. }) => {
                 let mut draft = self.moving(file);
                 draft.advance(Outcome::HoldKept, "the booking goes on with another payment")?;
@@ -559,8 +563,8 @@ impl Sagas {
             Err(Failure::Refused(Refusal::InvalidStatus { .. }))
                 if self.was_cancelled(file).await? =>
             {
-                // It had been confirmed, which could not be written down, and was cancelled since: what goes back for
-                // that is the cancellation's to say.
+                // It had been confirmed, which could not be written down, and was cancelled since:
+                // what goes back for that is the cancellation's to say.
                 let mut draft = self.moving(file);
                 draft.advance(Outcome::HoldConfirmed, "the booking had been confirmed")?;
                 Ok(Look::WriteAndAsk(draft))

@@ -7,7 +7,8 @@
 //! operator ──────────────────────────────────-┘
 //! ```
 //!
-//! What to do next follows from the ledger's row alone, so that after a crash the driver goes on where it was.
+//! What to do next follows from the ledger's row alone, so that after a crash the driver goes on
+//! where it was.
 
 mod desk;
 mod draft;

@@ -139,8 +139,8 @@ impl Sagas {
         self.gateway.as_deref().map(|gateway| &**gateway.health())
     }
 
-    /// Has an event's settings say which amounts the gateway can express; whether that is news. Without a gateway they
-    /// stay as they are: it may only be switched off.
+    /// Has an event's settings say which amounts the gateway can express; whether that is news.
+    /// Without a gateway they stay as they are: it may only be switched off.
     pub fn set_steps(&self, settings: &mut Settings) -> bool {
         let Some(gateway) = &self.gateway else { return false };
         let step_minor = gateway.step_minor(settings.currency);
@@ -164,7 +164,8 @@ impl Sagas {
         self.due.notify_one();
     }
 
-    /// Waits until it turns out that the ledger cannot follow the journal any more, and says why. The process should end then.
+    /// Waits until it turns out that the ledger cannot follow the journal any more, and says why.
+    /// The process should end then.
     pub(crate) async fn failed(&self) -> String {
         let mut failure = self.failure.subscribe();
         // The sender lives as long as we do.

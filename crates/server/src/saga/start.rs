@@ -112,7 +112,8 @@ impl Sagas {
         Err(StartError::GatewayUnavailable { why, retry_after_ms: SOON_MS })
     }
 
-    /// Begins a payment, or finds the one that runs; `None` if that one has ended by now and another one may begin.
+    /// Begins a payment, or finds the one that runs; `None` if that one has ended by now and
+    /// another one may begin.
     async fn begin(&self, wish: &Wish, gateway: &str) -> Result<Option<Started>, StartError> {
         let Wish { booking, event, user, buyer, on_decline } = wish;
         let fresh = fresh_payment(booking);

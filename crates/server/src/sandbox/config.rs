@@ -18,7 +18,8 @@ pub struct SandboxConfig {
     pub webhook_secret: Secret,
     /// Where webhooks go. Without it they wait.
     pub webhook_url: Option<Uri>,
-    /// How buyers' browsers reach it, such as `http://pay.example:8090`; without it by the address it listens on.
+    /// How buyers' browsers reach it, such as `http://pay.example:8090`; without it by the address
+    /// it listens on.
     pub public_url: Option<String>,
     /// What goes wrong by lot.
     pub faults: FaultMix,

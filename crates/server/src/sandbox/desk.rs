@@ -319,7 +319,8 @@ impl Desk {
     }
 }
 
-/// A payment as the sandbox shows it. One that was called off before it was asked for has no more than its id and status.
+/// A payment as the sandbox shows it. One that was called off before it was asked for has no more
+/// than its id and status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaymentView {
     /// Its id.

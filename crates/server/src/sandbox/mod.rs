@@ -1,7 +1,8 @@
 //! The sandbox: a payment gateway that moves no money, as a service of its own.
 //!
-//! It has an API for the shop, a page where a person pays, and signed webhooks. Everything that goes wrong with real
-//! gateways goes wrong here too, when it is asked to. docs/design/gateways.md has the API, the test cards and the faults.
+//! It has an API for the shop, a page where a person pays, and signed webhooks. Everything that
+//! goes wrong with real gateways goes wrong here too, when it is asked to. docs/design/gateways.md
+//! has the API, the test cards and the faults.
 
 mod api;
 mod at_desk;
@@ -65,7 +66,8 @@ impl fmt::Display for SandboxError {
                  use a loopback address, or --allow-sandbox if that is what you want"
             ),
             Self::FaultsInvalid => f.write_str(
-                "declined, duplicate, late and never are at most 100 percent together, and lost answers by themselves",
+                "declined, duplicate, late and never are at most 100 percent together, and lost \
+                 answers by themselves",
             ),
             Self::SecretInvalid(why) => write!(f, "the sandbox's secrets: {why}"),
             Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
@@ -87,7 +89,8 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Opens its file and listens. When this returns, requests are answered, and webhooks that had not arrived are sent.
+    /// Opens its file and listens. When this returns, requests are answered, and webhooks that had
+    /// not arrived are sent.
     ///
     /// # Errors
     /// See [`SandboxError`].
@@ -145,7 +148,8 @@ impl Sandbox {
         self.desk.set_webhook_url(url);
     }
 
-    /// Lets requests under way end, and closes the file. Webhooks that have not arrived are sent after the next start.
+    /// Lets requests under way end, and closes the file. Webhooks that have not arrived are sent
+    /// after the next start.
     pub async fn shutdown(self) {
         let Self { desk, stop_serving, serving, stop_courier, courier, .. } = self;
         for (stop, task) in [(stop_serving, serving), (stop_courier, courier)] {
@@ -177,7 +181,8 @@ pub struct Taken {
     pub lost_minor: i64,
 }
 
-/// Reads from its directory what a sandbox took and gave back, also beside a running one; `None` if there was none.
+/// Reads from its directory what a sandbox took and gave back, also beside a running one; `None` if
+/// there was none.
 ///
 /// # Errors
 /// Whatever the file system says, or `InvalidData` with the line.

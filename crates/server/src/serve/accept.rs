@@ -31,7 +31,8 @@ use tower_service::Service;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest head of a request, and the largest buffer a connection reads into.
 const MAX_BUFFER_BYTES: usize = 64 << 10;
-/// What the kernel keeps of each direction of a connection. Left alone it would be megabytes, for clients who do not read.
+/// What the kernel keeps of each direction of a connection. Left alone it would be megabytes, for
+/// clients who do not read.
 const KERNEL_BUFFER_BYTES: u32 = 128 << 10;
 /// How long requests under way have after the server was told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -130,8 +131,9 @@ pub(crate) async fn serve_on(
     }
 }
 
-/// Has the kernel give up as well: on clients who vanished without a word, whose streams would count for a quarter of an
-/// hour, and on what it still holds for those who do not read. Connections inherit it.
+/// Has the kernel give up as well: on clients who vanished without a word, whose streams would
+/// count for a quarter of an hour, and on what it still holds for those who do not read.
+/// Connections inherit it.
 #[cfg(target_os = "linux")]
 fn bound_patience(listener: &TcpListener, patience: Duration) {
     let ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
@@ -143,7 +145,8 @@ fn bound_patience(listener: &TcpListener, patience: Duration) {
 #[cfg(not(target_os = "linux"))]
 fn bound_patience(_: &TcpListener, _: Duration) {}
 
-/// A connection that broke off before it was accepted is nobody's problem; without file descriptors a pause helps.
+/// A connection that broke off before it was accepted is nobody's problem; without file descriptors
+/// a pause helps.
 async fn accept_failed(error: &io::Error) {
     match error.kind() {
         io::ErrorKind::ConnectionAborted

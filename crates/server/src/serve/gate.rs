@@ -161,7 +161,8 @@ impl Gate {
                 TurnedAway::TooMany => tracing::warn!(
                     %peer,
                     per_address = self.terms.per_address,
-                    "an address has all the connections that one may have; if it is a proxy, name it in trusted_proxies"
+                    "an address has all the connections that one may have; if it is a proxy, name \
+                     it in trusted_proxies"
                 ),
             }
         }
@@ -172,7 +173,8 @@ impl Gate {
     }
 }
 
-/// Whose connection it is: an IPv4 address, or an IPv6 network of 64 bits, because one subscriber has all of that.
+/// Whose connection it is: an IPv4 address, or an IPv6 network of 64 bits, because one subscriber
+/// has all of that.
 #[must_use]
 pub fn subscriber(address: IpAddr) -> IpAddr {
     match address.to_canonical() {

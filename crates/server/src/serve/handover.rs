@@ -1,7 +1,8 @@
 //! How a connection becomes a stream without the buffers that requests need.
 //!
-//! hyper reads requests and writes the head of the answer. Once that is flushed, the socket is taken out of its hands and
-//! this module writes the messages itself, in chunks: a stream that only waits costs a tenth of what it would.
+//! hyper reads requests and writes the head of the answer. Once that is flushed, the socket is
+//! taken out of its hands and this module writes the messages itself, in chunks: a stream that only
+//! waits costs a tenth of what it would.
 
 use super::bodies::BodyTerms;
 use super::chatter::Chatter;

@@ -21,8 +21,8 @@ impl Stall {
         Self { patience, timer: None, waits: false }
     }
 
-    /// Passes on how a write to `stream` went, or ends the connection if it has waited for too long. What the kernel
-    /// still holds is thrown away then.
+    /// Passes on how a write to `stream` went, or ends the connection if it has waited for too
+    /// long. What the kernel still holds is thrown away then.
     pub fn watch(
         &mut self,
         context: &mut Context<'_>,

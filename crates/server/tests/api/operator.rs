@@ -1,4 +1,5 @@
-//! What an operator's word books: exactly the money that was to go back, and nothing for a booking that is final.
+//! What an operator's word books: exactly the money that was to go back, and nothing for a booking
+//! that is final.
 
 use crate::client::Answer;
 use crate::shop::Shop;

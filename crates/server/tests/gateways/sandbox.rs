@@ -180,7 +180,8 @@ async fn forged_webhooks_are_not_believed() {
     let stage = Stage::start().await;
     let now_s = crate::inbox::now_s();
     let body = json!({
-        "id": "p.0", "type": "payment.captured", "payment": "p", "booking": "tour.p", "reference": "sandbox-p",
+        "id": "p.0", "type": "payment.captured", "payment": "p", "booking": "tour.p",
+            "reference": "sandbox-p",
         "amount_minor": 1_250, "currency": "EUR", "created_s": now_s,
     })
     .to_string();

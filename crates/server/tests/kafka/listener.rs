@@ -81,7 +81,8 @@ impl Listener {
         }
     }
 
-    /// What was heard on a topic, without repeats: whoever keeps the last number of each event drops what is not above.
+    /// What was heard on a topic, without repeats: whoever keeps the last number of each event
+    /// drops what is not above.
     pub(crate) fn taken(&self, topic: Topic) -> Vec<Message> {
         taken(&self.heard, topic)
     }

@@ -31,7 +31,8 @@ impl Reader {
         assert_eq!(exchange, "timeout-exchange");
         assert_eq!(key, format!("timeout.{rung_ms}ms"));
         let expected = format!(
-            r#"{{"user_id":"{user}","event_id":"e","expire_time":{expire_time},"scheduled_at":{scheduled_at}}}"#
+            "{{\"user_id\":\"{user}\",\"event_id\":\"e\",\"expire_time\":{expire_time},\
+             \"scheduled_at\":{scheduled_at}}}"
         );
         assert_eq!(body, expected);
     }

@@ -25,7 +25,8 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Reads along from now on, or goes on where another one was: the queue outlives its readers and its server.
+    /// Reads along from now on, or goes on where another one was: the queue outlives its readers
+    /// and its server.
     pub(crate) async fn of(settings: &RabbitSettings) -> Self {
         let topology = Topology::new(settings);
         let connection = connect(settings, &topology, "observer").await.expect("it is there");

@@ -29,8 +29,8 @@ fn is_free(change: &Change) -> bool {
     matches!(change, Change::SlotFreed { .. })
 }
 
-/// Has visitors come and not show up. Their slots are freed in time, whatever RabbitMQ does; gives the ids of the
-/// messages that tell of it.
+/// Has visitors come and not show up. Their slots are freed in time, whatever RabbitMQ does; gives
+/// the ids of the messages that tell of it.
 async fn no_shows(stage: &Stage, numbers: std::ops::Range<u32>) -> BTreeSet<String> {
     let (after, count) = (stage.engine.committed(), numbers.len());
     for n in numbers {

@@ -301,7 +301,8 @@ async fn money_that_comes_too_late_buys_the_places_or_goes_back_and_the_buyer_is
         let shop = paid_shop(&sink, 100).await;
         let guest = shop.guest().await;
         guest.pay_for_two().await;
-        // What a mail is about stands in the ledger once the feed was followed; else it is sent later, and time stands still.
+        // What a mail is about stands in the ledger once the feed was followed; else it is sent
+        // later, and time stands still.
         shop.settled("mail").await;
         if closed {
             shop.organise_plainly("/events/e/close").await;

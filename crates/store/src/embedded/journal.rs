@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "testing")]
 use super::faults::{Fate, Faults, KillPoint};
 
-/// While nothing is decided, the time is written down this often: what is missing at the end counts as downtime.
+/// While nothing is decided, the time is written down this often: what is missing at the end counts
+/// as downtime.
 const ALIVE_EVERY: Duration = Duration::from_secs(10);
 
 /// What a row takes beside its body, about.

@@ -482,7 +482,8 @@ impl Holdings {
     fn into_texts(self, event: &Event, at: Time) -> Texts {
         let texts = self.of_user.into_iter().map(|(user, mut of)| {
             if of.bookings.len() > 1 {
-                // Bookings of one millisecond stand in the order they were made, which only the event itself tells.
+                // Bookings of one millisecond stand in the order they were made, which only the
+                // event itself tells.
                 let query = Query::Bookings { user: user.clone(), after: None, limit: u32::MAX };
                 if let Ok(View::Bookings(views)) = event.query(at, &query) {
                     of.bookings = views.iter().map(|view| view.terms.booking.clone()).collect();

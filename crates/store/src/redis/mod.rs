@@ -1,5 +1,5 @@
-//! The engine on Redis or Redis Cluster, for many processes: the same commands, replies, refusals and changes as the
-//! embedded one, with one Lua script a command.
+//! The engine on Redis or Redis Cluster, for many processes: the same commands, replies, refusals
+//! and changes as the embedded one, with one Lua script a command.
 //!
 //! ```text
 //! callers ─► wire ─► one script a command ─► reply
@@ -7,11 +7,13 @@
 //!                       └─► archiver ─► archive ─► feeds
 //! ```
 //!
-//! Redis numbers each event's decisions by itself; the [`Archive`] numbers all of them in one sequence and is what the
-//! feed is read from. Any number of nodes may run the same events: the rules are in the scripts, a node only asks.
+//! Redis numbers each event's decisions by itself; the [`Archive`] numbers all of them in one
+//! sequence and is what the feed is read from. Any number of nodes may run the same events: the
+//! rules are in the scripts, a node only asks.
 //!
-//! What is confirmed, and what money is asked for, is answered once it is archived; other answers may be of decisions
-//! that a Redis that fails can still lose (docs/operating.md says how many). A node notices by their numbers.
+//! What is confirmed, and what money is asked for, is answered once it is archived; other answers
+//! may be of decisions that a Redis that fails can still lose (docs/operating.md says how many). A
+//! node notices by their numbers.
 
 mod archive;
 mod archiver;
@@ -128,9 +130,9 @@ impl Drop for RedisEngine {
 
 /// Whether a command's answer waits until the decision is archived.
 ///
-/// Whoever has paid, or is asked to pay, must find that again whatever Redis loses; a place or a hold that is lost is
-/// taken again. What the ledger goes on from (the end of a payment) must not be lost behind its back either, and whoever
-/// was banned must not come back unnoticed.
+/// Whoever has paid, or is asked to pay, must find that again whatever Redis loses; a place or a
+/// hold that is lost is taken again. What the ledger goes on from (the end of a payment) must not
+/// be lost behind its back either, and whoever was banned must not come back unnoticed.
 fn waits_for_archive(command: &Command) -> bool {
     match command {
         Command::BeginPayment { .. }
@@ -217,7 +219,8 @@ async fn execute(
         node.settle(event, head).await?;
     }
     if matches!(command, Command::CreateEvent { .. }) {
-        // Whoever is told of the event finds it in the list; if this node dies before, the one that archives it sees to that.
+        // Whoever is told of the event finds it in the list; if this node dies before, the one that
+        // archives it sees to that.
         node.list_event(event, at).await?;
     }
     reply.map(|value| Answer { at, value })

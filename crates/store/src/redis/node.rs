@@ -156,8 +156,8 @@ impl Node {
 
     /// Runs a script for an event: its answer is a decision, a refusal, or what the script needs for a draw.
     ///
-    /// What has to be done first is done: time that nobody ran the event in is made up for, and an event that lost
-    /// decisions is rebuilt.
+    /// What has to be done first is done: time that nobody ran the event in is made up for, and an
+    /// event that lost decisions is rebuilt.
     pub(super) async fn run(&self, event: &EventId, call: Call) -> Result<Outcome, Failure> {
         let known = self.known(event).await?;
         let request = self.request_id();

@@ -342,8 +342,8 @@ pub(super) fn ban_view(user: &str, text: &str) -> Result<BanView, String> {
 }
 
 impl Layout {
-    /// Where this is not what it should be, one sentence each: every count, index and deadline, not only what a snapshot
-    /// has. Scores may differ, as long as the order is the same.
+    /// Where this is not what it should be, one sentence each: every count, index and deadline, not
+    /// only what a snapshot has. Scores may differ, as long as the order is the same.
     pub(super) fn differences(&self, expected: &Self) -> Vec<String> {
         let mut found = Vec::new();
         let texts = [

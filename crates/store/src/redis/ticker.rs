@@ -1,9 +1,10 @@
 //! Ticks: what is due in any event is decided by whichever node comes first.
 //!
-//! Every node looks at every event from time to time, so that the deadlines of a node that died are met; in between it looks
-//! at an event when something changed there, and when it said that something will be due. The scripts look at capacity and
-//! outflow themselves, so that any number of nodes may run them. An event in which nothing can be due is looked at less
-//! often, though often enough that nobody takes it for one that was away.
+//! Every node looks at every event from time to time, so that the deadlines of a node that died are
+//! met; in between it looks at an event when something changed there, and when it said that
+//! something will be due. The scripts look at capacity and outflow themselves, so that any number
+//! of nodes may run them. An event in which nothing can be due is looked at less often, though
+//! often enough that nobody takes it for one that was away.
 
 use super::keys;
 use super::node::Node;
@@ -85,7 +86,8 @@ impl Node {
             };
             count += ticked.count;
             let next = ticked.next.map(Time);
-            // Something is due and nothing was done: whoever lapses stands further down the line than was looked.
+            // Something is due and nothing was done: whoever lapses stands further down the line
+            // than was looked.
             let looks_on = ticked.count == 0 && next.is_some_and(|next| next <= at);
             let asks = !ticked.needs.is_empty() && ticked.needs != needed;
             looks += 1;
@@ -148,7 +150,8 @@ impl Plan {
         self.look(event, at);
     }
 
-    /// Looks at all events within the time of a sweep, one after the other, but passes over those that are idle.
+    /// Looks at all events within the time of a sweep, one after the other, but passes over those
+    /// that are idle.
     fn sweep(&mut self, events: &[EventId], now: Instant, sweep: Duration) {
         let each = sweep / u32::try_from(events.len().max(1)).unwrap_or(u32::MAX);
         let mut at = now;

@@ -1,4 +1,5 @@
-//! The small worlds that random sequences play in: few ids and little stock, so that everybody is in everybody's way.
+//! The small worlds that random sequences play in: few ids and little stock, so that everybody is
+//! in everybody's way.
 
 use crate::random::Random;
 use onrush_core::Time;

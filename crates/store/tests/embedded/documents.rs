@@ -1,4 +1,5 @@
-//! docs/design/journal.md against a journal: its queries are run, and its table knows every change and member.
+//! docs/design/journal.md against a journal: its queries are run, and its table knows every change
+//! and member.
 
 use crate::sale::{Sale, id, pool_spec};
 use onrush_core::change::{DeclaimedHow, LeftHow, SessionEnd};
@@ -373,8 +374,8 @@ fn changes() -> Vec<Change> {
     }
 }
 
-/// The names of members, also of those within, but not of what is explained once for all changes: settings, lines and
-/// reasons.
+/// The names of members, also of those within, but not of what is explained once for all changes:
+/// settings, lines and reasons.
 fn members(value: &Value, names: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {

@@ -163,7 +163,8 @@ async fn another_node_archives_once_the_lease_has_ended() {
     engine.close().await;
 }
 
-/// The node that decided something died before anybody archived it, and nobody has had to do with the event since.
+/// The node that decided something died before anybody archived it, and nobody has had to do with
+/// the event since.
 #[tokio::test]
 async fn decisions_of_a_node_that_died_are_archived_by_another() {
     let Some(redis) = need(shared_redis()) else { return };

@@ -51,7 +51,8 @@ async fn archived(
     .await;
 }
 
-/// Nothing is confirmed and not there, nothing is sold that is not, and every count and deadline is what it should be.
+/// Nothing is confirmed and not there, nothing is sold that is not, and every count and deadline is
+/// what it should be.
 async fn assert_as_archived(redis: &Redis, archive: &MemoryArchive, event: &EventId) {
     let mut probe = Probe::open(&[redis.url()], false).await.expect("Redis answers");
     probe.look_at(event.clone());
@@ -151,7 +152,8 @@ async fn a_redis_that_is_back_at_an_older_state_is_brought_up_to_the_archive() {
     assert_as_archived(&redis, &archive, &event).await;
 }
 
-/// The decisions that Redis kept and the archive had not got yet are archived first: their callers were answered.
+/// The decisions that Redis kept and the archive had not got yet are archived first: their callers
+/// were answered.
 #[tokio::test]
 async fn what_redis_still_has_is_archived_before_the_event_is_rebuilt() {
     let Some(redis) = need(Redis::start()) else { return };

@@ -18,8 +18,8 @@ async fn a_server_that_forgot_its_scripts_is_given_them_again() {
     engine.close().await;
 }
 
-/// A request that a client sends again after its connection broke has the same id: it gets the first answer, and
-/// nothing changes twice.
+/// A request that a client sends again after its connection broke has the same id: it gets the
+/// first answer, and nothing changes twice.
 #[tokio::test]
 async fn the_same_request_twice_changes_things_once() {
     let Some(redis) = need(shared_redis()) else { return };

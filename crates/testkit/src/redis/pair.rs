@@ -30,7 +30,8 @@ impl RedisPair {
         Ok(pair)
     }
 
-    /// Waits until the replica is connected and has everything that was written to the primary before this call.
+    /// Waits until the replica is connected and has everything that was written to the primary
+    /// before this call.
     ///
     /// # Errors
     ///

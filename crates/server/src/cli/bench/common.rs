@@ -6,7 +6,8 @@ use std::path::PathBuf;
 /// What all measurements share.
 #[derive(clap::Args)]
 pub(super) struct Common {
-    /// Where data is written while it runs; on a disk, or an fsync costs nothing [default: the system's temporary directory]
+    /// Where data is written while it runs; on a disk, or an fsync costs nothing [default: the
+    /// system's temporary directory]
     #[arg(long, value_name = "DIR")]
     pub(super) dir: Option<PathBuf>,
     /// Sizes and times as a share of the usual ones, for a quick look

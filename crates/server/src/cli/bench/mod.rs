@@ -1,7 +1,7 @@
 //! `onrush bench`: speed and size, on this machine, with the load made on the same machine.
 //!
-//! Nothing here passes or fails: a shared machine gives other figures each time. Ratios within one run are worth more
-//! than figures across runs.
+//! Nothing here passes or fails: a shared machine gives other figures each time. Ratios within one
+//! run are worth more than figures across runs.
 
 #[cfg(feature = "cluster")]
 mod cluster;

@@ -70,8 +70,8 @@ impl Served {
         Self::start(command)
     }
 
-    /// Starts the product on `data` with the sandbox, under its own default limits, held to as much memory and as many
-    /// files.
+    /// Starts the product on `data` with the sandbox, under its own default limits, held to as much
+    /// memory and as many files.
     pub(super) fn held(data: &Path, bytes: u64, files: u64) -> Result<Self, String> {
         let this = this_program()?;
         let mut command = Command::new("prlimit");

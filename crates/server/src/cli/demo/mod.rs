@@ -280,7 +280,8 @@ fn each_entry(data: &Path, mut note: impl FnMut(&FeedEntry)) -> Result<(), Troub
     }
 }
 
-/// As many connections and streams as the limit on open files allows; each needs two here, one for either end.
+/// As many connections and streams as the limit on open files allows; each needs two here, one for
+/// either end.
 fn within_limits(connections: u32, streams: u32) -> (u32, u32) {
     let wanted = 2 * (u64::from(connections) + u64::from(streams)) + OTHER_FILES;
     let limit = allow_open_files(wanted);
@@ -291,7 +292,8 @@ fn within_limits(connections: u32, streams: u32) -> (u32, u32) {
     let connections = connections.min(half).max(1);
     let streams = streams.min(half.saturating_sub(connections));
     say(&format!(
-        "only {limit} files may be open and the limit cannot be raised: {connections} connections, {streams} streams"
+        "only {limit} files may be open and the limit cannot be raised: {connections} connections, \
+         {streams} streams"
     ));
     (connections, streams)
 }
@@ -302,8 +304,8 @@ fn wish(args: &DemoArgs) -> String {
     format!(
         "{{\"event\":\"{EVENT}\",\"title\":\"The first sale\",\"currency\":\"EUR\",\
          \"room\":{{\"capacity\":{},\"session_ms\":20000,\"arrive_ms\":6000,\"max_queue_size\":1000000}},\
-         \"hold_ttl_ms\":4000,\"hold_max_ms\":10000,\"payment_window_ms\":5000,\"max_per_user\":{MAX_PER_USER},\
-         \"fees\":{{\"fixed_minor\":100,\"percent_bp\":500}}}}",
+         \"hold_ttl_ms\":4000,\"hold_max_ms\":10000,\"payment_window_ms\":5000,\
+         \"max_per_user\":{MAX_PER_USER},\"fees\":{{\"fixed_minor\":100,\"percent_bp\":500}}}}",
         args.room_capacity
     )
 }
@@ -321,7 +323,8 @@ async fn sell(
     let mut fans = JoinSet::new();
     let opens_at = begun + fan::rush(args.fans);
     for number in 0..args.fans {
-        // Three in five come before the opening, the others in a rush after it; every fortieth or so watches a stream.
+        // Three in five come before the opening, the others in a rush after it; every fortieth or
+        // so watches a stream.
         let comes_at = begun + fan::rush(args.fans) * number / args.fans * 5 / 3;
         let watches = u64::from(number) * u64::from(streams) / u64::from(args.fans)
             != u64::from(number + 1) * u64::from(streams) / u64::from(args.fans);
@@ -346,7 +349,8 @@ async fn sell(
                     opened = Some(Instant::now());
                 }
                 let now = sale.api.event(Instant::now()).await?;
-                let message = format!("sold, {} waiting, {} in the room", count(now.waiting.into()), count(now.active.into()));
+                let message = format!("sold, {} waiting, {} in the room",
+                    count(now.waiting.into()), count(now.active.into()));
                 progress.show(now.units.sold.into(), &message);
                 if now.units.free == 0 && now.units.held == 0 {
                     over_now.send_replace(true);

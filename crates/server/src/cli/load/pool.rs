@@ -36,8 +36,8 @@ impl Pool {
 
     /// Sends a request on a free connection and gives the answer to `read`.
     ///
-    /// A connection that breaks is replaced and the request sent once more: whatever is sent this way is harmless
-    /// to repeat.
+    /// A connection that breaks is replaced and the request sent once more: whatever is sent this
+    /// way is harmless to repeat.
     ///
     /// # Errors
     /// It broke twice.

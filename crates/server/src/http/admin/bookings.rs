@@ -43,8 +43,8 @@ pub struct BookingSearch {
     limit: Option<usize>,
 }
 
-/// Bookings with their buyers, the latest first. They follow the engine by the feed, so the very latest may be a moment behind;
-/// what is free of charge is there once it is confirmed.
+/// Bookings with their buyers, the latest first. They follow the engine by the feed, so the very
+/// latest may be a moment behind; what is free of charge is there once it is confirmed.
 #[utoipa::path(
     get, path = "/api/v1/admin/bookings", tag = "admin", operation_id = "search_bookings",
     params(BookingSearch),

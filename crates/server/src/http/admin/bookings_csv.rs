@@ -69,12 +69,14 @@ pub struct TableSearch {
 
 /// Bookings with their buyers as a table for spreadsheets, the latest first, all of them.
 ///
-/// A cell that a spreadsheet would take for a formula begins with an apostrophe. If the ledger fails half-way the answer
-/// breaks off without its end, so that nobody takes the half for the whole.
+/// A cell that a spreadsheet would take for a formula begins with an apostrophe. If the ledger
+/// fails half-way the answer breaks off without its end, so that nobody takes the half for the
+/// whole.
 #[utoipa::path(
     get, path = "/api/v1/admin/bookings.csv", tag = "admin", operation_id = "bookings_csv",
     params(TableSearch),
-    responses((status = 200, description = "The table", body = String, content_type = "text/csv"), ReadProblems),
+    responses((status = 200, description = "The table", body = String, content_type = "text/csv"),
+        ReadProblems),
     security(("admin" = []))
 )]
 pub async fn bookings_csv(
@@ -169,7 +171,8 @@ fn readable(at: Time) -> String {
     time.map_or_else(|_| at.to_string(), |time| time.to_string())
 }
 
-/// A cell that no spreadsheet takes for a formula: what visitors call themselves must not run on the organiser's machine.
+/// A cell that no spreadsheet takes for a formula: what visitors call themselves must not run on
+/// the organiser's machine.
 fn harmless(cell: &str) -> Cow<'_, str> {
     if cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
         Cow::Owned(format!("'{cell}"))

@@ -34,7 +34,8 @@ pub struct NewCapacity {
 
 /// Sets how many units a pool has; what is free follows from that.
 #[utoipa::path(
-    put, path = "/api/v1/admin/events/{event}/pools/{pool}/capacity", tag = "admin", operation_id = "adjust_capacity",
+    put, path = "/api/v1/admin/events/{event}/pools/{pool}/capacity", tag = "admin",
+    operation_id = "adjust_capacity",
     params(("event" = EventIdText, Path), ("pool" = IdText, Path)),
     request_body = NewCapacity,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),

@@ -20,7 +20,8 @@ use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// What stands for the user in the ids of services' adjustments; no visitor has this id, for it is no UUID and no hash.
+/// What stands for the user in the ids of services' adjustments; no visitor has this id, for it is
+/// no UUID and no hash.
 const SERVICE: &str = "service";
 
 /// A service's adjustment.
@@ -38,9 +39,11 @@ pub struct Adjustment {
     why: Box<str>,
 }
 
-/// Changes the units that services claimed, up or down (S2.1); the same key again gets the first answer (S2.2).
+/// Changes the units that services claimed, up or down (S2.1); the same key again gets the first
+/// answer (S2.2).
 #[utoipa::path(
-    post, path = "/api/v1/admin/events/{event}/pools/{pool}/claimed", tag = "admin", operation_id = "adjust_claimed",
+    post, path = "/api/v1/admin/events/{event}/pools/{pool}/claimed", tag = "admin",
+    operation_id = "adjust_claimed",
     params(
         ("event" = EventIdText, Path), ("pool" = IdText, Path),
         ("Idempotency-Key" = String, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),

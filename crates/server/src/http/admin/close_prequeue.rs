@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 /// Fixes the list of those who take part in the draw.
 #[utoipa::path(
-    post, path = "/api/v1/admin/events/{event}/prequeue/close", tag = "admin", operation_id = "close_prequeue",
+    post, path = "/api/v1/admin/events/{event}/prequeue/close", tag = "admin",
+    operation_id = "close_prequeue",
     params(("event" = EventIdText, Path)),
     request_body = Option<Nothing>,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),

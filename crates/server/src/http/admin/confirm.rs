@@ -32,7 +32,8 @@ pub struct TakenPayment {
     buyer: Option<BuyerBody>,
 }
 
-/// Confirms anybody's hold: the box office took the money. While a payment is under way online, that is refused.
+/// Confirms anybody's hold: the box office took the money. While a payment is under way online,
+/// that is refused.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/bookings/{booking}/confirm", tag = "admin",
     operation_id = "confirm_at_box_office",
@@ -41,7 +42,8 @@ pub struct TakenPayment {
     responses(
         (status = 200, description = "The booking", body = BookingBody),
         WriteProblems,
-        (status = 402, description = "`PAYMENT_REQUIRED`", content_type = "application/problem+json", body = ProblemBody),
+        (status = 402, description = "`PAYMENT_REQUIRED`",
+            content_type = "application/problem+json", body = ProblemBody),
     ),
     security(("admin" = []))
 )]

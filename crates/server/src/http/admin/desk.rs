@@ -49,8 +49,9 @@ pub struct Settling {
     why: Box<str>,
 }
 
-/// What the gateway's own desk did with our payments, the latest first: refunds, disputes and second payments that were
-/// not asked for here. Nothing is undone because of them; their payments are flagged.
+/// What the gateway's own desk did with our payments, the latest first: refunds, disputes and
+/// second payments that were not asked for here. Nothing is undone because of them; their payments
+/// are flagged.
 #[utoipa::path(
     get, path = "/api/v1/admin/desk", tag = "admin", operation_id = "desk_entries",
     params(DeskSearch),

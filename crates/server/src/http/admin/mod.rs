@@ -109,8 +109,8 @@ async fn read_and_change(
     event_answer(app, StatusCode::OK, event).await
 }
 
-/// Sees to it that the event knows which amounts the gateway can express, before it promises any: it may have been made
-/// before the gateway was chosen.
+/// Sees to it that the event knows which amounts the gateway can express, before it promises any:
+/// it may have been made before the gateway was chosen.
 ///
 /// If it cannot be told now, what was promised before counts.
 pub(crate) async fn teach_steps(app: &App, event: &EventId) {

@@ -29,7 +29,8 @@ pub struct PoolHistory {
 
 /// What is left of a pool, and what happened to it.
 ///
-/// The whole feed is read for it, which takes a few seconds for each million decisions; one question at a time.
+/// The whole feed is read for it, which takes a few seconds for each million decisions; one
+/// question at a time.
 #[utoipa::path(
     get, path = "/api/v1/admin/events/{event}/pools/{pool}", tag = "admin", operation_id = "pool_history",
     params(("event" = EventIdText, Path), ("pool" = IdText, Path)),

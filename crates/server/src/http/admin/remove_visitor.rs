@@ -59,7 +59,8 @@ impl From<RemovedView> for RemovedBody {
     }
 }
 
-/// Takes places, session and unpaid holds from a visitor, in one decision, and bans them from the event if wished.
+/// Takes places, session and unpaid holds from a visitor, in one decision, and bans them from the
+/// event if wished.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/visitors/{user}/remove", tag = "admin",
     params(("event" = EventIdText, Path), ("user" = IdText, Path)),

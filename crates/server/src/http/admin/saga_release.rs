@@ -14,7 +14,8 @@ use axum::response::Response;
 use onrush_core::ids::BookingId;
 use std::sync::Arc;
 
-/// Ends a stuck saga without money, and gives its hold back: no money was taken, as the operator has made sure.
+/// Ends a stuck saga without money, and gives its hold back: no money was taken, as the operator
+/// has made sure.
 #[utoipa::path(
     post, path = "/api/v1/admin/sagas/{booking}/release", tag = "admin",
     params(("booking" = IdText, Path)),

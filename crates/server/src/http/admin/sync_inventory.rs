@@ -32,8 +32,8 @@ pub struct SyncBody {
     pools: Vec<SyncedPool>,
 }
 
-/// Brings every pool of the inventory in PostgreSQL into the engine. Safe while the sale runs: it sets capacities, and what
-/// is free follows from what is held and sold.
+/// Brings every pool of the inventory in PostgreSQL into the engine. Safe while the sale runs: it
+/// sets capacities, and what is free follows from what is held and sold.
 #[utoipa::path(
     post, path = "/api/v1/admin/sync-inventory", tag = "admin",
     params(SyncQuery),

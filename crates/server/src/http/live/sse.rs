@@ -86,7 +86,8 @@ impl FromRequestParts<Arc<App>> for StreamCaller {
 #[utoipa::path(
     get, path = "/api/v1/events/{event}/stream", tag = "live",
     params(("event" = EventIdText, Path), StreamQuery),
-    responses((status = 200, description = "The stream", content_type = "text/event-stream", body = String), StreamProblems),
+    responses((status = 200, description = "The stream", content_type = "text/event-stream",
+        body = String), StreamProblems),
     security(("visitor" = []), ())
 )]
 pub async fn stream(

@@ -1,5 +1,5 @@
-//! WebSocket: `GET /events/{event}/ws`. Messages go one way; what the client sends is ignored, and too much of it ends the
-//! stream.
+//! WebSocket: `GET /events/{event}/ws`. Messages go one way; what the client sends is ignored, and
+//! too much of it ends the stream.
 
 use super::sse::{StreamCaller, StreamQuery};
 use crate::http::caller::Ids;

@@ -50,15 +50,16 @@ pub struct Initiated {
     payment_existed: bool,
 }
 
-/// Begins the payment for the selected seat, or finds the one that runs (S3.5). If it is declined, seat and slot are free
-/// again (S3.7).
+/// Begins the payment for the selected seat, or finds the one that runs (S3.5). If it is declined,
+/// seat and slot are free again (S3.7).
 #[utoipa::path(
     post, path = "/api/booking/payment/initiate", tag = "s3", operation_id = "s3_initiate",
     request_body = PaymentWish,
     responses(
         (status = 200, description = "Where to pay", body = Initiated),
         PayProblems,
-        (status = 409, description = "`invalid_state`: no seat is selected, or it is free of charge", body = Refused),
+        (status = 409,
+            description = "`invalid_state`: no seat is selected, or it is free of charge", body = Refused),
     ),
     security(("visitor" = []))
 )]

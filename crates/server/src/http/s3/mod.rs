@@ -1,8 +1,9 @@
 //! The paths of S3 with its fields and its words, over the same commands as `/api/v1`. They are served where
 //! `s3_paths` is set.
 //!
-//! What S3 calls a visitor's state follows from what the rules have: his live booking of one seat, else his place or
-//! session, else the booking that he confirmed last. Nothing is stored for these paths alone.
+//! What S3 calls a visitor's state follows from what the rules have: his live booking of one seat,
+//! else his place or session, else the booking that he confirmed last. Nothing is stored for these
+//! paths alone.
 
 pub mod cancel;
 pub mod failure;

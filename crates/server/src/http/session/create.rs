@@ -24,7 +24,8 @@ pub struct SignIn {
     key: String,
 }
 
-/// Signs a browser in for twelve hours: it gets a cookie that does what the key does, and that no page can read.
+/// Signs a browser in for twelve hours: it gets a cookie that does what the key does, and that no
+/// page can read.
 ///
 /// An address has ten wrong keys a minute, wherever it tries them.
 #[utoipa::path(

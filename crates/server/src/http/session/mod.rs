@@ -72,8 +72,8 @@ pub fn session_of(app: &App, headers: &HeaderMap) -> Result<Option<Session>, Pro
     }
 }
 
-/// The same for a request that may change something: a page of another site could have the browser send the cookie, but
-/// knows no CSRF token.
+/// The same for a request that may change something: a page of another site could have the browser
+/// send the cookie, but knows no CSRF token.
 ///
 /// # Errors
 /// As [`session_of`]; also `ORIGIN_REFUSED`, `CSRF_REFUSED`.

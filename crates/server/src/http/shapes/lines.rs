@@ -161,7 +161,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for PoolWishes<'a> {
     }
 }
 
-/// A text that is borrowed from the body where it has no escapes; serde borrows a map's keys only when told to.
+/// A text that is borrowed from the body where it has no escapes; serde borrows a map's keys only
+/// when told to.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 

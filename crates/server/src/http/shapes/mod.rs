@@ -1,4 +1,5 @@
-//! The JSON that goes in and out. These are promises to others, so they are kept apart from the rules' own types.
+//! The JSON that goes in and out. These are promises to others, so they are kept apart from the
+//! rules' own types.
 
 pub mod availability;
 pub mod booking;

@@ -294,7 +294,8 @@ pub struct SettingsChange {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<LimitNumber>)]
     max_per_user: Option<Option<Whole<u32>>>,
-    /// How long a visitor's claim lasts at most, also one that names no time; `null` lets visitors claim for good.
+    /// How long a visitor's claim lasts at most, also one that names no time; `null` lets visitors
+    /// claim for good.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<DurationNumber>)]
     claim_ttl_max_ms: Option<Option<Whole<i64>>>,

@@ -21,8 +21,8 @@ use onrush_core::spec::Reason;
 use onrush_core::{Command, Refusal};
 use std::sync::Arc;
 
-/// Gives a hold back, or cancels a confirmed booking if the event's rules about refunds allow it; `refund_minor` says what goes back.
-/// The same key again gets the first answer.
+/// Gives a hold back, or cancels a confirmed booking if the event's rules about refunds allow it;
+/// `refund_minor` says what goes back. The same key again gets the first answer.
 #[utoipa::path(
     post, path = "/api/v1/bookings/{booking}/cancel", tag = "bookings",
     params(

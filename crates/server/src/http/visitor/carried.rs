@@ -44,7 +44,8 @@ pub async fn carried(
         None => None,
     };
     let user = user.ok_or_else(|| {
-        let why = "there is no such code: it was used, is over, or was mistyped; make a new one on the other device";
+        let why = "there is no such code: it was used, is over, or was mistyped; make a new one on \
+                   the other device";
         Problem::new(Code::CarryCodeNotFound, why)
     })?;
     app.limits.right_code(address);

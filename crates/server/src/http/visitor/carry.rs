@@ -29,8 +29,8 @@ pub struct CarryCodeBody {
     expires_at: Time,
 }
 
-/// Gives a code that makes another device the same visitor, with place and bookings: once, within ten minutes. An earlier
-/// code of this visitor is of no use any more.
+/// Gives a code that makes another device the same visitor, with place and bookings: once, within
+/// ten minutes. An earlier code of this visitor is of no use any more.
 #[utoipa::path(
     post, path = "/api/v1/visitors/carry", tag = "visitors",
     request_body = Option<Nothing>,

@@ -36,7 +36,8 @@ pub struct Confirmation {
     responses(
         (status = 200, description = "The booking", body = BookingBody),
         WriteProblems,
-        (status = 402, description = "`PAYMENT_REQUIRED`", content_type = "application/problem+json", body = ProblemBody),
+        (status = 402, description = "`PAYMENT_REQUIRED`",
+            content_type = "application/problem+json", body = ProblemBody),
     ),
     security(("visitor" = []))
 )]

@@ -12,14 +12,16 @@ use axum::response::IntoResponse;
 use onrush_core::ids::EventId;
 use std::sync::Arc;
 
-/// The place ids of those who take part in the draw, in the order taken; the SHA-256 of this text is published.
+/// The place ids of those who take part in the draw, in the order taken; the SHA-256 of this text
+/// is published.
 #[utoipa::path(
     get, path = "/api/v1/events/{event}/draw/entrants", tag = "events",
     params(("event" = EventIdText, Path)),
     responses(
         (status = 200, description = "One place id a line", content_type = "text/plain", body = String),
         EventProblems,
-        (status = 409, description = "`PREQUEUE_NOT_CLOSED`", content_type = "application/problem+json", body = ProblemBody),
+        (status = 409, description = "`PREQUEUE_NOT_CLOSED`",
+            content_type = "application/problem+json", body = ProblemBody),
     ),
 )]
 pub async fn entrants(

@@ -16,11 +16,13 @@ use onrush_ledger::booking::BuyerOf;
 use serde_json::json;
 use std::sync::Arc;
 
-/// Forgets who pays for a booking: name, mail address and language. The booking stays; no mail is sent for it any more.
+/// Forgets who pays for a booking: name, mail address and language. The booking stays; no mail is
+/// sent for it any more.
 #[utoipa::path(
     delete, path = "/api/v1/bookings/{booking}/buyer", tag = "bookings",
     params(("booking" = IdText, Path)),
-    responses((status = 200, description = "How many bookings' buyers were erased", body = serde_json::Value), ReadProblems),
+    responses((status = 200, description = "How many bookings' buyers were erased",
+        body = serde_json::Value), ReadProblems),
     security(("visitor" = []))
 )]
 pub async fn erase_buyer(

@@ -16,7 +16,8 @@ use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::{Command, Refusal};
 use std::sync::Arc;
 
-/// Gives a hold more time, as often as the event allows. The same key again gets the first answer, and no more time.
+/// Gives a hold more time, as often as the event allows. The same key again gets the first answer,
+/// and no more time.
 #[utoipa::path(
     post, path = "/api/v1/bookings/{booking}/extend", tag = "bookings",
     params(

@@ -21,7 +21,8 @@ use std::sync::Arc;
 
 /// Holds units of pools, seats and stays, all or nothing.
 ///
-/// The booking's id is derived from visitor, event and key: the same key and the same wish again get the same booking.
+/// The booking's id is derived from visitor, event and key: the same key and the same wish again
+/// get the same booking.
 #[utoipa::path(
     post, path = "/api/v1/events/{event}/bookings", tag = "bookings",
     params(

@@ -13,8 +13,8 @@ use onrush_store::Failure;
 /// For how long after an event its visitors may still come back for what they bought.
 const AFTER_EVENT_MS: i64 = 30 * 24 * 3_600_000;
 
-/// Whether a visitor has a place, a booking that is still known, or this claim. A confirmed booking counts until a month
-/// after its event; where the organiser did not say when that is, always.
+/// Whether a visitor has a place, a booking that is still known, or this claim. A confirmed booking
+/// counts until a month after its event; where the organiser did not say when that is, always.
 pub(super) async fn owns_something(
     app: &App,
     user: &UserId,

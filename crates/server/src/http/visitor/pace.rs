@@ -34,8 +34,8 @@ pub struct Pace {
     waiting: u32,
     /// Slots of the room in use.
     active: u32,
-    /// Units of pools and seats together. Somebody whose position is above `free` and `held` together waits behind more
-    /// people than there is left for.
+    /// Units of pools and seats together. Somebody whose position is above `free` and `held`
+    /// together waits behind more people than there is left for.
     units: UnitsBody,
     /// Missing while too little is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,8 @@ pub struct Pace {
     per_min: Option<PaceRange>,
 }
 
-/// How many places the line moves on in a minute, of late. Position `p` waits between `p / to` and `p / from` minutes.
+/// How many places the line moves on in a minute, of late. Position `p` waits between `p / to` and
+/// `p / from` minutes.
 #[derive(Serialize, ToSchema)]
 pub struct PaceRange {
     /// At least, most likely; above 0.

@@ -19,10 +19,11 @@ use onrush_core::hold::OnDecline;
 use onrush_core::ids::BookingId;
 use std::sync::Arc;
 
-/// Begins a payment for a hold, or finds the one that runs. The hold's deadline moves to the end of the payment window.
+/// Begins a payment for a hold, or finds the one that runs. The hold's deadline moves to the end of
+/// the payment window.
 ///
-/// A declined payment leaves the hold for another attempt, under another key; how many there may be is the event's
-/// `payment_attempts`.
+/// A declined payment leaves the hold for another attempt, under another key; how many there may be
+/// is the event's `payment_attempts`.
 #[utoipa::path(
     post, path = "/api/v1/bookings/{booking}/payment", tag = "bookings",
     params(

@@ -29,8 +29,8 @@ pub struct Owned {
 
 /// Gives the same visitor a token with a new end.
 ///
-/// A token that is still good is renewed always; one that has expired only while its visitor has a place, a booking or the
-/// claim that is named. The old one keeps its own end.
+/// A token that is still good is renewed always; one that has expired only while its visitor has a
+/// place, a booking or the claim that is named. The old one keeps its own end.
 #[utoipa::path(
     post, path = "/api/v1/visitors/renew", tag = "visitors",
     request_body = Option<Owned>,

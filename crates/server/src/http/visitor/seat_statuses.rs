@@ -18,7 +18,8 @@ use std::sync::Arc;
     get, path = "/api/v1/events/{event}/seats/status", tag = "events",
     params(("event" = EventIdText, Path)),
     responses((status = 200, description = "The statuses", body = SeatStatuses),
-        (status = 304, description = "The statuses that `If-None-Match` names are as they are now"), EventProblems),
+        (status = 304,
+            description = "The statuses that `If-None-Match` names are as they are now"), EventProblems),
 )]
 pub async fn seat_statuses(
     State(app): State<Arc<App>>,

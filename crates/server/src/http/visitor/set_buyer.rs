@@ -16,7 +16,8 @@ use onrush_core::hold::HoldState;
 use onrush_core::ids::BookingId;
 use std::sync::Arc;
 
-/// Says who buys: where mail about the booking goes, and whose name the door reads. Again: the last one counts.
+/// Says who buys: where mail about the booking goes, and whose name the door reads. Again: the last
+/// one counts.
 ///
 /// The confirmation is mailed as soon as the booking is confirmed: name the buyer before.
 #[utoipa::path(

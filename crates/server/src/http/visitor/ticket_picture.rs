@@ -19,7 +19,9 @@ use std::sync::Arc;
 /// The QR code of a ticket of one of the visitor's own confirmed bookings.
 #[utoipa::path(
     get, path = "/api/v1/bookings/{booking}/tickets/{file}", tag = "tickets",
-    params(("booking" = IdText, Path), ("file" = String, Path, description = "The ticket's number and `.svg`", pattern = r"^[1-9][0-9]{0,3}\.svg$", example = "1.svg")),
+    params(("booking" = IdText, Path),
+        ("file" = String, Path, description = "The ticket's number and `.svg`",
+        pattern = r"^[1-9][0-9]{0,3}\.svg$", example = "1.svg")),
     responses(
         (status = 200, description = "The code", body = String, content_type = "image/svg+xml"),
         ConflictProblems,

@@ -1,16 +1,18 @@
 //! Kafka: the whole feed on one topic, and S3's messages on theirs (S3.1, S3.5 to S3.7).
 //!
 //! ```text
-//! feed ─► publisher (one node at a time, under a lease) ─► onrush-feed
-//!                                                       ├─► booking_request     a place was taken
-//!                                                       ├─► payment_initiated   a payment began
-//!                                                       ├─► booking_completed   a booking is final
-//!                                                       └─► payment_failed      a payment ended without money
+//! feed ─► publisher (one node at a time, under a lease)
+//!             ├─► onrush-feed
+//!             ├─► booking_request     a place was taken
+//!             ├─► payment_initiated   a payment began
+//!             ├─► booking_completed   a booking is final
+//!             └─► payment_failed      a payment ended without money
 //! ```
 //!
-//! Messages of one event are in the feed's order on every topic, each at least once. Its headers say which change it is
-//! about, so that receivers can drop repeats; docs/kafka.md shows how. The feed is read no further than Kafka has
-//! acknowledged: a Kafka that is away delays what it would be told, and nothing else.
+//! Messages of one event are in the feed's order on every topic, each at least once. Its headers
+//! say which change it is about, so that receivers can drop repeats; docs/kafka.md shows how. The
+//! feed is read no further than Kafka has acknowledged: a Kafka that is away delays what it would
+//! be told, and nothing else.
 
 mod bodies;
 mod client;

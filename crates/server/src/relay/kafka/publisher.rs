@@ -142,7 +142,8 @@ impl Publisher {
         tracing::info!(fence = %term.fence, "this node publishes to Kafka");
         self.parts.health.set(|state| state.publishing = true);
         tokio::select! {
-            ended = self.follow(&mut outlet, term.fence) => ended.map_or_else(|ended| ended, |()| Ended::Done),
+            ended = self.follow(&mut outlet, term.fence) => ended.map_or_else(|ended| ended,
+            |()| Ended::Done),
             ended = self.keep(&term) => ended,
         }
     }

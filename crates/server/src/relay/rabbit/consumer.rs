@@ -101,8 +101,8 @@ impl Attendant {
         .await
     }
 
-    /// Deals with a message, and only then lets RabbitMQ forget it: one that is in the hands of a node that dies goes to
-    /// another.
+    /// Deals with a message, and only then lets RabbitMQ forget it: one that is in the hands of a
+    /// node that dies goes to another.
     async fn handle(
         &self,
         outlet: &Outlet,

@@ -1,15 +1,17 @@
 //! RabbitMQ: wake-ups for deadlines and freed slots (S3.3, S3.8).
 //!
 //! ```text
-//! feed ─► publisher (one node at a time) ─► slot-released-exchange ─► slot-released-queue ─┐
-//!                     │                                                                      ├─► consumer (every node) ─► wake
-//!                     └─► rung: a queue with a TTL ─► timeout-exchange ─► timeout-queue ───┘
-//!                               ▲                                             │ too early
-//!                               └─────────────────────────────────────────────┘
+//! feed ─► publisher (one node at a time)
+//!             ├─► slot-released-exchange ─► slot-released-queue ──────────┐
+//!             │                                                           ├─► consumer (every node) ─► wake
+//!             └─► rung: a queue with a TTL ─► timeout-exchange ─► timeout-queue
+//!                      ▲                                              │ too early
+//!                      └──────────────────────────────────────────────┘
 //! ```
 //!
-//! A message only wakes the engine. The deadline that decides is in the engine's state, so a message that comes late, twice,
-//! never, or for a session that is long over changes nothing. docs/design/rabbitmq.md has the queues and the bodies.
+//! A message only wakes the engine. The deadline that decides is in the engine's state, so a
+//! message that comes late, twice, never, or for a session that is long over changes nothing.
+//! docs/design/rabbitmq.md has the queues and the bodies.
 
 pub mod bodies;
 mod consumer;

@@ -8,8 +8,8 @@ use onrush_store::embedded::Clock;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Has an event's deadlines and admissions looked at, soon: all that are due, for one message may stand for many. Cheap,
-/// and harmless if nothing is due.
+/// Has an event's deadlines and admissions looked at, soon: all that are due, for one message may
+/// stand for many. Cheap, and harmless if nothing is due.
 pub type Wake = Arc<dyn Fn(&EventId) + Send + Sync>;
 
 /// What publisher and consumer work with.
@@ -21,7 +21,8 @@ pub struct Parts {
     pub cursors: Arc<dyn Cursors>,
     /// What a message does.
     pub wake: Wake,
-    /// The engine's time, as near as this node knows it: a clock that is wrong makes wake-ups early or late, never deadlines.
+    /// The engine's time, as near as this node knows it: a clock that is wrong makes wake-ups early
+    /// or late, never deadlines.
     pub clock: Clock,
     /// Where it shows how they are.
     pub health: Arc<Health>,

@@ -1,7 +1,7 @@
 //! The publisher, on one node at a time: what the feed says about deadlines and freed slots goes to RabbitMQ.
 //!
-//! It reads the next page of the feed only when RabbitMQ has the last one for good. While RabbitMQ is away the feed is not
-//! read, so that nothing piles up here, and nobody waits for it.
+//! It reads the next page of the feed only when RabbitMQ has the last one for good. While RabbitMQ
+//! is away the feed is not read, so that nothing piles up here, and nobody waits for it.
 
 use super::bodies::{Content, Draft, Message, Timeout, Whose, drafts, seconds};
 use super::link::{self, Outlet, Pauses};

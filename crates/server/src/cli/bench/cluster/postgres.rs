@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 const TABLES: &str = "
     CREATE TABLE pools (id text PRIMARY KEY, free bigint NOT NULL);
     CREATE TABLE users (id text PRIMARY KEY, units bigint NOT NULL);
-    CREATE TABLE holds (booking text PRIMARY KEY, user_id text NOT NULL, pool text NOT NULL, expires_at timestamptz NOT NULL);
+    CREATE TABLE holds (booking text PRIMARY KEY, user_id text NOT NULL, pool text NOT NULL,
+        expires_at timestamptz NOT NULL);
     CREATE INDEX ON holds (expires_at);
     INSERT INTO pools VALUES ('ga', 1000000000);";
 

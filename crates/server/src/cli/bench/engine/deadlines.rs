@@ -71,7 +71,8 @@ async fn steady(common: &Common, results: &mut Results) -> Result<(), String> {
     results.figure("deadline_max_ms", seen.max_ms());
     results.figure("deadline_load_per_s", load_per_s);
     results.say(&format!(
-        "deadlines  {} due a second beside {} holds/s: seen p50 {}, p99 {}, max {} after the due time (goal p99 ≤ 20 ms)",
+        "deadlines  {} due a second beside {} holds/s: seen p50 {}, p99 {}, max {} after the due \
+         time (goal p99 ≤ 20 ms)",
         count(DUE_PER_S),
         count(load_per_s as u64),
         ms(seen.percentile_ms(50.0)),

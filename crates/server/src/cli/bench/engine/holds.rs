@@ -36,7 +36,8 @@ pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> 
     results.figure("p99_ms", of(99.0));
     results.figure("p999_ms", of(99.9));
     results.say(&format!(
-        "holds      {}/s durable, {CALLERS} callers: p50 {}, p99 {}, p99.9 {} (goal ≥ 300,000/s, p99 ≤ 15 ms)",
+        "holds      {}/s durable, {CALLERS} callers: p50 {}, p99 {}, p99.9 {} (goal ≥ 300,000/s, \
+         p99 ≤ 15 ms)",
         count(rate as u64),
         ms(of(50.0)),
         ms(of(99.0)),

@@ -40,7 +40,8 @@ pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> 
     results.figure("recovery_s", without.as_secs_f64());
     results.figure("recovery_with_snapshot_s", with.as_secs_f64());
     results.say(&format!(
-        "recovery   {:.1} s for {} changes without a snapshot (goal ≤ 15 s); {:.1} s with one (goal ≤ 3 s) of {} waiting and {} holds",
+        "recovery   {:.1} s for {} changes without a snapshot (goal ≤ 15 s); {:.1} s with one \
+         (goal ≤ 3 s) of {} waiting and {} holds",
         without.as_secs_f64(),
         count(changes),
         with.as_secs_f64(),

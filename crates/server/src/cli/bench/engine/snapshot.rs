@@ -77,7 +77,8 @@ async fn pause(common: &Common, results: &mut Results) -> Result<(), String> {
     results.figure("snapshot_max_gap_ms", during);
     results.figure("no_snapshot_max_gap_ms", before.max(after));
     results.say(&format!(
-        "snapshot   {} visitors, {snapshot_s:.1} s beside the sale: longest time without an answer {} (goal ≤ 10 ms); without a snapshot {}",
+        "snapshot   {} visitors, {snapshot_s:.1} s beside the sale: longest time without an answer \
+         {} (goal ≤ 10 ms); without a snapshot {}",
         count(visitors),
         ms(during),
         ms(before.max(after))

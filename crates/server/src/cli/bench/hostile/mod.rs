@@ -1,8 +1,9 @@
 //! `onrush bench hostile`: clients that want a server to fail, beside buyers who behave, for some minutes.
 //!
-//! The server is a process of its own that is held to little memory and few files. Hostile clients and buyers come from
-//! addresses of their own (all of 127.0.0.0/8 is this machine), under the limits that are the defaults. What is promised
-//! is a figure each; what must hold (it lives, nothing acknowledged is lost, the audit is clean) makes the run fail.
+//! The server is a process of its own that is held to little memory and few files. Hostile clients
+//! and buyers come from addresses of their own (all of 127.0.0.0/8 is this machine), under the
+//! limits that are the defaults. What is promised is a figure each; what must hold (it lives,
+//! nothing acknowledged is lost, the audit is clean) makes the run fail.
 
 mod attacks;
 mod buyers;
@@ -101,8 +102,9 @@ async fn measured(args: &HostileArgs, results: &mut Results) -> Result<(), Strin
         results.say(&format!("           {what}: {}", count(*number)));
     }
     results.say(&format!(
-        "hostile    {} at most (goal ≤ 600 MiB); buyers who behave: {} bookings, {} answers p50 {}, p99 {} (goal ≤ 100 ms), {} of them \
-         asked to come again; {} acknowledged and lost; the operator's listener was silent {} times; audit: {}",
+        "hostile    {} at most (goal ≤ 600 MiB); buyers who behave: {} bookings, {} answers p50 \
+         {}, p99 {} (goal ≤ 100 ms), {} of them asked to come again; {} acknowledged and lost; the \
+         operator's listener was silent {} times; audit: {}",
         format_args!("{:.0} MiB", mib(watched.most_bytes)),
         count(bought.receipts.len() as u64),
         count(bought.latency.count()),

@@ -1,6 +1,7 @@
 //! `onrush bench http`: the server over real HTTP, beside a bare one with the same accept loop and settings.
 //!
-//! Each server is a process of its own; the load comes from this one, over the same kind of connections for all.
+//! Each server is a process of its own; the load comes from this one, over the same kind of
+//! connections for all.
 
 pub(super) mod closed_loop;
 mod rates;

@@ -109,7 +109,8 @@ pub(super) async fn run(common: &Common, results: &mut Results) -> Result<(), St
     results.figure("your_turn_p50_ms", latency.percentile_ms(50.0));
     results.figure("your_turn_last_ms", latency.max_ms());
     results.say(&format!(
-        "streams    {} open, {kib_each:.1} KiB each (goal ≤ 12 KiB); \"your turn\" to {} of them: half within {}, all within {} (goal ≤ 200 ms)",
+        "streams    {} open, {kib_each:.1} KiB each (goal ≤ 12 KiB); \"your turn\" to {} of them: \
+         half within {}, all within {} (goal ≤ 200 ms)",
         count(streams),
         count(turns),
         ms(latency.percentile_ms(50.0)),

@@ -1,4 +1,5 @@
-//! `onrush bench paid`: the whole way from the queue to the paid ticket, over real HTTP, with the sandbox as the gateway.
+//! `onrush bench paid`: the whole way from the queue to the paid ticket, over real HTTP, with the
+//! sandbox as the gateway.
 //!
 //! Server, gateway and buyers share the machine, and the whole cost is counted.
 

@@ -14,7 +14,8 @@ const POLL: Duration = Duration::from_millis(50);
 pub(crate) async fn set_up(pool: &Pool, room: bool) -> Result<(), String> {
     let room = if room { r#"{"capacity":5000}"# } else { "null" };
     let event = format!(
-        r#"{{"event":"{EVENT}","title":"Benchmark","currency":"EUR","room":{room},"max_per_user":null,"fees":{{"percent_bp":250}}}}"#
+        r#"{{"event":"{EVENT}","title":"Benchmark","currency":"EUR","room":{room},
+            "max_per_user":null,"fees":{{"percent_bp":250}}}}"#
     );
     Served::admin(pool, "POST", "/events", &event).await?;
     let stock = r#"{"pool":"ga","capacity":100000000,"price_minor":4900}"#;

@@ -52,7 +52,8 @@ pub(super) async fn run(common: &Common, results: &mut Results) -> Result<(), St
     results.figure("webhook_p50_ms", latency.percentile_ms(50.0));
     results.figure("webhook_p99_ms", latency.percentile_ms(99.0));
     results.say(&format!(
-        "webhooks   p50 {:.1} ms, p99 {:.1} ms from the scheduled message to the confirmed booking, at {PER_S}/s (goal p99 ≤ 50 ms)",
+        "webhooks   p50 {:.1} ms, p99 {:.1} ms from the scheduled message to the confirmed \
+         booking, at {PER_S}/s (goal p99 ≤ 50 ms)",
         latency.percentile_ms(50.0),
         latency.percentile_ms(99.0)
     ));
