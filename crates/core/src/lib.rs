@@ -5,6 +5,7 @@
 //! [`Event::evolve`](event::Event::evolve) applies changes and cannot fail, so that replaying a journal rebuilds the state.
 
 #![forbid(unsafe_code)]
+#![warn(clippy::wildcard_enum_match_arm)]
 
 mod arena;
 mod bans;

@@ -5,6 +5,7 @@
 //! particular database.
 
 #![forbid(unsafe_code)]
+#![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod access;
 pub mod booking;
