@@ -6,7 +6,7 @@ demo:
 
 # Installs what the tests need and runs everything.
 test:
-	@scripts/need.sh cargo cc python3 schemathesis aiosmtpd redis-server postgres rabbitmq-server kafka faketime npm chromium && scripts/test.sh
+	@scripts/need.sh cargo cc python3 schemathesis aiosmtpd cargo-deny redis-server postgres rabbitmq-server kafka faketime npm chromium && scripts/test.sh
 
 # Measures everything that docs/benchmarks.md reports.
 bench:
