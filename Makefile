@@ -1,12 +1,16 @@
-.PHONY: demo test bench pages
+.PHONY: demo check test bench pages
 
 # Builds Onrush and its pages, sells out an arena to 20,000 fans over real HTTP, and goes on with an encore.
 demo:
 	@scripts/need.sh cargo cc && scripts/pages.sh --if-possible && scripts/demo.sh
 
+# What one runs before a commit, in minutes: format, lints, tests that need no server, the pages' types.
+check:
+	@scripts/need.sh cargo cc npm && scripts/check.sh
+
 # Installs what the tests need and runs everything.
 test:
-	@scripts/need.sh cargo cc python3 schemathesis aiosmtpd redis-server postgres rabbitmq-server kafka faketime npm chromium && scripts/test.sh
+	@scripts/need.sh cargo cc python3 schemathesis aiosmtpd cargo-deny redis-server postgres rabbitmq-server kafka faketime npm chromium && scripts/test.sh
 
 # Measures everything that docs/benchmarks.md reports.
 bench:

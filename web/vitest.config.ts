@@ -5,7 +5,8 @@ export default defineConfig({
   plugins: [svelte()],
   test: {
     include: ["tests/**/*.test.ts", "src/**/*.test.ts"],
-    // A browser and a server a file: two at a time are as many as two processors carry.
+    globalSetup: "tests/chromium.ts",
+    // A server a file, and pages in one browser: two at a time are as many as two processors carry.
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,

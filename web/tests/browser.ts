@@ -1,28 +1,17 @@
 /** A real Chromium for a test, and what tests often do with it. */
 import AxeBuilderSource from "axe-core";
-import { existsSync } from "node:fs";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { inject } from "vitest";
+import { program, SWITCHES } from "./chromium";
 
-const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-
-/** Debian's Chromium, or the one that ONRUSH_CHROMIUM names, with `more` switches. */
+/** A browser: in the Chromium of all tests where there is one, or with `more` switches in one of its own. */
 export async function launch(more: string[] = []): Promise<Browser> {
-  const executablePath = process.env.ONRUSH_CHROMIUM ?? PLACES.find((place) => existsSync(place));
+  const shared = inject("chromium");
+  if (shared && more.length === 0) return chromium.connect(shared);
+  const executablePath = program();
   if (!executablePath)
     throw new Error("there is no Chromium; on Debian or Ubuntu: sudo apt-get install chromium");
-  return chromium.launch({
-    executablePath,
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-      ...more,
-    ],
-  });
+  return chromium.launch({ executablePath, args: [...SWITCHES, ...more] });
 }
 
 /** A phone in somebody's hand. */

@@ -241,6 +241,42 @@ pub fn advance(position: Position, outcome: Outcome) -> Result<Position, Illegal
         (S::Compensating, Some(G::Returned), O::Acknowledged) => at(S::Failed, G::Refunded),
         (S::Failed, Some(G::Refunded), O::MoneyReturned | O::Acknowledged) => stay,
 
-        _ => Err(Illegal { position, outcome }),
+        // All by name: whoever adds a step, a stage or an outcome is asked where it leads.
+        (
+            S::ReserveSent
+            | S::ReserveOk
+            | S::PaymentSent
+            | S::PaymentOk
+            | S::Confirmed
+            | S::Compensating
+            | S::Failed,
+            None
+            | Some(
+                G::Creating
+                | G::Open
+                | G::Closing
+                | G::Closed
+                | G::Void
+                | G::Captured
+                | G::Refunding
+                | G::Returned
+                | G::Refunded,
+            ),
+            O::Held
+            | O::NotHeld
+            | O::PaymentWanted
+            | O::PaymentOpen
+            | O::PaymentUnwanted
+            | O::PaymentClosed
+            | O::MoneyTaken
+            | O::HoldKept
+            | O::HoldGone
+            | O::HoldConfirmed
+            | O::ConfirmRefused
+            | O::Cancelled
+            | O::CancelledUnrefunded
+            | O::MoneyReturned
+            | O::Acknowledged,
+        ) => Err(Illegal { position, outcome }),
     }
 }

@@ -6,6 +6,7 @@
 //! fail, so that replaying a journal rebuilds the state.
 
 #![forbid(unsafe_code)]
+#![warn(clippy::wildcard_enum_match_arm)]
 
 mod arena;
 mod bans;

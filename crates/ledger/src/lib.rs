@@ -5,6 +5,7 @@
 //! told. [`Ledger`] is the seam; it knows no particular database.
 
 #![forbid(unsafe_code)]
+#![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod access;
 pub mod booking;

@@ -3,6 +3,7 @@
 mod cli_support;
 
 use cli_support::{Served, example, onrush, run, run_json};
+use onrush_testkit::golden;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -400,4 +401,42 @@ fn small_benchmark_of_http_ends_with_its_figures() {
     ] {
         assert!(figures[figure].is_number(), "{figure}: {figures}");
     }
+}
+
+/// What it prints for this command line, without the settings of whoever runs the tests.
+fn printed(line: &str) -> String {
+    let mut command = onrush();
+    command.args(line.split_whitespace()).env_remove("COLUMNS");
+    let output = command.output().expect("it can be started");
+    assert!(output.status.success(), "{line}: {output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The commands that a help text names.
+fn commands(help: &str) -> Vec<&str> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = lines.take_while(|line| !line.is_empty()).filter_map(|line| {
+        // A description that goes on is further in.
+        line.strip_prefix("  ").filter(|line| !line.starts_with(' '))?.split(' ').next()
+    });
+    names.filter(|name| *name != "help").collect()
+}
+
+#[test]
+fn help_of_every_command_is_as_it_was() {
+    let mut told = String::new();
+    let mut open = vec![String::new()];
+    while let Some(words) = open.pop() {
+        let line = format!("{words} --help");
+        let help = printed(&line);
+        told += &format!("$ onrush{line}\n{help}\n");
+        open.extend(commands(&help).iter().rev().map(|name| format!("{words} {name}")));
+    }
+    golden(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/help.txt"), &told);
+}
+
+#[test]
+fn configuration_to_start_from_is_as_it_was() {
+    let told = printed("config --template");
+    golden(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/config.toml"), &told);
 }

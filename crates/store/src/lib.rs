@@ -1,5 +1,7 @@
 //! The engine: it runs the rules, one command at a time, and keeps what they decide.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod embedded;
 pub mod engine;
 pub mod flags;

@@ -1,4 +1,5 @@
-//! Starts real servers for tests, each in a temporary folder and on a free port, and stops them again.
+//! Starts real servers for tests, each in a temporary folder and on a free port, and stops them again; keeps the texts
+//! that must not change by accident.
 //!
 //! ```no_run
 //! # use onrush_testkit::{Redis, need};
@@ -16,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod free_port;
+mod golden;
 mod kafka;
 mod need;
 mod postgres;
@@ -25,6 +27,7 @@ mod resp;
 mod server;
 mod shared;
 
+pub use golden::golden;
 pub use kafka::Kafka;
 pub use need::{Missing, NotStarted, need, on_a_mock};
 pub use postgres::{Postgres, PostgresOptions};

@@ -7,8 +7,15 @@ use base64::Engine as _;
 use onrush::Config;
 use onrush::config::GatewayName;
 use onrush::config::relay::{MailSettings, Tls};
+use onrush::relay::letter::{Facts, compose};
+use onrush::relay::messages::{
+    BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, BOOKING_REFUNDED, PAYMENT_LATE_REFUNDED,
+};
+use onrush::tickets::{Ticket, Unit};
 use onrush_core::ids::BookingId;
+use onrush_core::lines::{Lines, PoolLine};
 use onrush_ledger::booking::{Buyer, BuyerOf};
+use onrush_testkit::golden;
 use serde_json::{Value, json};
 
 fn with_mail(config: &mut Config, sink: &Sink) {
@@ -534,4 +541,51 @@ async fn a_seat_sold_over_the_paths_of_s3_is_mailed() {
     let mail = sink.next().await;
     assert_eq!(header(&mail, "Subject"), Some("Your tickets: Seats"));
     assert_eq!(mail["to"], json!(["ann@post.example"]));
+}
+
+#[test]
+fn mails_say_what_they_said_in_every_language() {
+    let lines = vec![PoolLine { pool: "ga".parse().unwrap(), quantity: 1 }];
+    let lines = Lines::new(lines, vec!["A-1".parse().unwrap()]).unwrap();
+    let units = [Unit::Pool("ga".parse().unwrap()), Unit::Seat("A-1".parse().unwrap())];
+    let tickets: Vec<_> =
+        (1..).zip(units).map(|(number, unit)| Ticket { number, unit, code: "c".into() }).collect();
+    let kinds = [
+        (BOOKING_CONFIRMED, false),
+        (BOOKING_CONFIRMED, true),
+        (BOOKING_EXPIRED, false),
+        (BOOKING_CANCELLED, false),
+        (BOOKING_REFUNDED, false),
+        (PAYMENT_LATE_REFUNDED, false),
+    ];
+    let mut told = String::new();
+    for language in ["en", "th", "vi", "ko", "id"] {
+        for (kind, late) in kinds {
+            let is_cancelled = kind == BOOKING_CANCELLED;
+            let facts = Facts {
+                kind,
+                language,
+                name: if is_cancelled { "" } else { "Ann" },
+                title: "Winter tour",
+                venue: "Arena",
+                booking: "e.1",
+                lines: &lines,
+                amount_minor: 12_500,
+                fee_minor: 500,
+                currency: "EUR".parse().unwrap(),
+                refund_minor: if kind == BOOKING_CONFIRMED { 0 } else { 12_000 },
+                why: if is_cancelled { "rain" } else { "" },
+                late,
+                tickets: if kind == BOOKING_CONFIRMED { &tickets } else { &[] },
+                url: Some("https://shop.example/b/e.1"),
+                url_is_secret: true,
+            };
+            let letter = compose(&facts).expect("there is one of each");
+            told += &format!("== {language}: {kind}\n{}\n\n{}\n", letter.subject, letter.text);
+            if kind == BOOKING_CONFIRMED && !late {
+                told += &format!("{}\n\n", letter.html);
+            }
+        }
+    }
+    golden(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/mails.txt"), &told);
 }

@@ -206,6 +206,10 @@ fn not_opened(path: &Path, error: &rusqlite::Error) -> OpenError {
 }
 
 /// Whether the error says that the file is not what it was when it was written.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "SQLite has many errors, and these few tell of damage"
+)]
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     match error {
         rusqlite::Error::SqliteFailure(failure, message) => match failure.code {

@@ -58,6 +58,7 @@ impl From<ClientError> for Failure {
 }
 
 impl From<RedisError> for ClientError {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the client may learn of more errors")]
     fn from(error: RedisError) -> Self {
         if error.code() == Some("OOM") {
             return Self::OutOfMemory;

@@ -60,7 +60,13 @@ impl Node {
                 Outcome::Entrants { version } => {
                     list = list_of(&self.read_line(event).await?, version, attempt);
                 }
-                outcome => return Ok(outcome),
+                outcome @ (Outcome::Ok { .. }
+                | Outcome::No { .. }
+                | Outcome::Lost
+                | Outcome::Away { .. }
+                | Outcome::Draw
+                | Outcome::Stale
+                | Outcome::Busy { .. }) => return Ok(outcome),
             }
         }
         Err(Failure::Busy { retry_after_ms: RETRY_AFTER_MS })
@@ -98,7 +104,12 @@ impl Node {
                     generation = self.request_id();
                     self.write_order(event, &generation, in_drawn_order(key, line).await).await?;
                 }
-                outcome => return Ok(outcome),
+                outcome @ (Outcome::Ok { .. }
+                | Outcome::No { .. }
+                | Outcome::Lost
+                | Outcome::Away { .. }
+                | Outcome::Stale
+                | Outcome::Busy { .. }) => return Ok(outcome),
             }
         }
         Err(Failure::Busy { retry_after_ms: RETRY_AFTER_MS })
@@ -125,7 +136,13 @@ impl Node {
             match self.run(event, Call::new(&scripts::DRAW_CHUNK, args)).await? {
                 Outcome::Ok { .. } => {}
                 // The sale opened meanwhile, or somebody else draws: opening it tells.
-                _ => return Ok(()),
+                Outcome::No { .. }
+                | Outcome::Lost
+                | Outcome::Away { .. }
+                | Outcome::Entrants { .. }
+                | Outcome::Draw
+                | Outcome::Stale
+                | Outcome::Busy { .. } => return Ok(()),
             }
         }
         Ok(())

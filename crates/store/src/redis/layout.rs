@@ -64,7 +64,15 @@ impl Layout {
         // Ticks rely on it that nobody was last seen before.
         let seen = rows.iter().filter_map(|row| match row {
             SnapshotRow::Place(row) => row.last_seen,
-            _ => None,
+            SnapshotRow::Event(_)
+            | SnapshotRow::Pool(_)
+            | SnapshotRow::Category(_)
+            | SnapshotRow::Seat(_)
+            | SnapshotRow::Hold(_)
+            | SnapshotRow::Session(_)
+            | SnapshotRow::Claim(_)
+            | SnapshotRow::Ban(_)
+            | SnapshotRow::Gone(_) => None,
         });
         layout.put_meta(row, seen.min().unwrap_or(row.at));
         layout.put_stock(event, row.at);

@@ -212,7 +212,35 @@ async fn execute(
         Command::OpenSale { seed, public_value } => {
             node.open_sale(event, *seed, public_value.as_deref()).await?
         }
-        other => node.run(event, node.call(event, other)).await?,
+        Command::CreateEvent { .. }
+        | Command::ChangeSettings { .. }
+        | Command::AddPool { .. }
+        | Command::AdjustCapacity { .. }
+        | Command::AddSeats { .. }
+        | Command::Block { .. }
+        | Command::Unblock { .. }
+        | Command::OpenPrequeue
+        | Command::Pause
+        | Command::Resume
+        | Command::Close
+        | Command::Join { .. }
+        | Command::Leave { .. }
+        | Command::See { .. }
+        | Command::Arrive { .. }
+        | Command::Hold { .. }
+        | Command::Extend { .. }
+        | Command::Release { .. }
+        | Command::BeginPayment { .. }
+        | Command::FailPayment { .. }
+        | Command::Confirm { .. }
+        | Command::CancelConfirmed { .. }
+        | Command::CheckIn { .. }
+        | Command::Claim { .. }
+        | Command::Declaim { .. }
+        | Command::AdjustClaimed { .. }
+        | Command::RemoveVisitor { .. }
+        | Command::UnbanVisitor { .. }
+        | Command::Recover { .. } => node.run(event, node.call(event, command)).await?,
     };
     let Decided { head, at, reply } = decided(outcome)?;
     if waits_for_archive(command) && head > Head::default() {
@@ -232,7 +260,15 @@ async fn query(node: &Node, event: &EventId, query: &Query) -> Result<Answer<Vie
             let value = query::view(event, query, &reply, more).map_err(ClientError::Answered)?;
             Ok(Answer { at, value })
         }
-        other => Err(decided(other)?.reply.err().unwrap_or(Failure::Unreachable)),
+        outcome @ (Outcome::No { .. }
+        | Outcome::Lost
+        | Outcome::Away { .. }
+        | Outcome::Entrants { .. }
+        | Outcome::Draw
+        | Outcome::Stale
+        | Outcome::Busy { .. }) => {
+            Err(decided(outcome)?.reply.err().unwrap_or(Failure::Unreachable))
+        }
     }
 }
 

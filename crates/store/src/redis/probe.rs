@@ -86,7 +86,12 @@ impl Probe {
             Outcome::Ok { at, .. } if matches!(command, Command::Tick) => Ok(Ok((at, Reply::Done))),
             Outcome::Ok { at, reply, .. } => Ok(Ok((at, wire::read_json(&reply)?))),
             Outcome::No { refusal, .. } => Ok(Err(refusal)),
-            other => Err(format!("{command:?} is answered by {other:?}")),
+            other @ (Outcome::Lost
+            | Outcome::Away { .. }
+            | Outcome::Entrants { .. }
+            | Outcome::Draw
+            | Outcome::Stale
+            | Outcome::Busy { .. }) => Err(format!("{command:?} is answered by {other:?}")),
         }
     }
 
@@ -118,7 +123,13 @@ impl Probe {
                 Ok(body["ticked"]["next"].as_i64().map(Time))
             }
             Outcome::No { refusal: Refusal::EventNotFound, .. } => Ok(None),
-            other => Err(format!("a tick is answered by {other:?}")),
+            other @ (Outcome::No { .. }
+            | Outcome::Lost
+            | Outcome::Away { .. }
+            | Outcome::Entrants { .. }
+            | Outcome::Draw
+            | Outcome::Stale
+            | Outcome::Busy { .. }) => Err(format!("a tick is answered by {other:?}")),
         }
     }
 

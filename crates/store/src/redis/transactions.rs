@@ -185,7 +185,10 @@ impl Transactions {
                 insecure: *insecure,
                 tls_params: tls_params.clone(),
             },
-            _ => ConnectionAddr::Tcp(host, port),
+            // The enum is the client's, and a redirection always names a host.
+            ConnectionAddr::Tcp(..) | ConnectionAddr::Unix(_) | _ => {
+                ConnectionAddr::Tcp(host, port)
+            }
         })
     }
 

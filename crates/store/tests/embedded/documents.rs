@@ -7,12 +7,13 @@ use onrush_core::command::CancelTerms;
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
-use onrush_core::settings::{Digest, RoomSettings, Settings};
+use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings};
 use onrush_core::spec::{CategorySpec, Reason, SeatSpec};
 use onrush_core::view::PlaceState;
 use onrush_core::{Change, Command, Query, Time, View};
 use onrush_store::Engine;
 use onrush_store::embedded::Embedded;
+use onrush_testkit::golden;
 use rusqlite::types::Value as Cell;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
@@ -430,4 +431,46 @@ fn every_kind_of_change_is_documented_with_every_member() {
         }
     }
     assert_eq!(lacks, Vec::<String>::new());
+}
+
+/// Settings that leave nothing out. All members by name: a new one is asked for.
+fn full_settings() -> Settings {
+    let room = RoomSettings {
+        capacity: 1,
+        outflow_per_min: Some(2),
+        session_ms: 3,
+        place_ttl_ms: 4,
+        arrive_ms: 5,
+        max_queue_size: 6,
+        places_per_user: 1,
+        order: Order::Draw { seed_hash: Digest([1; 32]) },
+    };
+    Settings {
+        title: "Gala".into(),
+        currency: "EUR".parse().expect("a currency"),
+        room: Some(room),
+        hold_ttl_ms: 7,
+        hold_max_ms: 8,
+        payment_window_ms: 9,
+        payment_attempts: 10,
+        extensions: 11,
+        max_per_user: Some(12),
+        claim_ttl_max_ms: Some(13),
+        prequeue_at: Some(Time(14)),
+        opens_at: Some(Time(15)),
+        closes_at: Some(Time(16)),
+        starts_at: Some(Time(17)),
+        fees: Fees { fixed_minor: 18, percent_bp: 19 },
+        refunds: vec![RefundRule { days_before: 20, percent: 21 }],
+        amount_step_minor: 22,
+    }
+}
+
+#[test]
+fn journals_have_the_changes_they_always_had() {
+    let mut all = changes();
+    all.push(Change::SettingsChanged { settings: Box::new(full_settings()) });
+    let rows = all.iter().map(|change| serde_json::to_string(change).expect("JSON") + "\n");
+    let rows: String = rows.collect();
+    golden(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/changes.jsonl"), &rows);
 }

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Builds the tests in Rust and runs them: two binaries at a time, the long ones first.
+
+`cargo test` runs one binary after the other, and many of them wait most of the time. What a binary says is shown if it
+fails: by its exit code, by a time limit, or for want of a line `test result`. The slowest ones are told at the end.
+Usage: scripts/run_tests.py"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+AT_ONCE = 2
+LIMIT_S = 1_200
+SLOWEST = 10
+
+# They take minutes and wait most of the time: whoever begins with them has something to do beside them.
+FIRST = ["server/cluster", "server/cli_saga_kill", "store/conformance", "server/kafka", "server/rabbit", "server/api"]
+# They look at how long something takes, or keep all processors busy.
+ALONE = {"server/cli_demo_stay", "server/cli_runs", "store/redis"}
+
+RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored;", re.MULTILINE)
+TOOK = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. \w+ <([\d.]+)s>$", re.MULTILINE)
+
+
+@dataclass
+class Tests:
+    """A test binary, or the tests in documents, and what came of it."""
+
+    name: str
+    command: list
+    folder: pathlib.Path
+    took_s: float = 0.0
+    problem: str = ""
+    output: str = ""
+    counts: tuple = (0, 0, 0)
+    slowest: list = field(default_factory=list)
+
+    def run(self):
+        begin = time.monotonic()
+        # Tests find files below the folder of their crate. The second variable is for the times of single tests, which
+        # the test harness tells to nobody else.
+        variables = {**os.environ, "CARGO_MANIFEST_DIR": str(self.folder), "RUSTC_BOOTSTRAP": "1"}
+        # A file: whatever a server that outlives its test writes would keep a pipe open.
+        with tempfile.TemporaryFile() as output:
+            try:
+                status = subprocess.run(
+                    self.command,
+                    cwd=self.folder,
+                    env=variables,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    timeout=LIMIT_S,
+                ).returncode
+            except subprocess.TimeoutExpired:
+                status = f"the limit of {LIMIT_S} s"
+            output.seek(0)
+            self.output = output.read().decode(errors="replace")
+        self.took_s = time.monotonic() - begin
+        results = RESULT.findall(self.output)
+        self.counts = tuple(sum(int(result[nth]) for result in results) for nth in range(3))
+        self.slowest = [(float(took), f"{self.name} {test}") for test, took in TOOK.findall(self.output)]
+        if status != 0:
+            self.problem = f"ended with {status}"
+        elif not results:
+            self.problem = "printed no test result"
+        elif self.counts[1]:
+            self.problem = "ended with 0 although tests failed"
+        return self
+
+
+def build():
+    """Builds everything and gives the test binaries."""
+    command = ["cargo", "test", "--workspace", "--locked", "--no-run", "--quiet"]
+    cargo = subprocess.Popen(
+        [*command, "--message-format=json-render-diagnostics"], cwd=TOP, stdout=subprocess.PIPE, text=True
+    )
+    found = []
+    for line in cargo.stdout:
+        built = json.loads(line)
+        if built["reason"] != "compiler-artifact" or not built["profile"]["test"] or not built["executable"]:
+            continue
+        folder = pathlib.Path(built["manifest_path"]).parent
+        kind, name = built["target"]["kind"][0], built["target"]["name"]
+        options = ["-Zunstable-options", "--report-time"]
+        found.append(
+            Tests(f"{folder.name}/{name if kind == 'test' else kind}", [built["executable"], *options], folder)
+        )
+    if cargo.wait():
+        sys.exit(cargo.returncode)
+    if not found:
+        sys.exit("cargo built no tests")
+    return found
+
+
+def say(tests, showing=threading.Lock()):
+    with showing:
+        passed, failed, ignored = tests.counts
+        print(f"{tests.took_s:7.1f} s  {tests.name}: {passed} passed, {failed} failed, {ignored} ignored", flush=True)
+        if tests.problem:
+            print(f"{tests.output}\nFAILED: {tests.name} {tests.problem}", flush=True)
+
+
+def run(tests):
+    say(tests.run())
+    return tests
+
+
+def main():
+    found = build()
+    unknown = {*FIRST, *ALONE} - {tests.name for tests in found}
+    if unknown:
+        sys.exit(f"{__file__} names tests that there are not: {', '.join(sorted(unknown))}")
+    found.sort(key=lambda tests: (FIRST.index(tests.name) if tests.name in FIRST else len(FIRST), tests.name))
+    beside = [tests for tests in found if tests.name not in ALONE]
+    documents = ["cargo", "test", "--workspace", "--locked", "--quiet", "--doc"]
+    beside.insert(len(FIRST), Tests("documents", documents, TOP))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        done = list(pool.map(run, beside))
+    done += [run(tests) for tests in found if tests.name in ALONE]
+
+    print(f"\nslowest binaries, of {len(done)}:")
+    for tests in sorted(done, key=lambda tests: -tests.took_s)[:SLOWEST]:
+        print(f"{tests.took_s:7.1f} s  {tests.name}")
+    print("\nslowest tests:")
+    for took_s, name in sorted((test for tests in done for test in tests.slowest), reverse=True)[:SLOWEST]:
+        print(f"{took_s:7.1f} s  {name}")
+    failed = [f"{tests.name} {tests.problem}" for tests in done if tests.problem]
+    for problem in failed:
+        print(f"\nFAILED: {problem}")
+    passed, wrong, ignored = (sum(tests.counts[nth] for tests in done) for nth in range(3))
+    # A binary that broke down counts for one at least.
+    print(f"\n{passed} passed, {max(wrong, len(failed))} failed, {ignored} skipped", flush=True)
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()
