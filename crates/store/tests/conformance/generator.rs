@@ -1,5 +1,8 @@
 //! Random sequences of commands, most of which mean something to the event they meet.
 
+mod claims;
+mod money;
+
 use crate::random::Random;
 use crate::truth::{Op, Truth};
 use crate::world::{
@@ -7,7 +10,6 @@ use crate::world::{
     seat, text, user,
 };
 use onrush_core::change::Change;
-use onrush_core::command::CancelTerms;
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, ClaimId, PaymentId, PlaceId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
@@ -494,168 +496,6 @@ impl Generator {
             _ => {
                 let (booking, user, _) = self.some_booking(|state| state.until().is_some());
                 self.ask(Command::Extend { booking, user });
-            }
-        }
-    }
-
-    fn payment_of(&mut self, state: &HoldState) -> PaymentId {
-        let running = match state {
-            HoldState::Paying { payment, .. } => Some(payment.clone()),
-            HoldState::Expired { payment, .. } | HoldState::Confirmed { payment, .. } => {
-                payment.clone()
-            }
-            HoldState::Held { .. } | HoldState::Released { .. } | HoldState::Cancelled { .. } => {
-                None
-            }
-        };
-        match running {
-            Some(running) if self.random.percent(90) => running,
-            _ => payment(self.random.below(self.fresh[3] + 1)),
-        }
-    }
-
-    fn money(&mut self) {
-        let pays = |state: &HoldState| {
-            matches!(state, HoldState::Paying { .. } | HoldState::Expired { payment: Some(_), .. })
-        };
-        match self.random.below(16) {
-            0..=4 => {
-                // Often one whose payment failed before.
-                let (booking, user, _) =
-                    self.some_booking(|state| matches!(state, HoldState::Held { .. }));
-                let payment = payment(self.fresh(3));
-                self.ask(Command::BeginPayment { booking, user, payment });
-            }
-            5..=7 => {
-                let (booking, _, state) = self.some_booking(pays);
-                let payment = self.payment_of(&state);
-                let then =
-                    *self.random.pick(&[OnDecline::Keep, OnDecline::Keep, OnDecline::Release]);
-                let why = risky_text(&mut self.random);
-                self.ask(Command::FailPayment { booking, payment, why, then });
-            }
-            8 | 9 => {
-                let (booking, user, state) = self.some_booking(pays);
-                let payment = self.random.percent(95).then(|| self.payment_of(&state));
-                self.ask(Command::Confirm { booking, user, payment });
-            }
-            10 | 11 => {
-                let (booking, user, _) =
-                    self.some_booking(|state| matches!(state, HoldState::Held { .. }));
-                let payment = self.random.percent(40).then(|| payment(self.fresh(3)));
-                self.ask(Command::Confirm { booking, user, payment });
-            }
-            12 | 13 => {
-                let (booking, user, _) =
-                    self.some_booking(|state| matches!(state, HoldState::Confirmed { .. }));
-                let refund_minor = *self.random.pick(&[
-                    None,
-                    None,
-                    Some(0),
-                    Some(1),
-                    Some(60),
-                    Some(-1),
-                    Some(700),
-                    Some(i64::MAX),
-                ]);
-                let terms = if self.random.percent(50) {
-                    CancelTerms::Buyer { user }
-                } else {
-                    CancelTerms::Organiser { refund_minor }
-                };
-                let reason = self.reason();
-                self.ask(Command::CancelConfirmed { booking, reason, terms });
-            }
-            _ => {
-                let (booking, ..) =
-                    self.some_booking(|state| matches!(state, HoldState::Confirmed { .. }));
-                let ticket = self.random.below(5) as u32;
-                self.ask(Command::CheckIn { booking, ticket });
-            }
-        }
-    }
-
-    fn some_claim(&mut self) -> Option<ClaimView> {
-        let open: Vec<_> = self
-            .known
-            .claims
-            .iter()
-            .filter(|claim| matches!(claim.state, ClaimState::Claimed { .. }))
-            .collect();
-        if !open.is_empty() && self.random.percent(70) {
-            return Some((*self.random.pick(&open)).clone());
-        }
-        if self.known.claims.is_empty() {
-            return None;
-        }
-        Some(self.random.pick(&self.known.claims).clone())
-    }
-
-    fn claim_id(&mut self) -> ClaimId {
-        let n = if self.random.percent(10) {
-            self.random.below(self.fresh[2] + 2)
-        } else {
-            self.fresh(2)
-        };
-        claim(n)
-    }
-
-    fn claim(&mut self) {
-        let name =
-            *self.random.pick(&["vouchers", "vouchers", "vouchers", "vouchers", "ga", "nope"]);
-        match self.random.below(10) {
-            0..=3 => {
-                let claim = self.claim_id();
-                let user = match self.known.inside.first() {
-                    Some(_) if self.random.percent(85) => {
-                        self.random.pick(&self.known.inside).1.clone()
-                    }
-                    _ => self.any_user(),
-                };
-                let quantity = self.random.weighted(&[(8, 1), (4, 2), (1, 7), (1, 0), (1, 1_001)]);
-                let ttl_ms = *self.random.pick(&[
-                    None,
-                    None,
-                    Some(1),
-                    Some(60_000),
-                    Some(600_000),
-                    Some(0),
-                    Some(-5),
-                    Some(i64::MAX),
-                ]);
-                self.ask(Command::Claim { claim, user, pool: pool(name), quantity, ttl_ms });
-            }
-            4 => {
-                // The very same again, or nearly.
-                let Some(known) = self.some_claim() else { return };
-                let quantity = u32::try_from(known.amount).unwrap_or(1);
-                let user = known.user.clone().unwrap_or_else(|| self.any_user());
-                let quantity = if self.random.percent(20) { quantity + 1 } else { quantity };
-                self.ask(Command::Claim {
-                    claim: known.claim,
-                    user,
-                    pool: known.pool,
-                    quantity,
-                    ttl_ms: None,
-                });
-            }
-            5 | 6 => {
-                let Some(known) = self.some_claim() else { return };
-                let owner = known.user.clone().filter(|_| self.random.percent(92));
-                let user = owner.unwrap_or_else(|| self.any_user());
-                self.ask(Command::Declaim { claim: known.claim, user });
-            }
-            7 => {
-                let Some(known) = self.some_claim() else { return };
-                let reason = self.usual_reason();
-                let (claim, pool) = (known.claim, known.pool);
-                self.ask(Command::AdjustClaimed { claim, pool, amount: known.amount, reason });
-            }
-            _ => {
-                let claim = self.claim_id();
-                let amount = *self.random.pick(&[1, 1, 2, -1, -1, -2, 5, 0, 7, i64::MAX, i64::MIN]);
-                let reason = self.reason();
-                self.ask(Command::AdjustClaimed { claim, pool: pool(name), amount, reason });
             }
         }
     }

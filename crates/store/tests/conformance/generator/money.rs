@@ -1,0 +1,87 @@
+//! Commands about money: payments, confirmations, cancellations, check-ins.
+
+use super::Generator;
+use crate::world::{payment, risky_text};
+use onrush_core::Command;
+use onrush_core::command::CancelTerms;
+use onrush_core::hold::{HoldState, OnDecline};
+use onrush_core::ids::PaymentId;
+
+impl Generator {
+    fn payment_of(&mut self, state: &HoldState) -> PaymentId {
+        let running = match state {
+            HoldState::Paying { payment, .. } => Some(payment.clone()),
+            HoldState::Expired { payment, .. } | HoldState::Confirmed { payment, .. } => {
+                payment.clone()
+            }
+            HoldState::Held { .. } | HoldState::Released { .. } | HoldState::Cancelled { .. } => {
+                None
+            }
+        };
+        match running {
+            Some(running) if self.random.percent(90) => running,
+            _ => payment(self.random.below(self.fresh[3] + 1)),
+        }
+    }
+
+    pub(super) fn money(&mut self) {
+        let pays = |state: &HoldState| {
+            matches!(state, HoldState::Paying { .. } | HoldState::Expired { payment: Some(_), .. })
+        };
+        match self.random.below(16) {
+            0..=4 => {
+                // Often one whose payment failed before.
+                let (booking, user, _) =
+                    self.some_booking(|state| matches!(state, HoldState::Held { .. }));
+                let payment = payment(self.fresh(3));
+                self.ask(Command::BeginPayment { booking, user, payment });
+            }
+            5..=7 => {
+                let (booking, _, state) = self.some_booking(pays);
+                let payment = self.payment_of(&state);
+                let then =
+                    *self.random.pick(&[OnDecline::Keep, OnDecline::Keep, OnDecline::Release]);
+                let why = risky_text(&mut self.random);
+                self.ask(Command::FailPayment { booking, payment, why, then });
+            }
+            8 | 9 => {
+                let (booking, user, state) = self.some_booking(pays);
+                let payment = self.random.percent(95).then(|| self.payment_of(&state));
+                self.ask(Command::Confirm { booking, user, payment });
+            }
+            10 | 11 => {
+                let (booking, user, _) =
+                    self.some_booking(|state| matches!(state, HoldState::Held { .. }));
+                let payment = self.random.percent(40).then(|| payment(self.fresh(3)));
+                self.ask(Command::Confirm { booking, user, payment });
+            }
+            12 | 13 => {
+                let (booking, user, _) =
+                    self.some_booking(|state| matches!(state, HoldState::Confirmed { .. }));
+                let refund_minor = *self.random.pick(&[
+                    None,
+                    None,
+                    Some(0),
+                    Some(1),
+                    Some(60),
+                    Some(-1),
+                    Some(700),
+                    Some(i64::MAX),
+                ]);
+                let terms = if self.random.percent(50) {
+                    CancelTerms::Buyer { user }
+                } else {
+                    CancelTerms::Organiser { refund_minor }
+                };
+                let reason = self.reason();
+                self.ask(Command::CancelConfirmed { booking, reason, terms });
+            }
+            _ => {
+                let (booking, ..) =
+                    self.some_booking(|state| matches!(state, HoldState::Confirmed { .. }));
+                let ticket = self.random.below(5) as u32;
+                self.ask(Command::CheckIn { booking, ticket });
+            }
+        }
+    }
+}
