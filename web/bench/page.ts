@@ -42,8 +42,9 @@ function summary(): Times {
 }
 
 /**
- * In from the whole house to numbers and out again, three times, circling all the while: every level of detail is passed.
- * `step` is told by how much the scale and the place change from one frame to the next.
+ * In from the whole house to numbers and out again, three times, circling all the while: every
+ * level of detail is passed. `step` is told by how much the scale and the place change from one
+ * frame to the next.
  */
 async function fly(forMs: number, step: (factor: number, byX: number, byY: number) => void): Promise<void> {
   drawMs.length = 0;

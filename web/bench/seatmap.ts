@@ -1,6 +1,7 @@
 /**
- * How long the seat map takes to draw a frame while somebody pans and zooms over 50,000 seats, in headless Chromium, and
- * how long a map takes that draws every seat each frame. Prints one line of JSON. ONRUSH_BENCH_SEATS changes the number.
+ * How long the seat map takes to draw a frame while somebody pans and zooms over 50,000 seats, in
+ * headless Chromium, and how long a map takes that draws every seat each frame. Prints one line of
+ * JSON. ONRUSH_BENCH_SEATS changes the number.
  */
 import { cpus, loadavg } from "node:os";
 import path from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Pictures of the main pages for the README: `npm run pictures` writes them to docs/images. Thai needs a font, such as
- * Debian's fonts-noto-core.
+ * Pictures of the main pages for the README: `npm run pictures` writes them to docs/images. Thai
+ * needs a font, such as Debian's fonts-noto-core.
  */
 import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
@@ -20,7 +20,10 @@ interface Look {
   language?: string;
 }
 
-/** By scene: how it is looked at. A scene that is not here has no picture, unless ONRUSH_PICTURES asks for all of them. */
+/**
+ * By scene: how it is looked at. A scene that is not here has no picture, unless ONRUSH_PICTURES
+ * asks for all of them.
+ */
 const LOOKS: Record<string, Look[]> = {
   event: [{ options: DESK }],
   waiting: [{ options: PHONE }, { options: { ...PHONE, colorScheme: "dark" }, language: "th" }],

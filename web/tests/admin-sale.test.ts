@@ -37,7 +37,7 @@ async function confirm(page: Page, button: string): Promise<void> {
   await dialog.waitFor({ state: "detached" });
 }
 
-test("organiser makes an event from a plan, opens it, watches a crowd, lets more in, pauses and refunds one", async () => {
+test("organiser makes an event from a plan, opens, watches, lets more in, pauses, refunds one", async () => {
   const { page, complaints, close } = await visit(browser);
   await signIn(page, server, "/admin");
   await page.getByRole("link", { name: "New event" }).click();

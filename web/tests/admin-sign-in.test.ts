@@ -61,7 +61,7 @@ test("session that ends while somebody types loses nothing", async () => {
   await close();
 });
 
-test("session that ends while a dialog is open: signed in again, the dialog does what it was asked", async () => {
+test("dialog during which the session ended does what it was asked, signed in again", async () => {
   await openEvent(server, "paused", { pools: [{ pool: "ga", capacity: 10, price_minor: 4_500 }] });
   const { page, close } = await visit(browser);
   await signIn(page, server, "/admin/events/paused");

@@ -22,7 +22,10 @@ export const PHONE: BrowserContextOptions = {
   hasTouch: true,
 };
 
-/** Somebody else's browser. What its pages complain of is collected, and {@link Visit.complaints} must stay empty. */
+/**
+ * Somebody else's browser. What its pages complain of is collected, and {@link Visit.complaints}
+ * must stay empty.
+ */
 export async function visit(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
   const context = await browser.newContext({ locale: "en-GB", timezoneId: "UTC", ...options });
   const page = await context.newPage();

@@ -116,7 +116,8 @@ window.Stripe = (key) => {
       const card = document.querySelector("label > input").value;
       if (card === "") return { error: { message: "Your card number is incomplete." } };
       location.assign(wish.confirmParams.return_url + "?payment_intent=" +
-        window.stripeSaw.secret.split("_secret")[0] + "&payment_intent_client_secret=x&redirect_status=succeeded");
+        window.stripeSaw.secret.split("_secret")[0] +
+        "&payment_intent_client_secret=x&redirect_status=succeeded");
       return new Promise(() => {});
     },
   };
@@ -131,9 +132,11 @@ beforeAll(async () => {
   dir = await mkdtemp(path.join(tmpdir(), "onrush-stripe-"));
   stripe = new FakeStripe();
   const config = path.join(dir, "onrush.toml");
+  const address = await stripe.start();
   await writeFile(
     config,
-    `[stripe]\nsecret_key = "sk_test_for_tests_only"\nwebhook_secret = "${WEBHOOK_SECRET}"\nbase_url = "${await stripe.start()}"\n`,
+    `[stripe]\nsecret_key = "sk_test_for_tests_only"\nwebhook_secret = "${WEBHOOK_SECRET}"\n` +
+      `base_url = "${address}"\n`,
   );
   const settings = { ONRUSH_CONFIG: config, ONRUSH_GATEWAY: "stripe" };
   [server, browser] = await Promise.all([Server.start(settings), launch()]);

@@ -58,7 +58,7 @@ function lotOf(seed: string, publicValue: string | undefined, place: string): bi
 
 for (const publicValue of [undefined, "7 11 23 31 42 44 – ☂"]) {
   const event = publicValue ? "lot-value" : "lot";
-  test(`browser computes the order that the server serves, ${publicValue ? "with" : "without"} a public value`, async () => {
+  test(`browser computes the server's order: ${publicValue ? "a" : "no"} public value`, async () => {
     const tokens = await prequeue(event, 40);
     const { page, complaints, close } = await visit(browser, PHONE);
     await page.goto(`${server.url}/events/${event}/queue`);

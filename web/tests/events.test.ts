@@ -69,7 +69,7 @@ test("list without events says so", async () => {
   await other.stop();
 });
 
-test("event's page groups nights of a room, and leads straight to the tickets where there is no room", async () => {
+test("event's page groups a room's nights, and leads to tickets where nobody waits", async () => {
   const nights = ["2026-12-24", "2026-12-25", "2026-12-26"];
   await openEvent(server, "inn", {
     settings: { room: null },

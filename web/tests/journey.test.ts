@@ -15,7 +15,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-test("fan with a phone queues, is let in, takes a seat, pays, and has a ticket that opens the door", async () => {
+test("fan with a phone queues, is let in, takes a seat, pays, has a ticket that opens the door", async () => {
   await openEvent(server, "tour", {
     settings: { title: "Winter tour", room: { capacity: 1 } },
     plan: smallPlan(4, 8),

@@ -188,7 +188,10 @@ export async function show(page: Page, server: Server, scene: Scene): Promise<vo
   if ((await page.locator("h1.no-page").count()) > 0) throw new Error(`${scene.path} is no page`);
 }
 
-/** Shows one scene after the other, each in the browser of whose page it is, and complains of what the browser complains of. */
+/**
+ * Shows one scene after the other, each in the browser of whose page it is, and complains of what
+ * the browser complains of.
+ */
 export async function visitEach(
   browser: Browser,
   server: Server,

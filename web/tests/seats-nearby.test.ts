@@ -3,7 +3,10 @@ import { areTogether, bestTogether, offerFor, together } from "../src/buyer/choo
 import { nightsFrom, nightsOf, stockOf, termsOf } from "../src/buyer/choose/stock";
 import { House, type SeatLike } from "../src/lib/seatmap/house";
 
-/** A house drawn in letters, a line a row: free, held, sold, blocked, and a dot for an aisle. Capitals are of the second category. */
+/**
+ * A house drawn in letters, a line a row: free, held, sold, blocked, and a dot for an aisle.
+ * Capitals are of the second category.
+ */
 function house(...rows: string[]): House {
   const letters = { f: "free", h: "held", s: "sold", b: "blocked" } as const;
   const seats: SeatLike[] = [];

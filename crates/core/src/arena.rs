@@ -127,16 +127,16 @@ pub(crate) trait Keyed {
 /// How many hash tables share the work: each grows by itself, so that no growth takes long.
 const SHARDS: usize = 256;
 
-/// What is kept of an id's hash beside its record: a table that grows need not look at the records again, each of
-/// which would have to be fetched from far away.
+/// What is kept of an id's hash beside its record: a table that grows need not look at the records
+/// again, each of which would have to be fetched from far away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hash(u32);
 
 impl Hash {
     /// The hash of an id, and the shard it belongs to.
     ///
-    /// The seed is fixed, because the rules draw no randomness. Visitors do not choose the ids: the edge derives them
-    /// with a secret key, so they cannot be made to collide.
+    /// The seed is fixed, because the rules draw no randomness. Visitors do not choose the ids: the
+    /// edge derives them with a secret key, so they cannot be made to collide.
     fn of(key: &str) -> (Self, usize) {
         let hash = foldhash::fast::FixedState::default().hash_one(key);
         (Self(hash as u32), (hash >> 32) as usize % SHARDS)

@@ -1,7 +1,7 @@
 //! Bans: visitors whom the organiser keeps out of an event.
 
-use crate::command::Reason;
 use crate::ids::UserId;
+use crate::spec::Reason;
 use crate::time::Time;
 use crate::view::BanView;
 use std::collections::BTreeMap;

@@ -1,8 +1,9 @@
 //! The booking saga: what its steps are, what is to be done at each, and where each outcome leads.
 //!
-//! Two functions are all of it. [`todo()`] says what to do next from what is written down, and from nothing else, so that
-//! the way forward and recovery after a crash are the same. [`advance`] says where an outcome leads. Both are pure: a
-//! driver writes the stage down, does what is to be done, writes the outcome down, and asks again.
+//! Two functions are all of it. [`todo()`] says what to do next from what is written down, and from
+//! nothing else, so that the way forward and recovery after a crash are the same. [`advance`] says
+//! where an outcome leads. Both are pure: a driver writes the stage down, does what is to be done,
+//! writes the outcome down, and asks again.
 //!
 //! ```text
 //! RESERVE_SENT ─► RESERVE_OK ─► PAYMENT_SENT ─────────────────────────────► PAYMENT_OK ─► CONFIRMED
@@ -204,8 +205,8 @@ pub fn advance(position: Position, outcome: Outcome) -> Result<Position, Illegal
         (S::ReserveOk, Some(G::Void), O::HoldKept) | (S::Failed, Some(G::Void), O::HoldGone) => {
             stay
         }
-        // What the gateway said before the end of a payment may be told again after it. A decline that comes after the
-        // money was taken changes nothing either: the gateway's money decides.
+        // What the gateway said before the end of a payment may be told again after it. A decline
+        // that comes after the money was taken changes nothing either: the gateway's money decides.
         (
             S::ReserveOk | S::Confirmed | S::Failed,
             Some(G::Void),

@@ -20,7 +20,8 @@ pub(crate) struct Hold {
     pub(crate) user: Idx,
     /// The same user's booking before this one.
     older: Option<Idx>,
-    /// The same user's booking after this one; after the latest comes the oldest. `None` only while it is put in.
+    /// The same user's booking after this one; after the latest comes the oldest. `None` only while
+    /// it is put in.
     newer: Option<Idx>,
     pub(crate) payments: u8,
     pub(crate) extensions: u8,

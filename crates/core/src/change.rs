@@ -1,10 +1,10 @@
 //! What happened to an event. The journal and the feed are made of these; state is what they add up to.
 
-use crate::command::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use crate::hold::{HoldTerms, is_zero};
 use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, PoolId, UserId};
 use crate::lines::Lines;
 use crate::settings::{Digest, Settings};
+use crate::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -286,7 +286,8 @@ pub enum Change {
         claim: ClaimId,
     },
 
-    /// The organiser took everything from a visitor that is not paid for; what that was follows in the same decision.
+    /// The organiser took everything from a visitor that is not paid for; what that was follows in
+    /// the same decision.
     VisitorRemoved {
         /// Whom.
         user: UserId,

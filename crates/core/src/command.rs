@@ -1,54 +1,11 @@
 //! What may be asked of an event. Every state change begins as one of these.
 
 use crate::hold::OnDecline;
-use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, PoolId, SeatId, UserId};
+use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, PoolId, UserId};
 use crate::lines::Lines;
 use crate::settings::{Digest, Settings};
+use crate::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use serde::{Deserialize, Serialize};
-
-/// Who changed stock by hand, and why; kept in the journal (S2.4).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reason {
-    /// The operator or service.
-    pub by: Box<str>,
-    /// The reason in their words.
-    pub why: Box<str>,
-}
-
-/// A pool as it is added.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PoolSpec {
-    /// Its id.
-    pub pool: PoolId,
-    /// Units there are.
-    pub capacity: u32,
-    /// The price of one unit, in minor units of the event's currency; 0 is free of charge.
-    pub price_minor: i64,
-}
-
-/// A price category of seats, as it is added.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CategorySpec {
-    /// Its name, as seats refer to it.
-    pub name: Box<str>,
-    /// The price of one seat, in minor units of the event's currency; 0 is free of charge.
-    pub price_minor: i64,
-}
-
-/// A seat as it is added.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeatSpec {
-    /// Its id.
-    pub seat: SeatId,
-    /// The part of the house it is in.
-    pub section: Box<str>,
-    /// Its row.
-    pub row: Box<str>,
-    /// Its number in the row.
-    pub number: Box<str>,
-    /// Its price category, by name.
-    pub category: Box<str>,
-}
 
 /// Who takes a confirmed booking back, and what the buyer gets for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -253,7 +210,8 @@ pub enum Command {
         /// Whose.
         user: UserId,
     },
-    /// Changes a pool's count of units claimed by services, up or down (S2.1; a service key's right only, S2.3).
+    /// Changes a pool's count of units claimed by services, up or down (S2.1; a service key's right
+    /// only, S2.3).
     AdjustClaimed {
         /// The request id: a retry has the same and gets the first answer (S2.2).
         claim: ClaimId,
@@ -265,8 +223,8 @@ pub enum Command {
         reason: Reason,
     },
 
-    /// Takes everything from a visitor that is not paid for, in one decision, and bans them from the event if wished.
-    /// A hold stays while its payment runs.
+    /// Takes everything from a visitor that is not paid for, in one decision, and bans them from
+    /// the event if wished. A hold stays while its payment runs.
     RemoveVisitor {
         /// Whom.
         user: UserId,
@@ -293,10 +251,11 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it begins something for a visitor (a place, a hold, a claim) that can as well begin a little later.
+    /// Whether it begins something for a visitor (a place, a hold, a claim) that can as well begin
+    /// a little later.
     ///
-    /// Such commands are the first to be sent away when answers take long; what ends something, gives it back or was paid
-    /// for goes on.
+    /// Such commands are the first to be sent away when answers take long; what ends something,
+    /// gives it back or was paid for goes on.
     #[must_use]
     pub const fn begins_business(&self) -> bool {
         match self {

@@ -4,6 +4,7 @@ use crate::ids::{BookingId, PaymentId, UserId};
 use crate::lines::Lines;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// What never changes about a booking. Shared between state, journal, feed and answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +73,49 @@ pub enum HoldState {
     },
 }
 
+/// Where a booking stands, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldStatus {
+    /// See [`HoldState::Held`].
+    Held,
+    /// See [`HoldState::Paying`].
+    Paying,
+    /// See [`HoldState::Confirmed`].
+    Confirmed,
+    /// See [`HoldState::Released`].
+    Released,
+    /// See [`HoldState::Expired`].
+    Expired,
+    /// See [`HoldState::Cancelled`].
+    Cancelled,
+}
+
+impl HoldStatus {
+    /// Every status there is.
+    pub const ALL: [Self; 6] =
+        [Self::Held, Self::Paying, Self::Confirmed, Self::Released, Self::Expired, Self::Cancelled];
+
+    /// The word that the API, the journal and the tables use.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Paying => "paying",
+            Self::Confirmed => "confirmed",
+            Self::Released => "released",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl fmt::Display for HoldStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// Serde asks for a reference.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 pub(crate) fn is_zero(number: &i64) -> bool {
@@ -110,16 +154,16 @@ impl HoldState {
         }
     }
 
-    /// The status as one word.
+    /// The status alone.
     #[must_use]
-    pub fn status(&self) -> &'static str {
+    pub const fn status(&self) -> HoldStatus {
         match self {
-            Self::Held { .. } => "held",
-            Self::Paying { .. } => "paying",
-            Self::Confirmed { .. } => "confirmed",
-            Self::Released { .. } => "released",
-            Self::Expired { .. } => "expired",
-            Self::Cancelled { .. } => "cancelled",
+            Self::Held { .. } => HoldStatus::Held,
+            Self::Paying { .. } => HoldStatus::Paying,
+            Self::Confirmed { .. } => HoldStatus::Confirmed,
+            Self::Released { .. } => HoldStatus::Released,
+            Self::Expired { .. } => HoldStatus::Expired,
+            Self::Cancelled { .. } => HoldStatus::Cancelled,
         }
     }
 }

@@ -34,7 +34,8 @@ fn is_id(text: &str, max_bytes: usize) -> bool {
 /// As many bytes as fit beside a length and a tag in 40 bytes: a UUID with its hyphens has 36.
 const SHORT_BYTES: usize = 38;
 
-/// An id's text. Up to 38 bytes are stored in place: a waiting visitor's id then needs no allocation of its own.
+/// An id's text. Up to 38 bytes are stored in place: a waiting visitor's id then needs no
+/// allocation of its own.
 #[derive(Clone, PartialEq, Eq)]
 enum IdText {
     Short { len: u8, bytes: [u8; SHORT_BYTES] },

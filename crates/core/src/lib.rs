@@ -1,8 +1,9 @@
 //! The rules of an on-sale: who waits, who may shop, who holds what, and until when.
 //!
-//! Nothing here reads a clock, draws randomness, does I/O or knows of threads. Time and random values come in as
-//! arguments. [`Event::decide`](event::Event::decide) reads the state and says what a command would change;
-//! [`Event::evolve`](event::Event::evolve) applies changes and cannot fail, so that replaying a journal rebuilds the state.
+//! Nothing here reads a clock, draws randomness, does I/O or knows of threads. Time and random
+//! values come in as arguments. [`Event::decide`](event::Event::decide) reads the state and says
+//! what a command would change; [`Event::evolve`](event::Event::evolve) applies changes and cannot
+//! fail, so that replaying a journal rebuilds the state.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::wildcard_enum_match_arm)]
@@ -22,11 +23,13 @@ mod invariants;
 pub mod limits;
 pub mod lines;
 pub mod money;
+pub mod phase;
 pub mod refusal;
 pub mod score;
 mod seats;
 pub mod settings;
 pub mod snapshot;
+pub mod spec;
 mod stock;
 pub mod time;
 mod users;
@@ -35,7 +38,8 @@ pub mod waiting_room;
 
 pub use change::Change;
 pub use command::Command;
-pub use event::{Changes, Decision, Event, Phase};
-pub use refusal::Refusal;
+pub use event::{Changes, Decision, Event};
+pub use phase::Phase;
+pub use refusal::{Class, Refusal};
 pub use time::Time;
 pub use view::{Query, Reply, View};

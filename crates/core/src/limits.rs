@@ -40,8 +40,9 @@ pub const MAX_DURATION_MS: i64 = 366 * 24 * 3_600_000;
 pub const SEEN_INTERVAL_MS: i64 = 300_000;
 /// An ended booking's or claim's id stays known for this long, so that a late retry is recognised.
 pub const ENDED_KNOWN_MS: i64 = 24 * 3_600_000;
-/// Ended bookings and claims of one user that are known at a time. Whoever has as many takes nothing new in that event
-/// until the oldest is forgotten: so each identity's share of memory and journal has an end.
+/// Ended bookings and claims of one user that are known at a time. Whoever has as many takes
+/// nothing new in that event until the oldest is forgotten: so each identity's share of memory and
+/// journal has an end.
 pub const MAX_ENDED_PER_USER: u32 = 100;
 /// Units one user may have in an event whose organiser names no limit.
 pub const DEFAULT_MAX_PER_USER: u32 = 8;
@@ -49,7 +50,8 @@ pub const DEFAULT_MAX_PER_USER: u32 = 8;
 pub const DEFAULT_CLAIM_TTL_MAX_MS: i64 = 24 * 3_600_000;
 /// Visitors banned from one event at a time.
 pub const MAX_BANS_PER_EVENT: u32 = 10_000;
-/// Places that are gone and still known in one event at most; of more, the earliest are forgotten before their day is over.
+/// Places that are gone and still known in one event at most; of more, the earliest are forgotten
+/// before their day is over.
 pub const MAX_GONE_PLACES: usize = 1_000_000;
 /// A failed payment leaves at least this much time for the next attempt.
 pub const AFTER_FAILED_PAYMENT_MS: i64 = 60_000;

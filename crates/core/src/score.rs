@@ -1,7 +1,8 @@
 //! Composite scores: unique, rising numbers that a double holds exactly (S4.1).
 //!
-//! A score is 39 bits of milliseconds since 2024-01-01T00:00:00Z and a 14-bit counter: 53 bits together, as many as
-//! the fraction of a double. Shifting the full time since 1970 by 24 bits would need 65. The 39 bits last until 2041.
+//! A score is 39 bits of milliseconds since 2024-01-01T00:00:00Z and a 14-bit counter: 53 bits
+//! together, as many as the fraction of a double. Shifting the full time since 1970 by 24 bits
+//! would need 65. The 39 bits last until 2041.
 //!
 //! ```text
 //!   52                                    14 13              0
@@ -10,8 +11,8 @@
 //!  └────────────────────────────────────────┴────────────────┘
 //! ```
 //!
-//! One generator orders what it numbers. Two generators do not: where several processes number one queue, the score
-//! must come from the one place they share.
+//! One generator orders what it numbers. Two generators do not: where several processes number one
+//! queue, the score must come from the one place they share.
 
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -30,7 +31,8 @@ pub struct Score(u64);
 impl Score {
     /// The score of a time and a counter.
     ///
-    /// `None` if the time is before 2024 or after 39 bits of milliseconds (in 2041), or the counter exceeds 14 bits.
+    /// `None` if the time is before 2024 or after 39 bits of milliseconds (in 2041), or the counter
+    /// exceeds 14 bits.
     #[must_use]
     pub fn new(at: Time, counter: u16) -> Option<Self> {
         let ms = u64::try_from(at.since_ms(Time(EPOCH_MS))).ok()?;
@@ -71,7 +73,8 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// The next score: at `at`, or right after the last one if that is later. A full millisecond spills into the next.
+    /// The next score: at `at`, or right after the last one if that is later. A full millisecond
+    /// spills into the next.
     ///
     /// `None` once the time is out of range (before 2024, or from 2041 on).
     pub fn next(&mut self, at: Time) -> Option<Score> {

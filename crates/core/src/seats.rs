@@ -1,8 +1,8 @@
 //! Seats: each is free, or somebody's, or blocked for a reason.
 
 use crate::arena::Idx;
-use crate::command::{CategorySpec, SeatSpec};
 use crate::ids::SeatId;
+use crate::spec::{CategorySpec, SeatSpec};
 use crate::view::{CategoryView, SeatStatus, Units};
 use hashbrown::HashMap;
 use std::sync::Arc;

@@ -33,7 +33,8 @@ pub struct Settings {
     /// Units one user may hold, confirm and claim together; `None` is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_per_user: Option<u32>,
-    /// How long a visitor's claim lasts at most, also one that names no time; `None` lets visitors claim for good.
+    /// How long a visitor's claim lasts at most, also one that names no time; `None` lets visitors
+    /// claim for good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_ttl_max_ms: Option<i64>,
     /// When the prequeue starts by itself.
@@ -54,8 +55,9 @@ pub struct Settings {
     /// What a buyer gets back who cancels; without a rule that applies, buyers cannot cancel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refunds: Vec<RefundRule>,
-    /// What all amounts must be multiples of for the gateway to express them, in minor units: 10 where three decimals
-    /// end in 0. The currency's own steps count besides, see [`Self::step_minor`].
+    /// What all amounts must be multiples of for the gateway to express them, in minor units: 10
+    /// where three decimals end in 0. The currency's own steps count besides, see
+    /// [`Self::step_minor`].
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub amount_step_minor: i64,
 }
@@ -301,7 +303,8 @@ impl Settings {
         self.room.as_ref().and_then(RoomSettings::complaint).or_else(|| self.contradiction())
     }
 
-    /// Which of these settings do not go together although each is in its range, as a sentence; `None` if they do.
+    /// Which of these settings do not go together although each is in its range, as a sentence;
+    /// `None` if they do.
     #[must_use]
     pub fn contradiction(&self) -> Option<&'static str> {
         let step_minor = self.currency.step_minor();

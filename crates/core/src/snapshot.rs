@@ -1,13 +1,15 @@
 //! A state as a list of rows, to be written beside the journal and read back.
 //!
-//! Rows hold what cannot be derived; indexes, counts and deadlines follow from them. Equal states give equal rows.
+//! Rows hold what cannot be derived; indexes, counts and deadlines follow from them. Equal states
+//! give equal rows.
 
-use crate::command::{CategorySpec, PoolSpec, SeatSpec};
-use crate::event::{Event, Phase};
+use crate::event::Event;
 use crate::hold::{CheckIn, HoldState, HoldTerms};
 use crate::ids::{EventId, PlaceId, UserId};
+use crate::phase::Phase;
 use crate::seats::SeatState;
 use crate::settings::Settings;
+use crate::spec::{CategorySpec, PoolSpec, SeatSpec};
 use crate::time::Time;
 use crate::view::{BanView, ClaimState, ClaimView};
 use serde::{Deserialize, Serialize};
@@ -138,8 +140,8 @@ pub struct GoneRow {
 
 /// Whether rows that were kept are those of the state that they should be.
 ///
-/// Rows that an older version kept know nothing of places that are gone, and not what claims were first told: what they
-/// lack is not held against them.
+/// Rows that an older version kept know nothing of places that are gone, and not what claims were
+/// first told: what they lack is not held against them.
 #[must_use]
 pub fn agree(
     kept: impl IntoIterator<Item = SnapshotRow>,
@@ -245,7 +247,8 @@ impl Event {
     /// If the rows do not begin with the event's own.
     ///
     /// # Panics
-    /// If the rows contradict each other, as no rows of [`snapshot`](Self::snapshot) do; a checksum keeps others out.
+    /// If the rows contradict each other, as no rows of [`snapshot`](Self::snapshot) do; a checksum
+    /// keeps others out.
     pub fn restore(
         id: EventId,
         rows: impl IntoIterator<Item = SnapshotRow>,

@@ -1,7 +1,7 @@
 //! Countable stock: pools, and how their units divide.
 
-use crate::command::PoolSpec;
 use crate::ids::PoolId;
+use crate::spec::PoolSpec;
 use crate::view::{PoolView, Units};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;

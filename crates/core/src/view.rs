@@ -1,10 +1,10 @@
 //! What can be asked about an event without changing it, and the answers to commands.
 
-use crate::command::Reason;
-use crate::event::Phase;
 use crate::hold::{CheckIn, HoldState, HoldTerms};
 use crate::ids::{BookingId, ClaimId, EventId, PlaceId, PoolId, SeatId, UserId};
+use crate::phase::Phase;
 use crate::settings::{Digest, Settings};
+use crate::spec::Reason;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Ways back to what somebody owns: which links of bookings still count, and codes that carry a visitor to another device.
+//! Ways back to what somebody owns: which links of bookings still count, and codes that carry a
+//! visitor to another device.
 
 use onrush_core::Time;
 use onrush_core::ids::UserId;

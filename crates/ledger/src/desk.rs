@@ -1,4 +1,5 @@
-//! What the gateway's own desk did with our payments: refunds, disputes and second payments that nobody here asked for.
+//! What the gateway's own desk did with our payments: refunds, disputes and second payments that
+//! nobody here asked for.
 
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
@@ -74,7 +75,8 @@ pub struct DeskEntry {
 }
 
 impl DeskEntry {
-    /// Whether this is news after `known`. What was decided does not become open again: messages come in any order.
+    /// Whether this is news after `known`. What was decided does not become open again: messages
+    /// come in any order.
     #[must_use]
     pub fn is_news_after(&self, known: DeskStatus) -> bool {
         self.status != known && self.status != DeskStatus::Open

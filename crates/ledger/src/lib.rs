@@ -1,8 +1,8 @@
 //! The ledger: what must be remembered about money, beside the engine's journal of stock.
 //!
-//! It has the catalogue and the bookings as projections of the feed, and as truths of its own the sagas, payments,
-//! refunds, buyers, answers to requests with a key, and what people are to be told. [`Ledger`] is the seam; it knows no
-//! particular database.
+//! It has the catalogue and the bookings as projections of the feed, and as truths of its own the
+//! sagas, payments, refunds, buyers, answers to requests with a key, and what people are to be
+//! told. [`Ledger`] is the seam; it knows no particular database.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::wildcard_enum_match_arm)]
@@ -38,8 +38,8 @@ use std::pin::Pin;
 pub enum LedgerError {
     /// The row has changed since it was read: read it again.
     Conflict,
-    /// It cannot be read or written now. What it holds is unknown: if the process ends before it can be asked again, even
-    /// this write may turn out to have been made.
+    /// It cannot be read or written now. What it holds is unknown: if the process ends before it
+    /// can be asked again, even this write may turn out to have been made.
     Unavailable(String),
 }
 
@@ -62,13 +62,13 @@ pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, LedgerError>> + Send
 pub struct Page<T> {
     /// The rows.
     pub rows: Vec<T>,
-    /// What to ask for to go on; `None` at the end. Opaque, and short enough for a URL; nothing comes after a text that
-    /// is no `next` of the same list.
+    /// What to ask for to go on; `None` at the end. Opaque, and short enough for a URL; nothing
+    /// comes after a text that is no `next` of the same list.
     pub next: Option<String>,
 }
 
-/// What remembers money. Every write is atomic and durable before it is answered; what was answered is seen by every
-/// later read.
+/// What remembers money. Every write is atomic and durable before it is answered; what was answered
+/// is seen by every later read.
 ///
 /// ```
 /// use onrush_core::Time;
@@ -118,17 +118,21 @@ pub trait Ledger: Send + Sync + 'static {
     /// Everything about one booking's money; `None` if there is no saga.
     fn file(&self, booking: &BookingId) -> Pending<Option<File>>;
 
-    /// Writes one transition of one saga, all of it or nothing. Rows of payments and refunds are added or replaced.
+    /// Writes one transition of one saga, all of it or nothing. Rows of payments and refunds are
+    /// added or replaced.
     ///
     /// # Errors
-    /// [`LedgerError::Conflict`] unless the stored saga's version is one less than the new one's (none stored: version 1).
+    /// [`LedgerError::Conflict`] unless the stored saga's version is one less than the new one's
+    /// (none stored: version 1).
     fn advance(&self, transition: Transition) -> Pending<()>;
 
-    /// Sagas whose time to be looked at has come, the most overdue first; none that are stuck. Where several nodes share a
-    /// ledger, they stay with this node for a while from then on: it is told of them again, the others are not.
+    /// Sagas whose time to be looked at has come, the most overdue first; none that are stuck.
+    /// Where several nodes share a ledger, they stay with this node for a while from then on: it is
+    /// told of them again, the others are not.
     fn due(&self, at: Time, limit: usize) -> Pending<Vec<BookingId>>;
 
-    /// When the next saga is to be looked at, stuck ones apart; one that is with another node not before it may come free.
+    /// When the next saga is to be looked at, stuck ones apart; one that is with another node not
+    /// before it may come free.
     fn next_due(&self) -> Pending<Option<Time>>;
 
     /// Follows the feed: see [`Projection`]. After an error, [`Ledger::cursor`] says where to go on.
@@ -146,9 +150,9 @@ pub trait Ledger: Send + Sync + 'static {
     /// Says which journal is followed, and from where on, whatever was known of that before.
     fn follow(&self, position: FeedPosition) -> Pending<()>;
 
-    /// Says that a request with a key begins. `owner` names this run of the process: what another run left unfinished
-    /// begins anew, unless it comes with another body, or is the run of another node that lives. What began 24 hours ago or
-    /// earlier counts no more, whatever became of it.
+    /// Says that a request with a key begins. `owner` names this run of the process: what another
+    /// run left unfinished begins anew, unless it comes with another body, or is the run of another
+    /// node that lives. What began 24 hours ago or earlier counts no more, whatever became of it.
     fn begin(&self, key: RequestKey, body_hash: [u8; 32], owner: u64, at: Time) -> Pending<Begun>;
 
     /// What is known of a request, which does not begin by this; `None` if it would be [`Begun::Fresh`].
@@ -160,9 +164,10 @@ pub trait Ledger: Send + Sync + 'static {
         at: Time,
     ) -> Pending<Option<Begun>>;
 
-    /// Keeps the answer to a request that began, until 24 hours after its beginning; `None` forgets that it began. An
-    /// answer that is kept already stays. The oldest go before their time where one scope or one asker has more than
-    /// [`request::KEPT_PER_SCOPE`] or [`request::KEPT_PER_ASKER`].
+    /// Keeps the answer to a request that began, until 24 hours after its beginning; `None` forgets
+    /// that it began. An answer that is kept already stays. The oldest go before their time where
+    /// one scope or one asker has more than [`request::KEPT_PER_SCOPE`] or
+    /// [`request::KEPT_PER_ASKER`].
     fn finish(&self, key: RequestKey, answer: Option<StoredAnswer>) -> Pending<()>;
 
     /// Forgets requests that began before `before`, with their answers; says how many.
@@ -174,8 +179,8 @@ pub trait Ledger: Send + Sync + 'static {
     /// Who pays for a booking, if it is known.
     fn buyer(&self, booking: &BookingId) -> Pending<Option<Buyer>>;
 
-    /// Forgets who a person is, wherever they bought, and withdraws the links of those bookings; says for how many a buyer
-    /// was known.
+    /// Forgets who a person is, wherever they bought, and withdraws the links of those bookings;
+    /// says for how many a buyer was known.
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64>;
 
     /// Which generation of links opens a booking: 0 until one is withdrawn.
@@ -184,11 +189,12 @@ pub trait Ledger: Send + Sync + 'static {
     /// Withdraws the links that open a booking; says which generation does from now on.
     fn withdraw_link(&self, booking: &BookingId) -> Pending<u32>;
 
-    /// Keeps a code from `at` on, in the place of the same visitor's earlier one; those that are over are forgotten.
+    /// Keeps a code from `at` on, in the place of the same visitor's earlier one; those that are
+    /// over are forgotten.
     fn keep_code(&self, code: CarryCode, at: Time) -> Pending<()>;
 
-    /// Takes the code with this hash, if it is not over at `at`, and says whom it carries. Of several that take it at once,
-    /// on whatever node, one gets it.
+    /// Takes the code with this hash, if it is not over at `at`, and says whom it carries. Of
+    /// several that take it at once, on whatever node, one gets it.
     fn take_code(&self, hash: [u8; 32], at: Time) -> Pending<Option<UserId>>;
 
     /// One booking as projected.
@@ -228,7 +234,8 @@ pub trait Ledger: Send + Sync + 'static {
     /// When the next delivery over `channel` is due.
     fn next_delivery(&self, channel: &str) -> Pending<Option<Time>>;
 
-    /// What became of deliveries, by message id. Each counts one attempt more; one that is not known is passed over.
+    /// What became of deliveries, by message id. Each counts one attempt more; one that is not
+    /// known is passed over.
     fn delivered(&self, channel: &str, outcomes: Vec<(String, Delivered)>) -> Pending<()>;
 
     /// Deliveries that were given up, the latest first, of all channels or one.
@@ -239,13 +246,14 @@ pub trait Ledger: Send + Sync + 'static {
         limit: usize,
     ) -> Pending<Page<DeadLetter>>;
 
-    /// Has given-up deliveries tried again from `at` on: one message's, or all of a channel's. Says how many. They begin
-    /// anew, with no attempts and `since` at `at`: else the next failure would be the last again.
+    /// Has given-up deliveries tried again from `at` on: one message's, or all of a channel's. Says
+    /// how many. They begin anew, with no attempts and `since` at `at`: else the next failure would
+    /// be the last again.
     fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64>;
 
-    /// Whether `message` may be mailed to an address (a hash of it) although no money stands behind it: if no other was for
-    /// the same address and event in the [`delivery::MAILED_FOR_MS`] before `at`. It counts from then on; the same message
-    /// may be tried again.
+    /// Whether `message` may be mailed to an address (a hash of it) although no money stands behind
+    /// it: if no other was for the same address and event in the [`delivery::MAILED_FOR_MS`] before
+    /// `at`. It counts from then on; the same message may be tried again.
     fn may_mail(
         &self,
         address: [u8; 32],
@@ -254,7 +262,8 @@ pub trait Ledger: Send + Sync + 'static {
         at: Time,
     ) -> Pending<bool>;
 
-    /// Writes down what the gateway's own desk did, with what others are to be told of it; false if it is no news.
+    /// Writes down what the gateway's own desk did, with what others are to be told of it; false if
+    /// it is no news.
     fn note_desk(&self, entry: DeskEntry, message: Option<Message>) -> Pending<bool>;
 
     /// Writes down what an operator did about an entry of the desk; the entry as it is then, if there is one.

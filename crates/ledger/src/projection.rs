@@ -7,9 +7,10 @@ use onrush_core::Time;
 use onrush_core::booking::Step;
 use onrush_core::ids::{BookingId, EventId, PaymentId, PoolId};
 
-/// A page of the feed, in order, as rows. It is written as a whole together with the cursor, so that no decision is
-/// projected twice or left out, whoever else follows the feed at the same time. A projection that does not go beyond the
-/// stored cursor changes nothing. One that goes beyond it and does not begin exactly there is refused as a conflict.
+/// A page of the feed, in order, as rows. It is written as a whole together with the cursor, so
+/// that no decision is projected twice or left out, whoever else follows the feed at the same time.
+/// A projection that does not go beyond the stored cursor changes nothing. One that goes beyond it
+/// and does not begin exactly there is refused as a conflict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Projection {
     /// The number of the last decision before it: the stored cursor.
@@ -62,8 +63,9 @@ pub enum Fact {
         /// The price of one unit, in minor units.
         price_minor: i64,
     },
-    /// Units are held for a new booking. A saga comes with it if something is to be paid; one that is stored already
-    /// (because a payment began before the feed was followed so far) stays as it is.
+    /// Units are held for a new booking. A saga comes with it if something is to be paid; one that
+    /// is stored already (because a payment began before the feed was followed so far) stays as it
+    /// is.
     Held {
         /// The booking.
         booking: Box<Booking>,
@@ -99,15 +101,18 @@ pub enum Fact {
 
 /// A booking has another status, and its saga may have something to do because of it.
 ///
-/// A saga at `RESERVE_OK` moves by itself: to `CONFIRMED` if the status is `confirmed` and to `FAILED` if it is `released`
-/// or `expired`, in a new version, with a line in its history and nothing left to do (`next_at` is null, it is not stuck).
-/// Only if an earlier payment of it is neither void nor refunded it is looked at all the same: money that came after all
-/// must go back. One that is due already (a payment was begun and not written down) is treated like any other saga.
+/// A saga at `RESERVE_OK` moves by itself: to `CONFIRMED` if the status is `confirmed` and to
+/// `FAILED` if it is `released` or `expired`, in a new version, with a line in its history and
+/// nothing left to do (`next_at` is null, it is not stuck). Only if an earlier payment of it is
+/// neither void nor refunded it is looked at all the same: money that came after all must go back.
+/// One that is due already (a payment was begun and not written down) is treated like any other
+/// saga.
 ///
-/// Any other saga is left alone without `wake`. With it, the saga is made to be looked at: `next_at` becomes `at` unless it
-/// is earlier already, in a new version (in either case, so that whoever works on it at that moment notices), with a line in
-/// its history. One that is stuck or at `FAILED` is left alone even so, and so is one whose present payment is `payment` if
-/// the status is `paying`: whoever began that payment sees to it.
+/// Any other saga is left alone without `wake`. With it, the saga is made to be looked at:
+/// `next_at` becomes `at` unless it is earlier already, in a new version (in either case, so that
+/// whoever works on it at that moment notices), with a line in its history. One that is stuck or at
+/// `FAILED` is left alone even so, and so is one whose present payment is `payment` if the status
+/// is `paying`: whoever began that payment sees to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
     /// The booking.
@@ -125,8 +130,8 @@ pub struct Moved {
 }
 
 impl Moved {
-    /// What becomes of a saga, as it is to be written; `None` if it stays. `is_unfinished` says whether the booking has a
-    /// payment that is neither void nor refunded.
+    /// What becomes of a saga, as it is to be written; `None` if it stays. `is_unfinished` says
+    /// whether the booking has a payment that is neither void nor refunded.
     pub(crate) fn lead<E>(
         &self,
         saga: Saga,

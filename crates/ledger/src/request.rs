@@ -3,8 +3,9 @@
 /// An answer is kept for this long after its request began; then the key is as good as new.
 pub const KEPT_MS: i64 = 24 * 3_600_000;
 
-/// Answers that are kept of one scope, and of all that one asker did; older ones go before their time. Nobody who behaves
-/// comes near it, and nobody who does not can fill the disk with what they did to their own bookings.
+/// Answers that are kept of one scope, and of all that one asker did; older ones go before their
+/// time. Nobody who behaves comes near it, and nobody who does not can fill the disk with what they
+/// did to their own bookings.
 pub const KEPT_PER_SCOPE: u32 = 32;
 /// See [`KEPT_PER_SCOPE`].
 pub const KEPT_PER_ASKER: u32 = 256;

@@ -121,3 +121,17 @@ pub struct SagaFilter {
     /// Where the page begins: the `next` of the one before.
     pub after: Option<String>,
 }
+
+/// What a saga's history says of a try that the gateway declined.
+#[must_use]
+pub fn declined(why: &str) -> String {
+    format!("{DECLINED}{why}")
+}
+
+const DECLINED: &str = "declined: ";
+
+/// Whether a line of a saga's history says that the gateway declined a try to pay.
+#[must_use]
+pub fn tells_of_a_decline(note: &str) -> bool {
+    note.split("; ").any(|part| part.starts_with(DECLINED))
+}

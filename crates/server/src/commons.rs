@@ -1,9 +1,8 @@
-//! What the nodes of one deployment have in common, beside the engine and the ledger: files, turns, the organiser's
-//! inventory, and flags. A deployment of one process has none of it.
+//! What the nodes of one deployment have in common, beside the engine and the ledger: files, turns,
+//! the organiser's inventory, and flags. A deployment of one process has none of it.
 
-use crate::app::broken;
-use crate::http::problem::Problem;
 use onrush_core::ids::{EventId, PoolId};
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -67,12 +66,24 @@ pub async fn wait_for_turn(shared: &dyn Commons, name: &str, ttl_ms: u32) -> io:
     Ok(())
 }
 
-/// Turns at changing something that is read first: one at a time in this process and, if nodes share a database, among all
-/// of them.
+/// Turns at changing something that is read first: one at a time in this process and, if nodes
+/// share a database, among all of them.
 pub struct Turns {
     here: tokio::sync::Mutex<()>,
     shared: Option<Arc<dyn Commons>>,
 }
+
+/// The database that nodes share cannot be used, so nobody knows whose turn it is.
+#[derive(Debug)]
+pub struct TurnError(pub io::Error);
+
+impl fmt::Display for TurnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "waiting for other nodes: {}", self.0)
+    }
+}
+
+impl std::error::Error for TurnError {}
 
 /// How long a turn may take before another node stops waiting for its end.
 const TURN_MS: u32 = 10_000;
@@ -88,15 +99,14 @@ impl Turns {
     ///
     /// # Errors
     /// If the database cannot be used, or whatever went wrong with the work itself.
-    pub async fn take<T>(
+    pub async fn take<T, E: From<TurnError>>(
         &self,
         name: &str,
-        work: impl Future<Output = Result<T, Problem>>,
-    ) -> Result<T, Problem> {
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
         let _here = self.here.lock().await;
         let Some(shared) = &self.shared else { return work.await };
-        let failed = |error| broken("waiting for other nodes", &error);
-        wait_for_turn(&**shared, name, TURN_MS).await.map_err(failed)?;
+        wait_for_turn(&**shared, name, TURN_MS).await.map_err(TurnError)?;
         let done = work.await;
         // A turn that cannot be ended ends by itself.
         if let Err(error) = shared.end_turn(name.to_owned()).await {

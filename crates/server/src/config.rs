@@ -1,9 +1,5 @@
 //! What can be configured: by a file, then `ONRUSH_…` variables, then flags, each overriding the one before.
 
-use crate::auth::address::Network;
-use crate::relay::settings::{MailSettings, WebhookSettings};
-use crate::saga::Patience;
-use crate::sandbox::FaultMix;
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,31 +7,51 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 mod connections;
+mod error;
+mod gateways;
+#[cfg(feature = "cluster")]
+pub mod kafka;
+pub mod kinds;
+#[cfg(feature = "cluster")]
+pub mod ladder;
 pub mod limits;
+mod network;
 mod pages;
 mod parse;
+#[cfg(feature = "cluster")]
+pub mod rabbit;
+pub mod relay;
+mod secret;
 mod secrets;
 mod servers;
+mod template;
+mod web_address;
 
 use limits::LimitSettings;
+use relay::{MailSettings, WebhookSettings};
+use web_address::web_address;
 
 pub use connections::ConnectionSettings;
-pub(crate) use secrets::{own_secret_complaint, web_address};
+pub use error::ConfigError;
+pub use gateways::{FaultMix, GatewayName, Patience, SandboxSettings, StripeSettings};
+pub use network::{Network, NotANetwork};
+pub use secret::Secret;
+pub(crate) use secrets::own_secret_complaint;
 pub use servers::{
     EngineName, FlagSettings, KafkaSettings, LedgerName, PostgresSettings, RabbitSettings,
     RedisSettings,
 };
+pub use template::TEMPLATE;
 
-/// Every setting there is, with its default and what it means, as a configuration file.
-pub const TEMPLATE: &str = include_str!("config/template.toml");
-
-/// The server's configuration. Each field is a key of the TOML file, and `ONRUSH_` plus its name in capitals a variable.
+/// The server's configuration. Each field is a key of the TOML file, and `ONRUSH_` plus its name in
+/// capitals a variable.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The directory that has everything: the journal, the keys, the seat maps.
     pub data: PathBuf,
-    /// Whether to go on with files that are older than others of the directory; said on the command line only.
+    /// Whether to go on with files that are older than others of the directory; said on the command
+    /// line only.
     #[serde(skip)]
     pub accept_restored: bool,
     /// Where visitors and the organiser connect; port 0 takes a free one.
@@ -43,7 +59,8 @@ pub struct Config {
     /// Where metrics and health are asked for; `off` in a file or variable is `None`.
     #[serde(deserialize_with = "address_or_off")]
     pub operator_listen: Option<SocketAddr>,
-    /// Where people reach this in their browsers, such as `https://tickets.example`; without it where it listens.
+    /// Where people reach this in their browsers, such as `https://tickets.example`; without it
+    /// where it listens.
     pub public_url: Option<String>,
     /// Built pages in a directory, to be served instead of those in the binary.
     pub pages: Option<PathBuf>,
@@ -75,14 +92,15 @@ pub struct Config {
     pub limits: LimitSettings,
     /// Networks whose `X-Forwarded-For` is believed, such as `10.0.0.0/8`.
     pub trusted_proxies: Vec<Network>,
-    /// Origins whose pages may open streams, such as `https://shop.example`; the server's own host always may.
+    /// Origins whose pages may open streams, such as `https://shop.example`; the server's own host
+    /// always may.
     pub allowed_origins: Vec<String>,
     /// SSE and WebSocket connections at a time.
     pub max_streams: usize,
     /// What connections, streams and bodies may take up.
     pub connections: ConnectionSettings,
-    /// How long an ask should wait at most, in milliseconds: above half of it looks and then new business are sent away with
-    /// 503; 0 never sends anybody away.
+    /// How long an ask should wait at most, in milliseconds: above half of it looks and then new
+    /// business are sent away with 503; 0 never sends anybody away.
     pub shed_after_ms: u32,
     /// Who signs passes (their `iss`).
     pub pass_issuer: String,
@@ -106,87 +124,6 @@ pub struct Config {
     pub s3_paths: bool,
 }
 
-/// Who takes money.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum GatewayName {
-    /// Nobody: only what is free of charge can be sold, and what the box office takes money for.
-    #[default]
-    None,
-    /// The sandbox: a real service that takes no real money.
-    Sandbox,
-    /// Stripe, or whoever speaks its API.
-    Stripe,
-}
-
-impl std::str::FromStr for GatewayName {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "none" => Ok(Self::None),
-            "sandbox" => Ok(Self::Sandbox),
-            "stripe" => Ok(Self::Stripe),
-            _ => Err("use none, sandbox or stripe"),
-        }
-    }
-}
-
-/// The sandbox gateway. Without a URL it runs in the same process, on an address of its own.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SandboxSettings {
-    /// Where the sandbox runs, if it is a process of its own, such as `http://127.0.0.1:8090`.
-    pub url: Option<String>,
-    /// Where it listens if it runs in this process; port 0 takes a free one.
-    pub listen: SocketAddr,
-    /// What proves to it who asks; drawn if it runs in this process.
-    pub secret: Option<Secret>,
-    /// What signs its webhooks; drawn if it runs in this process.
-    pub webhook_secret: Option<Secret>,
-    /// What goes wrong with payments, if it runs in this process.
-    pub faults: FaultMix,
-    /// How late a late webhook is, in milliseconds.
-    pub late_ms: u64,
-}
-
-impl Default for SandboxSettings {
-    fn default() -> Self {
-        Self {
-            url: None,
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            secret: None,
-            webhook_secret: None,
-            faults: FaultMix::default(),
-            late_ms: 60_000,
-        }
-    }
-}
-
-/// Stripe's settings.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StripeSettings {
-    /// The secret key (`sk_…`).
-    pub secret_key: Secret,
-    /// The webhook endpoint's signing secret (`whsec_…`).
-    pub webhook_secret: Secret,
-    /// What the shop's own page pays with (`pk_…`); shown to buyers.
-    #[serde(default)]
-    pub publishable_key: Option<String>,
-    /// Where the API is.
-    #[serde(default = "stripe_url")]
-    pub base_url: String,
-    /// Whether payment methods are offered that answer after days (bank debits, transfers, vouchers), when the hold has long
-    /// run out.
-    #[serde(default)]
-    pub delayed_methods: bool,
-}
-
-fn stripe_url() -> String {
-    "https://api.stripe.com".into()
-}
-
 /// The shop's JWTs: signed with HS256, nothing else.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -197,31 +134,6 @@ pub struct ShopTokens {
     pub issuer: String,
     /// The `aud` they must have.
     pub audience: String,
-}
-
-/// A text that never appears in logs.
-#[derive(Clone, Deserialize)]
-#[serde(transparent)]
-pub struct Secret(String);
-
-impl Secret {
-    /// The text itself.
-    #[must_use]
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<String> for Secret {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(secret)")
-    }
 }
 
 impl Default for Config {
@@ -265,26 +177,6 @@ impl Default for Config {
     }
 }
 
-/// What is wrong with the configuration: sentences that name the place, one a line. None of them repeats a secret.
-#[derive(Debug)]
-pub struct ConfigError(String);
-
-impl ConfigError {
-    /// An error with this sentence.
-    #[must_use]
-    pub fn new(why: impl Into<String>) -> Self {
-        Self(why.into())
-    }
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
 impl Config {
     /// Reads the file, if there is one, and then the variables; what neither sets has its default.
     ///
@@ -298,10 +190,10 @@ impl Config {
             None => Self::default(),
             Some(path) => {
                 let text = std::fs::read_to_string(path)
-                    .map_err(|error| ConfigError(format!("{}: {error}", path.display())))?;
+                    .map_err(|error| ConfigError::new(format!("{}: {error}", path.display())))?;
                 toml::from_str(&text).map_err(|error| {
                     let why = parse::complaint(&text, &error);
-                    ConfigError(format!("{}: {why}", path.display()))
+                    ConfigError::new(format!("{}: {why}", path.display()))
                 })?
             }
         };
@@ -311,12 +203,12 @@ impl Config {
                 config
                     .flags
                     .set(flag, &text)
-                    .map_err(|why| ConfigError(format!("{name}: {why}")))?;
+                    .map_err(|why| ConfigError::new(format!("{name}: {why}")))?;
             }
             if let Some(key) = name.strip_prefix("ONRUSH_") {
                 config
                     .set_from_variable(key, &text)
-                    .map_err(|why| ConfigError(format!("{name}: {why}")))?;
+                    .map_err(|why| ConfigError::new(format!("{name}: {why}")))?;
             }
         }
         config.check()?;
@@ -348,17 +240,17 @@ impl Config {
                 }
             }
             "POSTGRES_URL" => {
-                let url = Secret(text.to_owned());
+                let url = Secret::from(text.to_owned());
                 match &mut self.postgres {
                     Some(postgres) => postgres.url = url,
                     None => self.postgres = Some(PostgresSettings::new(url)),
                 }
             }
             "RABBITMQ_URL" | "KAFKA_BROKERS" => self.set_publisher(key, text),
-            "ADMIN_KEY" => self.admin_key = Some(Secret(text.to_owned())),
-            "SCANNER_KEY" => self.scanner_key = Some(Secret(text.to_owned())),
+            "ADMIN_KEY" => self.admin_key = Some(Secret::from(text.to_owned())),
+            "SCANNER_KEY" => self.scanner_key = Some(Secret::from(text.to_owned())),
             "MAIL_PASSWORD" => match &mut self.mail {
-                Some(mail) => mail.password = Some(Secret(text.to_owned())),
+                Some(mail) => mail.password = Some(Secret::from(text.to_owned())),
                 None => return Err("there is no [mail] in the file".into()),
             },
             "GUEST_TOKENS" => self.guest_tokens = parsed(text)?,
@@ -377,8 +269,10 @@ impl Config {
             "GATEWAY" => self.gateway = parsed(text)?,
             "ALLOW_SANDBOX" => self.allow_sandbox = parsed(text)?,
             "SANDBOX_URL" => self.sandbox.url = Some(text.to_owned()),
-            "SANDBOX_SECRET" => self.sandbox.secret = Some(Secret(text.to_owned())),
-            "SANDBOX_WEBHOOK_SECRET" => self.sandbox.webhook_secret = Some(Secret(text.to_owned())),
+            "SANDBOX_SECRET" => self.sandbox.secret = Some(Secret::from(text.to_owned())),
+            "SANDBOX_WEBHOOK_SECRET" => {
+                self.sandbox.webhook_secret = Some(Secret::from(text.to_owned()))
+            }
             "S3_PATHS" => self.s3_paths = parsed(text)?,
             // Other variables of this prefix belong to the command line.
             _ => {
@@ -411,7 +305,7 @@ impl Config {
     /// Everything that is wrong, not only the first thing.
     pub fn check(&self) -> Result<(), ConfigError> {
         let complaints = self.complaints();
-        if complaints.is_empty() { Ok(()) } else { Err(ConfigError(complaints.join("\n"))) }
+        if complaints.is_empty() { Ok(()) } else { Err(ConfigError::new(complaints.join("\n"))) }
     }
 
     /// Everything that is wrong, as sentences that name the place.
@@ -660,8 +554,10 @@ mod tests {
 
     #[test]
     fn secrets_do_not_show_in_debug_output() {
-        let config =
-            Config { admin_key: Some(Secret("hush-hush-hush-hush".into())), ..Config::default() };
+        let config = Config {
+            admin_key: Some(Secret::from("hush-hush-hush-hush".to_owned())),
+            ..Config::default()
+        };
         assert!(!format!("{config:?}").contains("hush"));
     }
 }

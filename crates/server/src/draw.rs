@@ -1,19 +1,20 @@
-//! Draws at the edge: the seeds, which stay out of journal, feed and logs until they are revealed, and the list of entrants.
+//! Draws at the edge: the seeds, which stay out of journal, feed and logs until they are revealed,
+//! and the list of entrants.
 
-use crate::app::{App, broken};
+use crate::answers::{AskError, event_view};
 use crate::auth::keys::KeyDir;
+use crate::broken::Broken;
 use crate::commons::Commons;
-use crate::http::problem::{Code, Problem};
 use crate::vault;
 use bytes::Bytes;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::settings::Digest;
 use onrush_core::view::EventView;
 use onrush_core::{Change, Command, Phase, Time};
-use onrush_store::{Feed, Seq};
+use onrush_store::{Engine, Failure, Feed, Seq};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,8 +24,68 @@ use tokio::sync::Notify;
 /// How long to wait before a sale that could not be opened is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
+/// Why something about a draw cannot be done.
+#[derive(Debug)]
+pub enum DrawError {
+    /// The engine refuses or fails.
+    Ask(AskError),
+    /// The event has no draw.
+    NoDraw,
+    /// The list of entrants is not fixed yet.
+    PrequeueNotClosed,
+    /// The seed is not where it was kept.
+    SeedMissing,
+    /// The feed has other entrants than were published.
+    OtherEntrants,
+    /// The engine has stopped.
+    Stopped,
+    /// A disk, a database or the journal does not work.
+    Broken(Broken),
+}
+
+impl fmt::Display for DrawError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ask(error) => return error.fmt(f),
+            Self::Broken(broken) => return broken.fmt(f),
+            Self::NoDraw => "this event has no draw; its order is first come, first served",
+            Self::PrequeueNotClosed => {
+                "the list of entrants is fixed when the prequeue closes; come back then"
+            }
+            Self::SeedMissing => {
+                "the draw's seed is missing; restore keys/, or the table of shared files, from a backup"
+            }
+            Self::OtherEntrants => {
+                "the feed's entrants are not the published ones; audit the data directory"
+            }
+            Self::Stopped => "the engine has stopped; try again",
+        })
+    }
+}
+
+impl std::error::Error for DrawError {}
+
+impl From<AskError> for DrawError {
+    fn from(error: AskError) -> Self {
+        Self::Ask(error)
+    }
+}
+
+impl From<Failure> for DrawError {
+    fn from(failure: Failure) -> Self {
+        Self::Ask(failure.into())
+    }
+}
+
+impl From<Broken> for DrawError {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
 /// What draws need beside the rules.
 pub struct Draws {
+    engine: Arc<dyn Engine>,
     keys: KeyDir,
     /// What all nodes share, if there are several.
     shared: Option<Arc<dyn Commons>>,
@@ -40,38 +101,39 @@ impl Draws {
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub fn open(data: &Path, keys: KeyDir, shared: Option<Arc<dyn Commons>>) -> io::Result<Self> {
+    pub fn open(
+        data: &Path,
+        engine: Arc<dyn Engine>,
+        keys: KeyDir,
+        shared: Option<Arc<dyn Commons>>,
+    ) -> io::Result<Self> {
         let lists = data.join("draws");
         std::fs::create_dir_all(&lists)?;
         let listing = tokio::sync::Mutex::default();
-        Ok(Self { keys, shared, lists, listing, changed: Notify::new(), stopped: Notify::new() })
+        let (changed, stopped) = (Notify::new(), Notify::new());
+        Ok(Self { engine, keys, shared, lists, listing, changed, stopped })
     }
 
     /// The hash of an event's seed. The seed is drawn now, unless that was done before.
     ///
     /// # Errors
-    /// `INTERNAL` if the seed cannot be kept.
-    pub async fn commit(&self, event: &EventId) -> Result<Digest, Problem> {
+    /// The seed cannot be kept.
+    pub async fn commit(&self, event: &EventId) -> Result<Digest, Broken> {
         let kept = match &self.shared {
             None => self.keys.load_or_draw(&file_name(event)),
             Some(shared) => vault::keep_drawn(&**shared, &file_name(event)).await,
         };
-        let seed = kept.map_err(|error| broken("keeping the draw's seed", &error))?;
+        let seed = kept.map_err(|error| Broken::log("keeping the draw's seed", &error))?;
         Ok(Digest(Sha256::digest(seed).into()))
     }
 
-    async fn seed(&self, event: &EventId) -> Result<Digest, Problem> {
+    async fn seed(&self, event: &EventId) -> Result<Digest, DrawError> {
         let seed = match &self.shared {
             None => self.keys.load(&file_name(event)),
             Some(shared) => vault::fetch_drawn(&**shared, &file_name(event)).await,
         };
-        match seed.map_err(|error| broken("reading the draw's seed", &error))? {
-            Some(seed) => Ok(Digest(seed)),
-            None => Err(Problem::new(
-                Code::Internal,
-                "the draw's seed is missing; restore keys/, or the table of shared files, from a backup",
-            )),
-        }
+        let seed = seed.map_err(|error| Broken::log("reading the draw's seed", &error))?;
+        seed.map(Digest).ok_or(DrawError::SeedMissing)
     }
 
     /// Says that an event was made or changed.
@@ -79,57 +141,145 @@ impl Draws {
         self.changed.notify_one();
     }
 
-    /// Ends [`open_drawn_sales`].
+    /// Ends [`Self::open_drawn_sales`].
     pub fn stop(&self) {
         self.stopped.notify_one();
+    }
+
+    /// Opens a sale; with a draw, reveals its seed.
+    ///
+    /// # Errors
+    /// See [`DrawError`].
+    pub async fn open_sale(
+        &self,
+        event: &EventId,
+        public_value: Option<Box<str>>,
+    ) -> Result<(), DrawError> {
+        let (_, view) = event_view(&*self.engine, event).await?;
+        let seed = match view.draw {
+            None => None,
+            // A seed that is revealed already is no secret; the rules say what is wrong then.
+            Some(draw) => match draw.seed {
+                Some(revealed) => Some(revealed),
+                None => Some(self.seed(event).await?),
+            },
+        };
+        self.engine.execute(event.clone(), Command::OpenSale { seed, public_value }).await?;
+        Ok(())
+    }
+
+    /// Opens sales with a draw at their `opens_at`: the rules close the prequeue then, and only we
+    /// have the seed.
+    ///
+    /// No public value can be mixed in that way: who wants one leaves `opens_at` out.
+    pub async fn open_drawn_sales(self: Arc<Self>) {
+        loop {
+            // The feed begins before the events are looked at, so that nothing falls in between.
+            let mut feed = self.engine.subscribe(self.engine.committed());
+            let wait = self.open_what_is_due().await;
+            tokio::select! {
+                () = self.stopped.notified() => return,
+                () = self.changed.notified() => {}
+                goes_on = until_prequeue_closes(&mut *feed), if wait != Wait::Nothing => {
+                    if !goes_on {
+                        return;
+                    }
+                }
+                () = sleep(wait), if wait != Wait::Nothing => {}
+            }
+        }
+    }
+
+    async fn open_what_is_due(&self) -> Wait {
+        let Ok(events) = self.engine.events().await else { return Wait::For(TRY_AGAIN) };
+        let mut wait = Wait::Nothing;
+        for event in events.value {
+            let Ok((at, view)) = event_view(&*self.engine, &event).await else { continue };
+            let next = match opening(at, &view) {
+                Opening::NotOurs => Wait::Nothing,
+                Opening::PrequeueFirst => Wait::Feed,
+                Opening::In(ms @ 1..) => Wait::For(Duration::from_millis(ms)),
+                Opening::In(0) => match self.open_sale(&event, None).await {
+                    Ok(()) => Wait::Nothing,
+                    Err(error) => {
+                        tracing::error!(%event, %error, "the drawn sale cannot be opened");
+                        Wait::For(TRY_AGAIN)
+                    }
+                },
+            };
+            wait = match (wait, next) {
+                (Wait::For(one), Wait::For(other)) => Wait::For(one.min(other)),
+                (Wait::For(time), Wait::Nothing | Wait::Feed)
+                | (Wait::Nothing | Wait::Feed, Wait::For(time)) => Wait::For(time),
+                (Wait::Feed, _) | (_, Wait::Feed) => Wait::Feed,
+                (Wait::Nothing, Wait::Nothing) => Wait::Nothing,
+            };
+        }
+        wait
+    }
+
+    /// The place ids of those who take part, in the order taken, each followed by a newline.
+    ///
+    /// Read from the feed once, checked against the published hash, and kept in a file.
+    ///
+    /// # Errors
+    /// See [`DrawError`].
+    pub async fn entrants(&self, event: &EventId) -> Result<Bytes, DrawError> {
+        let (_, view) = event_view(&*self.engine, event).await?;
+        let draw = view.draw.ok_or(DrawError::NoDraw)?;
+        let hash = draw.entrants_hash.ok_or(DrawError::PrequeueNotClosed)?;
+        let path = self.lists.join(format!("entrants-{event}.txt"));
+        let _listing = self.listing.lock().await;
+        if let Ok(bytes) = tokio::fs::read(&path).await
+            && Digest(Sha256::digest(&bytes).into()) == hash
+        {
+            return Ok(bytes.into());
+        }
+        let list = self.read_entrants(event).await?;
+        if Digest(Sha256::digest(&list).into()) != hash {
+            return Err(DrawError::OtherEntrants);
+        }
+        if let Err(error) = tokio::fs::write(&path, &list).await {
+            tracing::warn!(%error, "the list of entrants could not be kept; it is read again next time");
+        }
+        Ok(list.into())
+    }
+
+    async fn read_entrants(&self, event: &EventId) -> Result<String, DrawError> {
+        let mut feed = self.engine.subscribe(Seq::default());
+        let mut taken: Vec<Option<PlaceId>> = Vec::new();
+        let mut index: HashMap<PlaceId, usize> = HashMap::new();
+        loop {
+            let page = feed.next().await.map_err(|error| {
+                tracing::error!(error, "the feed cannot be read");
+                Broken::new("reading the feed")
+            })?;
+            let Some(page) = page else {
+                return Err(DrawError::Stopped);
+            };
+            for change in page.iter().filter(|entry| entry.event == *event).flat_map(|e| &e.changes)
+            {
+                if let Change::PlaceTaken { place, .. } = change {
+                    index.insert(*place, taken.len());
+                    taken.push(Some(*place));
+                } else if let Change::PlaceLeft { place, .. } = change {
+                    if let Some(index) = index.remove(place) {
+                        taken[index] = None;
+                    }
+                } else if let Change::PrequeueClosed { .. } = change {
+                    let mut list = String::with_capacity(index.len() * 33);
+                    for place in taken.iter().flatten() {
+                        writeln!(list, "{place}").expect("memory is writable");
+                    }
+                    return Ok(list);
+                }
+            }
+        }
     }
 }
 
 fn file_name(event: &EventId) -> String {
     format!("seed-{event}")
-}
-
-/// Opens a sale; with a draw, reveals its seed.
-///
-/// # Errors
-/// Whatever the rules say, or `INTERNAL` if the seed is lost.
-pub async fn open_sale(
-    app: &App,
-    event: &EventId,
-    public_value: Option<Box<str>>,
-) -> Result<(), Problem> {
-    let (_, view) = app.view_event(event).await?;
-    let seed = match view.draw {
-        None => None,
-        // A seed that is revealed already is no secret; the rules say what is wrong then.
-        Some(draw) => match draw.seed {
-            Some(revealed) => Some(revealed),
-            None => Some(app.draws.seed(event).await?),
-        },
-    };
-    app.run(event, Command::OpenSale { seed, public_value }).await?;
-    Ok(())
-}
-
-/// Opens sales with a draw at their `opens_at`: the rules close the prequeue then, and only we have the seed.
-///
-/// No public value can be mixed in that way: who wants one leaves `opens_at` out.
-pub async fn open_drawn_sales(app: Arc<App>) {
-    loop {
-        // The feed begins before the events are looked at, so that nothing falls in between.
-        let mut feed = app.engine.subscribe(app.engine.committed());
-        let wait = open_what_is_due(&app).await;
-        tokio::select! {
-            () = app.draws.stopped.notified() => return,
-            () = app.draws.changed.notified() => {}
-            goes_on = until_prequeue_closes(&mut *feed), if wait != Wait::Nothing => {
-                if !goes_on {
-                    return;
-                }
-            }
-            () = sleep(wait), if wait != Wait::Nothing => {}
-        }
-    }
 }
 
 /// What is to be waited for.
@@ -148,34 +298,6 @@ async fn sleep(wait: Wait) {
         Wait::For(time) => tokio::time::sleep(time).await,
         Wait::Nothing | Wait::Feed => std::future::pending().await,
     }
-}
-
-async fn open_what_is_due(app: &App) -> Wait {
-    let Ok(events) = app.engine.events().await else { return Wait::For(TRY_AGAIN) };
-    let mut wait = Wait::Nothing;
-    for event in events.value {
-        let Ok((at, view)) = app.view_event(&event).await else { continue };
-        let next = match opening(at, &view) {
-            Opening::NotOurs => Wait::Nothing,
-            Opening::PrequeueFirst => Wait::Feed,
-            Opening::In(ms @ 1..) => Wait::For(Duration::from_millis(ms)),
-            Opening::In(0) => match open_sale(app, &event, None).await {
-                Ok(()) => Wait::Nothing,
-                Err(problem) => {
-                    tracing::error!(%event, code = problem.code(), "the drawn sale cannot be opened");
-                    Wait::For(TRY_AGAIN)
-                }
-            },
-        };
-        wait = match (wait, next) {
-            (Wait::For(one), Wait::For(other)) => Wait::For(one.min(other)),
-            (Wait::For(time), Wait::Nothing | Wait::Feed)
-            | (Wait::Nothing | Wait::Feed, Wait::For(time)) => Wait::For(time),
-            (Wait::Feed, _) | (_, Wait::Feed) => Wait::Feed,
-            (Wait::Nothing, Wait::Nothing) => Wait::Nothing,
-        };
-    }
-    wait
 }
 
 /// When we are to open an event's sale.
@@ -214,77 +336,6 @@ async fn until_prequeue_closes(feed: &mut dyn Feed) -> bool {
                 tracing::error!(error, "the feed cannot be read");
                 tokio::time::sleep(TRY_AGAIN).await;
                 return true;
-            }
-        }
-    }
-}
-
-/// The place ids of those who take part, in the order taken, each followed by a newline.
-///
-/// Read from the feed once, checked against the published hash, and kept in a file.
-///
-/// # Errors
-/// `DRAW_NOT_FOUND`, `PREQUEUE_NOT_CLOSED`, or whatever the engine says.
-pub async fn entrants(app: &App, event: &EventId) -> Result<Bytes, Problem> {
-    let (_, view) = app.view_event(event).await?;
-    let draw = view.draw.ok_or_else(no_draw)?;
-    let hash = draw.entrants_hash.ok_or_else(|| {
-        let why = "the list of entrants is fixed when the prequeue closes; come back then";
-        Problem::new(Code::PrequeueNotClosed, why)
-    })?;
-    let path = app.draws.lists.join(format!("entrants-{event}.txt"));
-    let _listing = app.draws.listing.lock().await;
-    if let Ok(bytes) = tokio::fs::read(&path).await
-        && Digest(Sha256::digest(&bytes).into()) == hash
-    {
-        return Ok(bytes.into());
-    }
-    let list = read_entrants(app, event).await?;
-    if Digest(Sha256::digest(&list).into()) != hash {
-        let why = "the feed's entrants are not the published ones; audit the data directory";
-        return Err(Problem::new(Code::Internal, why));
-    }
-    if let Err(error) = tokio::fs::write(&path, &list).await {
-        tracing::warn!(%error, "the list of entrants could not be kept; it is read again next time");
-    }
-    Ok(list.into())
-}
-
-/// The problem of an event without a draw.
-#[must_use]
-pub fn no_draw() -> Problem {
-    Problem::new(
-        Code::DrawNotFound,
-        "this event has no draw; its order is first come, first served",
-    )
-}
-
-async fn read_entrants(app: &App, event: &EventId) -> Result<String, Problem> {
-    let mut feed = app.engine.subscribe(Seq::default());
-    let mut taken: Vec<Option<PlaceId>> = Vec::new();
-    let mut index: HashMap<PlaceId, usize> = HashMap::new();
-    loop {
-        let page = feed.next().await.map_err(|error| {
-            tracing::error!(error, "the feed cannot be read");
-            Problem::new(Code::Internal, "reading the feed failed on our side; the log has more")
-        })?;
-        let Some(page) = page else {
-            return Err(Problem::new(Code::Stopped, "the engine has stopped; try again"));
-        };
-        for change in page.iter().filter(|entry| entry.event == *event).flat_map(|e| &e.changes) {
-            if let Change::PlaceTaken { place, .. } = change {
-                index.insert(*place, taken.len());
-                taken.push(Some(*place));
-            } else if let Change::PlaceLeft { place, .. } = change {
-                if let Some(index) = index.remove(place) {
-                    taken[index] = None;
-                }
-            } else if let Change::PrequeueClosed { .. } = change {
-                let mut list = String::with_capacity(index.len() * 33);
-                for place in taken.iter().flatten() {
-                    writeln!(list, "{place}").expect("memory is writable");
-                }
-                return Ok(list);
             }
         }
     }

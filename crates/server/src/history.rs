@@ -1,16 +1,17 @@
 //! Why a unit is what it is: what happened to a seat or a pool, read from the feed.
 //!
-//! No index is kept for it: the feed is read from its beginning, which takes a few seconds for each million decisions.
-//! That is what an organiser's question once in a while is worth, and no visitor's. One is answered at a time.
+//! No index is kept for it: the feed is read from its beginning, which takes a few seconds for each
+//! million decisions. That is what an organiser's question once in a while is worth, and no
+//! visitor's. One is answered at a time.
 
-use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::{IdText, TimeMs};
+use crate::broken::Broken;
+use crate::json::ids::{IdText, TimeMs};
 use crate::tickets::{Unit, units};
 use onrush_core::change::DeclaimedHow;
-use onrush_core::command::Reason;
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{BookingId, ClaimId, EventId, PoolId, SeatId, UserId};
 use onrush_core::lines::Lines;
+use onrush_core::spec::Reason;
 use onrush_core::{Change, Time};
 use onrush_store::{Engine, FeedEntry, Seq};
 use serde::Serialize;
@@ -79,7 +80,8 @@ pub struct Step {
     pub at: Time,
     /// What happened.
     pub what: What,
-    /// How many units of a pool; of `capacity` and `adjusted` how many more, or fewer if negative. Missing for a seat.
+    /// How many units of a pool; of `capacity` and `adjusted` how many more, or fewer if negative.
+    /// Missing for a seat.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub units: Option<i64>,
@@ -122,11 +124,12 @@ impl Histories {
         Self { engine, turn: tokio::sync::Mutex::default() }
     }
 
-    /// What happened to a seat or a pool up to now: the latest 500 steps, oldest first; empty if there is no such thing.
+    /// What happened to a seat or a pool up to now: the latest 500 steps, oldest first; empty if
+    /// there is no such thing.
     ///
     /// # Errors
-    /// `INTERNAL` if the feed cannot be read.
-    pub async fn of(&self, event: &EventId, subject: Subject) -> Result<Vec<Step>, Problem> {
+    /// The feed cannot be read.
+    pub async fn of(&self, event: &EventId, subject: Subject) -> Result<Vec<Step>, Broken> {
         let _turn = self.turn.lock().await;
         let mut history = History::new(subject);
         let committed = self.engine.committed();
@@ -135,8 +138,7 @@ impl Histories {
         while cursor < committed {
             let page = feed.next().await.map_err(|error| {
                 tracing::error!(error, "the feed cannot be read");
-                let why = "reading the feed failed on our side; the log has more";
-                Problem::new(Code::Internal, why)
+                Broken::new("reading the feed")
             })?;
             let Some(page) = page else { break };
             cursor = page.last().map_or(committed, |last| last.seq);

@@ -25,7 +25,8 @@ use tower_service::Service;
 pub const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// Idle connections that are kept to one host.
 const IDLE_PER_HOST: usize = 256;
-/// How long an idle connection is kept: less than servers wait, so that they rarely close one that is just being used.
+/// How long an idle connection is kept: less than servers wait, so that they rarely close one that
+/// is just being used.
 const IDLE: Duration = Duration::from_secs(20);
 
 /// Which addresses may be connected to.
@@ -33,7 +34,8 @@ const IDLE: Duration = Duration::from_secs(20);
 pub enum AddressPolicy {
     /// All of them.
     Any,
-    /// Only those that the whole internet can reach: others are for ourselves, and who names one may want to look inside.
+    /// Only those that the whole internet can reach: others are for ourselves, and who names one
+    /// may want to look inside.
     PublicOnly,
 }
 
@@ -275,7 +277,8 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         }
         // Teredo, benchmarks and other protocol assignments; documentation.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
-        // Only 2000::/3 is given out. Loopback, unspecified, unique local, link-local and multicast lie elsewhere.
+        // Only 2000::/3 is given out. Loopback, unspecified, unique local, link-local and multicast
+        // lie elsewhere.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

@@ -1,20 +1,21 @@
 //! The organiser's own inventory, and how the pools differ from it (S0.6).
 //!
-//! The engine has the truth about what is held and sold, the inventory about how much there should be. A sync sets
-//! capacities and nothing else, so it is safe while the sale runs: it neither brings sold units back nor takes held ones
-//! away.
+//! The engine has the truth about what is held and sold, the inventory about how much there should
+//! be. A sync sets capacities and nothing else, so it is safe while the sale runs: it neither
+//! brings sold units back nor takes held ones away.
 
-use crate::app::{App, odd_answer};
+use crate::answers::{AskError, event_view};
 use crate::commons::{Commons, WantedPool};
-use crate::http::problem::{Code, Problem};
-use crate::prices::check_prices;
-use onrush_core::command::{PoolSpec, Reason};
+use crate::prices::{PriceError, check_prices};
+use crate::saga::gateway::Gateway;
 use onrush_core::ids::{EventId, PoolId};
+use onrush_core::spec::{PoolSpec, Reason};
 use onrush_core::view::PoolView;
 use onrush_core::{Command, Query, Refusal, View};
-use onrush_store::Failure;
+use onrush_store::{Engine, Failure};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::fmt;
 use utoipa::ToSchema;
 
 /// Who changes capacities during a sync, as the feed says it.
@@ -38,10 +39,10 @@ pub enum Outcome {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct SyncedPool {
     /// The event.
-    #[schema(value_type = crate::http::shapes::ids::EventIdText)]
+    #[schema(value_type = crate::json::ids::EventIdText)]
     pub event: EventId,
     /// The pool.
-    #[schema(value_type = crate::http::shapes::ids::IdText)]
+    #[schema(value_type = crate::json::ids::IdText)]
     pub pool: PoolId,
     /// What was done.
     pub outcome: Outcome,
@@ -69,28 +70,63 @@ pub struct Drift {
     pub why: String,
 }
 
-/// The inventory that the nodes share.
-///
-/// # Errors
-/// `NEEDS_CLUSTER` if there is none.
-pub fn commons(app: &App) -> Result<&dyn Commons, Problem> {
-    app.commons.as_deref().ok_or_else(|| {
-        let why = "this server has no PostgreSQL to share anything in; set ledger = \"postgres\"";
-        Problem::new(Code::NeedsCluster, why)
-    })
+/// Why the inventory cannot be synchronised.
+#[derive(Debug)]
+pub enum InventoryError {
+    /// The inventory cannot be read; the log has why.
+    Unread,
+    /// The engine fails.
+    Ask(AskError),
+}
+
+impl fmt::Display for InventoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unread => f.write_str("the inventory cannot be read now; try again"),
+            Self::Ask(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for InventoryError {}
+
+impl From<Failure> for InventoryError {
+    fn from(failure: Failure) -> Self {
+        Self::Ask(failure.into())
+    }
+}
+
+impl From<AskError> for InventoryError {
+    fn from(error: AskError) -> Self {
+        Self::Ask(error)
+    }
+}
+
+/// What a sync works with.
+#[derive(Clone, Copy)]
+pub struct SyncDeps<'a> {
+    /// What has the pools.
+    pub engine: &'a dyn Engine,
+    /// Who has to take the prices, if anyone does.
+    pub gateway: Option<&'a dyn Gateway>,
+    /// What has the inventory.
+    pub commons: &'a dyn Commons,
 }
 
 /// Makes every pool of the inventory as the inventory wants it, as far as that is possible now.
 ///
 /// # Errors
-/// `NEEDS_CLUSTER`, or whatever stands in the way of reading the inventory.
-pub async fn sync(app: &App, event: Option<EventId>) -> Result<Vec<SyncedPool>, Problem> {
-    let wanted = read(commons(app)?, event).await?;
+/// See [`InventoryError`].
+pub async fn sync(
+    with: SyncDeps<'_>,
+    event: Option<EventId>,
+) -> Result<Vec<SyncedPool>, InventoryError> {
+    let wanted = read(with.commons, event).await?;
     let mut pools = Vec::with_capacity(wanted.len());
     let mut present: HashMap<EventId, Option<HashMap<PoolId, PoolView>>> = HashMap::new();
     for row in wanted {
         if !present.contains_key(&row.event) {
-            let found = pools_of(app, &row.event).await?;
+            let found = pools_of(with.engine, &row.event).await?;
             present.insert(row.event.clone(), found);
         }
         let found = present.get(&row.event).and_then(Option::as_ref);
@@ -98,7 +134,7 @@ pub async fn sync(app: &App, event: Option<EventId>) -> Result<Vec<SyncedPool>, 
             None => refused(row, None, "there is no such event; create it first".into()),
             Some(known) => {
                 let known = known.get(&row.pool).cloned();
-                sync_one(app, row, known).await?
+                sync_one(with, row, known).await?
             }
         });
     }
@@ -108,25 +144,27 @@ pub async fn sync(app: &App, event: Option<EventId>) -> Result<Vec<SyncedPool>, 
 /// The inventory, of one event or of all.
 ///
 /// # Errors
-/// `LEDGER_UNAVAILABLE`.
+/// The inventory cannot be read.
 pub async fn read(
     commons: &dyn Commons,
     event: Option<EventId>,
-) -> Result<Vec<WantedPool>, Problem> {
+) -> Result<Vec<WantedPool>, InventoryError> {
     commons.inventory(event).await.map_err(|error| {
         tracing::error!(%error, "the inventory cannot be read");
-        Problem::new(Code::LedgerUnavailable, "the inventory cannot be read now; try again")
+        InventoryError::Unread
     })
 }
 
 /// The pools of an event as they are; `None` if there is no such event.
 async fn pools_of(
-    app: &App,
+    engine: &dyn Engine,
     event: &EventId,
-) -> Result<Option<HashMap<PoolId, PoolView>>, Problem> {
-    match app.engine.query(event.clone(), Query::Availability).await {
+) -> Result<Option<HashMap<PoolId, PoolView>>, InventoryError> {
+    match engine.query(event.clone(), Query::Availability).await {
         Ok(answer) => {
-            let View::Availability(view) = answer.value else { return Err(odd_answer()) };
+            let View::Availability(view) = answer.value else {
+                return Err(AskError::OddAnswer.into());
+            };
             Ok(Some(view.pools.into_iter().map(|pool| (pool.pool.clone(), pool)).collect()))
         }
         Err(Failure::Refused(Refusal::EventNotFound)) => Ok(None),
@@ -135,26 +173,24 @@ async fn pools_of(
 }
 
 /// Whether the payment gateway takes the price of a pool that is to be added.
-async fn price_is_taken(app: &App, row: &WantedPool) -> Result<(), Problem> {
-    let (_, view) = app.view_event(&row.event).await?;
-    check_prices(app, &view.settings, [(row.pool.as_str(), row.price_minor)])
+async fn price_is_taken(with: SyncDeps<'_>, row: &WantedPool) -> Result<(), PriceError> {
+    let (_, view) = event_view(with.engine, &row.event).await.map_err(PriceError::Ask)?;
+    check_prices(with.gateway, &view.settings, [(row.pool.as_str(), row.price_minor)])
 }
 
 async fn sync_one(
-    app: &App,
+    with: SyncDeps<'_>,
     row: WantedPool,
     known: Option<PoolView>,
-) -> Result<SyncedPool, Problem> {
+) -> Result<SyncedPool, InventoryError> {
     let WantedPool { event, pool, capacity, price_minor } = row.clone();
     let before = known.as_ref().map(|known| known.capacity);
-    if known.is_none()
-        && let Err(problem) = price_is_taken(app, &row).await
-    {
-        if problem.code() != Code::GatewayCannotTake.facts().0 {
-            return Err(problem);
+    if known.is_none() {
+        match price_is_taken(with, &row).await {
+            Ok(()) => {}
+            Err(PriceError::CannotTake(why)) => return Ok(refused(row, None, why)),
+            Err(PriceError::Ask(error)) => return Err(error.into()),
         }
-        let why = problem.to_json()["detail"].as_str().unwrap_or_default().to_owned();
-        return Ok(refused(row, None, why));
     }
     let (outcome, command) = match &known {
         None => {
@@ -173,7 +209,7 @@ async fn sync_one(
             return Ok(SyncedPool { event, pool, outcome, wanted, before, after, why });
         }
     };
-    match app.engine.execute(event.clone(), command).await {
+    match with.engine.execute(event.clone(), command).await {
         Ok(_) => {
             let why = known.as_ref().and_then(|known| price_differs(known, price_minor));
             let (wanted, after) = (capacity, Some(capacity));
@@ -204,16 +240,16 @@ fn price_differs(known: &PoolView, wanted_minor: i64) -> Option<String> {
     let price_minor = known.price_minor;
     (price_minor != wanted_minor).then(|| {
         format!(
-            "the inventory's price is {wanted_minor} minor units and the pool's {price_minor}; a pool keeps its price, so \
-             sell at another one from another pool"
+            "the inventory's price is {wanted_minor} minor units and the pool's {price_minor}; a \
+             pool keeps its price, so sell at another one from another pool"
         )
     })
 }
 
 fn too_low(wanted: u32, committed: u32) -> String {
     format!(
-        "{committed} units are held, sold or blocked, which is more than {wanted}; lower the inventory no further than \
-         that, or take bookings back first"
+        "{committed} units are held, sold or blocked, which is more than {wanted}; lower the \
+         inventory no further than that, or take bookings back first"
     )
 }
 

@@ -7,8 +7,9 @@ mod cli;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    // A connection's buffers are mostly untouched. Huge pages would make all of each resident: 20 KiB for an open
-    // stream instead of 12. Where the system knows no such switch, memory is the only price.
+    // A connection's buffers are mostly untouched. Huge pages would make all of each resident: 20
+    // KiB for an open stream instead of 12. Where the system knows no such switch, memory is the
+    // only price.
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     cli::run()

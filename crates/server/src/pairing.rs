@@ -1,7 +1,8 @@
-//! Whether the files of a data directory belong together: the journal, the ledger that followed it, and the keys.
+//! Whether the files of a data directory belong together: the journal, the ledger that followed it,
+//! and the keys.
 //!
-//! Each remembers something of the others. What is older than the others remember it has lost something, and nobody sells
-//! from it before an operator has said so (`--accept-restored`).
+//! Each remembers something of the others. What is older than the others remember it has lost
+//! something, and nobody sells from it before an operator has said so (`--accept-restored`).
 
 use crate::auth::hex;
 use crate::auth::keys::KeyDir;
@@ -40,7 +41,8 @@ pub(crate) struct Before {
 }
 
 impl Before {
-    /// Looks at the journal in the directory `data`; there may be none yet. With `accept`, it may have lost its end.
+    /// Looks at the journal in the directory `data`; there may be none yet. With `accept`, it may
+    /// have lost its end.
     ///
     /// # Errors
     /// As an engine that is opened on it.
@@ -82,8 +84,8 @@ impl Before {
         self.journal.check(position, made_at)
     }
 
-    /// The same with the way out, and from where on the ledger is to follow: where it is, or, if what does not fit is
-    /// accepted, not beyond the journal's end.
+    /// The same with the way out, and from where on the ledger is to follow: where it is, or, if
+    /// what does not fit is accepted, not beyond the journal's end.
     ///
     /// # Errors
     /// Why it does not belong to it, as a sentence.
@@ -126,7 +128,8 @@ impl Before {
         wrong_key(&known, &there).map_or(Ok(()), |(name, what)| {
             let path = data.join("keys").join(name);
             Err(format!(
-                "{}: this key {what}: without it every token, pass or ticket that was given out is void. {WAY_OUT}",
+                "{}: this key {what}: without it every token, pass or ticket that was given out is \
+                 void. {WAY_OUT}",
                 path.display()
             ))
         })
@@ -145,7 +148,11 @@ impl Journal {
                 return Err("the ledger is not of this journal: it has followed another one".into());
             }
             None if self.ledger.is_some() => {
-                return Err("the ledger is a new one, and the one that has followed this journal is missing".into());
+                return Err(
+                    "the ledger is a new one, and the one that has followed this journal is \
+                            missing"
+                        .into(),
+                );
             }
             Some(_) | None => {}
         }
@@ -211,8 +218,8 @@ impl Pairing {
 #[must_use]
 pub fn shorter(last: u64, followed: u64) -> String {
     format!(
-        "the journal ends at decision {last}, and the ledger has followed it to decision {followed}: the journal is \
-         an older copy, or lost its end with its log (engine.db-wal)"
+        "the journal ends at decision {last}, and the ledger has followed it to decision \
+         {followed}: the journal is an older copy, or lost its end with its log (engine.db-wal)"
     )
 }
 
@@ -220,8 +227,9 @@ pub fn shorter(last: u64, followed: u64) -> String {
 #[must_use]
 pub fn older_ledger(followed: u64, known: u64) -> String {
     format!(
-        "the ledger has followed the journal to decision {followed}, and had followed it to decision {known} before: \
-         the ledger is an older copy, or lost its end with its log (ledger.db-wal), and with it payments and refunds"
+        "the ledger has followed the journal to decision {followed}, and had followed it to \
+         decision {known} before: the ledger is an older copy, or lost its end with its log \
+         (ledger.db-wal), and with it payments and refunds"
     )
 }
 
@@ -229,8 +237,8 @@ pub fn older_ledger(followed: u64, known: u64) -> String {
 #[must_use]
 pub fn another_past(seq: u64, followed: Time, made_at: Time) -> String {
     format!(
-        "decision {seq} of the journal was made at {} and the ledger has followed one that was made at {}: the \
-         journal knows another past than the ledger",
+        "decision {seq} of the journal was made at {} and the ledger has followed one that was \
+         made at {}: the journal knows another past than the ledger",
         made_at.0, followed.0
     )
 }

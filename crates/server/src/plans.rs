@@ -1,15 +1,15 @@
 //! Seat maps: the pretix seating-plan JSON, and the drawing of it that is kept beside the journal.
 //!
-//! The rules know seats by id and price category. Where a seat is drawn is nobody's business but the picture's, so the
-//! coordinates stay out of the journal: `<data>/plans/plan-<event>.json`.
+//! The rules know seats by id and price category. Where a seat is drawn is nobody's business but
+//! the picture's, so the coordinates stay out of the journal: `<data>/plans/plan-<event>.json`.
 
 use crate::commons::Commons;
-use crate::http::body::Object;
-use crate::http::shapes::ids::{FreeText, IdText, LabelText, TextOrNumber};
-use crate::http::shapes::whole::Whole;
-use onrush_core::command::{CategorySpec, SeatSpec};
+use crate::json::ids::{FreeText, IdText, LabelText, TextOrNumber};
+use crate::json::object::Object;
+use crate::json::whole::Whole;
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::limits::{MAX_PRICE_MINOR, MAX_SEATS_PER_EVENT, MAX_TEXT_CHARS, fits_text};
+use onrush_core::spec::{CategorySpec, SeatSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -406,10 +406,13 @@ mod tests {
         json!({
             "name": "Hall", "size": {"width": 100, "height": 50}, "layer": "ignored",
             "categories": [{"name": "Stalls", "color": "#a33"}, {"name": "Unused", "color": "#333"}],
-            "zones": [{"name": "Left", "position": {"x": 10, "y": 1}, "areas": [{"shape": "circle"}], "rows": [
+            "zones": [{"name": "Left", "position": {"x": 10, "y": 1},
+                "areas": [{"shape": "circle"}], "rows": [
                 {"row_number": "A", "position": {"x": 2, "y": 2.5}, "seats": [
-                    {"seat_guid": "L-A-1", "seat_number": "1", "position": {"x": 0.5, "y": 0}, "category": "Stalls"},
-                    {"seat_guid": "L-A-2", "seat_number": 2, "position": {"x": 1.5, "y": 0}, "category": "Stalls"}]}]}]
+                    {"seat_guid": "L-A-1", "seat_number": "1", "position": {"x": 0.5, "y": 0},
+                        "category": "Stalls"},
+                    {"seat_guid": "L-A-2", "seat_number": 2, "position": {"x": 1.5, "y": 0},
+                        "category": "Stalls"}]}]}]
         })
     }
 

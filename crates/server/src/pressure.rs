@@ -1,18 +1,17 @@
 //! Sheds load early: sends new business away at the door while answers take too long.
 //!
-//! A server that takes in more than it can do makes everybody wait, and those who wait longest are those who came to pay.
-//! So the time that an ask waits is measured all the while, in two places: a probe goes through the same queues as every
-//! request does (a socket that a thread writes to and the runtime reads from), and the engine says what its oldest ask
-//! without an answer has been waiting for. While the longer of the two is above half of the bound, a growing share of
-//! requests is answered with 503 before anything is done for them; while it is below, a shrinking one.
+//! A server that takes in more than it can do makes everybody wait, and those who wait longest are
+//! those who came to pay. So the time that an ask waits is measured all the while, in two places: a
+//! probe goes through the same queues as every request does (a socket that a thread writes to and
+//! the runtime reads from), and the engine says what its oldest ask without an answer has been
+//! waiting for. While the longer of the two is above half of the bound, a growing share of requests
+//! is answered with 503 before anything is done for them; while it is below, a shrinking one.
 //!
-//! What can be asked for again at little loss goes first: looks at places, seats and events. Then what would begin:
-//! tokens, places, holds, claims. Everything else is never sent away: payments, confirmations, releases, tickets, admins.
+//! What can be asked for again at little loss goes first: looks at places, seats and events. Then
+//! what would begin: tokens, places, holds, claims. Everything else is never sent away: payments,
+//! confirmations, releases, tickets, admins.
 
-use crate::http::problem::{Code, Problem};
-use axum::body::Body;
-use axum::http::{Method, Response};
-use axum::response::IntoResponse;
+use axum::http::Method;
 use onrush_store::Engine;
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -37,7 +36,8 @@ const STEEPEST: u32 = 4;
 const FALL: u32 = 60;
 /// Probes that may be under way: if none comes through, sending more tells nothing.
 const MAX_PROBES: usize = 50;
-/// The longest wait that is told to come back after, in seconds; they are spread, so that not all come back at once.
+/// The longest wait that is told to come back after, in seconds; they are spread, so that not all
+/// come back at once.
 const SPREAD_S: u32 = 3;
 
 /// What a request would have the server do.
@@ -68,6 +68,13 @@ pub struct Pressure {
     engine: OnceLock<Weak<dyn Engine>>,
 }
 
+/// A request is sent away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentAway {
+    /// After how long to come back.
+    pub after_ms: u32,
+}
+
 /// What was measured and done so far, for operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PressureFigures {
@@ -80,8 +87,8 @@ pub struct PressureFigures {
 }
 
 impl Pressure {
-    /// Nothing is sent away before [`Pressure::start`]. `bound` is the longest time that an ask should wait; zero
-    /// never sends anybody away.
+    /// Nothing is sent away before [`Pressure::start`]. `bound` is the longest time that an ask
+    /// should wait; zero never sends anybody away.
     #[must_use]
     pub fn new(bound: Duration) -> Self {
         Self {
@@ -120,9 +127,10 @@ impl Pressure {
         Ok(())
     }
 
-    /// The answer of whoever is sent away now; `None` for everybody else. Costs next to nothing while nobody is.
+    /// When whoever is sent away now may come back; `None` for everybody else. Costs next to
+    /// nothing while nobody is.
     #[must_use]
-    pub fn sends_away(&self, method: &Method, path: &str) -> Option<Response<Body>> {
+    pub fn sends_away(&self, method: &Method, path: &str) -> Option<SentAway> {
         let level = self.level.load(Ordering::Relaxed);
         if level == 0 {
             return None;
@@ -137,9 +145,7 @@ impl Pressure {
             return None;
         }
         shed.fetch_add(1, Ordering::Relaxed);
-        let why = "more is asked than can be done just now; ask again when Retry-After is over";
-        let after_ms = (1 + number % SPREAD_S) * 1_000;
-        Some(Problem::new(Code::Busy, why).after_ms(after_ms).into_response())
+        Some(SentAway { after_ms: (1 + number % SPREAD_S) * 1_000 })
     }
 
     /// What was measured and done so far.
@@ -173,8 +179,8 @@ impl Pressure {
     }
 }
 
-/// Whether the request of this number is among as many thousandths. Neighbours are spread, so a share is kept also over
-/// few of them.
+/// Whether the request of this number is among as many thousandths. Neighbours are spread, so a
+/// share is kept also over few of them.
 fn falls_to(number: u32, share: u32) -> bool {
     // The golden ratio's multiples are as even as numbers come.
     let spread = u64::from(number.wrapping_mul(2_654_435_769));
@@ -223,7 +229,8 @@ impl Arrived {
     }
 }
 
-/// Sends probes and adjusts the shares, on a thread of its own: a runtime that is overloaded would measure itself late.
+/// Sends probes and adjusts the shares, on a thread of its own: a runtime that is overloaded would
+/// measure itself late.
 fn measure(pressure: &Weak<Pressure>, arrived: &Arrived, mut probe: UnixStream) {
     let origin = *arrived.origin.get_or_init(Instant::now);
     let mut under_way = VecDeque::new();

@@ -29,8 +29,8 @@ pub fn sign(secret: &[u8], body: &[u8], now_s: i64) -> String {
     format!("t={now_s},v1={}", hex(&digest(secret, &now_s.to_string(), body)))
 }
 
-/// Checks the header of a message. Any one of several `v1` may fit: secrets are rotated that way. Nothing fits an empty
-/// secret, since everybody can sign with that.
+/// Checks the header of a message. Any one of several `v1` may fit: secrets are rotated that way.
+/// Nothing fits an empty secret, since everybody can sign with that.
 ///
 /// # Errors
 /// [`Unsigned`], with what is wrong.

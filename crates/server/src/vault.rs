@@ -1,7 +1,9 @@
-//! Files that every node of one deployment must have alike: keys, the seeds of draws, the drawings of seat maps.
+//! Files that every node of one deployment must have alike: keys, the seeds of draws, the drawings
+//! of seat maps.
 //!
-//! A deployment of one process has them in its data directory and nowhere else. Where many nodes share a database, that
-//! has them too: keys are copied into each node's data directory at its start, the others are read where they are.
+//! A deployment of one process has them in its data directory and nowhere else. Where many nodes
+//! share a database, that has them too: keys are copied into each node's data directory at its
+//! start, the others are read where they are.
 
 use crate::auth::keys::KeyDir;
 use crate::commons::{Commons, wait_for_turn};
@@ -12,8 +14,8 @@ const KEYS: &str = "keys/";
 /// For how long a node that starts keeps others from starting, at most.
 const START_MS: u32 = 30_000;
 
-/// Begins a start: copies the deployment's keys into this node's directory. Nodes start one after the other, so that only
-/// the first draws keys.
+/// Begins a start: copies the deployment's keys into this node's directory. Nodes start one after
+/// the other, so that only the first draws keys.
 ///
 /// # Errors
 /// If the database or the directory cannot be used, or if the directory has other keys than the deployment.

@@ -1,5 +1,5 @@
-//! Accidents of operators: files that do not belong together or are not whole, and a process that stands still. The
-//! program refuses to start on such files and says what to do.
+//! Accidents of operators: files that do not belong together or are not whole, and a process that
+//! stands still. The program refuses to start on such files and says what to do.
 
 mod cli_support;
 
@@ -171,11 +171,14 @@ fn damage(path: &Path, at: usize, bytes: usize) {
     fs::write(path, file).expect("written");
 }
 
+/// A name, and what is done to a data directory.
+type Damage<'a> = (&'a str, &'a dyn Fn(&Path));
+
 #[test]
 fn a_journal_that_lost_its_tail_does_not_start() {
     let mut shop = Shop::sold();
     shop.kill();
-    let cases: [(&str, &dyn Fn(&Path)); 5] = [
+    let cases: [Damage<'_>; 5] = [
         ("the log is gone", &|data| remove(data, &["engine.db-wal", "engine.db-shm"])),
         ("the log is empty", &|data| {
             fs::write(data.join("engine.db-wal"), "").expect("written");

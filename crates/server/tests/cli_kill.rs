@@ -60,7 +60,8 @@ fn acknowledged_holds_survive_every_kill() {
     let held: u64 = all.iter().map(|hold| hold.quantity).sum();
     let event = served.ask("GET", "/api/v1/events/flash", "", "");
     let units = event["units"]["held"].as_u64().expect("a number");
-    // Holds whose answer was lost with the server may be there as well: at most one a buyer and kill, of at most 3.
+    // Holds whose answer was lost with the server may be there as well: at most one a buyer and
+    // kill, of at most 3.
     assert!(
         (held..=held + (3 * BUYERS * KILLS) as u64).contains(&units),
         "{held} acknowledged, {event}"

@@ -14,7 +14,8 @@ const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
 /// The status and Retry-After of a request for a guest token.
 fn ask_for_a_token(served: &Served) -> (u16, Option<u64>) {
     let mut connection = TcpStream::connect(served.address).expect("it listens");
-    let request = "POST /api/v1/visitors HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    let request = "POST /api/v1/visitors HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
+                   Content-Length: 0\r\n\r\n";
     connection.write_all(request.as_bytes()).expect("it reads");
     let mut answer = String::new();
     connection.read_to_string(&mut answer).expect("it answers");

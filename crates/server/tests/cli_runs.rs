@@ -121,7 +121,8 @@ fn operator_is_answered_while_strangers_have_all_connections_there_are() {
             let bound = Some(Duration::from_secs(30));
             stream.set_read_timeout(bound).expect("a bound");
             // Bodies that never come.
-            let head = "POST /api/v1/payments/webhook/stripe HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n";
+            let head = "POST /api/v1/payments/webhook/stripe HTTP/1.1\r\nHost: a\r\n\
+                        Content-Length: 9\r\n\r\n";
             // Those who are not let in may find it closed already.
             drop(stream.write_all(head.as_bytes()));
             stream

@@ -213,8 +213,9 @@ fn money_adds_up_wherever_the_process_is_killed() {
     println!("{} kills at {} points in {} stories", jobs.len(), reached.len(), STORIES.len());
 }
 
-/// Stories that are told of two nodes, too: between them they reach every kind of step. A request that a dead node was at
-/// is not begun anew for ten seconds, so none of them pays for a hold that is shorter.
+/// Stories that are told of two nodes, too: between them they reach every kind of step. A request
+/// that a dead node was at is not begun anew for ten seconds, so none of them pays for a hold that
+/// is shorter.
 const OF_TWO_NODES: [&str; 5] = [
     "paid",
     "declined, then paid",

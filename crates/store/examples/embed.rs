@@ -1,9 +1,9 @@
 //! An on-sale inside a program of one's own: `cargo run -p onrush-store --example embed`.
 
-use onrush_core::command::PoolSpec;
 use onrush_core::ids::{EventId, PoolId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::Settings;
+use onrush_core::spec::PoolSpec;
 use onrush_core::{Command, Refusal, Reply};
 use onrush_store::embedded::{Embedded, Options};
 use onrush_store::{Engine, Failure};
@@ -21,7 +21,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     run(Command::AddPool { spec }).await?;
     run(Command::OpenSale { seed: None, public_value: None }).await?;
 
-    // Once this is answered no crash undoes it, and whoever asks for the same booking again gets the same answer.
+    // Once this is answered no crash undoes it. Whoever asks for the same booking again gets the
+    // same answer.
     let two = vec![PoolLine { pool: pool.clone(), quantity: 2 }];
     let two = Lines::new(two, vec![]).map_err(Failure::Refused)?;
     let ann =

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 /// The number of a decision in the journal.
 ///
-/// Numbers of one event's decisions rise, with gaps; an embedded engine numbers all its events in one sequence.
+/// Numbers of one event's decisions rise, with gaps; an embedded engine numbers all its events in
+/// one sequence.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -40,13 +41,14 @@ pub enum Failure {
     },
     /// The disk is nearly full, and this would need space; nothing changed.
     DiskLow,
-    /// The event lost its latest changes and is being rebuilt from the archive; nothing changed. Ask again after this many
-    /// milliseconds.
+    /// The event lost its latest changes and is being rebuilt from the archive; nothing changed.
+    /// Ask again after this many milliseconds.
     Rebuilding {
         /// How long to wait.
         retry_after_ms: u32,
     },
-    /// The engine's servers do not answer. Whether the command took effect is unknown: ask again with the same ids.
+    /// The engine's servers do not answer. Whether the command took effect is unknown: ask again
+    /// with the same ids.
     Unreachable,
     /// The engine has stopped. Whether the command took effect is unknown: ask again with the same ids.
     Stopped,
@@ -98,14 +100,14 @@ pub struct FeedEntry {
     pub changes: Vec<Change>,
 }
 
-/// Entries that are committed, in order, none left out: at least once each across restarts, if the reader keeps
-/// the number of the last one it dealt with.
+/// Entries that are committed, in order, none left out: at least once each across restarts, if the
+/// reader keeps the number of the last one it dealt with.
 pub type FeedPage = Vec<Arc<FeedEntry>>;
 
 /// A reader of the feed with a cursor of its own. The engine never waits for it.
 pub trait Feed: Send {
-    /// The entries after the cursor, at least one, as soon as there are any; `None` once the engine has stopped and
-    /// all were read.
+    /// The entries after the cursor, at least one, as soon as there are any; `None` once the engine
+    /// has stopped and all were read.
     ///
     /// # Errors
     /// What stands in the way of reading the journal.
@@ -135,6 +137,7 @@ pub trait Engine: Send + Sync + 'static {
     /// The number of the last committed decision.
     fn committed(&self) -> Seq;
 
-    /// How long answers take just now: what the oldest ask without one has been waiting for; zero while nothing waits.
+    /// How long answers take just now: what the oldest ask without one has been waiting for; zero
+    /// while nothing waits.
     fn waiting(&self) -> Duration;
 }

@@ -1,7 +1,8 @@
 //! Flags that switch how the engine on Redis works, at run time, without loss (S4.5).
 //!
-//! A flag is off, on, or on for a share of the users. Who belongs to that share follows from the user's id alone, so it
-//! is the same on every node, after every restart, and whoever was in at 10 % is in at 50 % too.
+//! A flag is off, on, or on for a share of the users. Who belongs to that share follows from the
+//! user's id alone, so it is the same on every node, after every restart, and whoever was in at 10
+//! % is in at 50 % too.
 
 use onrush_core::ids::UserId;
 use std::fmt;
@@ -11,13 +12,15 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// What can be switched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flag {
-    /// A user's first place is read from the stream of his places (S4.4) instead of from his own row. Both are always
-    /// written.
+    /// A user's first place is read from the stream of his places (S4.4) instead of from his own
+    /// row. Both are always written.
     StreamsQueue,
-    /// Joins and holds run as one script; off, they run as optimistic transactions (WATCH, MULTI, EXEC), and as the script
-    /// only after many lost races in a row, or where no transaction can be made.
+    /// Joins and holds run as one script; off, they run as optimistic transactions (WATCH, MULTI,
+    /// EXEC), and as the script only after many lost races in a row, or where no transaction can be
+    /// made.
     LuaAtomic,
-    /// Scores in the queue carry a counter (S4.1); off, the counter is 0, and equal scores go by the place's number.
+    /// Scores in the queue carry a counter (S4.1); off, the counter is 0, and equal scores go by
+    /// the place's number.
     CompositeScore,
 }
 
@@ -99,7 +102,8 @@ impl Flags {
     }
 }
 
-/// Where a user stands among all users, from 0 to 9,999; another place for each flag, so that the flags are independent.
+/// Where a user stands among all users, from 0 to 9,999; another place for each flag, so that the
+/// flags are independent.
 fn share_of(flag: Flag, user: &UserId) -> u32 {
     // FNV-1a: fixed for good, unlike the standard library's hashers.
     let bytes = flag.name().bytes().chain([b':']).chain(user.as_str().bytes());

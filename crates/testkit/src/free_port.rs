@@ -6,12 +6,14 @@ use std::net::{Ipv4Addr, TcpListener};
 
 /// Below the range that systems take outgoing connections' ports from.
 ///
-/// Port 0 would give one from that range, and then a client that keeps on calling a server which is down can be given
-/// the server's own port, be connected to itself, and keep the server from coming back.
+/// Port 0 would give one from that range, and then a client that keeps on calling a server which is
+/// down can be given the server's own port, be connected to itself, and keep the server from coming
+/// back.
 const FIRST: u64 = 10_240;
 const LAST: u64 = 32_767;
 
-/// A port on the loopback address that nobody listens on just now; whoever binds it must be ready to find it taken.
+/// A port on the loopback address that nobody listens on just now; whoever binds it must be ready
+/// to find it taken.
 pub(crate) fn free_port() -> u16 {
     loop {
         let random = RandomState::new().build_hasher().finish();

@@ -1,8 +1,8 @@
 //! An Apache Kafka broker.
 
 use crate::free_port::{PORT_ATTEMPTS, free_port};
+use crate::need::{Missing, NotStarted};
 use crate::server::{Server, folder, program, tied_command};
-use crate::{Missing, NotStarted};
 use rustix::process::Signal;
 use std::ffi::OsString;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Starts real servers for tests, each in a temporary folder and on a free port, and stops them again; keeps the texts
-//! that must not change by accident.
+//! Starts real servers for tests, each in a temporary folder and on a free port, and stops them
+//! again; keeps the texts that must not change by accident.
 //!
 //! ```no_run
 //! # use onrush_testkit::{Redis, need};
@@ -9,9 +9,10 @@
 //! # }
 //! ```
 //!
-//! A server lives as long as its value: dropping it, also while a test panics, ends the process and removes the folder.
-//! Where `setpriv` is installed a test that is killed takes its servers along. Nothing here waits for a time to pass:
-//! starting returns when the server answers, within a bound, and an error carries the end of the server's log.
+//! A server lives as long as its value: dropping it, also while a test panics, ends the process and
+//! removes the folder. Where `setpriv` is installed a test that is killed takes its servers along.
+//! Nothing here waits for a time to pass: starting returns when the server answers, within a bound,
+//! and an error carries the end of the server's log.
 
 #![forbid(unsafe_code)]
 

@@ -43,8 +43,8 @@ impl std::error::Error for NotStarted {}
 
 /// The server, or `None` where it is not installed: the test then returns, having run nothing.
 ///
-/// The line `NOT RUN <test>: <what to install>` goes to standard error and to the end of the file that `ONRUSH_NOT_RUN`
-/// names, so that these tests can be counted apart.
+/// The line `NOT RUN <test>: <what to install>` goes to standard error and to the end of the file
+/// that `ONRUSH_NOT_RUN` names, so that these tests can be counted apart.
 ///
 /// # Panics
 ///

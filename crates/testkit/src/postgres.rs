@@ -1,8 +1,8 @@
 //! A PostgreSQL server.
 
 use crate::free_port::{PORT_ATTEMPTS, free_port};
+use crate::need::{Missing, NotStarted};
 use crate::server::{Server, User, folder, program, tied_command};
-use crate::{Missing, NotStarted};
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::chown;
@@ -23,7 +23,8 @@ const OWNER: &str = "onrush";
 /// How a PostgreSQL server is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PostgresOptions {
-    /// Whether a commit waits for the disk. Without it a commit is still there after [`Postgres::kill`], not after a power cut.
+    /// Whether a commit waits for the disk. Without it a commit is still there after
+    /// [`Postgres::kill`], not after a power cut.
     pub durable: bool,
     /// Lines for `postgresql.conf`, after ours.
     pub config: Vec<String>,
@@ -188,7 +189,8 @@ impl Drop for Postgres {
 }
 
 impl Postgres {
-    /// A server that was killed leaves a few bytes of System V shared memory, which its next start would have freed.
+    /// A server that was killed leaves a few bytes of System V shared memory, which its next start
+    /// would have freed.
     fn free_segment(&self) {
         let file = self.folder.path().join("data/postmaster.pid");
         let Ok(text) = fs::read_to_string(file) else { return };
@@ -268,7 +270,8 @@ impl Install {
         command.arg("-D").arg(&data).current_dir("/");
         let mut server = Server::spawn("postgres", command, folder.join("postgres.log"))?;
         server.ready(START_WITHIN, |server| {
-            // It writes there itself that it takes connections; a file of an earlier start has another process id.
+            // It writes there itself that it takes connections; a file of an earlier start has
+            // another process id.
             let Ok(text) = fs::read_to_string(data.join("postmaster.pid")) else { return false };
             let lines: Vec<_> = text.lines().map(str::trim).collect();
             lines.first() == Some(&server.pid().to_string().as_str())

@@ -1,8 +1,8 @@
 //! A RabbitMQ server.
 
 use crate::free_port::{PORT_ATTEMPTS, free_port};
+use crate::need::{Missing, NotStarted};
 use crate::server::{Server, folder, program, tied_command};
-use crate::{Missing, NotStarted};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{Read, Write};

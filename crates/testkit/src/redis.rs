@@ -4,9 +4,9 @@ pub(crate) mod cluster;
 pub(crate) mod pair;
 
 use crate::free_port::{PORT_ATTEMPTS, free_port};
+use crate::need::{Missing, NotStarted};
 use crate::resp::{self, field};
 use crate::server::{Server, folder, program, tied_command};
-use crate::{Missing, NotStarted};
 use rustix::process::Signal;
 use std::fs;
 use std::io;
@@ -19,7 +19,8 @@ const START_WITHIN: Duration = Duration::from_secs(30);
 /// How a Redis server is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RedisOptions {
-    /// Whether every write is on the disk before it is answered: what was answered is there again after a kill.
+    /// Whether every write is on the disk before it is answered: what was answered is there again
+    /// after a kill.
     pub appendonly: bool,
     /// Lines for `redis.conf`, after ours.
     pub config: Vec<String>,
@@ -61,7 +62,8 @@ impl Redis {
             let port = free_port();
             let appendonly = if options.appendonly { "yes" } else { "no" };
             let config = format!(
-                "bind 127.0.0.1\nport {port}\ndir {folder}\nsave \"\"\nappendonly {appendonly}\nappendfsync always\n\
+                "bind 127.0.0.1\nport {port}\ndir {folder}\nsave \"\"\nappendonly {appendonly}\n\
+                 appendfsync always\n\
                  daemonize no\nmaxmemory-policy noeviction\n{own}\n{more}\n",
                 folder = folder.path().display(),
                 own = options.config.join("\n"),
@@ -105,10 +107,11 @@ impl Redis {
         self.folder.path()
     }
 
-    /// Sends one command over a connection of its own and returns what Redis says, one line an item for an array.
+    /// Sends one command over a connection of its own and returns what Redis says, one line an item
+    /// for an array.
     ///
-    /// WAIT waits for nothing here, as the connection has written nothing: see [`RedisPair::wait_for_replica`] and
-    /// [`RedisCluster::wait_until_whole`].
+    /// WAIT waits for nothing here, as the connection has written nothing: see
+    /// [`RedisPair::wait_for_replica`] and [`RedisCluster::wait_until_whole`].
     ///
     /// [`RedisPair::wait_for_replica`]: crate::RedisPair::wait_for_replica
     /// [`RedisCluster::wait_until_whole`]: crate::RedisCluster::wait_until_whole
@@ -162,7 +165,8 @@ fn spawn(folder: &Path, port: u16) -> Result<Server, NotStarted> {
     command.arg(folder.join("redis.conf"));
     let mut server = Server::spawn("redis-server", command, folder.join("redis.log"))?;
     server.ready(START_WITHIN, |server| {
-        // Another server may have taken the port: it has another process id. One that still loads answers with an error.
+        // Another server may have taken the port: it has another process id. One that still loads
+        // answers with an error.
         resp::command(port, &["INFO", "server"])
             .is_ok_and(|info| field(&info, "process_id") == Some(&server.pid().to_string()))
             && resp::command(port, &["PING"]).is_ok()

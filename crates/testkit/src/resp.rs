@@ -6,7 +6,8 @@ use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Sends one command to the server on a port of the loopback address and returns what it says, lines for an array.
+/// Sends one command to the server on a port of the loopback address and returns what it says,
+/// lines for an array.
 pub(crate) fn command(port: u16, parts: &[&str]) -> io::Result<String> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;

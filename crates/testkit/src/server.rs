@@ -1,6 +1,6 @@
 //! A server as a process: started, waited for, signalled and ended by its own process id.
 
-use crate::NotStarted;
+use crate::need::NotStarted;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io;
@@ -227,8 +227,8 @@ fn stat(pid: u32) -> Option<(String, u32)> {
 
 /// Starts a process from a thread that never ends.
 ///
-/// The signal that `setpriv` arranges comes when the *thread* that started the process ends, and a test's thread ends
-/// before the binary does, with a server that others may still use.
+/// The signal that `setpriv` arranges comes when the *thread* that started the process ends, and a
+/// test's thread ends before the binary does, with a server that others may still use.
 fn spawn(command: Command) -> io::Result<Child> {
     type Order = (Command, mpsc::Sender<io::Result<Child>>);
     static SPAWNER: LazyLock<Mutex<mpsc::Sender<Order>>> = LazyLock::new(|| {

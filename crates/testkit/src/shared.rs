@@ -1,6 +1,6 @@
 //! One server for the tests of a binary that run at the same time.
 
-use crate::NotStarted;
+use crate::need::NotStarted;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A server that is started when a test first wants it and stopped when no test holds it any more.

@@ -1,4 +1,7 @@
-/** Does something now and again and again, never twice at once, and not while nobody looks. Returns what ends it. */
+/**
+ * Does something now and again and again, never twice at once, and not while nobody looks. Returns
+ * what ends it.
+ */
 export function poll(work: () => Promise<unknown>, everyMs: number): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isOver = false;

@@ -95,7 +95,10 @@ async function refusal(response: Response): Promise<Error> {
   }
 }
 
-/** Asks again, after a growing pause, while there is no answer or the server says that a retry is sensible. */
+/**
+ * Asks again, after a growing pause, while there is no answer or the server says that a retry is
+ * sensible.
+ */
 export async function persist<T>(path: string, wish: Ask = {}, tries = 5): Promise<T> {
   for (let round = 1; ; round += 1) {
     try {

@@ -1,6 +1,6 @@
 /**
- * How this browser gets at a booking: as its visitor, as a visitor that it was before, or by the booking's link, which
- * needs neither.
+ * How this browser gets at a booking: as its visitor, as a visitor that it was before, or by the
+ * booking's link, which needs neither.
  */
 import { ask, path, persist, Refused, send, type Ask } from "./client";
 import type { Booking, Bookings } from "./schema";

@@ -1,4 +1,7 @@
-/** Who this browser is to the server as an organiser: a session in a cookie that no script reads, and a token against forged requests. */
+/**
+ * Who this browser is to the server as an organiser: a session in a cookie that no script reads,
+ * and a token against forged requests.
+ */
 import { ask, path, persist, Refused, type Ask } from "./client";
 
 export interface Session {
@@ -7,7 +10,10 @@ export interface Session {
   until: number;
 }
 
-/** `ended` is a session that ran out while somebody worked: what he was about to do waits for him to sign in again. */
+/**
+ * `ended` is a session that ran out while somebody worked: what he was about to do waits for him to
+ * sign in again.
+ */
 export type SignedIn =
   { state: "unknown" } | { state: "out" } | { state: "in"; session: Session } | { state: "ended" };
 
@@ -53,8 +59,8 @@ function isNobody(error: unknown): boolean {
 }
 
 /**
- * Asks with the session. Where it is over, the frame asks to sign in again, and then this goes on: nothing typed is lost.
- * @throws as `ask` does, but never for a missing session.
+ * Asks with the session. Where it is over, the frame asks to sign in again, and then this goes on:
+ * nothing typed is lost. @throws as `ask` does, but never for a missing session.
  */
 export async function askAsOrganiser<T>(to: string, wish: Ask = {}): Promise<T> {
   for (let isRenewed = false; ;) {

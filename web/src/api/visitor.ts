@@ -1,8 +1,10 @@
 /**
- * Who this browser is to the server: a guest's token, the same in all tabs, so that a reload or second tab keeps the place.
+ * Who this browser is to the server: a guest's token, the same in all tabs, so that a reload or
+ * second tab keeps the place.
  *
- * A token is renewed while it is used, and after its end while its visitor owns something. What the server will not renew is
- * put aside and never thrown away; so is who this browser was before it took over another device's visitor.
+ * A token is renewed while it is used, and after its end while its visitor owns something. What the
+ * server will not renew is put aside and never thrown away; so is who this browser was before it
+ * took over another device's visitor.
  */
 import { clock } from "../lib/clock";
 import { ask, path, persist, Refused, send, type Ask } from "./client";
@@ -162,7 +164,10 @@ export function isKnown(): boolean {
   return stored() !== undefined;
 }
 
-/** Asks as this visitor; if the token is not taken any more, once more with a renewed one, or as a new visitor. */
+/**
+ * Asks as this visitor; if the token is not taken any more, once more with a renewed one, or as a
+ * new visitor.
+ */
 export async function askAsVisitor<T>(to: string, wish: Ask = {}): Promise<T> {
   return asVisitor((token) => ask<T>(to, { ...wish, token }));
 }

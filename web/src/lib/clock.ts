@@ -9,7 +9,10 @@ export const clock = {
     return Date.now() + offsetMs;
   },
 
-  /** Notes the time an answer was given: its `at` in milliseconds, or its Date header, which is cut to whole seconds. */
+  /**
+   * Notes the time an answer was given: its `at` in milliseconds, or its Date header, which is cut
+   * to whole seconds.
+   */
   note(at: number | string | null | undefined): void {
     if (at === null || at === undefined) return;
     const isExact = typeof at === "number";

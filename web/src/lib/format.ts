@@ -1,11 +1,33 @@
 /** Numbers, money and times as people of a language write them. */
+import currencies from "./currencies.json";
 import { i18n } from "./i18n.svelte";
+
+const decimals: Record<string, number> = currencies.decimals;
+const stepsMinor: Record<string, number> = currencies.step_minor;
+
+/**
+ * How many digits a currency has behind the point, by ISO 4217, as the server counts. Browsers have
+ * it otherwise: there the rupiah, the forint and the Iraqi dinar have none.
+ */
+export function decimalsOf(currency: string): number {
+  return decimals[currency] ?? 2;
+}
+
+/** What amounts of a currency are multiples of, in minor units. */
+export function stepMinorOf(currency: string): number {
+  return stepsMinor[currency] ?? 1;
+}
 
 /** Money in minor units: `money(4550, "EUR")` is €45.50. */
 export function money(minor: number, currency: string): string {
-  const format = new Intl.NumberFormat(i18n.language, { style: "currency", currency });
-  const decimals = format.resolvedOptions().maximumFractionDigits ?? 2;
-  return format.format(minor / 10 ** decimals);
+  const digits = decimalsOf(currency);
+  const format = new Intl.NumberFormat(i18n.language, {
+    style: "currency",
+    currency,
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
+  return format.format(minor / 10 ** digits);
 }
 
 export function number(value: number): string {

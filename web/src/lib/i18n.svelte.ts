@@ -79,7 +79,10 @@ export const i18n = {
   },
 };
 
-/** The text of this name, with `{values}` put in. A name without a text is shown as it is, and fails the tests. */
+/**
+ * The text of this name, with `{values}` put in. A name without a text is shown as it is, and fails
+ * the tests.
+ */
 export function t(key: Key, values: Values = {}): string {
   const found = texts[key];
   if (found === undefined) return `⟨${key}⟩`;

@@ -21,9 +21,10 @@ const GLANCE_MS = 3_000;
 /**
  * Follows an event until the returned function is called; reconnects by itself.
  *
- * Whatever the way, `listen` gets the same messages. Where a place or session ended while nobody was connected, what
- * is known about its end is told as `left` or `session_ended` before `not_in_queue`. Where no stream can be had, the
- * first `seats` names all of them, as there is no telling what was missed.
+ * Whatever the way, `listen` gets the same messages. Where a place or session ended while nobody
+ * was connected, what is known about its end is told as `left` or `session_ended` before
+ * `not_in_queue`. Where no stream can be had, the first `seats` names all of them, as there is no
+ * telling what was missed.
  */
 export function follow(
   event: string,
@@ -93,7 +94,10 @@ class Follower {
     clearTimeout(this.#timer);
   }
 
-  /** The network or the page came back, or the network is said to be gone, which is not always true: looks now. */
+  /**
+   * The network or the page came back, or the network is said to be gone, which is not always true:
+   * looks now.
+   */
   readonly #glance = (cause: Event): void => {
     const isFirstShow = cause instanceof PageTransitionEvent && !cause.persisted;
     if (document.visibilityState === "hidden" || isFirstShow) return;
@@ -209,7 +213,10 @@ class Follower {
     if (this.#stream) this.#watchdog = setTimeout(() => void this.#probe(true), SILENCE_MS);
   }
 
-  /** A silent stream may be dead, and pings cannot be seen from here: asks, and compares with what the stream told. */
+  /**
+   * A silent stream may be dead, and pings cannot be seen from here: asks, and compares with what
+   * the stream told.
+   */
   async #probe(isSilent: boolean): Promise<void> {
     const stream = this.#stream;
     const heard = this.#heard;

@@ -1,4 +1,7 @@
-/** Which page the address names. Links are ordinary links; those to our own pages are followed without a reload. */
+/**
+ * Which page the address names. Links are ordinary links; those to our own pages are followed
+ * without a reload.
+ */
 import type { Component } from "svelte";
 
 /** Loads a page. Its props are the ids of its path, which differ from page to page. */

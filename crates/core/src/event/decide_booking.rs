@@ -1,12 +1,13 @@
 //! What is asked for a hold, until it is paid for, given back, or runs out.
 
-use super::{Changes, Decision, Event, Phase};
+use super::{Changes, Decision, Event};
 use crate::bookings::Hold;
 use crate::change::Change;
-use crate::hold::{HoldState, HoldTerms};
+use crate::hold::{HoldState, HoldStatus, HoldTerms};
 use crate::ids::{BookingId, UserId};
 use crate::limits::MAX_ENDED_PER_USER;
 use crate::lines::Lines;
+use crate::phase::Phase;
 use crate::refusal::Refusal;
 use crate::seats::SeatState;
 use crate::settings::Settings;
@@ -95,7 +96,8 @@ impl Event {
         }
     }
 
-    /// Checks that little enough of the user's ended within the last day: each of these ids is kept for that long.
+    /// Checks that little enough of the user's ended within the last day: each of these ids is kept
+    /// for that long.
     pub(super) fn check_few_ended(&self, user: &UserId) -> Result<(), Refusal> {
         let ended = self.bookings.ended_of(user) + self.claims.ended_of(user);
         if ended < MAX_ENDED_PER_USER {
@@ -189,7 +191,9 @@ impl Event {
             HoldState::Held { .. } | HoldState::Expired { .. } => Err(Refusal::HoldExpired),
             HoldState::Confirmed { .. } => Err(Refusal::AlreadyConfirmed),
             HoldState::Released { .. } => Err(Refusal::AlreadyReleased),
-            HoldState::Cancelled { .. } => Err(Refusal::InvalidStatus { status: "cancelled" }),
+            HoldState::Cancelled { .. } => {
+                Err(Refusal::InvalidStatus { booking_status: HoldStatus::Cancelled })
+            }
         }
     }
 
@@ -212,7 +216,9 @@ impl Event {
             HoldState::Held { .. } | HoldState::Expired { .. } => Err(Refusal::HoldExpired),
             HoldState::Confirmed { .. } => Err(Refusal::AlreadyConfirmed),
             HoldState::Released { .. } => Err(Refusal::AlreadyReleased),
-            HoldState::Cancelled { .. } => Err(Refusal::InvalidStatus { status: "cancelled" }),
+            HoldState::Cancelled { .. } => {
+                Err(Refusal::InvalidStatus { booking_status: HoldStatus::Cancelled })
+            }
         }
     }
 

@@ -3,10 +3,10 @@
 use super::decide_organiser::check_reason;
 use super::{Changes, Decision, Event};
 use crate::change::{Change, DeclaimedHow};
-use crate::command::Reason;
 use crate::ids::{ClaimId, PoolId, UserId};
 use crate::limits::{MAX_DURATION_MS, MAX_POOL_CAPACITY, MAX_UNITS_PER_HOLD};
 use crate::refusal::Refusal;
+use crate::spec::Reason;
 use crate::time::Time;
 use crate::view::{ClaimState, ClaimView, Reply};
 use smallvec::smallvec;
@@ -22,7 +22,7 @@ impl Event {
         ttl_ms: Option<i64>,
     ) -> Result<Decision, Refusal> {
         if ttl_ms.is_some_and(|ttl_ms| !(1..=MAX_DURATION_MS).contains(&ttl_ms)) {
-            return Err(Refusal::InvalidSettings { why: "ttl_ms: use 1 ms to 366 days" });
+            return Err(Refusal::InvalidSettings { why: "ttl_ms: use 1 ms to 366 days".into() });
         }
         if !(1..=MAX_UNITS_PER_HOLD).contains(&quantity) {
             return Err(Refusal::InvalidQuantity);

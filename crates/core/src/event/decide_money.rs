@@ -1,16 +1,18 @@
 //! What is asked for a booking's money: its payments, its confirmation, its end.
 
 use super::decide_organiser::check_reason;
-use super::{Changes, Decision, Event, Phase};
+use super::{Changes, Decision, Event};
 use crate::bookings::Hold;
 use crate::change::{Change, SessionEnd};
-use crate::command::{CancelTerms, Reason};
-use crate::hold::{CheckIn, HoldState, OnDecline};
+use crate::command::CancelTerms;
+use crate::hold::{CheckIn, HoldState, HoldStatus, OnDecline};
 use crate::ids::{BookingId, PaymentId, UserId};
 use crate::limits::{AFTER_FAILED_PAYMENT_MS, fits_text};
 use crate::money::{Rounding, share_minor};
+use crate::phase::Phase;
 use crate::refusal::Refusal;
 use crate::settings::Settings;
+use crate::spec::Reason;
 use crate::time::Time;
 use crate::view::{HoldView, Reply};
 use crate::waiting_room::session::SessionState;
@@ -54,7 +56,9 @@ impl Event {
             }
             HoldState::Confirmed { .. } => Err(Refusal::AlreadyConfirmed),
             HoldState::Released { .. } => Err(Refusal::AlreadyReleased),
-            HoldState::Cancelled { .. } => Err(Refusal::InvalidStatus { status: "cancelled" }),
+            HoldState::Cancelled { .. } => {
+                Err(Refusal::InvalidStatus { booking_status: HoldStatus::Cancelled })
+            }
         }
     }
 
@@ -67,7 +71,7 @@ impl Event {
         then: OnDecline,
     ) -> Result<Decision, Refusal> {
         if !fits_text(why) {
-            return Err(Refusal::InvalidSettings { why: "why: use at most 500 characters" });
+            return Err(Refusal::InvalidSettings { why: "why: use at most 500 characters".into() });
         }
         let hold = self.bookings.get(booking).ok_or(Refusal::ReservationNotFound)?;
         let late = |booking: &BookingId| Change::LatePaymentFailed {
@@ -169,7 +173,7 @@ impl Event {
             }
             HoldState::Expired { .. } => return Err(Refusal::HoldExpired),
             HoldState::Cancelled { .. } => {
-                return Err(Refusal::InvalidStatus { status: "cancelled" });
+                return Err(Refusal::InvalidStatus { booking_status: HoldStatus::Cancelled });
             }
         }
         let payment = payment.cloned();
@@ -202,7 +206,8 @@ impl Event {
         Decision { reply: Reply::Hold(HoldView { state, ..hold.view() }), changes }
     }
 
-    /// Who has what he came for leaves the room (S3.6), and so does whose payment failed (S3.7), unless he holds more.
+    /// Who has what he came for leaves the room (S3.6), and so does whose payment failed (S3.7),
+    /// unless he holds more.
     fn session_after(&self, hold: &Hold, how: SessionEnd) -> Changes {
         let mut changes = Changes::new();
         let Some(idx) = self.users[hold.user].session else { return changes };
@@ -242,11 +247,11 @@ impl Event {
             | HoldState::Paying { .. }
             | HoldState::Released { .. }
             | HoldState::Expired { .. }) => {
-                return Err(Refusal::InvalidStatus { status: state.status() });
+                return Err(Refusal::InvalidStatus { booking_status: state.status() });
             }
         }
         if let Some(first) = hold.checked_in.first() {
-            return Err(Refusal::AlreadyCheckedIn { at: first.at });
+            return Err(Refusal::AlreadyCheckedIn { checked_in_at: first.at });
         }
         let (amount_minor, step_minor) = (hold.terms.amount_minor, settings.step_minor());
         let refund_minor = match terms {
@@ -291,7 +296,7 @@ impl Event {
             | HoldState::Released { .. }
             | HoldState::Expired { .. }
             | HoldState::Cancelled { .. }) => {
-                return Err(Refusal::InvalidStatus { status: state.status() });
+                return Err(Refusal::InvalidStatus { booking_status: state.status() });
             }
         }
         if !(1..=hold.terms.lines.units()).contains(&ticket) {
@@ -299,7 +304,9 @@ impl Event {
         }
         let known = hold.checked_in.binary_search_by_key(&ticket, |check_in| check_in.ticket);
         match known {
-            Ok(index) => Err(Refusal::AlreadyCheckedIn { at: hold.checked_in[index].at }),
+            Ok(index) => {
+                Err(Refusal::AlreadyCheckedIn { checked_in_at: hold.checked_in[index].at })
+            }
             Err(place) => Ok(Decision {
                 reply: Reply::Hold({
                     let mut view = hold.view();

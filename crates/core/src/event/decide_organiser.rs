@@ -1,23 +1,24 @@
 //! What organisers ask for: settings, stock, seats, and the phases of the sale.
 
-use super::{Decision, Event, Phase};
+use super::{Decision, Event};
 use crate::change::Change;
-use crate::command::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use crate::ids::PoolId;
 use crate::limits::{
     MAX_CATEGORIES_PER_EVENT, MAX_POOL_CAPACITY, MAX_POOLS_PER_EVENT, MAX_PRICE_MINOR,
     MAX_SEATS_PER_EVENT, fits_text,
 };
 use crate::lines::Lines;
+use crate::phase::Phase;
 use crate::refusal::Refusal;
 use crate::seats::SeatState;
 use crate::settings::{Digest, Order, Settings};
+use crate::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use crate::time::Time;
 use crate::waiting_room::draw;
 use hashbrown::HashSet;
 
 fn settings_error<T>(why: &'static str) -> Result<T, Refusal> {
-    Err(Refusal::InvalidSettings { why })
+    Err(Refusal::InvalidSettings { why: why.into() })
 }
 
 fn check_price(price_minor: i64) -> Result<(), Refusal> {
@@ -66,13 +67,13 @@ impl Event {
         let priced = self.stock.iter().len() > 0 || self.seats.len() > 0;
         if priced && wanted.currency != settings.currency {
             return Err(Refusal::SettingsFixed {
-                why: "currency: it is fixed once there are prices",
+                why: "currency: it is fixed once there are prices".into(),
             });
         }
         let in_use = self.room.waiting() > 0 || self.room.sessions.len() > 0;
         if wanted.room.is_some() != settings.room.is_some() && in_use {
             return Err(Refusal::SettingsFixed {
-                why: "room: switch it on or off while nobody waits and nobody is in",
+                why: "room: switch it on or off while nobody waits and nobody is in".into(),
             });
         }
         let new_order = match (&settings.room, &wanted.room) {
@@ -82,7 +83,7 @@ impl Event {
         };
         if self.phase != Phase::Scheduled && new_order {
             return Err(Refusal::SettingsFixed {
-                why: "room.order: it is fixed once people may join",
+                why: "room.order: it is fixed once people may join".into(),
             });
         }
         Ok(Decision::done(Change::SettingsChanged { settings: Box::new(wanted.clone()) }))
@@ -92,7 +93,7 @@ impl Event {
         check_price(spec.price_minor)?;
         check_capacity(spec.capacity)?;
         if self.stock.iter().len() >= MAX_POOLS_PER_EVENT {
-            return Err(Refusal::EventLimit { why: "pools: an event has at most 10000" });
+            return Err(Refusal::EventLimit { why: "pools: an event has at most 10000".into() });
         }
         if self.stock.get(&spec.pool).is_some() {
             return Err(Refusal::PoolExists { pool: spec.pool.clone() });
@@ -139,20 +140,23 @@ impl Event {
                 Some(price_minor) if price_minor == category.price_minor => {}
                 Some(_) if known.is_some() => {
                     return Err(Refusal::SettingsFixed {
-                        why: "categories: a known one keeps its price; name another differently",
+                        why: "categories: a known one keeps its price; name another differently"
+                            .into(),
                     });
                 }
                 Some(_) => return settings_error("categories: give each one price"),
             }
         }
         if self.seats.categories().len() + new_categories.len() > MAX_CATEGORIES_PER_EVENT {
-            return Err(Refusal::EventLimit { why: "categories: an event has at most 1000" });
+            return Err(Refusal::EventLimit {
+                why: "categories: an event has at most 1000".into(),
+            });
         }
         if seats.is_empty() {
             return settings_error("seats: add at least one");
         }
         if self.seats.len() + seats.len() > MAX_SEATS_PER_EVENT {
-            return Err(Refusal::EventLimit { why: "seats: an event has at most 250000" });
+            return Err(Refusal::EventLimit { why: "seats: an event has at most 250000".into() });
         }
         let category_names: HashSet<&str, foldhash::fast::FixedState> =
             categories.iter().map(|category| category.name.as_ref()).collect();
@@ -216,7 +220,7 @@ impl Event {
         match self.phase {
             Phase::Scheduled => Ok(Decision::done(Change::PrequeueOpened)),
             Phase::Prequeue => Err(Refusal::AlreadyInPhase {
-                why: "the prequeue is open already; open the sale next",
+                why: "the prequeue is open already; open the sale next".into(),
             }),
             Phase::Open | Phase::Paused | Phase::Closed => Err(self.phase_refusal()),
         }
@@ -228,9 +232,11 @@ impl Event {
                 Ok(Decision::done(self.prequeue_closed()))
             }
             Phase::Prequeue => Err(Refusal::AlreadyInPhase {
-                why: "the list of entrants is fixed already; open the sale next",
+                why: "the list of entrants is fixed already; open the sale next".into(),
             }),
-            Phase::Scheduled => Err(Refusal::OtherStepFirst { why: "open the prequeue first" }),
+            Phase::Scheduled => {
+                Err(Refusal::OtherStepFirst { why: "open the prequeue first".into() })
+            }
             Phase::Open | Phase::Paused | Phase::Closed => Err(self.phase_refusal()),
         }
     }
@@ -247,10 +253,12 @@ impl Event {
     ) -> Result<Decision, Refusal> {
         match self.phase {
             Phase::Scheduled | Phase::Prequeue => {}
-            Phase::Open => return Err(Refusal::AlreadyInPhase { why: "the sale is open already" }),
+            Phase::Open => {
+                return Err(Refusal::AlreadyInPhase { why: "the sale is open already".into() });
+            }
             Phase::Paused => {
                 return Err(Refusal::OtherStepFirst {
-                    why: "the sale is paused; resume it instead",
+                    why: "the sale is paused; resume it instead".into(),
                 });
             }
             Phase::Closed => return Err(self.phase_refusal()),
@@ -275,7 +283,7 @@ impl Event {
                 if self.room.entrants.is_none() {
                     if public_value.is_some() {
                         let why = "close the prequeue before the public value becomes known";
-                        return Err(Refusal::OtherStepFirst { why });
+                        return Err(Refusal::OtherStepFirst { why: why.into() });
                     }
                     decision.changes.push(self.prequeue_closed());
                 }
@@ -289,7 +297,9 @@ impl Event {
     pub(super) fn decide_pause(&self, at: Time) -> Result<Decision, Refusal> {
         match self.phase_at(at) {
             Phase::Open => Ok(Decision::done(Change::SalePaused)),
-            Phase::Paused => Err(Refusal::AlreadyInPhase { why: "the sale is paused already" }),
+            Phase::Paused => {
+                Err(Refusal::AlreadyInPhase { why: "the sale is paused already".into() })
+            }
             phase @ (Phase::Scheduled | Phase::Prequeue | Phase::Closed) => {
                 Err(Refusal::EventNotOpen { phase })
             }
@@ -299,7 +309,7 @@ impl Event {
     pub(super) fn decide_resume(&self, at: Time) -> Result<Decision, Refusal> {
         match self.phase_at(at) {
             Phase::Paused => Ok(Decision::done(Change::SaleResumed)),
-            Phase::Open => Err(Refusal::AlreadyInPhase { why: "the sale is not paused" }),
+            Phase::Open => Err(Refusal::AlreadyInPhase { why: "the sale is not paused".into() }),
             phase @ (Phase::Scheduled | Phase::Prequeue | Phase::Closed) => {
                 Err(Refusal::EventNotOpen { phase })
             }
@@ -311,7 +321,9 @@ impl Event {
             Phase::Scheduled | Phase::Prequeue | Phase::Open | Phase::Paused => {
                 Ok(Decision::done(Change::SaleClosed))
             }
-            Phase::Closed => Err(Refusal::AlreadyInPhase { why: "the sale is closed already" }),
+            Phase::Closed => {
+                Err(Refusal::AlreadyInPhase { why: "the sale is closed already".into() })
+            }
         }
     }
 }

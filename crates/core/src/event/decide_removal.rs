@@ -3,11 +3,11 @@
 use super::decide_organiser::check_reason;
 use super::{Changes, Decision, Event};
 use crate::change::{Change, LeftHow, SessionEnd};
-use crate::command::Reason;
 use crate::hold::HoldState;
 use crate::ids::UserId;
 use crate::limits::MAX_BANS_PER_EVENT;
 use crate::refusal::Refusal;
+use crate::spec::Reason;
 use crate::users::User;
 use crate::view::{RemovedView, Reply};
 use crate::waiting_room::session::SessionState;

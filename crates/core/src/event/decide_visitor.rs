@@ -1,11 +1,12 @@
 //! What visitors ask for in the queue and the room.
 
-use super::{Changes, Decision, Event, Phase};
+use super::{Changes, Decision, Event};
 use crate::arena::Idx;
 use crate::change::{Change, LeftHow, SessionEnd};
 use crate::hold::HoldState;
 use crate::ids::{PlaceId, UserId};
 use crate::limits::MAX_PLACES_EVER;
+use crate::phase::Phase;
 use crate::refusal::Refusal;
 use crate::time::Time;
 use crate::users::User;
@@ -179,7 +180,8 @@ impl Event {
         !drawn || self.opened
     }
 
-    /// The user's session while it lasts, else the place of his that is served first, else the session that is over.
+    /// The user's session while it lasts, else the place of his that is served first, else the
+    /// session that is over.
     pub(super) fn view_first_place(&self, at: Time, user: &UserId) -> Result<PlaceView, Refusal> {
         let known: &User = self.user(user).ok_or(Refusal::PlaceNotFound)?;
         let session = known.session.map(|idx| self.room.sessions.get(idx));
@@ -233,8 +235,8 @@ impl Event {
         PlaceView { place: session.place, number: session.number, state }
     }
 
-    /// Until when a session that is over keeps its slot: as long as what its user holds. With nothing held it is free at
-    /// the next tick.
+    /// Until when a session that is over keeps its slot: as long as what its user holds. With
+    /// nothing held it is free at the next tick.
     fn slot_kept_until(&self, at: Time, session: &Session) -> Time {
         let holds = self.bookings.live_of_user(self.users[session.user].last_hold);
         holds.filter_map(|hold| hold.state.until()).max().unwrap_or(at)

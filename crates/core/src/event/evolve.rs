@@ -1,11 +1,13 @@
-//! How changes add up. Nothing here can fail: what does not fit the state is a broken journal or a bug, and a panic.
+//! How changes add up. Nothing here can fail: what does not fit the state is a broken journal or a
+//! bug, and a panic.
 
-use super::{Event, Phase};
+use super::Event;
 use crate::arena::Idx;
 use crate::change::{Change, DeclaimedHow};
 use crate::hold::{CheckIn, HoldState, HoldTerms};
 use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, UserId};
 use crate::lines::Lines;
+use crate::phase::Phase;
 use crate::seats::SeatState;
 use crate::time::Time;
 use crate::view::{BanView, ClaimState, ClaimView};

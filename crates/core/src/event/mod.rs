@@ -16,6 +16,7 @@ use crate::change::Change;
 use crate::claims::Claims;
 use crate::command::Command;
 use crate::ids::{BookingId, EventId, UserId};
+use crate::phase::Phase;
 use crate::refusal::Refusal;
 use crate::seats::Seats;
 use crate::settings::{RoomSettings, Settings};
@@ -24,24 +25,7 @@ use crate::time::Time;
 use crate::users::{User, Users};
 use crate::view::Reply;
 use crate::waiting_room::WaitingRoom;
-use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
-
-/// Where a sale stands: `scheduled → prequeue → open ⇄ paused → closed`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// Nothing is possible yet.
-    Scheduled,
-    /// People may join.
-    Prequeue,
-    /// People are admitted and may hold.
-    Open,
-    /// No admission and no new holds for now.
-    Paused,
-    /// It is over.
-    Closed,
-}
 
 /// What a command would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,7 +170,7 @@ impl Event {
                 if gap_ms > 0 {
                     Ok(Decision::done(Change::Resumed { gap_ms }))
                 } else {
-                    Err(Refusal::InvalidSettings { why: "gap_ms: use a positive number" })
+                    Err(Refusal::InvalidSettings { why: "gap_ms: use a positive number".into() })
                 }
             }
         }

@@ -1,7 +1,8 @@
 //! What is due: deadlines, and admissions.
 
-use super::{Changes, Decision, Event, Phase};
+use super::{Changes, Decision, Event};
 use crate::change::{Change, DeclaimedHow, LeftHow, SessionEnd};
+use crate::phase::Phase;
 use crate::settings::Settings;
 use crate::time::Time;
 use crate::view::Reply;
@@ -10,8 +11,8 @@ use smallvec::smallvec;
 
 /// What a deadline is about, in the order in which equal times are dealt with.
 ///
-/// Equal times of one kind go by id: bookings and claims by theirs, sessions by their place's number, and waiting
-/// places by where they stand in the line.
+/// Equal times of one kind go by id: bookings and claims by theirs, sessions by their place's
+/// number, and waiting places by where they stand in the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Schedule,

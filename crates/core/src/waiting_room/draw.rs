@@ -1,8 +1,9 @@
 //! The draw: an order that nobody could steer, and that everybody can check.
 //!
-//! The seed's hash is published when the event is created, the hash of the list of entrants when the prequeue closes.
-//! A public random value that became known only after that may be mixed in; then the seed is revealed. Without the
-//! public value the draw proves only that the seed was not changed.
+//! The seed's hash is published when the event is created, the hash of the list of entrants when
+//! the prequeue closes. A public random value that became known only after that may be mixed in;
+//! then the seed is revealed. Without the public value the draw proves only that the seed was not
+//! changed.
 
 use crate::ids::PlaceId;
 use crate::settings::Digest;
@@ -41,8 +42,8 @@ pub fn draw_key(seed: &Digest, public_value: Option<&str>) -> Digest {
 
 /// The rank of a place: the first 52 bits of SHA-256 of the key's 32 bytes followed by the place's 32 digits.
 ///
-/// The lowest rank is served first; equal ranks are served by place id. 52 bits fit a double exactly, so the same
-/// number can be computed in a browser and kept as a score in Redis.
+/// The lowest rank is served first; equal ranks are served by place id. 52 bits fit a double
+/// exactly, so the same number can be computed in a browser and kept as a score in Redis.
 #[must_use]
 pub fn rank(key: &Digest, place: PlaceId) -> u64 {
     let mut hasher = Sha256::new();

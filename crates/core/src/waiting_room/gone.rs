@@ -6,10 +6,12 @@ use crate::time::Time;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
 
-/// Ids of places that were served, left or lapsed, each for a day: their number is never given again under the same id.
+/// Ids of places that were served, left or lapsed, each for a day: their number is never given
+/// again under the same id.
 ///
-/// Nothing tells of the day's end: what is over is not found any more, and makes room as others go. So that a flood of
-/// joins and leaves cannot fill the memory, only the latest [`MAX_GONE_PLACES`] are known.
+/// Nothing tells of the day's end: what is over is not found any more, and makes room as others go.
+/// So that a flood of joins and leaves cannot fill the memory, only the latest [`MAX_GONE_PLACES`]
+/// are known.
 #[derive(Debug, Default)]
 pub(crate) struct GonePlaces {
     until: HashMap<PlaceId, Time, foldhash::fast::FixedState>,

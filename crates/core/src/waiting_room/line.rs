@@ -1,9 +1,10 @@
 //! The line itself: who stands where, with leavers, in O(log n).
 //!
-//! Each place has a slot; slots are handed out in the order of service and never reused. Slots come in blocks of
-//! 1,024 that remember who still waits and when each was last seen. Over the blocks, two Fenwick trees count the waiting
-//! and those among them who may be admitted, and a tree of minima leads to whoever was seen longest ago. A block that
-//! everyone left is freed, so memory follows the people who wait and not those who came.
+//! Each place has a slot; slots are handed out in the order of service and never reused. Slots come
+//! in blocks of 1,024 that remember who still waits and when each was last seen. Over the blocks,
+//! two Fenwick trees count the waiting and those among them who may be admitted, and a tree of
+//! minima leads to whoever was seen longest ago. A block that everyone left is freed, so memory
+//! follows the people who wait and not those who came.
 
 use crate::arena::Idx;
 use crate::time::Time;

@@ -1,4 +1,5 @@
-//! Answers that agree: what a repeated request is told, and what is said of a session that is over, one fact a test.
+//! Answers that agree: what a repeated request is told, and what is said of a session that is over,
+//! one fact a test.
 
 use crate::stage::{
     Stage, arrive, begin, confirm, hold_ga, join, leave, place_id, release, settings,
@@ -19,7 +20,8 @@ fn shown(stage: &Stage, user: &str) -> Value {
     serde_json::to_value(stage.place(user).expect("a place")).expect("JSON")
 }
 
-/// S4.2 keeps a key for 300 s; a place's id is known as long as an ended booking's, so that no number is given twice.
+/// S4.2 keeps a key for 300 s; a place's id is known as long as an ended booking's, so that no
+/// number is given twice.
 #[test]
 fn a_request_to_join_is_known_for_a_day_after_its_place_is_gone() {
     let mut stage = Stage::with_room(room(1));

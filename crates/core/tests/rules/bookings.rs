@@ -54,7 +54,7 @@ fn a_stay_is_all_of_its_nights_or_none() {
     let mut stage = Stage::flash();
     for night in ["deluxe.2026-12-24", "deluxe.2026-12-25", "deluxe.2026-12-26"] {
         let pool = night.parse().expect("an id");
-        let spec = onrush_core::command::PoolSpec { pool, capacity: 1, price_minor: 0 };
+        let spec = onrush_core::spec::PoolSpec { pool, capacity: 1, price_minor: 0 };
         stage.ok(Command::AddPool { spec });
     }
     stage.ok(hold("b1", "ann", lines(&[("deluxe.2026-12-26", 1)], &[])));

@@ -1,8 +1,8 @@
 //! Claims and services' adjustments (S2), one fact a test.
 
 use crate::stage::{Stage, hold_ga, reason, settings};
-use onrush_core::command::PoolSpec;
 use onrush_core::settings::Settings;
+use onrush_core::spec::PoolSpec;
 use onrush_core::view::ClaimState;
 use onrush_core::{Change, Command, Reply};
 

@@ -1,4 +1,5 @@
-//! The rules, tested from outside: tables of facts, properties against naive models, and the traps of earlier designs.
+//! The rules, tested from outside: tables of facts, properties against naive models, and the traps
+//! of earlier designs.
 
 mod answers;
 mod bookings;

@@ -5,11 +5,11 @@ use crate::stage::{
     reason, release, settings,
 };
 use onrush_core::change::{Change, SessionEnd};
-use onrush_core::command::PoolSpec;
-use onrush_core::hold::{HoldState, OnDecline};
+use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
 use onrush_core::limits::{MAX_FEE_BP, MAX_PRICE_MINOR, MAX_REFUND_RULES, MAX_UNITS_PER_HOLD};
 use onrush_core::settings::{Fees, RefundRule, RoomSettings, Settings};
 use onrush_core::snapshot::SnapshotRow;
+use onrush_core::spec::PoolSpec;
 use onrush_core::view::{HoldView, Reply};
 use onrush_core::{Command, Event, Refusal, Time};
 
@@ -80,7 +80,7 @@ fn late_money_buys_the_same_units_if_they_are_still_free() {
     assert_eq!((stage.free("ga"), stage.free_seats()), (10, 4));
     stage.pass_ms(3 * DAY_MS);
     let answer = hold_view(stage.ok(confirm("b1", "ann", Some("p1"))));
-    assert_eq!(answer.state.status(), "confirmed");
+    assert_eq!(answer.state.status(), HoldStatus::Confirmed);
     assert_eq!(answer, stage.booking("b1"), "the answer tells what is from then on");
     assert!(matches!(&last_changes(&stage)[..], [Change::HoldConfirmedLate { .. }]));
     assert_eq!((stage.free("ga"), stage.free_seats()), (8, 3));

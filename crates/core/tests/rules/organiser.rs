@@ -1,8 +1,8 @@
 //! What organisers may set, one fact a test.
 
 use crate::stage::{Stage, confirm, hold, hold_ga, lines, reason, settings};
-use onrush_core::command::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::settings::{RoomSettings, Settings};
+use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::{Command, Event, Refusal, Time};
 
 fn capacity(capacity: u32) -> Command {

@@ -1,4 +1,5 @@
-//! Properties: whatever is asked, in whatever order, and compared with models that are too simple to be wrong.
+//! Properties: whatever is asked, in whatever order, and compared with models that are too simple
+//! to be wrong.
 
 use crate::stage::{Stage, booking_id, place_id, reason, settings};
 use onrush_core::change::Change;
@@ -314,8 +315,10 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..8_u8, u).prop_map(|(claim, user)| Step::Declaim { claim, user }),
         1 => (0..8_u8, -4..4_i64).prop_map(|(claim, amount)| Step::Adjust { claim, amount }),
         1 => (0..16_u32).prop_map(|capacity| Step::Capacity { capacity }),
-        1 => (0..4_u32, prop::option::of(0..4_u8)).prop_map(|(quantity, seat)| Step::Block { quantity, seat }),
-        1 => (0..4_u32, prop::option::of(0..4_u8)).prop_map(|(quantity, seat)| Step::Unblock { quantity, seat }),
+        1 => (0..4_u32, prop::option::of(0..4_u8))
+            .prop_map(|(quantity, seat)| Step::Block { quantity, seat }),
+        1 => (0..4_u32, prop::option::of(0..4_u8))
+            .prop_map(|(quantity, seat)| Step::Unblock { quantity, seat }),
         1 => (1..6_u32, prop::option::of(1..600_u32))
             .prop_map(|(capacity, outflow_per_min)| Step::Room { capacity, outflow_per_min }),
         1 => Just(Step::Pause),
@@ -436,7 +439,8 @@ impl Naive {
         for (position, (place, user)) in (1_u32..).zip(&self.line) {
             let user = user.parse().expect("an id");
             let query = Query::Place { user, place: Some(place.parse().expect("an id")) };
-            // A place whose time is up is gone for its visitor a little before its tick takes it out of the line.
+            // A place whose time is up is gone for its visitor a little before its tick takes it
+            // out of the line.
             if let Ok(View::Place(view)) = stage.event.query(stage.now, &query) {
                 let PlaceState::Queued { position: shown, .. } = view.state else {
                     panic!("it waits")
@@ -475,7 +479,7 @@ fn set_up(price_minor: i64, has_room: bool) -> Stage {
     let mut stage = Stage::created(Settings { room, ..with_room });
     stage.stock_up(price_minor);
     let vouchers = "vouchers".parse().expect("an id");
-    let spec = onrush_core::command::PoolSpec { pool: vouchers, capacity: 5, price_minor: 0 };
+    let spec = onrush_core::spec::PoolSpec { pool: vouchers, capacity: 5, price_minor: 0 };
     stage.ok(Command::AddPool { spec });
     stage.ok(Command::OpenSale { seed: None, public_value: None });
     stage
@@ -575,7 +579,9 @@ proptest! {
         }
         for row in stage.event.snapshot() {
             let json = serde_json::to_string(&row).expect("a row is JSON");
-            prop_assert_eq!(serde_json::from_str::<onrush_core::snapshot::SnapshotRow>(&json).expect("and back"), row);
+            let read: onrush_core::snapshot::SnapshotRow =
+                serde_json::from_str(&json).expect("and back");
+            prop_assert_eq!(read, row);
         }
     }
 }

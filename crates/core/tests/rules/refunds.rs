@@ -14,7 +14,8 @@ fn cancel_as_buyer(booking: &str, user: &str) -> Command {
     Command::CancelConfirmed { booking: booking_id(booking), reason: reason(), terms }
 }
 
-/// All back two weeks before, half a week before, a fifth until the beginning, which is 30 days after the opening.
+/// All back two weeks before, half a week before, a fifth until the beginning, which is 30 days
+/// after the opening.
 fn policy() -> Settings {
     let rule = |days_before, percent| RefundRule { days_before, percent };
     // In no particular order: the one that applies is the strictest that is met.
@@ -257,7 +258,11 @@ fn each_ticket_lets_in_once() {
     stage.pass_ms(1_000);
     stage.ok(check_in("b1", 1));
     let again = stage.run(check_in("b1", 3)).expect_err("a refusal");
-    assert_eq!(again, Refusal::AlreadyCheckedIn { at: let_in_at }, "it tells since when");
+    assert_eq!(
+        again,
+        Refusal::AlreadyCheckedIn { checked_in_at: let_in_at },
+        "it tells since when"
+    );
     let known: Vec<_> = stage.booking("b1").checked_in.iter().map(|c| (c.ticket, c.at)).collect();
     assert_eq!(known, [(1, stage.now), (3, let_in_at)]);
     stage.check_recovery();

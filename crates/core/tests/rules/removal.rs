@@ -4,10 +4,10 @@ use crate::stage::{
     OPENING, Stage, arrive, begin, booking_id, confirm, hold_ga, join, reason, release, settings,
 };
 use onrush_core::change::{LeftHow, SessionEnd};
-use onrush_core::command::Reason;
 use onrush_core::hold::OnDecline;
 use onrush_core::limits::MAX_BANS_PER_EVENT;
 use onrush_core::settings::{RoomSettings, Settings};
+use onrush_core::spec::Reason;
 use onrush_core::view::{BanView, RemovedView};
 use onrush_core::{Change, Command, Query, Reply, View};
 

@@ -282,7 +282,8 @@ fn an_outcome_that_is_told_twice_changes_nothing_the_second_time() {
 
 #[test]
 fn what_the_gateway_said_may_be_told_again_at_any_later_place() {
-    // Messages come late and in any order: whatever may be told of a payment before its end may be told after it.
+    // Messages come late and in any order: whatever may be told of a payment before its end may be
+    // told after it.
     let told = [PaymentOpen, PaymentUnwanted];
     for at in reachable().into_iter().filter(|(_, stage)| stage.is_some()) {
         for outcome in told {

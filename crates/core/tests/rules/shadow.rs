@@ -1,5 +1,5 @@
-//! What follows the rules through every test: nothing here. The conformance tests of the engines include these tests, and
-//! have an engine in this place.
+//! What follows the rules through every test: nothing here. The conformance tests of the engines
+//! include these tests, and have an engine in this place.
 
 use onrush_core::event::Decision;
 use onrush_core::{Command, Event, Refusal, Time};

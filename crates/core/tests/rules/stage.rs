@@ -1,10 +1,11 @@
 //! One event under test: commands in, replies or refusals out, everything checked on the way.
 
 use crate::shadow::Shadow;
-use onrush_core::command::{CancelTerms, CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::command::CancelTerms;
 use onrush_core::ids::{BookingId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{RoomSettings, Settings};
+use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::view::{HoldView, PlaceState, PlaceView};
 use onrush_core::{Change, Command, Event, Query, Refusal, Reply, Time, View};
 
@@ -49,7 +50,8 @@ impl Stage {
         self.shadow.replace(self.now, &self.event);
     }
 
-    /// An open event without a waiting room: 10 of pool `ga`, and seats in row A, all free of charge.
+    /// An open event without a waiting room: 10 of pool `ga`, and seats in row A, all
+    /// free of charge.
     pub(crate) fn flash() -> Self {
         Self::open(Settings { room: None, ..settings() })
     }
@@ -210,7 +212,7 @@ impl Stage {
     }
 
     pub(crate) fn status(&self, booking: &str) -> &'static str {
-        self.booking(booking).state.status()
+        self.booking(booking).state.status().as_str()
     }
 }
 

@@ -1,4 +1,5 @@
-//! Faults of earlier designs that this one must not have. Each test is named after its trap in the requirements.
+//! Faults of earlier designs that this one must not have. Each test is named after its trap in the
+//! requirements.
 
 use crate::stage::{
     Stage, begin, booking_id, confirm, hold, hold_ga, join, leave, lines, reason, release, settings,
@@ -327,13 +328,15 @@ fn s4_nothing_is_kept_of_users_who_are_through() {
 
 #[test]
 fn s4_order_comes_from_the_one_state_and_not_from_clocks() {
-    // Two nodes whose clocks disagree give their commands the same engine time: the place's number orders them.
+    // Two nodes whose clocks disagree give their commands the same engine time: the place's number
+    // orders them.
     let mut stage = small_room(1);
     for n in 1..=3 {
         let Reply::Place(view) = stage.ok(join(n, &format!("u{n}"))) else { panic!("a place") };
         assert_eq!(u128::from(view.number), n);
-        assert!(
-            matches!(view.state, PlaceState::Queued { position: Some(position), .. } if u128::from(position) == n)
-        );
+        let PlaceState::Queued { position: Some(position), .. } = view.state else {
+            panic!("u{n} waits at a position: {view:?}")
+        };
+        assert_eq!(u128::from(position), n);
     }
 }

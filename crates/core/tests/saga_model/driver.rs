@@ -32,7 +32,8 @@ impl World {
                 _ => (Outcome::PaymentClosed, present),
             },
             Todo::TellFailed => {
-                // A refusal means that the engine knows already; either way its state says what became of the hold.
+                // A refusal means that the engine knows already; either way its state says what
+                // became of the hold.
                 let _refused_or_not = self.ask(rules, Asked::Fail(payment(), self.on_decline));
                 let standing = rules.facts(self.engine).buyer;
                 if fault == Some(Fault::NextPaymentIsTrouble) && standing != Standing::Held {
@@ -53,8 +54,8 @@ impl World {
                 (Outcome::Acknowledged, present)
             }
         };
-        // Whoever finds a cancelled booking where he wanted to confirm has to see to the cancellation: the feed told of
-        // it before, and will not again.
+        // Whoever finds a cancelled booking where he wanted to confirm has to see to the
+        // cancellation: the feed told of it before, and will not again.
         let again = outcome == Outcome::HoldConfirmed
             && matches!(rules.facts(self.engine).buyer, Standing::Cancelled(_));
         self.thought = Some(Thought { read, payment: about, outcome, stale: false, again });
@@ -97,7 +98,8 @@ impl World {
         let refused = self.ask(rules, Asked::Confirm(Who::Buyer, payment));
         match refused {
             None => Outcome::HoldConfirmed,
-            // It was confirmed, this was not written down, and then it was cancelled: the cancellation is seen next.
+            // It was confirmed, this was not written down, and then it was cancelled: the
+            // cancellation is seen next.
             Some("INVALID_STATUS") if fault != Some(Fault::CancelledIsNeverConfirmed) => {
                 Outcome::HoldConfirmed
             }

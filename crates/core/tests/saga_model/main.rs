@@ -1,28 +1,33 @@
 //! A model of one paid booking, checked over every order in which things can happen.
 //!
-//! **What it proves**, within its bounds: a seat has one owner; a payment is captured and refunded at most once, and
-//! nothing is refunded that was not captured; a booking is confirmed at most once; no outcome comes that the
-//! transitions do not know; every run ends; and when nothing is left to do, each captured payment is either the
-//! payment of a confirmed booking, or refunded, or that of a booking whose cancellation gives nothing back, and the
-//! saga is at `CONFIRMED` or `FAILED` and says the same as the engine.
+//! **What it proves**, within its bounds: a seat has one owner; a payment is captured and refunded
+//! at most once, and nothing is refunded that was not captured; a booking is confirmed at most
+//! once; no outcome comes that the transitions do not know; every run ends; and when nothing is
+//! left to do, each captured payment is either the payment of a confirmed booking, or refunded, or
+//! that of a booking whose cancellation gives nothing back, and the saga is at `CONFIRMED` or
+//! `FAILED` and says the same as the engine.
 //!
-//! **What is real**: [`todo`] and [`advance`], and the rules of the hold: the engine of the model is
-//! [`Event`](onrush_core::Event), whose states are kept once each under a number (`rules.rs`). What is imitated: the
-//! driver, in the order in which the server does things (`driver.rs`), requests that have the engine begin a payment
-//! before they look at the ledger, the ledger's row with its optimistic lock, the feed that wakes the saga, and a
-//! gateway that keeps the contract of its seam: creating and refunding are idempotent under their keys, and a
-//! cancelled payment is never captured, even if it is created later (`world.rs`).
+//! **What is real**: [`todo`] and [`advance`], and the rules of the hold: the engine of the model
+//! is [`Event`](onrush_core::Event), whose states are kept once each under a number (`rules.rs`).
+//! What is imitated: the driver, in the order in which the server does things (`driver.rs`),
+//! requests that have the engine begin a payment before they look at the ledger, the ledger's row
+//! with its optimistic lock, the feed that wakes the saga, and a gateway that keeps the contract of
+//! its seam: creating and refunding are idempotent under their keys, and a cancelled payment is
+//! never captured, even if it is created later (`world.rs`).
 //!
-//! **Who acts**: the buyer reserves, pays, is declined, pays after a decline or after the deadline, tries a second
-//! time, and cancels what was confirmed. A competitor takes the seat once it is free, and pays, or gives it back, or
-//! lets it run out. The organiser ends the sale. The clock reaches a hold's deadline at any time, and the engine's tick
-//! comes at any time after. The gateway gives up on payments; its answers may be lost, its requests late, its webhooks
-//! lost, late, in any order and any number of times. The process may die between any call and the write after it.
+//! **Who acts**: the buyer reserves, pays, is declined, pays after a decline or after the deadline,
+//! tries a second time, and cancels what was confirmed. A competitor takes the seat once it is
+//! free, and pays, or gives it back, or lets it run out. The organiser ends the sale. The clock
+//! reaches a hold's deadline at any time, and the engine's tick comes at any time after. The
+//! gateway gives up on payments; its answers may be lost, its requests late, its webhooks lost,
+//! late, in any order and any number of times. The process may die between any call and the write
+//! after it.
 //!
-//! **Bounds**: one seat, one saga with two payments, one competitor without a saga, and [`BOUNDS`] for what goes wrong: 1.4
-//! million states. A write to the ledger or the engine is atomic. A crash before a call is the state before the call, so
-//! that only those after it are steps. A call to the engine is not lost but by a crash. Refunds do not fail: one
-//! that does needs an operator. A webhook may never come: what is at rest is judged without waiting for any.
+//! **Bounds**: one seat, one saga with two payments, one competitor without a saga, and [`BOUNDS`]
+//! for what goes wrong: 1.4 million states. A write to the ledger or the engine is atomic. A crash
+//! before a call is the state before the call, so that only those after it are steps. A call to the
+//! engine is not lost but by a crash. Refunds do not fail: one that does needs an operator. A
+//! webhook may never come: what is at rest is judged without waiting for any.
 //!
 //! Each [`Fault`] is planted once, and the checker finds each: the model is known to be able to fail.
 
@@ -417,7 +422,8 @@ fn captured_money_ends_confirmed_or_refunded_and_a_seat_has_one_owner_whatever_h
 
 #[test]
 fn every_run_comes_to_an_end() {
-    // The checker takes a run that goes round for one that joins another: only a look at the whole graph tells them apart.
+    // The checker takes a run that goes round for one that joins another: only a look at the whole
+    // graph tells them apart.
     let bounds = Mishaps { crashes: 1, losses: 1 };
     let model = PaidBooking::new(bounds, None);
     let mut finished: HashMap<World, bool, FixedState> = HashMap::default();
@@ -506,7 +512,8 @@ fn a_driver_that_takes_a_cancelled_booking_for_one_never_confirmed_is_found() {
 
 #[test]
 fn a_driver_that_cannot_find_the_next_payment_running_is_found() {
-    // It takes no mishap at all: only a buyer who tries again before the end of his first payment is written down.
+    // It takes no mishap at all: only a buyer who tries again before the end of his first payment
+    // is written down.
     let nothing_goes_wrong = Mishaps { crashes: 0, losses: 0 };
     assert_found_within(nothing_goes_wrong, Fault::NextPaymentIsTrouble, KNOWN);
 }

@@ -2,11 +2,12 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use onrush_core::command::{CancelTerms, CategorySpec, Reason, SeatSpec};
+use onrush_core::command::CancelTerms;
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId, SeatId};
 use onrush_core::lines::Lines;
 use onrush_core::settings::Settings;
+use onrush_core::spec::{CategorySpec, Reason, SeatSpec};
 use onrush_core::{Change, Command, Event, Phase, Query, Time, View};
 use std::sync::Mutex;
 

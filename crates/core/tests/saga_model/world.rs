@@ -1,4 +1,5 @@
-//! The state of the model: everything that survives a crash, the little that does not, and what really happened.
+//! The state of the model: everything that survives a crash, the little that does not, and what
+//! really happened.
 
 use crate::rules::{Asked, DeclineThen, Facts, Refunded, Rules, Standing};
 use onrush_core::booking::{Outcome, Position, Stage, Step, Todo, advance, todo};
@@ -27,7 +28,8 @@ pub(crate) enum Fault {
     ReserveOkIsNotRecovered,
     /// A booking that was cancelled before its confirmation was written down counts as never confirmed.
     CancelledIsNeverConfirmed,
-    /// A driver that comes to tell of a payment's end, and finds that the next one runs, does not know what to do.
+    /// A driver that comes to tell of a payment's end, and finds that the next one runs, does not
+    /// know what to do.
     NextPaymentIsTrouble,
 }
 

@@ -69,8 +69,8 @@ struct NewRows<'a> {
     changes: Vec<&'a str>,
 }
 
-/// Locks the end of the archive until the transaction ends, so that numbers become visible in their order; gives the
-/// highest.
+/// Locks the end of the archive until the transaction ends, so that numbers become visible in their
+/// order; gives the highest.
 async fn lock_end(db: &Transaction<'_>) -> Result<i64, Fault> {
     let row = first(db, "SELECT number FROM feed_head WHERE id = 1 FOR UPDATE", &[]).await?;
     let row = row.ok_or_else(|| Fault::Unreadable("the feed has no end".into()))?;
@@ -91,7 +91,8 @@ impl Job for Append {
             }
             if *epoch > head.epoch {
                 head.epoch = *epoch;
-                // The epoch began elsewhere, and earlier than the history ends here: the rest came to nothing.
+                // The epoch began elsewhere, and earlier than the history ends here: the rest came
+                // to nothing.
                 if let Some(first) = rows.first()
                     && first.seq <= head.last_seq
                 {

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 /// A node as it takes up work.
 ///
-/// What it took up stays with it for a while, by the database's clock: it is given its own claims again, and others are not.
-/// The claims of a node that died come free by themselves.
+/// What it took up stays with it for a while, by the database's clock: it is given its own claims
+/// again, and others are not. The claims of a node that died come free by themselves.
 #[derive(Clone)]
 pub(super) struct Claimant {
     /// The node's name, new each time a ledger is opened.

@@ -12,15 +12,16 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 impl PgLedger {
-    /// Archives decisions of one event, in order. Those with a number that is archived already are passed over.
+    /// Archives decisions of one event, in order. Those with a number that is archived already are
+    /// passed over.
     ///
-    /// Whoever reads by number sees no number appear below one that was visible already. Decisions of an epoch that the
-    /// archive did not know of take the place of those with the same numbers and higher ones: these are marked as lost, and
-    /// are not read any more.
+    /// Whoever reads by number sees no number appear below one that was visible already. Decisions
+    /// of an epoch that the archive did not know of take the place of those with the same numbers
+    /// and higher ones: these are marked as lost, and are not read any more.
     ///
     /// # Errors
-    /// [`LedgerError::Conflict`](crate::LedgerError::Conflict) if the event's epoch in the archive is higher; nothing is
-    /// written then.
+    /// [`LedgerError::Conflict`](crate::LedgerError::Conflict) if the event's epoch in the archive
+    /// is higher; nothing is written then.
     pub fn append(&self, event: EventId, epoch: u64, rows: Vec<RowToArchive>) -> Pending<()> {
         let (slot, answer) = Slot::new();
         let until = self.until();
@@ -48,7 +49,8 @@ impl PgLedger {
         self.read(HeadOf(event))
     }
 
-    /// Begins another epoch of an event. Gives the new one and the own number of the last decision that counts.
+    /// Begins another epoch of an event. Gives the new one and the own number of the last decision
+    /// that counts.
     ///
     /// # Errors
     /// [`LedgerError::Conflict`](crate::LedgerError::Conflict) if the event's epoch is not `epoch` any more.
@@ -66,9 +68,9 @@ impl PgLedger {
         self.news.newest.clone()
     }
 
-    /// Takes or renews a lease for `ttl_ms`, by the database's clock. Gives its fencing number, which rises each time the
-    /// lease changes hands or ran out; `None` if another owner has it. `owner` has to be another one in each run of a
-    /// process.
+    /// Takes or renews a lease for `ttl_ms`, by the database's clock. Gives its fencing number,
+    /// which rises each time the lease changes hands or ran out; `None` if another owner has it.
+    /// `owner` has to be another one in each run of a process.
     pub fn lease(&self, name: &str, owner: &str, ttl_ms: u32) -> Pending<Option<u64>> {
         self.write(Lease { name: name.to_owned(), owner: owner.to_owned(), ttl_ms })
     }

@@ -15,8 +15,9 @@ use tokio_postgres::{Config, NoTls, Row};
 /// How often something is tried that met something else on the same rows.
 const ATTEMPTS: u32 = 5;
 
-/// Every statement but the sums goes by an index. Plans that are made while the tables are small, and kept, would go through
-/// whole tables long after these have grown: a sale fills them within minutes.
+/// Every statement but the sums goes by an index. Plans that are made while the tables are small,
+/// and kept, would go through whole tables long after these have grown: a sale fills them within
+/// minutes.
 const PLANS: &str =
     "-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
 
@@ -41,7 +42,8 @@ impl Database {
     /// Connects to nothing yet.
     pub(super) fn new(config: &Config, options: &PgOptions) -> Result<Self, Fault> {
         let patience = Duration::from_millis(options.patience_ms.into());
-        // It is known of a connection whether it broke; asking over each before its use would cost a round trip.
+        // It is known of a connection whether it broke; asking over each before its use would cost
+        // a round trip.
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(with_limits(config, patience), NoTls, recycling);
         let pool = Pool::builder(manager)

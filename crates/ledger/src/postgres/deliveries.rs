@@ -12,7 +12,8 @@ use onrush_core::Time;
 use std::collections::HashSet;
 use tokio_postgres::Row;
 
-/// Writes down messages with a delivery for each of their channels, due at once. One that is known is dropped whole.
+/// Writes down messages with a delivery for each of their channels, due at once. One that is known
+/// is dropped whole.
 pub(super) async fn put(db: &Transaction<'_>, mut messages: Vec<&Message>) -> Result<(), Fault> {
     let mut seen = HashSet::new();
     messages.retain(|message| seen.insert(message.id.as_str()));
@@ -59,7 +60,8 @@ impl Ask for Due {
                  claimed_until = clock_timestamp() + $4::double precision * interval '1 millisecond' \
                  FROM due WHERE deliveries.message_id = due.message_id AND channel = $5 \
                  AND (claimed_by IS DISTINCT FROM $1 \
-                 OR claimed_until < clock_timestamp() + $4::double precision / 2 * interval '1 millisecond')) \
+                 OR claimed_until < clock_timestamp() \
+                 + $4::double precision / 2 * interval '1 millisecond')) \
                  SELECT row_to_json(messages)::text, attempts, since \
                  FROM due JOIN messages USING (message_id) ORDER BY next_at"
             ),

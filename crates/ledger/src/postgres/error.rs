@@ -25,13 +25,14 @@ impl fmt::Display for PgOpenError {
         match self {
             Self::Address(why) => write!(
                 f,
-                "the address of PostgreSQL makes no sense ({why}); write it as postgres://user:password@host:port/database"
+                "the address of PostgreSQL makes no sense ({why}); write it as \
+                 postgres://user:password@host:port/database"
             ),
             Self::Unreachable(why) => write!(f, "PostgreSQL cannot be used: {why}"),
             Self::Newer { version, known } => write!(
                 f,
-                "the tables in PostgreSQL were made by a newer onrush (version {version}, this one knows {known}); \
-                 start that one, or restore a backup"
+                "the tables in PostgreSQL were made by a newer onrush (version {version}, this one \
+                 knows {known}); start that one, or restore a backup"
             ),
             Self::Tables(why) => {
                 write!(f, "the tables in PostgreSQL cannot be brought up to date: {why}")

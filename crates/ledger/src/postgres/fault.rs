@@ -37,7 +37,8 @@ impl Fault {
         }
     }
 
-    /// Whether it was done at the same time as something else that touched the same rows, and is worth another attempt.
+    /// Whether it was done at the same time as something else that touched the same rows, and is
+    /// worth another attempt.
     pub(super) fn is_collision(&self) -> bool {
         match self {
             Self::Database(error) => error.code().is_some_and(|state| {

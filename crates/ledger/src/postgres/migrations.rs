@@ -12,7 +12,8 @@ mod embedded {
 
 /// Where the steps that were run are written down.
 const TABLE: &str = "onrush_migrations";
-/// Taken while steps are run, so that of several nodes that start at once only one runs them. ("onrush", in bytes.)
+/// Taken while steps are run, so that of several nodes that start at once only one runs them.
+/// ("onrush", in bytes.)
 const LOCK: i64 = 0x6f6e_7275_7368;
 
 /// Runs the steps that are missing, each in a transaction.

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! What is answered is committed. A call that PostgreSQL does not answer in time fails as
-//! [`LedgerError::Unavailable`]; connections come back by themselves. Connections are not encrypted: the way to PostgreSQL
-//! has to be a private one.
+//! [`LedgerError::Unavailable`]; connections come back by themselves. Connections are not
+//! encrypted: the way to PostgreSQL has to be a private one.
 
 mod access;
 mod archive;
@@ -77,8 +77,9 @@ use writes::Write;
 /// How many times as long as anything else a page of the feed may take: it may be a long one.
 const PROJECTING: u32 = 4;
 
-/// The ledger in one PostgreSQL database, shared by any number of nodes. Dropping it lets nothing more in; what is waiting
-/// is still done as long as the runtime lives. [`PgLedger::close`] waits for it.
+/// The ledger in one PostgreSQL database, shared by any number of nodes. Dropping it lets nothing
+/// more in; what is waiting is still done as long as the runtime lives. [`PgLedger::close`] waits
+/// for it.
 pub struct PgLedger {
     runtime: Handle,
     database: Arc<Database>,
@@ -94,8 +95,9 @@ pub struct PgLedger {
 }
 
 impl PgLedger {
-    /// Opens the ledger at `url`, such as `postgres://user:password@host:5432/onrush`; tables are made or brought up to date.
-    /// Must be called within a tokio runtime, which does the ledger's work as long as it is open.
+    /// Opens the ledger at `url`, such as `postgres://user:password@host:5432/onrush`; tables are
+    /// made or brought up to date. Must be called within a tokio runtime, which does the ledger's
+    /// work as long as it is open.
     ///
     /// # Errors
     /// See [`PgOpenError`].

@@ -1,7 +1,7 @@
 //! What pages of the feed make of the rows.
 //!
-//! A page is folded in memory: what it concerns is read and locked, its facts are applied in order, and what came of it is
-//! written, each table with one statement however long the page is.
+//! A page is folded in memory: what it concerns is read and locked, its facts are applied in order,
+//! and what came of it is written, each table with one statement however long the page is.
 
 use super::catalogue::{self, EventRow, PriceRow};
 use super::database::{Ask, all, execute, first};

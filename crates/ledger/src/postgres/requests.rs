@@ -49,7 +49,8 @@ pub(super) async fn begin(
     let of: Vec<i64> = jobs.iter().map(|(job, _)| signed(job.owner)).collect();
     let times: Vec<i64> = jobs.iter().map(|(job, _)| job.at.0).collect();
     let askers: Vec<String> = jobs.iter().map(|(job, _)| clean(&job.key.asker)).collect();
-    // Another body is told apart also if another run left the first unfinished: that run may have done what it says.
+    // Another body is told apart also if another run left the first unfinished: that run may have
+    // done what it says.
     let fresh = all(
         db,
         "INSERT INTO requests AS known (scope, request_key, body_hash, owner, begun_at, asker) \
@@ -106,7 +107,8 @@ fn what_is_known(row: &Row, body_hash: &[u8; 32]) -> Result<Begun, Fault> {
     }))
 }
 
-/// What is known of a request, which does not begin. What was left unfinished counts as under way, by whichever node.
+/// What is known of a request, which does not begin. What was left unfinished counts as under way,
+/// by whichever node.
 pub(super) struct Known {
     pub(super) key: RequestKey,
     pub(super) body_hash: [u8; 32],

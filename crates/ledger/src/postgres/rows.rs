@@ -1,7 +1,7 @@
 //! What the tables' rows are to the ledger, and back.
 //!
-//! Rows travel as JSON whose fields are the tables' columns: `json_populate_recordset` makes any number of rows of one
-//! parameter, and `row_to_json` makes one text of a row.
+//! Rows travel as JSON whose fields are the tables' columns: `json_populate_recordset` makes any
+//! number of rows of one parameter, and `row_to_json` makes one text of a row.
 
 use super::fault::Fault;
 use crate::booking::{Booking, Buyer};
@@ -378,7 +378,8 @@ pub(super) fn parsed<T: DeserializeOwned>(text: String) -> Result<T, Fault> {
     Ok(serde_json::from_value(Value::String(text))?)
 }
 
-/// A number as PostgreSQL has it. Versions, cursors and counts stay far below the limit; a process's name uses all bits.
+/// A number as PostgreSQL has it. Versions, cursors and counts stay far below the limit; a
+/// process's name uses all bits.
 pub(super) fn signed(number: u64) -> i64 {
     number.cast_signed()
 }

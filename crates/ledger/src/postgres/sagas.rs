@@ -151,7 +151,8 @@ pub(super) async fn begin(
     begun.iter().map(|row| parsed(row.try_get(0)?)).collect()
 }
 
-/// Writes sagas in place of those stored, whose rows are locked. `ends_claim`: whoever worked on them is done.
+/// Writes sagas in place of those stored, whose rows are locked. `ends_claim`: whoever worked on
+/// them is done.
 pub(super) async fn replace(
     db: &Transaction<'_>,
     sagas: impl Iterator<Item = &Saga>,
@@ -275,7 +276,8 @@ impl Ask for Due {
                  claimed AS (UPDATE sagas SET claimed_by = $1, \
                  claimed_until = clock_timestamp() + $4::double precision * interval '1 millisecond' \
                  FROM due WHERE sagas.number = due.number AND (sagas.claimed_by IS DISTINCT FROM $1 \
-                 OR sagas.claimed_until < clock_timestamp() + $4::double precision / 2 * interval '1 millisecond')) \
+                 OR sagas.claimed_until < clock_timestamp() \
+                 + $4::double precision / 2 * interval '1 millisecond')) \
                  SELECT booking_id FROM due ORDER BY next_at, number"
             ),
             &[&&**node, &at.0, &limit(*most), claim_ms],

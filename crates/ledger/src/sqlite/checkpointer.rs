@@ -1,8 +1,9 @@
 //! The thread that moves committed pages from SQLite's write-ahead log into its file, beside the commits.
 //!
-//! It is the journal's way as well: SQLite would do this within a commit, and the answers of that batch would wait for
-//! it. Here a thread of its own does the bulk. What came in meanwhile is little, and the writer moves it between two
-//! commits, so that the log begins anew and never grows without end.
+//! It is the journal's way as well: SQLite would do this within a commit, and the answers of that
+//! batch would wait for it. Here a thread of its own does the bulk. What came in meanwhile is
+//! little, and the writer moves it between two commits, so that the log begins anew and never grows
+//! without end.
 
 use super::database;
 use super::error::OpenError;
@@ -53,7 +54,8 @@ impl Checkpointer {
         Ok((Self { requests, done, changed: 0 }, thread))
     }
 
-    /// To be called after a commit that changed so many rows, by the thread that commits, with its connection.
+    /// To be called after a commit that changed so many rows, by the thread that commits, with its
+    /// connection.
     pub(super) fn committed(&mut self, rows: u64, connection: &Connection) {
         if self.done.swap(false, Ordering::Acquire) {
             pass(connection);

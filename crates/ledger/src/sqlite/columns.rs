@@ -99,7 +99,8 @@ impl Word for RefundStatus {
     }
 }
 
-/// A number as SQLite has it. Versions, cursors and counts stay far below the limit; a process's name uses all bits.
+/// A number as SQLite has it. Versions, cursors and counts stay far below the limit; a process's
+/// name uses all bits.
 pub(super) fn signed(number: u64) -> i64 {
     number.cast_signed()
 }

@@ -12,7 +12,8 @@ use std::time::Duration;
 /// "OnrL", SQLite's `application_id`.
 const APPLICATION_ID: u32 = 0x4f6e_724c;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// How long to wait for another connection to this file. The others are readers, which never hold a lock long.
+/// How long to wait for another connection to this file. The others are readers, which never hold a
+/// lock long.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 /// Pages that the writer keeps in memory, in KiB: those of the bookings that people make now.
 const CACHE_KIB: u32 = 64 << 10;
@@ -21,8 +22,8 @@ pub(super) fn path_in(dir: &Path) -> PathBuf {
     dir.join("ledger.db")
 }
 
-/// Says whether the file exists and is ours, by its first hundred bytes alone: SQLite might create files beside it. An
-/// empty file is as good as none.
+/// Says whether the file exists and is ours, by its first hundred bytes alone: SQLite might create
+/// files beside it. An empty file is as good as none.
 pub(super) fn exists(path: &Path) -> Result<bool, OpenError> {
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -60,7 +61,8 @@ pub(super) fn make_dir(dir: &Path) -> Result<(), OpenError> {
     builder.recursive(true).mode(0o700).create(dir).map_err(OpenError::io(dir))
 }
 
-/// Takes a file from everybody but its owner, if everybody may read it; an owner who let a group in knows why.
+/// Takes a file from everybody but its owner, if everybody may read it; an owner who let a group in
+/// knows why.
 fn close_to_all(path: &Path) -> Result<(), OpenError> {
     let file = fs::metadata(path).map_err(OpenError::io(path))?;
     if file.permissions().mode() & 0o007 != 0 {
@@ -89,8 +91,8 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// Locks the ledger for this process. Two writers would not corrupt it, but each would take the other's unfinished
-/// requests for those of a run that is over.
+/// Locks the ledger for this process. Two writers would not corrupt it, but each would take the
+/// other's unfinished requests for those of a run that is over.
 pub(super) fn lock(dir: &Path) -> Result<File, OpenError> {
     let path = dir.join("ledger.lock");
     let file = File::options()

@@ -9,7 +9,8 @@ use onrush_core::Time;
 use rusqlite::types::Value;
 use rusqlite::{Row, params};
 
-/// Writes down a message with a delivery for each of its channels, due at once. One that is known is dropped whole.
+/// Writes down a message with a delivery for each of its channels, due at once. One that is known
+/// is dropped whole.
 pub(super) fn put(db: &Statements<'_>, message: &Message) -> rusqlite::Result<()> {
     let Message { id, kind, event, booking, at, body, channels } = message;
     let new = db.execute(

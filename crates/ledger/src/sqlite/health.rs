@@ -1,4 +1,5 @@
-//! Whether the file is whole: a look at every page when it is opened, and a word to everyone who has to stop if it is not.
+//! Whether the file is whole: a look at every page when it is opened, and a word to everyone who
+//! has to stop if it is not.
 
 use super::database;
 use super::error::OpenError;
@@ -10,7 +11,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How long a start waits for the look. A ledger of some gigabytes takes longer; what is found then stops the process.
+/// How long a start waits for the look. A ledger of some gigabytes takes longer; what is found then
+/// stops the process.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Faults listed at most.
 const MAX_LISTED: usize = 5;
@@ -63,8 +65,8 @@ impl Drop for Check {
     }
 }
 
-/// Looks at every page, and waits for the outcome for a while: `None` if everything is whole by then. Else the look begins
-/// anew beside the server, and what it finds stops the process.
+/// Looks at every page, and waits for the outcome for a while: `None` if everything is whole by
+/// then. Else the look begins anew beside the server, and what it finds stops the process.
 ///
 /// # Errors
 /// [`OpenError::Damaged`] if something is wrong, and is found in time.

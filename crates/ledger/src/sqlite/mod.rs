@@ -5,8 +5,9 @@
 //!        └─► mailbox ─► report threads ─► callers       long lists, each from a connection of its own
 //! ```
 //!
-//! Short reads go through the writer too: they see all that was asked before them, and what they tell of is durable. A
-//! transaction that fails changes nothing and is answered with [`LedgerError::Unavailable`]; the next one is tried.
+//! Short reads go through the writer too: they see all that was asked before them, and what they
+//! tell of is durable. A transaction that fails changes nothing and is answered with
+//! [`LedgerError::Unavailable`]; the next one is tried.
 
 mod access;
 mod bookings;
@@ -86,7 +87,8 @@ pub struct SqliteLedger {
 }
 
 impl SqliteLedger {
-    /// Opens the ledger in the directory `dir`; what is missing is created, and older tables are brought up to date.
+    /// Opens the ledger in the directory `dir`; what is missing is created, and older tables are
+    /// brought up to date.
     ///
     /// # Errors
     /// See [`OpenError`]; the file is not changed then.
@@ -154,8 +156,8 @@ impl SqliteLedger {
         database::exists(&database::path_in(dir))
     }
 
-    /// Waits until a page of the file turns out not to be what was written, and says what is wrong. The process should
-    /// end then: what the ledger says is not to be believed any more.
+    /// Waits until a page of the file turns out not to be what was written, and says what is wrong.
+    /// The process should end then: what the ledger says is not to be believed any more.
     pub fn damaged(&self) -> impl Future<Output = String> + Send + use<> {
         let mut health = self.health.watch();
         async move {

@@ -112,7 +112,8 @@ pub(super) fn is_unfinished(db: &Statements<'_>, booking: &BookingId) -> rusqlit
     .map(|found| found.is_some())
 }
 
-/// Adds or replaces a payment. Most are known already, and SQLite's `DO UPDATE` costs it a temporary table each time.
+/// Adds or replaces a payment. Most are known already, and SQLite's `DO UPDATE` costs it a
+/// temporary table each time.
 pub(super) fn put_payment(db: &Statements<'_>, payment: &Payment) -> rusqlite::Result<()> {
     let columns = params![
         payment.booking.as_str(),

@@ -5,8 +5,8 @@ use crate::Page;
 use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
 
-/// A list's query as it is put together. Pages go on after a row's key and never count rows, so that a late page costs no
-/// more than the first, and rows that come in meanwhile shift nothing.
+/// A list's query as it is put together. Pages go on after a row's key and never count rows, so
+/// that a late page costs no more than the first, and rows that come in meanwhile shift nothing.
 pub(super) struct Query {
     sql: String,
     values: Vec<Value>,
@@ -26,7 +26,8 @@ impl Query {
         self.values.extend(values);
     }
 
-    /// Only rows after a `next` of this list, if there is one; `key` reads it. Nothing comes after a text that is none.
+    /// Only rows after a `next` of this list, if there is one; `key` reads it. Nothing comes after
+    /// a text that is none.
     pub(super) fn after<const N: usize>(
         &mut self,
         after: Option<&str>,

@@ -16,8 +16,9 @@ use std::path::Path;
 
 /// A ledger as it was when the reader was opened, also beside a running server.
 ///
-/// Lists are in the order of the bookings' ids, so that they can be compared row by row. What `next` says is to be given
-/// as `after`. While a reader lives, the ledger's write-ahead log grows: do not keep it. Its methods block.
+/// Lists are in the order of the bookings' ids, so that they can be compared row by row. What
+/// `next` says is to be given as `after`. While a reader lives, the ledger's write-ahead log grows:
+/// do not keep it. Its methods block.
 pub struct LedgerReader {
     connection: Connection,
 }

@@ -91,8 +91,8 @@ pub(super) fn begin(
     remember_if(db, rows > 0, saga, stage, note)
 }
 
-/// Writes a saga in place of the one whose version is one less, with a line of its history. Says whether that one was
-/// there.
+/// Writes a saga in place of the one whose version is one less, with a line of its history. Says
+/// whether that one was there.
 pub(super) fn replace(
     db: &Statements<'_>,
     saga: &Saga,
@@ -127,7 +127,8 @@ pub(super) fn replace(
 
 /// Writes a line of history if the saga was written.
 ///
-/// Its number is looked up: with `RETURNING`, SQLite would keep a journal for each statement, which costs more.
+/// Its number is looked up: with `RETURNING`, SQLite would keep a journal for each statement, which
+/// costs more.
 fn remember_if(
     db: &Statements<'_>,
     written: bool,

@@ -34,7 +34,8 @@ enum End {
 }
 
 impl Writer {
-    /// Serves the mailbox until it is closed and empty. A database that fails is tried again with every batch.
+    /// Serves the mailbox until it is closed and empty. A database that fails is tried again with
+    /// every batch.
     pub(super) fn run(mut self, connection: Connection) {
         let mailbox = self.mailbox.clone();
         let _served = Served(&mailbox);
@@ -133,8 +134,8 @@ fn answer(batch: &mut Vec<Box<dyn Job>>, error: Option<&rusqlite::Error>) {
     }
 }
 
-/// Whether the fault lies with one job and not with the database: a row against the rules of the tables, or one that
-/// cannot be read.
+/// Whether the fault lies with one job and not with the database: a row against the rules of the
+/// tables, or one that cannot be read.
 fn concerns_one(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code().is_none_or(|code| {
         matches!(code, ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch)

@@ -1,11 +1,10 @@
 //! Addresses: who asks behind proxies, and which of them are one subscriber's.
 
-use serde::{Deserialize, Deserializer, de};
-use std::fmt;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::str::FromStr;
+use crate::config::Network;
+use std::net::{IpAddr, SocketAddr};
 
-/// Whose allowance an address uses: an IPv4 address, or an IPv6 network of 64 bits, since one subscriber has all of that.
+/// Whose allowance an address uses: an IPv4 address, or an IPv6 network of 64 bits, since one
+/// subscriber has all of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Subscriber(u64);
 
@@ -18,67 +17,9 @@ impl From<IpAddr> for Subscriber {
         }
     }
 }
-/// A network such as `10.0.0.0/8` or `fd00::/8`; a single address without a slash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
-    bits: u128,
-    mask: u128,
-}
 
-impl Network {
-    /// Whether the address is in it.
-    #[must_use]
-    pub fn contains(&self, address: IpAddr) -> bool {
-        as_v6_bits(address) & self.mask == self.bits
-    }
-}
-
-fn as_v6_bits(address: IpAddr) -> u128 {
-    let v6: Ipv6Addr = match address {
-        IpAddr::V4(v4) => v4.to_ipv6_mapped(),
-        IpAddr::V6(v6) => v6,
-    };
-    v6.to_bits()
-}
-
-/// The text is not a network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotANetwork;
-
-impl fmt::Display for NotANetwork {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("use a network such as 10.0.0.0/8 or fd00::/8")
-    }
-}
-
-impl FromStr for Network {
-    type Err = NotANetwork;
-
-    fn from_str(text: &str) -> Result<Self, NotANetwork> {
-        let (address, length) = match text.split_once('/') {
-            Some((address, length)) => (address, Some(length)),
-            None => (text, None),
-        };
-        let address: IpAddr = address.parse().map_err(|_| NotANetwork)?;
-        let widest: u32 = if address.is_ipv4() { 32 } else { 128 };
-        let length = match length {
-            Some(length) => length.parse().ok().filter(|length| *length <= widest),
-            None => Some(widest),
-        };
-        let host_bits = widest - length.ok_or(NotANetwork)?;
-        let mask = u128::MAX.checked_shl(host_bits).unwrap_or(0);
-        Ok(Self { bits: as_v6_bits(address) & mask, mask })
-    }
-}
-
-impl<'de> Deserialize<'de> for Network {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
-
-/// Who is asking, behind the proxies we trust: the last address in the lines of `X-Forwarded-For`, taken together, that is
-/// not one of them. An address may come with a port.
+/// Who is asking, behind the proxies we trust: the last address in the lines of `X-Forwarded-For`,
+/// taken together, that is not one of them. An address may come with a port.
 ///
 /// What stands further left was written by the client, who may write anything.
 pub fn client_address<'a>(
@@ -159,13 +100,5 @@ mod tests {
             let lines = std::iter::once(text.as_bytes());
             assert_eq!(client_address(ip("10.0.0.1"), lines, &trusted), ip(address), "{text}");
         }
-    }
-
-    #[test]
-    fn networks_parse_or_say_why_not() {
-        let all: Network = "0.0.0.0/0".parse().unwrap();
-        assert!(all.contains(ip("192.0.2.1")) && !all.contains(ip("2001:db8::1")));
-        assert!("fd00::/8".parse::<Network>().unwrap().contains(ip("fd12::1")));
-        assert_eq!("10.0.0.0/33".parse::<Network>(), Err(NotANetwork));
     }
 }

@@ -17,7 +17,8 @@ pub struct AdminKey {
 const FILE: &str = "admin-key.sha256";
 
 impl AdminKey {
-    /// The configured key, or the one of the first start, or a new one, which is also returned: it is never shown again.
+    /// The configured key, or the one of the first start, or a new one, which is also returned: it
+    /// is never shown again.
     ///
     /// # Errors
     /// Whatever the file system says.

@@ -1,8 +1,9 @@
 //! Allowances by key: so many a minute each, in a fixed amount of memory.
 //!
-//! A bucket is one number, the time at which its allowance is whole again (the generic cell rate algorithm); one that is
-//! whole need not be remembered. Whoever uses many keys only makes others' buckets be forgotten, the fullest first: nobody
-//! who is new is turned away because of somebody else. Time is how long this process has run, whatever the clock says.
+//! A bucket is one number, the time at which its allowance is whole again (the generic cell rate
+//! algorithm); one that is whole need not be remembered. Whoever uses many keys only makes others'
+//! buckets be forgotten, the fullest first: nobody who is new is turned away because of somebody
+//! else. Time is how long this process has run, whatever the clock says.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::num::NonZeroU32;

@@ -128,7 +128,8 @@ mod tests {
             let mut bytes = token.clone().into_bytes();
             bytes[i] = if bytes[i] == b'0' { b'1' } else { b'0' };
             let forged = String::from_utf8(bytes).unwrap();
-            // The last character of the MAC has two bits that carry nothing; decoding refuses them unless they are 0.
+            // The last character of the MAC has two bits that carry nothing; decoding refuses them
+            // unless they are 0.
             assert_eq!(tokens().verify(&forged, 1_001), Err(TokenError::Invalid), "{forged}");
         }
     }

@@ -71,8 +71,8 @@ pub struct PublicKeys {
 
 /// Signs with the newest key and publishes all of them.
 ///
-/// Each key is a file `<use>-<since s>.key`. To rotate, put a newer one beside it and start again; remove the old one
-/// once nothing that it signed is of use any more.
+/// Each key is a file `<use>-<since s>.key`. To rotate, put a newer one beside it and start again;
+/// remove the old one once nothing that it signed is of use any more.
 pub struct JwsSigner {
     key: SigningKey,
     /// The header with its dot, encoded: the same for everything that is signed.

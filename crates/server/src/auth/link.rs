@@ -1,7 +1,9 @@
-//! Links of bookings: `b1.<booking>.<generation>.<kid>.<mac>`. Whoever has one may look after that booking, and nothing else.
+//! Links of bookings: `b1.<booking>.<generation>.<kid>.<mac>`. Whoever has one may look after that
+//! booking, and nothing else.
 //!
-//! A link has no end of its own: it opens its booking for as long as the booking is known. What is stored is only which
-//! generation of a booking's links counts, so that earlier ones can be withdrawn.
+//! A link has no end of its own: it opens its booking for as long as the booking is known. What is
+//! stored is only which generation of a booking's links counts, so that earlier ones can be
+//! withdrawn.
 
 use crate::auth::keys::KeyDir;
 use crate::auth::{KeyedMac, hex, keyed_mac, unix_now_s};
@@ -31,8 +33,8 @@ pub struct NotALink;
 
 /// Makes links with the newest key, and knows those of all keys.
 ///
-/// Each key is a file `link-<since s>.key`. To rotate, put a newer one beside it and start again; removing an old one ends
-/// the links that it made.
+/// Each key is a file `link-<since s>.key`. To rotate, put a newer one beside it and start again;
+/// removing an old one ends the links that it made.
 pub struct BookingLinks {
     /// By the file's name, the newest last.
     keys: Vec<LinkKey>,

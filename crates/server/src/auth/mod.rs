@@ -1,5 +1,5 @@
-//! Who is asking: guest tokens, the shop's tokens, the keys of admins and scanners, the sessions of their browsers, stream
-//! tickets, and what we sign for others to verify.
+//! Who is asking: guest tokens, the shop's tokens, the keys of admins and scanners, the sessions of
+//! their browsers, stream tickets, and what we sign for others to verify.
 
 pub mod address;
 pub mod admin;

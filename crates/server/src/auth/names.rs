@@ -1,4 +1,5 @@
-//! The ids that we give bookings, places and claims: derived, so that a retry has the same id and the rules recognise it.
+//! The ids that we give bookings, places and claims: derived, so that a retry has the same id and
+//! the rules recognise it.
 
 use crate::auth::{KeyedMac, hex, keyed_mac};
 use hmac::Mac;

@@ -1,4 +1,5 @@
-//! Passes: signed proof of an admission that any other service can verify without asking us, and nobody can forge.
+//! Passes: signed proof of an admission that any other service can verify without asking us, and
+//! nobody can forge.
 
 use crate::auth::jws::{JwsSigner, PublicKey, Use};
 use crate::auth::keys::KeyDir;

@@ -1,7 +1,8 @@
-//! Sessions of browsers: who signs in with a key gets a signed cookie instead, so that no page has to keep the key.
+//! Sessions of browsers: who signs in with a key gets a signed cookie instead, so that no page has
+//! to keep the key.
 //!
-//! Nothing about them is stored. A cookie is signed under a key that depends on the key that was shown at sign-in, so
-//! that changing that one ends all sessions that began with it.
+//! Nothing about them is stored. A cookie is signed under a key that depends on the key that was
+//! shown at sign-in, so that changing that one ends all sessions that began with it.
 
 use crate::auth::{KeyedMac, TokenError, hex, keyed_mac, random};
 use base64::Engine as _;

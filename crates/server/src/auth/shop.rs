@@ -69,7 +69,8 @@ impl ShopVerifier {
         }
     }
 
-    /// Whose token this is: `u_` and the SHA-256 of issuer and subject, so that no subject can pass for a guest.
+    /// Whose token this is: `u_` and the SHA-256 of issuer and subject, so that no subject can pass
+    /// for a guest.
     ///
     /// # Errors
     /// `Invalid` unless algorithm, signature and all claims are there and right; `Expired` from `exp` on.

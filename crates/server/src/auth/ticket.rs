@@ -1,4 +1,5 @@
-//! Stream tickets: browsers cannot send headers with SSE and WebSocket, so they put a ticket into the address, which works once.
+//! Stream tickets: browsers cannot send headers with SSE and WebSocket, so they put a ticket into
+//! the address, which works once.
 
 use crate::auth::{KeyedMac, TokenError, hex, keyed_mac, random};
 use base64::Engine as _;

@@ -1,6 +1,6 @@
 //! `onrush config`: the configuration file, as a template or checked.
 
-use super::Exit;
+use super::exit::Exit;
 use super::show::say;
 use onrush::Config;
 use onrush::config::TEMPLATE;

@@ -4,7 +4,9 @@ mod audit;
 mod bench;
 mod config;
 mod demo;
+mod exit;
 mod load;
+mod process;
 mod sandbox;
 mod serve;
 mod show;
@@ -52,31 +54,6 @@ enum Command {
     Bench(bench::BenchArgs),
 }
 
-/// How a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Exit {
-    /// All is well.
-    Ok,
-    /// A violation was found.
-    Violation,
-    /// The command line or the configuration is wrong.
-    Usage,
-    /// It could not run.
-    CouldNotRun,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Ok => 0,
-            Exit::Violation => 1,
-            // The parser of the command line ends with the same.
-            Exit::Usage => 2,
-            Exit::CouldNotRun => 3,
-        })
-    }
-}
-
 /// Does what the command line says.
 pub(crate) fn run() -> ExitCode {
     let exit = match Cli::parse().command {
@@ -90,39 +67,4 @@ pub(crate) fn run() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
     };
     exit.into()
-}
-
-/// A runtime for everything that talks to others.
-fn runtime() -> Result<tokio::runtime::Runtime, String> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("no threads: {error}"))
-}
-
-/// Waits for Ctrl-C, or for the request to end that a service manager sends.
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        // Without it, Ctrl-C is still there.
-        let _ = tokio::signal::ctrl_c().await;
-        return;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
-    }
-}
-
-/// Waits for the end of the input, which comes at the latest when the process that writes it is gone.
-async fn input_ended() {
-    // Reading blocks, so it has a thread; it ends with the process at the latest.
-    let (ended, wait) = tokio::sync::oneshot::channel();
-    std::thread::spawn(move || {
-        // Whatever goes wrong while reading, there is no more to come.
-        drop(std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink()));
-        // Nobody may be waiting any more.
-        let _ = ended.send(());
-    });
-    drop(wait.await);
 }

@@ -1,10 +1,10 @@
 //! `onrush sandbox`: a payment gateway that moves no money, until it is told to stop.
 
-use super::Exit;
+use super::exit::Exit;
 use super::show::{print_json, say};
 use axum::http::Uri;
-use onrush::config::Secret;
-use onrush::sandbox::{FaultMix, Sandbox, SandboxConfig, SandboxError};
+use onrush::config::{FaultMix, Secret};
+use onrush::sandbox::{Sandbox, SandboxConfig, SandboxError};
 use serde::Serialize;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &SandboxArgs) -> Exit {
         .with_ansi(std::io::stderr().is_terminal())
         .init();
     let done = configure(args).map_err(|why| (Exit::Usage, why)).and_then(|config| {
-        let runtime = super::runtime().map_err(|why| (Exit::CouldNotRun, why))?;
+        let runtime = super::process::runtime().map_err(|why| (Exit::CouldNotRun, why))?;
         runtime.block_on(serve(args, config))
     });
     match done {
@@ -144,8 +144,8 @@ async fn serve(args: &SandboxArgs, config: SandboxConfig) -> Result<(), (Exit, S
         println!("the sandbox listens on http://{}", ready.listen);
     }
     tokio::select! {
-        () = super::interrupted() => tracing::info!("stopping"),
-        () = super::input_ended(), if args.stop_with_input => {}
+        () = super::process::interrupted() => tracing::info!("stopping"),
+        () = super::process::input_ended(), if args.stop_with_input => {}
     }
     sandbox.shutdown().await;
     Ok(())

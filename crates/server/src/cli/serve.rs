@@ -1,8 +1,9 @@
 //! `onrush serve`: the server, until it is told to stop.
 
-use super::Exit;
+use super::exit::Exit;
 use super::show::{print_json, say};
-use onrush::serve::{StartError, allow_open_files, files_wanted, shortage};
+use onrush::StartError;
+use onrush::serve::{allow_open_files, files_wanted, shortage};
 use onrush::{Config, Server};
 use serde::Serialize;
 use std::io::IsTerminal;
@@ -10,13 +11,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 pub(super) const PRECEDENCE: &str = "\
-Every setting can also stand in the file (TOML) and in a variable ONRUSH_<SETTING>. A flag overrides a variable, a \
-variable overrides the file. Settings that have no flag: admin_key, scanner_key, guest_tokens, guest_token_ttl_s, visitors_per_min, \
+Every setting can also stand in the file (TOML) and in a variable ONRUSH_<SETTING>. A flag \
+overrides a variable, a variable overrides the file. Settings that have no flag: admin_key, \
+scanner_key, guest_tokens, guest_token_ttl_s, visitors_per_min, \
 limits (each as ONRUSH_LIMITS_<SETTING>, or ONRUSH_LIMITS=off for all on visitors and addresses), \
-trusted_proxies, allowed_origins, max_streams, max_connections, connections_per_address, streams_per_user, \
-streams_per_address, body_timeout_ms, body_bytes_per_s, answer_timeout_ms, shed_after_ms, pass_issuer, gateway (none, sandbox or stripe), \
-allow_sandbox, s3_paths, and in the file only: shop_tokens, sandbox, stripe, saga, mail, webhooks. docs/operating.md \
-says more.
+trusted_proxies, allowed_origins, max_streams, max_connections, connections_per_address, \
+streams_per_user, streams_per_address, body_timeout_ms, body_bytes_per_s, answer_timeout_ms, \
+shed_after_ms, pass_issuer, gateway (none, sandbox or stripe), allow_sandbox, s3_paths, and in the \
+file only: shop_tokens, sandbox, stripe, saga, mail, webhooks. docs/operating.md says more.
 
 Exit codes: 0 stopped as asked, 2 the command line or configuration is wrong, 3 it could not run.";
 
@@ -90,7 +92,7 @@ pub(crate) fn run(args: &ServeArgs) -> Exit {
         .with_ansi(std::io::stderr().is_terminal())
         .init();
     let done = configure(args).map_err(Ended::Usage).and_then(|config| {
-        let runtime = super::runtime().map_err(Ended::CouldNotRun)?;
+        let runtime = super::process::runtime().map_err(Ended::CouldNotRun)?;
         runtime.block_on(serve(args, config))
     });
     let (exit, why) = match done {
@@ -158,11 +160,11 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
         }
     }
     let failure = tokio::select! {
-        () = super::interrupted() => {
+        () = super::process::interrupted() => {
             tracing::info!("stopping");
             None
         }
-        () = super::input_ended(), if args.stop_with_input => None,
+        () = super::process::input_ended(), if args.stop_with_input => None,
         why = server.failed() => Some(why),
     };
     server.shutdown().await;

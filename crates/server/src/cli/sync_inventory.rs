@@ -1,6 +1,6 @@
 //! `onrush sync-inventory`: brings the inventory in PostgreSQL into the pools, by asking a running node.
 
-use super::Exit;
+use super::exit::Exit;
 use super::show::say;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{Method, Request, StatusCode};
@@ -10,8 +10,8 @@ use onrush_core::ids::EventId;
 use serde::Deserialize;
 
 pub(super) const EXIT_CODES: &str = "\
-Exit codes: 0 every pool is as the inventory wants it, 1 one could not be made so, 2 the command line is wrong, 3 the node \
-could not be asked.";
+Exit codes: 0 every pool is as the inventory wants it, 1 one could not be made so, 2 the command \
+line is wrong, 3 the node could not be asked.";
 
 /// How long the node may take: a large inventory is many commands.
 const TIMEOUT_MS: u64 = 300_000;
@@ -51,7 +51,7 @@ struct Pool {
 
 /// Asks a node to sync, and shows what it did; a pool that could not be made as wanted is a violation.
 pub(crate) fn run(args: &SyncInventoryArgs) -> Exit {
-    let done = super::runtime().and_then(|runtime| runtime.block_on(ask(args)));
+    let done = super::process::runtime().and_then(|runtime| runtime.block_on(ask(args)));
     let (text, done) = match done {
         Ok(done) => done,
         Err(why) => {

@@ -1,6 +1,6 @@
 //! `onrush verify-ticket`: says whether a ticket is genuine, without asking any server.
 
-use super::Exit;
+use super::exit::Exit;
 use super::show::{print_json, say};
 use onrush::auth::jws::{JwsVerifier, PublicKeys, Use};
 use onrush::tickets::{Revoked, TicketClaims, Unit};
@@ -13,7 +13,8 @@ use std::path::Path;
 pub(super) const PROMISE: &str = "\
 A genuine ticket can be shown twice: only a check-in at the server (POST /api/v1/check-in) admits once.
 
-Exit codes: 0 genuine, 1 not genuine, revoked or for another event, 2 the command line is wrong, 3 a file cannot be read.";
+Exit codes: 0 genuine, 1 not genuine, revoked or for another event, 2 the command line is wrong, \
+3 a file cannot be read.";
 
 /// Said with every genuine ticket.
 const ONCE: &str = "Whether somebody was let in with it already cannot be known offline.";

@@ -1,12 +1,13 @@
-//! What a node of a cluster has instead of files: the engine on Redis, the ledger on PostgreSQL, and what all nodes share.
+//! What a node of a cluster has instead of files: the engine on Redis, the ledger on PostgreSQL,
+//! and what all nodes share.
 
 mod archive;
 mod commons;
 
 pub(crate) use commons::PgCommons;
 
-/// Looks at every event in Redis and compares it with what the archive says; gives one sentence for each thing that is
-/// wrong. Decides nothing, also where deadlines are due.
+/// Looks at every event in Redis and compares it with what the archive says; gives one sentence for
+/// each thing that is wrong. Decides nothing, also where deadlines are due.
 ///
 /// # Errors
 /// If Redis or the archive cannot be read, as a sentence.

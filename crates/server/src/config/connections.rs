@@ -1,6 +1,6 @@
 //! What connections, streams and bodies may take up, so that no stranger takes it all.
 
-use super::ConfigError;
+use super::error::ConfigError;
 use serde::Deserialize;
 
 /// The section `[connections]`: 0 has a number worked out from how many files may be open.

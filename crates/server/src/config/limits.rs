@@ -1,6 +1,6 @@
 //! How often visitors and addresses may ask.
 
-use crate::auth::address::Network;
+use super::network::{Network, NotANetwork};
 use serde::{Deserialize, Deserializer, de};
 use std::fmt;
 use std::num::NonZeroU32;
@@ -72,7 +72,8 @@ impl<'de> Deserialize<'de> for PerMin {
     }
 }
 
-/// What a visitor, and what an address (IPv6: one `/64`) may ask for in a minute, and at once. Each process counts by itself.
+/// What a visitor, and what an address (IPv6: one `/64`) may ask for in a minute, and at once. Each
+/// process counts by itself.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
@@ -88,8 +89,8 @@ pub struct LimitSettings {
     pub address_joins_per_min: PerMin,
     /// Wrong keys that one address tries.
     pub address_wrong_keys_per_min: PerMin,
-    /// Networks whose addresses have no limit as addresses, such as those of the shop's own servers; their visitors have
-    /// theirs, and wrong keys are limited everywhere.
+    /// Networks whose addresses have no limit as addresses, such as those of the shop's own
+    /// servers; their visitors have theirs, and wrong keys are limited everywhere.
     pub exempt_networks: Vec<Network>,
 }
 
@@ -108,8 +109,8 @@ impl Default for LimitSettings {
 }
 
 impl LimitSettings {
-    /// No limits on visitors and their addresses, for a crowd that a test or a demonstration plays. Wrong keys are limited
-    /// all the same.
+    /// No limits on visitors and their addresses, for a crowd that a test or a demonstration plays.
+    /// Wrong keys are limited all the same.
     #[must_use]
     pub fn off() -> Self {
         Self {
@@ -142,8 +143,7 @@ impl LimitSettings {
             "EXEMPT_NETWORKS" => {
                 let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
                 let networks = parts.map(str::parse).collect::<Result<_, _>>();
-                self.exempt_networks = networks
-                    .map_err(|error: crate::auth::address::NotANetwork| error.to_string())?;
+                self.exempt_networks = networks.map_err(|error: NotANetwork| error.to_string())?;
                 return Ok(());
             }
             _ => return Err("there is no such limit".into()),

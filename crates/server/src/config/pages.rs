@@ -3,7 +3,8 @@
 use super::Config;
 
 impl Config {
-    /// Where the page of a booking is, with `{booking}` and `{link}` where they belong; `None` where nobody could know.
+    /// Where the page of a booking is, with `{booking}` and `{link}` where they belong; `None`
+    /// where nobody could know.
     #[must_use]
     pub fn booking_page(&self) -> Option<String> {
         if let Some(url) = self.mail.as_ref().and_then(|mail| mail.booking_url.clone()) {

@@ -1,7 +1,7 @@
 //! What is wrong with a configuration file, without what stands in it: a secret may be on any of its lines.
 
-use super::TEMPLATE;
 use super::secrets::is_stripes;
+use super::template::TEMPLATE;
 
 /// The sentence for a file that is no configuration: where, and what was expected there.
 pub(super) fn complaint(text: &str, error: &toml::de::Error) -> String {
@@ -14,8 +14,8 @@ pub(super) fn complaint(text: &str, error: &toml::de::Error) -> String {
     format!("{}{}", place.unwrap_or_default(), without_values(error.message()))
 }
 
-/// A message without the values that it repeats. What stands in back quotes is shown if it is a word of the template, a
-/// sign, or looks like the name of a setting: a secret does not.
+/// A message without the values that it repeats. What stands in back quotes is shown if it is a
+/// word of the template, a sign, or looks like the name of a setting: a secret does not.
 fn without_values(message: &str) -> String {
     // Only there a word stands that was written as a name.
     let names = message.starts_with("unknown field");

@@ -1,10 +1,13 @@
 //! What is wrong with secrets and addresses, as sentences that never repeat a secret.
 //!
-//! A secret that is empty, or that was put into the place of another, is worse than none: everything seems to work, and
-//! whoever guesses it pays with nothing. So each place knows what kind of secret belongs there.
+//! A secret that is empty, or that was put into the place of another, is worse than none:
+//! everything seems to work, and whoever guesses it pays with nothing. So each place knows what
+//! kind of secret belongs there.
 
-use super::{Config, GatewayName, Secret};
-use axum::http::Uri;
+use super::Config;
+use super::gateways::GatewayName;
+use super::secret::Secret;
+use super::web_address::web_address;
 use std::net::IpAddr;
 
 /// The shortest secret that two sides share, in bytes.
@@ -105,19 +108,6 @@ fn own(text: &str, min_bytes: usize, unit: &str) -> Option<String> {
         }
     }
     (text.len() < min_bytes).then(|| format!("use at least {min_bytes} {unit}"))
-}
-
-/// Whether this is the address of something that speaks HTTP: `http://` or `https://`, and a host.
-pub(crate) fn web_address(url: &str) -> Result<Uri, &'static str> {
-    const FORM: &str = "use an http or https address, such as https://pay.example";
-    let uri: Uri = url.parse().map_err(|_| FORM)?;
-    if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none_or(str::is_empty) {
-        return Err(FORM);
-    }
-    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-        return Err("an address has no user and no password in it; set secrets where they belong");
-    }
-    Ok(uri)
 }
 
 fn is_this_machine(host: &str) -> bool {

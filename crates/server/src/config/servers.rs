@@ -1,6 +1,7 @@
 //! What runs the rules and what remembers: which, and where they are.
 
-use super::{Config, Secret};
+use super::Config;
+use super::secret::Secret;
 use onrush_store::flags::Flag;
 use serde::Deserialize;
 
@@ -100,9 +101,9 @@ fn connections() -> usize {
 }
 
 #[cfg(feature = "cluster")]
-pub use crate::relay::kafka::KafkaSettings;
+pub use super::kafka::KafkaSettings;
 #[cfg(feature = "cluster")]
-pub use crate::relay::rabbit::RabbitSettings;
+pub use super::rabbit::RabbitSettings;
 
 /// A section that this program was built without: it is noticed, and refused.
 #[cfg(not(feature = "cluster"))]
@@ -111,10 +112,11 @@ pub type RabbitSettings = serde::de::IgnoredAny;
 #[cfg(not(feature = "cluster"))]
 pub type KafkaSettings = serde::de::IgnoredAny;
 
-/// For how many users of a hundred each flag of the engine on Redis is on, until somebody sets it at run time (S4.5).
+/// For how many users of a hundred each flag of the engine on Redis is on, until somebody sets it
+/// at run time (S4.5).
 ///
-/// The variables `FEATURE_STREAMS_QUEUE`, `FEATURE_LUA_ATOMIC` and `FEATURE_COMPOSITE_SCORE` take `true`, `false` or a
-/// percentage.
+/// The variables `FEATURE_STREAMS_QUEUE`, `FEATURE_LUA_ATOMIC` and `FEATURE_COMPOSITE_SCORE` take
+/// `true`, `false` or a percentage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FlagSettings {
@@ -224,7 +226,8 @@ impl Config {
         }
         if publishes && self.ledger != LedgerName::Postgres {
             wrong(
-                "rabbitmq and kafka: they need ledger = \"postgres\", where it is kept how far the feed was sent on",
+                "rabbitmq and kafka: they need ledger = \"postgres\", where it is kept how far the \
+                 feed was sent on",
             );
         }
         #[cfg(feature = "cluster")]

@@ -1,18 +1,18 @@
 //! Reading and writing JSON bodies.
 
 use crate::http::problem::{Code, Problem};
-use crate::http::upload::{MAX_BODY_BYTES, MAX_WEBHOOK_BYTES, read};
+use crate::http::upload::read;
+use crate::json::object::Object;
+use crate::serve::bodies::{MAX_BODY_BYTES, MAX_WEBHOOK_BYTES};
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
-use serde::de::{self, DeserializeOwned};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fmt;
-use std::marker::PhantomData;
 
 /// A JSON body of at most `LIMIT` bytes.
 pub struct JsonBody<T, const LIMIT: usize = MAX_BODY_BYTES>(pub T);
@@ -73,7 +73,8 @@ impl<T: DeserializeOwned + Default, S: Sync> FromRequest<S> for OptionalBody<T> 
     }
 }
 
-/// A JSON body that may be left out, as it came: what answers a key's first request compares it with later ones.
+/// A JSON body that may be left out, as it came: what answers a key's first request compares it
+/// with later ones.
 pub struct OptionalBytes(Bytes);
 
 impl OptionalBytes {
@@ -89,7 +90,8 @@ impl OptionalBytes {
         }
     }
 
-    /// One text for all bodies that mean the same: without spaces, members in order, and nothing for an empty one.
+    /// One text for all bodies that mean the same: without spaces, members in order, and nothing
+    /// for an empty one.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         match serde_json::from_slice::<Value>(&self.0) {
@@ -159,26 +161,6 @@ fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
             let code = if error.is_data() { Code::InvalidBody } else { Code::MalformedJson };
             Err(Problem::new(code, error.to_string()))
         }
-    }
-}
-
-/// A value that is written as a JSON object and as nothing else; serde itself would take an array for a struct.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Object<T>(pub T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> de::Visitor<'de> for Visitor<T> {
-            type Value = T;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-                T::deserialize(de::value::MapAccessDeserializer::new(map))
-            }
-        }
-        deserializer.deserialize_map(Visitor(PhantomData)).map(Self)
     }
 }
 

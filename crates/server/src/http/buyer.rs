@@ -1,8 +1,9 @@
 //! Buyers of bookings, on whichever path they are named.
 
-use crate::app::{App, hold_of};
+use crate::http::faults::hold_of;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::payment::BuyerBody;
+use crate::http::state::App;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal};
@@ -20,8 +21,8 @@ pub(in crate::http) fn parsed(body: Option<BuyerBody>) -> Result<Option<Buyer>, 
     buyer.map_err(|why| Problem::new(Code::InvalidBody, why))
 }
 
-/// Confirms a booking for a buyer. The buyer is written down first: the mail goes out as soon as the booking is
-/// confirmed. If that is refused, it is as if nobody had been named.
+/// Confirms a booking for a buyer. The buyer is written down first: the mail goes out as soon as
+/// the booking is confirmed. If that is refused, it is as if nobody had been named.
 ///
 /// # Errors
 /// Whatever the engine or the ledger says.
@@ -37,7 +38,8 @@ pub(in crate::http) async fn confirm_for(
         let before = app.ledger.buyer(&booking).await?;
         app.ledger.set_buyer(&booking, buyer.clone()).await?;
         let outcome = app.run(&event, command).await;
-        // A booking that is confirmed already has its buyer; and what failed otherwise may have been confirmed.
+        // A booking that is confirmed already has its buyer; and what failed otherwise may have
+        // been confirmed.
         if let Err(Failure::Refused(refusal)) = &outcome
             && *refusal != Refusal::AlreadyConfirmed
             && let Err(error) = restore(&*app.ledger, booking, &buyer, before).await

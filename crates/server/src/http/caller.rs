@@ -1,13 +1,13 @@
 //! What handlers take from a request's head: who asks, under which key, about what.
 
-use crate::app::App;
 use crate::auth::address::client_address;
 use crate::auth::session::Role;
 use crate::auth::shop::ShopTokenError;
 use crate::auth::{TokenError, link};
 use crate::http::problem::{Code, Problem};
 use crate::http::session::checked_session_of;
-use crate::live::handover::Handover;
+use crate::http::state::App;
+use crate::serve::connection::Connection;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::header::{AUTHORIZATION, HeaderName};
@@ -18,15 +18,6 @@ use serde::de::DeserializeOwned;
 use smallvec::SmallVec;
 use std::net::IpAddr;
 use std::sync::Arc;
-
-/// The connection that a request came over; the accept loop notes it on each.
-#[derive(Clone)]
-pub struct Connection {
-    /// The address at the other end.
-    pub peer: IpAddr,
-    /// How the connection becomes a stream.
-    pub handover: Arc<Handover>,
-}
 
 /// A visitor, by his token.
 pub struct Visitor(pub UserId);
@@ -54,7 +45,8 @@ impl FromRequestParts<Arc<App>> for Joining {
     }
 }
 
-/// A guest, by a token of ours that may have expired: who shows it is known, and nothing else follows from it.
+/// A guest, by a token of ours that may have expired: who shows it is known, and nothing else
+/// follows from it.
 pub struct GuestToken {
     /// Who.
     pub user: UserId,
@@ -159,7 +151,8 @@ impl App {
         Ok(self.address_of(connection, &parts.headers))
     }
 
-    /// What a key gives the right to; `None` for a wrong one. Wrong ones are counted and logged with the address.
+    /// What a key gives the right to; `None` for a wrong one. Wrong ones are counted and logged
+    /// with the address.
     ///
     /// # Errors
     /// `RATE_LIMITED`.

@@ -1,12 +1,13 @@
 //! Claims get their first answer again, whatever it was (S2.2).
 //!
-//! A claim that was accepted is known to the rules, which say again what they said first. Of one that was refused the
-//! rules know nothing, for a refusal changes nothing; so the answer is kept beside other answers by key, in the ledger,
-//! as long as these and as many of one asker as of these. Other requests have their refusals decided afresh.
+//! A claim that was accepted is known to the rules, which say again what they said first. Of one
+//! that was refused the rules know nothing, for a refusal changes nothing; so the answer is kept
+//! beside other answers by key, in the ledger, as long as these and as many of one asker as of
+//! these. Other requests have their refusals decided afresh.
 
-use crate::app::App;
 use crate::http::once::{again, answer_of, broken_down, patiently};
 use crate::http::problem::{Code, Problem};
+use crate::http::state::App;
 use axum::body::Body;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -20,7 +21,8 @@ use sha2::{Digest, Sha256};
 use std::future::Future;
 use std::sync::Arc;
 
-/// Runs `work` unless it was refused before under this key; then that is the answer. `body` stands for what is asked.
+/// Runs `work` unless it was refused before under this key; then that is the answer. `body` stands
+/// for what is asked.
 ///
 /// # Errors
 /// `BOOKING_MISMATCH` if the key came with another body, `IN_PROGRESS`, `LEDGER_UNAVAILABLE`, `DISK_LOW`.

@@ -1,9 +1,10 @@
 //! Who may look after one booking: its visitor, or whoever has its link.
 
-use crate::app::{App, odd_answer};
 use crate::auth::link::{self, BookingLink};
 use crate::http::caller::bearer;
+use crate::http::faults::odd_answer;
 use crate::http::problem::{Code, Problem};
+use crate::http::state::App;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use onrush_core::ids::{BookingId, EventId, UserId};

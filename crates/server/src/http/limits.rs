@@ -1,10 +1,10 @@
 //! How often anybody may ask: each visitor, and each address behind the trusted proxies.
 
-use crate::auth::address::{Network, Subscriber};
+use crate::auth::address::Subscriber;
 use crate::auth::buckets::{Buckets, Limit, UsedUp};
 use crate::auth::session::Role;
-use crate::config::Config;
 use crate::config::limits::PerMin;
+use crate::config::{Config, Network};
 use crate::http::problem::{Code, Problem};
 use axum::http::header::HeaderName;
 use axum::http::{HeaderValue, Method};
@@ -12,7 +12,8 @@ use onrush_core::ids::UserId;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 
-/// Visitors and addresses that are told apart; of more, those with the most left are forgotten first. 16 bytes each.
+/// Visitors and addresses that are told apart; of more, those with the most left are forgotten
+/// first. 16 bytes each.
 const KEYS: usize = 1 << 17;
 /// Addresses that try wrong keys, told apart.
 const WRONG_KEY_ADDRESSES: usize = 1 << 14;
@@ -98,8 +99,9 @@ impl Limits {
         self.take_of_address(Some(&self.guests), address)
     }
 
-    /// Lets an address try a code of another device. One that is right is given back ([`Limits::right_code`]): taken before
-    /// the code is looked at, tries side by side cannot be more than allowed.
+    /// Lets an address try a code of another device. One that is right is given back
+    /// ([`Limits::right_code`]): taken before the code is looked at, tries side by side cannot be
+    /// more than allowed.
     ///
     /// # Errors
     /// `RATE_LIMITED`.
@@ -135,11 +137,12 @@ impl Limits {
     }
 }
 
-/// Limits on wrong keys: so many a minute of one address. An address that has used them up may not try right ones either,
-/// or the next guess might be one.
+/// Limits on wrong keys: so many a minute of one address. An address that has used them up may not
+/// try right ones either, or the next guess might be one.
 ///
-/// A key that has worked from the address within a day works on: else whoever shares an address with the organiser or the
-/// scanners at the door (a proxy that is not trusted, the venue's network) could lock them out.
+/// A key that has worked from the address within a day works on: else whoever shares an address
+/// with the organiser or the scanners at the door (a proxy that is not trusted, the venue's
+/// network) could lock them out.
 pub struct WrongKeys {
     tries: Option<Limit>,
     known: Buckets,
@@ -185,7 +188,8 @@ impl WrongKeys {
     }
 }
 
-/// What a caller is told who has used an allowance up. The fields are those of draft-ietf-httpapi-ratelimit-headers.
+/// What a caller is told who has used an allowance up. The fields are those of
+/// draft-ietf-httpapi-ratelimit-headers.
 fn too_many(limit: &Limit, UsedUp { wait_ms }: UsedUp) -> Problem {
     let Limit { name, per_min, .. } = limit;
     let wait_s = wait_ms.div_ceil(1_000).max(1);

@@ -1,11 +1,12 @@
 //! Requests with a key are done once: the first answer is kept for a day and given again (S1.1).
 //!
-//! What is kept tells of something that was done, and there is only so much of it for a booking and a visitor. A refusal did
-//! nothing, so it is decided afresh; else a visitor with many keys could fill the disk with refusals.
+//! What is kept tells of something that was done, and there is only so much of it for a booking and
+//! a visitor. A refusal did nothing, so it is decided afresh; else a visitor with many keys could
+//! fill the disk with refusals.
 
-use crate::app::App;
 use crate::http::caller::OptionalKey;
 use crate::http::problem::{Code, Problem};
+use crate::http::state::App;
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
@@ -63,8 +64,8 @@ pub enum Purpose {
 
 /// Runs `work` unless it ran before under this key, and answers as the first time.
 ///
-/// From the note that it begins to the kept answer all goes on if the caller hangs up: nobody else would say that it
-/// ended. `body` stands for what is asked: another body is another wish.
+/// From the note that it begins to the kept answer all goes on if the caller hangs up: nobody else
+/// would say that it ended. `body` stands for what is asked: another body is another wish.
 ///
 /// # Errors
 /// `BOOKING_MISMATCH` if the key came with another body, `IN_PROGRESS`, `LEDGER_UNAVAILABLE`, `DISK_LOW`.
@@ -173,8 +174,8 @@ async fn stored(answer: Response) -> (Response, Option<StoredAnswer>) {
     (Response::from_parts(parts, Body::from(bytes)), stored)
 }
 
-/// Whether something was done that the same request must not do again. What the gateway refused has used an attempt up, and
-/// asking again would use up another.
+/// Whether something was done that the same request must not do again. What the gateway refused has
+/// used an attempt up, and asking again would use up another.
 fn was_done(status: StatusCode) -> bool {
     status.is_success() || status == StatusCode::BAD_GATEWAY
 }

@@ -1,7 +1,7 @@
 //! The OpenAPI document, its browser, and the problems that operations share.
 
 use crate::http::session::COOKIE_NAME;
-use crate::http::shapes::ids::ProblemBody;
+use crate::http::shapes::problem::ProblemBody;
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
@@ -17,7 +17,8 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 /// What stands at the head of the document.
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "Onrush", description = "An on-sale engine: queue fairly, hold atomically, never sell a thing twice."),
+    info(title = "Onrush",
+        description = "An on-sale engine: queue fairly, hold atomically, never sell a thing twice."),
     tags(
         (name = "visitors", description = "Tokens, tickets and keys"),
         (name = "events", description = "What is on sale and what is left of it"),
@@ -27,9 +28,11 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
         (name = "tickets", description = "Proof of a confirmed booking, unit by unit"),
         (name = "gateways", description = "For payment gateways"),
         (name = "claims", description = "Units taken at once, such as vouchers"),
-        (name = "sessions", description = "Signing in with a browser, for the organiser and those who let people in"),
+        (name = "sessions",
+            description = "Signing in with a browser, for the organiser and those who let people in"),
         (name = "admin", description = "For the organiser"),
-        (name = "s3", description = "The same sale with the paths, fields and words of S3, where they are switched on"),
+        (name = "s3",
+            description = "The same sale with the paths, fields and words of S3, where they are switched on"),
     ),
     components(schemas(ProblemBody)),
     modifiers(&Schemes),
@@ -134,7 +137,8 @@ problems! {
 fn described(status: u16) -> Response {
     let description = match status {
         400 => {
-            "The request cannot be understood: `MALFORMED_JSON`, `INVALID_ID`, `INVALID_QUERY`, `IDEMPOTENCY_KEY_…`"
+            "The request cannot be understood: `MALFORMED_JSON`, `INVALID_ID`, `INVALID_QUERY`, \
+             `IDEMPOTENCY_KEY_…`"
         }
         401 => "`TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED`, `LINK_WITHDRAWN`",
         402 => "`PAYMENT_REQUIRED`",
@@ -147,7 +151,8 @@ fn described(status: u16) -> Response {
         413 => "`BODY_TOO_LARGE`",
         415 => "`UNSUPPORTED_MEDIA_TYPE`",
         422 => {
-            "The request is understood and wrong: `INVALID_BODY`, `INVALID_QUANTITY`, `INVALID_LINES`, `INVALID_SETTINGS`, …"
+            "The request is understood and wrong: `INVALID_BODY`, `INVALID_QUANTITY`, \
+             `INVALID_LINES`, `INVALID_SETTINGS`, …"
         }
         502 => "`GATEWAY_REFUSED`: the payment gateway will not have it",
         429 => "`RATE_LIMITED`, `TOO_MANY_STREAMS`: come back after Retry-After",

@@ -1,9 +1,10 @@
 //! What is answered when something is refused or fails: an RFC 9457 problem document with a stable code.
 
+use crate::serve::Told;
 use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use onrush_core::Refusal;
+use onrush_core::{Class, Refusal};
 use onrush_store::Failure;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -358,7 +359,8 @@ impl Problem {
         self
     }
 
-    /// The same, with 409 for what is not there: the path is right, and the body names something that the event lacks.
+    /// The same, with 409 for what is not there: the path is right, and the body names something
+    /// that the event lacks.
     #[must_use]
     pub fn named_in_body(mut self) -> Self {
         if ["ZONE_NOT_FOUND", "SEAT_NOT_FOUND"].contains(&self.0.code) {
@@ -408,10 +410,6 @@ fn title(code: &str) -> String {
     title
 }
 
-/// The code of the problem that an answer tells, for those who count answers.
-#[derive(Clone, Copy, Debug)]
-pub struct Told(pub &'static str);
-
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = self.to_json().to_string();
@@ -456,128 +454,32 @@ impl From<Failure> for Problem {
 
 /// The HTTP status of a refusal.
 #[must_use]
-pub fn status_of(refusal: &Refusal) -> StatusCode {
-    match refusal {
-        Refusal::EventNotFound
-        | Refusal::ZoneNotFound { .. }
-        | Refusal::SeatNotFound { .. }
-        | Refusal::PlaceNotFound
-        | Refusal::ReservationNotFound
-        | Refusal::ClaimNotFound
-        | Refusal::TicketNotFound { .. } => StatusCode::NOT_FOUND,
-        Refusal::InvalidSettings { .. }
-        | Refusal::InvalidQuantity
-        | Refusal::InvalidLines { .. }
-        | Refusal::BookingMismatch => StatusCode::UNPROCESSABLE_ENTITY,
-        Refusal::PaymentRequired { .. } => StatusCode::PAYMENT_REQUIRED,
-        Refusal::VisitorBanned => StatusCode::FORBIDDEN,
-        Refusal::EventExists
-        | Refusal::PoolExists { .. }
-        | Refusal::SeatExists { .. }
-        | Refusal::EventNotOpen { .. }
-        | Refusal::NoWaitingRoom
-        | Refusal::NotYourTurn
-        | Refusal::SessionOver
-        | Refusal::NothingToPay
-        | Refusal::SettingsFixed { .. }
-        | Refusal::EventLimit { .. }
-        | Refusal::AlreadyInPhase { .. }
-        | Refusal::OtherStepFirst { .. }
-        | Refusal::NoDraw
-        | Refusal::Duplicate { .. }
-        | Refusal::AlreadyInQueue { .. }
-        | Refusal::QueueFull
-        | Refusal::InsufficientStock { .. }
-        | Refusal::SeatUnavailable { .. }
-        | Refusal::UserLimitExceeded { .. }
-        | Refusal::ClaimExceedsQuantity { .. }
-        | Refusal::ClaimBelowZero { .. }
-        | Refusal::AlreadyReleased
-        | Refusal::AlreadyConfirmed
-        | Refusal::HoldExpired
-        | Refusal::InvalidStatus { .. }
-        | Refusal::PaymentMismatch
-        | Refusal::TooManyAttempts { .. }
-        | Refusal::ExtensionLimit { .. }
-        | Refusal::CannotCancel
-        | Refusal::CapacityBelowCommitted { .. }
-        | Refusal::UnitsNotBlocked
-        | Refusal::SeedMismatch
-        | Refusal::AlreadyCheckedIn { .. }
-        | Refusal::NotCancellable
-        | Refusal::RefundExceedsPaid { .. }
-        | Refusal::BanListFull { .. }
-        | Refusal::TooManyEnded { .. }
-        | Refusal::RefundBetweenSteps { .. } => StatusCode::CONFLICT,
+pub const fn status_of(class: Class) -> StatusCode {
+    match class {
+        Class::NotFound => StatusCode::NOT_FOUND,
+        Class::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+        Class::Conflict => StatusCode::CONFLICT,
+        Class::Unpaid => StatusCode::PAYMENT_REQUIRED,
+        Class::Forbidden => StatusCode::FORBIDDEN,
     }
 }
 
-/// What a program may want to know about a refusal, beside the code.
-fn facts_of(refusal: &Refusal) -> Value {
-    match refusal {
-        Refusal::ZoneNotFound { pool } | Refusal::PoolExists { pool } => json!({ "pool": pool }),
-        Refusal::SeatNotFound { seat } | Refusal::SeatExists { seat } => json!({ "seat": seat }),
-        Refusal::EventNotOpen { phase } => json!({ "phase": phase }),
-        Refusal::Duplicate { place } | Refusal::AlreadyInQueue { place } => {
-            json!({ "place": place })
-        }
-        Refusal::InsufficientStock { pool, free } => json!({ "pool": pool, "free": free }),
-        Refusal::SeatUnavailable { seats } => json!({ "seats": seats }),
-        Refusal::UserLimitExceeded { limit, held } => json!({ "limit": limit, "held": held }),
-        Refusal::ClaimExceedsQuantity { free } => json!({ "free": free }),
-        Refusal::ClaimBelowZero { claimed } => json!({ "claimed": claimed }),
-        Refusal::InvalidStatus { status } => json!({ "booking_status": status }),
-        Refusal::PaymentRequired { amount_minor } => json!({ "amount_minor": amount_minor }),
-        Refusal::TooManyAttempts { limit } | Refusal::ExtensionLimit { limit } => {
-            json!({ "limit": limit })
-        }
-        Refusal::CapacityBelowCommitted { committed } => json!({ "committed": committed }),
-        Refusal::TicketNotFound { tickets } => json!({ "tickets": tickets }),
-        Refusal::AlreadyCheckedIn { at } => json!({ "checked_in_at": at }),
-        Refusal::BanListFull { limit } | Refusal::TooManyEnded { limit } => {
-            json!({ "limit": limit })
-        }
-        Refusal::RefundExceedsPaid { paid_minor } => json!({ "paid_minor": paid_minor }),
-        Refusal::RefundBetweenSteps { step_minor } => json!({ "step_minor": step_minor }),
-        Refusal::EventNotFound
-        | Refusal::EventExists
-        | Refusal::InvalidSettings { .. }
-        | Refusal::InvalidQuantity
-        | Refusal::InvalidLines { .. }
-        | Refusal::PlaceNotFound
-        | Refusal::ReservationNotFound
-        | Refusal::ClaimNotFound
-        | Refusal::BookingMismatch
-        | Refusal::NoWaitingRoom
-        | Refusal::NotYourTurn
-        | Refusal::SessionOver
-        | Refusal::NothingToPay
-        | Refusal::SettingsFixed { .. }
-        | Refusal::EventLimit { .. }
-        | Refusal::AlreadyInPhase { .. }
-        | Refusal::OtherStepFirst { .. }
-        | Refusal::NoDraw
-        | Refusal::QueueFull
-        | Refusal::AlreadyReleased
-        | Refusal::AlreadyConfirmed
-        | Refusal::HoldExpired
-        | Refusal::PaymentMismatch
-        | Refusal::CannotCancel
-        | Refusal::UnitsNotBlocked
-        | Refusal::SeedMismatch
-        | Refusal::NotCancellable
-        | Refusal::VisitorBanned => Value::Null,
-    }
+/// Facts about a refusal that a program may want to know, beside the code and the sentence.
+fn facts_of(refusal: &Refusal) -> Map<String, Value> {
+    let mut facts = match serde_json::to_value(refusal) {
+        Ok(Value::Object(facts)) => facts,
+        Ok(_) | Err(_) => Map::new(),
+    };
+    facts.remove("code");
+    facts.remove("why");
+    facts
 }
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
-        let facts = match facts_of(&refusal) {
-            Value::Object(facts) => facts,
-            _ => Map::new(),
-        };
+        let facts = facts_of(&refusal);
         Self(Box::new(Parts {
-            status: status_of(&refusal),
+            status: status_of(refusal.facts().class),
             code: refusal.code(),
             detail: refusal.to_string().into(),
             retryable: refusal.is_retryable(),

@@ -1,9 +1,9 @@
 //! Seat maps as they go over the wire: in pieces made when they are needed, or compressed once for everyone.
 //!
-//! Clients who read slowly hold on to what they are sent. A piece is small; compressed versions are few; what is not one
-//! of these is shared by all versions.
+//! Clients who read slowly hold on to what they are sent. A piece is small; compressed versions are
+//! few; what is not one of these is shared by all versions.
 
-use super::seats::Snapshot;
+use super::snapshot::Snapshot;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -110,8 +110,8 @@ impl AsRef<[u8]> for Shared {
 }
 
 impl Versions {
-    /// The map as it is now, compressed, and its tag; nothing if slow readers hold too many versions already. `now` begins
-    /// to look when it is polled, and not before.
+    /// The map as it is now, compressed, and its tag; nothing if slow readers hold too many
+    /// versions already. `now` begins to look when it is polled, and not before.
     ///
     /// # Errors
     /// Those of `now`.
@@ -173,18 +173,10 @@ fn pack_map(mut map: MapBody) -> Vec<u8> {
     packed.finish().expect("memory is writable")
 }
 
-/// A short text, compressed.
-#[must_use]
-pub fn pack(text: &[u8]) -> Bytes {
-    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-    packed.write_all(text).expect("memory is writable");
-    packed.finish().expect("memory is writable").into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::seats::snapshots;
+    use crate::live::snapshot::snapshots;
     use flate2::read::GzDecoder;
     use std::io::Read;
 

@@ -1,6 +1,6 @@
 //! What is sent over streams: one JSON text, framed once for SSE and usable as it is for WebSocket.
 
-use crate::http::shapes::place::PlaceBody;
+use super::place::PlaceBody;
 use bytes::Bytes;
 use onrush_core::change::{LeftHow, SessionEnd};
 use onrush_core::ids::{BookingId, PlaceId};

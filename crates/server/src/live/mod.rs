@@ -1,37 +1,39 @@
 //! Live updates: the hub reads the feed and tells the streams of those it concerns.
 //!
-//! It works only while streams are open. One task follows the feed; another, ten times a second, looks up the positions
-//! that are due to be told, finds holds that run out soon, and sends on which seats changed. Nothing here is state that
-//! anyone relies on: whoever missed a message asks the API.
+//! It works only while streams are open. One task follows the feed; another, ten times a second,
+//! looks up the positions that are due to be told, finds holds that run out soon, and sends on
+//! which seats changed. Nothing here is state that anyone relies on: whoever missed a message asks
+//! the API.
 
-pub mod chatter;
 pub mod conn;
-pub mod handover;
+pub mod error;
 pub mod house;
 pub mod message;
 pub mod pace;
+pub mod place;
 mod route;
+pub mod sample;
 pub mod samples;
 pub mod seats;
 mod shares;
-pub mod sse;
+pub mod snapshot;
 mod tick;
-pub mod ws;
 
-use crate::app::{every_booking_of, odd_answer};
+use crate::answers::{AskError, event_view, every_booking_of};
 use crate::auth::pass::PassSigner;
 use crate::auth::unix_now_s;
-use crate::http::problem::{Code, Problem};
-use crate::http::shapes::place::PlaceBody;
 use conn::{Conn, Doing};
+use error::LiveError;
 use message::{Content, Message};
 use onrush_core::ids::{BookingId, EventId, PlaceId, UserId};
 use onrush_core::view::{PlaceState, PlaceView};
 use onrush_core::{Query, Refusal, Time, View};
 use onrush_store::{Engine, Failure};
-use seats::{Boards, Snapshot};
+use place::PlaceBody;
+use seats::Boards;
 use shares::Shares;
 pub use shares::StreamLimits;
+use snapshot::Snapshot;
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -155,22 +157,21 @@ impl Hub {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Opens a stream; its first messages say where the sale and the visitor stand. It is part of the share of `address`,
-    /// if there is one.
+    /// Opens a stream; its first messages say where the sale and the visitor stand. It is part of
+    /// the share of `address`, if there is one.
     ///
     /// # Errors
-    /// `EVENT_NOT_FOUND`, `STREAMS_FULL`, `TOO_MANY_STREAMS`, `STOPPED`.
+    /// See [`LiveError`].
     pub async fn open(
         self: &Arc<Self>,
         event: EventId,
         user: UserId,
         place: Option<PlaceId>,
         address: Option<IpAddr>,
-    ) -> Result<Open, Problem> {
+    ) -> Result<Open, LiveError> {
         // Registered before anything is asked, so that what happens meanwhile is told as well.
         let open = self.add(Conn::new(event.clone(), user.clone(), place), address)?;
-        let answer = self.engine.query(event.clone(), Query::Event).await?;
-        let View::Event(view) = answer.value else { return Err(odd_answer()) };
+        let (_, view) = event_view(&*self.engine, &event).await?;
         let roomless = view.settings.room.is_none();
         let query = Query::Place { user: user.clone(), place };
         let place = self.place(&event, query).await?;
@@ -197,8 +198,8 @@ impl Hub {
     /// Counts a stream of another kind.
     ///
     /// # Errors
-    /// `STREAMS_FULL`, `STOPPED`.
-    pub fn permit(self: &Arc<Self>) -> Result<Permit, Problem> {
+    /// [`LiveError::Full`], [`LiveError::Stopping`].
+    pub fn permit(self: &Arc<Self>) -> Result<Permit, LiveError> {
         self.admit(&self.streams())?;
         Ok(Permit { hub: self.clone() })
     }
@@ -220,24 +221,23 @@ impl Hub {
     }
 
     /// Counts a stream, if there may be another one.
-    fn admit(&self, streams: &Streams) -> Result<(), Problem> {
+    fn admit(&self, streams: &Streams) -> Result<(), LiveError> {
         if streams.closed {
-            return Err(Problem::new(Code::Stopped, "the server is stopping; connect again"));
+            return Err(LiveError::Stopping);
         }
         if self.open.load(Ordering::Relaxed) >= self.limits.all as usize {
-            let why = "as many streams are open as may be; ask for your position instead";
-            return Err(Problem::new(Code::StreamsFull, why).after_ms(10_000));
+            return Err(LiveError::Full);
         }
         self.open.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
-    fn add(self: &Arc<Self>, conn: Conn, address: Option<IpAddr>) -> Result<Open, Problem> {
+    fn add(self: &Arc<Self>, conn: Conn, address: Option<IpAddr>) -> Result<Open, LiveError> {
         let mut streams = self.streams();
         self.admit(&streams)?;
-        if let Err(problem) = streams.shares.take(&self.limits, &conn.user, address) {
+        if let Err(error) = streams.shares.take(&self.limits, &conn.user, address) {
             self.open.fetch_sub(1, Ordering::Relaxed);
-            return Err(problem);
+            return Err(error);
         }
         conn.last_sent_tick.store(streams.tick, Ordering::Relaxed);
         let conn = Arc::new(conn);
@@ -277,7 +277,7 @@ impl Hub {
     }
 
     /// A user's place; `None` if there is none.
-    async fn place(&self, event: &EventId, query: Query) -> Result<Option<PlaceView>, Problem> {
+    async fn place(&self, event: &EventId, query: Query) -> Result<Option<PlaceView>, LiveError> {
         match self.engine.query(event.clone(), query).await {
             Ok(answer) => match answer.value {
                 View::Place(view) => Ok(Some(view)),
@@ -287,7 +287,7 @@ impl Hub {
                 | View::Booking(_)
                 | View::Bookings(_)
                 | View::Claim(_)
-                | View::Bans(_) => Err(odd_answer()),
+                | View::Bans(_) => Err(AskError::OddAnswer.into()),
             },
             Err(Failure::Refused(Refusal::PlaceNotFound)) => Ok(None),
             Err(failure) => Err(failure.into()),
@@ -305,7 +305,7 @@ impl Hub {
     }
 
     /// Learns of a user's live holds, so that he hears of their end.
-    async fn watch_bookings(&self, event: &EventId, user: &UserId) -> Result<(), Problem> {
+    async fn watch_bookings(&self, event: &EventId, user: &UserId) -> Result<(), LiveError> {
         let (_, bookings) = every_booking_of(&*self.engine, event, user).await?;
         let mut streams = self.streams();
         if let Some(channel) = streams.events.get_mut(event) {
@@ -319,7 +319,7 @@ impl Hub {
     }
 
     /// Notes the seats as they are, so that later changes can be told.
-    async fn note_seats(&self, event: &EventId) -> Result<(), Problem> {
+    async fn note_seats(&self, event: &EventId) -> Result<(), LiveError> {
         let known = |streams: &Streams| {
             streams.events.get(event).is_none_or(|channel| channel.seats_told.is_some())
         };

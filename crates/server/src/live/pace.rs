@@ -1,7 +1,8 @@
 //! How fast lines move: what a visitor's wait is estimated by.
 //!
-//! Each node counts, as it follows the feed, the places that leave each line in buckets of ten seconds. It knows nothing
-//! of what was before it started, and nothing here is state that anyone relies on.
+//! Each node counts, as it follows the feed, the places that leave each line in buckets of ten
+//! seconds. It knows nothing of what was before it started, and nothing here is state that anyone
+//! relies on.
 
 use onrush_core::ids::EventId;
 use onrush_core::{Change, Time};
@@ -138,7 +139,8 @@ impl Line {
         Self { since: at, newest: at.0.div_euclid(BUCKET_MS), buckets: Default::default() }
     }
 
-    /// The bucket of this time. A time before the newest bucket counts as now: clocks of nodes differ a little.
+    /// The bucket of this time. A time before the newest bucket counts as now: clocks of nodes
+    /// differ a little.
     fn bucket(&mut self, at: Time) -> &mut Bucket {
         let number = at.0.div_euclid(BUCKET_MS).max(self.newest);
         if number - self.newest >= BUCKETS as i64 {
@@ -173,8 +175,9 @@ impl Line {
 
     /// The slower and the faster of what the last five minutes and the last one say.
     ///
-    /// The last minute has a say where it had, or should have had, enough places to tell anything: a line that has just
-    /// come to a halt is not promised the pace of before, and one that moves every half minute is not taken for halted.
+    /// The last minute has a say where it had, or should have had, enough places to tell anything:
+    /// a line that has just come to a halt is not promised the pace of before, and one that moves
+    /// every half minute is not taken for halted.
     fn per_min(&self, at: Time) -> Option<PerMin> {
         // One bucket of the ring is the part that has just begun.
         let long = self.look_back(at, BUCKETS as i64 - 1);
@@ -212,10 +215,11 @@ impl Seen {
 
     /// The range in which the pace is most likely to be.
     ///
-    /// Who is served brings everybody behind him forward; who leaves does so only for those behind him, and nobody knows
-    /// where that was. So the slow end counts who was served alone, and the fast end all. Both allow for chance by two
-    /// standard deviations: the square root of a count that comes about by chance (Poisson's law) is off by one half,
-    /// whatever the count, so that n seen are most likely (√n - 1)² to (√(n + 1) + 1)² meant.
+    /// Who is served brings everybody behind him forward; who leaves does so only for those behind
+    /// him, and nobody knows where that was. So the slow end counts who was served alone, and the
+    /// fast end all. Both allow for chance by two standard deviations: the square root of a count
+    /// that comes about by chance (Poisson's law) is off by one half, whatever the count, so that n
+    /// seen are most likely (√n - 1)² to (√(n + 1) + 1)² meant.
     fn per_min(&self) -> PerMin {
         let minutes = self.ms as f64 / 60_000.0;
         let fewest = (f64::from(self.served).sqrt() - 1.0).max(0.0).powi(2);

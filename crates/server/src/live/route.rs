@@ -175,7 +175,8 @@ impl Channel {
         }
     }
 
-    /// Lets the next tick find out where the user stands, on streams whose visitor may have stopped `stopped`.
+    /// Lets the next tick find out where the user stands, on streams whose visitor may have stopped
+    /// `stopped`.
     fn look_again(&self, user: &UserId, place: PlaceId, stopped: Doing) {
         for conn in self.conns_about(user, place) {
             if conn.doing() == stopped || conn.doing() != Doing::Shopping {

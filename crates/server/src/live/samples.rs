@@ -1,18 +1,18 @@
 //! Samples for the control room: how each sale stands, once a second, and what happened to it so far.
 //!
-//! One task on each node reads the feed once a second and counts, also how fast lines move; another source are the
-//! answers themselves, which say what was refused (see [`Samples::refused`]). Nothing here is state that anyone relies
-//! on: it begins anew with the process, and only as many sales are looked at as a control room could care about.
+//! One task on each node reads the feed once a second and counts, also how fast lines move; another
+//! source are the answers themselves, which say what was refused (see [`Samples::refused`]).
+//! Nothing here is state that anyone relies on: it begins anew with the process, and only as many
+//! sales are looked at as a control room could care about.
 
-use crate::app::odd_answer;
-use crate::http::problem::{Code, Problem};
-use crate::http::shapes::event::{PhaseName, UnitsBody};
-use crate::http::shapes::ids::TimeMs;
+use super::error::LiveError;
+use super::sample::{Counts, Past, Sample};
+use crate::answers::event_view;
 use crate::live::pace::Paces;
 use bytes::Bytes;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::view::EventView;
-use onrush_core::{Change, Phase, Query, Time, View};
+use onrush_core::{Change, Query, Time, View};
 use onrush_store::{Answer, Engine, Failure, FeedPage};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -20,7 +20,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
-use utoipa::ToSchema;
 
 /// Time between two samples.
 const EVERY: Duration = Duration::from_secs(1);
@@ -30,71 +29,14 @@ const KEPT: usize = 900;
 const IDLE: Duration = Duration::from_secs(900);
 /// Events that are looked at at once; beyond, the one that was idle for longest is forgotten.
 const MAX_EVENTS: usize = 64;
-/// Live bookings of one event whose amount is remembered, and others of which the engine is still to be asked.
+/// Live bookings of one event whose amount is remembered, and others of which the engine is still
+/// to be asked.
 const MAX_AMOUNTS: usize = 200_000;
 /// Bookings whose amount is asked of the engine for one sample.
 const MAX_ASKED: usize = 1_000;
-/// Messages that may wait for a slow control room before its stream is closed: it comes back and gets all of them.
+/// Messages that may wait for a slow control room before its stream is closed: it comes back and
+/// gets all of them.
 const MAX_WAITING: usize = 30;
-
-/// What happened to an event since this node began to look. Each number only grows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Counts {
-    /// Places taken in the queue.
-    pub joined: u64,
-    /// People admitted.
-    pub admitted: u64,
-    /// People who left the queue or whose place lapsed.
-    pub left: u64,
-    /// Holds placed.
-    pub held: u64,
-    /// Bookings confirmed.
-    pub confirmed: u64,
-    /// Holds given back.
-    pub released: u64,
-    /// Holds that ran out.
-    pub expired: u64,
-    /// Confirmed bookings taken back.
-    pub cancelled: u64,
-    /// Payments begun.
-    pub payments_begun: u64,
-    /// Payments that failed.
-    pub payments_failed: u64,
-    /// Tickets let in.
-    pub checked_in: u64,
-    /// What confirmed bookings came to, in minor units; what is cancelled later stays in it.
-    pub sold_minor: i64,
-}
-
-/// An event at one time.
-#[derive(Serialize, ToSchema)]
-pub struct Sample {
-    /// The engine's time.
-    #[schema(value_type = TimeMs)]
-    pub at: Time,
-    /// Where the sale stands.
-    #[schema(value_type = PhaseName)]
-    pub phase: Phase,
-    /// People waiting.
-    pub waiting: u32,
-    /// Slots of the waiting room in use.
-    pub active: u32,
-    /// Units of pools and seats together.
-    pub units: UnitsBody,
-    /// What happened since this node began to look.
-    pub counts: Counts,
-    /// What this node refused to visitors since then, by code. Shared by samples between which nothing was refused.
-    #[schema(value_type = BTreeMap<String, u64>)]
-    pub refused: Arc<BTreeMap<&'static str, u64>>,
-}
-
-/// The event `past` of a stream of samples.
-#[derive(Serialize, ToSchema)]
-pub struct Past {
-    /// Up to 900, one a second, oldest first.
-    #[schema(value_type = Vec<Sample>)]
-    pub samples: VecDeque<Arc<Sample>>,
-}
 
 /// The samples of all events.
 pub struct Samples {
@@ -115,8 +57,9 @@ impl Samples {
 
     /// Counts a refusal of what a visitor asked for under this path.
     ///
-    /// A path that names no event that is looked at counts nothing: made-up ids must not fill the memory. What is refused
-    /// under the paths of S3 is not counted, for they do not name their event.
+    /// A path that names no event that is looked at counts nothing: made-up ids must not fill the
+    /// memory. What is refused under the paths of S3 is not counted, for they do not name their
+    /// event.
     pub fn refused(&self, path: &str, code: &'static str) {
         if let Some(event) = event_in(path) {
             self.board().refused(event, code, Instant::now());
@@ -126,12 +69,10 @@ impl Samples {
     /// Messages for a control room, ready to be written: the past once, then each sample as it is taken.
     ///
     /// # Errors
-    /// `EVENT_NOT_FOUND`, `STOPPED`, whatever the engine says.
-    pub async fn watch(&self, event: &EventId) -> Result<mpsc::Receiver<Bytes>, Problem> {
-        let (at, view) = self.look(event).await?;
-        self.board()
-            .watch(event, at, &view, Instant::now())
-            .ok_or_else(|| Problem::new(Code::Stopped, "the server is stopping; connect again"))
+    /// [`LiveError::Ask`], [`LiveError::Stopping`].
+    pub async fn watch(&self, event: &EventId) -> Result<mpsc::Receiver<Bytes>, LiveError> {
+        let (at, view) = event_view(&*self.engine, event).await?;
+        self.board().watch(event, at, &view, Instant::now()).ok_or(LiveError::Stopping)
     }
 
     /// Follows the feed and takes samples, until it is stopped.
@@ -149,7 +90,8 @@ impl Samples {
         self.stopping.send_replace(true);
     }
 
-    /// Reads the feed once a second, right before the samples: of a cluster's archive each reading is a query.
+    /// Reads the feed once a second, right before the samples: of a cluster's archive each reading
+    /// is a query.
     async fn follow(&self) {
         let mut second = tokio::time::interval(EVERY);
         second.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -211,20 +153,6 @@ impl Samples {
             if let Ok(Answer { at, value: View::Event(view) }) = view.await {
                 self.board().add(&event, at, &view);
             }
-        }
-    }
-
-    async fn look(&self, event: &EventId) -> Result<(Time, Box<EventView>), Problem> {
-        let answer = self.engine.query(event.clone(), Query::Event).await?;
-        match answer.value {
-            View::Event(view) => Ok((answer.at, view)),
-            View::Availability(_)
-            | View::Seats(_)
-            | View::Place(_)
-            | View::Booking(_)
-            | View::Bookings(_)
-            | View::Claim(_)
-            | View::Bans(_) => Err(odd_answer()),
         }
     }
 
@@ -475,6 +403,7 @@ fn message(name: &str, content: &impl Serialize) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onrush_core::Phase;
     use onrush_core::hold::HoldTerms;
     use onrush_core::ids::PlaceId;
     use onrush_core::lines::Lines;

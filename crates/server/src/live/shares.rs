@@ -1,13 +1,10 @@
 //! How many streams one visitor and one address may have.
 
-use crate::http::problem::{Code, Problem};
+use super::error::LiveError;
 use onrush_core::ids::UserId;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;
-
-/// After how long to come back when a share is used up.
-const COME_BACK_MS: u32 = 10_000;
 
 /// How many streams there may be at a time, on this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,19 +28,14 @@ impl Shares {
     /// Counts a stream in.
     ///
     /// # Errors
-    /// `TOO_MANY_STREAMS`.
+    /// [`LiveError::TooMany`].
     pub(super) fn take(
         &mut self,
         limits: &StreamLimits,
         user: &UserId,
         address: Option<IpAddr>,
-    ) -> Result<(), Problem> {
-        let full = |whose: &str, limit: u32| {
-            let why = format!(
-                "{limit} streams are open {whose}, as many as one may have; close one, or ask for your position instead"
-            );
-            Err(Problem::new(Code::TooManyStreams, why).after_ms(COME_BACK_MS))
-        };
+    ) -> Result<(), LiveError> {
+        let full = |whose, limit| Err(LiveError::TooMany { whose, limit });
         if self.users.get(user).is_some_and(|open| *open >= limits.per_user) {
             return full("with your token", limits.per_user);
         }
@@ -88,9 +80,10 @@ mod tests {
         let here = Some("192.0.2.1".parse().unwrap());
         shares.take(&limits, &ann, here).unwrap();
         shares.take(&limits, &ann, None).unwrap();
-        assert_eq!(shares.take(&limits, &ann, here).unwrap_err().code(), "TOO_MANY_STREAMS");
+        let full = |whose| Err(LiveError::TooMany { whose, limit: 2 });
+        assert_eq!(shares.take(&limits, &ann, here), full("with your token"));
         shares.take(&limits, &bob, here).unwrap();
-        assert_eq!(shares.take(&limits, &bob, here).unwrap_err().code(), "TOO_MANY_STREAMS");
+        assert_eq!(shares.take(&limits, &bob, here), full("from your address"));
         shares.take(&limits, &bob, None).unwrap();
         for (user, address) in [(&ann, here), (&ann, None), (&bob, here), (&bob, None)] {
             shares.give_back(user, address);

@@ -1,10 +1,10 @@
 //! What streams are told at intervals: positions that changed, holds that run out soon, seats that changed.
 
 use super::conn::{Conn, Doing};
+use super::error::LiveError;
 use super::message::{Content, Message};
 use super::{EXPIRING_MS, FAR_TICKS, Hub, KEEP_ALIVE_TICKS, Streams, TICKS_PER_S, doing};
-use crate::app::odd_answer;
-use crate::http::problem::Problem;
+use crate::answers::AskError;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::view::{PlaceState, PlaceView};
 use onrush_core::{Command, Query, Refusal, View};
@@ -39,13 +39,13 @@ impl Hub {
             };
             self.tell_positions(due.positions).await;
             for event in due.expiring {
-                if let Err(problem) = self.tell_expiring(&event).await {
-                    tracing::debug!(code = problem.code(), %event, "holds that run out were not told");
+                if let Err(error) = self.tell_expiring(&event).await {
+                    tracing::debug!(%error, %event, "holds that run out were not told");
                 }
             }
             for event in due.seats {
-                if let Err(problem) = self.tell_seats(&event).await {
-                    tracing::debug!(code = problem.code(), %event, "changed seats were not told");
+                if let Err(error) = self.tell_seats(&event).await {
+                    tracing::debug!(%error, %event, "changed seats were not told");
                 }
             }
         }
@@ -101,7 +101,7 @@ impl Hub {
         }
     }
 
-    async fn tell_expiring(&self, event: &EventId) -> Result<(), Problem> {
+    async fn tell_expiring(&self, event: &EventId) -> Result<(), LiveError> {
         let now = self.engine.query(event.clone(), Query::Event).await?.at;
         let soon = now.plus_ms(EXPIRING_MS);
         let mut due: Vec<BookingId> = Vec::new();
@@ -121,7 +121,7 @@ impl Hub {
                     | View::Place(_)
                     | View::Bookings(_)
                     | View::Claim(_)
-                    | View::Bans(_) => return Err(odd_answer()),
+                    | View::Bans(_) => return Err(AskError::OddAnswer.into()),
                 },
                 Err(Failure::Refused(_)) => continue,
                 Err(failure) => return Err(failure.into()),
@@ -138,7 +138,7 @@ impl Hub {
         Ok(())
     }
 
-    async fn tell_seats(&self, event: &EventId) -> Result<(), Problem> {
+    async fn tell_seats(&self, event: &EventId) -> Result<(), LiveError> {
         let now = self.boards.now(event).await?;
         let mut streams = self.streams();
         let Some(channel) = streams.events.get_mut(event) else { return Ok(()) };
@@ -179,7 +179,8 @@ impl Streams {
             } else if silent_ticks >= KEEP_ALIVE_TICKS {
                 conn.last_sent_tick.store(tick, Ordering::Relaxed);
                 if waits {
-                    // Also in a line that stands still: the look tells whether the place needs a sign of life.
+                    // Also in a line that stands still: the look tells whether the place needs a
+                    // sign of life.
                     due.positions.push(conn);
                 } else {
                     conn.send(Message::keep_alive());

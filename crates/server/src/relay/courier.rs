@@ -1,4 +1,5 @@
-//! Couriers: one for each channel, who takes what is due from the outbox and tries until it arrives or is given up.
+//! Couriers: one for each channel, who takes what is due from the outbox and tries until it arrives
+//! or is given up.
 
 use crate::auth::random;
 use futures_util::FutureExt;
@@ -26,7 +27,8 @@ const BATCH: usize = 256;
 const LEDGER_PAUSE: Duration = Duration::from_secs(1);
 /// The longest sleep: clocks are set, and a timer that runs for days need not be trusted.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
-/// How long deliveries under way have after the server was told to stop. What does not end by then is sent again.
+/// How long deliveries under way have after the server was told to stop. What does not end by then
+/// is sent again.
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// What came of one attempt.
@@ -214,8 +216,8 @@ impl Courier {
     }
 }
 
-/// The pause after a failure with `attempts` before it: doubled each time, and moved by up to a quarter either way, so
-/// that what failed together does not come back together.
+/// The pause after a failure with `attempts` before it: doubled each time, and moved by up to a
+/// quarter either way, so that what failed together does not come back together.
 fn pause_ms(attempts: u32, dice: u64) -> i64 {
     let doubled = FIRST_PAUSE_MS.saturating_mul(1_i64 << attempts.min(30)).min(LONGEST_PAUSE_MS);
     let span = doubled / 2;

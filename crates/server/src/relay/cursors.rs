@@ -1,8 +1,9 @@
 //! How far the feed was sent on, and who sends it: what publishers on many nodes agree by.
 //!
-//! A publisher takes a lease under a name of its own, reads its cursor, sends what comes after it, and moves the cursor. One
-//! that dies is followed by another once its lease has run out, and that one repeats what was sent after the cursor was
-//! moved last: at least once, never less. One that was only asleep wakes up with an old fence, and cannot move the cursor.
+//! A publisher takes a lease under a name of its own, reads its cursor, sends what comes after it,
+//! and moves the cursor. One that dies is followed by another once its lease has run out, and that
+//! one repeats what was sent after the cursor was moved last: at least once, never less. One that
+//! was only asleep wakes up with an old fence, and cannot move the cursor.
 
 use onrush_store::Seq;
 use std::fmt;
@@ -44,7 +45,8 @@ pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, CursorError>> + Send
 
 /// Where leases and cursors are kept, as one node sees it. Every write is durable before it is answered.
 pub trait Cursors: Send + Sync + 'static {
-    /// Takes or renews this node's lease for `ttl_ms` from now, by the store's own clock; `None` if another node has it.
+    /// Takes or renews this node's lease for `ttl_ms` from now, by the store's own clock; `None` if
+    /// another node has it.
     ///
     /// A renewed lease keeps its number, also when it had run out and nobody else took it.
     fn lease(&self, name: String, ttl_ms: u32) -> Pending<Option<Fence>>;

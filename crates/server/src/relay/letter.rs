@@ -1,10 +1,10 @@
 //! What a mail says: a pure function from facts to text, HTML and pictures.
 
 use crate::amount::readable;
-use crate::relay::catalogue::{Catalogue, Wording, closest, fill};
-use crate::relay::messages::{
+use crate::config::kinds::{
     BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, BOOKING_REFUNDED, PAYMENT_LATE_REFUNDED,
 };
+use crate::relay::catalogue::{Catalogue, Wording, closest, fill};
 use crate::tickets::{Ticket, Unit, qr};
 use onrush_core::lines::Lines;
 use onrush_core::money::Currency;
@@ -217,8 +217,8 @@ fn line(text: &mut String, content: &str) {
     text.push('\n');
 }
 
-/// The name as a mail may use it. Anyone can have mail sent to anyone under a name of his choice, so what looks like a
-/// message or an address of the web is not repeated.
+/// The name as a mail may use it. Anyone can have mail sent to anyone under a name of his choice,
+/// so what looks like a message or an address of the web is not repeated.
 #[must_use]
 pub fn addressable(name: &str) -> Option<String> {
     let name = one_line(name);

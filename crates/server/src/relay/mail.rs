@@ -1,20 +1,17 @@
 //! Mail to buyers, over the shop's own SMTP server.
 //!
-//! Anyone can type anyone's address. So nothing is sent about a booking that nobody tried to pay for, and mail about one
-//! that no money was taken for repeats nothing that its buyer typed, and comes at most once a day to an address for an
-//! event. Mail about money is never held back.
+//! Anyone can type anyone's address. So nothing is sent about a booking that nobody tried to pay
+//! for, and mail about one that no money was taken for repeats nothing that its buyer typed, and
+//! comes at most once a day to an address for an event. Mail about money is never held back.
 
 use crate::auth::link::BookingLinks;
 use crate::config::ConfigError;
-use crate::relay::Parts;
+use crate::config::kinds::{BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED};
+use crate::config::relay::{MailSettings, Tls};
 use crate::relay::courier::{Attempt, Attempting, Channel};
 use crate::relay::letter::{Facts, Letter, addressable, compose, one_line};
-use crate::relay::messages::{
-    BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, CANCELLED_BY_BUYER, CANCELLED_BY_LINK,
-    MAIL,
-};
-use crate::relay::settings::{MailSettings, Tls};
-use crate::saga::tells_of_a_decline;
+use crate::relay::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK, MAIL};
+use crate::relay::parts::Parts;
 use crate::tickets::{Confirmed, TicketSigner};
 use lettre::message::header::ContentType;
 use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
@@ -28,6 +25,7 @@ use onrush_core::{Query, View};
 use onrush_ledger::booking::{Booking, Buyer};
 use onrush_ledger::delivery::Message;
 use onrush_ledger::projection::CatalogueText;
+use onrush_ledger::saga::tells_of_a_decline;
 use onrush_ledger::{Ledger, LedgerError};
 use onrush_store::Engine;
 use onrush_store::embedded::Clock;
@@ -184,8 +182,8 @@ impl Work {
         })
     }
 
-    /// Whether somebody really tried to pay for a booking: money was taken, or the gateway declined. `None` while that is
-    /// not known.
+    /// Whether somebody really tried to pay for a booking: money was taken, or the gateway
+    /// declined. `None` while that is not known.
     async fn tried_to_pay(&self, booking: &BookingId) -> Result<Option<bool>, LedgerError> {
         let Some(file) = self.ledger.file(booking).await? else { return Ok(Some(false)) };
         let (mut is_open, mut was_taken) = (false, false);
@@ -252,7 +250,8 @@ impl Work {
             event: &booking.event,
             user: &booking.user,
             lines: &booking.lines,
-            // It happened when the booking was confirmed, so that these are the tickets that everybody else sees.
+            // It happened when the booking was confirmed, so that these are the tickets that
+            // everybody else sees.
             at: message.at,
         };
         let tickets = match message.kind.as_str() {
@@ -297,7 +296,8 @@ impl Work {
             .from(self.from.clone())
             .to(Mailbox::new(name, address))
             .subject(letter.subject)
-            // The same message has the same id however often it is sent, so that mail programs can drop repeats.
+            // The same message has the same id however often it is sent, so that mail programs can
+            // drop repeats.
             .message_id(Some(format!("<{id}@{}>", self.from.email.domain())));
         if let Some(reply_to) = &self.reply_to {
             mail = mail.reply_to(reply_to.clone());
@@ -333,7 +333,8 @@ fn address_hash(email: &str) -> [u8; 32] {
     Sha256::digest(mailbox).into()
 }
 
-/// What a failure means. Only what is said of this address is final: the rest is the server's trouble or ours.
+/// What a failure means. Only what is said of this address is final: the rest is the server's
+/// trouble or ours.
 fn failed(error: &smtp::Error, email: &str) -> Attempt {
     let said = one_line(&error.to_string()).replace(email, "(the buyer's address)");
     match error.status().map(|code| code.to_string()).as_deref() {

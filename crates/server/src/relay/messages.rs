@@ -1,9 +1,14 @@
 //! What there is to tell, and over which channels: pure functions from what happened to messages.
 //!
-//! A message's body has facts only, and nothing that names a person: who the buyer is stays in the ledger, where it can
-//! be erased.
+//! A message's body has facts only, and nothing that names a person: who the buyer is stays in the
+//! ledger, where it can be erased.
 
 use crate::config::Config;
+use crate::config::kinds::{
+    BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, BOOKING_REFUNDED, BOOKING_RELEASED,
+    MAIL_KINDS, PAYMENT_DISPUTED, PAYMENT_FAILED, PAYMENT_LATE_REFUNDED, PAYMENT_PAID_TWICE,
+    PAYMENT_REFUNDED_AT_DESK, TICKET_CHECKED_IN,
+};
 use onrush_core::Time;
 use onrush_core::change::Change;
 use onrush_core::ids::{BookingId, EventId};
@@ -20,54 +25,6 @@ pub const CANCELLED_BY_LINK: &str = "cancelled with the booking's link";
 
 /// The channel to buyers.
 pub const MAIL: &str = "mail";
-
-/// A booking is final.
-pub const BOOKING_CONFIRMED: &str = "booking_confirmed";
-/// A hold ran out.
-pub const BOOKING_EXPIRED: &str = "booking_expired";
-/// A hold was given back.
-pub const BOOKING_RELEASED: &str = "booking_released";
-/// A confirmed booking was taken back.
-pub const BOOKING_CANCELLED: &str = "booking_cancelled";
-/// Money for a confirmed booking went back.
-pub const BOOKING_REFUNDED: &str = "booking_refunded";
-/// A payment failed; the hold waits for another.
-pub const PAYMENT_FAILED: &str = "payment_failed";
-/// Money that came too late went back.
-pub const PAYMENT_LATE_REFUNDED: &str = "payment_late_refunded";
-/// Somebody was let in.
-pub const TICKET_CHECKED_IN: &str = "ticket_checked_in";
-
-/// Money went back at the gateway's own desk.
-pub const PAYMENT_REFUNDED_AT_DESK: &str = "payment_refunded_at_desk";
-/// A buyer's bank disputes a payment, or that is decided.
-pub const PAYMENT_DISPUTED: &str = "payment_disputed";
-/// The same order was paid a second time.
-pub const PAYMENT_PAID_TWICE: &str = "payment_paid_twice";
-
-/// Everything that webhooks can be told.
-pub const KINDS: [&str; 11] = [
-    BOOKING_CONFIRMED,
-    BOOKING_EXPIRED,
-    BOOKING_RELEASED,
-    BOOKING_CANCELLED,
-    BOOKING_REFUNDED,
-    PAYMENT_FAILED,
-    PAYMENT_LATE_REFUNDED,
-    TICKET_CHECKED_IN,
-    PAYMENT_REFUNDED_AT_DESK,
-    PAYMENT_DISPUTED,
-    PAYMENT_PAID_TWICE,
-];
-
-/// What buyers get a mail about.
-pub const MAIL_KINDS: [&str; 5] = [
-    BOOKING_CONFIRMED,
-    BOOKING_EXPIRED,
-    BOOKING_CANCELLED,
-    BOOKING_REFUNDED,
-    PAYMENT_LATE_REFUNDED,
-];
 
 /// The channel of a webhook.
 #[must_use]
@@ -116,8 +73,9 @@ impl Channels {
     }
 }
 
-/// What is to be told of one change: the `index`th (from 0) of the decision `seq`. `booking` is the booking that it is
-/// about as it was projected so far, if it is known; without it the message says less.
+/// What is to be told of one change: the `index`th (from 0) of the decision `seq`. `booking` is the
+/// booking that it is about as it was projected so far, if it is known; without it the message says
+/// less.
 ///
 /// The same change makes the same message, with the same id.
 #[must_use]
@@ -191,8 +149,8 @@ pub fn of_change(
     message(format!("{event}-{seq}-{index}"), kind, event, id, at, facts, channels)
 }
 
-/// What is to be told of a refund that is done. `late` says that it was made because the money came too late; else the
-/// booking was cancelled.
+/// What is to be told of a refund that is done. `late` says that it was made because the money came
+/// too late; else the booking was cancelled.
 #[must_use]
 pub fn refund_done(
     refund: &Refund,
@@ -291,8 +249,8 @@ fn message(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onrush_core::command::Reason;
     use onrush_core::lines::{Lines, PoolLine};
+    use onrush_core::spec::Reason;
 
     fn channels(kinds: Option<&[&str]>) -> Channels {
         let kinds = kinds.map(|kinds| kinds.iter().map(|&kind| kind.to_owned()).collect());

@@ -1,8 +1,9 @@
-//! Telling people and other systems: messages go from the ledger's outbox over one channel each, at least once.
+//! Telling people and other systems: messages go from the ledger's outbox over one channel each, at
+//! least once.
 //!
-//! Whoever follows the feed makes [`messages`] and writes them into the outbox together with what they tell of. A
-//! [`courier`] for each channel takes them from there. A message keeps its id however often it is sent, so that
-//! receivers can drop repeats.
+//! Whoever follows the feed makes [`messages`] and writes them into the outbox together with what
+//! they tell of. A [`courier`] for each channel takes them from there. A message keeps its id
+//! however often it is sent, so that receivers can drop repeats.
 
 pub mod catalogue;
 pub mod courier;
@@ -13,37 +14,19 @@ pub mod kafka;
 pub mod letter;
 pub mod mail;
 pub mod messages;
+mod parts;
 #[cfg(feature = "cluster")]
 pub mod rabbit;
-pub mod settings;
 pub mod webhook;
 
-use crate::auth::link::BookingLinks;
+pub use parts::Parts;
+
 use crate::config::{Config, ConfigError};
-use crate::tickets::TicketSigner;
 use courier::Courier;
 use messages::Channels;
-use onrush_ledger::Ledger;
-use onrush_store::Engine;
-use onrush_store::embedded::Clock;
 use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
-
-/// What couriers work with.
-#[derive(Clone)]
-pub struct Parts {
-    /// Where the outbox is.
-    pub ledger: Arc<dyn Ledger>,
-    /// What knows the events.
-    pub engine: Arc<dyn Engine>,
-    /// What makes tickets.
-    pub tickets: Arc<TicketSigner>,
-    /// What makes the links of bookings.
-    pub links: Arc<BookingLinks>,
-    /// The time.
-    pub clock: Clock,
-}
 
 /// All channels that are configured, each with its courier.
 pub struct Relay {
@@ -84,7 +67,8 @@ impl Relay {
         }
     }
 
-    /// Starts the couriers. They look into the outbox whenever `told` rings, and end soon after [`Self::stop`].
+    /// Starts the couriers. They look into the outbox whenever `told` rings, and end soon after
+    /// [`Self::stop`].
     pub fn run(self: &Arc<Self>, told: Arc<Notify>) -> Vec<JoinHandle<()>> {
         let run =
             |courier: &Arc<Courier>| tokio::spawn(courier.clone().run(self.stopping.subscribe()));

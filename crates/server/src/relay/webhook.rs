@@ -1,11 +1,11 @@
 //! Outgoing webhooks: one signed POST a message.
 
 use crate::config::ConfigError;
+use crate::config::relay::WebhookSettings;
 use crate::http_client::{AddressPolicy, CallError, HttpClient};
-use crate::relay::Parts;
 use crate::relay::courier::{Attempt, Attempting, Channel};
 use crate::relay::messages::{said_of, webhook_channel};
-use crate::relay::settings::WebhookSettings;
+use crate::relay::parts::Parts;
 use crate::signature;
 use axum::http::header::{CONTENT_TYPE, USER_AGENT};
 use axum::http::{Method, Request, StatusCode, Uri};

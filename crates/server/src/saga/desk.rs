@@ -1,12 +1,14 @@
-//! What the gateway's own desk did: it is written down, flagged and told, and nothing is undone because of it.
+//! What the gateway's own desk did: it is written down, flagged and told, and nothing is undone
+//! because of it.
 //!
-//! A ticket whose money went back is not taken away here: whether the buyer may keep it is for people to say. They cancel
-//! the booking without a refund, or give the money back of what was paid twice, and settle the entry.
+//! A ticket whose money went back is not taken away here: whether the buyer may keep it is for
+//! people to say. They cancel the booking without a refund, or give the money back of what was paid
+//! twice, and settle the entry.
 
-use super::Sagas;
 use super::draft::Draft;
 use super::gateway::{DeskNews, Gateway, GatewayError, Ours};
 use super::notice::NoticeError;
+use super::sagas::Sagas;
 use crate::amount::readable;
 use crate::metrics::count;
 use crate::relay::messages::at_desk;
@@ -86,7 +88,8 @@ impl Sagas {
         }
     }
 
-    /// Writes down what the desk did, tells of it, and flags the payment. Whoever calls holds the booking's lock.
+    /// Writes down what the desk did, tells of it, and flags the payment. Whoever calls holds the
+    /// booking's lock.
     pub(super) async fn desk_entry(
         &self,
         news: DeskNews,

@@ -8,19 +8,6 @@ use onrush_ledger::delivery::Message;
 use onrush_ledger::money::{Payment, Refund};
 use onrush_ledger::saga::{File, Transition};
 
-/// What a saga's history says of a try that the gateway declined.
-pub(super) fn declined(why: &str) -> String {
-    format!("{DECLINED}{why}")
-}
-
-const DECLINED: &str = "declined: ";
-
-/// Whether a line of a saga's history says that the gateway declined a try to pay.
-#[must_use]
-pub fn tells_of_a_decline(note: &str) -> bool {
-    note.split("; ").any(|part| part.starts_with(DECLINED))
-}
-
 /// A file that is being changed, and what is new about it.
 pub(super) struct Draft {
     file: File,

@@ -1,18 +1,21 @@
-//! The driver: it does what a saga's row says is to be done, and writes down what came of it, before and after.
+//! The driver: it does what a saga's row says is to be done, and writes down what came of it,
+//! before and after.
 
-use super::draft::{Draft, declined};
+use super::draft::Draft;
 use super::gateway::{GatewayError, Order, Standing};
+use super::kill;
+use super::look::{DriveError, Look, Trouble};
 use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga};
-use super::{Sagas, kill};
+use super::sagas::Sagas;
 use crate::amount::readable;
 use crate::metrics::count;
-use onrush_core::booking::{Illegal, Outcome, Stage, Step, Todo, todo};
+use onrush_core::booking::{Outcome, Stage, Step, Todo, todo};
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Query, Refusal, Reply, Time, View};
 use onrush_ledger::money::Payment;
-use onrush_ledger::saga::File;
+use onrush_ledger::saga::{File, declined};
 use onrush_ledger::{LedgerError, booking_of};
 use onrush_store::Failure;
 use smallvec::SmallVec;
@@ -24,60 +27,6 @@ const MOST_STEPS: u32 = 32;
 pub(super) const UNCONFIRMED: &str = "the booking cannot be confirmed";
 /// Why money goes back for a booking that its buyer or the organiser took back.
 const CANCELLED: &str = "the booking was cancelled";
-
-/// Why a saga was not driven on.
-#[derive(Debug)]
-pub enum DriveError {
-    /// There is no such saga.
-    NoSaga,
-    /// The ledger failed; the saga is as it was.
-    Ledger(LedgerError),
-}
-
-impl From<LedgerError> for DriveError {
-    fn from(error: LedgerError) -> Self {
-        Self::Ledger(error)
-    }
-}
-
-/// What one look at a saga came to.
-pub(super) enum Look {
-    /// Nothing is to be done now.
-    Rest,
-    /// Something is to be written, and then there may be more to do.
-    Write(Draft),
-    /// The same, and what only waits for others is to be looked at too.
-    WriteAndAsk(Draft),
-    /// Something is to be written, and that is all for now.
-    WriteAndRest(Draft),
-}
-
-/// Why a look came to nothing: it is tried again later, or an operator has to act.
-pub(super) enum Trouble {
-    Later(String),
-    Stuck(String),
-}
-
-impl From<Illegal> for Trouble {
-    fn from(illegal: Illegal) -> Self {
-        Self::Stuck(illegal.to_string())
-    }
-}
-
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
-        Self::Later(failure.to_string())
-    }
-}
-
-impl From<GatewayError> for Trouble {
-    fn from(error: GatewayError) -> Self {
-        match error {
-            GatewayError::Unavailable(_) => Self::Later(error.to_string()),
-            GatewayError::Refused(_) => Self::Stuck(error.to_string()),
-        }
-    }
-}
 
 impl Sagas {
     /// Drives a saga until nothing is to be done now. `woken` looks also at what only waits for others.
@@ -109,7 +58,8 @@ impl Sagas {
                 Ok(Look::WriteAndAsk(draft)) => (draft, true, true),
                 Ok(Look::WriteAndRest(draft)) => (draft, false, false),
                 Err(Trouble::Later(why)) if !self.is_its_turn(&file) => {
-                    // Only attempts in their own time count: whoever asks in between uses up nobody's patience.
+                    // Only attempts in their own time count: whoever asks in between uses up
+                    // nobody's patience.
                     tracing::debug!(booking = %file.saga.booking, %why, "asked in between, in vain");
                     return Ok(file);
                 }
@@ -328,7 +278,8 @@ impl Sagas {
         }
     }
 
-    /// A payment whose end the ledger has passed runs in the engine, which has lost what it was told: it is told again.
+    /// A payment whose end the ledger has passed runs in the engine, which has lost what it was
+    /// told: it is told again.
     async fn end_again(&self, file: &File, payment: &Payment) -> Result<Look, Trouble> {
         if payment.stage != Stage::Void {
             let payment = &payment.payment;
@@ -520,8 +471,8 @@ impl Sagas {
                 });
                 Ok(Look::Write(draft))
             }
-            // Nothing is wrong: a debit takes days, and nobody can hurry it. The gateway tells when it knows, and is
-            // asked now and then in case that is lost.
+            // Nothing is wrong: a debit takes days, and nobody can hurry it. The gateway tells when
+            // it knows, and is asked now and then in case that is lost.
             Standing::Processing { reference } => {
                 let mut draft = self.draft(file);
                 draft.tries(0);
@@ -556,8 +507,9 @@ impl Sagas {
                 | HoldState::Cancelled { .. },
             )
             | None => draft.advance(Outcome::HoldGone, "there is no hold any more")?,
-            // The engine was told before, and that could not be written down; the next payment runs already. Nobody else
-            // is about to write that one down: who begins a payment keeps others out until it is.
+            // The engine was told before, and that could not be written down; the next payment runs
+            // already. Nobody else is about to write that one down: who begins a payment keeps
+            // others out until it is.
             Some(HoldState::Paying { .. } | HoldState::Confirmed { .. }) => {
                 let mut draft = self.moving(file);
                 draft.advance(Outcome::HoldKept, "the booking goes on with another payment")?;
@@ -611,8 +563,8 @@ impl Sagas {
             Err(Failure::Refused(Refusal::InvalidStatus { .. }))
                 if self.was_cancelled(file).await? =>
             {
-                // It had been confirmed, which could not be written down, and was cancelled since: what goes back for
-                // that is the cancellation's to say.
+                // It had been confirmed, which could not be written down, and was cancelled since:
+                // what goes back for that is the cancellation's to say.
                 let mut draft = self.moving(file);
                 draft.advance(Outcome::HoldConfirmed, "the booking had been confirmed")?;
                 Ok(Look::WriteAndAsk(draft))

@@ -1,7 +1,8 @@
 //! Follows the feed into the ledger: bookings and catalogue as rows, and sagas that have something to do.
 
+use super::kill;
 use super::rows::saga_of_hold;
-use super::{Sagas, kill};
+use super::sagas::Sagas;
 use crate::relay::messages::of_change;
 use onrush_core::booking::{Position, Step};
 use onrush_core::hold::HoldTerms;
@@ -20,7 +21,8 @@ use tokio::time::Instant;
 
 /// How long to wait for a ledger or a journal that does not answer.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long to gather before the ledger is written: a sync for each of the engine's batches would slow both down.
+/// How long to gather before the ledger is written: a sync for each of the engine's batches would
+/// slow both down.
 const GATHER: Duration = Duration::from_millis(20);
 /// How long the ledger may not know how far the feed was followed if nothing concerned it.
 const QUIET: Duration = Duration::from_millis(200);
@@ -36,7 +38,8 @@ const SAY_SO_EVERY: Duration = Duration::from_secs(1);
 /// What the turn is called.
 const TURN: &str = "follower";
 
-/// Follows the feed until the engine has stopped. Of several nodes one does, and another one takes over if it dies.
+/// Follows the feed until the engine has stopped. Of several nodes one does, and another one takes
+/// over if it dies.
 pub(crate) async fn run(sagas: Arc<Sagas>) {
     loop {
         if !wait_for_turn(&sagas).await {
@@ -77,8 +80,8 @@ async fn wait_for_turn(sagas: &Sagas) -> bool {
 struct Follower {
     sagas: Arc<Sagas>,
     currencies: HashMap<EventId, Currency>,
-    /// Holds free of charge that live: the ledger hears of them only if they are confirmed, so that a flash sale that
-    /// costs nothing costs the ledger nothing either.
+    /// Holds free of charge that live: the ledger hears of them only if they are confirmed, so that
+    /// a flash sale that costs nothing costs the ledger nothing either.
     free: HashMap<BookingId, Arc<HoldTerms>>,
     /// When the other nodes are to hear again that it is our turn.
     say_so_by: Instant,
@@ -95,7 +98,8 @@ impl Follower {
         let position = sagas.ledger.position().await.map_err(|error| error.to_string())?;
         let cursor = position.seq;
         if let Some(pairing) = &sagas.pairing {
-            // Files that do not belong together are noticed at the start; a ledger elsewhere may be put back meanwhile.
+            // Files that do not belong together are noticed at the start; a ledger elsewhere may be
+            // put back meanwhile.
             let pairing = pairing.clone();
             let checked = tokio::task::spawn_blocking(move || pairing.check(&position)).await;
             if let Err(why) = checked.map_err(|error| error.to_string())? {
@@ -195,8 +199,8 @@ impl Follower {
         projection: &mut Projection,
     ) -> Result<bool, String> {
         let Some(page) = page else { return Ok(true) };
-        // An engine whose clock was set back is ahead of everyone until its clock has caught up. What it decided is to be
-        // done now, and not then.
+        // An engine whose clock was set back is ahead of everyone until its clock has caught up.
+        // What it decided is to be done now, and not then.
         let now = self.sagas.now();
         for entry in &page {
             projection.cursor = entry.seq.0;

@@ -13,8 +13,8 @@ pub(super) fn point(when: &str, position: onrush_core::booking::Position) {
     }
 }
 
-/// The same for a point with a name of its own: `answering:Hold` once the engine has answered, and `asking:Hold` and
-/// `asked:Hold` around the script of an engine that is remote.
+/// The same for a point with a name of its own: `answering:Hold` once the engine has answered, and
+/// `asking:Hold` and `asked:Hold` around the script of an engine that is remote.
 ///
 /// `ONRUSH_KILL_LOG` names a file that gets a line for each point reached.
 #[cfg(feature = "testing")]

@@ -1,15 +1,15 @@
 //! A gateway tells of something.
 
-use super::Sagas;
-use super::draft::{Draft, declined};
-use super::driver::DriveError;
+use super::draft::Draft;
 use super::gateway::{DeskNews, News, Notice, Ours, RefundStanding, Standing};
+use super::look::DriveError;
+use super::sagas::Sagas;
 use crate::amount::readable;
 use onrush_core::booking::{Outcome, Stage, Step};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_ledger::desk::{DeskKind, DeskStatus};
 use onrush_ledger::money::{Payment, Refund, RefundStatus};
-use onrush_ledger::saga::File;
+use onrush_ledger::saga::{File, declined};
 use onrush_ledger::{LedgerError, booking_of};
 
 /// Why a genuine message changed nothing.
@@ -19,7 +19,8 @@ pub enum NoticeError {
     Mismatch(String),
     /// The ledger failed: the gateway should send it again.
     Ledger(LedgerError),
-    /// What the message is about has to be asked of the gateway, which does not answer: it should send it again.
+    /// What the message is about has to be asked of the gateway, which does not answer: it should
+    /// send it again.
     Gateway(String),
 }
 
@@ -39,7 +40,8 @@ impl From<DriveError> for NoticeError {
 }
 
 impl Sagas {
-    /// Takes a genuine message in: what it tells is durable when this returns, and driven on as far as possible.
+    /// Takes a genuine message in: what it tells is durable when this returns, and driven on as far
+    /// as possible.
     ///
     /// # Errors
     /// See [`NoticeError`].
@@ -252,7 +254,8 @@ fn contradiction(row: &Payment, booking: &BookingId, standing: &Standing) -> Opt
     })
 }
 
-/// Money that was taken for the same order once more: the gateway calls this payment otherwise than the one that was paid.
+/// Money that was taken for the same order once more: the gateway calls this payment otherwise than
+/// the one that was paid.
 fn second_payment(row: &Payment, booking: &BookingId, standing: &Standing) -> Option<DeskNews> {
     let Standing::Captured { reference, amount_minor, currency } = standing else { return None };
     let known = row.reference.as_ref().filter(|_| row.captured_minor > 0)?;

@@ -1,9 +1,9 @@
 //! What an operator may do about a saga that cannot go on by itself.
 
-use super::Sagas;
 use super::draft::Draft;
-use super::driver::{DriveError, Trouble};
+use super::look::{DriveError, Trouble};
 use super::rows::refund_of;
+use super::sagas::Sagas;
 use onrush_core::Command;
 use onrush_core::booking::{Stage, Step};
 use onrush_core::hold::{HoldState, OnDecline};
@@ -19,7 +19,8 @@ pub enum Action {
     Retry,
     /// Give back whatever money was taken that no final booking is paid with.
     Refund,
-    /// End it, and its hold: money that was taken has been given back by other means, as the operator has made sure.
+    /// End it, and its hold: money that was taken has been given back by other means, as the
+    /// operator has made sure.
     Release,
 }
 
@@ -69,7 +70,8 @@ impl Sagas {
             if action == Action::Release {
                 let (booking, user) = (file.saga.booking.clone(), file.saga.user.clone());
                 let release = Command::Release { booking, user };
-                // Whatever it says: a booking that is final stays, and a hold that is paid for ends with its payment.
+                // Whatever it says: a booking that is final stays, and a hold that is paid for ends
+                // with its payment.
                 drop(self.engine.execute(file.saga.event.clone(), release).await);
             }
             match self.write(self.acted(&file, sold, action, by)).await {
@@ -149,7 +151,8 @@ impl Sagas {
         draft
     }
 
-    /// Has what is left of a payment's money given back under a new key. A refund that is under way goes on instead.
+    /// Has what is left of a payment's money given back under a new key. A refund that is under way
+    /// goes on instead.
     fn refund_anew(&self, draft: &mut Draft, file: &File, payment: &Payment, why: &str) {
         let under_way = |row: &&Refund| row.payment == payment.payment && is_open(row);
         if file.refunds.iter().any(|row| under_way(&row)) {
@@ -182,7 +185,8 @@ impl Sagas {
             by_hand(draft, stray, Sold::Not);
             draft.stray(&stray.payment, Stage::Refunded, "a stray payment was seen to by hand");
         }
-        // What is final goes on by itself, and so does what the engine confirmed before that could be written down.
+        // What is final goes on by itself, and so does what the engine confirmed before that could
+        // be written down.
         let is_final = file.saga.step == Step::Confirmed || sold == Sold::Final;
         match file.present().filter(|_| !is_final) {
             Some(payment) if payment.captured_minor > 0 => {
@@ -225,7 +229,8 @@ fn left_minor(file: &File, payment: &Payment, sold: Sold) -> i64 {
     let of_payment = || file.refunds.iter().filter(|row| row.payment == payment.payment);
     let done = of_payment().filter(|row| row.status == RefundStatus::Done);
     let back_minor: i64 = done.map(|row| row.amount_minor).sum();
-    // The first refund is of all that was to go back, after a cancellation perhaps of a part; others repeat it.
+    // The first refund is of all that was to go back, after a cancellation perhaps of a part;
+    // others repeat it.
     let owed_minor = match (of_payment().next(), sold) {
         (Some(first), _) => first.amount_minor,
         (None, Sold::Not) => payment.captured_minor,

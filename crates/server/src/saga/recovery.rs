@@ -1,6 +1,6 @@
 //! Sagas that nobody drives any more: at the start, and at each step's own deadline (S1.4).
 
-use super::Sagas;
+use super::sagas::Sagas;
 use onrush_core::booking::Step;
 use onrush_core::ids::BookingId;
 use onrush_ledger::saga::SagaFilter;
@@ -57,9 +57,11 @@ async fn drive_what_is_due(sagas: &Arc<Sagas>, driven: &Arc<Mutex<HashSet<Bookin
     }
 }
 
-/// Looks at every payment that was under way when the process started: messages may have been lost meanwhile (S1.4).
+/// Looks at every payment that was under way when the process started: messages may have been lost
+/// meanwhile (S1.4).
 ///
-/// It takes at most half of what may be driven at a time: a gateway that hangs must not keep the others waiting.
+/// It takes at most half of what may be driven at a time: a gateway that hangs must not keep the
+/// others waiting.
 async fn ask_about_all(sagas: Arc<Sagas>, driven: Arc<Mutex<HashSet<BookingId>>>) {
     let share = Arc::new(Semaphore::new(sagas.patience.at_a_time.div_ceil(2)));
     let begun = sagas.now();
@@ -68,7 +70,8 @@ async fn ask_about_all(sagas: Arc<Sagas>, driven: Arc<Mutex<HashSet<BookingId>>>
         let page = match sagas.ledger.sagas(filter.clone(), PAGE).await {
             Ok(page) => page,
             Err(error) => {
-                tracing::error!(%error, "payments under way cannot be looked up; each is asked about in its time");
+                tracing::error!(%error,
+                    "payments under way cannot be looked up; each is asked about in its time");
                 return;
             }
         };

@@ -1,10 +1,11 @@
 //! Money that goes back.
 
-use super::Sagas;
 use super::draft::Draft;
-use super::driver::{Look, Trouble, UNCONFIRMED};
+use super::driver::UNCONFIRMED;
 use super::gateway::{GatewayError, RefundOrder, RefundStanding};
+use super::look::{Look, Trouble};
 use super::rows::{order_of, refund_of};
+use super::sagas::Sagas;
 use crate::relay::messages::refund_done;
 use onrush_core::booking::{Outcome, Stage};
 use onrush_core::hold::OnDecline;
@@ -121,8 +122,8 @@ impl Sagas {
 
     pub(super) async fn tell_refunded(&self, file: &File) -> Result<Look, Trouble> {
         let payment = Self::present(file)?;
-        // A booking that was cancelled knows of its refund already, and the engine says so. A hold that still waits for
-        // the payment waits for nothing.
+        // A booking that was cancelled knows of its refund already, and the engine says so. A hold
+        // that still waits for the payment waits for nothing.
         self.fail_in_engine(file, payment, "refunded", OnDecline::Release).await?;
         let mut draft = self.draft(file);
         draft.advance(Outcome::Acknowledged, "nothing is held and nothing is owed")?;
@@ -131,7 +132,8 @@ impl Sagas {
 
     /// Money of a payment that is not the present one goes back.
     ///
-    /// A refund that has to wait is looked at again only when the saga is woken, so that the rest goes on meanwhile.
+    /// A refund that has to wait is looked at again only when the saga is woken, so that the rest
+    /// goes on meanwhile.
     pub(super) async fn look_at_strays(&self, file: &File, woken: bool) -> Result<Look, Trouble> {
         let Some(stray) = file.strays().next() else { return Ok(Look::Rest) };
         if stray.stage == Stage::Refunding && file.saga.tries > 0 && !woken {

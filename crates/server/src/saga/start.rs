@@ -1,9 +1,9 @@
 //! A buyer wants to pay.
 
-use super::Sagas;
 use super::draft::Draft;
-use super::driver::DriveError;
+use super::look::DriveError;
 use super::rows::{payment_of_saga, saga_of_hold};
+use super::sagas::Sagas;
 use onrush_core::booking::{Position, Stage, Step};
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
@@ -112,7 +112,8 @@ impl Sagas {
         Err(StartError::GatewayUnavailable { why, retry_after_ms: SOON_MS })
     }
 
-    /// Begins a payment, or finds the one that runs; `None` if that one has ended by now and another one may begin.
+    /// Begins a payment, or finds the one that runs; `None` if that one has ended by now and
+    /// another one may begin.
     async fn begin(&self, wish: &Wish, gateway: &str) -> Result<Option<Started>, StartError> {
         let Wish { booking, event, user, buyer, on_decline } = wish;
         let fresh = fresh_payment(booking);

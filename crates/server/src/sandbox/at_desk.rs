@@ -1,5 +1,5 @@
-//! What the sandbox's own desk does, as people do at a real gateway's: money goes back, is disputed, or is taken a second
-//! time, and nobody in the shop asked for it.
+//! What the sandbox's own desk does, as people do at a real gateway's: money goes back, is
+//! disputed, or is taken a second time, and nobody in the shop asked for it.
 
 use super::book::{Book, Change, Kind, Now, Payment, Refused, State, Told, refused};
 use onrush_core::ids::PaymentId;

@@ -193,8 +193,9 @@ impl Book {
         }
     }
 
-    /// What asking for a payment changes. Asking again for the same changes nothing: when it was and where the buyer goes
-    /// afterwards are the first time's, since a shop that starts again may have another address.
+    /// What asking for a payment changes. Asking again for the same changes nothing: when it was
+    /// and where the buyer goes afterwards are the first time's, since a shop that starts again may
+    /// have another address.
     pub(super) fn decide_create(&self, asked: NewPayment) -> Result<Vec<Change>, Refused> {
         if self.is_buried(&asked.payment) {
             return Ok(Vec::new());

@@ -2,14 +2,12 @@
 
 use super::book::{Change, Kind, Message};
 use super::desk::Desk;
+use super::parcel::Parcel;
 use crate::auth::unix_now_s;
 use crate::http_client::{AddressPolicy, HttpClient};
 use crate::signature::sign;
 use axum::http::{HeaderValue, Method, Request, header};
 use bytes::Bytes;
-use onrush_core::ids::{BookingId, PaymentId};
-use onrush_core::money::Currency;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -24,38 +22,6 @@ const TIMEOUT_MS: u64 = 10_000;
 /// The pauses between tries. After the last one a message is given up.
 const PAUSES_MS: [u64; 11] =
     [50, 200, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 300_000, 900_000, 3_600_000];
-
-/// A message as it is sent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Webhook {
-    /// Its own id: the same when it is sent again.
-    pub id: String,
-    /// `payment.captured`, `payment.declined`, `payment.cancelled`, `refund.done`, and from the desk `desk.refunded`,
-    /// `dispute.opened`, `dispute.won` or `dispute.lost`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// The payment.
-    pub payment: PaymentId,
-    /// What it is for.
-    pub booking: BookingId,
-    /// What the gateway calls it: the payment, the refund, or what was done at the desk.
-    pub reference: String,
-    /// Its amount, in minor units.
-    pub amount_minor: i64,
-    /// In which currency.
-    pub currency: Currency,
-    /// Why it was declined or cancelled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-    /// The refund's key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refund: Option<String>,
-    /// When it happened, in seconds since the epoch.
-    pub created_s: i64,
-}
-
-/// Messages of one payment, which are sent one after the other.
-pub(super) type Parcel = Vec<Message>;
 
 /// Sends parcels until it is told to stop; then nothing of it is left.
 pub(super) async fn carry(

@@ -1,11 +1,11 @@
 //! Where every call of the sandbox is decided, written down and answered, or not answered.
 
-use super::SandboxConfig;
 use super::at_desk::AtDesk;
 use super::book::{Book, Change, Message, NewPayment, Now, Payment, Refused, State};
-use super::courier::{Parcel, Webhook};
+use super::config::SandboxConfig;
 use super::fault::{Call, Fault, Script};
 use super::journal::{Gone, Journal};
+use super::parcel::{Parcel, Webhook};
 use axum::http::Uri;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
@@ -319,7 +319,8 @@ impl Desk {
     }
 }
 
-/// A payment as the sandbox shows it. One that was called off before it was asked for has no more than its id and status.
+/// A payment as the sandbox shows it. One that was called off before it was asked for has no more
+/// than its id and status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaymentView {
     /// Its id.

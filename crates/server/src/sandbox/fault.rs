@@ -1,5 +1,6 @@
 //! What can go wrong on purpose: by card, by script, or by lot.
 
+use crate::config::FaultMix;
 use onrush_core::ids::PaymentId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -113,33 +114,7 @@ impl Script {
     }
 }
 
-/// How many payments of a hundred go wrong, and how. Which ones follows from the seed and their ids alone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct FaultMix {
-    /// Another seed, other payments.
-    pub seed: u64,
-    /// The first try is declined for want of money.
-    pub declined_pct: u32,
-    /// What is asked is done, and not answered: drawn for each payment's create, cancel and refunds by themselves.
-    pub lost_answer_pct: u32,
-    /// The webhook of the money comes twice.
-    pub duplicate_pct: u32,
-    /// The webhook of the money comes late.
-    pub late_pct: u32,
-    /// The webhook of the money never comes.
-    pub never_pct: u32,
-}
-
 impl FaultMix {
-    /// Whether the shares fit into a hundred.
-    #[must_use]
-    pub fn is_valid(&self) -> bool {
-        let shares = [self.declined_pct, self.duplicate_pct, self.late_pct, self.never_pct];
-        shares.iter().map(|share| u64::from(*share)).sum::<u64>() <= 100
-            && self.lost_answer_pct <= 100
-    }
-
     /// What goes wrong with the first try to pay.
     pub(super) fn on_pay(&self, payment: &PaymentId) -> Option<Fault> {
         let mut left = self.draw("pay", payment.as_str());
@@ -234,13 +209,6 @@ mod tests {
         assert_eq!(count(Fault::Late), 0);
         let lost = ids.iter().filter(|id| mix.loses_answer(Call::Create, id.as_str())).count();
         assert!((850..1_150).contains(&lost));
-    }
-
-    #[test]
-    fn shares_of_more_than_a_hundred_are_invalid() {
-        assert!(FaultMix { declined_pct: 99, never_pct: 1, ..FaultMix::default() }.is_valid());
-        assert!(!FaultMix { declined_pct: 99, never_pct: 2, ..FaultMix::default() }.is_valid());
-        assert!(!FaultMix { lost_answer_pct: 101, ..FaultMix::default() }.is_valid());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The sandbox's file: one line of JSON for each thing that happened, written before it is answered.
 //!
-//! Lines are not synced to the disk: they survive the end of the process, which is what tests need, and not a power cut.
+//! Lines are not synced to the disk: they survive the end of the process, which is what tests need,
+//! and not a power cut.
 
 use super::book::{Book, Change};
 use std::fs::{File, OpenOptions};
@@ -36,7 +37,8 @@ struct Open {
 }
 
 impl Journal {
-    /// Opens the file and reads what happened so far. A last line that was cut off was never answered, and goes.
+    /// Opens the file and reads what happened so far. A last line that was cut off was never
+    /// answered, and goes.
     pub(super) fn open(dir: &Path) -> io::Result<(Self, Book)> {
         std::fs::create_dir_all(dir)?;
         let path = dir.join(FILE);
@@ -64,8 +66,8 @@ impl Journal {
         }
     }
 
-    /// Puts changes into the line for the file. Whoever changes the book does it under the book's lock, so that the file
-    /// has the book's order.
+    /// Puts changes into the line for the file. Whoever changes the book does it under the book's
+    /// lock, so that the file has the book's order.
     pub(super) fn append(&self, changes: &[Change]) -> Written {
         let mut lines = Vec::with_capacity(changes.len() * 256);
         for change in changes {
@@ -83,8 +85,9 @@ impl Journal {
         Written(wait)
     }
 
-    /// Writes what there is and gives the file free, also for the next sandbox; what comes later is gone. A request whose
-    /// caller hung up may still be at something, so this must not wait until the last one lets go.
+    /// Writes what there is and gives the file free, also for the next sandbox; what comes later is
+    /// gone. A request whose caller hung up may still be at something, so this must not wait until
+    /// the last one lets go.
     pub(super) fn close(&self) {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Open { entries, writer }) = open {

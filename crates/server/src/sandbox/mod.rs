@@ -1,22 +1,27 @@
 //! The sandbox: a payment gateway that moves no money, as a service of its own.
 //!
-//! It has an API for the shop, a page where a person pays, and signed webhooks. Everything that goes wrong with real
-//! gateways goes wrong here too, when it is asked to. docs/design/gateways.md has the API, the test cards and the faults.
+//! It has an API for the shop, a page where a person pays, and signed webhooks. Everything that
+//! goes wrong with real gateways goes wrong here too, when it is asked to. docs/design/gateways.md
+//! has the API, the test cards and the faults.
 
 mod api;
 mod at_desk;
 mod book;
+mod config;
 mod courier;
 mod desk;
 mod fault;
 mod journal;
 mod page;
+mod parcel;
 
-pub use courier::{SIGNATURE, Webhook};
+pub use config::SandboxConfig;
+pub use courier::SIGNATURE;
 pub use desk::{AskedView, CurrencyTotals, PaymentList, PaymentView, RefundView, SandboxTotals};
-pub use fault::{Call, Fault, FaultMix, Script};
+pub use fault::{Call, Fault, Script};
+pub use parcel::Webhook;
 
-use crate::config::{Secret, own_secret_complaint};
+use crate::config::own_secret_complaint;
 use crate::serve::{listen, serve_router};
 use at_desk::DeskThing;
 use axum::Router;
@@ -29,57 +34,13 @@ use onrush_core::ids::{BookingId, PaymentId};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 /// The longest body, in bytes.
 const MAX_BODY_BYTES: usize = 64 << 10;
-
-/// How a sandbox is set up.
-#[derive(Clone, Debug)]
-pub struct SandboxConfig {
-    /// Where it listens; port 0 takes a free one.
-    pub listen: SocketAddr,
-    /// The directory that has its file.
-    pub dir: PathBuf,
-    /// What the shop must show.
-    pub secret: Secret,
-    /// What webhooks are signed with.
-    pub webhook_secret: Secret,
-    /// Where webhooks go. Without it they wait.
-    pub webhook_url: Option<Uri>,
-    /// How buyers' browsers reach it, such as `http://pay.example:8090`; without it by the address it listens on.
-    pub public_url: Option<String>,
-    /// What goes wrong by lot.
-    pub faults: FaultMix,
-    /// How much later late webhooks are, in milliseconds.
-    pub late_ms: u64,
-    /// How much later delayed answers are, in milliseconds.
-    pub delay_ms: u64,
-    /// Whether it may listen where others can reach it: whoever can, pays without money.
-    pub allow_sandbox: bool,
-}
-
-impl SandboxConfig {
-    /// A sandbox on a free port of this machine, with nothing that goes wrong by lot.
-    #[must_use]
-    pub fn new(dir: PathBuf, secret: Secret, webhook_secret: Secret) -> Self {
-        Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            dir,
-            secret,
-            webhook_secret,
-            webhook_url: None,
-            public_url: None,
-            faults: FaultMix::default(),
-            late_ms: 60_000,
-            delay_ms: 2_000,
-            allow_sandbox: false,
-        }
-    }
-}
 
 /// Why a sandbox cannot start.
 #[derive(Debug)]
@@ -105,7 +66,8 @@ impl fmt::Display for SandboxError {
                  use a loopback address, or --allow-sandbox if that is what you want"
             ),
             Self::FaultsInvalid => f.write_str(
-                "declined, duplicate, late and never are at most 100 percent together, and lost answers by themselves",
+                "declined, duplicate, late and never are at most 100 percent together, and lost \
+                 answers by themselves",
             ),
             Self::SecretInvalid(why) => write!(f, "the sandbox's secrets: {why}"),
             Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
@@ -127,7 +89,8 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Opens its file and listens. When this returns, requests are answered, and webhooks that had not arrived are sent.
+    /// Opens its file and listens. When this returns, requests are answered, and webhooks that had
+    /// not arrived are sent.
     ///
     /// # Errors
     /// See [`SandboxError`].
@@ -185,7 +148,8 @@ impl Sandbox {
         self.desk.set_webhook_url(url);
     }
 
-    /// Lets requests under way end, and closes the file. Webhooks that have not arrived are sent after the next start.
+    /// Lets requests under way end, and closes the file. Webhooks that have not arrived are sent
+    /// after the next start.
     pub async fn shutdown(self) {
         let Self { desk, stop_serving, serving, stop_courier, courier, .. } = self;
         for (stop, task) in [(stop_serving, serving), (stop_courier, courier)] {
@@ -217,7 +181,8 @@ pub struct Taken {
     pub lost_minor: i64,
 }
 
-/// Reads from its directory what a sandbox took and gave back, also beside a running one; `None` if there was none.
+/// Reads from its directory what a sandbox took and gave back, also beside a running one; `None` if
+/// there was none.
 ///
 /// # Errors
 /// Whatever the file system says, or `InvalidData` with the line.

@@ -30,8 +30,8 @@ h1 { font-size: 1.1rem; margin: 0 0 .5rem; overflow-wrap: anywhere; }
 .note.paid { border-color: var(--paid); }
 .note.failed { border-color: var(--failed); }
 label { display: block; font-weight: 600; }
-input, button { border: 1px solid var(--line); border-radius: .4rem; font: inherit; min-height: 3rem; padding: 0 .8rem;
-  width: 100%; }
+input, button { border: 1px solid var(--line); border-radius: .4rem; font: inherit;
+  min-height: 3rem; padding: 0 .8rem; width: 100%; }
 input { letter-spacing: .05em; margin: .25rem 0 1rem; }
 button { cursor: pointer; margin-bottom: .75rem; }
 button.pay { background: #0b57d0; border-color: #0b57d0; color: #fff; font-weight: 600; }

@@ -1,11 +1,11 @@
 //! The accept loop: connections in, requests through the router, streams handed over.
 
+use super::connection::Connection;
 use super::gate::{Counted, Gate, Terms};
+use super::handover::{Handover, Streaming};
 use super::socket::Socket;
 use super::traffic::Traffic;
-use crate::http::caller::Connection;
-use crate::live::handover::{Handover, Streaming};
-use crate::pressure::Pressure;
+use crate::pressure::{Pressure, SentAway};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, Response, Uri};
@@ -31,7 +31,8 @@ use tower_service::Service;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest head of a request, and the largest buffer a connection reads into.
 const MAX_BUFFER_BYTES: usize = 64 << 10;
-/// What the kernel keeps of each direction of a connection. Left alone it would be megabytes, for clients who do not read.
+/// What the kernel keeps of each direction of a connection. Left alone it would be megabytes, for
+/// clients who do not read.
 const KERNEL_BUFFER_BYTES: u32 = 128 << 10;
 /// How long requests under way have after the server was told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -64,7 +65,7 @@ pub async fn serve_router(
 }
 
 /// The same on given terms, and counted.
-pub(super) async fn serve_on(
+pub(crate) async fn serve_on(
     listener: TcpListener,
     router: Router,
     terms: Terms,
@@ -97,6 +98,7 @@ pub(super) async fn serve_on(
                                 router: router.clone(),
                                 connection: Connection { peer, handover },
                                 traffic: gate.traffic.clone(),
+                                busy: gate.terms.unserved.busy,
                             };
                             let (stopped, hand_over) = (stopped.clone(), hand_over.clone());
                             let builder = builder.clone();
@@ -129,8 +131,9 @@ pub(super) async fn serve_on(
     }
 }
 
-/// Has the kernel give up as well: on clients who vanished without a word, whose streams would count for a quarter of an
-/// hour, and on what it still holds for those who do not read. Connections inherit it.
+/// Has the kernel give up as well: on clients who vanished without a word, whose streams would
+/// count for a quarter of an hour, and on what it still holds for those who do not read.
+/// Connections inherit it.
 #[cfg(target_os = "linux")]
 fn bound_patience(listener: &TcpListener, patience: Duration) {
     let ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
@@ -142,7 +145,8 @@ fn bound_patience(listener: &TcpListener, patience: Duration) {
 #[cfg(not(target_os = "linux"))]
 fn bound_patience(_: &TcpListener, _: Duration) {}
 
-/// A connection that broke off before it was accepted is nobody's problem; without file descriptors a pause helps.
+/// A connection that broke off before it was accepted is nobody's problem; without file descriptors
+/// a pause helps.
 async fn accept_failed(error: &io::Error) {
     match error.kind() {
         io::ErrorKind::ConnectionAborted
@@ -201,6 +205,7 @@ struct Answers {
     router: Router,
     connection: Connection,
     traffic: Arc<Traffic>,
+    busy: fn(SentAway) -> Response<Body>,
 }
 
 impl hyper::service::Service<Request<Incoming>> for Answers {
@@ -214,7 +219,7 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         let uri = request.uri().clone();
         let sent_away = |pressure: &Pressure| pressure.sends_away(request.method(), uri.path());
         let answer = match self.traffic.pressure().and_then(sent_away) {
-            Some(answer) => Answering::SentAway { answer: Some(answer) },
+            Some(sent_away) => Answering::SentAway { answer: Some((self.busy)(sent_away)) },
             // Calling takes `&mut`, and a router is a shared pointer.
             None => Answering::Routed { answer: self.router.clone().call(request) },
         };

@@ -77,8 +77,9 @@ pub fn shortage(config: &Config, files: u64) -> Option<String> {
     }
     let Share { connections, streams, .. } = Share::of(config, files);
     Some(format!(
-        "only {files} files may be open, so {connections} connections are let in at a time, {streams} of them streams; \
-         for what max_streams and max_connections say, allow {wanted} (ulimit -n {wanted}, or LimitNOFILE={wanted})"
+        "only {files} files may be open, so {connections} connections are let in at a time, \
+         {streams} of them streams; for what max_streams and max_connections say, allow {wanted} \
+         (ulimit -n {wanted}, or LimitNOFILE={wanted})"
     ))
 }
 

@@ -1,11 +1,12 @@
 //! The gate of a listener: how many connections there may be, in all and from one address.
 
+use super::bodies::BodyTerms;
 use super::files::Share;
 use super::traffic::Traffic;
-use crate::auth::address::Network;
-use crate::config::Config;
-use crate::http::problem::{Code, Problem};
-use crate::http::upload::BodyTerms;
+use crate::config::{Config, Network};
+use crate::pressure::SentAway;
+use axum::body::Body;
+use axum::http::{Response, StatusCode};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, Shutdown};
@@ -18,8 +19,6 @@ use tokio::net::TcpStream;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Connections to the operator's listener: they live on files that visitors cannot have.
 const OPERATORS: u32 = 64;
-/// After how long to come back when the house is full.
-const FULL_MS: u32 = 5_000;
 /// The log has at most one line in this time about connections that were turned away.
 const SAY_AGAIN: Duration = Duration::from_secs(60);
 
@@ -35,6 +34,30 @@ pub struct Terms {
     pub answer_timeout: Duration,
     /// How bodies are read.
     pub bodies: Arc<BodyTerms>,
+    /// What those are told who are not served.
+    pub unserved: Unserved,
+}
+
+/// What those are told who are not served.
+pub struct Unserved {
+    /// When all connections are taken: a whole answer, as it stands on the wire.
+    pub full: Box<[u8]>,
+    /// When all that one address may have are taken: the same.
+    pub too_many: Box<[u8]>,
+    /// When more is asked than can be done.
+    pub busy: fn(SentAway) -> Response<Body>,
+}
+
+impl Default for Unserved {
+    /// No more than that they are not: a listener whose connections have no end never says it.
+    fn default() -> Self {
+        let busy = |_| {
+            let mut answer = Response::new(Body::empty());
+            *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            answer
+        };
+        Self { full: Box::default(), too_many: Box::default(), busy }
+    }
 }
 
 impl Default for Terms {
@@ -46,6 +69,7 @@ impl Default for Terms {
             proxies: Vec::new(),
             answer_timeout: ANSWER_TIMEOUT,
             bodies: Arc::default(),
+            unserved: Unserved::default(),
         }
     }
 }
@@ -53,7 +77,7 @@ impl Default for Terms {
 impl Terms {
     /// The public listener's.
     #[must_use]
-    pub fn public(config: &Config) -> Self {
+    pub fn public(config: &Config, unserved: Unserved) -> Self {
         let share = Share::of_this_process(config);
         Self {
             connections: share.connections,
@@ -61,13 +85,14 @@ impl Terms {
             proxies: config.trusted_proxies.clone(),
             answer_timeout: Duration::from_millis(config.connections.answer_timeout_ms.into()),
             bodies: Arc::new(BodyTerms::new(&config.connections)),
+            unserved,
         }
     }
 
     /// The operator's listener's.
     #[must_use]
-    pub fn operator() -> Self {
-        Self { connections: OPERATORS, ..Self::default() }
+    pub fn operator(unserved: Unserved) -> Self {
+        Self { connections: OPERATORS, unserved, ..Self::default() }
     }
 }
 
@@ -76,8 +101,6 @@ pub(super) struct Gate {
     pub(super) terms: Terms,
     pub(super) traffic: Arc<Traffic>,
     addresses: Mutex<HashMap<IpAddr, u32>>,
-    full: Box<[u8]>,
-    too_many: Box<[u8]>,
     said: Mutex<Option<Instant>>,
 }
 
@@ -92,16 +115,7 @@ pub(super) enum TurnedAway {
 
 impl Gate {
     pub(super) fn new(terms: Terms, traffic: Arc<Traffic>) -> Arc<Self> {
-        let full = "as many connections are open as may be; come back in a moment";
-        let too_many = "as many connections are open from your address as one may have; close some";
-        Arc::new(Self {
-            terms,
-            traffic,
-            addresses: Mutex::default(),
-            full: whole_answer(&Problem::new(Code::ConnectionsFull, full)),
-            too_many: whole_answer(&Problem::new(Code::TooManyConnections, too_many)),
-            said: Mutex::default(),
-        })
+        Arc::new(Self { terms, traffic, addresses: Mutex::default(), said: Mutex::default() })
     }
 
     /// Counts a connection in, until what it gets is dropped.
@@ -128,8 +142,8 @@ impl Gate {
         self.traffic.turned_away.fetch_add(1, Ordering::Relaxed);
         self.say(peer, why);
         let answer = match why {
-            TurnedAway::Full => &self.full,
-            TurnedAway::TooMany => &self.too_many,
+            TurnedAway::Full => &self.terms.unserved.full,
+            TurnedAway::TooMany => &self.terms.unserved.too_many,
         };
         // Whoever is gone already need not be told.
         drop(tell(stream, answer));
@@ -147,7 +161,8 @@ impl Gate {
                 TurnedAway::TooMany => tracing::warn!(
                     %peer,
                     per_address = self.terms.per_address,
-                    "an address has all the connections that one may have; if it is a proxy, name it in trusted_proxies"
+                    "an address has all the connections that one may have; if it is a proxy, name \
+                     it in trusted_proxies"
                 ),
             }
         }
@@ -158,28 +173,14 @@ impl Gate {
     }
 }
 
-/// Whose connection it is: an IPv4 address, or an IPv6 network of 64 bits, because one subscriber has all of that.
+/// Whose connection it is: an IPv4 address, or an IPv6 network of 64 bits, because one subscriber
+/// has all of that.
 #[must_use]
 pub fn subscriber(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
     }
-}
-
-/// An answer as it stands on the wire, after which the connection closes.
-fn whole_answer(problem: &Problem) -> Box<[u8]> {
-    let body = problem.to_json();
-    let (status, text) = (&body["status"], body.to_string());
-    format!(
-        "HTTP/1.1 {status} {}\r\nContent-Type: application/problem+json\r\nContent-Length: {}\r\nRetry-After: {}\r\n\
-         Connection: close\r\n\r\n{text}",
-        if status == 429 { "Too Many Requests" } else { "Service Unavailable" },
-        text.len(),
-        FULL_MS / 1_000,
-    )
-    .into_bytes()
-    .into()
 }
 
 /// Writes what fits into an empty socket at once, and closes it.
@@ -231,17 +232,5 @@ mod tests {
         drop((first, second, third));
         assert_eq!(gate.traffic.connections(), 0);
         assert!(gate.addresses().is_empty());
-    }
-
-    #[test]
-    fn whoever_is_turned_away_gets_a_whole_answer() {
-        let gate = Gate::new(Terms::default(), Arc::default());
-        for (answer, status) in [(&gate.full, "503"), (&gate.too_many, "429")] {
-            let text = std::str::from_utf8(answer).unwrap();
-            assert!(text.starts_with(&format!("HTTP/1.1 {status} ")), "{text}");
-            let (head, body) = text.split_once("\r\n\r\n").unwrap();
-            assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
-            assert!(head.contains("Retry-After: 5"), "{head}");
-        }
     }
 }

@@ -1,9 +1,9 @@
 //! The socket as hyper and WebSocket use it.
 
+use super::chatter::Chatter;
 use super::gate::Counted;
-use crate::live::chatter::Chatter;
-use crate::live::handover::Handover;
-use crate::stall::Stall;
+use super::handover::Handover;
+use super::stall::Stall;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use std::io::{self, IoSlice};
@@ -17,8 +17,9 @@ use tokio::net::TcpStream;
 /// What is read at a time from a stream's client, who has little to say.
 const HEARD_AT_ONCE: usize = 2_048;
 
-/// A socket that says when all that was written is on its way, gives up on clients that accept nothing, and does not let
-/// clients of a stream talk. It is in the count of connections as long as it lives, also as a WebSocket.
+/// A socket that says when all that was written is on its way, gives up on clients that accept
+/// nothing, and does not let clients of a stream talk. It is in the count of connections as long as
+/// it lives, also as a WebSocket.
 pub(super) struct Socket {
     inner: TokioIo<TcpStream>,
     handover: Arc<Handover>,

@@ -1,12 +1,15 @@
 //! What goes through a listener, in numbers.
 
-use crate::http::problem::Told;
 use crate::live::samples::Samples;
 use crate::pressure::Pressure;
 use axum::body::Body;
 use axum::http::{Response, StatusCode, Uri};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+
+/// The code of the problem that an answer tells, for those who count answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Told(pub &'static str);
 
 /// What goes through a listener.
 #[derive(Default)]
@@ -16,9 +19,9 @@ pub struct Traffic {
     /// Connections that were turned away at the door.
     pub(super) turned_away: AtomicU64,
     /// Who is sent away.
-    pub(super) pressure: OnceLock<Arc<Pressure>>,
+    pub(crate) pressure: OnceLock<Arc<Pressure>>,
     /// Who hears of refusals.
-    pub(super) samples: OnceLock<Arc<Samples>>,
+    pub(crate) samples: OnceLock<Arc<Samples>>,
 }
 
 impl Traffic {

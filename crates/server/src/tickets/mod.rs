@@ -1,7 +1,9 @@
-//! Tickets: one signed text for each unit of a confirmed booking, which anybody verifies with the published keys.
+//! Tickets: one signed text for each unit of a confirmed booking, which anybody verifies with the
+//! published keys.
 //!
-//! The units of a booking are numbered from 1: first those of pools in the order of the pools' ids, unit after unit,
-//! then the seats in the order of theirs. Lines are kept in that order, so a number means the same unit for ever.
+//! The units of a booking are numbered from 1: first those of pools in the order of the pools' ids,
+//! unit after unit, then the seats in the order of theirs. Lines are kept in that order, so a
+//! number means the same unit for ever.
 
 pub mod qr;
 
@@ -122,7 +124,8 @@ impl TicketSigner {
             booking: booking.booking.clone(),
             ticket: number,
             unit,
-            // The time of the booking and not of the signing, so that the same ticket is always the same text.
+            // The time of the booking and not of the signing, so that the same ticket is always the
+            // same text.
             confirmed_at_s: booking.at.0.div_euclid(1_000),
         };
         let code = self.signer.sign(&claims);

@@ -1,4 +1,5 @@
-//! Buyers, the gateway, the clock and crashes in every order that chance comes up with: the money adds up in the end.
+//! Buyers, the gateway, the clock and crashes in every order that chance comes up with: the money
+//! adds up in the end.
 
 use crate::client::{Answer, Request};
 use crate::seat_maps::small_house;
@@ -354,7 +355,8 @@ impl World {
             confirmed_minor + sandbox.refunded_minor + kept_minor,
             "{sandbox:?}"
         );
-        // Each seat that is sold belongs to one of the confirmed bookings, and each of those has its one seat.
+        // Each seat that is sold belongs to one of the confirmed bookings, and each of those has
+        // its one seat.
         let seats = map["seats"].as_array().unwrap().iter();
         let sold = seats.filter(|seat| seat["status"] == "sold");
         let mut sold: Vec<_> =

@@ -207,7 +207,8 @@ async fn confirmed_units_count_against_the_limit_however_long_ago() {
     assert_eq!((&more.json()["limit"], &more.json()["held"]), (&json!(2), &json!(2)));
 }
 
-/// Trap of S1: a refused reserve must not be "compensated" with a release, and a second release must add nothing.
+/// Trap of S1: a refused reserve must not be "compensated" with a release, and a second release
+/// must add nothing.
 #[tokio::test]
 async fn releasing_what_was_refused_or_released_adds_no_stock() {
     let shop = Shop::start().await;

@@ -132,12 +132,14 @@ async fn wrong_bearer_keys_are_limited_like_those_at_sign_in() {
     let (sent, limited) = until_limited(&from("203.0.113.9", wrong), 200).await;
     assert!(sent >= 10, "{sent}");
     check_told(&limited, "address_wrong_keys", 10);
-    // Sign-in and the scanner's path share the allowance, and so does the rest of an IPv6 subscriber's network.
+    // Sign-in and the scanner's path share the allowance, and so does the rest of an IPv6
+    // subscriber's network.
     let sign_in = shop.ask("POST", "/session").header("X-Forwarded-For", "203.0.113.9");
     assert_eq!(sign_in.json(&json!({ "key": wrong })).send().await.status, 429);
     until_limited(&from("2001:db8::1", wrong), 200).await;
     assert_eq!(from("2001:db8::2", ADMIN_KEY).send().await.status, 429);
-    // A key that worked from this address before still does: somebody else's tries behind the same one lock nobody out.
+    // A key that worked from this address before still does: somebody else's tries behind the same
+    // one lock nobody out.
     from("203.0.113.9", ADMIN_KEY).send().await.expect(200);
     from("203.0.113.10", ADMIN_KEY).send().await.expect(200);
 }

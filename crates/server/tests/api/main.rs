@@ -1,4 +1,5 @@
-//! The HTTP API through real sockets: each test starts a server of its own on a free port, in a directory of its own.
+//! The HTTP API through real sockets: each test starts a server of its own on a free port, in a
+//! directory of its own.
 
 mod bad_input;
 mod bookings_pages;

@@ -1,4 +1,5 @@
-//! What the organiser sees of money: bookings and buyers, sagas, payments, refunds; and what people read about events.
+//! What the organiser sees of money: bookings and buyers, sagas, payments, refunds; and what people
+//! read about events.
 
 use crate::client::Answer;
 use crate::paying::{GOOD_CARD, paid_shop, use_card};

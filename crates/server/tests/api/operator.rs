@@ -1,4 +1,5 @@
-//! What an operator's word books: exactly the money that was to go back, and nothing for a booking that is final.
+//! What an operator's word books: exactly the money that was to go back, and nothing for a booking
+//! that is final.
 
 use crate::client::Answer;
 use crate::shop::Shop;
@@ -8,8 +9,9 @@ use crate::webhooks::{AMOUNT_MINOR, shop_with};
 use onrush::saga::Action;
 use onrush_core::Command;
 use onrush_core::booking::Step;
-use onrush_core::command::{CancelTerms, Reason};
+use onrush_core::command::CancelTerms;
 use onrush_core::ids::{BookingId, PaymentId, UserId};
+use onrush_core::spec::Reason;
 use onrush_ledger::money::RefundStatus;
 use serde_json::{Value, json};
 

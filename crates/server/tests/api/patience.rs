@@ -39,7 +39,8 @@ async fn repeats_of_a_pay_request_do_not_use_up_the_sagas_tries() {
     }
     let file = shop.file(&booking).await;
     assert_eq!(file.saga.stuck, None);
-    // The first request asked, and so did whoever the feed woke; time stands still, so it is nobody's turn again.
+    // The first request asked, and so did whoever the feed woke; time stands still, so it is
+    // nobody's turn again.
     assert!(file.saga.tries <= 2, "{:?}", file.saga);
     assert!(till.creates_asked() <= 3, "{}", till.creates_asked());
 

@@ -41,7 +41,8 @@ async fn what_happens_is_counted_from_sample_to_sample() {
     let booking = held["booking"].as_str().unwrap();
     ann.ask("POST", &format!("/bookings/{booking}/confirm")).send().await.expect(200);
     let sample = sample_with(&mut live, |sample| sample["counts"]["confirmed"] == 1).await;
-    let counts = json!({"joined": 2, "admitted": 1, "left": 0, "held": 1, "confirmed": 1, "released": 0, "expired": 0,
+    let counts = json!({"joined": 2, "admitted": 1, "left": 0, "held": 1, "confirmed": 1,
+        "released": 0, "expired": 0,
         "cancelled": 0, "payments_begun": 0, "payments_failed": 0, "checked_in": 0, "sold_minor": 0});
     let mut told = sample["counts"].clone();
     // His booking may have ended Ann's session by now, and let Bob in.

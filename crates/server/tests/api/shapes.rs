@@ -39,7 +39,8 @@ impl Album {
     fn complaints(&self, document: &Value) -> String {
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/api/validate.py");
-        let why = "answers are validated with what schemathesis brings: run scripts/need.sh python3 schemathesis";
+        let why = "answers are validated with what schemathesis brings: run scripts/need.sh \
+                   python3 schemathesis";
         let mut validator = Command::new(repository.join("target/python/bin/python"))
             .arg(script)
             .stdin(Stdio::piped())

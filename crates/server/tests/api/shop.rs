@@ -20,7 +20,8 @@ pub(crate) struct Shop {
     pub(crate) dir: TempDir,
 }
 
-/// The configuration of tests: free ports, a known admin key, no limit that a test could run into by accident.
+/// The configuration of tests: free ports, a known admin key, no limit that a test could run into
+/// by accident.
 pub(crate) fn config(dir: &TempDir) -> Config {
     Config {
         data: dir.path().to_owned(),
@@ -153,7 +154,8 @@ impl Guest<'_> {
         self.ask("POST", &format!("/events/{event}/bookings")).key(key).json(wish).send().await
     }
 
-    /// Asks until the visitor is active. Admission follows the joining by a tick of the engine, without any delay.
+    /// Asks until the visitor is active. Admission follows the joining by a tick of the engine,
+    /// without any delay.
     pub(crate) async fn until_active(&self, event: &str) -> Value {
         loop {
             let place = self.place(event).await;

@@ -53,7 +53,8 @@ async fn a_shopper_hears_of_his_holds_and_of_seats_that_change() {
     assert_eq!(events.next_of("not_in_queue").await, json!({"type": "not_in_queue"}));
     let held = guest.hold("e", "k", &json!({"seats": ["A-1"]})).await.expect(201).json();
     let told = events.next_of("hold").await;
-    let expected = json!({"type": "hold", "booking": held["booking"], "status": "held", "until": held["until"]});
+    let expected = json!({"type": "hold", "booking": held["booking"], "status": "held",
+        "until": held["until"]});
     assert_eq!(told, expected);
     let changed = events.next_of("seats").await;
     assert_eq!(changed["changed"], json!({"A-1": "held"}));

@@ -77,7 +77,8 @@ impl Till {
         self.drawer().down = down;
     }
 
-    /// Hears the next payment and says nothing, until it is told to speak; then all is as if nothing had been.
+    /// Hears the next payment and says nothing, until it is told to speak; then all is as if
+    /// nothing had been.
     pub(crate) fn fall_silent(&self) -> watch::Sender<bool> {
         let (speak, silence) = watch::channel(false);
         self.drawer().silence = Some(silence);

@@ -76,7 +76,8 @@ async fn a_shop_token_that_lacks_a_claim_is_told_which() {
         });
     })
     .await;
-    let whole = json!({"sub": "42", "iss": "https://shop.example", "aud": "onrush", "exp": 4_000_000_000_u64});
+    let whole = json!({"sub": "42", "iss": "https://shop.example", "aud": "onrush",
+        "exp": 4_000_000_000_u64});
     let ask =
         |claims: &Value| shop.ask("GET", "/bookings").bearer(&shop_token(SECRET, claims)).send();
     ask(&whole).await.expect(200);

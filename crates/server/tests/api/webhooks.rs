@@ -1,4 +1,5 @@
-//! What gateways tell: twice, out of order, late, forged. Nothing but genuine news changes anything, and that only once.
+//! What gateways tell: twice, out of order, late, forged. Nothing but genuine news changes
+//! anything, and that only once.
 
 use crate::client::Answer;
 use crate::paying::paid_event;

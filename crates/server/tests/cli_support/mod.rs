@@ -66,8 +66,8 @@ impl Served {
         Self::spawn(command, change)
     }
 
-    /// Starts one with an operator's listener that may have so many files open, and not one more: it lets in as many
-    /// connections as that allows.
+    /// Starts one with an operator's listener that may have so many files open, and not one more:
+    /// it lets in as many connections as that allows.
     pub(crate) fn start_with_files(data: &Path, files: u32) -> Self {
         let mut command = Command::new("sh");
         let script = format!("ulimit -n {files} && exec \"$0\" \"$@\"");

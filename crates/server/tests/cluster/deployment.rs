@@ -1,4 +1,5 @@
-//! Nodes of one deployment, each a process of its own, on throw-away servers: Redis, PostgreSQL, a sandbox gateway.
+//! Nodes of one deployment, each a process of its own, on throw-away servers: Redis, PostgreSQL, a
+//! sandbox gateway.
 
 use crate::cli_support::{ADMIN_KEY, exchange, onrush, run_json};
 use onrush_testkit::{NotStarted, Postgres, Redis, RedisCluster, RedisOptions};
@@ -249,7 +250,8 @@ impl Deployment {
             "engine = \"redis\"\nledger = \"postgres\"\ngateway = \"sandbox\"\n\
              visitors_per_min = 1000000\nadmin_key = \"{ADMIN_KEY}\"\noperator_listen = \"off\"\n\
              [redis]\n{}\nsweep_ms = 200\n[postgres]\nurl = \"{}\"\n\
-             [sandbox]\nurl = \"http://{}\"\nsecret = \"{SANDBOX_SECRET}\"\nwebhook_secret = \"{WEBHOOK_SECRET}\"\n\
+             [sandbox]\nurl = \"http://{}\"\nsecret = \"{SANDBOX_SECRET}\"\nwebhook_secret = \
+             \"{WEBHOOK_SECRET}\"\n\
              [saga]\ngateway_timeout_ms = 5000\nask_after_ms = 60000\nabandoned_after_ms = 200\n\
              first_pause_ms = 20\nlongest_pause_ms = 200\ntries = 200\n{settings}\n",
             redis.settings(),

@@ -39,7 +39,8 @@ impl Sale {
     }
 }
 
-/// Sells all `capacity` units of a new event while `meanwhile` does its worst to the servers, and has everything added up.
+/// Sells all `capacity` units of a new event while `meanwhile` does its worst to the servers, and
+/// has everything added up.
 pub(crate) fn sell_out(
     deployment: &mut Deployment,
     capacity: u32,

@@ -1,4 +1,5 @@
-//! Several nodes on one Redis and one PostgreSQL: real processes, real servers, faults, and an audit after each.
+//! Several nodes on one Redis and one PostgreSQL: real processes, real servers, faults, and an
+//! audit after each.
 
 #[path = "../cli_support/mod.rs"]
 mod cli_support;

@@ -1,4 +1,5 @@
-//! RabbitMQ and Kafka away for a minute in the middle of a sale with a waiting room: nothing but their own messages is late.
+//! RabbitMQ and Kafka away for a minute in the middle of a sale with a waiting room: nothing but
+//! their own messages is late.
 
 use crate::deployment::{Deployment, RedisKind, until};
 use crate::load::sell_out_in_room;
@@ -81,7 +82,8 @@ fn a_minute_without_rabbitmq_and_kafka_delays_their_messages_and_nothing_else() 
 struct Reader {
     consumer: BaseConsumer,
     bookings: BTreeSet<String>,
-    /// Changes on the topic of the whole feed, as a receiver takes them who drops what is not above the last one.
+    /// Changes on the topic of the whole feed, as a receiver takes them who drops what is not above
+    /// the last one.
     taken: BTreeSet<(u64, u64)>,
     last: HashMap<String, (u64, u64)>,
 }

@@ -98,8 +98,8 @@ impl FakeStripe {
         self.books().revoked = revoked;
     }
 
-    /// Somebody pays the same order again, by another intent with the same metadata: at the desk, or by a page of their
-    /// own.
+    /// Somebody pays the same order again, by another intent with the same metadata: at the desk,
+    /// or by a page of their own.
     pub(crate) fn pay_again(&self, payment: &str) {
         let mut books = self.books();
         let first = books.intents.iter().find(|it| it["metadata"]["payment"] == payment);

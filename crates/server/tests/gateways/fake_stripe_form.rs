@@ -98,7 +98,8 @@ impl Form {
     }
 }
 
-/// What a payment may be, as "Minimum and maximum charge amounts" has it: by currency, in the API's own units.
+/// What a payment may be, as "Minimum and maximum charge amounts" has it: by currency, in the API's
+/// own units.
 pub(crate) fn check_charge(amount: i64, currency: &str) -> Result<(), Reply> {
     let least = match currency {
         "eur" | "usd" | "chf" | "cad" => 50,
@@ -126,11 +127,12 @@ pub(crate) fn check_charge(amount: i64, currency: &str) -> Result<(), Reply> {
 
 /// The payment methods that can be excluded in this version of the API.
 pub(crate) fn is_method(name: &str) -> bool {
-    const METHODS: &str = "acss_debit affirm afterpay_clearpay alipay alma amazon_pay au_becs_debit bacs_debit \
-        bancontact billie blik boleto card cashapp crypto customer_balance eps fpx giropay grabpay ideal kakao_pay \
-        klarna konbini kr_card mb_way mobilepay multibanco naver_pay nz_bank_account oxxo p24 pay_by_bank payco \
-        paynow paypal pix promptpay revolut_pay samsung_pay satispay sepa_debit sofort swish twint us_bank_account \
-        wechat_pay zip";
+    const METHODS: &str = "acss_debit affirm afterpay_clearpay alipay alma amazon_pay \
+        au_becs_debit bacs_debit bancontact billie blik boleto card cashapp crypto \
+        customer_balance eps fpx giropay grabpay ideal kakao_pay klarna konbini kr_card mb_way \
+        mobilepay multibanco naver_pay nz_bank_account oxxo p24 pay_by_bank payco paynow paypal \
+        pix promptpay revolut_pay samsung_pay satispay sepa_debit sofort swish twint \
+        us_bank_account wechat_pay zip";
     METHODS.split_whitespace().any(|known| known == name)
 }
 

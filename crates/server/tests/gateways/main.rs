@@ -1,4 +1,5 @@
-//! Payment gateways through real sockets: the sandbox and Stripe's API by one suite, and what is each one's own.
+//! Payment gateways through real sockets: the sandbox and Stripe's API by one suite, and what is
+//! each one's own.
 
 mod at_stripe;
 mod at_stripe_desk;

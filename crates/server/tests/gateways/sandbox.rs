@@ -5,11 +5,12 @@ use crate::stage::{
     GOOD_CARD, SECRET, Stage, WEBHOOK_SECRET, body, config, order, refund_of, secret,
 };
 use axum::http::HeaderMap;
+use onrush::config::FaultMix;
 use onrush::saga::gateway::sandbox::SandboxGateway;
 use onrush::saga::gateway::{
     Gateway, GatewayError, News, NotGenuine, Order, RefundStanding, Standing,
 };
-use onrush::sandbox::{FaultMix, SIGNATURE, Sandbox, SandboxError};
+use onrush::sandbox::{SIGNATURE, Sandbox, SandboxError};
 use onrush::signature::sign;
 use serde_json::{Value, json};
 
@@ -179,7 +180,8 @@ async fn forged_webhooks_are_not_believed() {
     let stage = Stage::start().await;
     let now_s = crate::inbox::now_s();
     let body = json!({
-        "id": "p.0", "type": "payment.captured", "payment": "p", "booking": "tour.p", "reference": "sandbox-p",
+        "id": "p.0", "type": "payment.captured", "payment": "p", "booking": "tour.p",
+            "reference": "sandbox-p",
         "amount_minor": 1_250, "currency": "EUR", "created_s": now_s,
     })
     .to_string();

@@ -1,8 +1,8 @@
 //! Everything that goes wrong on purpose does go wrong.
 
 use crate::stage::{GOOD_CARD, Stage, order, refund_of};
+use onrush::config::FaultMix;
 use onrush::saga::gateway::{Gateway, GatewayError, Order, RefundStanding, Standing};
-use onrush::sandbox::FaultMix;
 use serde_json::json;
 use std::time::{Duration, Instant};
 

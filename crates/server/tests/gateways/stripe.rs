@@ -1,4 +1,5 @@
-//! What is Stripe's own: keys and what is kept under them, the search that lags, its events and its way to count money.
+//! What is Stripe's own: keys and what is kept under them, the search that lags, its events and its
+//! way to count money.
 
 use crate::fake_stripe::{Trouble, WEBHOOK_SECRET, signed};
 use crate::inbox::{now_s, standing};
@@ -160,7 +161,8 @@ async fn after_a_day_a_refund_is_looked_up_and_not_repeated() {
     assert_eq!(rig.fake.refunds().len(), 6);
 }
 
-/// Trap: a search misses what is a minute old. Whoever believes it leaves a payment behind that can still be paid.
+/// Trap: a search misses what is a minute old. Whoever believes it leaves a payment behind that can
+/// still be paid.
 #[tokio::test]
 async fn cancelling_finds_a_payment_that_the_search_does_not_show_yet() {
     let rig = StripeRig::start();

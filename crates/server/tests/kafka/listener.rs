@@ -1,6 +1,7 @@
 //! A receiver of everything, as docs/kafka.md describes one.
 
-use onrush::relay::kafka::{KafkaSettings, Topic};
+use onrush::config::kafka::KafkaSettings;
+use onrush::relay::kafka::Topic;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::{Headers, Message as _};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
@@ -80,7 +81,8 @@ impl Listener {
         }
     }
 
-    /// What was heard on a topic, without repeats: whoever keeps the last number of each event drops what is not above.
+    /// What was heard on a topic, without repeats: whoever keeps the last number of each event
+    /// drops what is not above.
     pub(crate) fn taken(&self, topic: Topic) -> Vec<Message> {
         taken(&self.heard, topic)
     }

@@ -1,12 +1,13 @@
 //! An engine with something to tell, a broker, and nodes that publish.
 
 use crate::listener::Listener;
+use onrush::config::kafka::KafkaSettings;
 use onrush::relay::cursors::{Cursors, Fence, MemoryCursors, Pending};
-use onrush::relay::kafka::{self, Health, KafkaSettings, Parts, Topic};
-use onrush_core::command::{CategorySpec, PoolSpec, SeatSpec};
+use onrush::relay::kafka::{self, Health, Parts, Topic};
 use onrush_core::ids::EventId;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{RoomSettings, Settings};
+use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::{Command, Reply, Time};
 use onrush_ledger::Ledger;
 use onrush_ledger::booking::Booking;

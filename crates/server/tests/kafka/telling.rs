@@ -64,7 +64,8 @@ async fn topics_tell_what_s3_says() {
     let request = json!({"user_id": "ann", "event_id": "queue", "sequence": 1, "timestamp": at});
     assert_eq!(bodies(Topic::BookingRequest), [("queue".to_owned(), request)]);
     let paid = |payment: &str| {
-        let body = json!({"user_id": "bob", "event_id": "shop", "seat_id": "A-1", "payment_id": payment, "timestamp": at});
+        let body = json!({"user_id": "bob", "event_id": "shop", "seat_id": "A-1",
+            "payment_id": payment, "timestamp": at});
         ("shop".to_owned(), body)
     };
     assert_eq!(bodies(Topic::PaymentInitiated), [paid("shop.1.1"), paid("shop.1.2")]);

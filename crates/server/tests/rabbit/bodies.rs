@@ -2,9 +2,9 @@
 
 use crate::observer::{Observer, Seen};
 use crate::stage::{Node, Stage, id, place, settings, shared_server};
+use onrush::config::ladder::Ladder;
+use onrush::config::rabbit::{RabbitSettings, Tuning};
 use onrush::relay::cursors::MemoryCursors;
-use onrush::relay::rabbit::ladder::Ladder;
-use onrush::relay::rabbit::{RabbitSettings, Tuning};
 use onrush_core::hold::OnDecline;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::RoomSettings;
@@ -31,7 +31,8 @@ impl Reader {
         assert_eq!(exchange, "timeout-exchange");
         assert_eq!(key, format!("timeout.{rung_ms}ms"));
         let expected = format!(
-            r#"{{"user_id":"{user}","event_id":"e","expire_time":{expire_time},"scheduled_at":{scheduled_at}}}"#
+            "{{\"user_id\":\"{user}\",\"event_id\":\"e\",\"expire_time\":{expire_time},\
+             \"scheduled_at\":{scheduled_at}}}"
         );
         assert_eq!(body, expected);
     }

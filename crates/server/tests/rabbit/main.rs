@@ -1,4 +1,5 @@
-//! Wake-ups over a real RabbitMQ: bodies and delays, publishers that compete, servers and connections that break.
+//! Wake-ups over a real RabbitMQ: bodies and delays, publishers that compete, servers and
+//! connections that break.
 
 mod bodies;
 mod delays;

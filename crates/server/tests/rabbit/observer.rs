@@ -5,7 +5,7 @@ use futures_util::StreamExt;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::FieldTable;
 use lapin::{Connection, Consumer};
-use onrush::relay::rabbit::RabbitSettings;
+use onrush::config::rabbit::RabbitSettings;
 use onrush::relay::rabbit::link::connect;
 use onrush::relay::rabbit::topology::{SLOT_RELEASED_KEY, TIMEOUT_KEY, Topology};
 
@@ -25,7 +25,8 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Reads along from now on, or goes on where another one was: the queue outlives its readers and its server.
+    /// Reads along from now on, or goes on where another one was: the queue outlives its readers
+    /// and its server.
     pub(crate) async fn of(settings: &RabbitSettings) -> Self {
         let topology = Topology::new(settings);
         let connection = connect(settings, &topology, "observer").await.expect("it is there");

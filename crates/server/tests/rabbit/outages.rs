@@ -2,8 +2,9 @@
 
 use crate::observer::Observer;
 use crate::stage::{Node, Stage, deadline, outlet, own_server, settings, shared_server};
+use onrush::config::rabbit::{RabbitSettings, Tuning};
 use onrush::relay::cursors::{Cursors, MemoryCursors};
-use onrush::relay::rabbit::{RabbitSettings, Tuning, Wake};
+use onrush::relay::rabbit::Wake;
 use onrush_core::settings::RoomSettings;
 use onrush_core::{Change, Time};
 use onrush_store::Engine;
@@ -28,8 +29,8 @@ fn is_free(change: &Change) -> bool {
     matches!(change, Change::SlotFreed { .. })
 }
 
-/// Has visitors come and not show up. Their slots are freed in time, whatever RabbitMQ does; gives the ids of the
-/// messages that tell of it.
+/// Has visitors come and not show up. Their slots are freed in time, whatever RabbitMQ does; gives
+/// the ids of the messages that tell of it.
 async fn no_shows(stage: &Stage, numbers: std::ops::Range<u32>) -> BTreeSet<String> {
     let (after, count) = (stage.engine.committed(), numbers.len());
     for n in numbers {

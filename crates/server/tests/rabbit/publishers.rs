@@ -34,7 +34,8 @@ async fn admit(stage: &Stage, numbers: std::ops::Range<u32>) -> Vec<String> {
     admissions.map(|entry| format!("{}.0", entry.seq.0)).collect()
 }
 
-/// Reads on until all these were sent, and counts how often each was: an hour's deadline does not come back in between.
+/// Reads on until all these were sent, and counts how often each was: an hour's deadline does not
+/// come back in between.
 async fn read_on(observer: &mut Observer, seen: &mut BTreeMap<String, u32>, ids: &[String]) {
     while !ids.iter().all(|id| seen.contains_key(id)) {
         *seen.entry(observer.next().await.id).or_default() += 1;

@@ -1,15 +1,16 @@
 //! An event on an embedded engine, and nodes that carry its deadlines to RabbitMQ and back.
 
+use onrush::config::ladder::Ladder;
+use onrush::config::rabbit::{RabbitSettings, Tuning};
 use onrush::relay::cursors::Cursors;
 use onrush::relay::rabbit::bodies::{Content, Message, Timeout};
 use onrush::relay::rabbit::health::{Counts, State};
-use onrush::relay::rabbit::ladder::Ladder;
 use onrush::relay::rabbit::link::{Outlet, connect};
 use onrush::relay::rabbit::topology::Topology;
-use onrush::relay::rabbit::{Health, Parts, RabbitSettings, Tuning, Wake, run};
-use onrush_core::command::PoolSpec;
+use onrush::relay::rabbit::{Health, Parts, Wake, run};
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::settings::{RoomSettings, Settings};
+use onrush_core::spec::PoolSpec;
 use onrush_core::{Change, Command, Reply, Time};
 use onrush_store::embedded::{Clock, Embedded, Options};
 use onrush_store::{Engine, FeedEntry, Seq};

@@ -1,8 +1,8 @@
 //! S3's trap: a stale timeout message kills a later session of the same user.
 
 use crate::stage::{Node, Stage, deadline, id, outlet, place, settings, shared_server};
+use onrush::config::ladder::Ladder;
 use onrush::relay::cursors::MemoryCursors;
-use onrush::relay::rabbit::ladder::Ladder;
 use onrush_core::settings::RoomSettings;
 use onrush_core::view::PlaceState;
 use onrush_core::{Command, Query, Time, View};

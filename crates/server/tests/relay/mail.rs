@@ -6,11 +6,11 @@ use crate::sink::Sink;
 use base64::Engine as _;
 use onrush::Config;
 use onrush::config::GatewayName;
+use onrush::config::relay::{MailSettings, Tls};
 use onrush::relay::letter::{Facts, compose};
 use onrush::relay::messages::{
     BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, BOOKING_REFUNDED, PAYMENT_LATE_REFUNDED,
 };
-use onrush::relay::settings::{MailSettings, Tls};
 use onrush::tickets::{Ticket, Unit};
 use onrush_core::ids::BookingId;
 use onrush_core::lines::{Lines, PoolLine};
@@ -308,7 +308,8 @@ async fn money_that_comes_too_late_buys_the_places_or_goes_back_and_the_buyer_is
         let shop = paid_shop(&sink, 100).await;
         let guest = shop.guest().await;
         guest.pay_for_two().await;
-        // What a mail is about stands in the ledger once the feed was followed; else it is sent later, and time stands still.
+        // What a mail is about stands in the ledger once the feed was followed; else it is sent
+        // later, and time stands still.
         shop.settled("mail").await;
         if closed {
             shop.organise_plainly("/events/e/close").await;

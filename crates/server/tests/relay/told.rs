@@ -24,8 +24,8 @@ pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>
 }
 
 impl Shop {
-    /// When the channel's next delivery is due, once the ledger knows everything that happened, and that is in the
-    /// future or there is none.
+    /// When the channel's next delivery is due, once the ledger knows everything that happened, and
+    /// that is in the future or there is none.
     pub(crate) async fn settled(&self, channel: &str) -> Option<Time> {
         until("the ledger follows the feed", async || {
             let cursor = self.server.ledger().cursor().await.unwrap();

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use onrush::config::Secret;
-use onrush::relay::settings::WebhookSettings;
+use onrush::config::relay::WebhookSettings;
 use onrush::signature;
 use onrush_core::Time;
 use serde_json::{Value, json};

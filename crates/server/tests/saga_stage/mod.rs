@@ -1,6 +1,8 @@
-//! A stage for stories that a kill -9 interrupts: the real server, a sandbox of its own that survives it, and the audit.
+//! A stage for stories that a kill -9 interrupts: the real server, a sandbox of its own that
+//! survives it, and the audit.
 //!
-//! Whatever a story asks of the server is asked again, with the same key, by a restarted server if the first one dies.
+//! Whatever a story asks of the server is asked again, with the same key, by a restarted server if
+//! the first one dies.
 
 use crate::cli_support::{ADMIN_KEY, exchange, onrush, run_json};
 use onrush_core::booking::Step;
@@ -125,8 +127,9 @@ impl Stage {
                 .env("ONRUSH_SANDBOX_WEBHOOK_SECRET", WEBHOOK_SECRET),
         );
         let config = format!(
-            "gateway = \"sandbox\"\nvisitors_per_min = 1000000\nadmin_key = \"{ADMIN_KEY}\"\n{}\
-             [sandbox]\nurl = \"http://{}\"\nsecret = \"{SANDBOX_SECRET}\"\nwebhook_secret = \"{WEBHOOK_SECRET}\"\n\
+            "gateway = \"sandbox\"\nvisitors_per_min = 1000000\nadmin_key = \"{ADMIN_KEY}\"\n\
+             {}[sandbox]\nurl = \"http://{}\"\nsecret = \"{SANDBOX_SECRET}\"\nwebhook_secret = \
+             \"{WEBHOOK_SECRET}\"\n\
              [saga]\ngateway_timeout_ms = 5000\nask_after_ms = 60000\nabandoned_after_ms = 200\n\
              first_pause_ms = 20\nlongest_pause_ms = 200\ntries = 200\n",
             shared.as_ref().map_or(String::new(), Shared::settings),
@@ -156,7 +159,8 @@ impl Stage {
             "categories": [{"name": "Stalls", "color": "#aa3333"}],
             "zones": [{"name": "Floor", "position": {"x": 1, "y": 1}, "zone_id": "z", "rows": [
                 {"row_number": "A", "position": {"x": 0, "y": 0}, "seats": [
-                    {"seat_guid": "A-1", "seat_number": "1", "position": {"x": 1, "y": 0}, "category": "Stalls"}]}]}]});
+                    {"seat_guid": "A-1", "seat_number": "1", "position": {"x": 1, "y": 0},
+                        "category": "Stalls"}]}]}]});
         let map = json!({"plan": plan, "prices": {"Stalls": PRICE_MINOR}});
         self.organise("PUT", "/events/e/seat-map", &map);
         self.organise("POST", "/events/e/open", &json!({}));
@@ -209,7 +213,8 @@ impl Stage {
         self.send_webhooks_here();
     }
 
-    /// Asks for something whose answer is lost because the server dies of it, and that is not asked for again.
+    /// Asks for something whose answer is lost because the server dies of it, and that is not asked
+    /// for again.
     pub(crate) fn lose(&mut self, method: &str, path: &str, token: &str, key: &str, body: &str) {
         let mut connection = TcpStream::connect(self.server.address).expect("it listens");
         match exchange(&mut connection, method, path, token, key, body) {

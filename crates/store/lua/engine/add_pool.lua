@@ -25,5 +25,6 @@ pools_put{{
   id = pool, index = index, capacity = tonumber(capacity), price = tonumber(price),
   held = 0, sold = 0, blocked = 0, claimed = 0, claimed_by_services = 0,
 }}
-change('{"pool_added":{"spec":{"pool":"' .. pool .. '","capacity":' .. capacity .. ',"price_minor":' .. price .. '}}}')
+change('{"pool_added":{"spec":{"pool":"' .. pool .. '","capacity":' .. capacity
+  .. ',"price_minor":' .. price .. '}}}')
 return commit(DONE)

@@ -1,11 +1,11 @@
 -- Adds seats and the price categories they are in, all or nothing.
 --
--- The node checks texts and prices; each complaint of its own comes with the position (from 1) of what it is about, so
--- that it takes its turn among those found here.
+-- The node checks texts and prices; each complaint of its own comes with the position (from 1) of
+-- what it is about, so that it takes its turn among those found here.
 --
--- Args      1 all seats as JSON · 2 position of the first bad category, or 0 · 3 its refusal · 4 position of the first
---           bad seat, or 0 · 5 its refusal · 6 number of categories · then of each: name, price, JSON · number of
---           seats · then of each: seat, category
+-- Args      1 all seats as JSON · 2 position of the first bad category, or 0 · 3 its refusal ·
+--           4 position of the first bad seat, or 0 · 5 its refusal · 6 number of categories · then
+--           of each: name, price, JSON · number of seats · then of each: seat, category
 -- Reply     done
 -- Refusals  EVENT_NOT_FOUND, INVALID_SETTINGS, SETTINGS_FIXED, EVENT_LIMIT, SEAT_EXISTS
 -- Changes   seats_added

@@ -18,7 +18,8 @@ if capacity < committed then
   return no('CAPACITY_BELOW_COMMITTED', '"committed":' .. int(committed))
 end
 
-change('{"capacity_adjusted":{"pool":"' .. id .. '","before":' .. int(pool.capacity) .. ',"after":' .. int(capacity)
+change('{"capacity_adjusted":{"pool":"' .. id .. '","before":' .. int(pool.capacity) .. ',"after":'
+  .. int(capacity)
   .. ',"reason":' .. A(3) .. '}}')
 pool.capacity = capacity
 pools_put{pool}

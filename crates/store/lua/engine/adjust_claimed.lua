@@ -34,11 +34,14 @@ elseif -amount > pool.claimed_by_services then
 end
 
 local claim = {
-  claim = id, user = '', pool = pool_id, amount = amount, before = pool.claimed, after = pool.claimed + amount,
+  claim = id, user = '', pool = pool_id, amount = amount, before = pool.claimed,
+  after = pool.claimed + amount,
   state = 'adjusted', time = now,
 }
-change('{"claimed_adjusted":{"claim":"' .. id .. '","pool":"' .. pool_id .. '","amount":' .. int(amount) .. ',"before":'
-  .. int(claim.before) .. ',"after":' .. int(claim.after) .. ',"reason":{"by":' .. str(A(4)) .. ',"why":' .. str(A(5))
+change('{"claimed_adjusted":{"claim":"' .. id .. '","pool":"' .. pool_id .. '","amount":'
+  .. int(amount) .. ',"before":'
+  .. int(claim.before) .. ',"after":' .. int(claim.after) .. ',"reason":{"by":' .. str(A(4))
+  .. ',"why":' .. str(A(5))
   .. '}}}')
 pool.claimed, pool.sold = claim.after, pool.sold + amount
 pool.claimed_by_services = pool.claimed_by_services + amount

@@ -2,8 +2,8 @@
 --
 -- Args      1 booking · 2 user · 3 payment
 -- Reply     {"hold":…}
--- Refusals  RESERVATION_NOT_FOUND NOTHING_TO_PAY ALREADY_RELEASED ALREADY_CONFIRMED HOLD_EXPIRED INVALID_STATUS
---           TOO_MANY_ATTEMPTS
+-- Refusals  RESERVATION_NOT_FOUND NOTHING_TO_PAY ALREADY_RELEASED ALREADY_CONFIRMED HOLD_EXPIRED
+--           INVALID_STATUS TOO_MANY_ATTEMPTS
 -- Changes   payment_begun
 --#include begin
 --#include change
@@ -31,7 +31,8 @@ end
 
 local longest = tonumber(hold.created) + tonumber(M.hold_max_ms)
 local moved = math.max(math.min(now + tonumber(M.payment_window_ms), longest), hold.time)
-change('{"payment_begun":{"booking":"' .. hold.booking .. '","payment":"' .. A(3) .. '","until":' .. int(moved) .. '}}')
+change('{"payment_begun":{"booking":"' .. hold.booking .. '","payment":"' .. A(3) .. '","until":'
+  .. int(moved) .. '}}')
 set_state(hold, 'paying', moved, A(3), hold.time)
 hold.payments = int(hold.payments + 1)
 hold_put(hold)

@@ -2,8 +2,8 @@
 --
 -- Args      1 reason as JSON · 2 why, as text · 3… lines (include/lines)
 -- Reply     done
--- Refusals  EVENT_NOT_FOUND, INVALID_SETTINGS (the node's), ZONE_NOT_FOUND, SEAT_NOT_FOUND, INSUFFICIENT_STOCK,
---           SEAT_UNAVAILABLE
+-- Refusals  EVENT_NOT_FOUND, INVALID_SETTINGS (the node's), ZONE_NOT_FOUND, SEAT_NOT_FOUND,
+--           INSUFFICIENT_STOCK, SEAT_UNAVAILABLE
 -- Changes   units_blocked
 --#include change
 --#include lines

@@ -1,7 +1,7 @@
 -- Takes a confirmed booking back; its units are free again.
 --
--- Args      1 booking · 2 by · 3 why · 4 the user, if a buyer cancels by the event's rules, or '' · 5 what the organiser
---           gives back, in minor units; '' is all that was paid
+-- Args      1 booking · 2 by · 3 why · 4 the user, if a buyer cancels by the event's rules, or '' ·
+--           5 what the organiser gives back, in minor units; '' is all that was paid
 -- Reply     {"hold":…}; again changes nothing
 -- Refusals  RESERVATION_NOT_FOUND INVALID_STATUS ALREADY_CHECKED_IN NOT_CANCELLABLE REFUND_EXCEEDS_PAID
 --           REFUND_BETWEEN_STEPS
@@ -43,9 +43,9 @@ if not hold or (buyer ~= '' and hold.user ~= buyer) then
 elseif hold.state == 'cancelled' then
   return commit(hold_reply(hold))
 elseif hold.state ~= 'confirmed' then
-  return no('INVALID_STATUS', '"status":"' .. hold.state .. '"')
+  return no('INVALID_STATUS', '"booking_status":"' .. hold.state .. '"')
 elseif hold.checkins ~= '' then
-  return no('ALREADY_CHECKED_IN', '"at":' .. string.match(hold.checkins, '^%d+:(%-?%d+)'))
+  return no('ALREADY_CHECKED_IN', '"checked_in_at":' .. string.match(hold.checkins, '^%d+:(%-?%d+)'))
 end
 
 local amount = tonumber(hold.amount)
@@ -68,7 +68,8 @@ local stock = stock_read(lines)
 give_back_sold(lines, stock)
 u.units = u.units - lines.units
 assert(u.units >= 0, 'a user gives back only what he has')
-change('{"confirmed_cancelled":{"booking":"' .. hold.booking .. '","reason":{"by":' .. str(A(2)) .. ',"why":' .. str(A(3))
+change('{"confirmed_cancelled":{"booking":"' .. hold.booking .. '","reason":{"by":' .. str(A(2))
+  .. ',"why":' .. str(A(3))
   .. '},"refund_minor":' .. int(refund) .. '}}')
 set_state(hold, 'cancelled', now)
 hold.refund = int(refund)

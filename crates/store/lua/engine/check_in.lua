@@ -19,7 +19,7 @@ local hold = hold_get(A(1))
 if not hold then
   return no('RESERVATION_NOT_FOUND')
 elseif hold.state ~= 'confirmed' then
-  return no('INVALID_STATUS', '"status":"' .. hold.state .. '"')
+  return no('INVALID_STATUS', '"booking_status":"' .. hold.state .. '"')
 end
 local tickets = lines_read(hold.lines).units
 if ticket < 1 or ticket > tickets then
@@ -30,7 +30,7 @@ end
 local checkins, entry = {}, int(ticket) .. ':' .. int(now)
 for known, at in string.gmatch(hold.checkins, '(%d+):(%-?%d+)') do
   if tonumber(known) == ticket then
-    return no('ALREADY_CHECKED_IN', '"at":' .. at)
+    return no('ALREADY_CHECKED_IN', '"checked_in_at":' .. at)
   end
   if entry and tonumber(known) > ticket then
     checkins[#checkins + 1], entry = entry, nil

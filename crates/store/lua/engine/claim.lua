@@ -1,9 +1,10 @@
 -- Takes units of a pool at once and for good (S2.1).
 --
--- Args      1 claim · 2 user · 3 pool · 4 quantity · 5 after how many milliseconds the units come back, or '' for as late as may be
+-- Args      1 claim · 2 user · 3 pool · 4 quantity · 5 after how many milliseconds the units come
+--           back, or '' for as late as may be
 -- Reply     {"claim":…}; the same claim again changes nothing (S2.2)
--- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND EVENT_NOT_OPEN VISITOR_BANNED NOT_YOUR_TURN SESSION_OVER CLAIM_EXCEEDS_QUANTITY
---           USER_LIMIT_EXCEEDED TOO_MANY_ENDED PAYMENT_REQUIRED
+-- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND EVENT_NOT_OPEN VISITOR_BANNED NOT_YOUR_TURN
+--           SESSION_OVER CLAIM_EXCEEDS_QUANTITY USER_LIMIT_EXCEEDED TOO_MANY_ENDED PAYMENT_REQUIRED
 -- Changes   [arrived] claimed
 --#include begin
 --#include change
@@ -52,7 +53,8 @@ if longest_ms then
   ttl_ms = math.min(ttl_ms or longest_ms, longest_ms)
 end
 local claim = {
-  claim = id, user = user, pool = pool_id, amount = quantity, before = pool.claimed, after = pool.claimed + quantity,
+  claim = id, user = user, pool = pool_id, amount = quantity, before = pool.claimed,
+  after = pool.claimed + quantity,
   state = 'claimed', time = ttl_ms and now + ttl_ms, first_until = ttl_ms and now + ttl_ms,
 }
 pool.claimed, pool.sold = claim.after, pool.sold + quantity
@@ -62,7 +64,8 @@ if session then
   sessions.put(user, session)
 end
 local till = claim.time and ',"until":' .. int(claim.time) or ''
-change('{"claimed":{"claim":"' .. id .. '","user":"' .. user .. '","pool":"' .. pool_id .. '","quantity":' .. int(quantity)
+change('{"claimed":{"claim":"' .. id .. '","user":"' .. user .. '","pool":"' .. pool_id
+  .. '","quantity":' .. int(quantity)
   .. till .. ',"before":' .. int(claim.before) .. ',"after":' .. int(claim.after) .. '}}')
 pools_put({ pool })
 claim_put(claim)

@@ -1,9 +1,12 @@
--- Writes a part of the drawn order, before the sale opens. Nobody reads the order of a draw's line before that; who left
--- meanwhile is simply gone, and who came too late for the draw stands behind all ranks.
+-- Writes a part of the drawn order, before the sale opens. Nobody reads the order of a draw's line
+-- before that; who left meanwhile is simply gone, and who came too late for the draw stands behind
+-- all ranks.
 --
--- Args      1 generation: a name of this drawing, of all of its parts · 2 number of the part, from 0 · 3 '1' for the last
---           · 4 rank of its first place, from 1 · 5… members of the line (`<number, 10 digits>:<user>`), in their order
--- Reply     done; {'stale', seq, epoch} if another drawing began meanwhile or the sale has opened: ask open_sale again
+-- Args      1 generation: a name of this drawing, of all of its parts · 2 number of the part, from
+--           0 · 3 '1' for the last · 4 rank of its first place, from 1 · 5… members of the line
+--           (`<number, 10 digits>:<user>`), in their order
+-- Reply     done; {'stale', seq, epoch} if another drawing began meanwhile or the sale has opened:
+--           ask open_sale again
 -- Refusals  EVENT_NOT_FOUND
 -- Changes   none: the order counts once open_sale says so
 --#include change

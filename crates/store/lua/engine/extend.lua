@@ -2,8 +2,8 @@
 --
 -- Args      1 booking · 2 user
 -- Reply     {"hold":…}
--- Refusals  RESERVATION_NOT_FOUND ALREADY_RELEASED ALREADY_CONFIRMED HOLD_EXPIRED INVALID_STATUS EXTENSION_LIMIT
---           CANNOT_CANCEL
+-- Refusals  RESERVATION_NOT_FOUND ALREADY_RELEASED ALREADY_CONFIRMED HOLD_EXPIRED INVALID_STATUS
+--           EXTENSION_LIMIT CANNOT_CANCEL
 -- Changes   hold_extended
 --#include begin
 --#include change

@@ -4,7 +4,8 @@
 -- Reply     {"hold":…}
 -- Refusals  RESERVATION_NOT_FOUND ALREADY_CONFIRMED PAYMENT_MISMATCH
 -- Changes   payment_failed [hold_released [session_ended] [slot_freed]]
---           | [hold_expired [slot_freed]] late_payment_failed: the hold ran out, whether its tick has come or not
+--           | [hold_expired [slot_freed]] late_payment_failed: the hold ran out, whether its tick
+--             has come or not
 --#include begin
 --#include change
 --#include users

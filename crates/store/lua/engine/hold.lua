@@ -1,9 +1,12 @@
--- Holds units for a booking, all or nothing. (hold_pool.lua does the same for units of one pool, and must agree.)
+-- Holds units for a booking, all or nothing. (hold_pool.lua does the same for units of one pool,
+-- and must agree.)
 --
--- Args      1 booking · 2 user · 3 the lines as JSON · 4 how many pools · then pool and quantity of each · then seats
+-- Args      1 booking · 2 user · 3 the lines as JSON · 4 how many pools · then pool and quantity of
+--           each · then seats
 -- Reply     {"hold":…}; the same booking, user and lines again change nothing
--- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND SEAT_NOT_FOUND EVENT_NOT_OPEN VISITOR_BANNED NOT_YOUR_TURN SESSION_OVER
---           INSUFFICIENT_STOCK SEAT_UNAVAILABLE USER_LIMIT_EXCEEDED TOO_MANY_ENDED
+-- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND SEAT_NOT_FOUND EVENT_NOT_OPEN VISITOR_BANNED
+--           NOT_YOUR_TURN SESSION_OVER INSUFFICIENT_STOCK SEAT_UNAVAILABLE USER_LIMIT_EXCEEDED
+--           TOO_MANY_ENDED
 -- Changes   [arrived] hold_placed
 --#include begin
 --#include change
@@ -14,7 +17,8 @@
 --#include holds
 
 local out = open({
-  'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency', 'amount_step_minor',
+  'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency',
+  'amount_step_minor',
 })
 if out then
   return out

@@ -3,7 +3,8 @@
 -- Keys      19 the user's stream
 -- Args      1 place · 2 user · 3 '0' does not count within the millisecond (flag composite_score off)
 -- Reply     {"place":{…}}; {'busy', ms, seq, epoch} while a node fixes the list of entrants
--- Refusals  EVENT_NOT_FOUND, EVENT_NOT_OPEN, NO_WAITING_ROOM, VISITOR_BANNED, DUPLICATE, ALREADY_IN_QUEUE, QUEUE_FULL
+-- Refusals  EVENT_NOT_FOUND, EVENT_NOT_OPEN, NO_WAITING_ROOM, VISITOR_BANNED, DUPLICATE,
+--           ALREADY_IN_QUEUE, QUEUE_FULL
 -- Changes   place_taken
 --#include change
 --#include bans

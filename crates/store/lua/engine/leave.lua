@@ -2,7 +2,8 @@
 --
 -- Keys      19 the user's stream
 -- Args      1 place · 2 user
--- Reply     {"left":"queue"} or {"left":"active"}; {'busy', ms, seq, epoch} while a node fixes the list of entrants
+-- Reply     {"left":"queue"} or {"left":"active"}; {'busy', ms, seq, epoch} while a node fixes the
+--           list of entrants
 -- Refusals  EVENT_NOT_FOUND, PLACE_NOT_FOUND, CANNOT_CANCEL
 -- Changes   place_left, or: hold_released for each hold, the latest first, (session_ended,) slot_freed
 --#include change

@@ -1,11 +1,13 @@
 -- Opens the sale; with a draw, reveals the seed. The drawn order was written before, in chunks (draw_chunk).
 --
--- Args      1 seed, or '' · 2 its SHA-256 · 3 public value · 4 1 if there is one · 5 what is wrong with it, a refusal, or
---           '' · 6 entrants · 7 hash of the list, or '' · 8 version of the line they are of · 9 1 to bar joins and
---           leaves for a while · 10 generation of the draw whose chunks are all written, or ''
--- Reply     done; {'entrants', version, seq, epoch}: the list is wanted, or has changed; {'draw', seq, epoch}: the list
---           is fixed and its order is wanted
--- Refusals  EVENT_NOT_FOUND, ALREADY_IN_PHASE, OTHER_STEP_FIRST, NO_DRAW, INVALID_SETTINGS, SEED_MISMATCH, EVENT_NOT_OPEN
+-- Args      1 seed, or '' · 2 its SHA-256 · 3 public value · 4 1 if there is one · 5 what is wrong
+--           with it, a refusal, or '' · 6 entrants · 7 hash of the list, or '' · 8 version of the
+--           line they are of · 9 1 to bar joins and leaves for a while · 10 generation of the draw
+--           whose chunks are all written, or ''
+-- Reply     done; {'entrants', version, seq, epoch}: the list is wanted, or has changed; {'draw',
+--           seq, epoch}: the list is fixed and its order is wanted
+-- Refusals  EVENT_NOT_FOUND, ALREADY_IN_PHASE, OTHER_STEP_FIRST, NO_DRAW, INVALID_SETTINGS,
+--           SEED_MISMATCH, EVENT_NOT_OPEN
 -- Changes   (prequeue_closed,) sale_opened
 --#include change
 --#include phases
@@ -13,7 +15,8 @@
 local out = open_once(PHASES)
 if out then return out end
 
-local seed, seed_hash, public_value, bad_value, generation = A(1), A(2), A(4) == '1' and A(3) or nil, A(5), A(10)
+local seed, seed_hash, public_value, bad_value, generation = A(1), A(2),
+  A(4) == '1' and A(3) or nil, A(5), A(10)
 
 if M.phase == 'open' then return no_why('ALREADY_IN_PHASE', 'the sale is open already') end
 if M.phase == 'paused' then return no_why('OTHER_STEP_FIRST', 'the sale is paused; resume it instead') end

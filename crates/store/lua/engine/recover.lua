@@ -1,9 +1,10 @@
--- Moves on by the time the engine was away whatever lasts: places, sessions, holds and claims. An outage ends nothing then.
+-- Moves on by the time the engine was away whatever lasts: places, sessions, holds and claims. An
+-- outage ends nothing then.
 --
 -- Takes O(n log n) in holds, claims and sessions that are live; the line moves in one step.
 --
--- Args      1 how long it was away, in milliseconds; or 'away': as long as {'away', …} said, unless somebody else has seen to
---           it meanwhile
+-- Args      1 how long it was away, in milliseconds; or 'away': as long as {'away', …} said, unless
+--           somebody else has seen to it meanwhile
 -- Reply     done
 -- Refusals  EVENT_NOT_FOUND, INVALID_SETTINGS
 -- Changes   resumed; none if there was nothing to do for 'away'

@@ -2,7 +2,8 @@
 --
 -- Args      1 booking · 2 user
 -- Reply     {"hold":…}
--- Refusals  RESERVATION_NOT_FOUND ALREADY_RELEASED ALREADY_CONFIRMED HOLD_EXPIRED INVALID_STATUS CANNOT_CANCEL
+-- Refusals  RESERVATION_NOT_FOUND ALREADY_RELEASED ALREADY_CONFIRMED HOLD_EXPIRED INVALID_STATUS
+--           CANNOT_CANCEL
 -- Changes   hold_released [slot_freed]
 --#include begin
 --#include change

@@ -1,11 +1,13 @@
--- Takes everything from a visitor that is not paid for, and bans them if wished. A hold stays while its payment runs.
+-- Takes everything from a visitor that is not paid for, and bans them if wished. A hold stays while
+-- its payment runs.
 --
 -- Keys      19 the user's stream
 -- Args      1 user · 2 who and why, as JSON · 3 '1' bans them
 -- Reply     {"removed":{…}}; {'busy', ms, seq, epoch} while a node fixes the list of entrants
 -- Refusals  EVENT_NOT_FOUND INVALID_SETTINGS (the node's) BAN_LIST_FULL
--- Changes   visitor_removed, then hold_released for each unpaid hold, the latest first, place_left for each waiting place,
---           [session_ended] [slot_freed]; none if there is nothing to take and nobody to ban
+-- Changes   visitor_removed, then hold_released for each unpaid hold, the latest first, place_left
+--           for each waiting place, [session_ended] [slot_freed]; none if there is nothing to take
+--           and nobody to ban
 --#include change
 --#include places
 --#include holds
@@ -38,13 +40,15 @@ for i = #bookings, 1, -1 do
 end
 local session_ends = session and session.state ~= 'ended'
 local reply = '{"removed":{"user":"' .. user .. '","places":' .. int(#places) .. ',"session":'
-  .. tostring(session_ends or false) .. ',"released":' .. int(#held) .. ',"paying":[' .. table.concat(paying, ',')
+  .. tostring(session_ends or false) .. ',"released":' .. int(#held) .. ',"paying":['
+  .. table.concat(paying, ',')
   .. '],"banned":' .. tostring(banned or was_banned) .. '}}'
 if not (banned or held[1] or places[1] or session_ends) then
   return commit(reply)
 end
 
-change('{"visitor_removed":{"user":"' .. user .. '","reason":' .. A(2) .. ',"banned":' .. tostring(banned) .. '}}')
+change('{"visitor_removed":{"user":"' .. user .. '","reason":' .. A(2) .. ',"banned":'
+  .. tostring(banned) .. '}}')
 for _, hold in ipairs(held) do
   change('{"hold_released":{"booking":"' .. hold.booking .. '"}}')
   set_state(hold, 'released', now)

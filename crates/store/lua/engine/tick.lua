@@ -1,12 +1,15 @@
--- What is due, one thing after the other: a deadline or an admission each, as core/src/event/tick.rs has them. Any node may
--- run it at any time: capacity and outflow are looked at here.
+-- What is due, one thing after the other: a deadline or an admission each, as
+-- core/src/event/tick.rs has them. Any node may run it at any time: capacity and outflow are looked
+-- at here.
 --
 -- Keys      19… streams of the users that Args 6… name
--- Args      1 how many things at most · 2 entrants · 3 hash of the list, or '' · 4 version of the line they are of · 5 1 to
---           bar joins and leaves for a while · 6… users whose streams are given (only if an answer asked for them)
--- Reply     {"ticked":{"count":3,"next":1700000000000,"needs":["user",…]}}: things done; when the next is due (0: whatever
---           the clock says, null: never); `needs` is there if the next thing touches the stream of one of these users: ask
---           again with them. {'entrants', version, seq, epoch}: the prequeue of a draw closes now, and its list is wanted
+-- Args      1 how many things at most · 2 entrants · 3 hash of the list, or '' · 4 version of the
+--           line they are of · 5 1 to bar joins and leaves for a while · 6… users whose streams are
+--           given (only if an answer asked for them)
+-- Reply     {"ticked":{"count":3,"next":1700000000000,"needs":["user",…]}}: things done; when the
+--           next is due (0: whatever the clock says, null: never); `needs` is there if the next
+--           thing touches the stream of one of these users: ask again with them. {'entrants',
+--           version, seq, epoch}: the prequeue of a draw closes now, and its list is wanted
 -- Refusals  EVENT_NOT_FOUND
 -- Changes   one decision for each thing: prequeue_opened | prequeue_closed | sale_opened | sale_closed |
 --           hold_expired (, slot_freed) | declaimed | session_ended (, slot_freed) | place_left | admitted |
@@ -56,7 +59,8 @@ local function next_schedule()
   return at, 'prequeue'
 end
 
--- The next deadline: when, its kind (a digit, as they sort), and what it is about. `all` also finds a lapse that is not due.
+-- The next deadline: when, its kind (a digit, as they sort), and what it is about. `all` also finds
+-- a lapse that is not due.
 local function first_deadline(all)
   local at, what = next_schedule()
   local kind = at and '0'
@@ -223,4 +227,5 @@ if line.unseen_moved then
   redis.call('HSET', K.meta, 'unseen_from', M.unseen_from)
 end
 local wanted = needs[1] and ',"needs":[' .. table.concat(needs, ',') .. ']' or ''
-return commit('{"ticked":{"count":' .. int(count) .. ',"next":' .. (next_at and int(next_at) or 'null') .. wanted .. '}}')
+return commit('{"ticked":{"count":' .. int(count) .. ',"next":'
+  .. (next_at and int(next_at) or 'null') .. wanted .. '}}')

@@ -1,24 +1,30 @@
--- How every engine script begins: the names of its keys, what it is told, the event's meta hash, and the time.
+-- How every engine script begins: the names of its keys, what it is told, the event's meta hash,
+-- and the time.
 --
--- Keys   1 meta · 2 pools · 3 blocked · 4 seats · 5 categories · 6 holds · 7 users · 8 sessions · 9 queue · 10 parked ·
---        11 lapses · 12 deadlines · 13 claims · 14 feed · 15 recent0 · 16 recent1 · 17 bans · 18 gone · 19… streams of
---        users' places
--- Args   1 the highest number of a decision of this event that the node knows · 2 the epoch that number is of ·
---        3 request id · 4 a refusal the node has found already, as JSON, or '' · 5… the command's own, see A below
+-- Keys   1 meta · 2 pools · 3 blocked · 4 seats · 5 categories · 6 holds · 7 users · 8 sessions ·
+--        9 queue · 10 parked · 11 lapses · 12 deadlines · 13 claims · 14 feed · 15 recent0 ·
+--        16 recent1 · 17 bans · 18 gone · 19… streams of users' places
+-- Args   1 the highest number of a decision of this event that the node knows · 2 the epoch that
+--        number is of · 3 request id · 4 a refusal the node has found already, as JSON, or '' ·
+--        5… the command's own, see A below
 -- Reply  {'ok', seq, at, reply, epoch}     it is decided; reply is JSON
 --        {'no', seq, at, refusal, epoch}   the rules say no; refusal is JSON
 --        {'lost', seq, epoch}              Redis has lost decisions that the node knows of; nothing was done
---        {'away', gap_ms, seq, epoch}      nobody ran the event for so long: run recover first, then ask again
+--        {'away', gap_ms, seq, epoch}      nobody ran the event for so long: run recover first,
+--                                          then ask again
 --        {'entrants', version} and {'needs', …} belong to the draw and to ticks; see there
 --
--- A script reads `open` (or `open_once`, `open_new`) as its first step and returns what that returns, unless it is nil:
+-- A script reads `open` (or `open_once`, `open_new`) as its first step and returns what that
+-- returns, unless it is nil:
 --        local out = open{'hold_ttl_ms', 'room'}; if out then return out end
--- Then there are: M (meta fields as text, or nil), now (a number, milliseconds), A(i) (the command's i-th argument).
+-- Then there are: M (meta fields as text, or nil), now (a number, milliseconds), A(i) (the
+-- command's i-th argument).
 
 local K = {
-  meta = KEYS[1], pools = KEYS[2], blocked = KEYS[3], seats = KEYS[4], categories = KEYS[5], holds = KEYS[6],
-  users = KEYS[7], sessions = KEYS[8], queue = KEYS[9], parked = KEYS[10], lapses = KEYS[11], deadlines = KEYS[12],
-  claims = KEYS[13], feed = KEYS[14], recent = {[0] = KEYS[15], [1] = KEYS[16]}, bans = KEYS[17], gone = KEYS[18],
+  meta = KEYS[1], pools = KEYS[2], blocked = KEYS[3], seats = KEYS[4], categories = KEYS[5],
+  holds = KEYS[6], users = KEYS[7], sessions = KEYS[8], queue = KEYS[9], parked = KEYS[10],
+  lapses = KEYS[11], deadlines = KEYS[12], claims = KEYS[13], feed = KEYS[14],
+  recent = {[0] = KEYS[15], [1] = KEYS[16]}, bans = KEYS[17], gone = KEYS[18],
 }
 
 -- After a longer silence everything that lasts is moved on, so that an outage empties no queue.
@@ -29,7 +35,8 @@ local RECENT_MS = 60000
 local now, seq = 0, 0
 -- Named here so that the table need not grow field by field: this is read by every script.
 local M = {
-  seq = nil, at = nil, epoch = nil, phase = nil, opened = nil, closes_at = nil, clock = nil, alive = nil, alive_ms = nil,
+  seq = nil, at = nil, epoch = nil, phase = nil, opened = nil, closes_at = nil, clock = nil,
+  alive = nil, alive_ms = nil,
 }
 
 -- The command's own i-th argument.
@@ -133,8 +140,8 @@ local function remembered()
   end
 end
 
--- Begins a command whose effect would double if a client sent it again after a dropped connection: the same request
--- gets the first answer.
+-- Begins a command whose effect would double if a client sent it again after a dropped connection:
+-- the same request gets the first answer.
 local function open_once(fields)
   local out = read_event(fields)
   if out then return out end

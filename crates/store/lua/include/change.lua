@@ -1,10 +1,13 @@
 -- How a decision is written down: its changes in the feed, and its number, with the state, in one script.
 --
--- change(json)           one change, as serde writes it: change('{"hold_released":{"booking":"' .. id .. '"}}')
+-- change(json)           one change, as serde writes it: change('{"hold_released":{"booking":"' ..
+--                        id .. '"}}')
 -- put_meta(field, text)  a field of meta that changes with this decision; nil deletes it. M follows at once.
--- record()               writes what was collected as one decision with a number of its own (ticks make several)
--- commit(reply)          records, if anything changed, and makes the script's reply: return commit(DONE). The reply is a
---                        Reply as serde writes it: '"done"', '{"left":"queue"}', '{"hold":{…}}'
+-- record()               writes what was collected as one decision with a number of its own (ticks
+--                        make several)
+-- commit(reply)          records, if anything changed, and makes the script's reply: return
+--                        commit(DONE). The reply is a Reply as serde writes it: '"done"',
+--                        '{"left":"queue"}', '{"hold":{…}}'
 --
 -- Nothing may fail after the first write: whatever can be refused is refused before.
 --#include begin
@@ -32,7 +35,8 @@ local function record()
       redis.call('HDEL', K.meta, field)
     end
   end
-  redis.call('XADD', K.feed, M.seq .. '-0', 'at', M.at, 'e', M.epoch or '0', 'c', '[' .. table.concat(changes, ',') .. ']')
+  redis.call('XADD', K.feed, M.seq .. '-0', 'at', M.at, 'e', M.epoch or '0', 'c',
+    '[' .. table.concat(changes, ',') .. ']')
   changes, new_meta = {}, {}
 end
 

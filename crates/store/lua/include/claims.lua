@@ -4,14 +4,15 @@
 --   claim_put(claim)          writes it and its deadline
 --   claim_reply(claim)        the Reply about it, as JSON
 --   as_first_told(claim)      the claim as the first answer told it, whatever became of it since
---   declaimed(claim, how)     gives a claim's units back (how: returned|expired), with its change. Writes all of it
+--   declaimed(claim, how)     gives a claim's units back (how: returned|expired), with its change.
+--                             Writes all of it
 --   expire_claim(id), forget_claim(id), move_claim(id, gap_ms)   what ticks and recoveries do
 --
--- A claim: { claim, user, pool, amount, before, after, state, time, first_until }: user is '' for a service's; state
--- claimed|returned|expired|adjusted; time is when it expires (nil: never) or since when; first_until is when it was to
--- expire as the first answer said. In the hash these stand in this order, without the id, between bars; the last is
--- left out where it is nil, or what `time` says of a claim.
--- Deadlines: 2:<claim> when it expires, 7:<claim> when it may be forgotten.
+-- A claim: { claim, user, pool, amount, before, after, state, time, first_until }: user is '' for a
+-- service's; state claimed|returned|expired|adjusted; time is when it expires (nil: never) or since
+-- when; first_until is when it was to expire as the first answer said. In the hash these stand in
+-- this order, without the id, between bars; the last is left out where it is nil, or what `time`
+-- says of a claim. Deadlines: 2:<claim> when it expires, 7:<claim> when it may be forgotten.
 
 --#include begin
 --#include change

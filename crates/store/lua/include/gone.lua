@@ -1,7 +1,7 @@
 -- Places that are gone, as long as the same request to join could come again (core/src/waiting_room/gone.rs).
 --
--- Sorted set `gone`: place by until when it is known, a day after it went. Nothing tells of that day's end: what is over
--- counts no more, and makes room as others go.
+-- Sorted set `gone`: place by until when it is known, a day after it went. Nothing tells of that
+-- day's end: what is over counts no more, and makes room as others go.
 --
 --   gone.knows(place)   whether it went within the last day
 --   gone.add(place)     remembers that it goes now. Writes

@@ -2,24 +2,29 @@
 --
 --   hold_get(booking)            the booking, or nil
 --   booking_of(booking, user)    the user's own booking, or nil: another's is as good as none
---   hold_put(hold, u)            writes it and its deadline; a hold that ends is counted in u, which the others need not
---                                give
+--   hold_put(hold, u)            writes it and its deadline; a hold that ends is counted in u,
+--                                which the others need not give
 --   hold_reply(hold)             the Reply about it, as JSON
 --   no_longer_held(hold)         the refusal for a booking that is neither held nor paid for any more
---   set_state(hold, state, time, payment, before)   its new state; time is its deadline or since when. Writes nothing
---   new_hold(booking, user, lines, price)   a hold of these lines (JSON), with fees on their price. Writes nothing
+--   set_state(hold, state, time, payment, before)   its new state; time is its deadline or since
+--                                                   when. Writes nothing
+--   new_hold(booking, user, lines, price)   a hold of these lines (JSON), with fees on their price.
+--                                           Writes nothing
 --   place_hold(hold, units, u)   writes a new hold, with its change; its units are taken by the caller
---   end_hold(hold, u)            after set_state on a live hold: its units are sold if it is confirmed, else free. Writes
---   confirm_late(hold, u)        after set_state on an expired hold: takes its units again, and sells them. Writes
+--   end_hold(hold, u)            after set_state on a live hold: its units are sold if it is
+--                                confirmed, else free. Writes
+--   confirm_late(hold, u)        after set_state on an expired hold: takes its units again, and
+--                                sells them. Writes
 --   expiry_of(hold, u, session)  the end of a live hold by its deadline, with its changes
 -- These change u (the user, of users.lua) and do not write it: put it as the last thing.
 --   expire_hold(booking), forget_hold(booking), move_hold(booking, gap_ms)   what ticks and recoveries do
 --
--- A booking: { booking, state, user, amount, fee, created, time, before, payment, refund, payments, extensions,
--- checkins, lines }: state held|paying|confirmed|released|expired|cancelled; `before` is nil unless paying; payment is
--- '' for none; checkins is 'ticket:at,…' by ticket; lines is JSON. All are texts as in the hash, except the numbers
--- `time` and `before`. In the hash all but the id stand in this order between bars.
--- Deadlines: 1:<booking> when it expires, 6:<booking> when it may be forgotten.
+-- A booking: { booking, state, user, amount, fee, created, time, before, payment, refund, payments,
+-- extensions, checkins, lines }: state held|paying|confirmed|released|expired|cancelled; `before`
+-- is nil unless paying; payment is '' for none; checkins is 'ticket:at,…' by ticket; lines is JSON.
+-- All are texts as in the hash, except the numbers `time` and `before`. In the hash all but the id
+-- stand in this order between bars. Deadlines: 1:<booking> when it expires, 6:<booking> when it may
+-- be forgotten.
 
 --#include begin
 --#include change
@@ -49,7 +54,8 @@ local function hold_get(booking)
   if not text then
     return nil
   end
-  local state, user, amount, fee, created, time, before, payment, refund, payments, extensions, checkins, lines =
+  local state, user, amount, fee, created, time, before, payment, refund, payments, extensions,
+    checkins, lines =
     string.match(text, HOLD)
   local hold = {
     booking = booking,
@@ -77,7 +83,8 @@ local function booking_of(booking, user)
 end
 
 local function hold_put(hold, u)
-  redis.call('HSET', K.holds, hold.booking, hold.state .. '|' .. hold.user .. '|' .. hold.amount .. '|' .. hold.fee
+  redis.call('HSET', K.holds, hold.booking,
+    hold.state .. '|' .. hold.user .. '|' .. hold.amount .. '|' .. hold.fee
     .. '|' .. hold.created .. '|' .. int(hold.time) .. '|' .. (hold.before and int(hold.before) or '')
     .. '|' .. hold.payment .. '|' .. hold.refund .. '|' .. hold.payments .. '|' .. hold.extensions
     .. '|' .. hold.checkins .. '|' .. hold.lines)
@@ -133,7 +140,7 @@ local function no_longer_held(hold)
   elseif hold.state == 'released' then
     return no('ALREADY_RELEASED')
   elseif hold.state == 'cancelled' then
-    return no('INVALID_STATUS', '"status":"cancelled"')
+    return no('INVALID_STATUS', '"booking_status":"cancelled"')
   end
   return no('HOLD_EXPIRED')
 end
@@ -143,14 +150,16 @@ local function fees_on_minor(price)
   if price == 0 then
     return 0
   end
-  return tonumber(M.fee_fixed_minor or '0') + share_minor(price, tonumber(M.fee_percent_bp or '0'), 10000, false)
+  local share = share_minor(price, tonumber(M.fee_percent_bp or '0'), 10000, false)
+  return tonumber(M.fee_fixed_minor or '0') + share
 end
 
 local function new_hold(booking, user, lines, price)
   local fee = fees_on_minor(price)
   return {
-    booking = booking, state = 'held', user = user, amount = int(price + fee), fee = int(fee), created = int(now),
-    time = now + tonumber(M.hold_ttl_ms), payment = '', refund = '0', payments = '0', extensions = '0', checkins = '',
+    booking = booking, state = 'held', user = user, amount = int(price + fee), fee = int(fee),
+    created = int(now), time = now + tonumber(M.hold_ttl_ms), payment = '', refund = '0',
+    payments = '0', extensions = '0', checkins = '',
     lines = lines,
   }
 end

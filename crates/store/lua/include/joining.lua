@@ -3,7 +3,8 @@
 --   line.push(user, number, parked, composite)   reads JOIN_FIELDS
 --   join_stream(stream, place, user, number)     the stream of a user's places (S4.4)
 --#include line
-local JOIN_FIELDS = { 'taken', 'line_version', 'last_score', 'moved_ms', 'streams', 'place_ttl_ms', 'seed_hash' }
+local JOIN_FIELDS = { 'taken', 'line_version', 'last_score', 'moved_ms', 'streams', 'place_ttl_ms',
+  'seed_hash' }
 
 local EPOCH_MS = 1704067200000
 local COUNTER = 16384
@@ -11,8 +12,8 @@ local COUNTER = 16384
 local FIRST_MS = 4096
 local LAST_MS = 2 ^ 39 - 1
 
--- The score of a place taken now (core/src/score.rs: Scores::next). Without the counter equal scores are told apart by
--- the place's number, so that the order is the same.
+-- The score of a place taken now (core/src/score.rs: Scores::next). Without the counter equal
+-- scores are told apart by the place's number, so that the order is the same.
 local function next_score(composite)
   local last = tonumber(M.last_score)
   local ms = math.min(math.max(now - EPOCH_MS, FIRST_MS), LAST_MS)
@@ -42,10 +43,11 @@ end
 -- The event stands in braces in each of its keys.
 local EVENT = string.match(K.meta, '{(.-)}')
 
--- Places are told apart by their numbers, so an entry needs no other id. A stream may be left over from decisions that Redis
--- lost, with higher numbers: it is written anew.
+-- Places are told apart by their numbers, so an entry needs no other id. A stream may be left over
+-- from decisions that Redis lost, with higher numbers: it is written anew.
 local function join_stream(stream, place, user, number)
-  local entry = { 'XADD', stream, int(number) .. '-0', 'token', place, 'event_id', EVENT, 'user_id', user, 'timestamp', int(math.floor(now / 1000)) }
+  local entry = { 'XADD', stream, int(number) .. '-0', 'token', place, 'event_id', EVENT,
+    'user_id', user, 'timestamp', int(math.floor(now / 1000)) }
   if redis.pcall(unpack(entry)).err then
     redis.call('DEL', stream)
     redis.call(unpack(entry))

@@ -29,15 +29,17 @@ local function some_from(key, from)
   return some
 end
 
--- The first in line who was not seen since the opening: score and member. If there is nobody, nil. If that would take too
--- long to find out at once, nil and true. meta.unseen_from remembers how far this got, so that nobody is looked at twice.
+-- The first in line who was not seen since the opening: score and member. If there is nobody, nil.
+-- If that would take too long to find out at once, nil and true. meta.unseen_from remembers how far
+-- this got, so that nobody is looked at twice.
 function line.first_unseen()
   local open_number = tonumber(M.open_number or '0')
   for _ = 1, UNSEEN_CALLS do
     if M.unseen_from == 'done' then
       return nil
     end
-    local queue, parked = some_from(K.queue, M.unseen_from or '-inf'), some_from(K.parked, M.unseen_from or '-inf')
+    local queue, parked = some_from(K.queue, M.unseen_from or '-inf'),
+      some_from(K.parked, M.unseen_from or '-inf')
     local q, p, some, members = 1, 1, {}, {}
     while (q <= #queue or p <= #parked) and #some < UNSEEN_AT_ONCE do
       local from_queue = p > #parked
@@ -70,7 +72,8 @@ function line.first_unseen()
     end
     local last = some[#some]
     if last.text == M.unseen_from then
-      -- More of one score than are looked at in one call: only without the counter. Step over all of them together.
+      -- More of one score than are looked at in one call: only without the counter. Step over all
+      -- of them together.
       local tied = line.unseen_of_score(last.text)
       if tied then
         return last[1], tied
@@ -106,8 +109,8 @@ local function score_in_line(member)
   return tonumber(redis.call('ZSCORE', K.queue, member) or redis.call('ZSCORE', K.parked, member))
 end
 
--- The place that lapses next: when, and its member. Of those last seen in the same millisecond it is the first in line.
--- If it is not known yet who it is: when, nil (another call gets further).
+-- The place that lapses next: when, and its member. Of those last seen in the same millisecond it
+-- is the first in line. If it is not known yet who it is: when, nil (another call gets further).
 function line.next_lapse()
   local ttl_ms = tonumber(M.place_ttl_ms)
   if M.opened ~= '1' or not ttl_ms then

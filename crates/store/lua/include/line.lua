@@ -1,22 +1,25 @@
 -- The line: who waits, in which order, and until when (core/src/waiting_room/line.rs and mod.rs).
 --
--- Sorted sets `queue` (may be admitted) and `parked` (their user is in the room with another place): a place is in exactly
--- one of them, as member `<number, 10 digits>:<user>`. Score: when it was taken, as S4.1 has it, rising by itself
--- (meta.last_score); a draw writes the entrants' ranks 1…n over theirs. The least score any place is given by its time is
--- above every rank. Equal scores go by number. A place's position counts those before it in both sets.
+-- Sorted sets `queue` (may be admitted) and `parked` (their user is in the room with another
+-- place): a place is in exactly one of them, as member `<number, 10 digits>:<user>`. Score: when it
+-- was taken, as S4.1 has it, rising by itself (meta.last_score); a draw writes the entrants' ranks
+-- 1…n over theirs. The least score any place is given by its time is above every rank. Equal scores
+-- go by number. A place's position counts those before it in both sets.
 --
--- Sorted set `lapses`: the same members by when they were last seen, less meta.moved_ms (an outage moves all of them on by
--- that one number). Only who was seen, or joined, after the opening has an entry; the others (number <= meta.open_number)
--- were last seen at meta.opened_at, to which moved_ms is added, too (it counts from the opening on). Before the opening
--- nothing lapses.
--- meta.unseen_from: whoever stands before this score is known to have an entry; 'done' if everybody has; absent at first.
--- To fill an event from core's state: moved_ms absent, an entry for every place that has a last_seen, unseen_from 'done'.
+-- Sorted set `lapses`: the same members by when they were last seen, less meta.moved_ms (an outage
+-- moves all of them on by that one number). Only who was seen, or joined, after the opening has an
+-- entry; the others (number <= meta.open_number) were last seen at meta.opened_at, to which
+-- moved_ms is added, too (it counts from the opening on). Before the opening nothing lapses.
+-- meta.unseen_from: whoever stands before this score is known to have an entry; 'done' if everybody
+-- has; absent at first. To fill an event from core's state: moved_ms absent, an entry for every
+-- place that has a last_seen, unseen_from 'done'.
 --
--- meta: taken (places so far), last_score, streams ('1' once a user's stream was written), line_version (phases.lua).
+-- meta: taken (places so far), last_score, streams ('1' once a user's stream was written),
+-- line_version (phases.lua).
 --
 -- Its parts, so that each script has only what it needs:
---   line.lua     line.member(user, number), line.waiting(), line.park(user, u, parked): keeps all of a user's places back, or
---                lets them be admitted again
+--   line.lua     line.member(user, number), line.waiting(), line.park(user, u, parked): keeps all
+--                of a user's places back, or lets them be admitted again
 --   queued.lua   a waiting place as its owner sees it
 --   joining.lua  a place is taken: line.push
 --   places.lua   a place is found, seen, left: line.leave, line.see, line.last_seen, line.position

@@ -1,8 +1,9 @@
 -- What a booking wants, as core/src/lines.rs, and the stock it concerns.
 --
 --   lines_read(json)            the lines of a booking that is known
---   lines_from(first)           the lines in the arguments from A(first) on: their JSON, how many pools, then pool and
---                               quantity of each, then the seats' ids to the last argument
+--   lines_from(first)           the lines in the arguments from A(first) on: their JSON, how many
+--                               pools, then pool and quantity of each, then the seats' ids to the
+--                               last argument
 --   stock_read(lines)           the pools, seats and categories they name
 --   stock_write(stock)          writes these
 --   check_lines_exist(lines, stock), check_lines_free(lines, stock)   the refusal, or nil

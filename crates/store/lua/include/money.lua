@@ -1,10 +1,11 @@
 -- Amounts and their shares, as core/src/money.rs.
 --
 --   step_minor()                               what all amounts are multiples of
---   share_minor(amount, part, whole, is_up)    a share in whole steps: rounded up, or else to the nearest step
+--   share_minor(amount, part, whole, is_up)    a share in whole steps: rounded up, or else to the
+--                                              nearest step
 --
--- An amount times a part may be more than a double counts exactly, so what is below a whole number of divisors is taken
--- by itself.
+-- An amount times a part may be more than a double counts exactly, so what is below a whole number
+-- of divisors is taken by itself.
 --
 -- Meta fields to open with: currency, amount_step_minor
 --#include begin

@@ -1,7 +1,8 @@
 -- The outflow: admissions a minute, whoever runs the ticks (core/src/waiting_room/mod.rs).
 --
--- Its clock says how far admissions have used up the time they may use: 64 bits of nanoseconds in core. A double has 53, so
--- here it is meta.outflow_ms whole milliseconds and meta.outflow_ns nanoseconds (0 to 999,999). Reads OUTFLOW_FIELDS.
+-- Its clock says how far admissions have used up the time they may use: 64 bits of nanoseconds in
+-- core. A double has 53, so here it is meta.outflow_ms whole milliseconds and meta.outflow_ns
+-- nanoseconds (0 to 999,999). Reads OUTFLOW_FIELDS.
 --
 --   outflow.due()    from when on the next admission is within the limit; nil if there is no limit
 --   outflow.count()  counts an admission made now

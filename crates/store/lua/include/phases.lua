@@ -1,15 +1,20 @@
--- The phases of a sale: scheduled → prequeue → open ⇄ paused → closed. As core's event/evolve.rs and decide_organiser.rs.
+-- The phases of a sale: scheduled → prequeue → open ⇄ paused → closed. As core's event/evolve.rs
+-- and decide_organiser.rs.
 --
--- meta fields  phase · opened 0|1 · opened_at (ms) · open_number (places taken by then) · entrants, entrants_hash,
---              entrants_last (the list of those who take part in a draw, once it is fixed) · seed, public_value ·
---              line_version (raised by every join and leave before the opening) · barred_until (no joins and leaves
---              before that time) · draw_generation, draw_done (see draw_chunk)
+-- meta fields  phase · opened 0|1 · opened_at (ms) · open_number (places taken by then) · entrants,
+--              entrants_hash, entrants_last (the list of those who take part in a draw, once it is
+--              fixed) · seed, public_value · line_version (raised by every join and leave before
+--              the opening) · barred_until (no joins and leaves before that time) ·
+--              draw_generation, draw_done (see draw_chunk)
 --
 --   PHASES                            the fields a script reads that uses these
 --   phase_refusal(phase)              the sale's phase does not allow it
---   list_wanted(count, hash, version, bar)  nil if the list of entrants that the node sends is the present one; else the
---                                     reply that asks for it: {'entrants', version, seq, epoch}. With `bar` 1 nobody
---                                     joins or leaves for BAR_MS, so that the node does not lose the race again.
+--   list_wanted(count, hash, version, bar)
+--                                     nil if the list of entrants that the node sends is the
+--                                     present one; else the reply that asks for it:
+--                                     {'entrants', version, seq, epoch}. With `bar` 1 nobody
+--                                     joins or leaves for BAR_MS, so that the node does not lose
+--                                     the race again.
 --   prequeue_opened(), prequeue_closed(count, hash), sale_opened(seed, public_value), sale_closed()
 --                                     each collects the change and applies it
 --#include change

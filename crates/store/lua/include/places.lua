@@ -1,7 +1,8 @@
 -- Places and sessions as their owners name them (core/src/event/decide_visitor.rs).
 --
 --   standing(user, place)     'waiting', the place { id, number }, u  ·  'in', the session, u  ·  nil, nil, u
---   place_left(user, u, place, how, stream)   a waiting place goes (how: left|lapsed|removed), with its change; put u afterwards
+--   place_left(user, u, place, how, stream)   a waiting place goes (how: left|lapsed|removed), with
+--                                             its change; put u afterwards
 --   leave_stream(stream, number)  takes it out of the stream of its user's places (S4.4)
 --   waiting_view(user, place), session_view(s)   a PlaceView as JSON; nil for a session that is over
 --   has_lapsed(user, number), see_due(user, number)
@@ -40,8 +41,8 @@ function line.last_seen(user, number)
   return tonumber(seen) + (tonumber(M.moved_ms) or 0)
 end
 
--- How many of a sorted set stand before a place that is not in it. Ties are searched by halves: there are few, unless the
--- counter is switched off.
+-- How many of a sorted set stand before a place that is not in it. Ties are searched by halves:
+-- there are few, unless the counter is switched off.
 local function count_before(key, score, member)
   local low = redis.call('ZCOUNT', key, '-inf', '(' .. score)
   local high = redis.call('ZCOUNT', key, '-inf', score)
@@ -106,7 +107,8 @@ local function standing(user, place)
   return nil, nil, u
 end
 
--- The user's stream is an index of his places: an emptied one goes, or each would stay for good (a trap of S4).
+-- The user's stream is an index of his places: an emptied one goes, or each would stay for good (a
+-- trap of S4).
 local function leave_stream(stream, number)
   if M.streams == '1' and stream then
     redis.call('XDEL', stream, int(number) .. '-0')
@@ -125,7 +127,8 @@ local function place_left(user, u, place, how, stream)
 end
 
 local function active_view(place, number, until_at, arrive_by)
-  return '{"place":"' .. place .. '","number":' .. int(number) .. ',"status":"active","until":' .. int(until_at)
+  return '{"place":"' .. place .. '","number":' .. int(number) .. ',"status":"active","until":'
+    .. int(until_at)
     .. ',"arrive_by":' .. (arrive_by and int(arrive_by) or 'null') .. '}'
 end
 

@@ -4,7 +4,8 @@
 --   pools_put(pools)  writes them, all in one call
 --   pool_free(pool)   units on sale
 --
--- A pool: { id, index, capacity, price, held, sold, blocked, claimed, claimed_by_services }, all but `id` numbers.
+-- A pool: { id, index, capacity, price, held, sold, blocked, claimed, claimed_by_services }, all
+-- but `id` numbers.
 
 --#include begin
 

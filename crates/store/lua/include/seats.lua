@@ -4,10 +4,12 @@
 --   seats_put(seats)       writes them, all in one call
 --   categories_get()       all categories, by their index (from 0)
 --   categories_put(all)    writes those of them that seat_set changed
---   seat_set(seat, categories, state, of)   gives a seat a new state, and its category new counts; writes nothing
+--   seat_set(seat, categories, state, of)   gives a seat a new state, and its category new counts;
+--                                           writes nothing
 --
--- A seat: { id, index, category, state, of }; state is F(ree), H(eld), S(old) or B(locked); `of` is the booking it is
--- held for or sold to, or why it is blocked, else ''. A category: { name, index, price, F, H, S, B }, counts by state.
+-- A seat: { id, index, category, state, of }; state is F(ree), H(eld), S(old) or B(locked); `of` is
+-- the booking it is held for or sold to, or why it is blocked, else ''. A category: { name, index,
+-- price, F, H, S, B }, counts by state.
 
 --#include begin
 

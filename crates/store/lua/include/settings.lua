@@ -1,7 +1,7 @@
 -- An event's settings in meta: whole, as JSON, and each that scripts need as a field of its own.
 --
--- The node sends them from an argument on: the JSON, then field, text, field, text… with every field there is; an empty
--- text means that the setting is not set. In meta such a field is absent.
+-- The node sends them from an argument on: the JSON, then field, text, field, text… with every
+-- field there is; an empty text means that the setting is not set. In meta such a field is absent.
 --
 --   settings_from(first)      { json, fields: field → text }
 --   settings_write(settings)  with the next decision

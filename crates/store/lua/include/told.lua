@@ -1,11 +1,12 @@
--- What a script is wrapped in to be told instead of done: it reads as ever, and its writes are answered beside its reply
--- instead of being made. The node makes them in a transaction (src/redis/transactions.rs). No script may read what it
--- has written before.
+-- What a script is wrapped in to be told instead of done: it reads as ever, and its writes are
+-- answered beside its reply instead of being made. The node makes them in a transaction
+-- (src/redis/transactions.rs). No script may read what it has written before.
 --
 -- Reply  {the script's own, {{'HSET', key, …}, …}}
 local REDIS, TOLD = redis, {}
 local READS = {
-  EXISTS = true, HEXISTS = true, HGET = true, HGETALL = true, HLEN = true, HMGET = true, TIME = true, XLEN = true,
+  EXISTS = true, HEXISTS = true, HGET = true, HGETALL = true, HLEN = true, HMGET = true,
+  TIME = true, XLEN = true,
   XRANGE = true, ZCARD = true, ZCOUNT = true, ZMSCORE = true, ZRANGE = true, ZRANK = true, ZSCORE = true,
 }
 local function tell(name, ...)
@@ -17,7 +18,8 @@ local function tell(name, ...)
   TOLD[#TOLD + 1] = words
   return 0
 end
--- An entry that a stream would refuse, since it had a later one, is refused now: in the transaction it would be too late.
+-- An entry that a stream would refuse, since it had a later one, is refused now: in the transaction
+-- it would be too late.
 local function is_late(name, key, id)
   local about = name == 'XADD' and REDIS.pcall('XINFO', 'STREAM', key) or {}
   for i = 1, #about, 2 do

@@ -2,13 +2,14 @@
 --
 -- Keys:     1 dedupe:<key>         string: the token that was accepted; TTL ttl
 --           2 queue:event:<event>  sorted set: token by score
--- Args:     1 token · 2 score, a composite one (S4.1) · 3 ttl, optional: seconds the key is remembered; default 300
+-- Args:     1 token · 2 score, a composite one (S4.1) · 3 ttl, optional: seconds the key is
+--           remembered; default 300
 -- Reply:    the rank, counted from 0
 -- Refusals: "DUPLICATE": the key was seen; GET of key 1 is the token that has the place
 
 local TTL_MAX = 3650 * 86400
--- A score is a double: above this, neighbouring whole numbers become the same. Compared as text, because the number of a text
--- that is one too large is this very number.
+-- A score is a double: above this, neighbouring whole numbers become the same. Compared as text,
+-- because the number of a text that is one too large is this very number.
 local EXACT = '9007199254740992'
 
 local function is_exact(digits)

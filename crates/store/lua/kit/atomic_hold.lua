@@ -1,7 +1,9 @@
 -- S4.3 · Holds a seat for a user.
 --
--- Keys:     1 seat:status:<event>        hash: seat to AVAILABLE, HOLD, or what others write when it is sold; absent is available
---           2 hold:seat:<event>:<seat>   string: the user; TTL ttl: a seat whose status is HOLD is held as long as it is there
+-- Keys:     1 seat:status:<event>        hash: seat to AVAILABLE, HOLD, or what others write when
+--                                        it is sold; absent is available
+--           2 hold:seat:<event>:<seat>   string: the user; TTL ttl: a seat whose status is HOLD is
+--                                        held as long as it is there
 --           3 inventory:<event>          integer: seats left
 --           4 hold deadlines, optional   sorted set: seat by deadline; default onrush:kit:holds:<key 1>
 -- Args:     1 seat · 2 user · 3 ttl, seconds
@@ -48,8 +50,8 @@ if own and tonumber(own) <= tonumber(now) then due[#due + 1] = seat end
 -- A mark that outlived its hold's key, and has no deadline to be worked off by, has run out too.
 local left_behind = is_hold(status) and not holder and not own
 
--- Holds that have run out go back before anything is decided. The status has the last word: a seat that was sold since does
--- not come back.
+-- Holds that have run out go back before anything is decided. The status has the last word: a seat
+-- that was sold since does not come back.
 local back, seen = {}, {}
 for _, lapsed in ipairs(due) do
   if is_hold(redis.call('HGET', statuses, lapsed)) and not seen[lapsed] then

@@ -5,10 +5,12 @@
 -- Keys:     1 counter            integer: units claimed; absent is 0
 --           2 request, optional  string: the first answer to this request id; e.g. claim:<campaign>:<request>
 --           3 history, optional  stream: one entry for each change; never trimmed here
--- Args:     1 increment, signed · 2 quantity, the maximum · 3 ttl, optional: seconds from the first claim until the count begins
---           anew; empty or 0: never · 4 request_ttl, optional: seconds the first answer is kept; default 86400
+-- Args:     1 increment, signed · 2 quantity, the maximum · 3 ttl, optional: seconds from the first
+--           claim until the count begins anew; empty or 0: never · 4 request_ttl, optional: seconds
+--           the first answer is kept; default 86400
 --           5 who and 6 why, optional, for the history
--- Reply:    1 done, 0 would exceed the quantity, -1 would go below zero; for a request id that was seen before: the first answer
+-- Reply:    1 done, 0 would exceed the quantity, -1 would go below zero; for a request id that was
+--           seen before: the first answer
 -- Refusals: 0 and -1
 
 local TTL_MAX = 3650 * 86400
@@ -29,7 +31,9 @@ local increment, quantity = whole(ARGV[1]), whole(ARGV[2])
 local ttl, request_ttl = seconds(ARGV[3], 0), seconds(ARGV[4], 86400)
 if not increment then return redis.error_reply('ERR increment must be a whole number') end
 if not quantity or quantity < 0 then return redis.error_reply('ERR quantity must be a whole number') end
-if not ttl or not request_ttl or request_ttl == 0 then return redis.error_reply('ERR ttl must be 0 to ' .. TTL_MAX) end
+if not ttl or not request_ttl or request_ttl == 0 then
+  return redis.error_reply('ERR ttl must be 0 to ' .. TTL_MAX)
+end
 
 local first = request and redis.call('GET', request)
 if first then
@@ -41,7 +45,10 @@ end
 local text = redis.call('GET', counter)
 local before = whole(text or '0')
 if not before then return redis.error_reply('ERR the counter is not a whole number') end
-if history then redis.call('XLEN', history) end -- fails here, with nothing done, if the key is of another type
+-- fails here, with nothing done, if the key is of another type
+if history then
+  redis.call('XLEN', history)
+end
 
 local status = 1
 if increment > 0 and before + increment > quantity then status = 0 end
@@ -55,7 +62,8 @@ if status == 1 and increment ~= 0 then
     local time = redis.call('TIME')
     redis.call('XADD', history, '*', 'who', ARGV[5] or '', 'what', string.format('%d', increment),
       'when', string.format('%d.%06d', time[1], time[2]), 'why', ARGV[6] or '',
-      'before', string.format('%d', before), 'after', string.format('%d', before + increment), 'request', request)
+      'before', string.format('%d', before), 'after', string.format('%d', before + increment),
+      'request', request)
   end
 end
 return status

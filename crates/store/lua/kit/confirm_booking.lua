@@ -5,8 +5,9 @@
 -- Args:     1 booking_id · 2 user_id · 3 payment_id, optional
 -- Reply:    {1, "CONFIRMED", confirmed_at}; seconds with their fraction, as text
 -- Refusals: {0, code, message}, the first that applies:
---           RESERVATION_NOT_FOUND no such hold in this index: never made, released, or its time is up. One code for the last two,
---                                 so that the answer at the deadline does not depend on when the expiry worker comes
+--           RESERVATION_NOT_FOUND no such hold in this index: never made, released, or its time is
+--                                 up. One code for the last two, so that the answer at the
+--                                 deadline does not depend on when the expiry worker comes
 --           INVALID_BOOKING_ID    the reservation is another booking's
 --           INVALID_USER_ID       the reservation is another user's
 --           ALREADY_CONFIRMED     it is final; its payment_id says by which payment
@@ -30,8 +31,8 @@ local time = redis.call('TIME')
 local now = string.format('%d.%06d', time[1], time[2])
 if tonumber(now) >= deadline then return {0, 'RESERVATION_NOT_FOUND', 'the hold has run out'} end
 
--- The entry is found by its deadline, because its other keys are not known here. Few can have the same one: it counts
--- microseconds.
+-- The entry is found by its deadline, because its other keys are not known here. Few can have the
+-- same one: it counts microseconds.
 local entry
 for _, candidate in ipairs(redis.call('ZRANGEBYSCORE', index, held[4], held[4])) do
   local ok, keys = pcall(cjson.decode, candidate)

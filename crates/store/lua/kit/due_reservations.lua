@@ -1,7 +1,7 @@
 -- S0.7 · Says which holds have run out, with the keys that expire_reservations needs to return their stock.
 --
--- What is in the index and is no hold's entry is put at its end, with the score +inf, so that it stands in nobody's way:
--- `ZRANGEBYSCORE <index> +inf +inf` shows it. Nothing else is changed.
+-- What is in the index and is no hold's entry is put at its end, with the score +inf, so that it
+-- stands in nobody's way: `ZRANGEBYSCORE <index> +inf +inf` shows it. Nothing else is changed.
 --
 -- Keys:     1 expiry index (onrush:kit:expiries, unless the seats were reserved with another)
 -- Args:     1 limit, optional: 1 to 1000; default 100
@@ -11,11 +11,14 @@
 
 if #KEYS ~= 1 then return redis.error_reply('ERR due_reservations takes 1 key') end
 local limit = tonumber(ARGV[1] or '100')
-if not limit or limit < 1 or limit > 1000 or limit % 1 ~= 0 then return redis.error_reply('ERR limit must be 1 to 1000') end
+if not limit or limit < 1 or limit > 1000 or limit % 1 ~= 0 then
+  return redis.error_reply('ERR limit must be 1 to 1000')
+end
 
 local time = redis.call('TIME')
 local now = string.format('%d.%06d', time[1], time[2])
--- An entry that somebody else put here is set aside, and another one looked for: a few rounds, so that a call stays short.
+-- An entry that somebody else put here is set aside, and another one looked for: a few rounds, so
+-- that a call stays short.
 local ROUNDS = 10
 local due, more = {}, true
 for _ = 1, ROUNDS do

@@ -1,20 +1,25 @@
 -- S0.7 · Returns the stock of holds that have run out, each exactly once however many workers race.
 --
--- Keys:     1 expiry index · then for each entry: zone key, user key, reservation key, as due_reservations gives them
+-- Keys:     1 expiry index · then for each entry: zone key, user key, reservation key, as
+--           due_reservations gives them
 -- Args:     the entries, as many, in the same order
--- Reply:    {1, reservations, seats, broken}: how many holds were ended here, how many seats went back to their zones, and how many
---           holds cannot be ended because their keys hold something else than they should
--- Refusals: none: an entry that is not due, not in the index any more, or has other keys is passed over. A broken one is put back by
---           a minute, so that it stops nobody and is ended by itself once its keys are mended
+-- Reply:    {1, reservations, seats, broken}: how many holds were ended here, how many seats went
+--           back to their zones, and how many holds cannot be ended because their keys hold
+--           something else than they should
+-- Refusals: none: an entry that is not due, not in the index any more, or has other keys is passed
+--           over. A broken one is put back by a minute, so that it stops nobody and is ended by
+--           itself once its keys are mended
 --
--- The hash of a hold that ended stays for a day with the status `expired`, so that its booking id is not used anew.
+-- The hash of a hold that ended stays for a day with the status `expired`, so that its booking id
+-- is not used anew.
 
 local function whole(text)
   if type(text) == 'string' and #text <= 15 and string.match(text, '^%d+$') then return tonumber(text) end
 end
 
 if #KEYS < 1 or #KEYS ~= 1 + 3 * #ARGV or #ARGV > 1000 then
-  return redis.error_reply('ERR expire_reservations takes the index, and 3 keys for each of at most 1000 entries')
+  return redis.error_reply(
+    'ERR expire_reservations takes the index, and 3 keys for each of at most 1000 entries')
 end
 local DAY = 86400
 local AGAIN_AFTER = 60
@@ -72,6 +77,10 @@ for zone_key, quantity in pairs(zones) do
   seats = seats + quantity
 end
 for user_key, total in pairs(users) do
-  if total > 0 then redis.call('SET', user_key, string.format('%d', total)) else redis.call('DEL', user_key) end
+  if total > 0 then
+    redis.call('SET', user_key, string.format('%d', total))
+  else
+    redis.call('DEL', user_key)
+  end
 end
 return {1, reservations, seats, #broken}

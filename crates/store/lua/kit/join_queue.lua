@@ -2,9 +2,11 @@
 --
 -- Keys:     1 queue:<event>              sorted set: user by joined_at
 --           2 queue:user:<event>:<user>  hash: token, position (at joining), expires_at; TTL ttl_seconds
---           3 place index, optional      sorted set: user by when his place lapses; default onrush:kit:places:<key 1>
+--           3 place index, optional      sorted set: user by when his place lapses; default
+--                                        onrush:kit:places:<key 1>
 -- Args:     1 user_id · 2 event_id · 3 token · 4 ttl_seconds (1800) · 5 max_queue_size (0: unlimited)
--- Reply:    {1, position, total, joined_at}; position counts from 1, joined_at is text: seconds with their fraction
+-- Reply:    {1, position, total, joined_at}; position counts from 1, joined_at is text: seconds
+--           with their fraction
 -- Refusals: {0, code, message}, the first that applies:
 --           ALREADY_IN_QUEUE the user has a place
 --           QUEUE_FULL       max_queue_size have one
@@ -21,7 +23,9 @@ if #ARGV ~= 5 then return redis.error_reply('ERR join_queue takes 5 arguments') 
 local queue, user_key, user = KEYS[1], KEYS[2], ARGV[1]
 local places = KEYS[3] or 'onrush:kit:places:' .. queue
 local ttl, max_queue_size = whole(ARGV[4]), whole(ARGV[5])
-if not ttl or ttl < 1 or ttl > TTL_MAX then return redis.error_reply('ERR ttl_seconds must be 1 to ' .. TTL_MAX) end
+if not ttl or ttl < 1 or ttl > TTL_MAX then
+  return redis.error_reply('ERR ttl_seconds must be 1 to ' .. TTL_MAX)
+end
 if not max_queue_size then return redis.error_reply('ERR max_queue_size must be a whole number') end
 
 local time = redis.call('TIME')

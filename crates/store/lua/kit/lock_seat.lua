@@ -1,13 +1,15 @@
 -- S3.4, S3.12 · Gives a seat to the first active user who asks for it.
 --
 -- Keys:     1 user_state:<user>:<event>
---           2 lock:seat:<event>:<seat>   string: held:<user>, TTL 600 s; sold:<user>:<payment> for good once it is paid
+--           2 lock:seat:<event>:<seat>   string: held:<user>, TTL 600 s; sold:<user>:<payment> for
+--                                        good once it is paid
 -- Args:     1 user · 2 event · 3 seat
 -- Reply:    {1, "success"}; for the seat that the user has already too
 -- Refusals: {0, "invalid_state"}    the user is not in the room, his session is over, or he has chosen
 --           {0, "seat_unavailable"} somebody has it, or has bought it
 
--- Seats of the same name in two events have two locks: each names its event. Tags of Redis Cluster count for nothing here.
+-- Seats of the same name in two events have two locks: each names its event. Tags of Redis Cluster
+-- count for nothing here.
 local function is_lock_of(key, event, seat)
   local bare_event = string.gsub(event, '[{}]', '')
   local bare_key = string.gsub(key, '[{}]', '')

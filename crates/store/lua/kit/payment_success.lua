@@ -11,7 +11,8 @@
 --           {0, "invalid_seat"}     the payment is for another seat
 --           {0, "seat_unavailable"} the seat went to somebody else meanwhile, and the money goes back
 
--- Seats of the same name in two events have two locks: each names its event. Tags of Redis Cluster count for nothing here.
+-- Seats of the same name in two events have two locks: each names its event. Tags of Redis Cluster
+-- count for nothing here.
 local function is_lock_of(key, event, seat)
   local bare_event = string.gsub(event, '[{}]', '')
   local bare_key = string.gsub(key, '[{}]', '')

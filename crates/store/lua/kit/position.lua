@@ -3,7 +3,8 @@
 -- Keys:     1 waiting_list:<event> · 2 user_state:<user>:<event>
 -- Args:     1 user · 2 event
 -- Reply:    {1, "queued", position}, counted from 1 and exact
---           {1, "active", state, seat_id, expire_time}; state is active, seat_selected, payment_pending or completed; seat_id is
+--           {1, "active", state, seat_id, expire_time}; state is active, seat_selected,
+--             payment_pending or completed; seat_id is
 --           empty without a seat; integer seconds
 -- Refusals: {0, "not_found"}
 

@@ -1,10 +1,14 @@
--- S3.3, S3.12 · Lets the next in line into the room. Call it after every enqueue and every freed slot, until it refuses.
+-- S3.3, S3.12 · Lets the next in line into the room. Call it after every enqueue and every freed
+-- slot, until it refuses.
 --
 -- Keys:     1 waiting_list:<event> · 2 active_users:<event>
---           3… user_state:<user>:<event> of the first in line, optional, as many as users are given. Without them a single
+--           3… user_state:<user>:<event> of the first in line, optional, as many as users are
+--             given. Without them a single
 --              server is needed, and the names are made as they stand here
--- Args:     1 event · 2 now: taken for the order's sake; the server's clock decides · 3 limit, optional: default 1000
---           4 session_seconds, optional: default 600 · 5 count, optional: how many to let in at most, 1 to 100; default 1
+-- Args:     1 event · 2 now: taken for the order's sake; the server's clock decides · 3 limit,
+--           optional: default 1000
+--           4 session_seconds, optional: default 600 · 5 count, optional: how many to let in at
+--             most, 1 to 100; default 1
 --           6… the users at the head of the line, in order, if their keys are given
 -- Reply:    {1, user, expire_time}, with another user and expire_time for each further one; integer seconds
 -- Refusals: {0, "room_full"}, {0, "no_waiting"}
@@ -24,7 +28,9 @@ if not limit or not session_seconds or session_seconds < 1 or not count or count
   return redis.error_reply('ERR limit, session_seconds or count is out of range')
 end
 local declared = #KEYS > 2
-if declared and #KEYS - 2 ~= #ARGV - 5 then return redis.error_reply('ERR promote takes one key for each user') end
+if declared and #KEYS - 2 ~= #ARGV - 5 then
+  return redis.error_reply('ERR promote takes one key for each user')
+end
 
 local now = redis.call('TIME')[1]
 local room = limit - redis.call('ZCARD', active_users)
@@ -52,7 +58,8 @@ for _, one in ipairs(admitted) do
     redis.call('ZADD', active_users, expire_time, user)
     -- What is left of an earlier session says nothing about this one.
     redis.call('DEL', state_key)
-    redis.call('HSET', state_key, 'state', 'active', 'seat_id', '', 'expire_time', expire_time, 'payment_id', '')
+    redis.call('HSET', state_key, 'state', 'active', 'seat_id', '', 'expire_time', expire_time,
+      'payment_id', '')
     redis.call('EXPIRE', state_key, session_seconds + 100)
   end
   reply[#reply + 1] = user

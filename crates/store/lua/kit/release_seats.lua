@@ -3,13 +3,16 @@
 -- Keys:     1 zone:availability:<zone> · 2 user:reservations:<user>:<event> · 3 reservation:<booking>
 --           4 expiry index, optional: the one the seats were reserved with; default onrush:kit:expiries
 -- Args:     1 booking_id · 2 user_id
--- Reply:    {1, available, user_total}; available is 0 if the zone is gone: it is not made anew from a few seats
+-- Reply:    {1, available, user_total}; available is 0 if the zone is gone: it is not made anew
+--           from a few seats
 -- Refusals: {0, code, message}, the first that applies:
---           RESERVATION_NOT_FOUND no such hold with these keys: never made, released, or its stock returned at the deadline
+--           RESERVATION_NOT_FOUND no such hold with these keys: never made, released, or its stock
+--             returned at the deadline
 --           INVALID_BOOKING_ID    the reservation is another booking's
 --           INVALID_USER_ID       the reservation is another user's
 --           ALREADY_RELEASED      its status is not `reserved`
---           COUNT_BROKEN          the zone's or the user's count is not a whole number from zero on; the hold stays as it is
+--           COUNT_BROKEN          the zone's or the user's count is not a whole number from zero
+--                                 on; the hold stays as it is
 
 local function whole(text)
   if text and #text <= 15 and string.match(text, '^%d+$') then return tonumber(text) end
@@ -27,7 +30,8 @@ if held[3] ~= ARGV[2] then return {0, 'INVALID_USER_ID', 'the reservation is ano
 if held[1] == 'expired' then return {0, 'RESERVATION_NOT_FOUND', 'the hold has run out'} end
 if held[1] ~= 'reserved' then return {0, 'ALREADY_RELEASED', 'the reservation is not held any more'} end
 
--- The entry of the index is the right to the stock: whoever removes it has to return it, and nobody can twice.
+-- The entry of the index is the right to the stock: whoever removes it has to return it, and nobody
+-- can twice.
 local entry = cjson.encode({reservation_key, zone_key, user_key, held[4]})
 local quantity = whole(held[4])
 if not quantity or not redis.call('ZSCORE', index, entry) then

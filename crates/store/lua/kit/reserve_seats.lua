@@ -2,20 +2,25 @@
 --
 -- Keys:     1 zone:availability:<zone>          integer: free seats
 --           2 user:reservations:<user>:<event>  integer: seats the user holds or has bought; no TTL
---           3 reservation:<booking>             hash of S0.5; lives a day longer than its hold, without limit once confirmed
---           4 expiry index, optional            sorted set: one entry a hold, by deadline; default onrush:kit:expiries
+--           3 reservation:<booking>             hash of S0.5; lives a day longer than its hold,
+--                                               without limit once confirmed
+--           4 expiry index, optional            sorted set: one entry a hold, by deadline; default
+--                                               onrush:kit:expiries
 -- Args:     1 quantity · 2 max_per_user · 3 user_id · 4 booking_id · 5 zone_id · 6 event_id · 7 show_id
 --           8 unit_price, minor units, as the server knows it: never what a client says · 9 ttl_seconds
--- Reply:    {1, remaining, user_total}; for a booking that stands already with the same arguments too: nothing is held twice
+-- Reply:    {1, remaining, user_total}; for a booking that stands already with the same arguments
+--           too: nothing is held twice
 -- Refusals: {0, code, message}, the first that applies:
 --           INVALID_QUANTITY    not a whole number above zero
 --           BOOKING_MISMATCH    the booking id was used for something else, or for a hold that has run out
 --           ZONE_NOT_FOUND      no such zone
---           COUNT_BROKEN        the zone's or the user's count is not a whole number from zero on: somebody else wrote it
+--           COUNT_BROKEN        the zone's or the user's count is not a whole number from zero on:
+--                               somebody else wrote it
 --           INSUFFICIENT_STOCK  fewer seats are free
 --           USER_LIMIT_EXCEEDED the user would have more than max_per_user
 
--- The hash outlives the hold, so that nothing is lost while no worker runs; the entry of the index outlives both.
+-- The hash outlives the hold, so that nothing is lost while no worker runs; the entry of the index
+-- outlives both.
 local DAY = 86400
 local TTL_MAX = 3650 * DAY
 
@@ -31,7 +36,9 @@ local index = KEYS[4] or 'onrush:kit:expiries'
 local max_per_user, unit_price, ttl = whole(ARGV[2]), whole(ARGV[8]), whole(ARGV[9])
 if not max_per_user then return redis.error_reply('ERR max_per_user must be a whole number') end
 if not unit_price then return redis.error_reply('ERR unit_price must be a whole number of minor units') end
-if not ttl or ttl < 1 or ttl > TTL_MAX then return redis.error_reply('ERR ttl_seconds must be 1 to ' .. TTL_MAX) end
+if not ttl or ttl < 1 or ttl > TTL_MAX then
+  return redis.error_reply('ERR ttl_seconds must be 1 to ' .. TTL_MAX)
+end
 
 local quantity = whole(ARGV[1])
 if not quantity or quantity < 1 then
@@ -58,7 +65,8 @@ end
 if zone_text and not free then return {0, 'COUNT_BROKEN', 'the zone\'s count is not a whole number'} end
 
 if before[1] or indexed then
-  local wanted = {string.format('%d', quantity), ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], string.format('%d', unit_price)}
+  local wanted = {string.format('%d', quantity), ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7],
+    string.format('%d', unit_price)}
   local same = before[1] == 'confirmed'
     or (before[1] == 'reserved' and indexed and tonumber(created_at) < tonumber(before[9]))
   for i = 1, #wanted do same = same and before[i + 1] == wanted[i] end
@@ -73,7 +81,8 @@ if free < quantity then
   return {0, 'INSUFFICIENT_STOCK', string.format('%d seats are free', free)}
 end
 if user_total + quantity > max_per_user then
-  return {0, 'USER_LIMIT_EXCEEDED', string.format('%d of at most %d seats are taken', user_total, max_per_user)}
+  return {0, 'USER_LIMIT_EXCEEDED',
+    string.format('%d of at most %d seats are taken', user_total, max_per_user)}
 end
 
 redis.call('DECRBY', zone_key, string.format('%d', quantity))
@@ -82,7 +91,8 @@ redis.call('INCRBY', user_key, string.format('%d', quantity))
 redis.call('PERSIST', user_key)
 redis.call('HSET', reservation_key,
   'booking_id', ARGV[4], 'user_id', ARGV[3], 'zone_id', ARGV[5], 'event_id', ARGV[6], 'show_id', ARGV[7],
-  'quantity', string.format('%d', quantity), 'unit_price', string.format('%d', unit_price), 'status', 'reserved',
+  'quantity', string.format('%d', quantity), 'unit_price', string.format('%d', unit_price),
+  'status', 'reserved',
   'created_at', created_at, 'expires_at', expires_at)
 redis.call('EXPIRE', reservation_key, ttl + DAY)
 redis.call('ZADD', index, expires_at, entry)

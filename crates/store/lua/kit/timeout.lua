@@ -1,18 +1,22 @@
--- S3.8, S3.12 · Ends a session at its deadline: seat and slot are free. The message only wakes somebody up; the deadline that decides
--- is in the state.
+-- S3.8, S3.12 · Ends a session at its deadline: seat and slot are free. The message only wakes
+-- somebody up; the deadline that decides is in the state.
 --
 -- Keys:     1 user_state:<user>:<event> · 2 active_users:<event>
---           3 lock:seat:<event>:<seat> of his seat, optional: without it a single server is needed, and the name is made as it stands
+--           3 lock:seat:<event>:<seat> of his seat, optional: without it a single server is needed,
+--             and the name is made as it stands
 -- Args:     1 event · 2 user · 3 expire_time, optional: the one the message was scheduled for
 -- Reply:    {1, "timeout_processed", seat}: empty if he had none; a slot is free, so call promote
 -- Refusals: {0, "already_completed"}            he has paid: he only leaves the room, if he is still there
 --           {0, "not_found"}                    he has no session: the message is done with
---           {0, "stale", expire_time}           the message is an earlier session's; this one ends at expire_time
+--           {0, "stale", expire_time}           the message is an earlier session's; this one ends
+--                                               at expire_time
 --           {0, "payment_pending", expire_time} he is paying, and has until then
 --           {0, "not_due", expire_time}         too early: call again then
---           {0, "seat_changed", seat}           key 3 is not the lock of this seat, which is his: call again with its lock
+--           {0, "seat_changed", seat}           key 3 is not the lock of this seat, which is his:
+--                                               call again with its lock
 
--- Seats of the same name in two events have two locks: each names its event. Tags of Redis Cluster count for nothing here.
+-- Seats of the same name in two events have two locks: each names its event. Tags of Redis Cluster
+-- count for nothing here.
 local function is_lock_of(key, event, seat)
   local bare_event = string.gsub(event, '[{}]', '')
   local bare_key = string.gsub(key, '[{}]', '')

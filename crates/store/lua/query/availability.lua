@@ -1,6 +1,7 @@
 -- Pools and what is left of them; seats by category.
 --
--- Reply  '', and beside it: pools (pool, text, …) · blocked units by reason (pool:why, units, …) · categories (name, text, …)
+-- Reply  '', and beside it: pools (pool, text, …) · blocked units by reason (pool:why, units, …) ·
+--        categories (name, text, …)
 -- Refusals  EVENT_NOT_FOUND
 --#include begin
 

@@ -1,7 +1,7 @@
 -- An event as a whole.
 --
--- Reply  '', and beside it: fields of meta (field, text, …) · people waiting · slots in use · pools (pool, text, …) ·
---        categories (name, text, …)
+-- Reply  '', and beside it: fields of meta (field, text, …) · people waiting · slots in use · pools
+--        (pool, text, …) · categories (name, text, …)
 -- Refusals  EVENT_NOT_FOUND
 --#include begin
 

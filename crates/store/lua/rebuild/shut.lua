@@ -1,4 +1,5 @@
--- Shuts an event that lost decisions: until it is open again every script answers that it is lost, to every node.
+-- Shuts an event that lost decisions: until it is open again every script answers that it is lost,
+-- to every node.
 --
 -- Keys   1 meta
 -- Args   1 epoch and 2 number of a decision that is known to have been made

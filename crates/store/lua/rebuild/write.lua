@@ -1,5 +1,5 @@
--- Runs one command on a part of an event that is being rebuilt, for the one node that rebuilds it. The command on the meta
--- hash is the last: it opens the event.
+-- Runs one command on a part of an event that is being rebuilt, for the one node that rebuilds it.
+-- The command on the meta hash is the last: it opens the event.
 --
 -- Keys   1 meta · 2 the key that the command writes, if that is another
 -- Args   1 the epoch that begins with this rebuilding · 2… the command

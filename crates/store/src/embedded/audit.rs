@@ -17,8 +17,8 @@ use std::path::Path;
 
 /// Violations listed at most; all are counted.
 const MAX_LISTED: usize = 1_000;
-/// Decisions between two checks of all invariants at least. The further the journal goes on, the more it takes, so
-/// that checking a large state does not take longer than building it.
+/// Decisions between two checks of all invariants at least. The further the journal goes on, the
+/// more it takes, so that checking a large state does not take longer than building it.
 const CHECK_EVERY: u64 = 1_000;
 
 /// What an audit found.
@@ -48,8 +48,9 @@ pub struct AuditReport {
 
 /// Audits the data directory `dir`, also beside a running engine; writes nothing.
 ///
-/// The journal is replayed by the rules, with all invariants checked now and then and in the end; it is added up a
-/// second time without the rules; and every snapshot is compared with the state at its decision.
+/// The journal is replayed by the rules, with all invariants checked now and then and in the end;
+/// it is added up a second time without the rules; and every snapshot is compared with the state at
+/// its decision.
 ///
 /// # Errors
 /// See [`OpenError`]. What is wrong inside a journal that can be opened is a violation, not an error.
@@ -86,7 +87,8 @@ pub fn audit(dir: &Path) -> Result<AuditReport, OpenError> {
     Ok(audit.finish())
 }
 
-/// An audit of a feed, wherever it is read from: told of every decision in order, it says in the end what is wrong.
+/// An audit of a feed, wherever it is read from: told of every decision in order, it says in the
+/// end what is wrong.
 #[derive(Default)]
 pub struct FeedAudit {
     report: AuditReport,

@@ -1,8 +1,8 @@
 //! The thread that moves committed pages from SQLite's write-ahead log into its file, beside the commits.
 //!
-//! SQLite would do so by itself within a commit, and the answers of that batch would wait for it. Here a thread of its
-//! own does the bulk. What came in meanwhile is little, and the journal thread moves it between two commits, so that
-//! the log begins anew and never grows without end.
+//! SQLite would do so by itself within a commit, and the answers of that batch would wait for it.
+//! Here a thread of its own does the bulk. What came in meanwhile is little, and the journal thread
+//! moves it between two commits, so that the log begins anew and never grows without end.
 
 use super::database;
 use super::error::OpenError;

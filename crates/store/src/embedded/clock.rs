@@ -34,7 +34,8 @@ impl Default for Clock {
 pub(super) struct Turn {
     /// The time.
     pub(super) now: Time,
-    /// How long the process stood still since the last turn, and by how much time was set forward; 0 as a rule.
+    /// How long the process stood still since the last turn, and by how much time was set forward;
+    /// 0 as a rule.
     pub(super) missed_ms: i64,
 }
 
@@ -77,7 +78,8 @@ impl Clock {
         }
     }
 
-    /// Goes on from `last`, when the engine was last known to run: time never goes back, also not across a restart.
+    /// Goes on from `last`, when the engine was last known to run: time never goes back, also not
+    /// across a restart.
     pub(super) fn go_on_from(&self, last: Time) {
         match self {
             Self::Steady(steady) => steady.go_on_from(last),
@@ -124,7 +126,8 @@ pub(super) fn system_now() -> Time {
     Time(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Milliseconds since some moment, which nobody can set. It runs on while the machine sleeps, where the system can tell.
+/// Milliseconds since some moment, which nobody can set. It runs on while the machine sleeps, where
+/// the system can tell.
 pub(super) fn monotonic_ms() -> i64 {
     #[cfg(target_os = "linux")]
     let clock = rustix::time::ClockId::Boottime;
@@ -178,7 +181,8 @@ impl Woken {
     }
 }
 
-/// A clock that stands still until a test moves it. It shows engine time itself: no move is a pause or a step.
+/// A clock that stands still until a test moves it. It shows engine time itself: no move is a pause
+/// or a step.
 #[cfg(feature = "testing")]
 #[derive(Clone, Debug)]
 pub struct ManualClock {

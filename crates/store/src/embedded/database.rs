@@ -18,7 +18,8 @@ pub(super) const FORMAT: u32 = 1;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// How long to wait for another connection to this file. The only other ones are readers, which never hold a lock long.
+/// How long to wait for another connection to this file. The only other ones are readers, which
+/// never hold a lock long.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn path_in(dir: &Path) -> PathBuf {
@@ -110,8 +111,8 @@ pub(super) fn make_dir(dir: &Path) -> std::io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// The file and its log are for their owner alone from now on, if everybody could read them; an owner who let a group in
-/// knows why. SQLite gives new logs the file's own mode.
+/// The file and its log are for their owner alone from now on, if everybody could read them; an
+/// owner who let a group in knows why. SQLite gives new logs the file's own mode.
 pub(super) fn close_files(path: &Path) -> std::io::Result<()> {
     let mut shm = path.as_os_str().to_owned();
     shm.push("-shm");
@@ -249,7 +250,8 @@ pub(super) fn set_alive(connection: &Connection, now: Time) -> rusqlite::Result<
     set_memo(connection, "alive_at", &now.0.to_string())
 }
 
-/// The journal's identity: drawn once, so that no other journal is taken for this one. Earlier versions drew none.
+/// The journal's identity: drawn once, so that no other journal is taken for this one. Earlier
+/// versions drew none.
 pub(super) fn identify(connection: &Connection) -> rusqlite::Result<String> {
     connection.execute_batch(
         "INSERT OR IGNORE INTO meta (key, value) VALUES ('journal', lower(hex(randomblob(16))))",

@@ -1,8 +1,8 @@
 //! Free space of the disk that a directory is on, looked up by a thread of its own.
 //!
-//! What needs space is refused in turn while it shrinks, so that what must go on never lacks any: first new keys for
-//! requests that ask for more, then new business, last new payments. What ends something, gives it back or was paid for is
-//! never refused.
+//! What needs space is refused in turn while it shrinks, so that what must go on never lacks any:
+//! first new keys for requests that ask for more, then new business, last new payments. What ends
+//! something, gives it back or was paid for is never refused.
 
 use std::io;
 use std::path::PathBuf;
@@ -34,7 +34,8 @@ pub struct Space {
 }
 
 impl Space {
-    /// Whether there is enough for this: half as much again as what counts as low for keys, a quarter of it for payments.
+    /// Whether there is enough for this: half as much again as what counts as low for keys, a
+    /// quarter of it for payments.
     #[must_use]
     pub fn is_enough_for(&self, need: Need) -> bool {
         let least = match need {

@@ -1,7 +1,8 @@
 //! The way of answers back to those who wait for them.
 //!
-//! Waking a task from a thread outside the runtime goes through a queue that all workers share. So a whole batch of
-//! answers is handed to one task inside the runtime with one wake-up, and that task wakes the askers.
+//! Waking a task from a thread outside the runtime goes through a queue that all workers share. So
+//! a whole batch of answers is handed to one task inside the runtime with one wake-up, and that
+//! task wakes the askers.
 
 use super::mailbox::{Ask, Mailbox};
 use crate::engine::Seq;

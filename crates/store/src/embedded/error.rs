@@ -6,9 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// What to do about files that do not belong together.
-pub const WAY_OUT: &str = "Nothing was changed. Put the whole directory back as it was at one moment, logs and all. \
-    If there is no such copy and you want to go on with what is here, read docs/operating.md, \"A start that is \
-    refused\", and start once with --accept-restored: units that were sold since are sold again";
+pub const WAY_OUT: &str = "Nothing was changed. Put the whole directory back as it was at one \
+    moment, logs and all. If there is no such copy and you want to go on with what is here, read \
+    docs/operating.md, \"A start that is refused\", and start once with --accept-restored: units \
+    that were sold since are sold again";
 
 /// Why a data directory cannot be used. Nothing in it was changed.
 #[derive(Debug)]
@@ -48,7 +49,8 @@ pub enum OpenError {
     },
     /// The journal is truncated or corrupt.
     Damaged(Box<Damage>),
-    /// The journal is whole, and it is not the one that was here: an older copy, or one without its latest decisions.
+    /// The journal is whole, and it is not the one that was here: an older copy, or one without its
+    /// latest decisions.
     Restored {
         /// The journal.
         path: PathBuf,

@@ -1,12 +1,12 @@
 //! The engine thread: it runs the rules, one command at a time.
 
-use super::Shared;
 use super::clock::{Clock, Turn};
 use super::disk::Need;
 use super::dispatch::Dispatch;
 use super::events::{Events, Index};
 use super::mailbox::{Ask, Result, Woken};
 use super::outbox::{Batch, Decided};
+use super::shared::Shared;
 use crate::engine::{Answer, Failure, Seq};
 use onrush_core::event::Decision;
 use onrush_core::ids::EventId;
@@ -34,7 +34,8 @@ pub(super) struct Executor {
 }
 
 impl Executor {
-    /// Moves all deadlines on by the time the engine was away, in one transaction, before anything else is decided.
+    /// Moves all deadlines on by the time the engine was away, in one transaction, before anything
+    /// else is decided.
     pub(super) fn make_up_for(&mut self, gap_ms: i64) {
         self.at = self.at.max(self.clock.now());
         for index in 0..self.events.len() {
@@ -199,8 +200,8 @@ impl Executor {
     }
 }
 
-/// What a command begins that needs space; what ends something, gives it back or was paid for always goes on, and so does a
-/// sign of life, without which a place is lost.
+/// What a command begins that needs space; what ends something, gives it back or was paid for
+/// always goes on, and so does a sign of life, without which a place is lost.
 fn need_of(command: &Command) -> Option<Need> {
     match command {
         Command::CreateEvent { .. }

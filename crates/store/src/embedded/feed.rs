@@ -1,73 +1,15 @@
 //! The feed: committed decisions in order, from memory where they are recent, else from the journal.
 
-use super::Shared;
 use super::dispatch::Progress;
 use super::reader::{JournalReader, ReadError};
-use crate::engine::{Feed, FeedEntry, FeedPage, Seq};
-use std::collections::VecDeque;
+use super::shared::Shared;
+use super::tail::{Found, PAGE};
+use crate::engine::{Feed, FeedPage, Seq};
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::sync::watch;
-
-/// Entries in one page at most.
-const PAGE: usize = 1_024;
-
-/// The last decisions, kept in memory.
-pub(super) struct Tail {
-    state: Mutex<TailState>,
-    capacity: usize,
-}
-
-struct TailState {
-    entries: VecDeque<Arc<FeedEntry>>,
-    /// The last decision that was ever put here.
-    last: Seq,
-}
-
-enum Found {
-    Page(FeedPage),
-    /// There is nothing newer yet.
-    Nothing,
-    /// Only the journal has it.
-    Gone,
-}
-
-impl Tail {
-    pub(super) fn new(last: Seq, capacity: usize) -> Self {
-        Self { state: Mutex::new(TailState { entries: VecDeque::new(), last }), capacity }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, TailState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds committed entries and leaves in `entries` those that are too old now.
-    pub(super) fn put(&self, entries: &mut Vec<Arc<FeedEntry>>) {
-        let mut state = self.lock();
-        if let Some(last) = entries.last() {
-            state.last = last.seq;
-        }
-        state.entries.extend(entries.drain(..));
-        let excess = state.entries.len().saturating_sub(self.capacity);
-        entries.extend(state.entries.drain(..excess));
-    }
-
-    fn after(&self, cursor: Seq) -> Found {
-        let state = self.lock();
-        if cursor >= state.last {
-            return Found::Nothing;
-        }
-        let first = state.last.0 + 1 - state.entries.len() as u64;
-        match (cursor.0 + 1).checked_sub(first).map(usize::try_from) {
-            Some(Ok(skip)) => {
-                Found::Page(state.entries.iter().skip(skip).take(PAGE).cloned().collect())
-            }
-            Some(Err(_)) | None => Found::Gone,
-        }
-    }
-}
 
 /// One reader of the feed.
 pub(super) struct TailFeed {

@@ -1,12 +1,12 @@
 //! The journal thread: it makes decisions durable, and only then lets anyone know.
 
-use super::Shared;
 use super::checkpointer::Checkpointer;
 use super::clock::Clock;
 use super::database;
 use super::dispatch::Dispatch;
 use super::outbox::{Batch, Decided, Found};
 use super::reader::to_sql;
+use super::shared::Shared;
 use super::snapshotter::Snapshotter;
 use super::witness::{self, Witness};
 use crate::engine::{FeedEntry, Seq};
@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "testing")]
 use super::faults::{Fate, Faults, KillPoint};
 
-/// While nothing is decided, the time is written down this often: what is missing at the end counts as downtime.
+/// While nothing is decided, the time is written down this often: what is missing at the end counts
+/// as downtime.
 const ALIVE_EVERY: Duration = Duration::from_secs(10);
 
 /// What a row takes beside its body, about.

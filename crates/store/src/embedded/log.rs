@@ -1,4 +1,5 @@
-//! A look into SQLite's write-ahead log, for one question only: does it have what is missing at the file's end?
+//! A look into SQLite's write-ahead log, for one question only: does it have what is missing at the
+//! file's end?
 
 use rusqlite::Connection;
 use std::collections::HashSet;

@@ -43,7 +43,8 @@ impl Ask {
         }
     }
 
-    /// Whether it begins what would wait behind everything else: the first to be sent away when answers take long.
+    /// Whether it begins what would wait behind everything else: the first to be sent away when
+    /// answers take long.
     fn begins_business(&self) -> bool {
         match self {
             Self::Command(_, command, _) => command.begins_business(),
@@ -51,7 +52,8 @@ impl Ask {
         }
     }
 
-    /// Whether it must be let in however much is waiting: what gives something back, and what a payment came to.
+    /// Whether it must be let in however much is waiting: what gives something back, and what a
+    /// payment came to.
     fn is_never_refused(&self) -> bool {
         match self {
             Self::Command(_, command, _) => match command {

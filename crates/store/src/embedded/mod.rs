@@ -7,8 +7,8 @@
 //!                       batch commits                    └─► tail ─► feeds
 //! ```
 //!
-//! Nobody sees state that a crash could undo: every answer, also a refusal or a view, waits until all that was decided
-//! before it is durable. A failed commit stops the engine for good.
+//! Nobody sees state that a crash could undo: every answer, also a refusal or a view, waits until
+//! all that was decided before it is durable. A failed commit stops the engine for good.
 
 mod audit;
 mod auditor;
@@ -31,9 +31,11 @@ mod mailbox;
 mod outbox;
 mod reader;
 mod recovery;
+mod shared;
 mod snapshot;
 mod snapshotter;
 mod steady;
+mod tail;
 mod witness;
 
 pub use audit::{AuditReport, FeedAudit, audit};
@@ -57,12 +59,13 @@ use disk::Watch;
 use dispatch::{Dispatch, Progress};
 use events::{Events, guarded};
 use executor::Executor;
-use feed::{Tail, TailFeed};
+use feed::TailFeed;
 use journal::Journal;
 use mailbox::{Ask, Mailbox, NotTaken, Slot};
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
 use outbox::{Batch, Outbox};
+use shared::{NO_LEDGER, Shared};
 use snapshotter::Snapshotter;
 use std::fs::File;
 use std::future::{Future, ready};
@@ -72,6 +75,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use steady::Pulse;
+use tail::Tail;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use witness::{Testimony, Witness};
@@ -88,14 +92,16 @@ const SNAPSHOT_AT_CLOSE: u64 = 50_000;
 pub struct Options {
     /// What may be waiting to be decided before callers are told to come again later.
     pub mailbox_capacity: usize,
-    /// While the oldest ask without an answer has been waiting for longer, callers who would begin something (join, hold,
-    /// claim) are told to come again later; everything else is let in. [`Duration::MAX`], the default, sends nobody away.
+    /// While the oldest ask without an answer has been waiting for longer, callers who would begin
+    /// something (join, hold, claim) are told to come again later; everything else is let in.
+    /// [`Duration::MAX`], the default, sends nobody away.
     pub longest_wait: Duration,
     /// The last decisions that readers of the feed find in memory.
     pub tail_capacity: usize,
     /// Decisions between two snapshots.
     pub snapshot_every: u64,
-    /// With less free space than this, nothing new is sold; with a quarter of it, no new payment begins either.
+    /// With less free space than this, nothing new is sold; with a quarter of it, no new payment
+    /// begins either.
     pub low_disk_bytes: u64,
     /// Where the time comes from.
     pub clock: Clock,
@@ -125,48 +131,6 @@ impl Default for Options {
     }
 }
 
-/// What the threads share.
-struct Shared {
-    mailbox: Arc<Mailbox>,
-    outbox: Outbox,
-    tail: Tail,
-    committed: AtomicU64,
-    /// The last decision in the newest snapshot.
-    snapshot: AtomicU64,
-    /// What the disk has left.
-    space: Arc<Space>,
-    closing: AtomicBool,
-    failure: OnceLock<String>,
-    /// How far the ledger has followed, [`NO_LEDGER`] as long as none did.
-    ledger: AtomicU64,
-}
-
-/// No ledger has ever followed the journal; decisions are never so many.
-const NO_LEDGER: u64 = u64::MAX;
-
-impl Shared {
-    fn committed(&self) -> Seq {
-        Seq(self.committed.load(Ordering::Acquire))
-    }
-
-    fn ledger(&self) -> Option<u64> {
-        Some(self.ledger.load(Ordering::Acquire)).filter(|seq| *seq != NO_LEDGER)
-    }
-
-    fn set_committed(&self, seq: Seq) {
-        self.committed.store(seq.0, Ordering::Release);
-    }
-
-    /// Stops everything. Who still waits for an answer learns only that the engine has stopped.
-    fn fail(&self, why: String) {
-        tracing::error!(why, "the engine stops");
-        // Only the first failure matters: it brings the others about.
-        drop(self.failure.set(why));
-        self.mailbox.abandon();
-        self.outbox.abandon();
-    }
-}
-
 /// The embedded engine. Dropping it closes it, as [`Embedded::close`] does.
 pub struct Embedded {
     dir: PathBuf,
@@ -189,7 +153,8 @@ struct Threads {
 }
 
 impl Embedded {
-    /// Opens the engine on the directory `dir`, which is created if it does not exist, and recovers its state.
+    /// Opens the engine on the directory `dir`, which is created if it does not exist, and recovers
+    /// its state.
     ///
     /// If the engine was away for a second or more, all deadlines are moved on by as much.
     ///
@@ -345,8 +310,8 @@ impl Embedded {
         self.shared.ledger().map(Seq)
     }
 
-    /// Says how far the ledger has followed by now, durably. It is remembered, so that an older ledger is not taken for this
-    /// one.
+    /// Says how far the ledger has followed by now, durably. It is remembered, so that an older
+    /// ledger is not taken for this one.
     pub fn set_ledger_followed(&self, seq: Seq) {
         self.shared.ledger.store(seq.0, Ordering::Release);
     }
@@ -360,7 +325,8 @@ impl Embedded {
         reader.made_at(seq).map_err(|error| error.to_string())
     }
 
-    /// Has the journal's file remember something under a key. For starts only: it waits for the journal's own writes.
+    /// Has the journal's file remember something under a key. For starts only: it waits for the
+    /// journal's own writes.
     ///
     /// # Errors
     /// What stands in the way of writing it, as a sentence.
@@ -374,7 +340,8 @@ impl Embedded {
         database::set_memo(&writer, key, value).map_err(|error| error.to_string())
     }
 
-    /// Why the engine has stopped by itself, if it has; known at the latest when [`Embedded::stopped`] is over.
+    /// Why the engine has stopped by itself, if it has; known at the latest when
+    /// [`Embedded::stopped`] is over.
     ///
     /// The process should end then, and not with success.
     #[must_use]

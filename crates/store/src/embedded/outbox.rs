@@ -71,7 +71,8 @@ impl Outbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds all of `batch` and leaves it empty. If it was closed, everything is dropped, and the answer is false.
+    /// Adds all of `batch` and leaves it empty. If it was closed, everything is dropped, and the
+    /// answer is false.
     pub(super) fn put(&self, batch: &mut Batch) -> bool {
         let mut state = self.lock();
         while state.batch.is_full() && !state.closed {

@@ -85,7 +85,8 @@ impl JournalReader {
             .map(from_sql)
     }
 
-    /// How far a ledger had followed this journal when that was last written down; `None` if none ever did, or nobody knows.
+    /// How far a ledger had followed this journal when that was last written down; `None` if none
+    /// ever did, or nobody knows.
     #[must_use]
     pub fn ledger_followed(&self) -> Option<Seq> {
         let says = self.path.parent().and_then(|dir| witness::read(dir).ok().flatten())?;

@@ -32,8 +32,8 @@ pub(super) struct Recovered {
     pub(super) snapshot: Seq,
 }
 
-/// Reads everything in `dir`; writes nothing. Snapshots of another past are removed if the journal is to be accepted as it
-/// is.
+/// Reads everything in `dir`; writes nothing. Snapshots of another past are removed if the journal
+/// is to be accepted as it is.
 pub(super) fn recover(dir: &Path, accept: bool) -> Result<Recovered, OpenError> {
     let reader = JournalReader::open_alone(dir)?;
     let path = reader.path().to_owned();
@@ -61,8 +61,8 @@ pub(super) fn recover(dir: &Path, accept: bool) -> Result<Recovered, OpenError> 
     Ok(Recovered { events, last, last_at, alive: alive.max(at), snapshot })
 }
 
-/// Opens the journal in `dir` before an engine is opened there, if none runs and the witness has seen no other journal. With
-/// `accept_restored`, what the witness has seen does not matter.
+/// Opens the journal in `dir` before an engine is opened there, if none runs and the witness has
+/// seen no other journal. With `accept_restored`, what the witness has seen does not matter.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -153,8 +153,8 @@ fn newest_snapshot(
     Ok((Events::default(), Time::default(), Seq::default()))
 }
 
-/// Whether a snapshot was made from this journal: one that lost its end and grew again has other decisions under the same
-/// numbers, and later ones.
+/// Whether a snapshot was made from this journal: one that lost its end and grew again has other
+/// decisions under the same numbers, and later ones.
 fn is_of(reader: &JournalReader, snapshot: &Snapshot) -> Result<bool, OpenError> {
     let made_at = reader.made_at(snapshot.seq).map_err(|error| unread(reader.path(), &error))?;
     Ok(made_at.is_some_and(|made_at| made_at <= snapshot.at))
@@ -176,7 +176,8 @@ pub(super) enum ReplayError {
     Rules(Seq, String),
 }
 
-/// Passes the decisions after `after` up to `last` to `apply`; they are read and parsed on a thread of their own.
+/// Passes the decisions after `after` up to `last` to `apply`; they are read and parsed on a thread
+/// of their own.
 pub(super) fn replay(
     mut reader: JournalReader,
     after: Seq,

@@ -1,7 +1,7 @@
 //! Snapshot files: the state at one decision, so that recovery need not begin at the first.
 //!
-//! `snapshot-<seq>.jsonl` is JSON, line by line: a header, then for each event a line with its id and its rows, then a
-//! trailer with the number of rows and a checksum of everything before it.
+//! `snapshot-<seq>.jsonl` is JSON, line by line: a header, then for each event a line with its id
+//! and its rows, then a trailer with the number of rows and a checksum of everything before it.
 
 use super::events::{Events, guarded};
 use crate::engine::Seq;

@@ -1,8 +1,9 @@
-//! The thread that makes snapshots beside the sale: it works from the files alone, so the sale never waits for it.
+//! The thread that makes snapshots beside the sale: it works from the files alone, so the sale
+//! never waits for it.
 
-use super::Shared;
 use super::events::Events;
 use super::reader::JournalReader;
+use super::shared::Shared;
 use super::snapshot;
 use crate::engine::Seq;
 use onrush_core::Time;
@@ -15,7 +16,8 @@ use std::thread::{self, JoinHandle};
 
 /// Decisions replayed between two looks at whether the engine closes.
 const PAGE: usize = 1_024;
-/// Batches of more decisions than this show a rush. A snapshot then waits: it would compete for the processor.
+/// Batches of more decisions than this show a rush. A snapshot then waits: it would compete for the
+/// processor.
 const QUIET_BATCH: usize = 64;
 /// For how many times the usual number of decisions it waits at most.
 const RUSH_PATIENCE: u64 = 4;
@@ -58,7 +60,8 @@ impl Snapshotter {
         Ok((Self { requests, every, requested: Cell::new(last) }, thread))
     }
 
-    /// Asks for a snapshot if enough was decided since the last one was asked for; to be called after each batch.
+    /// Asks for a snapshot if enough was decided since the last one was asked for; to be called
+    /// after each batch.
     pub(super) fn committed(&self, committed: Seq, batch: usize) {
         let since = committed.0 - self.requested.get().0;
         let quiet = batch <= QUIET_BATCH || since >= self.every.saturating_mul(RUSH_PATIENCE);
@@ -68,8 +71,8 @@ impl Snapshotter {
     }
 }
 
-/// Loads the newest snapshot, replays the journal up to `target`, and writes the next one; false if the engine closed
-/// before that.
+/// Loads the newest snapshot, replays the journal up to `target`, and writes the next one; false if
+/// the engine closed before that.
 fn make(dir: &Path, target: Seq, shared: &Shared) -> Result<bool, String> {
     let (mut events, mut at, mut cursor) = base(dir, target)?;
     let mut reader = JournalReader::open(dir).map_err(|error| error.to_string())?;

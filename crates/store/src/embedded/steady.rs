@@ -1,9 +1,9 @@
-//! Engine time of one machine: it passes as the monotonic clock does, follows the system's clock gently, and knows when the
-//! process stood still.
+//! Engine time of one machine: it passes as the monotonic clock does, follows the system's clock
+//! gently, and knows when the process stood still.
 //!
-//! The system's clock may be set by anybody at any time. So it is only looked at: engine time starts by it, goes on by the
-//! monotonic clock, and makes up for small differences by going one in a hundred faster or slower. docs/design/time.md has
-//! the rules and why they are so.
+//! The system's clock may be set by anybody at any time. So it is only looked at: engine time
+//! starts by it, goes on by the monotonic clock, and makes up for small differences by going one in
+//! a hundred faster or slower. docs/design/time.md has the rules and why they are so.
 
 use super::clock::{ClockReport, Turn, monotonic_ms, system_now};
 use onrush_core::Time;

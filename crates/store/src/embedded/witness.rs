@@ -1,8 +1,10 @@
-//! The witness: a small file that says how far journal and ledger had come, so that neither can lose its end unnoticed.
+//! The witness: a small file that says how far journal and ledger had come, so that neither can
+//! lose its end unnoticed.
 //!
-//! SQLite takes a write-ahead log that is cut, damaged or missing for one that a power cut tore, and goes on without what
-//! was in it. The witness has no log. It is written after what it tells of is durable, about once a second and at the end,
-//! so it never says too much: whoever knows less than it says has lost something.
+//! SQLite takes a write-ahead log that is cut, damaged or missing for one that a power cut tore,
+//! and goes on without what was in it. The witness has no log. It is written after what it tells of
+//! is durable, about once a second and at the end, so it never says too much: whoever knows less
+//! than it says has lost something.
 
 use crate::engine::Seq;
 use onrush_core::Time;

@@ -1,8 +1,8 @@
 //! The archive of the feed: what outlives Redis, and what all readers of the feed read.
 //!
 //! ```text
-//! scripts ─► stream of the event (numbered per event) ─► archiver ─► archive (numbered over all events) ─► feeds
-//!                                                                       └─► rebuilding an event that lost its tail
+//! scripts ─► stream of the event   ─► archiver ─► archive   ─► feeds
+//!            (numbered per event)       (numbered over all) └─► rebuilding an event that lost its tail
 //! ```
 
 use crate::engine::{FeedEntry, Seq};
@@ -74,11 +74,12 @@ pub trait Archive: Send + Sync + 'static {
     /// An event's epoch and the own number of its last archived decision; zeros if nothing is archived.
     fn head(&self, event: EventId) -> Pending<(u64, Seq)>;
 
-    /// Begins another epoch of an event that lost its tail: from then on what is left of the old one is refused. Gives the
-    /// new epoch and the own number of the last decision that counts.
+    /// Begins another epoch of an event that lost its tail: from then on what is left of the old
+    /// one is refused. Gives the new epoch and the own number of the last decision that counts.
     ///
     /// # Errors
-    /// [`ArchiveError::Superseded`] if the event's epoch is not `epoch` any more: somebody else has begun another one.
+    /// [`ArchiveError::Superseded`] if the event's epoch is not `epoch` any more: somebody else has
+    /// begun another one.
     fn begin_epoch(&self, event: EventId, epoch: u64) -> Pending<(u64, Seq)>;
 
     /// All events with anything archived, in the order they were created.
@@ -87,8 +88,8 @@ pub trait Archive: Send + Sync + 'static {
     /// The highest number there is to read, as far as is known here; it rises as others archive, too.
     fn newest(&self) -> watch::Receiver<Seq>;
 
-    /// Takes or renews a lease for `ttl_ms`, by the archive's own clock. Gives its fencing number, which rises each time the
-    /// lease changes hands; `None` if somebody else has it.
+    /// Takes or renews a lease for `ttl_ms`, by the archive's own clock. Gives its fencing number,
+    /// which rises each time the lease changes hands; `None` if somebody else has it.
     fn lease(&self, name: String, ttl_ms: u32) -> Pending<Option<u64>>;
 
     /// Gives a lease back, if it is ours.

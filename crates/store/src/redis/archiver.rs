@@ -1,13 +1,15 @@
 //! From each event's stream into the archive.
 //!
 //! ```text
-//! any answer of a script ─► its number is above what is archived ─► a task for the event, on every node that noticed
-//!                                                                    └─► the one with the lease reads the stream, archives, trims
+//! any answer of a script ─► its number is above what is archived
+//!    └─► a task for the event, on every node that noticed
+//!           └─► the one with the lease reads the stream, archives, trims
 //! ```
 //!
-//! The lease only spares the work of doing the same twice: archiving is idempotent, and a node whose caller waits does not
-//! wait for another's lease. A task ends once nothing has happened for a while; whoever hears of the event next starts
-//! one, so that decisions of a node that died are archived by the others.
+//! The lease only spares the work of doing the same twice: archiving is idempotent, and a node
+//! whose caller waits does not wait for another's lease. A task ends once nothing has happened for
+//! a while; whoever hears of the event next starts one, so that decisions of a node that died are
+//! archived by the others.
 
 use super::archive::{ArchiveError, ToArchive};
 use super::known::KnownEvent;
@@ -27,7 +29,8 @@ const KEPT: u64 = 1_000;
 const TRIM_EVERY: u64 = 1_000;
 /// How long a lease lasts; renewed after a third of it.
 const LEASE_MS: u32 = 6_000;
-/// How often a node with the lease looks at the stream without being told to: from, and once nothing happens, to.
+/// How often a node with the lease looks at the stream without being told to: from, and once
+/// nothing happens, to.
 const LOOK_MS: (u64, u64) = (5, 500);
 /// How long nothing happens before a task ends.
 const LINGER: Duration = Duration::from_secs(10);

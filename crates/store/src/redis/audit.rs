@@ -36,8 +36,8 @@ pub struct AuditReport {
 }
 
 impl RedisEngine {
-    /// Looks at all events, also while they are on sale: stock is conserved, each seat has one owner, every deadline is
-    /// there, and Redis' state is what the archived decisions add up to.
+    /// Looks at all events, also while they are on sale: stock is conserved, each seat has one
+    /// owner, every deadline is there, and Redis' state is what the archived decisions add up to.
     ///
     /// # Errors
     /// If Redis or the archive cannot be read.

@@ -165,7 +165,8 @@ impl Client {
         within(self.timeout, self.connection().pipeline(pipeline)).await
     }
 
-    /// Runs a script. A server that does not know it yet is given its text; one that `is_long` is waited for longer.
+    /// Runs a script. A server that does not know it yet is given its text; one that `is_long` is
+    /// waited for longer.
     pub(super) async fn script(
         &self,
         script: &Script,

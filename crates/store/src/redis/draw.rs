@@ -1,13 +1,14 @@
-//! What a node does for a draw, since Lua has no SHA-256: it reads the line, hashes the list of entrants, and writes the
-//! drawn order.
+//! What a node does for a draw, since Lua has no SHA-256: it reads the line, hashes the list of
+//! entrants, and writes the drawn order.
 //!
 //! ```text
-//! close_prequeue ─► "entrants, version 7" ─► read the line, hash it ─► close_prequeue(list of version 7) ─► done
+//! close_prequeue ─► "entrants, version 7" ─► read the line, hash it
+//!    └─► close_prequeue(list of version 7) ─► done
 //! open_sale ─► "draw" ─► rank the entrants, write their ranks in parts ─► open_sale(generation) ─► done
 //! ```
 //!
-//! Whoever joins or leaves meanwhile makes another version of the line, and the node begins again; after a few times it has
-//! joins and leaves barred for a moment.
+//! Whoever joins or leaves meanwhile makes another version of the line, and the node begins again;
+//! after a few times it has joins and leaves barred for a moment.
 
 use super::client::ClientError;
 use super::keys::EventKeys;

@@ -1,7 +1,9 @@
-//! The script kit: Lua scripts with the keys, arguments and replies of S0, S2, S3.12 and S4, for anyone's Redis client.
+//! The script kit: Lua scripts with the keys, arguments and replies of S0, S2, S3.12 and S4, for
+//! anyone's Redis client.
 //!
-//! They stand beside the engine and share no key with it. docs/script-kit.md describes each; what is here calls them by their SHA
-//! and runs the worker that returns the stock of holds that have run out.
+//! They stand beside the engine and share no key with it. docs/script-kit.md describes each; what
+//! is here calls them by their SHA and runs the worker that returns the stock of holds that have
+//! run out.
 
 use redis::aio::ConnectionLike;
 use redis::{RedisError, Script as Hashed, ToRedisArgs};
@@ -113,8 +115,9 @@ impl Script {
     ///
     /// # Errors
     ///
-    /// If Redis cannot be reached, if a key is of another type, or if the arguments make no sense: nothing is changed then, except
-    /// that a connection that broke may have lost the answer only. A refusal is no error.
+    /// If Redis cannot be reached, if a key is of another type, or if the arguments make no sense:
+    /// nothing is changed then, except that a connection that broke may have lost the answer only.
+    /// A refusal is no error.
     pub async fn call<T: redis::FromRedisValue>(
         self,
         connection: &mut impl ConnectionLike,
@@ -151,8 +154,8 @@ pub struct Expired {
     pub reservations: u64,
     /// Seats that went back to their zones.
     pub seats: u64,
-    /// Holds that could not be ended, because their keys hold something else than they should. They are tried again in a
-    /// minute.
+    /// Holds that could not be ended, because their keys hold something else than they should. They
+    /// are tried again in a minute.
     pub broken: u64,
     /// Entries of the index that are no hold's, set aside with the score `+inf`.
     pub foreign: u64,
@@ -168,7 +171,8 @@ pub struct ExpiryWorker<C> {
 }
 
 impl<C: ConnectionLike> ExpiryWorker<C> {
-    /// Looks after one expiry index: [`EXPIRY_INDEX`], or the one that was given to `reserve_seats` as its fourth key.
+    /// Looks after one expiry index: [`EXPIRY_INDEX`], or the one that was given to `reserve_seats`
+    /// as its fourth key.
     pub fn new(connection: C, index: impl Into<String>) -> Self {
         Self { connection, index: index.into() }
     }
@@ -214,7 +218,8 @@ impl<C: ConnectionLike> ExpiryWorker<C> {
         Ok(done)
     }
 
-    /// Goes on, from deadline to deadline, until `stop` is done. While Redis is away it tries again every second.
+    /// Goes on, from deadline to deadline, until `stop` is done. While Redis is away it tries again
+    /// every second.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
         let mut foreign_told = 0;
@@ -224,10 +229,13 @@ impl<C: ConnectionLike> ExpiryWorker<C> {
                 round = self.run_once() => match round.inspect(|done| self.report(done, &mut foreign_told)) {
                     // What is due and cannot be ended is looked at again, but not at once.
                     Ok(Expired { next_ms: Some(0), reservations: 0, .. }) => LOOK_AGAIN_WITHIN,
-                    Ok(Expired { next_ms: Some(next_ms), .. }) => Duration::from_millis(next_ms).min(LOOK_AGAIN_WITHIN),
+                    Ok(Expired { next_ms: Some(next_ms), .. }) => {
+                        Duration::from_millis(next_ms).min(LOOK_AGAIN_WITHIN)
+                    }
                     Ok(Expired { next_ms: None, .. }) => LOOK_AGAIN_WITHIN,
                     Err(error) => {
-                        warn!(%error, index = self.index, "the stock of holds that ran out cannot be returned now");
+                        warn!(%error, index = self.index,
+                            "the stock of holds that ran out cannot be returned now");
                         LOOK_AGAIN_WITHIN
                     }
                 },

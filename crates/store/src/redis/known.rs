@@ -107,8 +107,8 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// The event; one that this node meets for the first time is looked up in the archive, so that decisions that Redis
-    /// has lost are missed.
+    /// The event; one that this node meets for the first time is looked up in the archive, so that
+    /// decisions that Redis has lost are missed.
     pub(super) async fn get(
         &self,
         event: &EventId,

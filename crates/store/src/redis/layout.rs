@@ -240,7 +240,7 @@ impl Layout {
             .map(|check_in| format!("{}:{}", check_in.ticket, check_in.at))
             .collect();
         let text = [
-            row.state.status().to_owned(),
+            row.state.status().as_str().to_owned(),
             terms.user.to_string(),
             terms.amount_minor.to_string(),
             terms.fee_minor.to_string(),
@@ -490,7 +490,8 @@ impl Holdings {
     fn into_texts(self, event: &Event, at: Time) -> Texts {
         let texts = self.of_user.into_iter().map(|(user, mut of)| {
             if of.bookings.len() > 1 {
-                // Bookings of one millisecond stand in the order they were made, which only the event itself tells.
+                // Bookings of one millisecond stand in the order they were made, which only the
+                // event itself tells.
                 let query = Query::Bookings { user: user.clone(), after: None, limit: u32::MAX };
                 if let Ok(View::Bookings(views)) = event.query(at, &query) {
                     of.bookings = views.iter().map(|view| view.terms.booking.clone()).collect();

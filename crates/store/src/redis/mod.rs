@@ -1,5 +1,5 @@
-//! The engine on Redis or Redis Cluster, for many processes: the same commands, replies, refusals and changes as the
-//! embedded one, with one Lua script a command.
+//! The engine on Redis or Redis Cluster, for many processes: the same commands, replies, refusals
+//! and changes as the embedded one, with one Lua script a command.
 //!
 //! ```text
 //! callers ─► wire ─► one script a command ─► reply
@@ -7,11 +7,13 @@
 //!                       └─► archiver ─► archive ─► feeds
 //! ```
 //!
-//! Redis numbers each event's decisions by itself; the [`Archive`] numbers all of them in one sequence and is what the
-//! feed is read from. Any number of nodes may run the same events: the rules are in the scripts, a node only asks.
+//! Redis numbers each event's decisions by itself; the [`Archive`] numbers all of them in one
+//! sequence and is what the feed is read from. Any number of nodes may run the same events: the
+//! rules are in the scripts, a node only asks.
 //!
-//! What is confirmed, and what money is asked for, is answered once it is archived; other answers may be of decisions
-//! that a Redis that fails can still lose (docs/operating.md says how many). A node notices by their numbers.
+//! What is confirmed, and what money is asked for, is answered once it is archived; other answers
+//! may be of decisions that a Redis that fails can still lose (docs/operating.md says how many). A
+//! node notices by their numbers.
 
 mod archive;
 mod archiver;
@@ -25,6 +27,7 @@ pub mod kit;
 mod known;
 mod layout;
 mod node;
+mod options;
 pub mod points;
 #[cfg(feature = "testing")]
 mod probe;
@@ -38,18 +41,19 @@ mod start;
 mod ticker;
 mod transactions;
 mod waits;
+mod wakes;
 mod wire;
 
 pub use archive::{Archive, ArchiveError, Archived, Pending as ArchivePending, ToArchive};
 pub use audit::AuditReport;
 pub use bare::BareHold;
+pub use options::Options;
 #[cfg(feature = "testing")]
 pub use probe::Probe;
 pub use rows::SeatSpecs;
 pub use start::OpenError;
 
 use crate::engine::{Answer, Engine, Failure, Feed, Pending, Seq};
-use crate::flags::Flags;
 use client::{Client, ClientError};
 use feed::ArchiveFeed;
 use node::Node;
@@ -61,47 +65,6 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use transactions::Transactions;
 use wire::{Head, Outcome};
-
-/// How an engine runs.
-#[derive(Clone)]
-pub struct Options {
-    /// Where Redis is: `redis://127.0.0.1:6379`; of a cluster, some of its nodes.
-    pub urls: Vec<String>,
-    /// Whether it is a Redis Cluster.
-    pub is_cluster: bool,
-    /// Where the feed is kept for good.
-    pub archive: Arc<dyn Archive>,
-    /// Connections to it, or to each of its nodes.
-    pub connections: usize,
-    /// How long a caller waits for Redis.
-    pub timeout_ms: u32,
-    /// How long a caller waits for the archive, once Redis has decided.
-    pub archive_timeout_ms: u32,
-    /// How often this node looks at all events, so that another node's death delays no deadline for longer.
-    pub sweep_ms: u32,
-    /// What is switched how, at run time.
-    pub flags: Arc<Flags>,
-    /// Whether this node decides what is due. Tests that set the clock do so themselves.
-    pub ticks: bool,
-}
-
-impl Options {
-    /// The usual options.
-    #[must_use]
-    pub fn new(urls: Vec<String>, is_cluster: bool, archive: Arc<dyn Archive>) -> Self {
-        Self {
-            urls,
-            is_cluster,
-            archive,
-            connections: 4,
-            timeout_ms: 2_000,
-            archive_timeout_ms: 5_000,
-            sweep_ms: 1_000,
-            flags: Arc::default(),
-            ticks: true,
-        }
-    }
-}
 
 /// The engine on Redis. Dropping it ends this node's tasks; the events live on.
 pub struct RedisEngine {
@@ -167,9 +130,9 @@ impl Drop for RedisEngine {
 
 /// Whether a command's answer waits until the decision is archived.
 ///
-/// Whoever has paid, or is asked to pay, must find that again whatever Redis loses; a place or a hold that is lost is
-/// taken again. What the ledger goes on from (the end of a payment) must not be lost behind its back either, and whoever
-/// was banned must not come back unnoticed.
+/// Whoever has paid, or is asked to pay, must find that again whatever Redis loses; a place or a
+/// hold that is lost is taken again. What the ledger goes on from (the end of a payment) must not
+/// be lost behind its back either, and whoever was banned must not come back unnoticed.
 fn waits_for_archive(command: &Command) -> bool {
     match command {
         Command::BeginPayment { .. }
@@ -284,7 +247,8 @@ async fn execute(
         node.settle(event, head).await?;
     }
     if matches!(command, Command::CreateEvent { .. }) {
-        // Whoever is told of the event finds it in the list; if this node dies before, the one that archives it sees to that.
+        // Whoever is told of the event finds it in the list; if this node dies before, the one that
+        // archives it sees to that.
         node.list_event(event, at).await?;
     }
     reply.map(|value| Answer { at, value })

@@ -5,11 +5,12 @@ use super::archiver;
 use super::client::{Client, ClientError};
 use super::keys::{self, EventKeys};
 use super::known::{Known, KnownEvent};
-use super::ticker::Wakes;
+use super::options::Options;
 use super::transactions::Transactions;
 use super::waits::Waits;
+use super::wakes::Wakes;
 use super::wire::{self, Call, Head, Outcome};
-use super::{Options, points, query, rebuild, refusal};
+use super::{points, query, rebuild, refusal};
 use crate::engine::Failure;
 use crate::flags::{Flag, Flags};
 use onrush_core::ids::EventId;
@@ -155,8 +156,8 @@ impl Node {
 
     /// Runs a script for an event: its answer is a decision, a refusal, or what the script needs for a draw.
     ///
-    /// What has to be done first is done: time that nobody ran the event in is made up for, and an event that lost
-    /// decisions is rebuilt.
+    /// What has to be done first is done: time that nobody ran the event in is made up for, and an
+    /// event that lost decisions is rebuilt.
     pub(super) async fn run(&self, event: &EventId, call: Call) -> Result<Outcome, Failure> {
         let known = self.known(event).await?;
         let request = self.request_id();

@@ -1,4 +1,5 @@
-//! Points around a remote call at which a test ends the process. Builds without the feature `testing` pass them by.
+//! Points around a remote call at which a test ends the process. Builds without the feature
+//! `testing` pass them by.
 
 #[cfg(feature = "testing")]
 use std::sync::OnceLock;
@@ -6,8 +7,8 @@ use std::sync::OnceLock;
 #[cfg(feature = "testing")]
 static HOOK: OnceLock<fn(&str)> = OnceLock::new();
 
-/// Has `hook` hear of each point that is reached: `asking:Hold` before a hold's script is sent, and `asked:Hold` once it
-/// ran and before anything is made of its answer.
+/// Has `hook` hear of each point that is reached: `asking:Hold` before a hold's script is sent, and
+/// `asked:Hold` once it ran and before anything is made of its answer.
 #[cfg(feature = "testing")]
 pub fn tell(hook: fn(&str)) {
     HOOK.get_or_init(|| hook);

@@ -1,7 +1,8 @@
 //! Leaves out of a script what nothing in it uses.
 //!
-//! Redis runs a script from its first line each time, so every function of an included part costs its making, called or
-//! not: for a hold that was a third of its time. Parts stay whole for their readers, and scripts get what they call.
+//! Redis runs a script from its first line each time, so every function of an included part costs
+//! its making, called or not: for a hold that was a third of its time. Parts stay whole for their
+//! readers, and scripts get what they call.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,8 +15,9 @@ struct Item<'a> {
 
 /// The script without the functions and constants of its outermost level that nothing it runs names.
 ///
-/// These begin at the start of a line, as `local function f(`, `function table.f(` or `local name = `, and end with it
-/// or with an `end` or `}` that stands alone at the start of a line.
+/// These begin at the start of a line, as `local function f(`, `function table.f(` or
+/// `local name = `, and end with it or with an `end` or `}` that stands alone at the start of a
+/// line.
 pub(super) fn prune(text: &str) -> String {
     let items = items(text);
     let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();

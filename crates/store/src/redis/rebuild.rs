@@ -6,10 +6,10 @@
 //!            open it ◄─ write all keys ◄─ replay the archive through the rules ◄────────┘
 //! ```
 //!
-//! While it is shut, its meta hash has numbers below all others, and every script of every node answers that it is lost.
-//! Each write is fenced by the new epoch: a node that was thought dead cannot write into what another has built. The
-//! numbers go on after the last archived decision; heads are compared by epoch first, so that no node mistakes the new
-//! ones for the lost ones.
+//! While it is shut, its meta hash has numbers below all others, and every script of every node
+//! answers that it is lost. Each write is fenced by the new epoch: a node that was thought dead
+//! cannot write into what another has built. The numbers go on after the last archived decision;
+//! heads are compared by epoch first, so that no node mistakes the new ones for the lost ones.
 
 use super::archive::{ArchiveError, ToArchive};
 use super::client::ClientError;
@@ -214,8 +214,8 @@ impl Rebuilder<'_> {
 
     /// Archives decisions that Redis still has and the archive has not: some were answered.
     ///
-    /// Only if the stream goes on exactly where the archive ends: after a loss nodes may have decided otherwise under
-    /// numbers that the archive knows.
+    /// Only if the stream goes on exactly where the archive ends: after a loss nodes may have
+    /// decided otherwise under numbers that the archive knows.
     async fn archive_rest(&mut self, archived: Head) -> Result<(), Obstacle> {
         let mut after = archived.seq;
         if after > Seq::default() {

@@ -4,13 +4,13 @@ use super::layout::{Layout, Texts};
 use super::wire::Head;
 use crate::engine::Seq;
 use onrush_core::Time;
-use onrush_core::command::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::hold::{CheckIn, HoldState, HoldTerms};
 use onrush_core::ids::{PlaceId, SeatId, UserId};
 use onrush_core::snapshot::{
     Entrants, EventRow, GoneRow, HoldRow, PlaceRow, PoolRow, Revealed, SeatRow, SessionRow,
     SessionState, SnapshotRow,
 };
+use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::view::{BanView, ClaimState, ClaimView};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -342,8 +342,8 @@ pub(super) fn ban_view(user: &str, text: &str) -> Result<BanView, String> {
 }
 
 impl Layout {
-    /// Where this is not what it should be, one sentence each: every count, index and deadline, not only what a snapshot
-    /// has. Scores may differ, as long as the order is the same.
+    /// Where this is not what it should be, one sentence each: every count, index and deadline, not
+    /// only what a snapshot has. Scores may differ, as long as the order is the same.
     pub(super) fn differences(&self, expected: &Self) -> Vec<String> {
         let mut found = Vec::new();
         let texts = [

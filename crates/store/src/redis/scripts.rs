@@ -34,7 +34,8 @@ macro_rules! scripts {
     };
 }
 
-/// The parts that scripts share: `--#include name` is replaced by the part, the first time it stands in a script.
+/// The parts that scripts share: `--#include name` is replaced by the part, the first time it
+/// stands in a script.
 const INCLUDES: &[(&str, &str)] = &includes![
     "bans", "begin", "change", "claims", "ended", "gone", "holds", "joining", "lapses", "line",
     "lines", "money", "outflow", "phases", "places", "pools", "queued", "seats", "sessions",

@@ -36,8 +36,8 @@ impl fmt::Display for OpenError {
             Self::Redis(why) => f.write_str(why),
             Self::Evicts { policy } => write!(
                 f,
-                "Redis has maxmemory-policy {policy} and would throw holds away when its memory is full; set maxmemory-policy \
-                 to noeviction"
+                "Redis has maxmemory-policy {policy} and would throw holds away when its memory is \
+                 full; set maxmemory-policy to noeviction"
             ),
             Self::TooOld { version } => {
                 write!(f, "Redis is of version {version}; use {OLDEST} or later")

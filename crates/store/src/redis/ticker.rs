@@ -1,9 +1,10 @@
 //! Ticks: what is due in any event is decided by whichever node comes first.
 //!
-//! Every node looks at every event from time to time, so that the deadlines of a node that died are met; in between it looks
-//! at an event when something changed there, and when it said that something will be due. The scripts look at capacity and
-//! outflow themselves, so that any number of nodes may run them. An event in which nothing can be due is looked at less
-//! often, though often enough that nobody takes it for one that was away.
+//! Every node looks at every event from time to time, so that the deadlines of a node that died are
+//! met; in between it looks at an event when something changed there, and when it said that
+//! something will be due. The scripts look at capacity and outflow themselves, so that any number
+//! of nodes may run them. An event in which nothing can be due is looked at less often, though
+//! often enough that nobody takes it for one that was away.
 
 use super::keys;
 use super::node::Node;
@@ -14,9 +15,8 @@ use onrush_core::Time;
 use onrush_core::ids::{EventId, UserId};
 use serde::Deserialize;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
@@ -86,7 +86,8 @@ impl Node {
             };
             count += ticked.count;
             let next = ticked.next.map(Time);
-            // Something is due and nothing was done: whoever lapses stands further down the line than was looked.
+            // Something is due and nothing was done: whoever lapses stands further down the line
+            // than was looked.
             let looks_on = ticked.count == 0 && next.is_some_and(|next| next <= at);
             let asks = !ticked.needs.is_empty() && ticked.needs != needed;
             looks += 1;
@@ -110,29 +111,6 @@ impl Node {
         let mut call = Call::new(&scripts::TICK, args);
         call.keys.extend(users.iter().map(|user| keys::places_of(event, user)));
         call
-    }
-}
-
-/// Whom to look at soon; the ticker's end of it is [`run`].
-#[derive(Debug, Default)]
-pub(super) struct Wakes {
-    events: Mutex<HashSet<EventId>>,
-    notify: Notify,
-}
-
-impl Wakes {
-    /// Something changed in this event: it is looked at soon. Several changes are dealt with together.
-    pub(super) fn wake(&self, event: &EventId) {
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        if !events.contains(event) {
-            events.insert(event.clone());
-            drop(events);
-            self.notify.notify_one();
-        }
-    }
-
-    fn take(&self) -> HashSet<EventId> {
-        std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -172,7 +150,8 @@ impl Plan {
         self.look(event, at);
     }
 
-    /// Looks at all events within the time of a sweep, one after the other, but passes over those that are idle.
+    /// Looks at all events within the time of a sweep, one after the other, but passes over those
+    /// that are idle.
     fn sweep(&mut self, events: &[EventId], now: Instant, sweep: Duration) {
         let each = sweep / u32::try_from(events.len().max(1)).unwrap_or(u32::MAX);
         let mut at = now;

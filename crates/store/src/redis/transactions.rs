@@ -6,12 +6,13 @@
 //!    └────────────── somebody decided something in between ◄─────────────────────┘
 //! ```
 //!
-//! The rules are the script's, either way. Every decision of an event changes its meta hash, so that one key is enough
-//! to watch. A watch belongs to a connection, so each transaction has one of its own, to the very server that has the
-//! event: a connection that mended itself in between would have forgotten what it watches.
+//! The rules are the script's, either way. Every decision of an event changes its meta hash, so
+//! that one key is enough to watch. A watch belongs to a connection, so each transaction has one of
+//! its own, to the very server that has the event: a connection that mended itself in between would
+//! have forgotten what it watches.
 //!
-//! Whoever loses too often, or finds no server that takes transactions, runs the script as it is: nobody is turned away
-//! for the way his command takes.
+//! Whoever loses too often, or finds no server that takes transactions, runs the script as it is:
+//! nobody is turned away for the way his command takes.
 
 use super::client::{ClientError, tcp_settings};
 use super::scripts::Script;
@@ -69,8 +70,8 @@ impl Transactions {
         self.limit
     }
 
-    /// What the script answers, with its writes made at once or not at all; `None` if nothing was done, and the script is
-    /// to be run as it is.
+    /// What the script answers, with its writes made at once or not at all; `None` if nothing was
+    /// done, and the script is to be run as it is.
     ///
     /// # Errors
     /// If nobody answers; whether it was done is unknown then.

@@ -1,7 +1,7 @@
 //! A look at how long commands take on Redis just now.
 //!
-//! Nobody sees the queues inside a server that others share. What can be seen from here is how long the last command took,
-//! and whether any was answered of late although some are under way.
+//! Nobody sees the queues inside a server that others share. What can be seen from here is how long
+//! the last command took, and whether any was answered of late although some are under way.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +11,8 @@ const RECENT: Duration = Duration::from_secs(1);
 /// How much a single command counts against those before it: one slow answer is no overload.
 const WEIGHT: u64 = 8;
 
-/// How long commands take, kept without a lock: all numbers are microseconds since `origin`, or of a duration.
+/// How long commands take, kept without a lock: all numbers are microseconds since `origin`, or of
+/// a duration.
 #[derive(Debug)]
 pub(super) struct Waits {
     origin: Instant,

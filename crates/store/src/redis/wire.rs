@@ -3,12 +3,13 @@
 use super::refusal;
 use super::scripts::{self, Script};
 use crate::engine::Seq;
-use onrush_core::command::{CancelTerms, CategorySpec, Reason, SeatSpec};
+use onrush_core::command::CancelTerms;
 use onrush_core::event::Event;
 use onrush_core::hold::OnDecline;
 use onrush_core::limits::fits_text;
 use onrush_core::lines::Lines;
 use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
+use onrush_core::spec::{CategorySpec, Reason, SeatSpec};
 use onrush_core::waiting_room::draw;
 use onrush_core::{Change, Command, Refusal, Time};
 use redis::Value;
@@ -101,7 +102,8 @@ fn text_or_empty(what: Option<&impl ToString>) -> String {
 
 /// The script that runs a command, and its arguments.
 ///
-/// `ClosePrequeue` and `OpenSale` of a draw are asked first without a list of entrants: see [`close_prequeue`].
+/// `ClosePrequeue` and `OpenSale` of a draw are asked first without a list of entrants: see
+/// [`close_prequeue`].
 pub(super) fn call(command: &Command) -> Call {
     let mut call = match command {
         Command::CreateEvent { settings } => with_settings(&scripts::CREATE_EVENT, settings),
@@ -216,13 +218,14 @@ pub(super) fn call(command: &Command) -> Call {
     call
 }
 
-/// Closes the prequeue with this list of entrants; asked without its hash, the script answers which list it wants.
+/// Closes the prequeue with this list of entrants; asked without its hash, the script answers which
+/// list it wants.
 pub(super) fn close_prequeue(list: &ListOfEntrants) -> Call {
     Call::new(&scripts::CLOSE_PREQUEUE, list_args(list).into())
 }
 
-/// Opens the sale. A draw needs the list of entrants, if it is not fixed yet, and the generation of the drawn order that
-/// was written; the script answers what it wants.
+/// Opens the sale. A draw needs the list of entrants, if it is not fixed yet, and the generation of
+/// the drawn order that was written; the script answers what it wants.
 pub(super) fn open_sale(
     seed: Option<Digest>,
     public_value: Option<&str>,
@@ -294,7 +297,8 @@ fn with_settings(script: &'static Script, settings: &Settings) -> Call {
     Call::new(script, args)
 }
 
-/// The settings that scripts need, each as a field of the event's meta hash; an empty text means that it is not set.
+/// The settings that scripts need, each as a field of the event's meta hash; an empty text means
+/// that it is not set.
 pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 26] {
     let room = settings.room.as_ref();
     let of_room = |get: fn(&RoomSettings) -> String| room.map(get).unwrap_or_default();
@@ -411,7 +415,7 @@ fn complaint(command: &Command) -> Option<Refusal> {
     static PROBE: LazyLock<Event> = LazyLock::new(|| probe(probe_settings()));
     match command {
         Command::CreateEvent { settings } | Command::ChangeSettings { settings } => {
-            settings.complaint().map(|why| Refusal::InvalidSettings { why })
+            settings.complaint().map(|why| Refusal::InvalidSettings { why: why.into() })
         }
         Command::AddPool { .. }
         | Command::AdjustCapacity { .. }

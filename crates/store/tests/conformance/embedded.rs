@@ -3,9 +3,9 @@
 use crate::play::{Subject, Trouble};
 use crate::truth::{Decided, Outcome};
 use crate::world::{START, id};
-use onrush_core::command::SeatSpec;
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::snapshot::SnapshotRow;
+use onrush_core::spec::SeatSpec;
 use onrush_core::{Command, Event, Query, Refusal, Time, View};
 use onrush_store::embedded::{Clock, Embedded, ManualClock, Options};
 use onrush_store::{Engine, Failure, Feed, Seq};

@@ -7,12 +7,13 @@ use crate::world::{
     seat, text, user,
 };
 use onrush_core::change::Change;
-use onrush_core::command::{CancelTerms, CategorySpec, Reason};
+use onrush_core::command::CancelTerms;
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, ClaimId, PaymentId, PlaceId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::Digest;
 use onrush_core::snapshot::{HoldRow, SnapshotRow};
+use onrush_core::spec::{CategorySpec, Reason};
 use onrush_core::view::{ClaimState, ClaimView};
 use onrush_core::{Command, Event, Phase, Query, View};
 

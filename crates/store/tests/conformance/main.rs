@@ -1,8 +1,9 @@
 //! Conformance: random sequences of commands on every engine, compared with the rules one by one.
 //!
-//! `ONRUSH_CONFORMANCE_RUNS` multiplies how much is played; `ONRUSH_CONFORMANCE_SEED` plays one sequence alone;
-//! `ONRUSH_CONFORMANCE_WITHOUT=money,claim` leaves groups of commands out; `ONRUSH_CONFORMANCE_FAILURES` names a folder
-//! that failing sequences are written to, and `ONRUSH_CONFORMANCE_REPLAY` one of those files to be played again.
+//! `ONRUSH_CONFORMANCE_RUNS` multiplies how much is played; `ONRUSH_CONFORMANCE_SEED` plays one
+//! sequence alone; `ONRUSH_CONFORMANCE_WITHOUT=money,claim` leaves groups of commands out;
+//! `ONRUSH_CONFORMANCE_FAILURES` names a folder that failing sequences are written to, and
+//! `ONRUSH_CONFORMANCE_REPLAY` one of those files to be played again.
 
 mod embedded;
 mod generator;

@@ -2,9 +2,9 @@
 
 use crate::truth::{Decided, Op, Outcome, Truth};
 use crate::world::{START, USERS, user};
-use onrush_core::command::SeatSpec;
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::snapshot::SnapshotRow;
+use onrush_core::spec::SeatSpec;
 use onrush_core::{Command, Event, Query, Refusal, Reply, Time, View};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;

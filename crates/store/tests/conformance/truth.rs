@@ -12,7 +12,8 @@ pub(crate) enum Op {
     Clock(Time),
     /// Somebody asks for this.
     Command(Command),
-    /// The last command reaches the engine again, as it does when a client resends after a dropped connection.
+    /// The last command reaches the engine again, as it does when a client resends after a dropped
+    /// connection.
     Resend,
     /// What the engine has is thrown away, and written anew from the rules' state.
     Refill,
@@ -36,7 +37,8 @@ pub(crate) struct Truth {
     pub(crate) clock: Time,
     /// The time of the last change.
     at: Time,
-    /// Whether everything that is due is dealt with at once, as the embedded engine does; if not, a sequence's own ticks do.
+    /// Whether everything that is due is dealt with at once, as the embedded engine does; if not, a
+    /// sequence's own ticks do.
     settles: bool,
 }
 

@@ -1,11 +1,12 @@
-//! The small worlds that random sequences play in: few ids and little stock, so that everybody is in everybody's way.
+//! The small worlds that random sequences play in: few ids and little stock, so that everybody is
+//! in everybody's way.
 
 use crate::random::Random;
 use onrush_core::Time;
-use onrush_core::command::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::ids::{BookingId, ClaimId, InvalidId, PaymentId, PlaceId, PoolId, SeatId, UserId};
 use onrush_core::limits::{MAX_FEE_BP, MAX_PRICE_MINOR, MAX_TEXT_CHARS};
 use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings};
+use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::waiting_room::draw;
 use std::str::FromStr;
 

@@ -78,7 +78,8 @@ async fn planted_admission_out_of_turn_is_found() {
     let admitted = |n: u128| {
         let place = PlaceId::from_u128(n);
         format!(
-            r#"[{{"admitted":{{"place":"{place}","user":"v{n}","until":1780000600000,"arrive_by":1780000120000}}}}]"#
+            r#"[{{"admitted":{{"place":"{place}","user":"v{n}",
+                "until":1780000600000,"arrive_by":1780000120000}}}}]"#
         )
     };
     assert_eq!(plant(&sale, &admitted(4)).fifo_violations, 1);

@@ -1,4 +1,5 @@
-//! Engine time: it goes by the monotonic clock, so that neither a pause nor a clock that is set takes anything from anybody.
+//! Engine time: it goes by the monotonic clock, so that neither a pause nor a clock that is set
+//! takes anything from anybody.
 
 use crate::sale::{HOLD_MS, START, Sale, booking, event, hold, open_flash_sale, units};
 use onrush_core::hold::HoldState;

@@ -1,12 +1,14 @@
-//! docs/design/journal.md against a journal: its queries are run, and its table knows every change and member.
+//! docs/design/journal.md against a journal: its queries are run, and its table knows every change
+//! and member.
 
 use crate::sale::{Sale, id, pool_spec};
 use onrush_core::change::{DeclaimedHow, LeftHow, SessionEnd};
-use onrush_core::command::{CancelTerms, CategorySpec, Reason, SeatSpec};
+use onrush_core::command::CancelTerms;
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings};
+use onrush_core::spec::{CategorySpec, Reason, SeatSpec};
 use onrush_core::view::PlaceState;
 use onrush_core::{Change, Command, Query, Time, View};
 use onrush_store::Engine;
@@ -373,8 +375,8 @@ fn changes() -> Vec<Change> {
     }
 }
 
-/// The names of members, also of those within, but not of what is explained once for all changes: settings, lines and
-/// reasons.
+/// The names of members, also of those within, but not of what is explained once for all changes:
+/// settings, lines and reasons.
 fn members(value: &Value, names: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {

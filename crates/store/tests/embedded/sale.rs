@@ -1,10 +1,10 @@
 //! A small sale to test with: a hall of twenty seats, a standing zone, and a clock that the test moves.
 
-use onrush_core::command::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{RoomSettings, Settings};
+use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::view::{AvailabilityView, HoldView};
 use onrush_core::{Command, Query, Reply, Time, View};
 use onrush_store::embedded::{Clock, Embedded, ManualClock, OpenError, Options};

@@ -1,4 +1,5 @@
-//! A call of every script that writes: with a key that holds something else than it should, and with no other keys allowed.
+//! A call of every script that writes: with a key that holds something else than it should, and
+//! with no other keys allowed.
 
 use crate::files::names;
 use crate::stock::{USER, ZONE};

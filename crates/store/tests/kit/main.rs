@@ -1,4 +1,5 @@
-//! The script kit as any Redis client meets it: each script's contract, each trap of the earlier designs, and races.
+//! The script kit as any Redis client meets it: each script's contract, each trap of the earlier
+//! designs, and races.
 
 mod calls;
 mod claims;

@@ -180,7 +180,8 @@ fn of_room() -> impl Strategy<Value = OfRoom> {
         3 => (1..4_usize).prop_map(OfRoom::Promote),
         4 => (user.clone(), seat.clone()).prop_map(|(user, seat)| OfRoom::Lock(user, seat)),
         3 => (user.clone(), payment.clone()).prop_map(|(user, payment)| OfRoom::Initiate(user, payment)),
-        3 => (user.clone(), seat, payment.clone()).prop_map(|(user, seat, payment)| OfRoom::Success(user, seat, payment)),
+        3 => (user.clone(), seat, payment.clone())
+            .prop_map(|(user, seat, payment)| OfRoom::Success(user, seat, payment)),
         1 => (user.clone(), payment).prop_map(|(user, payment)| OfRoom::Fail(user, payment)),
         2 => (user.clone(), any::<bool>()).prop_map(|(user, due)| OfRoom::Timeout(user, due)),
         1 => user.prop_map(OfRoom::Cancel),

@@ -4,9 +4,9 @@ use crate::stage::{
     MemoryArchive, PATIENCE, confirm_command, done, flash_sale, hold, id, open, options,
     shared_redis, until,
 };
-use onrush_core::command::PoolSpec;
 use onrush_core::hold::OnDecline;
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::spec::PoolSpec;
 use onrush_core::{Change, Command, Refusal};
 use onrush_store::redis::{Archive, Options, RedisEngine};
 use onrush_store::{Engine, Failure, FeedEntry, Seq};
@@ -163,7 +163,8 @@ async fn another_node_archives_once_the_lease_has_ended() {
     engine.close().await;
 }
 
-/// The node that decided something died before anybody archived it, and nobody has had to do with the event since.
+/// The node that decided something died before anybody archived it, and nobody has had to do with
+/// the event since.
 #[tokio::test]
 async fn decisions_of_a_node_that_died_are_archived_by_another() {
     let Some(redis) = need(shared_redis()) else { return };

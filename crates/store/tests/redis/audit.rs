@@ -4,8 +4,8 @@ use crate::stage::{
     MemoryArchive, confirm_command, done, flash_sale, hold, id, lines, new_event, open, options,
     place, settings,
 };
-use onrush_core::command::{PoolSpec, Reason};
 use onrush_core::settings::{RoomSettings, Settings};
+use onrush_core::spec::{PoolSpec, Reason};
 use onrush_core::{Command, Reply};
 use onrush_store::Engine;
 use onrush_store::redis::{Options, RedisEngine};

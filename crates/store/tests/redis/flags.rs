@@ -3,10 +3,10 @@
 use crate::stage::{id, lines};
 use crate::world::{Node, World, event, key, place, settings, user};
 use futures_util::future::join_all;
-use onrush_core::command::PoolSpec;
 use onrush_core::ids::{PlaceId, UserId};
 use onrush_core::settings::RoomSettings;
 use onrush_core::snapshot::SnapshotRow;
+use onrush_core::spec::PoolSpec;
 use onrush_core::view::PlaceView;
 use onrush_core::{Command, Refusal, Reply};
 use onrush_store::flags::Flag;
@@ -200,7 +200,8 @@ async fn flags_that_go_back_and_forth_under_load_lose_nothing_and_keep_the_order
     assert_agrees_with_its_feed(&world).await;
 }
 
-/// Somebody changes the event whenever a transaction wants to: all are lost, and nobody is turned away for it.
+/// Somebody changes the event whenever a transaction wants to: all are lost, and nobody is turned
+/// away for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transaction_that_always_loses_is_run_as_a_script() {
     let Some(world) = World::start() else { return };
@@ -231,7 +232,8 @@ async fn a_transaction_that_always_loses_is_run_as_a_script() {
     assert_agrees_with_its_feed(&world).await;
 }
 
-/// A stream of a user's places can be left over from decisions that Redis lost: it is written anew, either way.
+/// A stream of a user's places can be left over from decisions that Redis lost: it is written anew,
+/// either way.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_is_left_over_is_written_anew_also_by_a_transaction() {
     let Some(world) = World::start() else { return };

@@ -1,12 +1,13 @@
 //! What is held, paid for and claimed on a real server: exact amounts, and the traps of S0, S2 and S4.
 
 use crate::world::{NOON, Node, World, event, key, user};
-use onrush_core::command::{CancelTerms, CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::command::CancelTerms;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::BookingId;
 use onrush_core::limits::{MAX_PRICE_MINOR, MAX_UNITS_PER_HOLD};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{Fees, RefundRule, Settings};
+use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::view::{ClaimView, HoldView};
 use onrush_core::{Command, Query, Refusal, Reply, Time, View};
 use onrush_store::Engine;

@@ -3,6 +3,7 @@
 use crate::stage::{
     MemoryArchive, confirm_command, flash_sale, free_units, hold, hold_command, id, open, until,
 };
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Event, Query, View};
 use onrush_store::redis::{Options, Probe, RedisEngine};
@@ -50,7 +51,8 @@ async fn archived(
     .await;
 }
 
-/// Nothing is confirmed and not there, nothing is sold that is not, and every count and deadline is what it should be.
+/// Nothing is confirmed and not there, nothing is sold that is not, and every count and deadline is
+/// what it should be.
 async fn assert_as_archived(redis: &Redis, archive: &MemoryArchive, event: &EventId) {
     let mut probe = Probe::open(&[redis.url()], false).await.expect("Redis answers");
     probe.look_at(event.clone());
@@ -144,13 +146,14 @@ async fn a_redis_that_is_back_at_an_older_state_is_brought_up_to_the_archive() {
         else {
             panic!("a booking is asked for")
         };
-        assert_eq!(view.state.status(), "confirmed", "{booking}");
+        assert_eq!(view.state.status(), HoldStatus::Confirmed, "{booking}");
     }
     wait_until_archive_has_all(&redis, &archive, &event).await;
     assert_as_archived(&redis, &archive, &event).await;
 }
 
-/// The decisions that Redis kept and the archive had not got yet are archived first: their callers were answered.
+/// The decisions that Redis kept and the archive had not got yet are archived first: their callers
+/// were answered.
 #[tokio::test]
 async fn what_redis_still_has_is_archived_before_the_event_is_rebuilt() {
     let Some(redis) = need(Redis::start()) else { return };
@@ -242,7 +245,7 @@ async fn a_confirmation_that_is_lost_before_it_is_archived_is_not_promised() {
         panic!("a booking is asked for")
     };
     let promised = confirmed.is_ok();
-    assert_eq!(view.state.status() == "confirmed", promised, "{confirmed:?}");
+    assert_eq!((view.state.status() == HoldStatus::Confirmed), promised, "{confirmed:?}");
     once_rebuilt(&one, &event, confirm_command("ada", "b1"))
         .await
         .expect("asked again, it is hers");
@@ -282,7 +285,7 @@ async fn a_primary_that_dies_takes_nothing_confirmed_with_it() {
         else {
             panic!("a booking is asked for")
         };
-        assert_eq!(view.state.status(), "confirmed", "{booking}");
+        assert_eq!(view.state.status(), HoldStatus::Confirmed, "{booking}");
     }
     assert_eq!(free_units(&engine, &event).await, 959);
     let report = engine.audit().await.expect("Redis and the archive answer");

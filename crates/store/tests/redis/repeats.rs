@@ -2,8 +2,8 @@
 
 use crate::stage::{MemoryArchive, flash_sale, hold, hold_command, id, lines, open, shared_redis};
 use onrush_core::Command;
-use onrush_core::command::Reason;
 use onrush_core::hold::HoldState;
+use onrush_core::spec::Reason;
 use onrush_store::redis::Probe;
 use onrush_testkit::{Redis, need};
 
@@ -18,8 +18,8 @@ async fn a_server_that_forgot_its_scripts_is_given_them_again() {
     engine.close().await;
 }
 
-/// A request that a client sends again after its connection broke has the same id: it gets the first answer, and
-/// nothing changes twice.
+/// A request that a client sends again after its connection broke has the same id: it gets the
+/// first answer, and nothing changes twice.
 #[tokio::test]
 async fn the_same_request_twice_changes_things_once() {
     let Some(redis) = need(shared_redis()) else { return };

@@ -4,10 +4,10 @@ use crate::stage::{
     MemoryArchive, confirm_command, done, hold, id, new_event, open, place, settings, shared_redis,
     until,
 };
-use onrush_core::command::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::hold::HoldState;
 use onrush_core::lines::Lines;
 use onrush_core::settings::RoomSettings;
+use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::view::{LeftFrom, PlaceState, SeatStatus};
 use onrush_core::{Command, Phase, Query, Refusal, Reply, View};
 use onrush_store::{Engine, Failure};

@@ -4,11 +4,11 @@
 mod memory_archive;
 
 pub(crate) use memory_archive::MemoryArchive;
-use onrush_core::command::PoolSpec;
 use onrush_core::ids::{BookingId, EventId, PlaceId, PoolId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::money::Currency;
 use onrush_core::settings::{RoomSettings, Settings};
+use onrush_core::spec::PoolSpec;
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Query, Reply, View};
 use onrush_store::redis::{Options, RedisEngine};

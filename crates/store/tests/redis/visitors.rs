@@ -157,13 +157,15 @@ async fn positions_are_exact_also_with_several_places_a_user_and_without_looking
     node.prequeue(room).await;
     join_many_places(&node, 0..60, 20).await;
     node.open_sale().await;
-    // Three are admitted; their six other places wait without being passed by others, and without stopping them.
+    // Three are admitted; their six other places wait without being passed by others, and without
+    // stopping them.
     assert_eq!(node.tick(&world, 10).await, 3);
     for number in [5, 27, 44, 59] {
         node.done(Command::Leave { place: place(number), user: user(number % 20) }).await;
     }
     assert_positions(&world, &node, NOON).await;
-    // Who stands where without any rules: user 0 is in the room, and still ahead of his neighbour with his second place.
+    // Who stands where without any rules: user 0 is in the room, and still ahead of his neighbour
+    // with his second place.
     assert_eq!(node.position(user(3), place(3)).await, 1);
     assert_eq!(node.position(user(0), place(20)).await, 17);
     assert_eq!(node.position(user(1), place(21)).await, 18);
@@ -296,7 +298,8 @@ fn ticks_by_the_rules(rules: &mut Event, at: Time) -> Vec<Vec<Change>> {
     }
 }
 
-/// Asserts that ticks decide what the rules do at this time, in the same order; gives how many decisions that were.
+/// Asserts that ticks decide what the rules do at this time, in the same order; gives how many
+/// decisions that were.
 async fn assert_ticks(world: &World, node: &Node, at: Time) -> usize {
     let mut rules = world.by_the_rules().await;
     let before = world.decisions().await.len();
@@ -386,7 +389,8 @@ async fn outflow_and_capacity_hold_for_all_nodes_together() {
     one.open_sale().await;
     let mut rules = world.by_the_rules().await;
     let mut all = 0;
-    // A burst of a second's worth, ten a second after that, never more at once, and the room's capacity at last.
+    // A burst of a second's worth, ten a second after that, never more at once, and the room's
+    // capacity at last.
     for (step, expected) in [(0, 10), (99, 0), (100, 1), (1_100, 10), (9_000, 10), (20_000, 4)] {
         let at = NOON.plus_ms(step);
         world.set_clock(at);

@@ -1,8 +1,8 @@
 //! A Redis Cluster of three primaries and three replicas.
 
 use super::{Redis, RedisOptions, START_WITHIN};
-use crate::NotStarted;
 use crate::free_port::free_port;
+use crate::need::NotStarted;
 use crate::resp::field;
 use crate::server::wait_until;
 
@@ -19,7 +19,8 @@ pub struct RedisCluster {
 }
 
 impl RedisCluster {
-    /// Starts all six; when this returns every slot is served, every node knows so, and every replica has caught up.
+    /// Starts all six; when this returns every slot is served, every node knows so, and every
+    /// replica has caught up.
     ///
     /// # Errors
     ///
@@ -121,7 +122,8 @@ impl RedisCluster {
         Ok(primary)
     }
 
-    /// Waits until another node serves the key's slot and all living nodes agree that the cluster works; returns its place.
+    /// Waits until another node serves the key's slot and all living nodes agree that the cluster
+    /// works; returns its place.
     ///
     /// # Errors
     ///
@@ -136,7 +138,8 @@ impl RedisCluster {
         self.primary_of(key)
     }
 
-    /// Waits until all nodes live, agree that every slot is served, and every replica has all that was written so far.
+    /// Waits until all nodes live, agree that every slot is served, and every replica has all that
+    /// was written so far.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! A Redis server and its replica.
 
 use super::{Redis, RedisOptions, START_WITHIN};
-use crate::NotStarted;
+use crate::need::NotStarted;
 use crate::resp::field;
 use crate::server::wait_until;
 use std::io;
@@ -30,7 +30,8 @@ impl RedisPair {
         Ok(pair)
     }
 
-    /// Waits until the replica is connected and has everything that was written to the primary before this call.
+    /// Waits until the replica is connected and has everything that was written to the primary
+    /// before this call.
     ///
     /// # Errors
     ///

@@ -7,7 +7,10 @@ interface Detector {
 /** Between two looks; a code is held for longer than that. */
 const PAUSE_MS = 120;
 
-/** Shows the camera in `video` and tells each code it reads, again and again while it is seen. Returns what stops it. */
+/**
+ * Shows the camera in `video` and tells each code it reads, again and again while it is seen.
+ * Returns what stops it.
+ */
 export async function readCodes(video: HTMLVideoElement, found: (code: string) => void): Promise<() => void> {
   if (!navigator.mediaDevices) throw new DOMException("cameras need https", "SecurityError");
   const stream = await navigator.mediaDevices.getUserMedia({

@@ -83,7 +83,10 @@ function read(code: string): Ticket | undefined {
 
 const maps = new Map<string, Promise<Map<string, string>>>();
 
-/** Loads the names of an event's seats once: before the first ticket comes, if it is known which event it is. */
+/**
+ * Loads the names of an event's seats once: before the first ticket comes, if it is known which
+ * event it is.
+ */
 export function seatNames(event: string): Promise<Map<string, string>> {
   let map = maps.get(event);
   if (!map) {

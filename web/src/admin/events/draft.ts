@@ -177,7 +177,10 @@ function different(was: Record<string, unknown>, is: Record<string, unknown>): R
   return Object.fromEntries(names.map((name) => [name, is[name]]));
 }
 
-/** The field that a problem's sentence is about: the server begins it with the setting's name, as in `hold_ttl_ms: …`. */
+/**
+ * The field that a problem's sentence is about: the server begins it with the setting's name, as in
+ * `hold_ttl_ms: …`.
+ */
 export function fieldOf(detail: string): keyof Draft | undefined {
   const draft = newDraft();
   for (const [word] of detail.matchAll(/[a-z_]{3,}/g)) {

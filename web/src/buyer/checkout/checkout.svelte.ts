@@ -283,7 +283,10 @@ function outcomeOf(booking: Booking | undefined, payment: Payment | undefined): 
   return payment?.status === "refunded" ? "refunded" : "expired";
 }
 
-/** Whether this visitor may choose again at once, or has to join the queue first; `undefined` if the sale is over. */
+/**
+ * Whether this visitor may choose again at once, or has to join the queue first; `undefined` if the
+ * sale is over.
+ */
 export async function nextStep(event: string): Promise<"choose" | "join" | undefined> {
   const sale = await ask<Sale>(path`/events/${event}`);
   if (sale.phase === "closed") return undefined;

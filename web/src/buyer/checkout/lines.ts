@@ -1,4 +1,7 @@
-/** The lines of a booking as people read them: seats by where they are, nights of a stay together, pools by name. */
+/**
+ * The lines of a booking as people read them: seats by where they are, nights of a stay together,
+ * pools by name.
+ */
 import { path, persist } from "../../api/client";
 import type { Availability, Lines, SeatMap } from "../../api/schema";
 import { day } from "../../lib/format";

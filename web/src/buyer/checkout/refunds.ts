@@ -19,7 +19,10 @@ export function returnOf(booking: Booking, sale: Sale, at: number): Return | und
   if (rules.length === 0) return undefined;
   const { percent } = rules.reduce((best, rule) => (rule.days_before > best.days_before ? rule : best));
   const unitsMinor = booking.amount_minor - (booking.fee_minor ?? 0);
-  const refundMinor = Math.floor((unitsMinor * percent) / 100);
+  // Rounded up to what can be paid, and never above what was.
+  const step = 100 * (sale.amount_step_minor ?? 1);
+  const steps = Math.ceil((unitsMinor * percent) / step);
+  const refundMinor = Math.min((steps * step) / 100, booking.amount_minor);
   return { percent, refundMinor, keptMinor: booking.amount_minor - refundMinor };
 }
 

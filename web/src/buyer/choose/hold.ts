@@ -1,4 +1,7 @@
-/** Holding what was chosen, once: the key of a choice is kept until its answer is known, also over a reload. */
+/**
+ * Holding what was chosen, once: the key of a choice is kept until its answer is known, also over a
+ * reload.
+ */
 import { NoAnswer, newKey, path, Refused } from "../../api/client";
 import type { Booking, Lines, Wish } from "../../api/schema";
 import { askAsVisitor } from "../../api/visitor";
@@ -25,8 +28,8 @@ export function isUnanswered(event: string): boolean {
 }
 
 /**
- * Asks for a hold, and asks again with the same key while no answer comes. `unheard` is told each time that happens.
- * @throws what is neither the server's word nor its silence.
+ * Asks for a hold, and asks again with the same key while no answer comes. `unheard` is told each
+ * time that happens. @throws what is neither the server's word nor its silence.
  */
 export async function hold(event: string, wish: Wish, unheard: () => void): Promise<Outcome> {
   const body = JSON.stringify(wish);
@@ -39,7 +42,8 @@ export async function hold(event: string, wish: Wish, unheard: () => void): Prom
         key,
         body: wish,
       });
-      // The key of a hold that was given back or ran out names that one for good: another wish needs another key.
+      // The key of a hold that was given back or ran out names that one for good: another wish
+      // needs another key.
       if (["released", "expired", "cancelled"].includes(booking.status) && !isRenewed) {
         isRenewed = true;
         forget(event);

@@ -12,7 +12,10 @@ export interface Offer {
 /** Neighbours farther apart than this many ordinary distances have an aisle between them. */
 const AISLE = 1.7;
 
-/** The seats between aisles: next to each other in their row. Only free ones, and none of `taken`, are in a run. */
+/**
+ * The seats between aisles: next to each other in their row. Only free ones, and none of `taken`,
+ * are in a run.
+ */
 function* freeRuns(house: House, taken: ReadonlySet<number>): Iterable<number[]> {
   for (const row of house.rows) {
     let run: number[] = [];
@@ -65,7 +68,10 @@ export function together(house: House, wanted: Wanted): number[] | undefined {
   return best?.seats;
 }
 
-/** The best seats of the house: the dearest category that has `count` together, near the middle of the front. */
+/**
+ * The best seats of the house: the dearest category that has `count` together, near the middle of
+ * the front.
+ */
 export function bestTogether(house: House, count: number, category?: number): number[] | undefined {
   const near = frontOf(house);
   const dearest = [...house.categories.keys()].sort(
@@ -75,7 +81,10 @@ export function bestTogether(house: House, count: number, category?: number): nu
   return together(house, { count, categories, isStrict: true, near });
 }
 
-/** The middle of the front: plans have the stage at the top, and seats at its sides may begin above the front row. */
+/**
+ * The middle of the front: plans have the stage at the top, and seats at its sides may begin above
+ * the front row.
+ */
 function frontOf(house: House): { x: number; y: number } {
   const { left, right, top, bottom } = house.bounds;
   const x = (left + right) / 2;
@@ -86,8 +95,9 @@ function frontOf(house: House): { x: number; y: number } {
 }
 
 /**
- * What to take in place of seats that were lost. A group that sat together is offered to sit together elsewhere; seats
- * that stood alone, or a group too large for what is left, are replaced one by one, near where they were.
+ * What to take in place of seats that were lost. A group that sat together is offered to sit
+ * together elsewhere; seats that stood alone, or a group too large for what is left, are replaced
+ * one by one, near where they were.
  */
 export function offerFor(house: House, lost: readonly number[], kept: readonly number[]): Offer | undefined {
   if (lost.length === 0) return undefined;

@@ -1,4 +1,7 @@
-/** What an event offers, as people think of it: zones and categories at a price, rooms for a range of nights. */
+/**
+ * What an event offers, as people think of it: zones and categories at a price, rooms for a range
+ * of nights.
+ */
 import type { Availability } from "../../api/schema";
 import { nightOf, poolName } from "../../lib/pools";
 

@@ -1,4 +1,7 @@
-/** What calls a visitor who looks elsewhere when it is his turn: a sound and a notification, both only if asked for. */
+/**
+ * What calls a visitor who looks elsewhere when it is his turn: a sound and a notification, both
+ * only if asked for.
+ */
 
 const STORED = "onrush.sound";
 /** Two rising tones, in hertz. */

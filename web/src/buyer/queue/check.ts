@@ -1,4 +1,7 @@
-/** Checks a draw: downloads the list, computes everything anew in a worker, and compares with what was published. */
+/**
+ * Checks a draw: downloads the list, computes everything anew in a worker, and compares with what
+ * was published.
+ */
 import { path, send } from "../../api/client";
 import type { Draw } from "../../api/schema";
 import type { Drawn, Lot, Published } from "./draw";

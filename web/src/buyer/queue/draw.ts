@@ -1,4 +1,7 @@
-/** Recomputes a draw from what was published, as docs/design/waiting-room.md says; it asks the server nothing. */
+/**
+ * Recomputes a draw from what was published, as docs/design/waiting-room.md says; it asks the
+ * server nothing.
+ */
 import { sha256 } from "@noble/hashes/sha2.js";
 
 export interface Published {

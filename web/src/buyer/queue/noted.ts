@@ -1,4 +1,7 @@
-/** The fingerprints of a draw as this browser saw them first: what was noted before the draw is proof afterwards. */
+/**
+ * The fingerprints of a draw as this browser saw them first: what was noted before the draw is
+ * proof afterwards.
+ */
 import { ask, path } from "../../api/client";
 import type { Draw } from "../../api/schema";
 import { clock } from "../../lib/clock";
@@ -33,7 +36,10 @@ export function note(event: string, draw: Draw): NotedDraw {
   return noted;
 }
 
-/** The same for pages that show no draw: whoever waits sees the fingerprint before he can know how it ends. */
+/**
+ * The same for pages that show no draw: whoever waits sees the fingerprint before he can know how
+ * it ends.
+ */
 export async function noteDraw(event: string): Promise<void> {
   try {
     note(event, await ask<Draw>(path`/events/${event}/draw`));

@@ -2,7 +2,10 @@
 import { ask, path } from "../../api/client";
 import type { Event, Pace as Answer, Units } from "../../api/schema";
 
-/** What is left, and how many places the line moves on a minute, as a range; that is missing while too little is known. */
+/**
+ * What is left, and how many places the line moves on a minute, as a range; that is missing while
+ * too little is known.
+ */
 export type Pace = Pick<Answer, "units" | "per_min">;
 
 /** A wait in whole minutes. No end is known of a line that may be standing still. */

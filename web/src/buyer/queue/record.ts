@@ -2,8 +2,8 @@
 import type { LiveMessage } from "../../lib/live/message";
 
 /**
- * How a place or session ended. `gave_up` is a session that was left before anything was booked; `kept` is over, and what
- * the visitor holds keeps its slot.
+ * How a place or session ended. `gave_up` is a session that was left before anything was booked;
+ * `kept` is over, and what the visitor holds keeps its slot.
  */
 export type Ended = "left" | "lapsed" | "no_show" | "timeout" | "kept" | "gave_up" | "completed" | "removed";
 

@@ -72,7 +72,10 @@ export class QueueVisit {
     clearTimeout(this.#timer);
   }
 
-  /** Takes a place, or finds the one that this visitor has: without a key the server gives nobody a second one. */
+  /**
+   * Takes a place, or finds the one that this visitor has: without a key the server gives nobody a
+   * second one.
+   */
   async join(): Promise<void> {
     if (this.#isJoining || this.#isOver) return;
     this.#isJoining = true;
@@ -183,8 +186,8 @@ export class QueueVisit {
   }
 
   /**
-   * A place waits, is admitted, and ends, in this order. What says otherwise has been overtaken: the answer to joining
-   * may come after the message that it is the visitor's turn.
+   * A place waits, is admitted, and ends, in this order. What says otherwise has been overtaken:
+   * the answer to joining may come after the message that it is the visitor's turn.
    */
   #isStepBack(message: OfPlace): boolean {
     const { last, ended } = this.#record;

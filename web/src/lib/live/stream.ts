@@ -1,4 +1,7 @@
-/** One connection that messages come over. It is used once: a lost one is replaced by a new one with a new ticket. */
+/**
+ * One connection that messages come over. It is used once: a lost one is replaced by a new one with
+ * a new ticket.
+ */
 import { path } from "../../api/client";
 import type { LiveMessage } from "./message";
 

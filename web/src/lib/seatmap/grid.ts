@@ -1,4 +1,7 @@
-/** Where seats are: cells of equal size, so that what is on the screen is found without looking at the rest. */
+/**
+ * Where seats are: cells of equal size, so that what is on the screen is found without looking at
+ * the rest.
+ */
 import type { Box } from "./box";
 
 const SEATS_PER_CELL = 12;

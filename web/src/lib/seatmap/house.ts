@@ -1,4 +1,7 @@
-/** A house: all seats of an event in typed arrays, with what can be asked about them quickly. No drawing here. */
+/**
+ * A house: all seats of an event in typed arrays, with what can be asked about them quickly. No
+ * drawing here.
+ */
 import type { SeatMap } from "../../api/schema";
 import type { Box } from "./box";
 import { Grid } from "./grid";
@@ -56,7 +59,8 @@ export interface SeatLike {
 }
 
 /**
- * All seats by their index, which is their place in the answer. `apply` changes statuses and tells those who `watch`.
+ * All seats by their index, which is their place in the answer. `apply` changes statuses and tells
+ * those who `watch`.
  */
 export class House {
   readonly count: number;
@@ -254,7 +258,10 @@ function boxOf(house: { x: Float32Array; y: Float32Array }, indexes: Iterable<nu
   return box.left > box.right ? { left: 0, top: 0, right: 0, bottom: 0 } : box;
 }
 
-/** Seats of a row in the order they stand: along the longer side of their box, which holds for bends of up to a quarter. */
+/**
+ * Seats of a row in the order they stand: along the longer side of their box, which holds for bends
+ * of up to a quarter.
+ */
 function inOrder(house: { x: Float32Array; y: Float32Array }, indexes: number[]): number[] {
   const box = boxOf(house, indexes);
   const isWide = box.right - box.left >= box.bottom - box.top;

@@ -1,4 +1,7 @@
-/** The convex outline of a section's seats, `margin` away from their middles. As x, y, x, y …, clockwise on the screen. */
+/**
+ * The convex outline of a section's seats, `margin` away from their middles. As x, y, x, y …,
+ * clockwise on the screen.
+ */
 export function hullOf(
   x: Float32Array,
   y: Float32Array,

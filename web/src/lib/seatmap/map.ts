@@ -1,6 +1,7 @@
 /**
- * The seat map on a canvas: 50,000 seats smooth in pan and zoom. From afar it shows sections, nearer seats as dots, then
- * as shapes, then with their numbers. It knows nothing of a page: `SeatMap.svelte` puts it into one.
+ * The seat map on a canvas: 50,000 seats smooth in pan and zoom. From afar it shows sections,
+ * nearer seats as dots, then as shapes, then with their numbers. It knows nothing of a page:
+ * `SeatMap.svelte` puts it into one.
  */
 import { paletteOf } from "./colours";
 import { gestures } from "./gestures";
@@ -27,7 +28,10 @@ export interface MapOptions {
   pointed?: (seat: number | undefined) => void;
   /** What stands in a section seen from afar: its name first. */
   linesOf?: (section: number) => string[];
-  /** A seat's colour in place of its category's, as any CSS colour: for a heat map. Call `repaint` when it changes. */
+  /**
+   * A seat's colour in place of its category's, as any CSS colour: for a heat map. Call `repaint`
+   * when it changes.
+   */
   colourOf?: ((seat: number) => string | undefined) | undefined;
   /** How long each frame took to draw: for measurements. */
   drew?: (drawMs: number) => void;
@@ -228,7 +232,8 @@ export class SeatCanvas {
       const section = this.#sectionAt(hx, hy);
       if (section !== undefined) {
         const view = around(this.#house.sections[section]!.box, this.#house, this.#width, this.#height);
-        // A section larger than the map would still be one: come so near that its seats show, where the tap was.
+        // A section larger than the map would still be one: come so near that its seats show, where
+        // the tap was.
         const least = (SECTIONS_PX * 1.6) / this.#house.pitch;
         this.#glideTo(view.scale >= least ? view : centred(hx, hy, least, this.#width, this.#height));
       }

@@ -37,8 +37,8 @@ export function paintOf(house: House, palette: Palette, colourOf?: Paint["colour
 type Groups = Map<string, number[]>;
 
 /**
- * Draws the seats whose middle is in this box of the house. `dx`, `dy` and `scale` lead from the house to the canvas.
- * Seats of one look are one path, since changing the colour is what costs.
+ * Draws the seats whose middle is in this box of the house. `dx`, `dy` and `scale` lead from the
+ * house to the canvas. Seats of one look are one path, since changing the colour is what costs.
  */
 export function paintSeats(
   g: CanvasRenderingContext2D,
@@ -229,7 +229,10 @@ export function textOf(g: CanvasRenderingContext2D, lines: readonly string[]): S
 
 const weightOf = (at: number) => (at === 0 ? 700 : 500);
 
-/** A section seen from afar: its outline, the fuller of colour the more is free, with these lines in it as far as they fit. */
+/**
+ * A section seen from afar: its outline, the fuller of colour the more is free, with these lines in
+ * it as far as they fit.
+ */
 export function paintSection(
   g: CanvasRenderingContext2D,
   house: House,

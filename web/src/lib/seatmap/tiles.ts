@@ -1,6 +1,7 @@
 /**
- * The drawn seats, kept in tiles: panning and zooming copy tiles, and only tiles that come into sight are drawn, a few
- * a frame. While the scale changes, tiles of the scale before stand in, enlarged or reduced.
+ * The drawn seats, kept in tiles: panning and zooming copy tiles, and only tiles that come into
+ * sight are drawn, a few a frame. While the scale changes, tiles of the scale before stand in,
+ * enlarged or reduced.
  */
 import type { House } from "./house";
 import { type Paint, paintSeats } from "./paint";
@@ -82,8 +83,8 @@ export class Tiles {
   }
 
   /**
-   * Draws what is seen. `isMoving` says that the scale goes on changing, so that drawing it exactly would be in vain.
-   * @returns whether all of it is drawn, and up to date.
+   * Draws what is seen. `isMoving` says that the scale goes on changing, so that drawing it exactly
+   * would be in vain. @returns whether all of it is drawn, and up to date.
    */
   draw(g: CanvasRenderingContext2D, view: View, width: number, height: number, isMoving: boolean): boolean {
     this.#chooseLayer(view.scale, isMoving);
@@ -117,7 +118,10 @@ export class Tiles {
     this.#now = { scale, tiles: new Map() };
   }
 
-  /** Draws missing tiles first, then stale ones, as long as there is time. Copying one is what makes the browser really draw it, so that counts. */
+  /**
+   * Draws missing tiles first, then stale ones, as long as there is time. Copying one is what makes
+   * the browser really draw it, so that counts.
+   */
   #fill(g: CanvasRenderingContext2D, layer: Layer, span: Span, view: View): boolean {
     const end = performance.now() + BUDGET_MS;
     let isFirst = true;

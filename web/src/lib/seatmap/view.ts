@@ -56,7 +56,10 @@ export function moved(view: View, byX: number, byY: number): View {
   return { ...view, left: view.left - byX / view.scale, top: view.top - byY / view.scale };
 }
 
-/** Nobody gets lost: not farther away than the whole house, not nearer than makes sense, and always some of it in sight. */
+/**
+ * Nobody gets lost: not farther away than the whole house, not nearer than makes sense, and always
+ * some of it in sight.
+ */
 export function kept(view: View, extent: Extent, width: number, height: number): View {
   const farthest = fit(extent, width, height).scale * 0.9;
   const nearest = Math.max(NEAREST_PX / extent.pitch, farthest);

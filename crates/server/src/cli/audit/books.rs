@@ -20,7 +20,8 @@ pub(super) trait Books {
     /// Begins with the ledger; says how far it has followed the feed.
     fn begin(&mut self) -> Result<FeedPosition, String>;
 
-    /// What is wrong with the files themselves: pages that are damaged, or a ledger and a feed that do not belong together.
+    /// What is wrong with the files themselves: pages that are damaged, or a ledger and a feed that
+    /// do not belong together.
     fn faults(&mut self, followed: &FeedPosition) -> Result<Vec<String>, String>;
 
     /// A page of the bookings there were at the beginning, or later.

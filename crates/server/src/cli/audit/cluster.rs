@@ -29,7 +29,7 @@ impl SharedBooks {
     /// Connects to the ledger; writes nothing.
     pub(super) fn open(config: &Config) -> Result<Self, String> {
         let settings = config.postgres.as_ref().ok_or("postgres: it is not configured")?;
-        let runtime = crate::cli::runtime()?;
+        let runtime = crate::cli::process::runtime()?;
         let opened = runtime.block_on(PgLedger::open(settings.url.reveal(), PgOptions::default()));
         let ledger = Arc::new(opened.map_err(|error| error.to_string())?);
         Ok(Self { runtime, ledger, files: BTreeMap::new(), bookings: Vec::new() })

@@ -1,4 +1,5 @@
-//! `onrush audit`: recomputes everything from the journal, compares it with the money, and says what does not add up.
+//! `onrush audit`: recomputes everything from the journal, compares it with the money, and says
+//! what does not add up.
 
 mod books;
 #[cfg(feature = "cluster")]
@@ -6,7 +7,7 @@ mod cluster;
 mod money;
 mod verdict;
 
-use super::Exit;
+use super::exit::Exit;
 use super::show::{count, print_json, say};
 use books::FileBooks;
 use onrush::Config;
@@ -27,7 +28,8 @@ pub(crate) struct AuditArgs {
     /// The configuration of a cluster, whose servers are read instead of a directory
     #[arg(long, value_name = "FILE", env = "ONRUSH_CONFIG")]
     config: Option<PathBuf>,
-    /// The sandbox gateway's directory, if it ran as a process of its own [default: `sandbox` in the data directory]
+    /// The sandbox gateway's directory, if it ran as a process of its own [default: `sandbox` in
+    /// the data directory]
     #[arg(long, value_name = "DIR")]
     sandbox: Option<PathBuf>,
     /// Print the result as one line of JSON
@@ -120,8 +122,8 @@ pub(crate) fn run(args: &AuditArgs) -> Exit {
 
 type Audited = (AuditReport, Option<money::Money>);
 
-/// Audits the money, if there is a ledger, and then the feed: the sale may be running, and whoever reads that all sagas
-/// are at their end must find what they sold among the units sold.
+/// Audits the money, if there is a ledger, and then the feed: the sale may be running, and whoever
+/// reads that all sagas are at their end must find what they sold among the units sold.
 fn read_books(args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, String> {
     let Some(file) = &args.config else { return read_files(&args.data, args, found) };
     let variables = std::env::vars_os()

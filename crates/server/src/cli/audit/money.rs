@@ -1,7 +1,9 @@
-//! The money, audited: what the gateway took is a confirmed booking or went back, and nothing is paid for twice.
+//! The money, audited: what the gateway took is a confirmed booking or went back, and nothing is
+//! paid for twice.
 //!
-//! Three books are compared: the feed (what is confirmed), the ledger (what was to be paid, taken and given back), and
-//! the gateway's own (what it took and gave back). Only sagas at their end are judged, so that a server may be running.
+//! Three books are compared: the feed (what is confirmed), the ledger (what was to be paid, taken
+//! and given back), and the gateway's own (what it took and gave back). Only sagas at their end are
+//! judged, so that a server may be running.
 
 use super::books::Books;
 use super::verdict::{
@@ -23,8 +25,8 @@ use std::path::Path;
 /// What the audit of the money found.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Money {
-    /// Money that was taken, as the ledger says, in minor units of all currencies together; with what the gateway took for
-    /// payments that nobody knows.
+    /// Money that was taken, as the ledger says, in minor units of all currencies together; with
+    /// what the gateway took for payments that nobody knows.
     pub(super) captured_minor: i64,
     /// Money that went back.
     pub(super) refunded_minor: i64,
@@ -54,9 +56,10 @@ impl fmt::Display for Money {
         let Self { pending_minor, unexplained_minor, open_sagas, stuck_sagas, .. } = self;
         write!(
             f,
-            "money in minor units: {captured_minor} taken = {confirmed_minor} confirmed + {refunded_minor} given back \
-             + {kept_minor} kept + {pending_minor} pending + {unexplained_minor} unexplained; \
-             {open_sagas} sagas open, {stuck_sagas} of them stuck; "
+            "money in minor units: {captured_minor} taken = {confirmed_minor} confirmed + \
+             {refunded_minor} given back + {kept_minor} kept + {pending_minor} pending + \
+             {unexplained_minor} unexplained; {open_sagas} sagas open, {stuck_sagas} of them \
+             stuck; "
         )?;
         f.write_str(if self.gateway {
             "compared with the gateway's own book"

@@ -1,7 +1,8 @@
 //! What is wrong with the money of one saga that is at its end: pure functions over what the books say.
 //!
-//! The books are read one after the other, and a server may be at work meanwhile. So the gateway's is read before the
-//! others and again after them: what a saga at its end says must lie between the two. Where nothing runs they are the same.
+//! The books are read one after the other, and a server may be at work meanwhile. So the gateway's
+//! is read before the others and again after them: what a saga at its end says must lie between the
+//! two. Where nothing runs they are the same.
 
 use onrush_core::booking::Step;
 use onrush_core::ids::PaymentId;
@@ -175,12 +176,14 @@ fn compare(
     (!agree).then(|| {
         let Sums { captured_minor, refunded_minor } = after;
         format!(
-            "payment {id}: the gateway took {captured_minor} and gave back {refunded_minor}, the ledger says {captured} and {refunded}"
+            "payment {id}: the gateway took {captured_minor} and gave back {refunded_minor}, the \
+             ledger says {captured} and {refunded}"
         )
     })
 }
 
-/// Money that the gateway took for a payment that the ledger has not; `None` if it may come to know of it yet.
+/// Money that the gateway took for a payment that the ledger has not; `None` if it may come to know
+/// of it yet.
 pub(super) fn judge_unknown(
     payment: &PaymentId,
     there: AtGateway,

@@ -1,14 +1,16 @@
 //! `onrush bench overload`: many times more holds than the server can take, while others pay.
 //!
-//! First the rate of priced holds that the server takes is measured. Then thousands of connections together offer many
-//! times as many for a minute, and never heed Retry-After; buyers who held before pay meanwhile. Load, gateway and server
-//! share the processors, so what is offered may be less than what was meant: the figure says how much it was.
+//! First the rate of priced holds that the server takes is measured. Then thousands of connections
+//! together offer many times as many for a minute, and never heed Retry-After; buyers who held
+//! before pay meanwhile. Load, gateway and server share the processors, so what is offered may be
+//! less than what was meant: the figure says how much it was.
 
+use super::common::Common;
 use super::http::closed_loop::{DIGITS, Template, round};
 use super::paid::shop::{Buyer, EVENT, host_of, set_up, use_card};
+use super::results::Results;
 use super::results::resident_bytes;
 use super::server::Served;
-use super::{Common, Results};
 use crate::cli::load::{Connection, Latency, Pool, Request, allow_open_files};
 use crate::cli::show::{count, ms, say};
 use serde::Deserialize;
@@ -59,7 +61,7 @@ struct Paid {
 
 pub(super) fn run(args: &OverloadArgs) -> Result<(), String> {
     let mut results = Results::new(args.common.json);
-    super::measure(measured(args, &mut results))?;
+    super::common::measure(measured(args, &mut results))?;
     results.finish();
     Ok(())
 }
@@ -162,8 +164,8 @@ async fn measured(args: &OverloadArgs, results: &mut Results) -> Result<(), Stri
         results.figure(name, value);
     }
     results.say(&format!(
-        "overload   {} holds/s sent ({:.1} × the capacity of {}), {} placed/s: p50 {}, p99 {} (goal ≤ 250 ms); \
-         sent away: p50 {}, p99 {} (goal ≤ 50 ms)",
+        "overload   {} holds/s sent ({:.1} × the capacity of {}), {} placed/s: p50 {}, p99 {} \
+         (goal ≤ 250 ms); sent away: p50 {}, p99 {} (goal ≤ 50 ms)",
         count(sent_per_s as u64),
         sent_per_s / capacity.per_s,
         count(capacity.per_s as u64),
@@ -174,8 +176,8 @@ async fn measured(args: &OverloadArgs, results: &mut Results) -> Result<(), Stri
         ms(seen.sent_away.percentile_ms(99.0)),
     ));
     results.say(&format!(
-        "           {wrong} wrong answers, {lost} holds lost; {} of {payments} payments confirmed, begun p99 {}, \
-         confirmed p99 {}; as usual again after {} (goal 1 s); {rss_mib:.0} MiB",
+        "           {wrong} wrong answers, {lost} holds lost; {} of {payments} payments confirmed, \
+         begun p99 {}, confirmed p99 {}; as usual again after {} (goal 1 s); {rss_mib:.0} MiB",
         to_confirm.count(),
         ms(to_begin.percentile_ms(99.0)),
         ms(to_confirm.percentile_ms(99.0)),
@@ -332,7 +334,8 @@ async fn pay_all(
     tasks.join_all().await
 }
 
-/// Since when holds were placed without waiting again, one after the other, and how many were placed until that was sure.
+/// Since when holds were placed without waiting again, one after the other, and how many were
+/// placed until that was sure.
 async fn recovered(address: SocketAddr, tokens: &[String]) -> Result<(Instant, u64), String> {
     let give_up = Instant::now() + GIVE_UP;
     let mut connection = Connection::open(address).await.map_err(|error| error.to_string())?;

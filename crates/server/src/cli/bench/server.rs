@@ -70,8 +70,8 @@ impl Served {
         Self::start(command)
     }
 
-    /// Starts the product on `data` with the sandbox, under its own default limits, held to as much memory and as many
-    /// files.
+    /// Starts the product on `data` with the sandbox, under its own default limits, held to as much
+    /// memory and as many files.
     pub(super) fn held(data: &Path, bytes: u64, files: u64) -> Result<Self, String> {
         let this = this_program()?;
         let mut command = Command::new("prlimit");
@@ -180,6 +180,6 @@ pub(super) async fn bare() -> Result<(), String> {
     let listener = listener.map_err(|error| format!("cannot listen: {error}"))?;
     let listen = listener.local_addr().map_err(|error| error.to_string())?;
     crate::cli::show::print_json(&Ready { listen, operator_listen: None });
-    onrush::serve::serve_router(listener, router, crate::cli::input_ended()).await;
+    onrush::serve::serve_router(listener, router, crate::cli::process::input_ended()).await;
     Ok(())
 }

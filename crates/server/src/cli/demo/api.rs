@@ -348,7 +348,8 @@ impl Api {
         self.must(Ask::Standing, due, Request::to("GET", &path).token(token).bare()).await
     }
 
-    /// A card and "pay" on the gateway's page: whether the money was taken. A page that does not answer leaves that open.
+    /// A card and "pay" on the gateway's page: whether the money was taken. A page that does not
+    /// answer leaves that open.
     pub(super) async fn use_card(&self, url: &str) -> Result<Option<bool>, Trouble> {
         let due = Instant::now();
         let path = url.splitn(4, '/').nth(3).ok_or_else(|| format!("an odd pay page: {url}"))?;

@@ -1,7 +1,7 @@
 //! `--stay`: after the evening a second sale goes on for people, among a crowd that keeps coming.
 
-use super::DemoArgs;
 use super::api::{Api, Trouble};
+use super::args::DemoArgs;
 use super::fan::{Fan, MAX_PER_USER, Record, Sale};
 use super::house::House;
 use super::venue::Venue;
@@ -45,7 +45,8 @@ fn line(outflow_per_min: u32) -> u32 {
 fn wish(outflow_per_min: u32, now_ms: u128) -> String {
     const DAY_MS: u128 = 86_400_000;
     let starts_at = now_ms + 30 * DAY_MS;
-    // Those who vanish keep their slot until their session is over, so there are more slots than people who shop.
+    // Those who vanish keep their slot until their session is over, so there are more slots than
+    // people who shop.
     let capacity = outflow_per_min;
     format!(
         "{{\"event\":\"{EVENT}\",\"title\":\"The encore\",\"currency\":\"EUR\",\"starts_at\":{starts_at},\
@@ -77,7 +78,8 @@ pub(super) async fn sell(
     let sale = Arc::new(Sale { api, house, over });
     let address = server.public_addr();
     say(&format!(
-        "the encore is on sale at http://{address}/events/{EVENT}: {} places, and a wait of about {WAIT_S} s; Ctrl-C ends it",
+        "the encore is on sale at http://{address}/events/{EVENT}: {} places, and a wait of about \
+         {WAIT_S} s; Ctrl-C ends it",
         count(venue.capacity())
     ));
 

@@ -19,7 +19,8 @@ pub(super) const MAX_PER_USER: u32 = 4;
 const FIRST_ROWS: usize = 6;
 /// How often a fan looks again before he gives up.
 const MAX_LOOKS: usize = 60;
-/// How long a fan waits for the end of a payment. Late money takes a while, and so does a gateway that says nothing.
+/// How long a fan waits for the end of a payment. Late money takes a while, and so does a gateway
+/// that says nothing.
 const LONGEST_WAIT: Duration = Duration::from_secs(90);
 
 /// What kind of person a fan is.
@@ -405,7 +406,8 @@ impl Fan {
         Err(Stop::Trouble(format!("{payment}: nobody says what became of it")))
     }
 
-    /// Looks at what is free, and says what he would like of it. If it is nothing, he wishes something else next time.
+    /// Looks at what is free, and says what he would like of it. If it is nothing, he wishes
+    /// something else next time.
     async fn look(&mut self, sale: &Sale, party: u32, rows: usize) -> Result<Option<Lines>, Stop> {
         let mut lines = Lines::default();
         let standing = match self.wish {

@@ -34,7 +34,8 @@ pub(super) struct House {
 const FREE: u8 = b'f';
 
 impl House {
-    /// The house of a seat map. Categories rank in the order they are listed, rows within one in the order they stand.
+    /// The house of a seat map. Categories rank in the order they are listed, rows within one in
+    /// the order they stand.
     pub(super) fn new(map: SeatMap) -> Self {
         let rank = |seat: &Seat| map.categories.iter().position(|c| c.name == seat.category);
         let mut ranked: Vec<(Option<usize>, Vec<u32>)> = Vec::new();
@@ -64,7 +65,8 @@ impl House {
         self.ids.iter().map(String::as_str)
     }
 
-    /// Seats for a party, best first: side by side in one of the best `rows` rows that have room for all of them.
+    /// Seats for a party, best first: side by side in one of the best `rows` rows that have room
+    /// for all of them.
     ///
     /// Where no row has, scattered ones; fewer than asked for if there are no more. Empty if nothing is free.
     pub(super) fn choose(

@@ -1,6 +1,7 @@
 //! `onrush demo`: an arena sells out to a crowd, over real HTTP, and everything is counted twice.
 
 mod api;
+mod args;
 mod chance;
 #[cfg(feature = "cluster")]
 mod cluster;
@@ -12,16 +13,15 @@ mod report;
 mod tally;
 mod venue;
 
-use super::Exit;
+use super::exit::Exit;
 use super::load::{Pool, allow_open_files};
 use super::show::{Progress, count, print_json, say};
 use api::{Api, Trouble};
+pub(crate) use args::DemoArgs;
 use fan::{End, Fan, MAX_PER_USER, Record, Sale};
 use house::House;
 use onrush::config::limits::LimitSettings;
-use onrush::config::{ConnectionSettings, GatewayName, SandboxSettings};
-use onrush::saga::Patience;
-use onrush::sandbox::FaultMix;
+use onrush::config::{ConnectionSettings, FaultMix, GatewayName, Patience, SandboxSettings};
 use onrush::{Config, Server};
 use onrush_core::Change;
 use onrush_store::embedded::{self, FeedAudit, JournalReader};
@@ -29,7 +29,7 @@ use onrush_store::{FeedEntry, Seq};
 use report::Report;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally::{JournalTally, Stock, Tally};
@@ -47,59 +47,6 @@ const PAGE: usize = 10_000;
 /// Complaints of one kind that are shown; the rest is only counted.
 const SHOWN: usize = 20;
 
-/// What can be chosen about the demo.
-#[derive(clap::Args)]
-pub(crate) struct DemoArgs {
-    /// How many fans come
-    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=200_000))]
-    fans: u32,
-    /// The house, as a pretix seating plan [default: an arena with 11,920 seats]
-    #[arg(long, value_name = "FILE")]
-    plan: Option<PathBuf>,
-    /// Standing places, beside the seats of the plan
-    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    zone_capacity: u32,
-    /// Fans who may shop at a time
-    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    room_capacity: u32,
-    /// Payments of a hundred that are declined at first
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=100))]
-    declined_pct: u32,
-    /// Calls of the gateway of a hundred that are done and not answered
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=100))]
-    lost_answer_pct: u32,
-    /// Payments of a hundred that the gateway tells of twice
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=100))]
-    duplicate_pct: u32,
-    /// Payments of a hundred that the gateway tells of when the hold has run out
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=100))]
-    late_pct: u32,
-    /// Payments of a hundred that the gateway never tells of
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=100))]
-    never_pct: u32,
-    /// Connections that polling fans share
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    connections: u32,
-    /// Fans who wait by an open stream instead of polling
-    #[arg(long, value_name = "N", default_value_t = 500)]
-    streams: u32,
-    /// Another number makes another crowd
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Two nodes on Redis, PostgreSQL, RabbitMQ and Kafka, which are started for the demo and gone afterwards
-    #[arg(long, conflicts_with = "keep")]
-    cluster: bool,
-    /// Keep the data in this directory, which must not have any yet [default: a temporary one, removed at the end]
-    #[arg(long, value_name = "DIR")]
-    keep: Option<PathBuf>,
-    /// Stay afterwards, with a second sale for people among a crowd that keeps coming, until Ctrl-C
-    #[arg(long, conflicts_with = "cluster")]
-    stay: bool,
-    /// Print the result as one line of JSON
-    #[arg(long)]
-    json: bool,
-}
-
 /// Why there is no result.
 enum Failed {
     /// Ctrl-C.
@@ -116,7 +63,7 @@ impl From<Trouble> for Failed {
 
 /// Runs the demo.
 pub(crate) fn run(args: &DemoArgs) -> Exit {
-    let ended = super::runtime().map_err(Failed::Because).and_then(|runtime| {
+    let ended = super::process::runtime().map_err(Failed::Because).and_then(|runtime| {
         let ended = runtime.block_on(demo(args));
         // Fans that are still asleep have nothing to lose.
         runtime.shutdown_background();
@@ -137,7 +84,7 @@ pub(crate) fn run(args: &DemoArgs) -> Exit {
 
 async fn demo(args: &DemoArgs) -> Result<Exit, Failed> {
     let begun = Instant::now();
-    let mut interrupted = tokio::spawn(super::interrupted());
+    let mut interrupted = tokio::spawn(super::process::interrupted());
     let venue = Venue::read(args)?;
     let temporary =
         tempfile::tempdir().map_err(|error| format!("no temporary directory: {error}"))?;
@@ -333,7 +280,8 @@ fn each_entry(data: &Path, mut note: impl FnMut(&FeedEntry)) -> Result<(), Troub
     }
 }
 
-/// As many connections and streams as the limit on open files allows; each needs two here, one for either end.
+/// As many connections and streams as the limit on open files allows; each needs two here, one for
+/// either end.
 fn within_limits(connections: u32, streams: u32) -> (u32, u32) {
     let wanted = 2 * (u64::from(connections) + u64::from(streams)) + OTHER_FILES;
     let limit = allow_open_files(wanted);
@@ -344,7 +292,8 @@ fn within_limits(connections: u32, streams: u32) -> (u32, u32) {
     let connections = connections.min(half).max(1);
     let streams = streams.min(half.saturating_sub(connections));
     say(&format!(
-        "only {limit} files may be open and the limit cannot be raised: {connections} connections, {streams} streams"
+        "only {limit} files may be open and the limit cannot be raised: {connections} connections, \
+         {streams} streams"
     ));
     (connections, streams)
 }
@@ -355,8 +304,8 @@ fn wish(args: &DemoArgs) -> String {
     format!(
         "{{\"event\":\"{EVENT}\",\"title\":\"The first sale\",\"currency\":\"EUR\",\
          \"room\":{{\"capacity\":{},\"session_ms\":20000,\"arrive_ms\":6000,\"max_queue_size\":1000000}},\
-         \"hold_ttl_ms\":4000,\"hold_max_ms\":10000,\"payment_window_ms\":5000,\"max_per_user\":{MAX_PER_USER},\
-         \"fees\":{{\"fixed_minor\":100,\"percent_bp\":500}}}}",
+         \"hold_ttl_ms\":4000,\"hold_max_ms\":10000,\"payment_window_ms\":5000,\
+         \"max_per_user\":{MAX_PER_USER},\"fees\":{{\"fixed_minor\":100,\"percent_bp\":500}}}}",
         args.room_capacity
     )
 }
@@ -374,7 +323,8 @@ async fn sell(
     let mut fans = JoinSet::new();
     let opens_at = begun + fan::rush(args.fans);
     for number in 0..args.fans {
-        // Three in five come before the opening, the others in a rush after it; every fortieth or so watches a stream.
+        // Three in five come before the opening, the others in a rush after it; every fortieth or
+        // so watches a stream.
         let comes_at = begun + fan::rush(args.fans) * number / args.fans * 5 / 3;
         let watches = u64::from(number) * u64::from(streams) / u64::from(args.fans)
             != u64::from(number + 1) * u64::from(streams) / u64::from(args.fans);
@@ -399,7 +349,8 @@ async fn sell(
                     opened = Some(Instant::now());
                 }
                 let now = sale.api.event(Instant::now()).await?;
-                let message = format!("sold, {} waiting, {} in the room", count(now.waiting.into()), count(now.active.into()));
+                let message = format!("sold, {} waiting, {} in the room",
+                    count(now.waiting.into()), count(now.active.into()));
                 progress.show(now.units.sold.into(), &message);
                 if now.units.free == 0 && now.units.held == 0 {
                     over_now.send_replace(true);

@@ -316,8 +316,8 @@ mod tests {
         let bought = format!(
             r#"[{{"place_taken": {{"place": "{place}", "user": "ann", "number": 1}}}},
                 {{"admitted": {{"place": "{place}", "user": "ann", "until": 9, "arrive_by": 5}}}},
-                {{"hold_placed": {{"terms": {{"booking": "demo.1", "user": "ann", "lines": {{"seats": ["A-1"]}},
-                  "amount_minor": 700, "created_at": 1}}, "until": 9}}}},
+                {{"hold_placed": {{"terms": {{"booking": "demo.1", "user": "ann",
+                  "lines": {{"seats": ["A-1"]}}, "amount_minor": 700, "created_at": 1}}, "until": 9}}}},
                 {{"hold_confirmed": {{"booking": "demo.1"}}}}]"#
         );
         let fans = BTreeSet::from(["bob".to_owned()]);

@@ -1,7 +1,7 @@
 //! Where it all takes place: the seats of a plan, and standing places.
 
-use super::DemoArgs;
 use super::api::{Api, Trouble};
+use super::args::DemoArgs;
 use super::fan::STANDING;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,6 @@
 //! Connections that many callers share.
 
-use super::connection::Answer;
-use super::{Connection, Request};
+use super::connection::{Answer, Connection, Request};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,8 +36,8 @@ impl Pool {
 
     /// Sends a request on a free connection and gives the answer to `read`.
     ///
-    /// A connection that breaks is replaced and the request sent once more: whatever is sent this way is harmless
-    /// to repeat.
+    /// A connection that breaks is replaced and the request sent once more: whatever is sent this
+    /// way is harmless to repeat.
     ///
     /// # Errors
     /// It broke twice.

@@ -1,7 +1,6 @@
 //! A reader of server-sent events.
 
-use super::Request;
-use super::connection::malformed;
+use super::connection::{Request, malformed};
 use std::io;
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -79,7 +78,8 @@ impl EventStream {
                 }
                 continue;
             }
-            // A chunk's size stands on a line of its own; the line end after a chunk's bytes gives an empty one.
+            // A chunk's size stands on a line of its own; the line end after a chunk's bytes gives
+            // an empty one.
             let Some(end) = rest.windows(2).position(|pair| pair == b"\r\n") else { break };
             let line = &rest[..end];
             if !line.is_empty() {

@@ -1,22 +1,22 @@
 //! `POST /admin/events/{event}/pools`.
 
 use super::event_answer;
-use crate::app::App;
 use crate::http::body::JsonBody;
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::event::EventBody;
-use crate::http::shapes::ids::{CapacityNumber, EventIdText, IdText, PriceNumber};
 use crate::http::shapes::lines::id;
-use crate::http::shapes::whole::Whole;
+use crate::http::state::App;
+use crate::json::ids::{CapacityNumber, EventIdText, IdText, PriceNumber};
+use crate::json::whole::Whole;
 use crate::prices::check_prices;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::Command;
-use onrush_core::command::PoolSpec;
 use onrush_core::ids::EventId;
+use onrush_core::spec::PoolSpec;
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -52,7 +52,7 @@ pub async fn add_pool(
 ) -> Result<Response, Problem> {
     let spec = PoolSpec { pool: id(&pool)?, capacity: capacity.0, price_minor: price_minor.0 };
     let (_, view) = app.view_event(&event).await?;
-    check_prices(&app, &view.settings, [(spec.pool.as_str(), spec.price_minor)])?;
+    check_prices(app.sagas.gateway(), &view.settings, [(spec.pool.as_str(), spec.price_minor)])?;
     app.run(&event, Command::AddPool { spec }).await?;
     event_answer(&app, StatusCode::CREATED, &event).await
 }

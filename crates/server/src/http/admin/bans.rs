@@ -1,11 +1,12 @@
 //! `GET /admin/events/{event}/bans`.
 
-use crate::app::{App, odd_answer};
 use crate::http::body::json;
 use crate::http::caller::{Admin, Ids, Strict};
+use crate::http::faults::odd_answer;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::{EventIdText, IdText, TimeMs};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText, TimeMs};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

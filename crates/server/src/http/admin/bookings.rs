@@ -1,14 +1,14 @@
 //! `GET /admin/bookings`.
 
 use super::search_text;
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::{Admin, Strict};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingStatus;
-use crate::http::shapes::ids::{EventIdText, IdText};
 use crate::http::shapes::ledger::{LedgerBooking, LedgerBookings, page_size};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -43,8 +43,8 @@ pub struct BookingSearch {
     limit: Option<usize>,
 }
 
-/// Bookings with their buyers, the latest first. They follow the engine by the feed, so the very latest may be a moment behind;
-/// what is free of charge is there once it is confirmed.
+/// Bookings with their buyers, the latest first. They follow the engine by the feed, so the very
+/// latest may be a moment behind; what is free of charge is there once it is confirmed.
 #[utoipa::path(
     get, path = "/api/v1/admin/bookings", tag = "admin", operation_id = "search_bookings",
     params(BookingSearch),

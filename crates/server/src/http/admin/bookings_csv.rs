@@ -1,12 +1,13 @@
 //! `GET /admin/bookings.csv`.
 
 use super::search_text;
-use crate::app::{App, broken};
 use crate::http::caller::{Admin, Strict};
+use crate::http::faults::broken;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingStatus;
-use crate::http::shapes::ids::{EventIdText, IdText};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderValue;
@@ -68,12 +69,14 @@ pub struct TableSearch {
 
 /// Bookings with their buyers as a table for spreadsheets, the latest first, all of them.
 ///
-/// A cell that a spreadsheet would take for a formula begins with an apostrophe. If the ledger fails half-way the answer
-/// breaks off without its end, so that nobody takes the half for the whole.
+/// A cell that a spreadsheet would take for a formula begins with an apostrophe. If the ledger
+/// fails half-way the answer breaks off without its end, so that nobody takes the half for the
+/// whole.
 #[utoipa::path(
     get, path = "/api/v1/admin/bookings.csv", tag = "admin", operation_id = "bookings_csv",
     params(TableSearch),
-    responses((status = 200, description = "The table", body = String, content_type = "text/csv"), ReadProblems),
+    responses((status = 200, description = "The table", body = String, content_type = "text/csv"),
+        ReadProblems),
     security(("admin" = []))
 )]
 pub async fn bookings_csv(
@@ -168,7 +171,8 @@ fn readable(at: Time) -> String {
     time.map_or_else(|_| at.to_string(), |time| time.to_string())
 }
 
-/// A cell that no spreadsheet takes for a formula: what visitors call themselves must not run on the organiser's machine.
+/// A cell that no spreadsheet takes for a formula: what visitors call themselves must not run on
+/// the organiser's machine.
 fn harmless(cell: &str) -> Cow<'_, str> {
     if cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
         Cow::Owned(format!("'{cell}"))

@@ -1,14 +1,14 @@
 //! `POST /admin/events/{event}/bookings/{booking}/cancel`.
 
 use super::{find_booking, reason, teach_steps};
-use crate::app::App;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
-use crate::http::shapes::ids::{EventIdText, FreeText, IdText};
-use crate::http::shapes::whole::Whole;
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, FreeText, IdText};
+use crate::json::whole::Whole;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

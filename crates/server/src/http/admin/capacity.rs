@@ -1,14 +1,14 @@
 //! `PUT /admin/events/{event}/pools/{pool}/capacity`.
 
 use super::{reason, run_and_show};
-use crate::app::App;
 use crate::http::body::JsonBody;
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::event::EventBody;
-use crate::http::shapes::ids::{CapacityNumber, EventIdText, FreeText, IdText};
-use crate::http::shapes::whole::Whole;
+use crate::http::state::App;
+use crate::json::ids::{CapacityNumber, EventIdText, FreeText, IdText};
+use crate::json::whole::Whole;
 use axum::extract::State;
 use axum::response::Response;
 use onrush_core::Command;
@@ -34,7 +34,8 @@ pub struct NewCapacity {
 
 /// Sets how many units a pool has; what is free follows from that.
 #[utoipa::path(
-    put, path = "/api/v1/admin/events/{event}/pools/{pool}/capacity", tag = "admin", operation_id = "adjust_capacity",
+    put, path = "/api/v1/admin/events/{event}/pools/{pool}/capacity", tag = "admin",
+    operation_id = "adjust_capacity",
     params(("event" = EventIdText, Path), ("pool" = IdText, Path)),
     request_body = NewCapacity,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),

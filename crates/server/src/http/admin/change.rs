@@ -1,14 +1,14 @@
 //! `PATCH /admin/events/{event}`.
 
 use super::change_settings;
-use crate::app::App;
 use crate::http::body::JsonBody;
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::event::EventBody;
-use crate::http::shapes::ids::EventIdText;
 use crate::http::shapes::settings::SettingsChange;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::response::Response;
 use onrush_core::ids::EventId;

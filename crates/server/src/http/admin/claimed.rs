@@ -1,15 +1,16 @@
 //! `POST /admin/events/{event}/pools/{pool}/claimed`.
 
 use super::reason;
-use crate::app::{App, odd_answer};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, IdempotencyKey, Ids};
+use crate::http::faults::odd_answer;
 use crate::http::first_answer::first_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::claim::ClaimBody;
-use crate::http::shapes::ids::{AmountNumber, EventIdText, FreeText, IdText};
 use crate::http::shapes::lines::Quantity;
+use crate::http::state::App;
+use crate::json::ids::{AmountNumber, EventIdText, FreeText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -19,7 +20,8 @@ use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// What stands for the user in the ids of services' adjustments; no visitor has this id, for it is no UUID and no hash.
+/// What stands for the user in the ids of services' adjustments; no visitor has this id, for it is
+/// no UUID and no hash.
 const SERVICE: &str = "service";
 
 /// A service's adjustment.
@@ -37,9 +39,11 @@ pub struct Adjustment {
     why: Box<str>,
 }
 
-/// Changes the units that services claimed, up or down (S2.1); the same key again gets the first answer (S2.2).
+/// Changes the units that services claimed, up or down (S2.1); the same key again gets the first
+/// answer (S2.2).
 #[utoipa::path(
-    post, path = "/api/v1/admin/events/{event}/pools/{pool}/claimed", tag = "admin", operation_id = "adjust_claimed",
+    post, path = "/api/v1/admin/events/{event}/pools/{pool}/claimed", tag = "admin",
+    operation_id = "adjust_claimed",
     params(
         ("event" = EventIdText, Path), ("pool" = IdText, Path),
         ("Idempotency-Key" = String, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),

@@ -1,13 +1,13 @@
 //! `POST /admin/events/{event}/prequeue/close`.
 
 use super::run_and_show;
-use crate::app::App;
 use crate::http::body::{Nothing, OptionalBody};
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::event::EventBody;
-use crate::http::shapes::ids::EventIdText;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::response::Response;
 use onrush_core::Command;
@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 /// Fixes the list of those who take part in the draw.
 #[utoipa::path(
-    post, path = "/api/v1/admin/events/{event}/prequeue/close", tag = "admin", operation_id = "close_prequeue",
+    post, path = "/api/v1/admin/events/{event}/prequeue/close", tag = "admin",
+    operation_id = "close_prequeue",
     params(("event" = EventIdText, Path)),
     request_body = Option<Nothing>,
     responses((status = 200, description = "The event", body = EventBody), WriteProblems),

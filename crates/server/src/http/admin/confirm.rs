@@ -1,16 +1,17 @@
 //! `POST /admin/events/{event}/bookings/{booking}/confirm`.
 
 use super::find_booking;
-use crate::app::App;
 use crate::http::body::{OptionalBody, json};
 use crate::http::buyer::{confirm_for, parsed};
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
-use crate::http::shapes::ids::{EventIdText, IdText, ProblemBody};
 use crate::http::shapes::lines::id;
 use crate::http::shapes::payment::BuyerBody;
+use crate::http::shapes::problem::ProblemBody;
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -31,7 +32,8 @@ pub struct TakenPayment {
     buyer: Option<BuyerBody>,
 }
 
-/// Confirms anybody's hold: the box office took the money. While a payment is under way online, that is refused.
+/// Confirms anybody's hold: the box office took the money. While a payment is under way online,
+/// that is refused.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/bookings/{booking}/confirm", tag = "admin",
     operation_id = "confirm_at_box_office",
@@ -40,7 +42,8 @@ pub struct TakenPayment {
     responses(
         (status = 200, description = "The booking", body = BookingBody),
         WriteProblems,
-        (status = 402, description = "`PAYMENT_REQUIRED`", content_type = "application/problem+json", body = ProblemBody),
+        (status = 402, description = "`PAYMENT_REQUIRED`",
+            content_type = "application/problem+json", body = ProblemBody),
     ),
     security(("admin" = []))
 )]

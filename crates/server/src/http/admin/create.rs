@@ -1,13 +1,13 @@
 //! `POST /admin/events`.
 
 use super::{check_together, event_answer};
-use crate::app::App;
 use crate::http::body::JsonBody;
 use crate::http::caller::Admin;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::event::EventBody;
 use crate::http::shapes::settings::NewEvent;
+use crate::http::state::App;
 use crate::prices::check_currency;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -28,7 +28,7 @@ pub async fn create(
     JsonBody(body): JsonBody<NewEvent>,
 ) -> Result<Response, Problem> {
     let (event, mut settings, change) = body.split();
-    check_currency(&app, &settings)?;
+    check_currency(app.sagas.gateway(), &settings)?;
     let seed_hash = match change.wants_new_draw(&settings) {
         true => Some(commit_unless_known(&app, &event).await?),
         false => None,
@@ -49,7 +49,7 @@ async fn commit_unless_known(
     match app.view_event(event).await {
         Ok(_) => Err(Refusal::EventExists.into()),
         Err(problem) if problem.code() == Refusal::EventNotFound.code() => {
-            app.draws.commit(event).await
+            Ok(app.draws.commit(event).await?)
         }
         Err(problem) => Err(problem),
     }

@@ -1,13 +1,13 @@
 //! `GET /admin/desk` and `POST /admin/desk/{entry}/settle`.
 
-use crate::app::App;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, Strict};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::desk::{DeskEntryBody, DeskPage};
-use crate::http::shapes::ids::{FreeText, IdText};
 use crate::http::shapes::ledger::page_size;
+use crate::http::state::App;
+use crate::json::ids::{FreeText, IdText};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -49,8 +49,9 @@ pub struct Settling {
     why: Box<str>,
 }
 
-/// What the gateway's own desk did with our payments, the latest first: refunds, disputes and second payments that were
-/// not asked for here. Nothing is undone because of them; their payments are flagged.
+/// What the gateway's own desk did with our payments, the latest first: refunds, disputes and
+/// second payments that were not asked for here. Nothing is undone because of them; their payments
+/// are flagged.
 #[utoipa::path(
     get, path = "/api/v1/admin/desk", tag = "admin", operation_id = "desk_entries",
     params(DeskSearch),

@@ -1,12 +1,12 @@
 //! `POST /admin/buyers/erase`.
 
-use crate::app::App;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::Admin;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::IdText;
 use crate::http::shapes::payment::MAX_EMAIL_BYTES;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -38,11 +38,13 @@ pub struct Erased {
     erased: u64,
 }
 
-/// Forgets who people are: name, mail address and language. The bookings stay; no mail is sent for them any more.
+/// Forgets who people are: name, mail address and language. The bookings stay; no mail is sent for
+/// them any more.
 #[utoipa::path(
     post, path = "/api/v1/admin/buyers/erase", tag = "admin", operation_id = "erase_buyers",
     request_body = Whose,
-    responses((status = 200, description = "How many bookings' buyers were erased", body = Erased), WriteProblems),
+    responses((status = 200, description = "How many bookings' buyers were erased", body = Erased),
+        WriteProblems),
     security(("admin" = []))
 )]
 pub async fn erase(

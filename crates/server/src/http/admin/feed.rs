@@ -1,11 +1,11 @@
 //! `GET /admin/feed`.
 
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::{Admin, Strict};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::{EventIdText, TimeMs};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, TimeMs};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,13 +1,12 @@
 //! `GET /admin/flags` and `PUT /admin/flags/{flag}` (S4.5).
 
-use crate::app::App;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::IdText;
-use crate::http::shapes::whole::Whole;
-use crate::inventory::commons;
+use crate::http::state::App;
+use crate::json::ids::IdText;
+use crate::json::whole::Whole;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -50,7 +49,7 @@ pub struct NewFlag {
     security(("admin" = []))
 )]
 pub async fn flags(State(app): State<Arc<App>>, _: Admin) -> Result<Response, Problem> {
-    commons(&app)?;
+    app.shared()?;
     let flags = Flag::ALL.map(|flag| FlagBody::new(flag, app.flags.percent(flag)));
     Ok(json(StatusCode::OK, &FlagsBody { flags: flags.into() }))
 }
@@ -75,7 +74,7 @@ pub async fn set_flag(
     _: Admin,
     JsonBody(NewFlag { percent }): JsonBody<NewFlag>,
 ) -> Result<Response, Problem> {
-    let commons = commons(&app)?;
+    let commons = app.shared()?;
     let flag: Flag = name.as_str().parse().map_err(|why| Problem::new(Code::FlagNotFound, why))?;
     if percent.0 > 100 {
         return Err(Problem::new(Code::InvalidBody, "percent: use 0 to 100"));

@@ -1,11 +1,11 @@
 //! `GET /admin/gateway`.
 
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::Admin;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::TimeMs;
+use crate::http::state::App;
+use crate::json::ids::TimeMs;
 use crate::saga::gateway::health::{Health, LastFailure, View};
 use axum::extract::State;
 use axum::http::StatusCode;

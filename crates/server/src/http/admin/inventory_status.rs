@@ -1,14 +1,15 @@
 //! `GET /admin/inventory-status`.
 
-use crate::app::{App, odd_answer};
 use crate::commons::WantedPool;
 use crate::http::body::json;
 use crate::http::caller::{Admin, Strict};
+use crate::http::faults::odd_answer;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::availability::{EventStock, InventoryStatus, PoolStock};
-use crate::http::shapes::ids::EventIdText;
+use crate::http::state::App;
 use crate::inventory;
+use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

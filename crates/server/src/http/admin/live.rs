@@ -1,12 +1,12 @@
 //! `GET /admin/events/{event}/live`.
 
-use crate::app::App;
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::EventIdText;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use crate::live::Permit;
-use crate::live::samples::{Past, Sample};
+use crate::live::sample::{Past, Sample};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderValue;
@@ -35,13 +35,15 @@ pub enum LiveSample {
 
 /// How the sale stands, second by second, as server-sent events: `past` once, then `sample` each second.
 ///
-/// Counts and refusals only grow, from when this node began to look at the event, so rates are differences of samples.
-/// `counts` are the whole sale's, whichever node did it; `refused` is this node's alone. A stream that is not read fast
-/// enough ends, and whoever connects again gets the past anew.
+/// Counts and refusals only grow, from when this node began to look at the event, so rates are
+/// differences of samples. `counts` are the whole sale's, whichever node did it; `refused` is this
+/// node's alone. A stream that is not read fast enough ends, and whoever connects again gets the
+/// past anew.
 #[utoipa::path(
     get, path = "/api/v1/admin/events/{event}/live", tag = "admin", operation_id = "live_samples",
     params(("event" = EventIdText, Path)),
-    responses((status = 200, description = "The stream", content_type = "text/event-stream", body = LiveSample), ReadProblems),
+    responses((status = 200, description = "The stream", content_type = "text/event-stream",
+        body = LiveSample), ReadProblems),
     security(("admin" = []))
 )]
 pub async fn live(

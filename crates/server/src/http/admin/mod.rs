@@ -44,21 +44,22 @@ pub mod texts;
 pub mod unban_visitor;
 pub mod unblock;
 
-use crate::app::{App, odd_answer};
 use crate::http::body::json;
+use crate::http::faults::odd_answer;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::event::EventBody;
-use crate::http::shapes::ids::FreeText;
 use crate::http::shapes::ledger::SagaFile;
 use crate::http::shapes::settings::SettingsChange;
+use crate::http::state::App;
+use crate::json::ids::FreeText;
 use crate::prices::check_change;
 use crate::saga::{Action, DriveError};
 use axum::http::StatusCode;
 use axum::response::Response;
-use onrush_core::command::Reason;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::limits::fits_text;
 use onrush_core::settings::Settings;
+use onrush_core::spec::Reason;
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Query, View};
 use onrush_ledger::saga::File;
@@ -102,14 +103,14 @@ async fn read_and_change(
     change.apply(&mut settings, seed_hash);
     app.sagas.set_steps(&mut settings);
     check_together(&settings)?;
-    check_change(app, event, &before, &settings).await?;
+    check_change(&*app.engine, app.sagas.gateway(), event, &before, &settings).await?;
     app.run(event, Command::ChangeSettings { settings: Box::new(settings) }).await?;
     app.draws.settings_changed();
     event_answer(app, StatusCode::OK, event).await
 }
 
-/// Sees to it that the event knows which amounts the gateway can express, before it promises any: it may have been made
-/// before the gateway was chosen.
+/// Sees to it that the event knows which amounts the gateway can express, before it promises any:
+/// it may have been made before the gateway was chosen.
 ///
 /// If it cannot be told now, what was promised before counts.
 pub(crate) async fn teach_steps(app: &App, event: &EventId) {

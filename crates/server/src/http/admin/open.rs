@@ -1,14 +1,13 @@
 //! `POST /admin/events/{event}/open`.
 
 use super::event_answer;
-use crate::app::App;
-use crate::draw::open_sale;
 use crate::http::body::OptionalBody;
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::event::EventBody;
-use crate::http::shapes::ids::{EventIdText, FreeText};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, FreeText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -40,6 +39,6 @@ pub async fn open(
     _: Admin,
     OptionalBody(body): OptionalBody<Opening>,
 ) -> Result<Response, Problem> {
-    open_sale(&app, &event, body.public_value).await?;
+    app.draws.open_sale(&event, body.public_value).await?;
     event_answer(&app, StatusCode::OK, &event).await
 }

@@ -1,13 +1,14 @@
 //! `GET /admin/events/{event}/pools/{pool}`.
 
-use crate::app::{App, odd_answer, refused};
 use crate::history::{Step, Subject};
 use crate::http::body::json;
 use crate::http::caller::{Admin, Ids};
+use crate::http::faults::{odd_answer, refused};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::availability::PoolBody;
-use crate::http::shapes::ids::{EventIdText, IdText};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -28,7 +29,8 @@ pub struct PoolHistory {
 
 /// What is left of a pool, and what happened to it.
 ///
-/// The whole feed is read for it, which takes a few seconds for each million decisions; one question at a time.
+/// The whole feed is read for it, which takes a few seconds for each million decisions; one
+/// question at a time.
 #[utoipa::path(
     get, path = "/api/v1/admin/events/{event}/pools/{pool}", tag = "admin", operation_id = "pool_history",
     params(("event" = EventIdText, Path), ("pool" = IdText, Path)),

@@ -1,13 +1,13 @@
 //! `POST /admin/events/{event}/prequeue`.
 
 use super::run_and_show;
-use crate::app::App;
 use crate::http::body::{Nothing, OptionalBody};
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::event::EventBody;
-use crate::http::shapes::ids::EventIdText;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::response::Response;
 use onrush_core::Command;

@@ -1,12 +1,12 @@
 //! `GET /admin/refunds`.
 
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::{Admin, Strict};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::{EventIdText, IdText};
 use crate::http::shapes::ledger::{LedgerRefunds, page_size};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

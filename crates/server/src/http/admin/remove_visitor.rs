@@ -1,12 +1,13 @@
 //! `POST /admin/events/{event}/visitors/{user}/remove`.
 
 use super::reason;
-use crate::app::{App, odd_answer};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, Ids};
+use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::{EventIdText, FreeText, IdText};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, FreeText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -58,7 +59,8 @@ impl From<RemovedView> for RemovedBody {
     }
 }
 
-/// Takes places, session and unpaid holds from a visitor, in one decision, and bans them from the event if wished.
+/// Takes places, session and unpaid holds from a visitor, in one decision, and bans them from the
+/// event if wished.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/visitors/{user}/remove", tag = "admin",
     params(("event" = EventIdText, Path), ("user" = IdText, Path)),

@@ -1,10 +1,10 @@
 //! `POST /admin/messages/replay`.
 
-use crate::app::App;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::Admin;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
+use crate::http::state::App;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,12 +1,12 @@
 //! `GET /admin/sagas/{booking}`.
 
 use super::saga_answer;
-use crate::app::App;
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::IdText;
 use crate::http::shapes::ledger::SagaFile;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::response::Response;
 use onrush_core::ids::BookingId;

@@ -1,13 +1,13 @@
 //! `POST /admin/sagas/{booking}/retry`.
 
 use super::{By, act};
-use crate::app::App;
 use crate::http::body::JsonBody;
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::IdText;
 use crate::http::shapes::ledger::SagaFile;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use crate::saga::Action;
 use axum::extract::State;
 use axum::response::Response;

@@ -1,12 +1,12 @@
 //! `GET /admin/sagas`.
 
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::{Admin, Strict};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::EventIdText;
 use crate::http::shapes::ledger::{Sagas, StepName, page_size};
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,13 +1,14 @@
 //! `GET /admin/events/{event}/seats/{seat}`.
 
-use crate::app::{App, broken, odd_answer, refused};
 use crate::history::{Step, Subject, What};
 use crate::http::body::json;
 use crate::http::caller::{Admin, Ids};
+use crate::http::faults::{broken, odd_answer, refused};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::{EventIdText, IdText, TimeMs};
 use crate::http::shapes::seats::SeatStatusName;
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText, TimeMs};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -64,7 +65,8 @@ pub struct SeatHistory {
 
 /// Why a seat is free, held, sold or blocked: by whom, since when, and what happened before.
 ///
-/// The whole feed is read for it, which takes a few seconds for each million decisions; one question at a time.
+/// The whole feed is read for it, which takes a few seconds for each million decisions; one
+/// question at a time.
 #[utoipa::path(
     get, path = "/api/v1/admin/events/{event}/seats/{seat}", tag = "admin", operation_id = "seat_history",
     params(("event" = EventIdText, Path), ("seat" = IdText, Path)),
@@ -116,8 +118,8 @@ pub async fn seat(
     Ok(json(StatusCode::OK, &body))
 }
 
-/// Whether a step is one that made the seat what it is. The last one is meant: what came after the seat was looked at
-/// may be in the history, too.
+/// Whether a step is one that made the seat what it is. The last one is meant: what came after the
+/// seat was looked at may be in the history, too.
 fn has_made(step: &Step, view: &SeatView) -> bool {
     let of_its_booking = step.booking == view.booking;
     match view.status {

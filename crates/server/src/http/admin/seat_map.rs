@@ -1,17 +1,18 @@
 //! `PUT /admin/events/{event}/seat-map`.
 
 use super::event_answer;
-use crate::app::{App, broken, odd_answer};
 use crate::http::body::JsonBody;
 use crate::http::caller::{Admin, Ids};
+use crate::http::faults::{broken, odd_answer};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::event::EventBody;
-use crate::http::shapes::ids::{EventIdText, PriceNumber};
-use crate::http::shapes::whole::Whole;
-use crate::http::upload::MAX_PLAN_BYTES;
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, PriceNumber};
+use crate::json::whole::Whole;
 use crate::plans::{Import, Plan};
 use crate::prices::check_prices;
+use crate::serve::bodies::MAX_PLAN_BYTES;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -51,7 +52,7 @@ pub async fn seat_map(
         body.prices.into_iter().map(|(name, price)| (name, price.0)).collect();
     let (_, view) = app.view_event(&event).await?;
     let named = prices.iter().map(|(name, price_minor)| (name.as_str(), *price_minor));
-    check_prices(&app, &view.settings, named)?;
+    check_prices(app.sagas.gateway(), &view.settings, named)?;
     let import = body.plan.import(&prices).map_err(|why| Problem::new(Code::InvalidPlan, why))?;
     app.turns.take("seat-map", add_seats(&app, &event, import)).await
 }

@@ -1,12 +1,12 @@
 //! `GET /admin/events/{event}/seats`.
 
-use crate::app::App;
 use crate::http::body::json_bytes;
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::EventIdText;
 use crate::http::shapes::seats::SeatMap;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,12 +1,12 @@
 //! `POST /admin/sync-inventory` (S0.6).
 
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::{Admin, Strict};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::EventIdText;
-use crate::inventory::{SyncedPool, sync};
+use crate::http::state::App;
+use crate::inventory::{SyncDeps, SyncedPool, sync};
+use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -32,8 +32,8 @@ pub struct SyncBody {
     pools: Vec<SyncedPool>,
 }
 
-/// Brings every pool of the inventory in PostgreSQL into the engine. Safe while the sale runs: it sets capacities, and what
-/// is free follows from what is held and sold.
+/// Brings every pool of the inventory in PostgreSQL into the engine. Safe while the sale runs: it
+/// sets capacities, and what is free follows from what is held and sold.
 #[utoipa::path(
     post, path = "/api/v1/admin/sync-inventory", tag = "admin",
     params(SyncQuery),
@@ -45,6 +45,8 @@ pub async fn sync_inventory(
     _: Admin,
     Strict(query): Strict<SyncQuery>,
 ) -> Result<Response, Problem> {
-    let pools = sync(&app, query.event).await?;
+    let with =
+        SyncDeps { engine: &*app.engine, gateway: app.sagas.gateway(), commons: app.shared()? };
+    let pools = sync(with, query.event).await?;
     Ok(json(StatusCode::OK, &SyncBody { pools }))
 }

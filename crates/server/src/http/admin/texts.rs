@@ -1,12 +1,12 @@
 //! `PUT /admin/events/{event}/texts/{language}`.
 
-use crate::app::App;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::EventIdText;
 use crate::http::shapes::texts::{Language, TextBody, Texts};
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

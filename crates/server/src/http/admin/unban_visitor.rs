@@ -1,12 +1,12 @@
 //! `POST /admin/events/{event}/visitors/{user}/unban`.
 
 use super::reason;
-use crate::app::App;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::{EventIdText, FreeText, IdText};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, FreeText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

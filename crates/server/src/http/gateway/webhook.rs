@@ -1,10 +1,10 @@
 //! `POST /payments/webhook/{gateway}`.
 
-use crate::app::App;
 use crate::auth::unix_now_s;
 use crate::http::body::{RawBody, json};
 use crate::http::openapi::WebhookProblems;
 use crate::http::problem::{Code, Problem};
+use crate::http::state::App;
 use crate::saga::NoticeError;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -12,13 +12,15 @@ use axum::response::Response;
 use serde_json::json;
 use std::sync::Arc;
 
-/// A gateway tells of a payment. The message must be signed, fresh, and fit what was asked for: booking, amount, currency.
+/// A gateway tells of a payment. The message must be signed, fresh, and fit what was asked for:
+/// booking, amount, currency.
 ///
 /// When this is answered, what it told is durable. The same message again changes nothing.
 #[utoipa::path(
     post, path = "/api/v1/payments/webhook/{gateway}", tag = "gateways",
     params(("gateway" = String, Path, pattern = "^[a-z]+$")),
-    request_body(content = String, description = "As the gateway sends it", content_type = "application/json"),
+    request_body(content = String, description = "As the gateway sends it",
+        content_type = "application/json"),
     responses((status = 200, description = "Taken in", body = serde_json::Value), WebhookProblems),
 )]
 pub async fn webhook(
@@ -34,7 +36,8 @@ pub async fn webhook(
 /// Takes a gateway's message in.
 ///
 /// # Errors
-/// `GATEWAY_NOT_FOUND`, `WEBHOOK_NOT_GENUINE`, `WEBHOOK_MISMATCH`, `GATEWAY_UNAVAILABLE`, `LEDGER_UNAVAILABLE`.
+/// `GATEWAY_NOT_FOUND`, `WEBHOOK_NOT_GENUINE`, `WEBHOOK_MISMATCH`, `GATEWAY_UNAVAILABLE`,
+/// `LEDGER_UNAVAILABLE`.
 pub(crate) async fn take_in(
     app: Arc<App>,
     name: &str,

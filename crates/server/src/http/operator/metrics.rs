@@ -1,7 +1,7 @@
 //! `GET /metrics`.
 
+use super::render::render;
 use crate::http::problem::{Code, Problem};
-use crate::metrics::render;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;

@@ -3,8 +3,9 @@
 pub mod healthz;
 pub mod metrics;
 pub mod readyz;
+mod render;
 
-use crate::app::App;
+use crate::http::state::App;
 use crate::serve::Traffic;
 use std::sync::{Arc, OnceLock};
 

@@ -1,7 +1,7 @@
 //! `GET /readyz`: whether requests should be sent here.
 
-use crate::app::App;
 use crate::http::problem::{Code, Problem};
+use crate::http::state::App;
 use axum::extract::State;
 use std::sync::Arc;
 
@@ -16,8 +16,9 @@ pub async fn readyz(State(state): State<super::State>) -> Result<String, Problem
     }
 }
 
-/// What an operator should know although requests should be sent here, one line each. A payment gateway that is ill makes
-/// nobody unready: people go on waiting and holding, and another node would have the same gateway.
+/// What an operator should know although requests should be sent here, one line each. A payment
+/// gateway that is ill makes nobody unready: people go on waiting and holding, and another node
+/// would have the same gateway.
 fn details(app: &App) -> String {
     let Some(health) = app.sagas.health() else { return String::new() };
     let Some(what_to_do) = health.what_to_do() else { return String::new() };

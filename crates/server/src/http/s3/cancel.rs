@@ -1,12 +1,13 @@
 //! `POST /api/booking/cancel`.
 
 use super::{OfEvent, Refused, Word, bookings, chosen, place, refused};
-use crate::app::{App, odd_answer};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::Visitor;
+use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::place::LeftFromText;
+use crate::http::state::App;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

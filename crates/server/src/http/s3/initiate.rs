@@ -1,15 +1,15 @@
 //! `POST /api/booking/payment/initiate`.
 
 use super::{Refused, Word, bookings, chosen, refused};
-use crate::app::App;
 use crate::http::body::{JsonBody, json};
 use crate::http::buyer::parsed;
 use crate::http::caller::Visitor;
 use crate::http::openapi::PayProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::EventIdText;
 use crate::http::shapes::payment::BuyerBody;
+use crate::http::state::App;
 use crate::http::visitor::pay::problem_of;
+use crate::json::ids::EventIdText;
 use crate::saga::{StartError, Wish};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -50,15 +50,16 @@ pub struct Initiated {
     payment_existed: bool,
 }
 
-/// Begins the payment for the selected seat, or finds the one that runs (S3.5). If it is declined, seat and slot are free
-/// again (S3.7).
+/// Begins the payment for the selected seat, or finds the one that runs (S3.5). If it is declined,
+/// seat and slot are free again (S3.7).
 #[utoipa::path(
     post, path = "/api/booking/payment/initiate", tag = "s3", operation_id = "s3_initiate",
     request_body = PaymentWish,
     responses(
         (status = 200, description = "Where to pay", body = Initiated),
         PayProblems,
-        (status = 409, description = "`invalid_state`: no seat is selected, or it is free of charge", body = Refused),
+        (status = 409,
+            description = "`invalid_state`: no seat is selected, or it is free of charge", body = Refused),
     ),
     security(("visitor" = []))
 )]

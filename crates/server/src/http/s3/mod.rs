@@ -1,8 +1,9 @@
 //! The paths of S3 with its fields and its words, over the same commands as `/api/v1`. They are served where
 //! `s3_paths` is set.
 //!
-//! What S3 calls a visitor's state follows from what the rules have: his live booking of one seat, else his place or
-//! session, else the booking that he confirmed last. Nothing is stored for these paths alone.
+//! What S3 calls a visitor's state follows from what the rules have: his live booking of one seat,
+//! else his place or session, else the booking that he confirmed last. Nothing is stored for these
+//! paths alone.
 
 pub mod cancel;
 pub mod failure;
@@ -15,10 +16,11 @@ pub mod success;
 
 use super::gateway::webhook::take_in;
 use super::visitor::find_place;
-use crate::app::{App, every_booking_of};
+use crate::answers::every_booking_of;
 use crate::http::body::json;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::EventIdText;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use onrush_core::hold::HoldState;
@@ -89,7 +91,7 @@ async fn bookings(
     event: &EventId,
     user: &UserId,
 ) -> Result<(Time, Vec<HoldView>), Problem> {
-    every_booking_of(&*app.engine, event, user).await
+    Ok(every_booking_of(&*app.engine, event, user).await?)
 }
 
 /// The seat of a booking of nothing but one seat.

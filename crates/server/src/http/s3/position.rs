@@ -1,12 +1,13 @@
 //! `GET /api/booking/position`.
 
 use super::{OfEvent, bookings, chosen, completed, place, seconds};
-use crate::app::{App, odd_answer};
 use crate::http::body::json;
 use crate::http::caller::{Strict, Visitor};
+use crate::http::faults::odd_answer;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::IdText;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use crate::metrics::count;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -35,7 +36,8 @@ pub enum Standing<'a> {
     Active {
         /// How far he is.
         state: State3,
-        /// The seat that was selected; null for whoever may select one, or holds something else than one seat.
+        /// The seat that was selected; null for whoever may select one, or holds something else
+        /// than one seat.
         #[schema(value_type = Option<IdText>)]
         seat_id: Option<&'a str>,
         /// When this ends by itself, in seconds since 1970-01-01T00:00:00Z.
@@ -101,7 +103,8 @@ pub async fn position(
         }
         PlaceState::Active { until, arrive_by: None } => Ok(active(State3::Active, None, until)),
         PlaceState::Active { until, arrive_by: Some(arrive_by) } => {
-            // S3 knows no showing up: whoever learns that they are in has shown up, and has the whole session.
+            // S3 knows no showing up: whoever learns that they are in has shown up, and has the
+            // whole session.
             let arrive = Command::Arrive { place: view.place, user };
             match app.run(&event, arrive).await {
                 Ok(Reply::Place(arrived)) => match arrived.state {

@@ -1,11 +1,11 @@
 //! `POST /api/booking/request`.
 
 use super::{OfEvent, Refused, Word, refused};
-use crate::app::App;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::Joining;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
+use crate::http::state::App;
 use crate::http::visitor::join::{Joined, join_plainly};
 use axum::extract::State;
 use axum::http::StatusCode;

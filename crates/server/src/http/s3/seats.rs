@@ -1,12 +1,12 @@
 //! `GET /api/seats/available`.
 
 use super::OfEvent;
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::Strict;
 use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::{EventIdText, IdText};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,12 +1,13 @@
 //! `POST /api/booking/select-seat`.
 
 use super::{Refused, Word, bookings, chosen, place, refused};
-use crate::app::{App, odd_answer};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::Visitor;
+use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::{EventIdText, IdText};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText};
 use crate::metrics::count;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -48,8 +49,9 @@ pub struct Selected {
 
 /// Holds a seat for an active visitor (S3.4): one winner a seat, and one seat a visitor.
 ///
-/// The same seat again is the same hold. Another seat while one is selected is `invalid_state`, as S3's states have it:
-/// giving the first one up for a second that may be gone would leave the visitor with neither.
+/// The same seat again is the same hold. Another seat while one is selected is `invalid_state`, as
+/// S3's states have it: giving the first one up for a second that may be gone would leave the
+/// visitor with neither.
 #[utoipa::path(
     post, path = "/api/booking/select-seat", tag = "s3", operation_id = "s3_select_seat",
     request_body = SeatWish,
@@ -108,8 +110,9 @@ pub async fn select_seat(
     }
 }
 
-/// The id of the session's next booking. Without the seat in it, so that of two seats that are selected at the same time
-/// the rules hold one; with the number of those that have ended, so that a retry finds its own.
+/// The id of the session's next booking. Without the seat in it, so that of two seats that are
+/// selected at the same time the rules hold one; with the number of those that have ended, so that
+/// a retry finds its own.
 fn booking_of(
     app: &App,
     event: &EventId,

@@ -1,21 +1,24 @@
 //! `POST /api/booking/payment/success`.
 
 use super::hear;
-use crate::app::App;
 use crate::http::body::RawBody;
 use crate::http::openapi::WebhookProblems;
 use crate::http::problem::Problem;
+use crate::http::state::App;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use std::sync::Arc;
 
-/// The gateway tells that money was taken (S3.6): the booking is completed, the slot is free, and the seat is sold for good.
+/// The gateway tells that money was taken (S3.6): the booking is completed, the slot is free, and
+/// the seat is sold for good.
 ///
-/// The message must be signed, fresh, and fit what was asked for, exactly as at `/api/v1/payments/webhook/{gateway}`.
+/// The message must be signed, fresh, and fit what was asked for, exactly as at
+/// `/api/v1/payments/webhook/{gateway}`.
 #[utoipa::path(
     post, path = "/api/booking/payment/success", tag = "s3", operation_id = "s3_payment_success",
-    request_body(content = String, description = "As the gateway sends it", content_type = "application/json"),
+    request_body(content = String, description = "As the gateway sends it",
+        content_type = "application/json"),
     responses((status = 200, description = "Taken in", body = serde_json::Value), WebhookProblems),
 )]
 pub async fn success(

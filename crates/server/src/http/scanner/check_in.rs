@@ -1,13 +1,14 @@
 //! `POST /check-in`.
 
-use crate::app::{App, odd_answer};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::Scanner;
+use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::EventIdText;
 use crate::http::shapes::lines::id;
 use crate::http::shapes::ticket::CheckedInBody;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

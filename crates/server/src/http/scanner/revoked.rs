@@ -1,11 +1,11 @@
 //! `GET /events/{event}/revoked-tickets`.
 
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::{Ids, Scanner};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::{EventIdText, IdText, TimeMs};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText, TimeMs};
 use crate::tickets::Revoked;
 use axum::extract::State;
 use axum::http::StatusCode;

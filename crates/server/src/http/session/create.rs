@@ -1,13 +1,13 @@
 //! `POST /session`.
 
 use super::{SessionBody, answer, set_cookie};
-use crate::app::App;
 use crate::auth::unix_now_s;
 use crate::http::body::JsonBody;
-use crate::http::caller::Connection;
 use crate::http::openapi::SignInProblems;
 use crate::http::origin::check_origin;
 use crate::http::problem::{Code, Problem};
+use crate::http::state::App;
+use crate::serve::connection::Connection;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -24,7 +24,8 @@ pub struct SignIn {
     key: String,
 }
 
-/// Signs a browser in for twelve hours: it gets a cookie that does what the key does, and that no page can read.
+/// Signs a browser in for twelve hours: it gets a cookie that does what the key does, and that no
+/// page can read.
 ///
 /// An address has ten wrong keys a minute, wherever it tries them.
 #[utoipa::path(

@@ -1,10 +1,10 @@
 //! `DELETE /session`.
 
 use super::{checked_session_of, set_cookie};
-use crate::app::App;
 use crate::http::body::{Nothing, json};
 use crate::http::openapi::SignOutProblems;
 use crate::http::problem::{Code, Problem};
+use crate::http::state::App;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;

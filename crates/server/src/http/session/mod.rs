@@ -4,13 +4,13 @@ pub mod create;
 pub mod end;
 pub mod show;
 
-use crate::app::App;
 use crate::auth::session::{SESSION_S, Session};
 use crate::auth::unix_now_s;
 use crate::http::body::json;
 use crate::http::origin::check_origin;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::TimeMs;
+use crate::http::state::App;
+use crate::json::ids::TimeMs;
 use axum::http::header::{CACHE_CONTROL, COOKIE, SET_COOKIE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -72,8 +72,8 @@ pub fn session_of(app: &App, headers: &HeaderMap) -> Result<Option<Session>, Pro
     }
 }
 
-/// The same for a request that may change something: a page of another site could have the browser send the cookie, but
-/// knows no CSRF token.
+/// The same for a request that may change something: a page of another site could have the browser
+/// send the cookie, but knows no CSRF token.
 ///
 /// # Errors
 /// As [`session_of`]; also `ORIGIN_REFUSED`, `CSRF_REFUSED`.

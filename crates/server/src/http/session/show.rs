@@ -1,9 +1,9 @@
 //! `GET /session`.
 
 use super::{SessionBody, answer, session_of};
-use crate::app::App;
 use crate::http::openapi::SessionProblems;
 use crate::http::problem::{Code, Problem};
+use crate::http::state::App;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;

@@ -1,8 +1,8 @@
 //! What is left of an event.
 
-use crate::http::shapes::event::{PhaseName, UnitsBody};
-use crate::http::shapes::ids::{EventIdText, IdText, TimeMs};
 use crate::inventory::Drift;
+use crate::json::ids::{EventIdText, IdText, TimeMs};
+use crate::json::sale::{PhaseName, UnitsBody};
 use onrush_core::ids::{EventId, PoolId};
 use onrush_core::view::{AvailabilityView, CategoryView, PoolView};
 use onrush_core::{Phase, Time};

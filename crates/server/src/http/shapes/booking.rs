@@ -1,8 +1,8 @@
 //! Bookings.
 
-use crate::app::odd_answer;
+use crate::http::faults::odd_answer;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::{EventIdText, IdText, TimeMs};
+use crate::json::ids::{EventIdText, IdText, TimeMs};
 use onrush_core::Time;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
@@ -139,7 +139,7 @@ impl<'a> BookingBody<'a> {
         let mut body = Self {
             booking: terms.booking.as_str(),
             event: event.as_str(),
-            status: view.state.status(),
+            status: view.state.status().as_str(),
             lines: &terms.lines,
             amount_minor: terms.amount_minor,
             fee_minor: terms.fee_minor,

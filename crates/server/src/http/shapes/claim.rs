@@ -1,8 +1,8 @@
 //! Claims.
 
-use crate::http::shapes::ids::{DurationNumber, EventIdText, IdText, QuantityNumber, TimeMs};
 use crate::http::shapes::lines::Quantity;
-use crate::http::shapes::whole::Whole;
+use crate::json::ids::{DurationNumber, EventIdText, IdText, QuantityNumber, TimeMs};
+use crate::json::whole::Whole;
 use onrush_core::Time;
 use onrush_core::ids::EventId;
 use onrush_core::view::{ClaimState, ClaimView};

@@ -1,6 +1,6 @@
 //! What the gateway's own desk did, as the organiser sees it.
 
-use crate::http::shapes::ids::{CurrencyText, EventIdText, IdText, TimeMs};
+use crate::json::ids::{CurrencyText, EventIdText, IdText, TimeMs};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;

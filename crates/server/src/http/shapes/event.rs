@@ -1,10 +1,11 @@
 //! Events as a whole.
 
-use crate::http::shapes::ids::{CurrencyText, DigestText, EventIdText, FreeText, TimeMs};
 use crate::http::shapes::settings::{FeesBody, RefundRuleBody, RoomBody};
+use crate::json::ids::{CurrencyText, DigestText, EventIdText, FreeText, TimeMs};
+use crate::json::sale::{PhaseName, UnitsBody};
 use onrush_core::ids::EventId;
 use onrush_core::settings::Digest;
-use onrush_core::view::{DrawView, EventView, Units};
+use onrush_core::view::{DrawView, EventView};
 use onrush_core::{Phase, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -108,42 +109,6 @@ impl EventBody {
             places_taken: view.places_taken,
             units: view.units.into(),
         }
-    }
-}
-
-/// Where a sale stands.
-#[derive(ToSchema)]
-#[schema(as = Phase, rename_all = "snake_case")]
-pub enum PhaseName {
-    /// Nothing is possible yet.
-    Scheduled,
-    /// People may join.
-    Prequeue,
-    /// People are admitted and may hold.
-    Open,
-    /// No admission and no new holds for now.
-    Paused,
-    /// It is over.
-    Closed,
-}
-
-/// How units divide; the four are all there are.
-#[derive(Clone, Copy, Serialize, ToSchema)]
-#[schema(as = Units)]
-pub struct UnitsBody {
-    /// On sale.
-    pub free: u32,
-    /// In holds.
-    pub held: u32,
-    /// Confirmed or claimed.
-    pub sold: u32,
-    /// Off sale.
-    pub blocked: u32,
-}
-
-impl From<Units> for UnitsBody {
-    fn from(Units { free, held, sold, blocked }: Units) -> Self {
-        Self { free, held, sold, blocked }
     }
 }
 

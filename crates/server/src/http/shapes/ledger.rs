@@ -2,8 +2,8 @@
 
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::booking::{BookingStatus, LinesBody};
-use crate::http::shapes::ids::{CurrencyText, EventIdText, IdText, TimeMs};
 use crate::http::shapes::payment::BuyerBody;
+use crate::json::ids::{CurrencyText, EventIdText, IdText, TimeMs};
 use onrush_core::Time;
 use onrush_core::booking::{Stage, Step};
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};

@@ -1,16 +1,16 @@
 //! What a booking wants, as visitors write it.
 
-use crate::http::body::Object;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::{
+use crate::json::ids::{
     DayText, FreeText, NightsNumber, PoolQuantities, QuantityNumber, SeatIds, StayIdText,
 };
+use crate::json::object::Object;
 use jiff::civil::Date;
 use onrush_core::Refusal;
-use onrush_core::command::Reason;
 use onrush_core::ids::{InvalidId, PoolId, SeatId};
 use onrush_core::limits::{MAX_LINES_PER_HOLD, MAX_UNITS_PER_HOLD};
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::spec::Reason;
 use serde::de::{self, MapAccess};
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
@@ -161,7 +161,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for PoolWishes<'a> {
     }
 }
 
-/// A text that is borrowed from the body where it has no escapes; serde borrows a map's keys only when told to.
+/// A text that is borrowed from the body where it has no escapes; serde borrows a map's keys only
+/// when told to.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -188,7 +189,7 @@ impl Stay<'_> {
         let rooms = self.rooms.map_or(Ok(1), Quantity::units)?;
         let nights = self.nights.units()?;
         if nights as usize > MAX_LINES_PER_HOLD {
-            return Err(Refusal::InvalidLines { why: "use at most 400 nights" }.into());
+            return Err(Refusal::InvalidLines { why: "use at most 400 nights".into() }.into());
         }
         let stay: PoolId = id(&self.pool)?;
         let mut night = Some(day(&self.from)?);

@@ -1,7 +1,7 @@
 //! Payments and buyers.
 
 use crate::config::StripeSettings;
-use crate::http::shapes::ids::{CurrencyText, IdText, TimeMs};
+use crate::json::ids::{CurrencyText, IdText, TimeMs};
 use onrush_core::Time;
 use onrush_core::booking::Stage;
 use onrush_ledger::booking::Buyer;

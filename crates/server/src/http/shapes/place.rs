@@ -1,84 +1,9 @@
-//! A visitor's place or session.
+//! Which place is meant, and what was left.
 
-use crate::http::shapes::ids::{PlaceIdText, TimeMs};
-use onrush_core::Time;
+use crate::json::ids::PlaceIdText;
 use onrush_core::ids::PlaceId;
-use onrush_core::view::{PlaceState, PlaceView};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-
-/// Where a visitor stands.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Place)]
-#[serde(tag = "status", rename_all = "snake_case")]
-pub enum PlaceBody {
-    /// In the queue.
-    Queued {
-        /// The place.
-        #[schema(value_type = PlaceIdText)]
-        place: PlaceId,
-        /// Its number in the order taken, from 1.
-        number: u32,
-        /// 1 is served next; missing before a draw.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schema(nullable = false)]
-        position: Option<u32>,
-        /// People waiting.
-        total: u32,
-        /// When the place lapses unless the visitor is seen; missing before the opening.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schema(value_type = Option<TimeMs>, nullable = false)]
-        lapses_at: Option<Time>,
-    },
-    /// Admitted.
-    Active {
-        /// The place.
-        #[schema(value_type = PlaceIdText)]
-        place: PlaceId,
-        /// Its number in the order taken, from 1.
-        number: u32,
-        /// When the session ends.
-        #[schema(value_type = TimeMs)]
-        until: Time,
-        /// Until when the visitor must show up; missing once he has.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schema(value_type = Option<TimeMs>, nullable = false)]
-        arrive_by: Option<Time>,
-        /// The signed pass; missing if the session is about to end.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schema(nullable = false)]
-        pass: Option<String>,
-    },
-    /// The session is over, and what the visitor holds keeps the slot: pay for it, give it back or leave, then join again.
-    Ended {
-        /// The place.
-        #[schema(value_type = PlaceIdText)]
-        place: PlaceId,
-        /// Its number in the order taken, from 1.
-        number: u32,
-        /// When the last hold runs out, and the slot with it.
-        #[schema(value_type = TimeMs)]
-        until: Time,
-    },
-    /// Neither.
-    NotFound,
-}
-
-impl PlaceBody {
-    /// What a visitor is shown; `pass` makes the pass of an active one, given the place and the session's end.
-    pub fn new(view: &PlaceView, pass: impl FnOnce(PlaceId, Time) -> Option<String>) -> Self {
-        let PlaceView { place, number, ref state } = *view;
-        match *state {
-            PlaceState::Queued { position, total, lapses_at, see_due: _ } => {
-                Self::Queued { place, number, position, total, lapses_at }
-            }
-            PlaceState::Active { until, arrive_by } => {
-                Self::Active { place, number, until, arrive_by, pass: pass(place, until) }
-            }
-            PlaceState::Ended { until } => Self::Ended { place, number, until },
-        }
-    }
-}
 
 /// Which of a visitor's places is meant.
 #[derive(Debug, Default, Deserialize, IntoParams)]

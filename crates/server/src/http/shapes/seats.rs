@@ -1,6 +1,7 @@
-//! Seat maps with the status of each seat. They are written piece by piece (see [`crate::live::seats`]); these types describe the result.
+//! Seat maps with the status of each seat. They are written piece by piece (see
+//! [`crate::live::seats`]); these types describe the result.
 
-use crate::http::shapes::ids::{EventIdText, IdText, TimeMs};
+use crate::json::ids::{EventIdText, IdText, TimeMs};
 use utoipa::ToSchema;
 
 /// The seat map.

@@ -1,20 +1,18 @@
 //! An event's settings, as organisers read and write them.
 
-use crate::http::body::Object;
-use crate::http::shapes::ids::{
+use crate::json::ids::LATEST_MS;
+use crate::json::ids::{
     CurrencyText, DurationNumber, EventIdText, FreeText, LimitNumber, PlacesNumber,
     QueueSizeNumber, RoomCapacityNumber, SettableTime, SmallLimitNumber, TimesNumber,
 };
-use crate::http::shapes::whole::Whole;
+use crate::json::object::Object;
+use crate::json::whole::Whole;
 use onrush_core::Time;
 use onrush_core::ids::EventId;
 use onrush_core::money::Currency;
 use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
-
-/// The latest time that can be set: the last millisecond of the year 9999.
-pub const LATEST_MS: i64 = 253_402_300_799_999;
 
 /// A time that can be set: 1970 to 9999.
 #[derive(Clone, Copy)]
@@ -296,7 +294,8 @@ pub struct SettingsChange {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<LimitNumber>)]
     max_per_user: Option<Option<Whole<u32>>>,
-    /// How long a visitor's claim lasts at most, also one that names no time; `null` lets visitors claim for good.
+    /// How long a visitor's claim lasts at most, also one that names no time; `null` lets visitors
+    /// claim for good.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<DurationNumber>)]
     claim_ttl_max_ms: Option<Option<Whole<i64>>>,

@@ -1,7 +1,7 @@
 //! What people read about an event, by language.
 
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::EventIdText;
+use crate::json::ids::EventIdText;
 use onrush_core::ids::EventId;
 use onrush_core::limits::fits_text;
 use onrush_ledger::projection::CatalogueText;

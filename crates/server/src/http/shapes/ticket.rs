@@ -1,6 +1,6 @@
 //! Tickets.
 
-use crate::http::shapes::ids::{EventIdText, IdText, TimeMs};
+use crate::json::ids::{EventIdText, IdText, TimeMs};
 use crate::tickets::{Ticket, Unit};
 use onrush_core::Time;
 use onrush_core::ids::BookingId;

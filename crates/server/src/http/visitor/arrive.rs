@@ -1,13 +1,15 @@
 //! `POST /events/{event}/queue/arrive`.
 
 use super::{find_place, place_body};
-use crate::app::{App, odd_answer};
 use crate::http::body::{Nothing, OptionalBody, json};
 use crate::http::caller::{Ids, Strict, Visitor};
+use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::EventIdText;
-use crate::http::shapes::place::{PlaceBody, WhichPlace};
+use crate::http::shapes::place::WhichPlace;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
+use crate::live::place::PlaceBody;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,12 +1,13 @@
 //! `GET /events/{event}/availability`.
 
-use crate::app::{App, odd_answer};
 use crate::http::body::json;
 use crate::http::caller::Ids;
+use crate::http::faults::odd_answer;
 use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::availability::Availability;
-use crate::http::shapes::ids::EventIdText;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,14 +1,14 @@
 //! `GET /bookings/{booking}`.
 
 use super::{booking_answer, event_of_booking};
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::Ids;
 use crate::http::keeper::{Keeper, Kept};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
-use crate::http::shapes::ids::IdText;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,14 +1,15 @@
 //! `GET /bookings`.
 
-use crate::app::{App, odd_answer};
 use crate::auth::names::event_of;
 use crate::http::body::json;
 use crate::http::caller::{Strict, Visitor};
+use crate::http::faults::odd_answer;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::booking::{BookingBody, Bookings};
-use crate::http::shapes::ids::{EventIdText, IdText};
 use crate::http::shapes::ledger::page_size;
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

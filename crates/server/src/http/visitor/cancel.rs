@@ -1,7 +1,6 @@
 //! `POST /bookings/{booking}/cancel`.
 
 use super::{booking_answer, event_of_booking, hide_event};
-use crate::app::App;
 use crate::http::admin::teach_steps;
 use crate::http::body::{Nothing, OptionalBytes};
 use crate::http::caller::{Ids, OptionalKey};
@@ -10,18 +9,20 @@ use crate::http::once::{Purpose, Scope, once_if_keyed};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
-use crate::http::shapes::ids::IdText;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use crate::relay::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use onrush_core::command::{CancelTerms, Reason};
+use onrush_core::command::CancelTerms;
 use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_core::spec::Reason;
 use onrush_core::{Command, Refusal};
 use std::sync::Arc;
 
-/// Gives a hold back, or cancels a confirmed booking if the event's rules about refunds allow it; `refund_minor` says what goes back.
-/// The same key again gets the first answer.
+/// Gives a hold back, or cancels a confirmed booking if the event's rules about refunds allow it;
+/// `refund_minor` says what goes back. The same key again gets the first answer.
 #[utoipa::path(
     post, path = "/api/v1/bookings/{booking}/cancel", tag = "bookings",
     params(

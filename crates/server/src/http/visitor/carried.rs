@@ -1,11 +1,11 @@
 //! `POST /visitors/carried`.
 
 use super::guest::{Guest, guest_answer};
-use crate::app::App;
 use crate::http::body::JsonBody;
-use crate::http::caller::Connection;
 use crate::http::openapi::CarriedProblems;
 use crate::http::problem::{Code, Problem};
+use crate::http::state::App;
+use crate::serve::connection::Connection;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -44,7 +44,8 @@ pub async fn carried(
         None => None,
     };
     let user = user.ok_or_else(|| {
-        let why = "there is no such code: it was used, is over, or was mistyped; make a new one on the other device";
+        let why = "there is no such code: it was used, is over, or was mistyped; make a new one on \
+                   the other device";
         Problem::new(Code::CarryCodeNotFound, why)
     })?;
     app.limits.right_code(address);

@@ -1,12 +1,13 @@
 //! `POST /visitors/carry`.
 
-use crate::app::App;
 use crate::auth::carry::{CODE_MS, CarryCodes};
 use crate::http::body::{Nothing, OptionalBody, secret_json};
-use crate::http::caller::{Connection, GuestToken};
+use crate::http::caller::GuestToken;
 use crate::http::openapi::RenewProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::TimeMs;
+use crate::http::state::App;
+use crate::json::ids::TimeMs;
+use crate::serve::connection::Connection;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -28,8 +29,8 @@ pub struct CarryCodeBody {
     expires_at: Time,
 }
 
-/// Gives a code that makes another device the same visitor, with place and bookings: once, within ten minutes. An earlier
-/// code of this visitor is of no use any more.
+/// Gives a code that makes another device the same visitor, with place and bookings: once, within
+/// ten minutes. An earlier code of this visitor is of no use any more.
 #[utoipa::path(
     post, path = "/api/v1/visitors/carry", tag = "visitors",
     request_body = Option<Nothing>,

@@ -1,13 +1,14 @@
 //! `POST /events/{event}/pools/{pool}/claims`.
 
-use crate::app::{App, odd_answer};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{IdempotencyKey, Ids, Visitor};
+use crate::http::faults::odd_answer;
 use crate::http::first_answer::first_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::claim::{ClaimBody, NewClaim};
-use crate::http::shapes::ids::{EventIdText, IdText};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

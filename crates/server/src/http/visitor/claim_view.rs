@@ -1,13 +1,14 @@
 //! `GET /claims/{claim}`.
 
 use super::{event_of_claim, hide_event};
-use crate::app::{App, odd_answer};
 use crate::http::body::json;
 use crate::http::caller::{Ids, Visitor};
+use crate::http::faults::odd_answer;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::claim::ClaimBody;
-use crate::http::shapes::ids::IdText;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

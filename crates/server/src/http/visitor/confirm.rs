@@ -1,15 +1,16 @@
 //! `POST /bookings/{booking}/confirm`.
 
 use super::{booking_answer, event_of_booking, find_own_booking, hide_event};
-use crate::app::App;
 use crate::http::body::OptionalBody;
 use crate::http::buyer::{confirm_for, parsed};
 use crate::http::caller::{Ids, Visitor};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
-use crate::http::shapes::ids::{IdText, ProblemBody};
 use crate::http::shapes::payment::BuyerBody;
+use crate::http::shapes::problem::ProblemBody;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -35,7 +36,8 @@ pub struct Confirmation {
     responses(
         (status = 200, description = "The booking", body = BookingBody),
         WriteProblems,
-        (status = 402, description = "`PAYMENT_REQUIRED`", content_type = "application/problem+json", body = ProblemBody),
+        (status = 402, description = "`PAYMENT_REQUIRED`",
+            content_type = "application/problem+json", body = ProblemBody),
     ),
     security(("visitor" = []))
 )]

@@ -1,13 +1,13 @@
 //! `GET /events/{event}/draw`.
 
-use crate::app::App;
-use crate::draw::no_draw;
+use crate::draw::DrawError;
 use crate::http::body::json;
 use crate::http::caller::Ids;
 use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::event::DrawBody;
-use crate::http::shapes::ids::EventIdText;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -25,5 +25,5 @@ pub async fn draw(
     Ids(event): Ids<EventId>,
 ) -> Result<Response, Problem> {
     let (_, view) = app.view_event(&event).await?;
-    Ok(json(StatusCode::OK, &DrawBody::from(view.draw.ok_or_else(no_draw)?)))
+    Ok(json(StatusCode::OK, &DrawBody::from(view.draw.ok_or(DrawError::NoDraw)?)))
 }

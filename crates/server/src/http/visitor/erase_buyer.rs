@@ -1,12 +1,12 @@
 //! `DELETE /bookings/{booking}/buyer`.
 
 use super::{event_of_booking, find_own_booking};
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::{Ids, Visitor};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::IdText;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -16,11 +16,13 @@ use onrush_ledger::booking::BuyerOf;
 use serde_json::json;
 use std::sync::Arc;
 
-/// Forgets who pays for a booking: name, mail address and language. The booking stays; no mail is sent for it any more.
+/// Forgets who pays for a booking: name, mail address and language. The booking stays; no mail is
+/// sent for it any more.
 #[utoipa::path(
     delete, path = "/api/v1/bookings/{booking}/buyer", tag = "bookings",
     params(("booking" = IdText, Path)),
-    responses((status = 200, description = "How many bookings' buyers were erased", body = serde_json::Value), ReadProblems),
+    responses((status = 200, description = "How many bookings' buyers were erased",
+        body = serde_json::Value), ReadProblems),
     security(("visitor" = []))
 )]
 pub async fn erase_buyer(

@@ -1,12 +1,12 @@
 //! `GET /events/{event}`.
 
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::Ids;
 use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::event::EventBody;
-use crate::http::shapes::ids::EventIdText;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

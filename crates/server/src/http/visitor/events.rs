@@ -1,12 +1,12 @@
 //! `GET /events`.
 
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::Strict;
 use crate::http::openapi::OpenProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::event::{EventBody, Events};
-use crate::http::shapes::ids::EventIdText;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,14 +1,14 @@
 //! `POST /bookings/{booking}/extend`.
 
 use super::{booking_answer, event_of_booking, find_own_booking, hide_event};
-use crate::app::App;
 use crate::http::body::{Nothing, OptionalBytes};
 use crate::http::caller::{Ids, OptionalKey, Visitor};
 use crate::http::once::{Purpose, Scope, once_if_keyed};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
-use crate::http::shapes::ids::IdText;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -16,7 +16,8 @@ use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::{Command, Refusal};
 use std::sync::Arc;
 
-/// Gives a hold more time, as often as the event allows. The same key again gets the first answer, and no more time.
+/// Gives a hold more time, as often as the event allows. The same key again gets the first answer,
+/// and no more time.
 #[utoipa::path(
     post, path = "/api/v1/bookings/{booking}/extend", tag = "bookings",
     params(

@@ -1,13 +1,13 @@
 //! `POST /visitors`.
 
-use crate::app::App;
 use crate::auth::guest;
 use crate::http::body::{Nothing, OptionalBody, secret_json};
-use crate::http::caller::Connection;
 use crate::http::openapi::GuestProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::{IdText, TimeMs};
+use crate::http::state::App;
+use crate::json::ids::{IdText, TimeMs};
 use crate::metrics::count;
+use crate::serve::connection::Connection;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};

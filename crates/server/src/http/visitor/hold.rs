@@ -1,14 +1,15 @@
 //! `POST /events/{event}/bookings`.
 
 use super::booking_answer;
-use crate::app::{App, odd_answer};
 use crate::http::body::JsonBytes;
 use crate::http::caller::{IdempotencyKey, Ids, Visitor};
+use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
-use crate::http::shapes::ids::EventIdText;
 use crate::http::shapes::lines::WishBody;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use crate::metrics::count;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -20,7 +21,8 @@ use std::sync::Arc;
 
 /// Holds units of pools, seats and stays, all or nothing.
 ///
-/// The booking's id is derived from visitor, event and key: the same key and the same wish again get the same booking.
+/// The booking's id is derived from visitor, event and key: the same key and the same wish again
+/// get the same booking.
 #[utoipa::path(
     post, path = "/api/v1/events/{event}/bookings", tag = "bookings",
     params(

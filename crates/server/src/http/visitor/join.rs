@@ -1,13 +1,14 @@
 //! `POST /events/{event}/queue`.
 
 use super::{find_place, place_body};
-use crate::app::{App, odd_answer};
 use crate::http::body::{Nothing, OptionalBody, json};
 use crate::http::caller::{Ids, Joining, OptionalKey};
+use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::EventIdText;
-use crate::http::shapes::place::PlaceBody;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
+use crate::live::place::PlaceBody;
 use crate::metrics::count;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -19,7 +20,8 @@ use onrush_store::Failure;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Takes a place in the queue. The place's id is derived from visitor, event and key, so a retry is recognised (S4.2).
+/// Takes a place in the queue. The place's id is derived from visitor, event and key, so a retry is
+/// recognised (S4.2).
 ///
 /// A key is known for a day after its place is gone: then another key takes another place.
 #[utoipa::path(
@@ -31,7 +33,8 @@ use std::sync::Arc;
     request_body = Option<Nothing>,
     responses(
         (status = 202, description = "A place was taken", body = PlaceBody),
-        (status = 200, description = "No key was sent, and the visitor has a place already", body = PlaceBody),
+        (status = 200, description = "No key was sent, and the visitor has a place already",
+            body = PlaceBody),
         WriteProblems,
     ),
     security(("visitor" = []))
@@ -69,7 +72,8 @@ pub async fn join(
                     "you have a place; go on with the one in this answer"
                 }
                 PlaceState::Ended { .. } => {
-                    "your session is over and what you hold keeps its slot; pay for it or give it back, then join again"
+                    "your session is over and what you hold keeps its slot; pay for it or give it \
+                     back, then join again"
                 }
             }))
         }
@@ -92,7 +96,8 @@ pub(in crate::http) enum Joined {
     Gone(Refusal),
 }
 
-/// A place that goes between the refusal and the look at it makes room for another: then it is asked for once more.
+/// A place that goes between the refusal and the look at it makes room for another: then it is
+/// asked for once more.
 const TRIES: usize = 3;
 
 /// Joins with a key: the place's id is derived from visitor, event and key, so a retry is recognised.
@@ -105,8 +110,8 @@ async fn join_under(
     take(app, event, user, app.names.place(event, user.as_str(), key)).await
 }
 
-/// Joins without a key (S3.1): whoever has a place gets it. Else each joining is a request of its own, and what is asked
-/// within one second is the same request.
+/// Joins without a key (S3.1): whoever has a place gets it. Else each joining is a request of its
+/// own, and what is asked within one second is the same request.
 pub(in crate::http) async fn join_plainly(
     app: &App,
     event: &EventId,

@@ -1,9 +1,9 @@
 //! `GET /keys`.
 
-use crate::app::App;
 use crate::auth::jws::PublicKeys;
 use crate::http::body::json;
 use crate::http::openapi::OpenProblems;
+use crate::http::state::App;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

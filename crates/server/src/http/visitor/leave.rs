@@ -1,13 +1,14 @@
 //! `DELETE /events/{event}/queue`.
 
 use super::find_place;
-use crate::app::{App, odd_answer};
 use crate::http::body::json;
 use crate::http::caller::{Ids, Strict, Visitor};
+use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::EventIdText;
 use crate::http::shapes::place::{Left, WhichPlace};
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

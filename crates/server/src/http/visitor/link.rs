@@ -1,13 +1,13 @@
 //! `GET /bookings/{booking}/link`, `POST /bookings/{booking}/link`.
 
 use super::{event_of_booking, find_own_booking};
-use crate::app::App;
 use crate::http::body::{Nothing, OptionalBody, secret_json};
 use crate::http::caller::{Ids, Visitor};
 use crate::http::keeper::Keeper;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::IdText;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -20,7 +20,8 @@ use utoipa::ToSchema;
 #[derive(Serialize, ToSchema)]
 #[schema(as = Link)]
 pub struct LinkBody {
-    /// What to send as `Authorization: Bearer`, to see the booking, its tickets and payment, and to cancel it.
+    /// What to send as `Authorization: Bearer`, to see the booking, its tickets and payment, and to
+    /// cancel it.
     link: String,
     /// Where it leads in a browser, if the shop says where its pages are.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +37,8 @@ impl LinkBody {
     }
 }
 
-/// The link of one of the visitor's own bookings: a way back to that booking alone, for as long as it is known.
+/// The link of one of the visitor's own bookings: a way back to that booking alone, for as long as
+/// it is known.
 ///
 /// Whoever has it may see the booking, its tickets and its payment, and cancel it.
 #[utoipa::path(

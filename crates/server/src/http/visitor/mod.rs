@@ -37,13 +37,14 @@ pub mod texts;
 pub mod ticket_picture;
 pub mod tickets;
 
-use crate::app::{App, odd_answer};
 use crate::auth::names::event_of;
 use crate::auth::unix_now_s;
 use crate::http::body::json;
+use crate::http::faults::odd_answer;
 use crate::http::problem::Problem;
 use crate::http::shapes::booking::BookingBody;
-use crate::http::shapes::place::PlaceBody;
+use crate::http::state::App;
+use crate::live::place::PlaceBody;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::hold::HoldState;
@@ -121,7 +122,7 @@ fn confirmed_at(view: &HoldView) -> Result<Time, Problem> {
         | HoldState::Released { .. }
         | HoldState::Expired { .. }
         | HoldState::Cancelled { .. }) => {
-            Err(Refusal::InvalidStatus { status: state.status() }.into())
+            Err(Refusal::InvalidStatus { booking_status: state.status() }.into())
         }
     }
 }

@@ -1,7 +1,9 @@
 //! What a visitor owns that lives on: as long as there is something, their guest token can be renewed.
 
-use crate::app::{App, every_booking_of, odd_answer};
+use crate::answers::every_booking_of;
+use crate::http::faults::odd_answer;
 use crate::http::problem::Problem;
+use crate::http::state::App;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{ClaimId, EventId, UserId};
 use onrush_core::view::{ClaimState, HoldView};
@@ -11,8 +13,8 @@ use onrush_store::Failure;
 /// For how long after an event its visitors may still come back for what they bought.
 const AFTER_EVENT_MS: i64 = 30 * 24 * 3_600_000;
 
-/// Whether a visitor has a place, a booking that is still known, or this claim. A confirmed booking counts until a month
-/// after its event; where the organiser did not say when that is, always.
+/// Whether a visitor has a place, a booking that is still known, or this claim. A confirmed booking
+/// counts until a month after its event; where the organiser did not say when that is, always.
 pub(super) async fn owns_something(
     app: &App,
     user: &UserId,

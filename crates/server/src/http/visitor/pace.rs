@@ -1,12 +1,12 @@
 //! `GET /events/{event}/pace`.
 
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::Ids;
 use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::event::{PhaseName, UnitsBody};
-use crate::http::shapes::ids::{EventIdText, TimeMs};
+use crate::http::state::App;
+use crate::json::ids::{EventIdText, TimeMs};
+use crate::json::sale::{PhaseName, UnitsBody};
 use crate::live::pace::PerMin;
 use axum::extract::State;
 use axum::http::header::CACHE_CONTROL;
@@ -34,8 +34,8 @@ pub struct Pace {
     waiting: u32,
     /// Slots of the room in use.
     active: u32,
-    /// Units of pools and seats together. Somebody whose position is above `free` and `held` together waits behind more
-    /// people than there is left for.
+    /// Units of pools and seats together. Somebody whose position is above `free` and `held`
+    /// together waits behind more people than there is left for.
     units: UnitsBody,
     /// Missing while too little is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,8 @@ pub struct Pace {
     per_min: Option<PaceRange>,
 }
 
-/// How many places the line moves on in a minute, of late. Position `p` waits between `p / to` and `p / from` minutes.
+/// How many places the line moves on in a minute, of late. Position `p` waits between `p / to` and
+/// `p / from` minutes.
 #[derive(Serialize, ToSchema)]
 pub struct PaceRange {
     /// At least, most likely; above 0.

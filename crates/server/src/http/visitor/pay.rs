@@ -1,15 +1,15 @@
 //! `POST /bookings/{booking}/payment`.
 
 use super::{event_of_booking, find_own_booking, hide_event};
-use crate::app::App;
 use crate::http::body::{OptionalBytes, json};
 use crate::http::buyer::parsed;
 use crate::http::caller::{IdempotencyKey, Ids, Visitor};
 use crate::http::once::{Purpose, Scope, once};
 use crate::http::openapi::PayProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::IdText;
 use crate::http::shapes::payment::{PaymentBody, PaymentWish};
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use crate::saga::{StartError, Wish};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -19,10 +19,11 @@ use onrush_core::hold::OnDecline;
 use onrush_core::ids::BookingId;
 use std::sync::Arc;
 
-/// Begins a payment for a hold, or finds the one that runs. The hold's deadline moves to the end of the payment window.
+/// Begins a payment for a hold, or finds the one that runs. The hold's deadline moves to the end of
+/// the payment window.
 ///
-/// A declined payment leaves the hold for another attempt, under another key; how many there may be is the event's
-/// `payment_attempts`.
+/// A declined payment leaves the hold for another attempt, under another key; how many there may be
+/// is the event's `payment_attempts`.
 #[utoipa::path(
     post, path = "/api/v1/bookings/{booking}/payment", tag = "bookings",
     params(

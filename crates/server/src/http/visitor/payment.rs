@@ -1,14 +1,14 @@
 //! `GET /bookings/{booking}/payment`.
 
 use super::event_of_booking;
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::Ids;
 use crate::http::keeper::{Keeper, Kept};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::IdText;
 use crate::http::shapes::payment::PaymentBody;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,13 +1,14 @@
 //! `GET /events/{event}/queue`.
 
 use super::{find_place, place_body};
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::{Ids, Strict, Visitor};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::EventIdText;
-use crate::http::shapes::place::{PlaceBody, WhichPlace};
+use crate::http::shapes::place::WhichPlace;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
+use crate::live::place::PlaceBody;
 use crate::metrics::count;
 use axum::extract::State;
 use axum::http::StatusCode;

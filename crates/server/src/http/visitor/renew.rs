@@ -2,12 +2,13 @@
 
 use super::guest::{Guest, guest_answer};
 use super::owned::owns_something;
-use crate::app::App;
 use crate::http::body::OptionalBody;
-use crate::http::caller::{Connection, GuestToken};
+use crate::http::caller::GuestToken;
 use crate::http::openapi::RenewProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::IdText;
+use crate::http::state::App;
+use crate::json::ids::IdText;
+use crate::serve::connection::Connection;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -28,8 +29,8 @@ pub struct Owned {
 
 /// Gives the same visitor a token with a new end.
 ///
-/// A token that is still good is renewed always; one that has expired only while its visitor has a place, a booking or the
-/// claim that is named. The old one keeps its own end.
+/// A token that is still good is renewed always; one that has expired only while its visitor has a
+/// place, a booking or the claim that is named. The old one keeps its own end.
 #[utoipa::path(
     post, path = "/api/v1/visitors/renew", tag = "visitors",
     request_body = Option<Owned>,

@@ -1,12 +1,12 @@
 //! `GET /events/{event}/seats/status`.
 
-use crate::app::App;
 use crate::http::caller::Ids;
 use crate::http::negotiate::{Encoding, is_known, not_modified, tagged, takes};
 use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::EventIdText;
 use crate::http::shapes::seats::SeatStatuses;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
@@ -18,7 +18,8 @@ use std::sync::Arc;
     get, path = "/api/v1/events/{event}/seats/status", tag = "events",
     params(("event" = EventIdText, Path)),
     responses((status = 200, description = "The statuses", body = SeatStatuses),
-        (status = 304, description = "The statuses that `If-None-Match` names are as they are now"), EventProblems),
+        (status = 304,
+            description = "The statuses that `If-None-Match` names are as they are now"), EventProblems),
 )]
 pub async fn seat_statuses(
     State(app): State<Arc<App>>,

@@ -1,12 +1,12 @@
 //! `GET /events/{event}/seats`.
 
-use crate::app::App;
 use crate::http::caller::Ids;
 use crate::http::negotiate::{Encoding, is_known, not_modified, tagged, takes};
 use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::EventIdText;
 use crate::http::shapes::seats::SeatMap;
+use crate::http::state::App;
+use crate::json::ids::EventIdText;
 use crate::live::house::MapBody;
 use axum::body::Body;
 use axum::extract::State;

@@ -1,13 +1,13 @@
 //! `PUT /bookings/{booking}/buyer`.
 
 use super::{event_of_booking, find_own_booking};
-use crate::app::App;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Ids, Visitor};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::IdText;
 use crate::http::shapes::payment::BuyerBody;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -16,7 +16,8 @@ use onrush_core::hold::HoldState;
 use onrush_core::ids::BookingId;
 use std::sync::Arc;
 
-/// Says who buys: where mail about the booking goes, and whose name the door reads. Again: the last one counts.
+/// Says who buys: where mail about the booking goes, and whose name the door reads. Again: the last
+/// one counts.
 ///
 /// The confirmation is mailed as soon as the booking is confirmed: name the buyer before.
 #[utoipa::path(
@@ -40,7 +41,7 @@ pub async fn set_buyer(
         state @ (HoldState::Released { .. }
         | HoldState::Expired { .. }
         | HoldState::Cancelled { .. }) => {
-            return Err(Refusal::InvalidStatus { status: state.status() }.into());
+            return Err(Refusal::InvalidStatus { booking_status: state.status() }.into());
         }
     }
     app.ledger.set_buyer(&booking, buyer.clone()).await?;

@@ -1,11 +1,11 @@
 //! `POST /stream-tickets`.
 
-use crate::app::App;
 use crate::auth::unix_now_s;
 use crate::http::body::{Nothing, OptionalBody, json};
 use crate::http::caller::Visitor;
 use crate::http::openapi::WriteProblems;
-use crate::http::shapes::ids::TimeMs;
+use crate::http::state::App;
+use crate::json::ids::TimeMs;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

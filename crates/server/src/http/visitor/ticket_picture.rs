@@ -1,12 +1,13 @@
 //! `GET /bookings/{booking}/tickets/{n}.svg`.
 
 use super::{confirmed_at, event_of_booking};
-use crate::app::{App, broken, refused};
 use crate::http::caller::Ids;
+use crate::http::faults::{broken, refused};
 use crate::http::keeper::Keeper;
 use crate::http::openapi::ConflictProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::ids::IdText;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use crate::tickets::{Confirmed, qr};
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -18,7 +19,9 @@ use std::sync::Arc;
 /// The QR code of a ticket of one of the visitor's own confirmed bookings.
 #[utoipa::path(
     get, path = "/api/v1/bookings/{booking}/tickets/{file}", tag = "tickets",
-    params(("booking" = IdText, Path), ("file" = String, Path, description = "The ticket's number and `.svg`", pattern = r"^[1-9][0-9]{0,3}\.svg$", example = "1.svg")),
+    params(("booking" = IdText, Path),
+        ("file" = String, Path, description = "The ticket's number and `.svg`",
+        pattern = r"^[1-9][0-9]{0,3}\.svg$", example = "1.svg")),
     responses(
         (status = 200, description = "The code", body = String, content_type = "image/svg+xml"),
         ConflictProblems,

@@ -1,14 +1,14 @@
 //! `GET /bookings/{booking}/tickets`.
 
 use super::{confirmed_at, event_of_booking};
-use crate::app::App;
 use crate::http::body::json;
 use crate::http::caller::Ids;
 use crate::http::keeper::Keeper;
 use crate::http::openapi::ConflictProblems;
 use crate::http::problem::Problem;
-use crate::http::shapes::ids::IdText;
 use crate::http::shapes::ticket::TicketsBody;
+use crate::http::state::App;
+use crate::json::ids::IdText;
 use crate::tickets::Confirmed;
 use axum::extract::State;
 use axum::http::StatusCode;

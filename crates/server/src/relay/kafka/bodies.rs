@@ -278,7 +278,8 @@ mod tests {
             user: "ann".parse().unwrap(),
             number: 42,
         };
-        let said = json!({"user_id": "ann", "event_id": "tour-1", "sequence": 42, "timestamp": 1_764_000_000});
+        let said = json!({"user_id": "ann", "event_id": "tour-1", "sequence": 42,
+            "timestamp": 1_764_000_000});
         assert_eq!(told(place, None), (Topic::BookingRequest, said));
 
         let (booking, payment): (BookingId, PaymentId) =
@@ -343,7 +344,8 @@ mod tests {
         });
         let whole = of_feed(&entry, 0, 1_000);
         let said = json!({"sequence": 7, "index": 0, "event": "tour-1", "at": 1_764_000_000_999_i64,
-            "change": {"place_taken": {"place": "00112233445566778899aabbccddeeff", "user": "ann", "number": 42}}});
+            "change": {"place_taken": {"place": "00112233445566778899aabbccddeeff",
+                "user": "ann", "number": 42}}});
         assert_eq!(parsed(&whole), said);
         let cut = of_feed(&entry, 0, whole.len() - 1);
         let said = json!({"sequence": 7, "index": 0, "event": "tour-1", "at": 1_764_000_000_999_i64,

@@ -1,47 +1,34 @@
 //! Kafka: the whole feed on one topic, and S3's messages on theirs (S3.1, S3.5 to S3.7).
 //!
 //! ```text
-//! feed ─► publisher (one node at a time, under a lease) ─► onrush-feed
-//!                                                       ├─► booking_request     a place was taken
-//!                                                       ├─► payment_initiated   a payment began
-//!                                                       ├─► booking_completed   a booking is final
-//!                                                       └─► payment_failed      a payment ended without money
+//! feed ─► publisher (one node at a time, under a lease)
+//!             ├─► onrush-feed
+//!             ├─► booking_request     a place was taken
+//!             ├─► payment_initiated   a payment began
+//!             ├─► booking_completed   a booking is final
+//!             └─► payment_failed      a payment ended without money
 //! ```
 //!
-//! Messages of one event are in the feed's order on every topic, each at least once. Its headers say which change it is
-//! about, so that receivers can drop repeats; docs/kafka.md shows how. The feed is read no further than Kafka has
-//! acknowledged: a Kafka that is away delays what it would be told, and nothing else.
+//! Messages of one event are in the feed's order on every topic, each at least once. Its headers
+//! say which change it is about, so that receivers can drop repeats; docs/kafka.md shows how. The
+//! feed is read no further than Kafka has acknowledged: a Kafka that is away delays what it would
+//! be told, and nothing else.
 
 mod bodies;
+mod client;
 mod facts;
 pub mod health;
 mod outlet;
+mod parts;
 mod publisher;
-pub mod settings;
 
 pub use bodies::Topic;
 pub use health::Health;
-pub use settings::{KafkaSettings, Tuning};
+pub use parts::Parts;
 
-use crate::relay::cursors::Cursors;
-use onrush_ledger::Ledger;
-use onrush_store::Engine;
-use std::sync::Arc;
+use crate::config::kafka::KafkaSettings;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-
-/// What the publisher works with.
-#[derive(Clone)]
-pub struct Parts {
-    /// Whose feed is followed, and what knows whose a booking is.
-    pub engine: Arc<dyn Engine>,
-    /// What still knows it after the engine has forgotten.
-    pub ledger: Arc<dyn Ledger>,
-    /// Which node publishes, and how far it is.
-    pub cursors: Arc<dyn Cursors>,
-    /// Where it shows how it is.
-    pub health: Arc<Health>,
-}
 
 /// Starts this node's publisher. It ends soon after `stop` says so.
 ///

@@ -2,7 +2,7 @@
 
 use super::bodies::Topic;
 use super::health::Health;
-use super::settings::{KafkaSettings, Tuning};
+use crate::config::kafka::{KafkaSettings, Tuning};
 use crate::relay::cursors::Fence;
 use onrush_core::ids::EventId;
 use onrush_store::Seq;

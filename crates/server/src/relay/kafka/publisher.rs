@@ -1,10 +1,10 @@
 //! The publisher, on one node at a time: what the feed says goes to Kafka.
 
-use super::Parts;
 use super::bodies::{Told, Topic, of_booking, of_feed, of_s3};
 use super::facts::{Facts, Remembered};
 use super::outlet::{Outlet, Record, Trouble};
-use super::settings::KafkaSettings;
+use super::parts::Parts;
+use crate::config::kafka::KafkaSettings;
 use crate::relay::cursors::{CursorError, Fence};
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::{Change, Query, View};
@@ -142,7 +142,8 @@ impl Publisher {
         tracing::info!(fence = %term.fence, "this node publishes to Kafka");
         self.parts.health.set(|state| state.publishing = true);
         tokio::select! {
-            ended = self.follow(&mut outlet, term.fence) => ended.map_or_else(|ended| ended, |()| Ended::Done),
+            ended = self.follow(&mut outlet, term.fence) => ended.map_or_else(|ended| ended,
+            |()| Ended::Done),
             ended = self.keep(&term) => ended,
         }
     }

@@ -1,10 +1,11 @@
 //! The consumer, on every node: what comes wakes the engine, and what comes early waits on.
 
 use super::bodies::{Content, Message, SlotReleased, Timeout};
-use super::link::{self, DUE_HEADER, Outlet, Pauses, Trouble};
-use super::settings::RabbitSettings;
+use super::link::{self, DUE_HEADER, Outlet, Pauses};
+use super::parts::{Parts, stopped};
 use super::topology::Topology;
-use super::{Parts, stopped};
+use super::trouble::Trouble;
+use crate::config::rabbit::RabbitSettings;
 use futures_util::TryStreamExt;
 use lapin::message::Delivery;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions};
@@ -100,8 +101,8 @@ impl Attendant {
         .await
     }
 
-    /// Deals with a message, and only then lets RabbitMQ forget it: one that is in the hands of a node that dies goes to
-    /// another.
+    /// Deals with a message, and only then lets RabbitMQ forget it: one that is in the hands of a
+    /// node that dies goes to another.
     async fn handle(
         &self,
         outlet: &Outlet,

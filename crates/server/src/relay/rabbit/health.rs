@@ -37,7 +37,8 @@ pub struct Counts {
 }
 
 impl Health {
-    /// Whether this node is connected to RabbitMQ. Without it deadlines are met all the same, by the engine's own ticks.
+    /// Whether this node is connected to RabbitMQ. Without it deadlines are met all the same, by
+    /// the engine's own ticks.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         let state = *self.state.borrow();

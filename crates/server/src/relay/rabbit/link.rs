@@ -1,10 +1,11 @@
 //! Connections to RabbitMQ, and sending over them so that nothing is lost unnoticed.
 
 use super::bodies::{Content, Message};
-use super::ladder::Ladder;
-use super::settings::{RabbitSettings, Tuning};
 use super::topology::{SLOT_RELEASED_KEY, TIMEOUT_KEY, Topology};
+use super::trouble::Trouble;
 use crate::auth::random;
+use crate::config::ladder::Ladder;
+use crate::config::rabbit::{RabbitSettings, Tuning};
 use futures_util::StreamExt;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::types::{AMQPValue, FieldTable};
@@ -13,7 +14,6 @@ use lapin::{
     PublisherConfirm,
 };
 use onrush_core::Time;
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,44 +24,6 @@ pub const DUE_HEADER: &str = "due_ms";
 const HEARTBEAT_S: u16 = 10;
 /// Kept on disk.
 const PERSISTENT: u8 = 2;
-
-/// Why a connection is of no use any more.
-#[derive(Clone, Debug)]
-pub enum Trouble {
-    /// What the client library says.
-    Amqp(lapin::Error),
-    /// No answer in time.
-    Silence,
-    /// A message has no queue to go to: somebody removed one.
-    Unroutable,
-    /// RabbitMQ would not take a message.
-    Rejected,
-    /// What was subscribed to is gone.
-    Cancelled,
-    /// The settings cannot be used.
-    Settings(String),
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Amqp(error) => error.fmt(f),
-            Self::Silence => f.write_str("no answer in time"),
-            Self::Unroutable => f.write_str("a queue is gone"),
-            Self::Rejected => f.write_str("a message was not taken"),
-            Self::Cancelled => f.write_str("a subscription was ended"),
-            Self::Settings(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for Trouble {}
-
-impl From<lapin::Error> for Trouble {
-    fn from(error: lapin::Error) -> Self {
-        Self::Amqp(error)
-    }
-}
 
 /// Waits for an answer, within bounds.
 pub(super) async fn within<T, E: Into<Trouble>>(

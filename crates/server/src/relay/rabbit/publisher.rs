@@ -1,13 +1,14 @@
 //! The publisher, on one node at a time: what the feed says about deadlines and freed slots goes to RabbitMQ.
 //!
-//! It reads the next page of the feed only when RabbitMQ has the last one for good. While RabbitMQ is away the feed is not
-//! read, so that nothing piles up here, and nobody waits for it.
+//! It reads the next page of the feed only when RabbitMQ has the last one for good. While RabbitMQ
+//! is away the feed is not read, so that nothing piles up here, and nobody waits for it.
 
 use super::bodies::{Content, Draft, Message, Timeout, Whose, drafts, seconds};
-use super::link::{self, Outlet, Pauses, Trouble};
-use super::settings::RabbitSettings;
+use super::link::{self, Outlet, Pauses};
+use super::parts::{Parts, stopped};
 use super::topology::Topology;
-use super::{Parts, stopped};
+use super::trouble::Trouble;
+use crate::config::rabbit::RabbitSettings;
 use crate::relay::cursors::{CursorError, Fence};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;

@@ -1,7 +1,7 @@
 //! Exchanges and queues, by S3's names.
 
-use super::link::Trouble;
-use super::settings::RabbitSettings;
+use super::trouble::Trouble;
+use crate::config::rabbit::RabbitSettings;
 use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{Channel, ExchangeKind};
@@ -88,7 +88,8 @@ impl Topology {
         Ok(())
     }
 
-    /// At least once, also from a rung into the queue of those that have come: the rung keeps a message until that has it.
+    /// At least once, also from a rung into the queue of those that have come: the rung keeps a
+    /// message until that has it.
     fn rung(&self, rung_ms: u32) -> FieldTable {
         let mut arguments = quorum();
         arguments.insert("x-message-ttl".into(), AMQPValue::LongLongInt(rung_ms.into()));
@@ -99,7 +100,8 @@ impl Topology {
     }
 }
 
-/// A queue that several servers keep, each on its disk. RabbitMQ wants the overflow said for at-least-once dead-lettering.
+/// A queue that several servers keep, each on its disk. RabbitMQ wants the overflow said for
+/// at-least-once dead-lettering.
 fn quorum() -> FieldTable {
     let mut arguments = FieldTable::default();
     arguments.insert("x-queue-type".into(), text("quorum"));

@@ -1,8 +1,9 @@
 //! How a gateway is: whether it answers and knows us, since when, and what was wrong last.
 //!
-//! Every call goes through [`Watched`], which looks at what comes of it. When nobody pays, it asks by itself, so that a
-//! revoked key is seen before the next buyer comes. What is ill changes nothing about the sale: people wait and hold, and
-//! payments go on by themselves once the gateway is well again.
+//! Every call goes through [`Watched`], which looks at what comes of it. When nobody pays, it asks
+//! by itself, so that a revoked key is seen before the next buyer comes. What is ill changes
+//! nothing about the sale: people wait and hold, and payments go on by themselves once the gateway
+//! is well again.
 
 use super::takes::Takes;
 use super::{
@@ -165,16 +166,17 @@ impl Health {
         match (self.lock().state, self.gateway) {
             (State::Unknown | State::Ok, _) => None,
             (State::KeyRefused, "stripe") => Some(
-                "set stripe.secret_key to a key that Stripe accepts (a restricted one needs PaymentIntents and \
-                 Refunds, write) and start the server again; payments wait and go on by themselves",
+                "set stripe.secret_key to a key that Stripe accepts (a restricted one needs \
+                 PaymentIntents and Refunds, write) and start the server again; payments wait and \
+                 go on by themselves",
             ),
             (State::KeyRefused, _) => Some(
-                "set sandbox.secret to what the sandbox was started with and start the server again; payments \
-                 wait and go on by themselves",
+                "set sandbox.secret to what the sandbox was started with and start the server \
+                 again; payments wait and go on by themselves",
             ),
             (State::Unreachable, _) => Some(
-                "see whether this machine reaches the gateway's address, and whether the gateway has trouble of \
-                 its own; payments wait and go on by themselves",
+                "see whether this machine reaches the gateway's address, and whether the gateway \
+                 has trouble of its own; payments wait and go on by themselves",
             ),
         }
     }

@@ -32,8 +32,9 @@ pub trait Gateway: Send + Sync + 'static {
     /// What became of a payment that may or may not have been created.
     fn status<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing>;
 
-    /// Makes sure that no money will be taken any more, if none was. A payment that the gateway never heard of counts as
-    /// cancelled only if the gateway will not create it later because of an earlier call that is still under way.
+    /// Makes sure that no money will be taken any more, if none was. A payment that the gateway
+    /// never heard of counts as cancelled only if the gateway will not create it later because of
+    /// an earlier call that is still under way.
     fn cancel<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing>;
 
     /// Gives money back, or finds the refund that was made under the same key before.
@@ -83,8 +84,8 @@ pub struct Order {
     pub description: String,
     /// What the gateway calls it, if it said so before.
     pub reference: Option<String>,
-    /// When it was written down, in seconds since the epoch: the gateway was asked no earlier. Keys are kept for a day
-    /// by gateways, so an older payment must not be repeated but looked up.
+    /// When it was written down, in seconds since the epoch: the gateway was asked no earlier. Keys
+    /// are kept for a day by gateways, so an older payment must not be repeated but looked up.
     pub written_at_s: i64,
 }
 
@@ -117,8 +118,8 @@ pub enum Standing {
         /// What the buyer's page needs to pay, if the gateway works that way.
         client_secret: Option<String>,
     },
-    /// The buyer did their part and the money is under way, which may take days: it can neither be cancelled nor be paid
-    /// again until the gateway knows.
+    /// The buyer did their part and the money is under way, which may take days: it can neither be
+    /// cancelled nor be paid again until the gateway knows.
     Processing {
         /// What the gateway calls it.
         reference: String,
@@ -242,7 +243,8 @@ pub struct DeskNews {
 /// Why a gateway's answer is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GatewayError {
-    /// No answer, or one that says to come again. Whether it did what was asked is unknown: ask again with the same key.
+    /// No answer, or one that says to come again. Whether it did what was asked is unknown: ask
+    /// again with the same key.
     Unavailable(Away),
     /// It understood, and will never do it.
     Refused(String),
@@ -253,8 +255,8 @@ pub enum GatewayError {
 pub enum Away {
     /// It does not answer, or says to come again.
     Silent(String),
-    /// It does not know us: the account's key is wrong, was revoked, or may not do this. Nothing was done, and nothing will
-    /// be until an operator mends it.
+    /// It does not know us: the account's key is wrong, was revoked, or may not do this. Nothing
+    /// was done, and nothing will be until an operator mends it.
     KeyRefused(String),
 }
 

@@ -1,7 +1,9 @@
-//! Stripe, by its PaymentIntents: the buyer's page confirms them with the client secret, and money is taken at once.
+//! Stripe, by its PaymentIntents: the buyer's page confirms them with the client secret, and money
+//! is taken at once.
 //!
-//! Only documented parameters are sent, so that any server that speaks this API will do. Keys are good for a day at
-//! least (<https://docs.stripe.com/api/idempotent_requests>): what is older is looked up and never repeated.
+//! Only documented parameters are sent, so that any server that speaks this API will do. Keys are
+//! good for a day at least (<https://docs.stripe.com/api/idempotent_requests>): what is older is
+//! looked up and never repeated.
 
 mod desk;
 pub mod money;
@@ -40,8 +42,8 @@ const SEARCH_LAG_S: i64 = 2 * 3_600;
 const PAGE: &str = "100";
 /// Payment methods that answer after days: bank debits, bank transfers and vouchers.
 ///
-/// Source: <https://docs.stripe.com/payments/payment-methods>, "Bank debits", "Bank transfers", "Vouchers": delayed
-/// notification. Only names that this version of the API knows can be excluded.
+/// Source: <https://docs.stripe.com/payments/payment-methods>, "Bank debits", "Bank transfers",
+/// "Vouchers": delayed notification. Only names that this version of the API knows can be excluded.
 const DELAYED_METHODS: [&str; 12] = [
     "acss_debit",
     "au_becs_debit",
@@ -209,7 +211,8 @@ impl StripeGateway {
             }
             // Failures are kept under their key: asking again says the same, whatever was done.
             _ if status.is_server_error() && replayed => Ok(Said::FailedBefore(said)),
-            // The first call had other parameters, such as another title or other methods: what came of it is looked up.
+            // The first call had other parameters, such as another title or other methods: what
+            // came of it is looked up.
             StatusCode::BAD_REQUEST if detail.kind == "idempotency_error" => {
                 Ok(Said::FailedBefore(said))
             }
@@ -279,8 +282,8 @@ impl StripeGateway {
 
     async fn cancelled(&self, reference: &str) -> Result<Standing, GatewayError> {
         let path = format!("/v1/payment_intents/{}/cancel", segment(reference)?);
-        // A new key each time: cancelling twice does nothing twice, and a refusal that was right a minute ago must not be
-        // repeated from memory.
+        // A new key each time: cancelling twice does nothing twice, and a refusal that was right a
+        // minute ago must not be repeated from memory.
         let key = format!("cancel:{}", uuid::Uuid::now_v7());
         let fields = [("cancellation_reason", "abandoned")];
         match self.call(Method::POST, &path, Some(&key), &fields).await? {
@@ -419,12 +422,14 @@ impl Gateway for StripeGateway {
             if let Some(reference) = &order.reference {
                 return self.cancelled(reference).await;
             }
-            // A search may miss what was created just now, or what an earlier call is still creating. Creating it under
-            // its key does not: there is one payment then, and it can be cancelled.
+            // A search may miss what was created just now, or what an earlier call is still
+            // creating. Creating it under its key does not: there is one payment then, and it can
+            // be cancelled.
             let found = if is_fresh(order.written_at_s) {
                 match self.created(order).await {
                     Ok(Created::Found(intent)) => Some(intent),
-                    // Nothing can be created under this key any more, and by now a search would show what was.
+                    // Nothing can be created under this key any more, and by now a search would
+                    // show what was.
                     Ok(Created::NotShown(_)) if age_s(order.written_at_s) > SEARCH_LAG_S => None,
                     Ok(Created::NotShown(why)) => return unavailable(why),
                     // An earlier call was refused as well.

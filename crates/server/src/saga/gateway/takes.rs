@@ -16,8 +16,8 @@ pub struct Takes {
 }
 
 impl Takes {
-    /// What is wrong with the price of one unit, as the end of a sentence that begins with what costs it; `None` if
-    /// nothing is. What is free of charge never comes to a gateway.
+    /// What is wrong with the price of one unit, as the end of a sentence that begins with what
+    /// costs it; `None` if nothing is. What is free of charge never comes to a gateway.
     ///
     /// Of a booking of several units only the most can be more than is taken; that the gateway refuses then.
     #[must_use]

@@ -1,8 +1,10 @@
 //! `onrush bench compare`: the same job on four engines.
 
-use super::super::{Common, Results, measure};
-use super::{CLIENTS, plain, postgres, redis, shared};
-use crate::cli::bench::engine::id;
+use super::super::common::{Common, measure};
+use super::super::results::Results;
+use super::shared::{self, CLIENTS};
+use super::{plain, postgres, redis};
+use crate::cli::bench::commands::id;
 use crate::cli::show::say;
 use onrush_core::ids::EventId;
 use onrush_store::embedded::{Embedded, Options};

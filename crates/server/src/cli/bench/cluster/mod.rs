@@ -7,7 +7,9 @@ mod postgres;
 mod redis;
 mod shared;
 
-use super::{Common, Results};
+use super::common::Common;
+use super::results::Results;
+use shared::CLIENTS;
 
 /// What can be chosen.
 #[derive(clap::Args)]
@@ -15,9 +17,6 @@ pub(super) struct ClusterArgs {
     #[command(flatten)]
     common: Common,
 }
-
-/// Clients at a time, the same for everything that is compared.
-const CLIENTS: u32 = 50;
 
 /// Runs `bench redis`.
 pub(super) fn redis(args: &ClusterArgs) -> Result<(), String> {

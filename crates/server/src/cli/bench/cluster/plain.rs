@@ -1,6 +1,6 @@
 //! Scripts run by `redis-benchmark`: one client program for all, each client waiting for its answer.
 
-use super::CLIENTS;
+use super::shared::CLIENTS;
 use onrush_core::ids::EventId;
 use onrush_store::redis::BareHold;
 use onrush_testkit::Redis;

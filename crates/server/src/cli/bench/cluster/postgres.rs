@@ -1,7 +1,7 @@
 //! The same hold on PostgreSQL: one statement on one hot row, by `pgbench`.
 
-use super::super::Common;
-use super::CLIENTS;
+use super::super::common::Common;
+use super::shared::CLIENTS;
 use onrush_testkit::{Postgres, PostgresOptions};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 const TABLES: &str = "
     CREATE TABLE pools (id text PRIMARY KEY, free bigint NOT NULL);
     CREATE TABLE users (id text PRIMARY KEY, units bigint NOT NULL);
-    CREATE TABLE holds (booking text PRIMARY KEY, user_id text NOT NULL, pool text NOT NULL, expires_at timestamptz NOT NULL);
+    CREATE TABLE holds (booking text PRIMARY KEY, user_id text NOT NULL, pool text NOT NULL,
+        expires_at timestamptz NOT NULL);
     CREATE INDEX ON holds (expires_at);
     INSERT INTO pools VALUES ('ga', 1000000000);";
 

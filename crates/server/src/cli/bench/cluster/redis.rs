@@ -1,10 +1,13 @@
-//! `onrush bench redis`: our script beside a plain one, and how long scripts take at the rates of a large sale.
+//! `onrush bench redis`: our script beside a plain one, and how long scripts take at the rates of a
+//! large sale.
 
+use super::super::common::{Common, measure};
+use super::super::results::Results;
 use super::super::results::median;
-use super::super::{Common, Results, measure};
 use super::archive::Forgetful;
-use super::{CLIENTS, plain, shared};
-use crate::cli::bench::engine::{hold, id, one_unit};
+use super::plain;
+use super::shared::{self, CLIENTS};
+use crate::cli::bench::commands::{hold, id, one_unit};
 use crate::cli::show::say;
 use onrush_core::Command;
 use onrush_core::ids::{EventId, PlaceId, UserId};
@@ -59,7 +62,8 @@ pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> 
         results.figure(name, rate);
     }
     results.say(&format!(
-        "reserve    plain S0.1 {:.0}/s, our script by the same client {:.0}/s ({:.0} %, goal ≥ 55 %), through the engine {:.0}/s ({:.0} %), {CLIENTS} clients",
+        "reserve    plain S0.1 {:.0}/s, our script by the same client {:.0}/s ({:.0} %, goal ≥ 55 \
+         %), through the engine {:.0}/s ({:.0} %), {CLIENTS} clients",
         rates[0].1,
         rates[1].1,
         rates[3].1 * 100.0,
@@ -75,7 +79,8 @@ async fn round(common: &Common) -> Result<Round, String> {
     let event: EventId = id("flash")?;
     shared::put_on_sale(&*engine, &event, shared::job()?).await?;
     let through_us = shared::holds_per_s(common, &engine, &event).await?;
-    // The archiver goes on meanwhile, as it does in earnest: for the engine. What is compared runs without it.
+    // The archiver goes on meanwhile, as it does in earnest: for the engine. What is compared runs
+    // without it.
     drop(engine);
     let (plain, script) = tokio::task::spawn_blocking({
         let scale = common.scale;

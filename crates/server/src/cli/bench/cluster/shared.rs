@@ -1,15 +1,17 @@
 //! Holds through an engine: clients that each wait for their answer before they ask again.
 
-use super::super::Common;
-use super::CLIENTS;
-use crate::cli::bench::engine::{hold, id, one_unit};
+use super::super::common::Common;
+use crate::cli::bench::commands::{hold, id, one_unit};
 use onrush_core::ids::EventId;
 use onrush_core::settings::Settings;
-use onrush_core::{Command, command::PoolSpec, limits::MAX_POOL_CAPACITY};
+use onrush_core::{Command, limits::MAX_POOL_CAPACITY, spec::PoolSpec};
 use onrush_store::Engine;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::JoinSet;
+
+/// Clients at a time, the same for everything that is compared.
+pub(super) const CLIENTS: u32 = 50;
 
 /// The job that is compared: one unit of a hot zone, at most four a user, for ten minutes.
 pub(super) fn job() -> Result<Settings, String> {

@@ -1,7 +1,10 @@
 //! How late deadlines fire: at a steady rate under load, and when very many are due at once.
 
-use super::super::{Common, Results, measure};
-use super::{flash_sale, give, hold, id, insist, long_id, now, on_sale, one_unit};
+use super::super::commands::{
+    POOL, flash_sale, give, hold, id, insist, long_id, now, on_sale, one_unit,
+};
+use super::super::common::{Common, measure};
+use super::super::results::Results;
 use crate::cli::load::Latency;
 use crate::cli::show::{count, ms, say};
 use onrush_core::ids::EventId;
@@ -68,7 +71,8 @@ async fn steady(common: &Common, results: &mut Results) -> Result<(), String> {
     results.figure("deadline_max_ms", seen.max_ms());
     results.figure("deadline_load_per_s", load_per_s);
     results.say(&format!(
-        "deadlines  {} due a second beside {} holds/s: seen p50 {}, p99 {}, max {} after the due time (goal p99 ≤ 20 ms)",
+        "deadlines  {} due a second beside {} holds/s: seen p50 {}, p99 {}, max {} after the due \
+         time (goal p99 ≤ 20 ms)",
         count(DUE_PER_S),
         count(load_per_s as u64),
         ms(seen.percentile_ms(50.0)),
@@ -179,7 +183,7 @@ async fn claim(
         let command = Command::Claim {
             claim: long_id('c', number)?,
             user: long_id('u', number)?,
-            pool: id(super::POOL)?,
+            pool: id(POOL)?,
             quantity: 1,
             ttl_ms: Some(due.since_ms(now()).max(1)),
         };

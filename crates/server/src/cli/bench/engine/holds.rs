@@ -1,8 +1,9 @@
 //! Durable holds in process: callers that each wait for their answer before they ask again.
 
+use super::super::commands::{flash_sale, give, hold, id, on_sale, one_unit};
+use super::super::common::{Common, measure};
+use super::super::results::Results;
 use super::super::results::median;
-use super::super::{Common, Results, measure};
-use super::{flash_sale, give, hold, id, on_sale, one_unit};
 use crate::cli::load::Latency;
 use crate::cli::show::{count, ms, say};
 use onrush_core::ids::EventId;
@@ -35,7 +36,8 @@ pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> 
     results.figure("p99_ms", of(99.0));
     results.figure("p999_ms", of(99.9));
     results.say(&format!(
-        "holds      {}/s durable, {CALLERS} callers: p50 {}, p99 {}, p99.9 {} (goal ≥ 300,000/s, p99 ≤ 15 ms)",
+        "holds      {}/s durable, {CALLERS} callers: p50 {}, p99 {}, p99.9 {} (goal ≥ 300,000/s, \
+         p99 ≤ 15 ms)",
         count(rate as u64),
         ms(of(50.0)),
         ms(of(99.0)),

@@ -1,7 +1,8 @@
 //! How long an engine takes to come back.
 
-use super::super::{Common, Results, measure};
-use super::{flash_sale, give, hold, id, insist, long_id, on_sale, one_unit};
+use super::super::commands::{flash_sale, give, hold, id, insist, long_id, on_sale, one_unit};
+use super::super::common::{Common, measure};
+use super::super::results::Results;
 use crate::cli::show::{Progress, count, say};
 use onrush_core::Command;
 use onrush_core::ids::{EventId, PlaceId};
@@ -39,7 +40,8 @@ pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> 
     results.figure("recovery_s", without.as_secs_f64());
     results.figure("recovery_with_snapshot_s", with.as_secs_f64());
     results.say(&format!(
-        "recovery   {:.1} s for {} changes without a snapshot (goal ≤ 15 s); {:.1} s with one (goal ≤ 3 s) of {} waiting and {} holds",
+        "recovery   {:.1} s for {} changes without a snapshot (goal ≤ 15 s); {:.1} s with one \
+         (goal ≤ 3 s) of {} waiting and {} holds",
         without.as_secs_f64(),
         count(changes),
         with.as_secs_f64(),
@@ -51,7 +53,7 @@ pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> 
 
 /// Opens the engine and says how long that took; leaves again without changing more than it must.
 fn open(dir: &Path) -> Result<Duration, String> {
-    let runtime = crate::cli::runtime()?;
+    let runtime = crate::cli::process::runtime()?;
     let _inside = runtime.enter();
     let begun = Instant::now();
     let engine = Embedded::open(dir, options()).map_err(|error| error.to_string())?;

@@ -1,8 +1,9 @@
 //! A waiting room with ten million visitors: what each one costs, and what a position costs. The rules alone.
 
+use super::super::commands::{id, long_id, now};
+use super::super::common::Common;
+use super::super::results::Results;
 use super::super::results::resident_bytes;
-use super::super::{Common, Results};
-use super::{id, long_id};
 use crate::cli::show::{Progress, count};
 use onrush_core::ids::{PlaceId, UserId};
 use onrush_core::settings::{RoomSettings, Settings};
@@ -112,7 +113,7 @@ struct Room {
 
 impl Room {
     fn new() -> Result<Self, String> {
-        let mut room = Self { event: Event::new(id("room")?), at: super::now() };
+        let mut room = Self { event: Event::new(id("room")?), at: now() };
         let mut settings = Settings::new("Benchmark", id("EUR")?);
         settings.room = Some(RoomSettings {
             capacity: 1,

@@ -1,6 +1,6 @@
 //! What a composite score costs.
 
-use super::super::Results;
+use super::super::results::Results;
 use onrush_core::Time;
 use onrush_core::score::Scores;
 use std::hint::black_box;

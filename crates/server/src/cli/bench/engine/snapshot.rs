@@ -1,8 +1,9 @@
 //! The longest time without an answer while a snapshot with a million visitors is made beside the sale.
 
-use super::super::{Common, Results, measure};
+use super::super::commands::{flash_sale, give, hold, id, insist, long_id, on_sale, one_unit};
+use super::super::common::{Common, measure};
+use super::super::results::Results;
 use super::recovery::{many, snapshots};
-use super::{flash_sale, give, hold, id, insist, long_id, on_sale, one_unit};
 use crate::cli::show::{count, ms, say};
 use onrush_core::Command;
 use onrush_core::ids::{EventId, PlaceId};
@@ -76,7 +77,8 @@ async fn pause(common: &Common, results: &mut Results) -> Result<(), String> {
     results.figure("snapshot_max_gap_ms", during);
     results.figure("no_snapshot_max_gap_ms", before.max(after));
     results.say(&format!(
-        "snapshot   {} visitors, {snapshot_s:.1} s beside the sale: longest time without an answer {} (goal ≤ 10 ms); without a snapshot {}",
+        "snapshot   {} visitors, {snapshot_s:.1} s beside the sale: longest time without an answer \
+         {} (goal ≤ 10 ms); without a snapshot {}",
         count(visitors),
         ms(during),
         ms(before.max(after))

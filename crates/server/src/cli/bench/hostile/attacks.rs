@@ -1,6 +1,7 @@
-//! Hostile clients, one kind each. They do not care what they are answered, and try again whenever they are cut off.
+//! Hostile clients, one kind each. They do not care what they are answered, and try again whenever
+//! they are cut off.
 
-use super::EVENT;
+use super::buyers::EVENT;
 use super::buyers::{hold, token};
 use super::wire::{ask_from, connect_from, connect_narrow, is_closed};
 use crate::cli::load::{Connection, Request};
@@ -67,7 +68,7 @@ pub(super) fn start(
         clients.spawn(async move {
             let client = Client { source, to, until, number };
             match attack {
-                Attack::Pings => ("pings sent", client.ping().await),
+                Attack::Pings => ("pings written to sockets", client.ping().await),
                 Attack::Bodies => ("bodies left unfinished", client.stall().await),
                 Attack::Readers => ("seat maps not read", client.do_not_read().await),
                 Attack::Keys => ("fresh keys", client.flood_keys().await),
@@ -110,8 +111,10 @@ impl Client {
         let mut sent = 0;
         let Some(token) = self.token().await else { return sent };
         let head = format!(
-            "GET /api/v1/events/{EVENT}/ws HTTP/1.1\r\nhost: onrush\r\nauthorization: Bearer {token}\r\nconnection: upgrade\r\n\
-             upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+            "GET /api/v1/events/{EVENT}/ws HTTP/1.1\r\nhost: onrush\r\nauthorization: Bearer \
+             {token}\r\nconnection: upgrade\r\n\
+             upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: \
+             dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
         );
         while self.goes_on() {
             if let Ok(mut stream) = connect_narrow(self.source, self.to).await
@@ -136,7 +139,8 @@ impl Client {
             _ => "/api/v1/visitors".to_owned(),
         };
         let head = format!(
-            "POST {path} HTTP/1.1\r\nhost: onrush\r\ncontent-type: application/json\r\ncontent-length: {BODY_BYTES}\r\n\r\n"
+            "POST {path} HTTP/1.1\r\nhost: onrush\r\ncontent-type: application/json\r\n\
+             content-length: {BODY_BYTES}\r\n\r\n"
         );
         let some = vec![b' '; BODY_BYTES / 2];
         let mut stalled = 0;
@@ -288,7 +292,8 @@ impl Client {
             let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
             let now_s = i64::try_from(now_s).unwrap_or(i64::MAX);
             let body = format!(
-                r#"{{"id":"forged-{sent}","kind":"payment.captured","payment":"{EVENT}.00.000000000000","booking":"{EVENT}.00",
+                r#"{{"id":"forged-{sent}","kind":"payment.captured",
+                "payment":"{EVENT}.00.000000000000","booking":"{EVENT}.00",
                 "reference":"forged","amount_minor":4900,"currency":"EUR","created_s":{now_s}}}"#
             );
             let signature = sign(b"guessed-secret-guessed", body.as_bytes(), now_s);

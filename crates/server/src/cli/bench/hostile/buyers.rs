@@ -1,12 +1,13 @@
 //! Buyers who behave: they hold, pay and look at their booking, and come again when they are asked to.
 
-use super::EVENT;
 use crate::cli::load::{Connection, Latency, Request};
 use serde::Deserialize;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
+/// What is on sale.
+pub(super) const EVENT: &str = "hall";
 const BUYERS: u8 = 40;
 /// What one person may have, unless the organiser says otherwise.
 const UNITS_EACH: u32 = 4;

@@ -1,18 +1,21 @@
 //! `onrush bench hostile`: clients that want a server to fail, beside buyers who behave, for some minutes.
 //!
-//! The server is a process of its own that is held to little memory and few files. Hostile clients and buyers come from
-//! addresses of their own (all of 127.0.0.0/8 is this machine), under the limits that are the defaults. What is promised
-//! is a figure each; what must hold (it lives, nothing acknowledged is lost, the audit is clean) makes the run fail.
+//! The server is a process of its own that is held to little memory and few files. Hostile clients
+//! and buyers come from addresses of their own (all of 127.0.0.0/8 is this machine), under the
+//! limits that are the defaults. What is promised is a figure each; what must hold (it lives,
+//! nothing acknowledged is lost, the audit is clean) makes the run fail.
 
 mod attacks;
 mod buyers;
 mod wire;
 
+use super::common::Common;
+use super::results::Results;
 use super::results::resident_bytes;
 use super::server::Served;
-use super::{Common, Results};
 use crate::cli::load::{Pool, Request};
 use crate::cli::show::{count, ms, say};
+use buyers::EVENT;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -24,7 +27,6 @@ use tokio::task::JoinSet;
 
 /// The house whose seat map is asked for.
 const ARENA: &str = include_str!("../../../../../../examples/arena.json");
-const EVENT: &str = "hall";
 /// Standing places: more than buyers and hostile clients can take.
 const PLACES: u32 = 10_000_000;
 /// The server's memory that a process may ask for, in bytes, and its open files.
@@ -37,7 +39,7 @@ const OPERATOR_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What can be chosen.
 #[derive(clap::Args)]
-pub(in crate::cli::bench) struct HostileArgs {
+pub(crate) struct HostileArgs {
     /// How long, in minutes
     #[arg(long, default_value_t = 10.0, value_parser = minutes)]
     minutes: f64,
@@ -55,9 +57,9 @@ fn minutes(text: &str) -> Result<f64, String> {
     }
 }
 
-pub(in crate::cli::bench) fn run(args: &HostileArgs) -> Result<(), String> {
+pub(crate) fn run(args: &HostileArgs) -> Result<(), String> {
     let mut results = Results::new(args.common.json);
-    super::measure(measured(args, &mut results))?;
+    super::common::measure(measured(args, &mut results))?;
     results.finish();
     Ok(())
 }
@@ -100,8 +102,9 @@ async fn measured(args: &HostileArgs, results: &mut Results) -> Result<(), Strin
         results.say(&format!("           {what}: {}", count(*number)));
     }
     results.say(&format!(
-        "hostile    {} at most (goal ≤ 600 MiB); buyers who behave: {} bookings, {} answers p50 {}, p99 {} (goal ≤ 100 ms), {} of them \
-         asked to come again; {} acknowledged and lost; the operator's listener was silent {} times; audit: {}",
+        "hostile    {} at most (goal ≤ 600 MiB); buyers who behave: {} bookings, {} answers p50 \
+         {}, p99 {} (goal ≤ 100 ms), {} of them asked to come again; {} acknowledged and lost; the \
+         operator's listener was silent {} times; audit: {}",
         format_args!("{:.0} MiB", mib(watched.most_bytes)),
         count(bought.receipts.len() as u64),
         count(bought.latency.count()),

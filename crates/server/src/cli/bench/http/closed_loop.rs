@@ -6,32 +6,32 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// What a round gave.
-pub(in crate::cli::bench) struct Round {
+pub(crate) struct Round {
     /// Answers a second.
-    pub(in crate::cli::bench) per_s: f64,
+    pub(crate) per_s: f64,
     /// How long they took.
-    pub(in crate::cli::bench) latency: Latency,
+    pub(crate) latency: Latency,
 }
 
 /// A request with a part that changes each time: the same bytes, some hexadecimal digits patched.
-pub(in crate::cli::bench) struct Template {
+pub(crate) struct Template {
     bytes: Vec<u8>,
     at: usize,
     next: u64,
 }
 
 /// How a template marks the digits that change.
-pub(in crate::cli::bench) const DIGITS: &str = "################";
+pub(crate) const DIGITS: &str = "################";
 
 impl Template {
     /// A request whose [`DIGITS`] count up from `first`. Without any, it is the same each time.
-    pub(in crate::cli::bench) fn new(bytes: &[u8], first: u64) -> Self {
+    pub(crate) fn new(bytes: &[u8], first: u64) -> Self {
         let digits = DIGITS.as_bytes();
         let at = bytes.windows(digits.len()).position(|w| w == digits).unwrap_or(bytes.len());
         Self { bytes: bytes.to_vec(), at, next: first }
     }
 
-    pub(in crate::cli::bench) fn next(&mut self) -> &[u8] {
+    pub(crate) fn next(&mut self) -> &[u8] {
         let number = self.next;
         self.next += 1;
         for (i, byte) in self.bytes[self.at..].iter_mut().take(DIGITS.len()).enumerate() {
@@ -45,7 +45,7 @@ impl Template {
 ///
 /// # Errors
 /// A connection broke, or something was not accepted.
-pub(in crate::cli::bench) async fn round(
+pub(crate) async fn round(
     address: SocketAddr,
     connections: Vec<Vec<Template>>,
     warm_up: Duration,

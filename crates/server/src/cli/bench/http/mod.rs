@@ -1,14 +1,16 @@
 //! `onrush bench http`: the server over real HTTP, beside a bare one with the same accept loop and settings.
 //!
-//! Each server is a process of its own; the load comes from this one, over the same kind of connections for all.
+//! Each server is a process of its own; the load comes from this one, over the same kind of
+//! connections for all.
 
 pub(super) mod closed_loop;
 mod rates;
 
 mod streams;
 
-use super::{Common, Results, measure};
-use crate::cli::Exit;
+use super::common::{Common, measure};
+use super::results::Results;
+use crate::cli::exit::Exit;
 use crate::cli::show::say;
 use clap::ValueEnum;
 
@@ -54,7 +56,8 @@ pub(super) fn run(args: &HttpArgs) -> Result<(), String> {
 
 /// Runs the bare server until it is killed.
 pub(super) fn bare() -> Exit {
-    match crate::cli::runtime().and_then(|runtime| runtime.block_on(super::server::bare())) {
+    match crate::cli::process::runtime().and_then(|runtime| runtime.block_on(super::server::bare()))
+    {
         Ok(()) => Exit::Ok,
         Err(why) => {
             say(&format!("error: {why}"));

@@ -1,8 +1,9 @@
 //! Rates, each beside the rate of a bare server that does nothing.
 
+use super::super::common::Common;
+use super::super::results::Results;
 use super::super::results::median;
 use super::super::server::Served;
-use super::super::{Common, Results};
 use super::closed_loop::{DIGITS, Round, Template, round};
 use crate::cli::load::{Pool, Request};
 use crate::cli::show::{Progress, count, ms, say};
@@ -37,8 +38,8 @@ pub(super) async fn holds(
         &pool,
         "POST",
         "/events",
-        "{\"event\":\"flash\",\"title\":\"Benchmark\",\"currency\":\"EUR\",\"room\":null,\"max_per_user\":null,\
-         \"hold_ttl_ms\":86400000,\"hold_max_ms\":86400000}",
+        "{\"event\":\"flash\",\"title\":\"Benchmark\",\"currency\":\"EUR\",\"room\":null,\
+         \"max_per_user\":null,\"hold_ttl_ms\":86400000,\"hold_max_ms\":86400000}",
     )
     .await?;
     Served::admin(
@@ -201,7 +202,8 @@ fn report(
         (_, _) => 70,
     };
     results.say(&format!(
-        "{name:<10} {}/s at {connections} connections, bare {bare_name} {}/s: {:.0} % (goal ≥ {goal} %); p50 {}, p99 {}",
+        "{name:<10} {}/s at {connections} connections, bare {bare_name} {}/s: {:.0} % (goal ≥ \
+         {goal} %); p50 {}, p99 {}",
         count(rate(product) as u64),
         count(rate(bare) as u64),
         ratio * 100.0,

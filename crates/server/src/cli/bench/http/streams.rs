@@ -1,8 +1,9 @@
 //! Many open streams: what each one costs the server, and how fast a message reaches a thousand of them.
 
+use super::super::common::Common;
+use super::super::results::Results;
 use super::super::results::resident_bytes;
 use super::super::server::Served;
-use super::super::{Common, Results};
 use crate::cli::load::stream::EventStream;
 use crate::cli::load::{Latency, Pool, Request, allow_open_files};
 use crate::cli::show::{Progress, count, ms, say};
@@ -108,7 +109,8 @@ pub(super) async fn run(common: &Common, results: &mut Results) -> Result<(), St
     results.figure("your_turn_p50_ms", latency.percentile_ms(50.0));
     results.figure("your_turn_last_ms", latency.max_ms());
     results.say(&format!(
-        "streams    {} open, {kib_each:.1} KiB each (goal ≤ 12 KiB); \"your turn\" to {} of them: half within {}, all within {} (goal ≤ 200 ms)",
+        "streams    {} open, {kib_each:.1} KiB each (goal ≤ 12 KiB); \"your turn\" to {} of them: \
+         half within {}, all within {} (goal ≤ 200 ms)",
         count(streams),
         count(turns),
         ms(latency.percentile_ms(50.0)),

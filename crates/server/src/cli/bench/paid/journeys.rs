@@ -1,7 +1,8 @@
 //! Buyers who come, pay and go, one after the other, many at a time.
 
+use super::super::common::Common;
+use super::super::results::Results;
 use super::super::server::Served;
-use super::super::{Common, Results};
 use super::shop::{Buyer, host_of, set_up, use_card};
 use crate::cli::load::{Latency, Pool};
 use crate::cli::show::{count, say};

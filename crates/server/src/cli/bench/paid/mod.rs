@@ -1,4 +1,5 @@
-//! `onrush bench paid`: the whole way from the queue to the paid ticket, over real HTTP, with the sandbox as the gateway.
+//! `onrush bench paid`: the whole way from the queue to the paid ticket, over real HTTP, with the
+//! sandbox as the gateway.
 //!
 //! Server, gateway and buyers share the machine, and the whole cost is counted.
 
@@ -7,7 +8,8 @@ mod restart;
 pub(super) mod shop;
 mod webhooks;
 
-use super::{Common, Results, measure};
+use super::common::{Common, measure};
+use super::results::Results;
 use clap::ValueEnum;
 
 /// What can be chosen.

@@ -1,7 +1,8 @@
 //! A server that dies while 100,000 payments are under way, and comes back.
 
+use super::super::common::Common;
+use super::super::results::Results;
 use super::super::server::Served;
-use super::super::{Common, Results};
 use super::shop::{set_up, use_card};
 use super::webhooks::{begin, sold};
 use crate::cli::load::Pool;
@@ -61,7 +62,8 @@ pub(super) async fn run(common: &Common, results: &mut Results) -> Result<(), St
     results.figure("restart_serving_s", serving.as_secs_f64());
     results.figure("restart_driven_s", done.as_secs_f64());
     results.say(&format!(
-        "restart    with {} payments under way: serving after {:.1} s (goal ≤ 5 s), all confirmed after {:.1} s (goal ≤ 60 s)",
+        "restart    with {} payments under way: serving after {:.1} s (goal ≤ 5 s), all confirmed \
+         after {:.1} s (goal ≤ 60 s)",
         count(wanted),
         serving.as_secs_f64(),
         done.as_secs_f64()

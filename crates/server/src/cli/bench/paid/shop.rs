@@ -6,15 +6,16 @@ use serde::Deserialize;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-pub(in crate::cli::bench) const EVENT: &str = "paid";
+pub(crate) const EVENT: &str = "paid";
 /// How often a buyer asks for his place, and for his booking once he has paid: oftener than people do.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Creates the event and opens it. With a room everyone queues first.
-pub(in crate::cli::bench) async fn set_up(pool: &Pool, room: bool) -> Result<(), String> {
+pub(crate) async fn set_up(pool: &Pool, room: bool) -> Result<(), String> {
     let room = if room { r#"{"capacity":5000}"# } else { "null" };
     let event = format!(
-        r#"{{"event":"{EVENT}","title":"Benchmark","currency":"EUR","room":{room},"max_per_user":null,"fees":{{"percent_bp":250}}}}"#
+        r#"{{"event":"{EVENT}","title":"Benchmark","currency":"EUR","room":{room},
+            "max_per_user":null,"fees":{{"percent_bp":250}}}}"#
     );
     Served::admin(pool, "POST", "/events", &event).await?;
     let stock = r#"{"pool":"ga","capacity":100000000,"price_minor":4900}"#;
@@ -29,38 +30,38 @@ struct Token {
 
 /// A place, a booking or a payment: what matters of it.
 #[derive(Deserialize)]
-pub(in crate::cli::bench) struct Standing {
-    pub(in crate::cli::bench) status: String,
+pub(crate) struct Standing {
+    pub(crate) status: String,
     #[serde(default)]
-    pub(in crate::cli::bench) booking: String,
+    pub(crate) booking: String,
     #[serde(default)]
-    pub(in crate::cli::bench) payment: String,
+    pub(crate) payment: String,
     #[serde(default)]
-    pub(in crate::cli::bench) url: String,
+    pub(crate) url: String,
     #[serde(default)]
-    pub(in crate::cli::bench) amount_minor: i64,
+    pub(crate) amount_minor: i64,
 }
 
 /// One buyer.
-pub(in crate::cli::bench) struct Buyer<'a> {
+pub(crate) struct Buyer<'a> {
     pool: &'a Pool,
     token: String,
 }
 
 impl<'a> Buyer<'a> {
-    pub(in crate::cli::bench) async fn new(pool: &'a Pool) -> Result<Self, String> {
+    pub(crate) async fn new(pool: &'a Pool) -> Result<Self, String> {
         let token: Token =
             Served::ask(pool, Request::to("POST", "/api/v1/visitors").bare()).await?;
         Ok(Self { pool, token: token.token })
     }
 
     /// Somebody whose token is known.
-    pub(in crate::cli::bench) fn known(pool: &'a Pool, token: String) -> Self {
+    pub(crate) fn known(pool: &'a Pool, token: String) -> Self {
         Self { pool, token }
     }
 
     /// Their token.
-    pub(in crate::cli::bench) fn into_token(self) -> String {
+    pub(crate) fn into_token(self) -> String {
         self.token
     }
 
@@ -78,7 +79,7 @@ impl<'a> Buyer<'a> {
     }
 
     /// Joins the queue and waits for admission.
-    pub(in crate::cli::bench) async fn queue(&self) -> Result<(), String> {
+    pub(crate) async fn queue(&self) -> Result<(), String> {
         let path = format!("/api/v1/events/{EVENT}/queue");
         let mut place = self.ask("POST", &path, "", "").await?;
         while place.status != "active" {
@@ -89,18 +90,18 @@ impl<'a> Buyer<'a> {
     }
 
     /// Holds one unit; says the booking.
-    pub(in crate::cli::bench) async fn hold(&self) -> Result<String, String> {
+    pub(crate) async fn hold(&self) -> Result<String, String> {
         let path = format!("/api/v1/events/{EVENT}/bookings");
         Ok(self.ask("POST", &path, "h", r#"{"pools":{"ga":1}}"#).await?.booking)
     }
 
     /// Begins the payment.
-    pub(in crate::cli::bench) async fn pay(&self, booking: &str) -> Result<Standing, String> {
+    pub(crate) async fn pay(&self, booking: &str) -> Result<Standing, String> {
         self.ask("POST", &format!("/api/v1/bookings/{booking}/payment"), "p", "").await
     }
 
     /// Asks until the booking is confirmed.
-    pub(in crate::cli::bench) async fn confirmed(&self, booking: &str) -> Result<(), String> {
+    pub(crate) async fn confirmed(&self, booking: &str) -> Result<(), String> {
         let path = format!("/api/v1/bookings/{booking}");
         loop {
             tokio::time::sleep(POLL).await;
@@ -115,10 +116,7 @@ impl<'a> Buyer<'a> {
 }
 
 /// Types a card into the gateway's page.
-pub(in crate::cli::bench) async fn use_card(
-    pages: &Pool,
-    payment: &Standing,
-) -> Result<(), String> {
+pub(crate) async fn use_card(pages: &Pool, payment: &Standing) -> Result<(), String> {
     let path = payment.url.splitn(4, '/').nth(3).unwrap_or_default();
     let request = Request::to("POST", &format!("/{path}")).form("card=4242424242424242&action=pay");
     let said: Standing = Served::ask(pages, request).await?;
@@ -126,7 +124,7 @@ pub(in crate::cli::bench) async fn use_card(
 }
 
 /// Where the gateway's pages are, from the address of one of them.
-pub(in crate::cli::bench) fn host_of(url: &str) -> Result<SocketAddr, String> {
+pub(crate) fn host_of(url: &str) -> Result<SocketAddr, String> {
     let host = url.split('/').nth(2).and_then(|host| host.parse().ok());
     host.ok_or_else(|| format!("an odd pay page: {url}"))
 }

@@ -1,7 +1,8 @@
 //! From the gateway's message to the confirmed booking.
 
+use super::super::common::Common;
+use super::super::results::Results;
 use super::super::server::Served;
-use super::super::{Common, Results};
 use super::shop::{Buyer, EVENT, Standing, set_up};
 use crate::cli::load::{Latency, Pool, Request};
 use crate::cli::show::{count, say};
@@ -51,7 +52,8 @@ pub(super) async fn run(common: &Common, results: &mut Results) -> Result<(), St
     results.figure("webhook_p50_ms", latency.percentile_ms(50.0));
     results.figure("webhook_p99_ms", latency.percentile_ms(99.0));
     results.say(&format!(
-        "webhooks   p50 {:.1} ms, p99 {:.1} ms from the scheduled message to the confirmed booking, at {PER_S}/s (goal p99 ≤ 50 ms)",
+        "webhooks   p50 {:.1} ms, p99 {:.1} ms from the scheduled message to the confirmed \
+         booking, at {PER_S}/s (goal p99 ≤ 50 ms)",
         latency.percentile_ms(50.0),
         latency.percentile_ms(99.0)
     ));

@@ -1,4 +1,5 @@
-//! What Stripe's own desk does: refunds without a word of ours in them, disputes, and money that went back altogether.
+//! What Stripe's own desk does: refunds without a word of ours in them, disputes, and money that
+//! went back altogether.
 
 use super::money::from_stripe;
 use super::wire::{Charge, Dispute, Metadata, Refund};

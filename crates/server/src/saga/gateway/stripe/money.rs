@@ -1,7 +1,8 @@
 //! Amounts as Stripe counts them, which is not always in ISO 4217's minor units.
 //!
-//! Source: <https://docs.stripe.com/currencies>, "Supported presentment currencies", "Zero-decimal currencies",
-//! "Three-decimal currencies", "Special cases" and "Minimum and maximum charge amounts", as they stood in 2025.
+//! Source: <https://docs.stripe.com/currencies>, "Supported presentment currencies", "Zero-decimal
+//! currencies", "Three-decimal currencies", "Special cases" and "Minimum and maximum charge
+//! amounts", as they stood in 2025.
 
 use crate::amount;
 use crate::saga::gateway::takes::Takes;
@@ -17,16 +18,18 @@ const FORMERLY_TWO_DECIMAL: [&str; 2] = ["ISK", "UGX"];
 /// Currencies that are counted in thousandths, of which the last digit must be 0.
 const THREE_DECIMAL: [&str; 5] = ["BHD", "JOD", "KWD", "OMR", "TND"];
 
-/// Currencies that buyers can be charged in, beside those with three decimals. Which of them an account may use depends on
-/// its country too.
-const PRESENTMENT: &str = "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BIF BMD BND BOB BRL BSD BWP BYN \
-    BZD CAD CDF CHF CLP CNY COP CRC CVE CZK DJF DKK DOP DZD EGP ETB EUR FJD FKP GBP GEL GIP GMD GNF GTQ GYD HKD HNL \
-    HTG HUF IDR ILS INR ISK JMD JPY KES KGS KHR KMF KRW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MUR \
-    MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SEK SGD \
-    SHP SLE SOS SRD STD SZL THB TJS TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VND VUV WST XAF XCD XCG XOF XPF YER ZAR \
-    ZMW";
-/// The least that is charged, in Stripe's units. It is one of the currency that the account is paid out in: where that is
-/// another, Stripe converts, and may want more. A currency that is not here has no least of its own.
+/// Currencies that buyers can be charged in, beside those with three decimals. Which of them an
+/// account may use depends on its country too.
+const PRESENTMENT: &str = "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BIF BMD BND BOB \
+    BRL BSD BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CVE CZK DJF DKK DOP DZD EGP ETB EUR FJD FKP \
+    GBP GEL GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR ISK JMD JPY KES KGS KHR KMF KRW KYD \
+    KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK \
+    NPR NZD PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SEK SGD SHP SLE SOS SRD \
+    STD SZL THB TJS TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VND VUV WST XAF XCD XCG XOF XPF YER \
+    ZAR ZMW";
+/// The least that is charged, in Stripe's units. It is one of the currency that the account is paid
+/// out in: where that is another, Stripe converts, and may want more. A currency that is not here
+/// has no least of its own.
 const LEAST: [(&str, i64); 24] = [
     ("USD", 50),
     ("AED", 200),
@@ -123,8 +126,8 @@ pub fn to_stripe(amount_minor: i64, currency: Currency) -> Option<i64> {
     (amount > 0 && (!ends_in_zero || amount % 10 == 0)).then_some(amount)
 }
 
-/// What amounts of a currency must be multiples of for Stripe to express them, in minor units; 1 where it has no such
-/// currency at all.
+/// What amounts of a currency must be multiples of for Stripe to express them, in minor units; 1
+/// where it has no such currency at all.
 #[must_use]
 pub fn step_minor(currency: Currency) -> i64 {
     let counting = amount::decimals(currency).and_then(|iso| Some((iso, counting(currency, iso)?)));

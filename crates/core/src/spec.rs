@@ -1,0 +1,48 @@
+//! What is added to an event, and why stock changes by hand.
+
+use crate::ids::{PoolId, SeatId};
+use serde::{Deserialize, Serialize};
+
+/// Who changed stock by hand, and why; kept in the journal (S2.4).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// The operator or service.
+    pub by: Box<str>,
+    /// The reason in their words.
+    pub why: Box<str>,
+}
+
+/// A pool as it is added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolSpec {
+    /// Its id.
+    pub pool: PoolId,
+    /// Units there are.
+    pub capacity: u32,
+    /// The price of one unit, in minor units of the event's currency; 0 is free of charge.
+    pub price_minor: i64,
+}
+
+/// A price category of seats, as it is added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CategorySpec {
+    /// Its name, as seats refer to it.
+    pub name: Box<str>,
+    /// The price of one seat, in minor units of the event's currency; 0 is free of charge.
+    pub price_minor: i64,
+}
+
+/// A seat as it is added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeatSpec {
+    /// Its id.
+    pub seat: SeatId,
+    /// The part of the house it is in.
+    pub section: Box<str>,
+    /// Its row.
+    pub row: Box<str>,
+    /// Its number in the row.
+    pub number: Box<str>,
+    /// Its price category, by name.
+    pub category: Box<str>,
+}

@@ -1,0 +1,4 @@
+//! Live updates over HTTP.
+
+pub mod sse;
+pub mod ws;

@@ -1,0 +1,41 @@
+//! Where a sale stands, and how its units divide.
+
+use onrush_core::view::Units;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Where a sale stands.
+#[derive(ToSchema)]
+#[schema(as = Phase, rename_all = "snake_case")]
+pub enum PhaseName {
+    /// Nothing is possible yet.
+    Scheduled,
+    /// People may join.
+    Prequeue,
+    /// People are admitted and may hold.
+    Open,
+    /// No admission and no new holds for now.
+    Paused,
+    /// It is over.
+    Closed,
+}
+
+/// How units divide; the four are all there are.
+#[derive(Clone, Copy, Serialize, ToSchema)]
+#[schema(as = Units)]
+pub struct UnitsBody {
+    /// On sale.
+    pub free: u32,
+    /// In holds.
+    pub held: u32,
+    /// Confirmed or claimed.
+    pub sold: u32,
+    /// Off sale.
+    pub blocked: u32,
+}
+
+impl From<Units> for UnitsBody {
+    fn from(Units { free, held, sold, blocked }: Units) -> Self {
+        Self { free, held, sold, blocked }
+    }
+}

@@ -1,0 +1,269 @@
+//! One event's seats at one time, and how they are written.
+
+use crate::plans::{Drawing, DrawnSeat};
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use onrush_core::Time;
+use onrush_core::ids::{EventId, SeatId};
+use onrush_core::view::{SeatStatus, SeatView};
+use onrush_store::Seq;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+/// One event's seats at one time.
+pub struct Snapshot {
+    event: EventId,
+    at: Time,
+    pub(super) asked: Instant,
+    pub(super) committed: Seq,
+    pub(super) board: Arc<Board>,
+    /// One letter a seat.
+    letters: Box<[u8]>,
+    statuses: OnceLock<Bytes>,
+    packed_statuses: OnceLock<Bytes>,
+    tag: OnceLock<Box<str>>,
+}
+
+/// What never changes about some seats.
+pub(super) struct Board {
+    pub(super) seats: Box<[SeatId]>,
+    /// `"name":…,"size":…,"categories":[…]`, or what there is of it.
+    head: Vec<u8>,
+    /// For each seat `{"id":…,"status":` and where it ends.
+    pub(super) fragments: Vec<u8>,
+    ends: Box<[usize]>,
+    digest: [u8; 32],
+}
+
+pub(super) fn letter(status: SeatStatus) -> u8 {
+    match status {
+        SeatStatus::Free => b'f',
+        SeatStatus::Held => b'h',
+        SeatStatus::Sold => b's',
+        SeatStatus::Blocked => b'b',
+    }
+}
+
+fn word(letter: u8) -> &'static str {
+    match letter {
+        b'h' => "held",
+        b's' => "sold",
+        b'b' => "blocked",
+        _ => "free",
+    }
+}
+
+impl Board {
+    pub(super) fn new(
+        views: &[SeatView],
+        prices: &[(Box<str>, i64)],
+        drawing: Option<Drawing>,
+    ) -> Self {
+        let drawn: HashMap<&SeatId, &DrawnSeat> = drawing
+            .iter()
+            .flat_map(|drawing| &drawing.seats)
+            .map(|seat| (&seat.id, seat))
+            .collect();
+        let mut head = Vec::new();
+        if let Some(drawing) = &drawing {
+            write!(head, "\"name\":{},\"size\":{},", json!(drawing.name), json!(drawing.size))
+                .expect("memory is writable");
+        }
+        let categories = prices.iter().map(|(name, price_minor)| {
+            let mut category = json!({ "name": name, "price_minor": price_minor });
+            let drawn = drawing.iter().flat_map(|drawing| &drawing.categories);
+            if let Some(drawn) = drawn.into_iter().find(|drawn| *drawn.name == **name) {
+                category["color"] = json!(drawn.color);
+            }
+            category
+        });
+        write!(head, "\"categories\":{}", json!(categories.collect::<Vec<_>>()))
+            .expect("memory is writable");
+        let mut fragments = Vec::with_capacity(views.len() * 112);
+        let mut ends = Vec::with_capacity(views.len());
+        for view in views {
+            match drawn.get(&view.seat) {
+                // The category is the rules' word, also where a later drawing disagrees.
+                Some(seat) => write!(
+                    fragments,
+                    "{{\"id\":\"{}\",\"section\":{},\"row\":{},\"number\":{},\"category\":{},\
+                     \"x\":{},\"y\":{},\"status\":",
+                    view.seat,
+                    json!(seat.section),
+                    json!(seat.row),
+                    json!(seat.number),
+                    json!(view.category),
+                    json!(seat.x),
+                    json!(seat.y),
+                ),
+                None => write!(
+                    fragments,
+                    "{{\"id\":\"{}\",\"category\":{},\"status\":",
+                    view.seat,
+                    json!(view.category)
+                ),
+            }
+            .expect("memory is writable");
+            ends.push(fragments.len());
+        }
+        let seats = views.iter().map(|view| view.seat.clone()).collect();
+        let digest = Sha256::new().chain_update(&head).chain_update(&fragments).finalize().into();
+        Self { seats, head, fragments, ends: ends.into(), digest }
+    }
+
+    pub(super) fn start(&self, event: &EventId, at: Time, out: &mut Vec<u8>) {
+        write!(out, "{{\"event\":\"{event}\",\"at\":{at},").expect("memory is writable");
+        out.extend_from_slice(&self.head);
+        out.extend_from_slice(b",\"seats\":[");
+    }
+
+    /// Everything of a seat but its closing brace.
+    pub(super) fn seat(&self, index: usize, letter: u8, out: &mut Vec<u8>) {
+        if index > 0 {
+            out.push(b',');
+        }
+        let from = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        out.extend_from_slice(&self.fragments[from..self.ends[index]]);
+        out.push(b'"');
+        out.extend_from_slice(word(letter).as_bytes());
+        out.push(b'"');
+    }
+}
+
+impl Snapshot {
+    pub(super) fn new(
+        event: EventId,
+        (at, asked, committed): (Time, Instant, Seq),
+        board: Arc<Board>,
+        letters: Box<[u8]>,
+    ) -> Self {
+        let (statuses, packed_statuses, tag) = Default::default();
+        Self { event, at, asked, committed, board, letters, statuses, packed_statuses, tag }
+    }
+
+    /// How many seats there are.
+    pub(super) fn len(&self) -> usize {
+        self.letters.len()
+    }
+
+    /// The map as JSON, up to its first seat.
+    pub(super) fn write_start(&self, out: &mut Vec<u8>) {
+        self.board.start(&self.event, self.at, out);
+    }
+
+    /// One seat of the map.
+    pub(super) fn write_seat(&self, index: usize, out: &mut Vec<u8>) {
+        self.board.seat(index, self.letters[index], out);
+        out.push(b'}');
+    }
+
+    /// How long the whole map is.
+    pub(super) fn map_bytes(&self) -> u64 {
+        let mut start = Vec::new();
+        self.write_start(&mut start);
+        // A word in its quotes, and a closing brace, for each seat; commas in between; the end.
+        let words: usize = self.letters.iter().map(|letter| word(*letter).len() + 3).sum();
+        let commas = self.letters.len().saturating_sub(1);
+        (start.len() + self.board.fragments.len() + words + commas + 2) as u64
+    }
+
+    /// Whether map and statuses say the same as another's, but for when they were read.
+    pub(super) fn shows_the_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.board, &other.board) && self.letters == other.letters
+    }
+
+    /// The ETag of map and statuses, weak because it leaves out when they were read.
+    pub fn tag(&self) -> String {
+        let write = || {
+            let digest = Sha256::new().chain_update(self.board.digest).chain_update(&self.letters);
+            let mut tag = Vec::from(b"W/\"");
+            for byte in &digest.finalize()[..12] {
+                write!(tag, "{byte:02x}").expect("memory is writable");
+            }
+            tag.push(b'"');
+            String::from_utf8_lossy(&tag).into()
+        };
+        self.tag.get_or_init(write).to_string()
+    }
+
+    /// The statuses alone as JSON, compressed.
+    pub fn packed_statuses(&self) -> Bytes {
+        self.packed_statuses.get_or_init(|| pack(&self.statuses())).clone()
+    }
+
+    /// The statuses alone as JSON.
+    pub fn statuses(&self) -> Bytes {
+        let write = || {
+            let letters = std::str::from_utf8(&self.letters).unwrap_or_default();
+            let count = self.letters.len();
+            let Self { event, at, .. } = self;
+            let text = format!(
+                "{{\"event\":\"{event}\",\"at\":{at},\"seats\":{count},\"status\":\"{letters}\"}}"
+            );
+            text.into()
+        };
+        self.statuses.get_or_init(write).clone()
+    }
+
+    /// The seats that are free, in the order of the map.
+    pub fn free(&self) -> impl Iterator<Item = &SeatId> {
+        let free = letter(SeatStatus::Free);
+        let pairs = self.board.seats.iter().zip(&self.letters);
+        pairs.filter(move |(_, letter)| **letter == free).map(|(seat, _)| seat)
+    }
+
+    /// When it was read.
+    #[must_use]
+    pub fn at(&self) -> Time {
+        self.at
+    }
+
+    /// The seats that have another status than in an earlier snapshot; empty if other seats have come since.
+    #[must_use]
+    pub fn changed_since(&self, earlier: &Self) -> serde_json::Map<String, serde_json::Value> {
+        let mut changed = serde_json::Map::new();
+        if Arc::ptr_eq(&self.board, &earlier.board) {
+            let pairs = self.letters.iter().zip(&earlier.letters);
+            for ((now, before), seat) in pairs.zip(&self.board.seats) {
+                if now != before {
+                    changed.insert(seat.to_string(), word(*now).into());
+                }
+            }
+        }
+        changed
+    }
+}
+
+/// A short text, compressed.
+fn pack(text: &[u8]) -> Bytes {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(text).expect("memory is writable");
+    packed.finish().expect("memory is writable").into()
+}
+
+/// Snapshots of one house with so many seats, by their letters.
+#[cfg(test)]
+pub(super) fn snapshots<'a>(
+    seats: usize,
+    letters: impl IntoIterator<Item = &'a str>,
+) -> Vec<Arc<Snapshot>> {
+    let views = (0..seats).map(|seat| SeatView {
+        seat: format!("A-{seat}").parse().unwrap(),
+        category: "Stalls".into(),
+        status: SeatStatus::Free,
+        booking: None,
+        why: None,
+    });
+    let board = Arc::new(Board::new(&views.collect::<Vec<_>>(), &[("Stalls".into(), 900)], None));
+    let event: EventId = "e".parse().unwrap();
+    let snapshot = |(at, letters): (i64, &str)| {
+        let read = (Time(at), Instant::now(), Seq::default());
+        Arc::new(Snapshot::new(event.clone(), read, board.clone(), letters.as_bytes().into()))
+    };
+    (0..).zip(letters).map(snapshot).collect()
+}

@@ -1,0 +1,41 @@
+//! Why a connection is of no use any more.
+
+use std::fmt;
+
+/// Why a connection is of no use any more.
+#[derive(Clone, Debug)]
+pub enum Trouble {
+    /// What the client library says.
+    Amqp(lapin::Error),
+    /// No answer in time.
+    Silence,
+    /// A message has no queue to go to: somebody removed one.
+    Unroutable,
+    /// RabbitMQ would not take a message.
+    Rejected,
+    /// What was subscribed to is gone.
+    Cancelled,
+    /// The settings cannot be used.
+    Settings(String),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Amqp(error) => error.fmt(f),
+            Self::Silence => f.write_str("no answer in time"),
+            Self::Unroutable => f.write_str("a queue is gone"),
+            Self::Rejected => f.write_str("a message was not taken"),
+            Self::Cancelled => f.write_str("a subscription was ended"),
+            Self::Settings(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for Trouble {}
+
+impl From<lapin::Error> for Trouble {
+    fn from(error: lapin::Error) -> Self {
+        Self::Amqp(error)
+    }
+}

@@ -1,0 +1,61 @@
+//! What looks at sagas come to.
+
+use super::draft::Draft;
+use super::gateway::GatewayError;
+use onrush_core::booking::Illegal;
+use onrush_ledger::LedgerError;
+use onrush_store::Failure;
+
+/// Why a saga was not driven on.
+#[derive(Debug)]
+pub enum DriveError {
+    /// There is no such saga.
+    NoSaga,
+    /// The ledger failed; the saga is as it was.
+    Ledger(LedgerError),
+}
+
+impl From<LedgerError> for DriveError {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+/// What one look at a saga came to.
+pub(super) enum Look {
+    /// Nothing is to be done now.
+    Rest,
+    /// Something is to be written, and then there may be more to do.
+    Write(Draft),
+    /// The same, and what only waits for others is to be looked at too.
+    WriteAndAsk(Draft),
+    /// Something is to be written, and that is all for now.
+    WriteAndRest(Draft),
+}
+
+/// Why a look came to nothing: it is tried again later, or an operator has to act.
+pub(super) enum Trouble {
+    Later(String),
+    Stuck(String),
+}
+
+impl From<Illegal> for Trouble {
+    fn from(illegal: Illegal) -> Self {
+        Self::Stuck(illegal.to_string())
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self::Later(failure.to_string())
+    }
+}
+
+impl From<GatewayError> for Trouble {
+    fn from(error: GatewayError) -> Self {
+        match error {
+            GatewayError::Unavailable(_) => Self::Later(error.to_string()),
+            GatewayError::Refused(_) => Self::Stuck(error.to_string()),
+        }
+    }
+}

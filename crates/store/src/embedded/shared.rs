@@ -1,0 +1,51 @@
+//! What the engine's threads share.
+
+use super::disk::Space;
+use super::mailbox::Mailbox;
+use super::outbox::Outbox;
+use super::tail::Tail;
+use crate::engine::Seq;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// What the threads share.
+pub(super) struct Shared {
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) outbox: Outbox,
+    pub(super) tail: Tail,
+    pub(super) committed: AtomicU64,
+    /// The last decision in the newest snapshot.
+    pub(super) snapshot: AtomicU64,
+    /// What the disk has left.
+    pub(super) space: Arc<Space>,
+    pub(super) closing: AtomicBool,
+    pub(super) failure: OnceLock<String>,
+    /// How far the ledger has followed, [`NO_LEDGER`] as long as none did.
+    pub(super) ledger: AtomicU64,
+}
+
+/// No ledger has ever followed the journal; decisions are never so many.
+pub(super) const NO_LEDGER: u64 = u64::MAX;
+
+impl Shared {
+    pub(super) fn committed(&self) -> Seq {
+        Seq(self.committed.load(Ordering::Acquire))
+    }
+
+    pub(super) fn ledger(&self) -> Option<u64> {
+        Some(self.ledger.load(Ordering::Acquire)).filter(|seq| *seq != NO_LEDGER)
+    }
+
+    pub(super) fn set_committed(&self, seq: Seq) {
+        self.committed.store(seq.0, Ordering::Release);
+    }
+
+    /// Stops everything. Who still waits for an answer learns only that the engine has stopped.
+    pub(super) fn fail(&self, why: String) {
+        tracing::error!(why, "the engine stops");
+        // Only the first failure matters: it brings the others about.
+        drop(self.failure.set(why));
+        self.mailbox.abandon();
+        self.outbox.abandon();
+    }
+}

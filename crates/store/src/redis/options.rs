@@ -1,0 +1,46 @@
+//! How an engine on Redis runs.
+
+use super::archive::Archive;
+use crate::flags::Flags;
+use std::sync::Arc;
+
+/// How an engine runs.
+#[derive(Clone)]
+pub struct Options {
+    /// Where Redis is: `redis://127.0.0.1:6379`; of a cluster, some of its nodes.
+    pub urls: Vec<String>,
+    /// Whether it is a Redis Cluster.
+    pub is_cluster: bool,
+    /// Where the feed is kept for good.
+    pub archive: Arc<dyn Archive>,
+    /// Connections to it, or to each of its nodes.
+    pub connections: usize,
+    /// How long a caller waits for Redis.
+    pub timeout_ms: u32,
+    /// How long a caller waits for the archive, once Redis has decided.
+    pub archive_timeout_ms: u32,
+    /// How often this node looks at all events, so that another node's death delays no deadline for longer.
+    pub sweep_ms: u32,
+    /// What is switched how, at run time.
+    pub flags: Arc<Flags>,
+    /// Whether this node decides what is due. Tests that set the clock do so themselves.
+    pub ticks: bool,
+}
+
+impl Options {
+    /// The usual options.
+    #[must_use]
+    pub fn new(urls: Vec<String>, is_cluster: bool, archive: Arc<dyn Archive>) -> Self {
+        Self {
+            urls,
+            is_cluster,
+            archive,
+            connections: 4,
+            timeout_ms: 2_000,
+            archive_timeout_ms: 5_000,
+            sweep_ms: 1_000,
+            flags: Arc::default(),
+            ticks: true,
+        }
+    }
+}
