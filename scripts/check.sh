@@ -16,13 +16,8 @@ pages=$!
 step "lints"
 cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 
-step "tests of libraries and of the rules"
-cargo test --workspace --locked --quiet --lib --test rules
-
-if [ -d crates/tidy ]; then
-  step "tests of the house"
-  cargo test --manifest-path crates/tidy/Cargo.toml --locked --quiet
-fi
+step "tests of libraries, of the rules and of the house"
+cargo test --workspace --locked --quiet --lib --test rules --test tidy
 
 step "pages"
 wait "$pages" || { cat "$said"; exit 1; }

@@ -69,6 +69,51 @@ pub struct Page<T> {
 
 /// What remembers money. Every write is atomic and durable before it is answered; what was answered
 /// is seen by every later read.
+///
+/// ```
+/// use onrush_core::Time;
+/// use onrush_core::booking::Step;
+/// use onrush_ledger::saga::{Saga, Transition};
+/// use onrush_ledger::sqlite::SqliteLedger;
+/// use onrush_ledger::{Ledger, LedgerError};
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let dir = tempfile::tempdir()?;
+/// let ledger = SqliteLedger::open(dir.path())?;
+/// let saga = Saga {
+///     saga_id: "7f3a".into(),
+///     booking: "gala.1".parse()?,
+///     event: "gala".parse()?,
+///     user: "ann".parse()?,
+///     amount_minor: 5_000,
+///     currency: "EUR".parse()?,
+///     step: Step::ReserveSent,
+///     reserve_completed_at: None,
+///     payment_completed_at: None,
+///     updated_at: Time(1_780_000_000_000),
+///     version: 1,
+///     payment: None,
+///     next_at: Some(Time(1_780_000_030_000)),
+///     tries: 0,
+///     stuck: None,
+/// };
+/// let asked = Transition {
+///     saga: saga.clone(),
+///     payments: vec![],
+///     refunds: vec![],
+///     buyer: None,
+///     note: "the units are asked for".into(),
+///     messages: vec![],
+/// };
+/// ledger.advance(asked.clone()).await?;
+/// assert_eq!(ledger.file(&saga.booking).await?.map(|file| file.saga), Some(saga));
+///
+/// // Somebody else wrote this version: what is known here is old.
+/// assert!(matches!(ledger.advance(asked).await, Err(LedgerError::Conflict)));
+/// # Ok(())
+/// # }
+/// ```
 pub trait Ledger: Send + Sync + 'static {
     /// Everything about one booking's money; `None` if there is no saga.
     fn file(&self, booking: &BookingId) -> Pending<Option<File>>;

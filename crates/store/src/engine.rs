@@ -117,6 +117,10 @@ pub trait Feed: Send {
 }
 
 /// What runs the rules: one command at a time per event, durable before anyone is answered.
+///
+/// ```
+#[doc = include_str!("../examples/embed.rs")]
+/// ```
 pub trait Engine: Send + Sync + 'static {
     /// Runs a command. Everything that is answered, also a refusal, is durable by then.
     fn execute(&self, event: EventId, command: Command) -> Pending<Reply>;

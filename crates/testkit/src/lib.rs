@@ -1,5 +1,5 @@
-//! Starts real servers for tests, each in a temporary folder and on a free port, and stops them again; keeps the texts
-//! that must not change by accident.
+//! Starts real servers for tests, each in a temporary folder and on a free port, and stops them
+//! again; keeps the texts that must not change by accident.
 //!
 //! ```no_run
 //! # use onrush_testkit::{Redis, need};
