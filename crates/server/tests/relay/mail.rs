@@ -6,11 +6,11 @@ use crate::sink::Sink;
 use base64::Engine as _;
 use onrush::Config;
 use onrush::config::GatewayName;
-use onrush::config::relay::{MailSettings, Tls};
-use onrush::relay::letter::{Facts, compose};
-use onrush::relay::messages::{
+use onrush::config::kinds::{
     BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, BOOKING_REFUNDED, PAYMENT_LATE_REFUNDED,
 };
+use onrush::config::relay::{MailSettings, Tls};
+use onrush::relay::letter::{Facts, compose};
 use onrush::tickets::{Ticket, Unit};
 use onrush_core::ids::BookingId;
 use onrush_core::lines::{Lines, PoolLine};

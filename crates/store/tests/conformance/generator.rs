@@ -6,17 +6,16 @@ mod money;
 use crate::random::Random;
 use crate::truth::{Op, Truth};
 use crate::world::{
-    POOLS, SEATS, SEED, START, USERS, World, booking, claim, id, payment, place, pool, risky_text,
-    seat, text, user,
+    POOLS, SEATS, SEED, START, USERS, World, booking, id, place, pool, risky_text, seat, text, user,
 };
 use onrush_core::change::Change;
-use onrush_core::hold::{HoldState, OnDecline};
-use onrush_core::ids::{BookingId, ClaimId, PaymentId, PlaceId, UserId};
+use onrush_core::hold::HoldState;
+use onrush_core::ids::{BookingId, PlaceId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::Digest;
 use onrush_core::snapshot::{HoldRow, SnapshotRow};
 use onrush_core::spec::{CategorySpec, Reason};
-use onrush_core::view::{ClaimState, ClaimView};
+use onrush_core::view::ClaimView;
 use onrush_core::{Command, Event, Phase, Query, View};
 
 /// How sequences are made.
