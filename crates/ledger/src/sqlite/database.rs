@@ -91,9 +91,21 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
+/// The ledger is this process's as long as this is kept.
+#[derive(Debug)]
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file alone would leave the lock to a process that was forked a moment ago and
+        // has not begun its own program yet. If this fails, closing is what is left.
+        drop(self.0.unlock());
+    }
+}
+
 /// Locks the ledger for this process. Two writers would not corrupt it, but each would take the
 /// other's unfinished requests for those of a run that is over.
-pub(super) fn lock(dir: &Path) -> Result<File, OpenError> {
+pub(super) fn lock(dir: &Path) -> Result<Lock, OpenError> {
     let path = dir.join("ledger.lock");
     let file = File::options()
         .create(true)
@@ -102,7 +114,7 @@ pub(super) fn lock(dir: &Path) -> Result<File, OpenError> {
         .open(&path)
         .map_err(OpenError::io(&path))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(Lock(file)),
         Err(TryLockError::WouldBlock) => Err(OpenError::Locked { path }),
         Err(TryLockError::Error(source)) => Err(OpenError::Io { path, source }),
     }

@@ -83,7 +83,7 @@ pub struct SqliteLedger {
     #[cfg(feature = "testing")]
     faults: Arc<Faults>,
     /// Held as long as the ledger is open.
-    _lock: std::fs::File,
+    _lock: database::Lock,
 }
 
 impl SqliteLedger {

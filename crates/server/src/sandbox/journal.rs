@@ -131,6 +131,11 @@ fn write(mut file: File, mut queue: mpsc::UnboundedReceiver<Entry>) {
             let _ = entry.written.send(());
         }
     }
+    // Closing it would leave the lock to a process that was forked a moment ago and has not begun
+    // its own program yet.
+    if let Err(error) = file.unlock() {
+        tracing::debug!(%error, "the sandbox's file stays locked until it is closed");
+    }
 }
 
 /// The book as the file has it, and how many bytes of the file are whole lines.

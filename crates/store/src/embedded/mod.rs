@@ -67,7 +67,6 @@ use onrush_core::{Command, Query, Reply, Time, View};
 use outbox::{Batch, Outbox};
 use shared::{NO_LEDGER, Shared};
 use snapshotter::Snapshotter;
-use std::fs::File;
 use std::future::{Future, ready};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -141,7 +140,7 @@ pub struct Embedded {
     /// Watched as long as the engine lives.
     _disk: Watch,
     /// Held as long as the engine lives.
-    _lock: File,
+    _lock: lock::Lock,
 }
 
 struct Threads {
