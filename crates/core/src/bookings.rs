@@ -121,7 +121,7 @@ impl Bookings {
         self.ended.of(user)
     }
 
-    /// A user's bookings, oldest first: all of them, or those after one of his.
+    /// A user's bookings, oldest first: all of them, or those that come after `after`.
     pub(crate) fn of_user_after(
         &self,
         last: Option<Idx>,

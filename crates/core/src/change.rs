@@ -333,9 +333,9 @@ pub enum SessionEnd {
     Timeout,
     /// The visitor left.
     Left,
-    /// The visitor has what he came for.
+    /// The visitor has everything they came for.
     Completed,
-    /// The visitor's payment failed, and with it his hold (S3.7).
+    /// The visitor's payment failed, and with it their hold (S3.7).
     PaymentFailed,
     /// The organiser removed the visitor.
     Removed,

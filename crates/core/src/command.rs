@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub enum CancelTerms {
     /// Its owner, by the event's rules about refunds.
     Buyer {
-        /// Who he is.
+        /// The owner's id.
         user: UserId,
     },
     /// The organiser.

@@ -132,7 +132,7 @@ impl Event {
         }
     }
 
-    /// What a user's limit counts is what he holds, has confirmed and claimed.
+    /// What a user's limit counts is what they hold, have confirmed and claimed.
     fn check_users(&self, broken: &mut Vec<String>) {
         let mut told: BTreeMap<&UserId, u64> = BTreeMap::new();
         for (_, hold) in self.bookings.iter() {

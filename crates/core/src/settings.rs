@@ -244,7 +244,8 @@ impl Settings {
         self.currency.step_minor().max(self.amount_step_minor)
     }
 
-    /// What a buyer gets back who cancels at `at`, in percent of the units' price; `None` if he cannot.
+    /// The refund of a buyer who cancels at `at`, in percent of the units' price; `None` if they
+    /// cannot.
     #[must_use]
     pub fn refund_percent(&self, at: Time) -> Option<u8> {
         const DAY_MS: i64 = 24 * 3_600_000;

@@ -1,4 +1,4 @@
-//! Who has to do with an event: the one copy of each user's id, and where his things begin.
+//! Who has to do with an event: the one copy of each user's id, and where their things begin.
 
 use crate::arena::{Idx, Keyed, Table};
 use crate::ids::UserId;
@@ -7,13 +7,13 @@ use crate::ids::UserId;
 #[derive(Debug)]
 pub(crate) struct User {
     pub(crate) id: UserId,
-    /// The first of his waiting places; they are chained in the order they are served.
+    /// The first of the waiting places, which are chained in the order they are served.
     pub(crate) first_place: Option<Idx>,
-    /// His session, if he is admitted.
+    /// The session, if the user is admitted.
     pub(crate) session: Option<Idx>,
-    /// The latest of his holds; they are chained backwards in time, and forwards in a ring.
+    /// The latest of the holds, which are chained backwards in time, and forwards in a ring.
     pub(crate) last_hold: Option<Idx>,
-    /// Units he holds, has confirmed, or claimed.
+    /// Units held, confirmed, or claimed.
     pub(crate) units: u32,
 }
 

@@ -263,7 +263,7 @@ pub enum PlaceState {
     Active {
         /// When the session ends.
         until: Time,
-        /// Until when the visitor must show up; `None` once he has.
+        /// Until when the visitor must show up; `None` once they have.
         arrive_by: Option<Time>,
     },
     /// The session is over, and what the visitor holds keeps the slot: no other place can be had meanwhile.

@@ -52,7 +52,7 @@ pub struct Buyer {
 pub enum BuyerOf {
     /// One booking's buyer.
     Booking(BookingId),
-    /// A visitor's, for all of his bookings.
+    /// A visitor's, for all of their bookings.
     User(UserId),
     /// Everybody with this address, in whatever capitals.
     Email(String),

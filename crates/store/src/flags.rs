@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// What can be switched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flag {
-    /// A user's first place is read from the stream of his places (S4.4) instead of from his own
-    /// row. Both are always written.
+    /// A user's first place is read from the stream of their places (S4.4) instead of from their
+    /// own row. Both are always written.
     StreamsQueue,
     /// Joins and holds run as one script; off, they run as optimistic transactions (WATCH, MULTI,
     /// EXEC), and as the script only after many lost races in a row, or where no transaction can be

@@ -11,8 +11,8 @@ export interface Session {
 }
 
 /**
- * `ended` is a session that ran out while somebody worked: what he was about to do waits for him to
- * sign in again.
+ * `ended` is a session that ran out while somebody worked: what they were about to do waits for
+ * them to sign in again.
  */
 export type SignedIn =
   { state: "unknown" } | { state: "out" } | { state: "in"; session: Session } | { state: "ended" };

@@ -61,7 +61,7 @@ impl Event {
         pools.sum::<i64>() + seats.sum::<i64>()
     }
 
-    /// Checks that `user` may take units now; gives the session if he must have one.
+    /// Checks that `user` may take units now; gives the session if one is needed.
     pub(super) fn check_may_take(
         &self,
         at: Time,

@@ -206,8 +206,8 @@ impl Event {
         Decision { reply: Reply::Hold(HoldView { state, ..hold.view() }), changes }
     }
 
-    /// Who has what he came for leaves the room (S3.6), and so does whose payment failed (S3.7),
-    /// unless he holds more.
+    /// A visitor who has everything they came for leaves the room (S3.6), and so does one whose
+    /// payment failed (S3.7), unless they hold more.
     fn session_after(&self, hold: &Hold, how: SessionEnd) -> Changes {
         let mut changes = Changes::new();
         let Some(idx) = self.users[hold.user].session else { return changes };

@@ -180,7 +180,7 @@ impl Event {
         !drawn || self.opened
     }
 
-    /// The user's session while it lasts, else the place of his that is served first, else the
+    /// The user's session while it lasts, else whichever of their places is served first, else the
     /// session that is over.
     pub(super) fn view_first_place(&self, at: Time, user: &UserId) -> Result<PlaceView, Refusal> {
         let known: &User = self.user(user).ok_or(Refusal::PlaceNotFound)?;

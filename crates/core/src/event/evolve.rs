@@ -293,7 +293,7 @@ impl Event {
         self.start_session(left.id, left.number, left.user, state);
     }
 
-    /// Gives a user a slot and keeps his other places back.
+    /// Gives a user a slot and keeps their other places back.
     pub(crate) fn start_session(
         &mut self,
         place: PlaceId,

@@ -15,7 +15,7 @@ pub(crate) struct Session {
     /// The place's number in the order taken.
     pub(crate) number: u32,
     pub(crate) state: SessionState,
-    /// The user's live holds; while there are any the slot stays his.
+    /// The user's live holds; while there are any the slot stays theirs.
     pub(crate) live_holds: u32,
 }
 

@@ -171,7 +171,7 @@ impl Stage {
         }
     }
 
-    /// The position of the user's first place; `None` if he is in, or there is none before a draw.
+    /// The position of the user's first place; `None` in the room, and before a draw.
     #[track_caller]
     pub(crate) fn position(&self, user: &str) -> Option<u32> {
         match self.place(user).expect("a place").state {

@@ -192,7 +192,7 @@ fn places_lapse_when_their_visitor_is_not_seen() {
     assert_eq!(stage.journal.len(), changes + 1);
     stage.ok(see(2));
     assert_eq!(stage.journal.len(), changes + 1, "a sign of life is written down once in 300 s");
-    // The holder keeps his slot to 1,150 s; then u2 is in until 1,270 s, and does not show up.
+    // The holder keeps the slot to 1,150 s; then u2 is in until 1,270 s, and does not show up.
     stage.pass_ms(720_000);
     assert!(stage.is_active("u3"), "seen or not, who is next is admitted");
     stage.check_recovery();

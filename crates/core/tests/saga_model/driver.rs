@@ -54,7 +54,7 @@ impl World {
                 (Outcome::Acknowledged, present)
             }
         };
-        // Whoever finds a cancelled booking where he wanted to confirm has to see to the
+        // Whoever finds a cancelled booking where they wanted to confirm has to see to the
         // cancellation: the feed told of it before, and will not again.
         let again = outcome == Outcome::HoldConfirmed
             && matches!(rules.facts(self.engine).buyer, Standing::Cancelled(_));

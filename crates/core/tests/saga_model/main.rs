@@ -512,8 +512,8 @@ fn a_driver_that_takes_a_cancelled_booking_for_one_never_confirmed_is_found() {
 
 #[test]
 fn a_driver_that_cannot_find_the_next_payment_running_is_found() {
-    // It takes no mishap at all: only a buyer who tries again before the end of his first payment
-    // is written down.
+    // It takes no mishap at all: only a buyer who tries again before the end of their first
+    // payment is written down.
     let nothing_goes_wrong = Mishaps { crashes: 0, losses: 0 };
     assert_found_within(nothing_goes_wrong, Fault::NextPaymentIsTrouble, KNOWN);
 }

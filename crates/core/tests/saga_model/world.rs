@@ -232,7 +232,7 @@ impl World {
             && rules.facts(self.engine).hold_until_ms.is_none()
     }
 
-    /// Whether everybody has what he is owed.
+    /// Whether everybody has what they are owed.
     pub(crate) fn is_settled(&self, facts: &Facts) -> bool {
         let owed_nothing = PAYMENTS.into_iter().all(|payment| {
             let nth = usize::from(payment);

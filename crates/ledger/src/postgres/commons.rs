@@ -85,7 +85,7 @@ impl PgLedger {
         self.read(CursorOf(name.to_owned()))
     }
 
-    /// Says how far whoever uses this name has come, under the fencing number of his lease.
+    /// Says how far whoever uses this name has come, under the fencing number of their lease.
     ///
     /// # Errors
     /// [`LedgerError::Conflict`](crate::LedgerError::Conflict) if somebody with a higher one has written it.

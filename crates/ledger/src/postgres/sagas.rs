@@ -48,7 +48,7 @@ pub(super) async fn advance(
     db: &Transaction<'_>,
     jobs: Vec<(&Transition, &mut Slot<()>)>,
 ) -> Result<(), Fault> {
-    // Everybody locks sagas in the same order. So nobody waits for one who waits for him.
+    // Everybody locks sagas in the same order. So nobody waits for one who waits for them.
     let ids: Vec<&str> = jobs.iter().map(|(job, _)| job.saga.booking.as_str()).collect();
     let stored = versions(db, &ids).await?;
     let is_next = |saga: &Saga| match (saga.version, stored.get(saga.booking.as_str())) {

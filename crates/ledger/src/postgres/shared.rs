@@ -23,8 +23,8 @@ impl Ask for Lease {
     type Answer = Option<u64>;
 
     async fn run(&self, db: &mut Client) -> Result<Option<u64>, Fault> {
-        // One that ran out is another one, also for the same owner: he may have been taken for dead
-        // meanwhile.
+        // One that ran out is another one, also for the same owner, who may have been taken for
+        // dead meanwhile.
         let taken = first(
             db,
             "INSERT INTO leases AS known (name, owner, fence, expires_at) \

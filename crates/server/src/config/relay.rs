@@ -19,7 +19,7 @@ pub struct MailSettings {
     /// The user to log in as, if the server asks for that.
     #[serde(default)]
     pub user: Option<String>,
-    /// His password.
+    /// The user's password.
     #[serde(default)]
     pub password: Option<Secret>,
     /// Who writes: `Tickets <tickets@shop.example>`.

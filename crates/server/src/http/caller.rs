@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// A visitor, by his token.
+/// A visitor, by their token.
 pub struct Visitor(pub UserId);
 
 impl FromRequestParts<Arc<App>> for Visitor {

@@ -304,7 +304,7 @@ impl Hub {
         }
     }
 
-    /// Learns of a user's live holds, so that he hears of their end.
+    /// Learns of a user's live holds, so that the user hears of their end.
     async fn watch_bookings(&self, event: &EventId, user: &UserId) -> Result<(), LiveError> {
         let (_, bookings) = every_booking_of(&*self.engine, event, user).await?;
         let mut streams = self.streams();

@@ -215,8 +215,8 @@ impl Seen {
 
     /// The range in which the pace is most likely to be.
     ///
-    /// Who is served brings everybody behind him forward; who leaves does so only for those behind
-    /// him, and nobody knows where that was. So the slow end counts who was served alone, and the
+    /// Who is served brings everybody behind them forward; who leaves does so only for those behind
+    /// them, and nobody knows where that was. So the slow end counts who was served alone, and the
     /// fast end all. Both allow for chance by two standard deviations: the square root of a count
     /// that comes about by chance (Poisson's law) is off by one half, whatever the count, so that n
     /// seen are most likely (√n - 1)² to (√(n + 1) + 1)² meant.

@@ -160,7 +160,7 @@ impl Channel {
         self.tell_all(&Message::new(&Content::Phase { phase }));
     }
 
-    /// A user's streams about a place, or about whichever of his is first.
+    /// A user's streams about a place, or about whichever of theirs is first.
     fn conns_about(&self, user: &UserId, place: PlaceId) -> Vec<Arc<Conn>> {
         let Some(watcher) = self.users.get(user) else { return Vec::new() };
         let about = |conn: &&Arc<Conn>| conn.place.is_none_or(|wanted| wanted == place);

@@ -2,7 +2,7 @@
 //! read again only when asked.
 //!
 //! However many ask at once, one reading at a time runs, and one reading answers all who asked
-//! before it began: nobody sees a status older than his question.
+//! before it began: nobody sees a status older than their question.
 
 use super::error::LiveError;
 use super::house::Versions;

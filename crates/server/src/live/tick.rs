@@ -92,7 +92,7 @@ impl Hub {
         }
     }
 
-    /// Who waits with a stream open is there: his place does not lapse.
+    /// A visitor who waits with a stream open is there: their place does not lapse.
     fn give_sign_of_life(&self, conn: &Conn, place: &PlaceView) {
         if matches!(place.state, PlaceState::Queued { see_due: true, .. }) {
             let command = Command::See { place: place.place, user: conn.user.clone() };

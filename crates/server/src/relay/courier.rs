@@ -65,7 +65,7 @@ pub struct Courier {
     bell: Notify,
 }
 
-/// What a courier has in his hands.
+/// What a courier has in hand.
 #[derive(Default)]
 struct Hands {
     /// Read from the outbox and not tried yet.

@@ -217,7 +217,7 @@ fn line(text: &mut String, content: &str) {
     text.push('\n');
 }
 
-/// The name as a mail may use it. Anyone can have mail sent to anyone under a name of his choice,
+/// The name as a mail may use it. Anyone can have mail sent to anyone under a name of their choice,
 /// so what looks like a message or an address of the web is not repeated.
 #[must_use]
 pub fn addressable(name: &str) -> Option<String> {

@@ -130,7 +130,7 @@ impl Channel for MailChannel {
 impl Work {
     async fn attempt(self: &Arc<Self>, message: &Message) -> Result<Attempt, LedgerError> {
         let Some(id) = &message.booking else { return Ok(Attempt::Done) };
-        // Who the buyer is, is asked only now: he may have asked to be forgotten.
+        // Who the buyer is, is asked only now: they may have asked to be forgotten.
         let Some(mut buyer) = self.ledger.buyer(id).await? else { return Ok(Attempt::Done) };
         if buyer.email.is_empty() {
             return Ok(Attempt::Done);

@@ -33,7 +33,7 @@ pub struct Wish {
     pub event: EventId,
     /// Who wants it.
     pub user: UserId,
-    /// Who pays, as tickets and mail name him.
+    /// Who pays, as tickets and mail name them.
     pub buyer: Option<Buyer>,
     /// What a decline does to the hold.
     pub on_decline: OnDecline,

@@ -45,7 +45,7 @@ async fn a_visitor_who_writes_without_end_is_told_when_to_come_back() {
     let before = shop.committed();
     assert_eq!(eager.hold("e", "k", &json!({"pools": {"ga": 1}})).await.status, 429);
     assert_eq!(shop.committed(), before);
-    // Looking is another allowance, and another visitor has one of his own.
+    // Looking is another allowance, and another visitor has one of their own.
     eager.get("/bookings").await.expect(200);
     other.hold("e", "k", &json!({"pools": {"ga": 1}})).await.expect(201);
 }

@@ -45,7 +45,7 @@ async fn what_happens_is_counted_from_sample_to_sample() {
         "released": 0, "expired": 0,
         "cancelled": 0, "payments_begun": 0, "payments_failed": 0, "checked_in": 0, "sold_minor": 0});
     let mut told = sample["counts"].clone();
-    // His booking may have ended Ann's session by now, and let Bob in.
+    // The booking may have ended Ann's session by now, and let Bob in.
     told["admitted"] = json!(1);
     assert_eq!(told, counts);
     assert_eq!(sample["units"], json!({"free": 8, "held": 0, "sold": 2, "blocked": 0}));

@@ -85,7 +85,7 @@ async fn messages_are_those_of_s3() {
     stage.done(Command::Leave { place: place(2), user: id("v2") }).await;
     reader.slot("cancellation", START_S + 10).await;
 
-    // One whose payment fails: first he keeps his hold, then he loses it.
+    // One whose payment fails: first they keep the hold, then they lose it.
     stage.join(3).await;
     reader.admitted("v3", START_S + 10).await;
     stage.done(hold(3)).await;

@@ -50,7 +50,7 @@ async fn deadline_that_comes_early_waits_on() {
     let mut node = Node::start(&stage, &settings, MemoryCursors::new(Clock::default()));
     let (_connection, outlet) = outlet(&settings).await;
     let due = stage.clock.now().plus_ms(300);
-    // The sender's clock is ahead: he thinks that it is due.
+    // The sender's clock is ahead: they think that it is due.
     let sent = outlet.send(&deadline("e", due), due).await.expect("sent");
     outlet.confirmed(sent).await.expect("RabbitMQ has it");
     let (event, at) = node.next_wake().await;

@@ -124,7 +124,7 @@ async fn whoever_was_forgotten_is_not_written_to() {
     sink.set_busy(false);
     shop.pass_to_next("mail").await;
     assert_eq!(shop.settled("mail").await, None);
-    // Nor whoever never said who he is.
+    // Nor whoever never said who they are.
     let other = shop.guest().await;
     other.book(&wish, None).await;
     assert_eq!(shop.settled("mail").await, None);

@@ -368,7 +368,7 @@ impl Stage {
         });
     }
 
-    /// The buyer gives his hold back.
+    /// The buyer gives the hold back.
     pub(crate) fn give_back(&mut self, buyer: &Buyer, booking: &str) {
         let path = format!("/api/v1/bookings/{booking}/cancel");
         let (status, answer) = self.ask("POST", &path, &buyer.token, "", "");

@@ -3,7 +3,7 @@
 -- Args      1 place · 2 user
 -- Reply     {"place":{…}}
 -- Refusals  EVENT_NOT_FOUND, PLACE_NOT_FOUND, NOT_YOUR_TURN, SESSION_OVER
--- Changes   arrived, or none if he was there already
+-- Changes   arrived, or none if the user was there already
 --#include change
 --#include places
 

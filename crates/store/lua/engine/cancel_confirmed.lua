@@ -19,8 +19,8 @@ end
 
 local DAY_MS = 24 * 3600000
 
--- What a buyer gets back who cancels now, in percent of the units' price; nil if he cannot. M.refunds is
--- 'days_before:percent,…'.
+-- The refund of a buyer who cancels now, in percent of the units' price; nil if they cannot.
+-- M.refunds is 'days_before:percent,…'.
 local function refund_percent()
   local starts_at, best_days, best_percent = tonumber(M.starts_at), nil, nil
   if not starts_at then

@@ -99,7 +99,8 @@ end
 
 local needs = {}
 
--- Whether a user's stream may be written. If not, he is named to the node, together with who will be next.
+-- Whether a user's stream may be written. If not, the user is named to the node, together with who
+-- will be next.
 local function stream_given(user)
   if M.streams ~= '1' or streams[user] then
     return true
@@ -112,7 +113,7 @@ local function stream_given(user)
   return false
 end
 
--- A waiting place by its member: user, his things, the place.
+-- A waiting place by its member: user, their things, the place.
 local function place_of(member)
   local number, user = who(member)
   local u = users.get(user)

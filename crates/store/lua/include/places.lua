@@ -107,8 +107,8 @@ local function standing(user, place)
   return nil, nil, u
 end
 
--- The user's stream is an index of his places: an emptied one goes, or each would stay for good (a
--- trap of S4).
+-- The user's stream is an index of their places: an emptied one goes, or each would stay for good
+-- (a trap of S4).
 local function leave_stream(stream, number)
   if M.streams == '1' and stream then
     redis.call('XDEL', stream, int(number) .. '-0')

@@ -7,12 +7,12 @@
 -- use. Deadlines of a session: `3:<number>:<user>` (no-show) while invited, `4:<number>:<user>`
 -- (end) until it ended.
 --
---   local s = sessions.get(user)           nil if he has none; s.place, s.number, s.state,
+--   local s = sessions.get(user)           nil if there is none; s.place, s.number, s.state,
 --                                          s.until_at, s.arrive_by, s.live_holds
 --   sessions.parse(text)                   the same of a field's value
 --   sessions.put(user, s)                  writes the field, not the deadlines
 --   sessions.may_hold(s, at)               whether new holds are possible
---   sessions.arrival(user, s)              who takes something has shown up: if he was invited,
+--   sessions.arrival(user, s)              who takes something has shown up: if still only invited,
 --                                          says so (a change) and drops the no-show's deadline.
 --                                          Changes s: put it afterwards (with the hold counted in)
 --   sessions.place_hold(user, s)           counts one more live hold and puts it
@@ -22,8 +22,8 @@
 --   sessions.session_after(user, s, u, how)
 --                                          after a live hold ended by confirmation or decline:
 --                                          counts it down; the session ends (`completed`,
---                                          `payment_failed`) and frees its slot unless he holds
---                                          more
+--                                          `payment_failed`) and frees its slot unless the user
+--                                          holds more
 -- The last two emit their changes, so call them right after the hold's own change (core's order),
 -- and write; s may be nil (then they do nothing). u = users.get(user): a freed slot lets the user's
 -- waiting places be admitted again.

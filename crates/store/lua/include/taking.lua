@@ -1,6 +1,6 @@
 -- Who may take units, and how many, as core/src/event/decide_booking.rs.
 --
---   check_may_take(user)             the refusal or nil, and the session if he must have one; needs
+--   check_may_take(user)             the refusal or nil, and the session if one is needed; needs
 --                                    M.room, M.bans
 --   check_user_limit(u, more)        the refusal or nil; needs M.max_per_user
 --   check_few_ended(u)               the refusal or nil

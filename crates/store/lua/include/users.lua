@@ -1,25 +1,25 @@
--- Users: who has to do with the event, and what is his (core/src/users.rs).
+-- Users: who has to do with the event, and what is theirs (core/src/users.rs).
 --
 -- Hash `users`: user -> `units|place:number,place:number|booking,booking|ended`
---   units     what he holds, has confirmed, or claimed
---   places    his waiting places, in the order they are served; a place's score is in the line
+--   units     what they hold, have confirmed, or claimed
+--   places    their waiting places, in the order they are served; a place's score is in the line
 --             only, since a draw changes it
---   bookings  all of his bookings that are known, oldest first
---   ended     how many of his bookings and claims wait to be forgotten; absent, with its bar, while
---             he has no bookings and none ended
--- A user who has nothing of these has no field (core's tidy); his session is in the hash `sessions`.
+--   bookings  all of their bookings that are known, oldest first
+--   ended     how many of their bookings and claims wait to be forgotten; absent, with its bar,
+--             while they have no bookings and none ended
+-- A user who has nothing of these has no field (core's tidy); sessions are in the hash `sessions`.
 --
 --   local u = users.get(user)        never nil; u.units and u.ended numbers, u.places and
 --                                    u.bookings texts as stored
 --   users.put(user, u)               writes it, or deletes the field if nothing is left: once a
 --                                    script, at the end
 --   users.count_forgotten(u)         one fewer of what ended is known (in u)
---   users.add_booking(u, booking)    as his latest (in u; write it with put)
+--   users.add_booking(u, booking)    as their latest (in u; write it with put)
 --   users.remove_booking(u, booking) wherever it stands (in u)
---   users.bookings_of(u)             a table of his bookings, oldest first
+--   users.bookings_of(u)             a table of their bookings, oldest first
 --   users.page_of_bookings(u, after, limit)
 --                                    the same of at most `limit` that come after one ('' for the
---                                    first page); nil if that is none of his
+--                                    first page); nil if that is none of theirs
 --   users.add_place(u, place, number), users.remove_place(u, place)
 --   users.places_of(u) -> {{id=, number=}, ...}
 local users = {}

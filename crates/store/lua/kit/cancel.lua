@@ -1,15 +1,15 @@
 -- S3.9, S3.12 · Gives up a place in the line, or a session with its seat.
 --
 -- Keys:     1 waiting_list:<event> · 2 active_users:<event> · 3 user_state:<user>:<event>
---           4 lock:seat:<event>:<seat> of his seat, optional: without it a single server is needed,
+--           4 lock:seat:<event>:<seat> of the seat, optional: without it a single server is needed,
 --             and the name is made as it stands
 -- Args:     1 event · 2 user
 -- Reply:    {1, "cancelled_from_queue"}
---           {1, "cancelled_from_active", seat}: empty if he had none; a slot is free, so call promote
+--           {1, "cancelled_from_active", seat}: empty if none; a slot is free, so call promote
 -- Refusals: {0, "cannot_cancel_during_payment"}
---           {0, "not_found"}          he has neither place nor session; a completed booking is not
+--           {0, "not_found"}          no place and no session; a completed booking is not
 --                                     cancelled here
---           {0, "seat_changed", seat} key 4 is not the lock of this seat, which is his: call again
+--           {0, "seat_changed", seat} key 4 is not the lock of this seat, the user's: call again
 --             with its lock
 
 -- Seats of the same name in two events have two locks: each names its event. Tags of Redis Cluster

@@ -1,14 +1,14 @@
 -- S3.7, S3.12 · Ends a session whose payment has failed: seat and slot are free.
 --
 -- Keys:     1 user_state:<user>:<event> · 2 active_users:<event>
---           3 lock:seat:<event>:<seat> of his seat, optional: without it a single server is needed,
+--           3 lock:seat:<event>:<seat> of the seat, optional: without it a single server is needed,
 --             and the name is made as it stands
 -- Args:     1 event · 2 user · 3 payment, optional but wanted: the one that failed
--- Reply:    {1, seat}: empty if he had none; a slot is free, so call promote
--- Refusals: {0, "not_found"}          he has no session
+-- Reply:    {1, seat}: empty if none; a slot is free, so call promote
+-- Refusals: {0, "not_found"}          the user has no session
 --           {0, "already_completed"}  the seat is sold, and stays so
 --           {0, "invalid_payment"}    the payment is not this session's
---           {0, "seat_changed", seat} key 3 is not the lock of this seat, which is his: call again
+--           {0, "seat_changed", seat} key 3 is not the lock of this seat, the user's: call again
 --             with its lock
 
 -- Seats of the same name in two events have two locks: each names its event. Tags of Redis Cluster

@@ -6,7 +6,7 @@
 --           3 active_users:<event>, optional  sorted set: with it, who is in the room gets no second place
 -- Args:     1 event · 2 user
 -- Reply:    {1, sequence}
--- Refusals: {0, score} the user waits already: the sequence he has, or 0 if he is in the room
+-- Refusals: {0, score} the user waits already: score is the sequence, or 0 for who is in the room
 
 if #KEYS ~= 2 and #KEYS ~= 3 then return redis.error_reply('ERR enqueue takes 2 or 3 keys') end
 if #ARGV ~= 2 then return redis.error_reply('ERR enqueue takes 2 arguments') end

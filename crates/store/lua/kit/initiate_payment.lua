@@ -1,15 +1,15 @@
--- S3.5, S3.12 · Notes that a user goes to pay for his seat, and gives him the time for it.
+-- S3.5, S3.12 · Notes that a user goes to pay for a seat, and gives them the time for it.
 --
 -- Keys:     1 user_state:<user>:<event> · 2 active_users:<event>
---           3 lock:seat:<event>:<seat> of his seat, optional: without it a single server is needed,
+--           3 lock:seat:<event>:<seat> of the seat, optional: without it a single server is needed,
 --             and the name is made as it stands
 -- Args:     1 user · 2 event · 3 payment · 4 payment_seconds, optional: how long to wait for the
 --           payment at least; default 600
 -- Reply:    {1, payment, expire_time}: a timeout is to be scheduled for that time too; integer seconds
 -- Refusals: {0, "payment_existed", id} a payment was initiated before: go on with that one
 --           {0, "invalid_state"}       no seat is selected, or the session is over
---           {0, "seat_unavailable"}    the seat is not his any more
---           {0, "seat_changed", seat}  key 3 is not the lock of this seat, which is his: call again
+--           {0, "seat_unavailable"}    the seat is not the user's any more
+--           {0, "seat_changed", seat}  key 3 is not the lock of this seat, the user's: call again
 --                                      with its lock
 
 -- Seats of the same name in two events have two locks: each names its event. Tags of Redis Cluster

@@ -2,7 +2,7 @@
 --
 -- Keys:     1 queue:<event>              sorted set: user by joined_at
 --           2 queue:user:<event>:<user>  hash: token, position (at joining), expires_at; TTL ttl_seconds
---           3 place index, optional      sorted set: user by when his place lapses; default
+--           3 place index, optional      sorted set: user by when their place lapses; default
 --                                        onrush:kit:places:<key 1>
 -- Args:     1 user_id · 2 event_id · 3 token · 4 ttl_seconds (1800) · 5 max_queue_size (0: unlimited)
 -- Reply:    {1, position, total, joined_at}; position counts from 1, joined_at is text: seconds

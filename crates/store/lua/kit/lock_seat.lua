@@ -5,7 +5,7 @@
 --                                        good once it is paid
 -- Args:     1 user · 2 event · 3 seat
 -- Reply:    {1, "success"}; for the seat that the user has already too
--- Refusals: {0, "invalid_state"}    the user is not in the room, his session is over, or he has chosen
+-- Refusals: {0, "invalid_state"}    the user is not in the room, has chosen, or the session is over
 --           {0, "seat_unavailable"} somebody has it, or has bought it
 
 -- Seats of the same name in two events have two locks: each names its event. Tags of Redis Cluster

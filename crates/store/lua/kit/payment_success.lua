@@ -36,7 +36,7 @@ if not session[1] then return {0, 'not_found'} end
 if session[1] ~= 'payment_pending' then return {0, 'invalid_state'} end
 if session[3] ~= payment then return {0, 'invalid_payment'} end
 if session[2] ~= seat then return {0, 'invalid_seat'} end
--- A lock that ran out before anybody else came is still his: nothing has ended his session.
+-- A lock that ran out before anybody else came is still the user's: nothing has ended the session.
 if lock and lock ~= 'held:' .. user then return {0, 'seat_unavailable'} end
 redis.call('ZSCORE', KEYS[2], user) -- fails here, with nothing done, if the key is of another type
 

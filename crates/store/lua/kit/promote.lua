@@ -52,7 +52,7 @@ local reply = {1}
 for _, one in ipairs(admitted) do
   local user, state_key = one[1], one[2]
   redis.call('ZREM', waiting_list, user)
-  -- Who is in the room already, because he was enqueued without key 3, keeps the session he has.
+  -- Who is in the room already, having been enqueued without key 3, keeps the session there is.
   local present = redis.call('ZSCORE', active_users, user)
   if not present then
     redis.call('ZADD', active_users, expire_time, user)

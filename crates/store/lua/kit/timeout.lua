@@ -2,17 +2,17 @@
 -- somebody up; the deadline that decides is in the state.
 --
 -- Keys:     1 user_state:<user>:<event> · 2 active_users:<event>
---           3 lock:seat:<event>:<seat> of his seat, optional: without it a single server is needed,
+--           3 lock:seat:<event>:<seat> of the seat, optional: without it a single server is needed,
 --             and the name is made as it stands
 -- Args:     1 event · 2 user · 3 expire_time, optional: the one the message was scheduled for
--- Reply:    {1, "timeout_processed", seat}: empty if he had none; a slot is free, so call promote
--- Refusals: {0, "already_completed"}            he has paid: he only leaves the room, if he is still there
---           {0, "not_found"}                    he has no session: the message is done with
+-- Reply:    {1, "timeout_processed", seat}: empty if none; a slot is free, so call promote
+-- Refusals: {0, "already_completed"}            paid: the user only leaves the room, if still there
+--           {0, "not_found"}                    the user has no session: the message is done with
 --           {0, "stale", expire_time}           the message is an earlier session's; this one ends
 --                                               at expire_time
---           {0, "payment_pending", expire_time} he is paying, and has until then
+--           {0, "payment_pending", expire_time} the user is paying, and has until then
 --           {0, "not_due", expire_time}         too early: call again then
---           {0, "seat_changed", seat}           key 3 is not the lock of this seat, which is his:
+--           {0, "seat_changed", seat}           key 3 is not the lock of this seat, the user's:
 --                                               call again with its lock
 
 -- Seats of the same name in two events have two locks: each names its event. Tags of Redis Cluster

@@ -382,7 +382,7 @@ impl Queue {
         }
     }
 
-    /// A user is no longer inside: his other places are in the running again.
+    /// A user is no longer inside: their other places are in the running again.
     fn let_go(&mut self, user: &UserId) {
         self.inside.remove(user);
         if let Some(places) = self.of_user.get(user) {

@@ -55,7 +55,7 @@ async fn run(
 ) {
     while let Some(Delivery { answered, committed }) = inbox.recv().await {
         for mut asks in answered {
-            // First, so that nobody who asks again at once finds his last ask still waiting.
+            // First, so that nobody who asks again at once finds their last ask still waiting.
             mailbox.answered(asks.len());
             asks.drain(..).for_each(Ask::deliver);
             mailbox.recycle(asks);

@@ -34,7 +34,7 @@ pub(super) enum Ask {
 }
 
 impl Ask {
-    /// Gives the asker his answer. One who does not wait any more is no concern of ours.
+    /// Gives the asker their answer. One who does not wait any more is no concern of ours.
     pub(super) fn deliver(self) {
         match self {
             Self::Command(_, _, Slot { answer, to }) => drop(to.send(answer)),

@@ -152,7 +152,7 @@ impl Archiver {
                     }
                 }
             } else {
-                // Somebody else archives; how far he came is all there is to find out.
+                // Somebody else archives; how far they came is all there is to find out.
                 self.look_up().await;
                 RETRY
             };

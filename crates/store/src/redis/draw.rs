@@ -209,7 +209,8 @@ impl Node {
     }
 }
 
-/// A user's place with this number, from his text in the hash `users`: `units|place:number,…|bookings`.
+/// A user's place with this number, from their text in the hash `users`:
+/// `units|place:number,…|bookings`.
 fn place_of(user: &str, number: u32) -> Option<PlaceId> {
     let places = user.split('|').nth(1)?;
     places.split(',').find_map(|place| {

@@ -12,7 +12,7 @@
 //! have forgotten what it watches.
 //!
 //! Whoever loses too often, or finds no server that takes transactions, runs the script as it is:
-//! nobody is turned away for the way his command takes.
+//! nobody is turned away for the way their command takes.
 
 use super::client::{ClientError, tcp_settings};
 use super::scripts::Script;

@@ -118,7 +118,7 @@ fn step(
                     let again = outcome.answer.map(|(_, reply)| reply);
                     if let (Reply::Place(view), Err(Refusal::Duplicate { place })) = (reply, &again)
                     {
-                        // Whoever joins twice is told of the place that he has: that names the same one.
+                        // Whoever joins twice is told of their place: that names the same one.
                         return same("the place that is taken", &view.place, place);
                     }
                     same("the answer when a request comes twice", &Ok(reply.clone()), &again)
@@ -213,7 +213,7 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
         queries.push(Query::Place { user: user.clone(), place: None });
         let page = |after, limit| Query::Bookings { user: user.clone(), after, limit };
         queries.extend([0, 1, 2, u32::MAX].map(|limit| page(None, limit)));
-        // After each of his own, and after other users'.
+        // After each of their own, and after other users'.
         for row in rows {
             if let SnapshotRow::Hold(row) = row {
                 queries.push(page(Some(row.terms.booking.clone()), 2));

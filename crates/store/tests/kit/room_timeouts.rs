@@ -88,7 +88,7 @@ fn timeout_leaves_a_pending_payment_alone() {
     let Some(mut kit) = kit() else { return };
     let session_end = kit.enter("ada");
     kit.lock_seat("ada", "A1");
-    // The session is about to end when he goes to pay.
+    // The session is about to end when Ada goes to pay.
     let now: u64 = kit.redis(&["TIME"])[0].parse().expect("seconds");
     let soon = (now + 5).to_string();
     kit.redis(&["HSET", &state("ada"), "expire_time", &soon]);

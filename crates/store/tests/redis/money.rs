@@ -190,7 +190,7 @@ async fn a_hold_that_ran_out_leaves_no_seat_marked_held() {
     node.hold(3, 2, seats()).await.expect("both are free again");
 }
 
-/// S0: the user's count expires although his confirmed seats still count.
+/// S0: the user's count expires although their confirmed seats still count.
 #[tokio::test(flavor = "multi_thread")]
 async fn confirmed_seats_count_against_the_limit_for_ever() {
     let Some(world) = World::start() else { return };

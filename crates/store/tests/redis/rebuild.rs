@@ -87,7 +87,7 @@ async fn a_redis_that_is_flushed_in_the_middle_of_a_sale_loses_nothing_that_is_a
     once_rebuilt(&engine, &event, hold_command("cat", "b3")).await.expect("one unit is left");
     assert!(hold(&engine, &event, "dan", "b4").await.is_err(), "nothing is oversold");
     assert_eq!(free_units(&engine, &event).await, 0);
-    // Whoever paid has what he paid for, and asking again changes nothing.
+    // Whoever paid has what they paid for, and asking again changes nothing.
     engine.execute(event.clone(), confirm_command("ada", "b1")).await.expect("it is hers still");
     wait_until_archive_has_all(&redis, &archive, &event).await;
     assert_as_archived(&redis, &archive, &event).await;

@@ -164,8 +164,8 @@ async fn positions_are_exact_also_with_several_places_a_user_and_without_looking
         node.done(Command::Leave { place: place(number), user: user(number % 20) }).await;
     }
     assert_positions(&world, &node, NOON).await;
-    // Who stands where without any rules: user 0 is in the room, and still ahead of his neighbour
-    // with his second place.
+    // Who stands where without any rules: user 0 is in the room, and with a second place still
+    // ahead of the neighbour.
     assert_eq!(node.position(user(3), place(3)).await, 1);
     assert_eq!(node.position(user(0), place(20)).await, 17);
     assert_eq!(node.position(user(1), place(21)).await, 18);
@@ -240,7 +240,7 @@ async fn a_users_stream_has_his_places_in_order_and_goes_once_it_is_empty() {
     assert_eq!(node.tick(&world, 10).await, 1);
     let rest: Vec<String> = tokens(&[2]);
     assert_eq!(streamed(&world, 0), rest, "who was admitted is not in his stream");
-    // Both lapse, and he is still in the room with his first place.
+    // Both lapse, and user 0 is still in the room with the first place.
     world.set_clock(NOON.plus_ms(room.place_ttl_ms));
     until("everybody's time is over", || async { node.tick(&world, 20).await == 0 }).await;
     assert_eq!(world.ask(&["EXISTS", &stream(0), &stream(2)]), "0", "nobody waits");

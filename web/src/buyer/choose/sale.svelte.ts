@@ -1,4 +1,4 @@
-/** What is on sale in one event, live: seats, pools, the visitor's session and what he has already. */
+/** What is on sale in one event, live: seats, pools, the visitor's session and their bookings. */
 import { ask, path, persist } from "../../api/client";
 import type {
   Availability,
@@ -127,7 +127,7 @@ export class Sale {
     return limit === undefined ? undefined : Math.max(0, limit - this.unitsHad);
   }
 
-  /** Seats in the visitor's own bookings: nobody took those from him. */
+  /** Seats in the visitor's own bookings: nobody took those from them. */
   get ownSeats(): ReadonlySet<string> {
     return new Set(this.#kept.flatMap((booking) => booking.lines.seats ?? []));
   }

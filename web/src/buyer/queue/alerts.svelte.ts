@@ -1,5 +1,5 @@
 /**
- * What calls a visitor who looks elsewhere when it is his turn: a sound and a notification, both
+ * What calls a visitor who looks elsewhere when it is their turn: a sound and a notification, both
  * only if asked for.
  */
 

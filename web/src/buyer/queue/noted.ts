@@ -37,7 +37,7 @@ export function note(event: string, draw: Draw): NotedDraw {
 }
 
 /**
- * The same for pages that show no draw: whoever waits sees the fingerprint before he can know how
+ * The same for pages that show no draw: whoever waits sees the fingerprint before they can know how
  * it ends.
  */
 export async function noteDraw(event: string): Promise<void> {

@@ -168,7 +168,7 @@ fn compare(
     let AtGateway { before, after } = gateway.get(id).copied().unwrap_or_default();
     let captured = payment.captured_minor;
     let refunded = through_gateway(file, id);
-    // What an operator gave back by hand he may have given back at the gateway.
+    // What an operator gave back by hand may have been given back at the gateway.
     let refunded_at_most = given_back(file, Some(id));
     let agree = (before.captured_minor..=after.captured_minor).contains(&captured)
         && before.refunded_minor <= refunded_at_most

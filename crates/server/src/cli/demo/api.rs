@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a fan waits after he was told that too much is asked at once.
+/// How long a fan waits after being told that too much is asked at once.
 const BUSY_WAIT: Duration = Duration::from_secs(1);
-/// How often he tries then.
+/// How often a fan tries then.
 const BUSY_TRIES: usize = 30;
 
 /// What the server said.

@@ -18,7 +18,7 @@ use tokio::task::{JoinHandle, JoinSet};
 pub(super) const EVENT: &str = "encore";
 /// How long the crowd is to take for the house, at least, in minutes: time to look around.
 const HOUSE_LASTS_MIN: u64 = 25;
-/// How long somebody who joins waits for his turn, about, in seconds.
+/// How long somebody who joins waits for their turn, about, in seconds.
 const WAIT_S: u32 = 40;
 /// How often somebody is sent to join at most: people come in steps of it.
 const STEP: Duration = Duration::from_millis(100);
@@ -136,7 +136,7 @@ impl Crowd<'_> {
                     is_open = true;
                 }
                 let is_left = now.units.free > 0;
-                // The organiser may pause or close it: then nobody comes until he goes on.
+                // The organiser may pause or close it: then nobody comes until it goes on.
                 let may_join = matches!(now.phase.as_str(), "prequeue" | "open");
                 missing = match is_left && may_join {
                     true => line.saturating_sub(now.waiting),
@@ -172,7 +172,7 @@ impl Crowd<'_> {
                 tell(&mut self.troubles, trouble);
             }
         };
-        // Whoever takes longer finds his booking as he left it.
+        // Whoever takes longer finds their booking as they left it.
         drop(tokio::time::timeout(LAST_CALL, all_gone).await);
         self.fans.shutdown().await;
     }

@@ -1,4 +1,4 @@
-//! One fan: comes, waits, chooses, changes his mind, buys, or is gone.
+//! One fan: comes, waits, chooses, changes their mind, buys, or is gone.
 
 use super::api::{Api, Ask, Booking, Lines, Place, Said, Trouble};
 use super::chance::Chance;
@@ -15,9 +15,9 @@ use tokio::sync::watch;
 pub(super) const STANDING: &str = "standing";
 /// Units one fan may have.
 pub(super) const MAX_PER_USER: u32 = 4;
-/// How many rows a fan looks at first; after each disappointment he looks at three times as many.
+/// How many rows a fan looks at first; after each disappointment, at three times as many.
 const FIRST_ROWS: usize = 6;
-/// How often a fan looks again before he gives up.
+/// How often a fan looks again before giving up.
 const MAX_LOOKS: usize = 60;
 /// How long a fan waits for the end of a payment. Late money takes a while, and so does a gateway
 /// that says nothing.
@@ -28,15 +28,15 @@ const LONGEST_WAIT: Duration = Duration::from_secs(90);
 enum Nature {
     /// Does everything as it should be done.
     Steady,
-    /// Cancels his first hold and chooses again.
+    /// Cancels the first hold and chooses again.
     ChangesMind,
     /// Sends every hold twice, with the same key.
     DoubleClicks,
     /// Wants more than allowed at first.
     Greedy,
-    /// Gives his place in the queue up.
+    /// Gives the place in the queue up.
     Leaves,
-    /// Is not there when his turn comes.
+    /// Is not there when their turn comes.
     NeverArrives,
     /// Holds something and disappears.
     Vanishes,
@@ -56,21 +56,21 @@ enum Wish {
 pub(super) enum End {
     /// With tickets.
     Bought,
-    /// In the room, with nothing left that he wanted.
+    /// In the room, with nothing left that they wanted.
     SoldOut,
-    /// His session or hold was over before he was done.
+    /// The session or hold was over before they were done.
     TooSlow,
-    /// He left the queue.
+    /// Left the queue.
     Left,
-    /// He did not come when it was his turn.
+    /// Did not come when it was their turn.
     NoShow,
-    /// He disappeared with something in his basket.
+    /// Disappeared with something in the basket.
     Vanished,
-    /// His payments were declined until nothing was left to try.
+    /// Payments were declined until nothing was left to try.
     Declined,
-    /// His money came too late and went back.
+    /// The money came too late and went back.
     Refunded,
-    /// He was still waiting when everything was sold.
+    /// Still waiting when everything was sold.
     StillWaiting,
     /// Something happened that must not happen.
     Trouble,
@@ -78,11 +78,11 @@ pub(super) enum End {
 
 /// What a fan can prove afterwards.
 pub(super) struct Record {
-    /// His place and its number, from the answer to his joining.
+    /// The place and its number, from the answer to joining.
     pub(super) place: Option<(String, u32)>,
-    /// The confirmed booking, as it was confirmed to him.
+    /// The confirmed booking, as it was confirmed to the fan.
     pub(super) receipt: Option<Booking>,
-    /// How his evening ended.
+    /// How the evening ended.
     pub(super) end: End,
     /// What happened that must not happen.
     pub(super) trouble: Option<Trouble>,
@@ -189,7 +189,7 @@ impl Fan {
                 Some((place, number))
             }
             Said::Yes(Place::NotFound) => return Err(Stop::Trouble("joined, but no place".into())),
-            // The sale may have been closed while this fan was on his way.
+            // The sale may have been closed while this fan was on the way.
             Said::No(problem) if problem.code == "EVENT_NOT_OPEN" => return Ok(End::SoldOut),
             Said::No(problem) => {
                 return Err(Stop::Trouble(format!("cannot join: {}", problem.code)));
@@ -199,7 +199,7 @@ impl Fan {
             Nature::Leaves => {
                 let due = Instant::now() + self.chance.between_ms(500, 6_000);
                 if sale.wait_until(due).await {
-                    // By now it may be his turn, or over; either way he goes.
+                    // By now it may be their turn, or over; either way they go.
                     sale.api.leave(due, &token).await?;
                 }
                 return Ok(End::Left);
@@ -223,7 +223,7 @@ impl Fan {
         Ok(End::Bought)
     }
 
-    /// Asks for the position until it is his turn: the nearer, the more often.
+    /// Asks for the position until it is the fan's turn: the nearer, the more often.
     async fn poll(&mut self, sale: &Sale, token: &str) -> Result<(), Stop> {
         let mut due = Instant::now() + self.chance.between_ms(100, 1_500);
         loop {
@@ -245,7 +245,7 @@ impl Fan {
         }
     }
 
-    /// Waits for his turn by an open stream; `false` if the stream ended before.
+    /// Waits for the fan's turn by an open stream; `false` if the stream ended before.
     async fn watch_stream(&self, sale: &Sale, token: &str) -> Result<bool, Stop> {
         #[derive(Deserialize)]
         struct Message {
@@ -322,7 +322,7 @@ impl Fan {
             if let Some(booking) = self.pay(sale, token, due, &held).await? {
                 return Ok(booking);
             }
-            // He took too long; he tries again.
+            // They took too long, and try again.
         }
         Err(Stop::Ended(End::SoldOut))
     }
@@ -406,7 +406,7 @@ impl Fan {
         Err(Stop::Trouble(format!("{payment}: nobody says what became of it")))
     }
 
-    /// Looks at what is free, and says what he would like of it. If it is nothing, he wishes
+    /// Looks at what is free, and says what the fan would like of it. If it is nothing, they wish
     /// something else next time.
     async fn look(&mut self, sale: &Sale, party: u32, rows: usize) -> Result<Option<Lines>, Stop> {
         let mut lines = Lines::default();

@@ -234,7 +234,7 @@ fn configure(args: &DemoArgs, data: &Path) -> Config {
             late_ms: LATE_MS,
             ..SandboxSettings::default()
         },
-        // The evening is short, so nobody waits minutes before he asks again.
+        // The evening is short, so nobody waits minutes before asking again.
         saga: Patience {
             ask_after_ms: 3_000,
             abandoned_after_ms: 2_000,

@@ -172,7 +172,7 @@ async fn act(
         return Err(Problem::new(Code::InvalidBody, "by: use 1 to 500 characters"));
     }
     let (sagas, of) = (app.sagas.clone(), booking.clone());
-    // An operator who hangs up must not stop half-way what he began.
+    // An operator who hangs up must not stop half-way what they began.
     let done = tokio::spawn(async move { sagas.act(&of, action, &by).await }).await;
     let file = match done {
         Ok(Ok(Some(file))) => Some(file),

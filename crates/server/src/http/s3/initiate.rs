@@ -76,7 +76,7 @@ pub async fn initiate(
     app.ledger.file(&booking).await?;
     let wish = Wish { booking, event, user, buyer, on_decline: OnDecline::Release };
     let sagas = app.sagas.clone();
-    // A visitor who hangs up must not stop half-way what he began.
+    // A visitor who hangs up must not stop half-way what they began.
     match tokio::spawn(async move { sagas.start(wish).await }).await {
         Ok(Ok(started)) => {
             let payment = started.payment;

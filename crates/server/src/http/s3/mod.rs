@@ -1,8 +1,8 @@
 //! The paths of S3 with its fields and its words, over the same commands as `/api/v1`. They are served where
 //! `s3_paths` is set.
 //!
-//! What S3 calls a visitor's state follows from what the rules have: his live booking of one seat,
-//! else his place or session, else the booking that he confirmed last. Nothing is stored for these
+//! What S3 calls a visitor's state follows from what the rules have: the live booking of one seat,
+//! else the place or session, else the booking that was confirmed last. Nothing is stored for these
 //! paths alone.
 
 pub mod cancel;
@@ -64,7 +64,7 @@ pub struct Refused {
 pub enum Word {
     /// Somebody else has the seat.
     SeatUnavailable,
-    /// It is not the visitor's turn, or he is further on than this, or not so far.
+    /// It is not the visitor's turn, or they are further on than this, or not so far.
     InvalidState,
     /// A payment is under way.
     CannotCancel,
@@ -130,7 +130,7 @@ fn completed(holds: &[HoldView], at: Time) -> Option<(&SeatId, Time)> {
     confirmed.max_by_key(|(_, until)| *until)
 }
 
-/// A visitor's session, or his place in the queue.
+/// A visitor's session, or their place in the queue.
 async fn place(app: &App, event: &EventId, user: &UserId) -> Result<Option<PlaceView>, Problem> {
     match find_place(app, event, user, None).await {
         Ok(view) => Ok(Some(view)),

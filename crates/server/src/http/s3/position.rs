@@ -34,7 +34,7 @@ pub enum Standing<'a> {
     },
     /// Admitted.
     Active {
-        /// How far he is.
+        /// How far the visitor is.
         state: State3,
         /// The seat that was selected; null for whoever may select one, or holds something else
         /// than one seat.
@@ -52,13 +52,13 @@ pub enum Standing<'a> {
 #[serde(rename_all = "snake_case")]
 #[schema(as = S3State, rename_all = "snake_case")]
 pub enum State3 {
-    /// He may select a seat.
+    /// May select a seat.
     Active,
-    /// He has selected one.
+    /// Has selected one.
     SeatSelected,
-    /// He pays.
+    /// Pays.
     PaymentPending,
-    /// He has paid.
+    /// Has paid.
     Completed,
 }
 

@@ -61,7 +61,7 @@ pub async fn check_in(
             return Err(odd_answer());
         }
     }
-    // He is in by now: a ledger that does not answer costs the name and nothing else.
+    // By now the visitor is in: a ledger that does not answer costs the name and nothing else.
     let buyer = app.ledger.buyer(&claims.booking).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "the buyer of a booking cannot be read");
         None

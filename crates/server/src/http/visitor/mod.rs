@@ -52,7 +52,7 @@ use onrush_core::ids::{BookingId, ClaimId, EventId, PlaceId, UserId};
 use onrush_core::view::{HoldView, PlaceView};
 use onrush_core::{Query, Refusal, Time, View};
 
-/// A place as its owner sees it, with a pass if he is active.
+/// A place as its owner sees it, with a pass if they are active.
 fn place_body(app: &App, event: &EventId, user: &UserId, view: &PlaceView) -> PlaceBody {
     PlaceBody::new(view, |place, until| app.passes.sign(event, user, place, until, unix_now_s()))
 }

@@ -173,7 +173,7 @@ impl Publisher {
             tokio::time::sleep_until(until.min(Instant::now() + self.renewal())).await;
             match tokio::time::timeout_at(until, self.lease()).await {
                 Ok(Ok(Some(renewed))) if renewed.fence == term.fence => until = renewed.until,
-                // It ran out and somebody had it meanwhile: what he sent is not to be sent again.
+                // It ran out and somebody had it meanwhile: what they sent is not to be sent again.
                 Ok(Ok(_) | Err(CursorError::Fenced)) => return Ended::Overtaken,
                 Ok(Err(CursorError::Unavailable(why))) if Instant::now() < until => {
                     tracing::warn!(why, "the lease on publishing to Kafka could not be renewed");

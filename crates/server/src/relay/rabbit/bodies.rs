@@ -23,11 +23,11 @@ pub struct SlotReleased {
 pub enum FreedBy {
     /// Time was up.
     Timeout,
-    /// The visitor has what he came for.
+    /// The visitor has everything they came for.
     PaymentSuccess,
-    /// His payment failed.
+    /// The payment failed.
     PaymentFailure,
-    /// He left, or gave his hold back.
+    /// The visitor left, or gave the hold back.
     Cancellation,
 }
 

@@ -179,7 +179,7 @@ impl Publisher {
             tokio::time::sleep(self.renewal()).await;
             match self.lease().await {
                 Ok(renewed) if renewed == fence => {}
-                // It ran out and somebody had it meanwhile: what he sent is not to be sent again.
+                // It ran out and somebody had it meanwhile: what they sent is not to be sent again.
                 Ok(_) => return Ended::Overtaken,
                 Err(ended) => return ended,
             }

@@ -138,7 +138,7 @@ impl Room {
         self.run(&Command::Join { place: place(number), user: user(number)? })
     }
 
-    /// Admits the next visitor, who must be this one, and lets him go.
+    /// Admits the next visitor, who must be this one, and lets them go.
     fn serve(&mut self, number: u64) -> Result<(), String> {
         self.run(&Command::Tick)?;
         self.run(&Command::Arrive { place: place(number), user: user(number)? })?;

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 pub(crate) const EVENT: &str = "paid";
-/// How often a buyer asks for his place, and for his booking once he has paid: oftener than people do.
+/// How often a buyer asks for the place, and for the paid booking: oftener than people do.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Creates the event and opens it. With a room everyone queues first.
