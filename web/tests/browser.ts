@@ -1,6 +1,12 @@
 /** A real Chromium for a test, and what tests often do with it. */
 import AxeBuilderSource from "axe-core";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Download,
+  type Page,
+} from "playwright-core";
 import { inject } from "vitest";
 import { program, SWITCHES } from "./chromium";
 
@@ -57,4 +63,11 @@ export async function violations(page: Page): Promise<string[]> {
       return `${violation.id}: ${violation.help}: ${where.join(", ")}`;
     });
   });
+}
+
+/** What was downloaded. The browser may be another process's, so that there is no path to its file. */
+export async function contentOf(download: Download): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for await (const part of await download.createReadStream()) parts.push(part as Buffer);
+  return Buffer.concat(parts);
 }

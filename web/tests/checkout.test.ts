@@ -258,12 +258,29 @@ test("network that goes away is told of, and what was shown stays", async () => 
 test("what is free of charge is confirmed without a payment", async () => {
   const { page, complaints, close } = await holdAndVisit(browser, server, "gift", { pools: { standing: 1 } });
   await page.getByRole("row", { name: "Total Free of charge" }).waitFor();
-  expect(await page.getByLabel("E-mail address").count()).toBe(0);
+  // Who it is for may be left out.
   await page.getByRole("button", { name: "Confirm the booking" }).click();
   await heading(page, "Your booking is confirmed");
   await page.getByRole("link", { name: "Show the tickets" }).click();
   await page.getByRole("img", { name: "QR code of ticket 1: Standing" }).waitFor();
   expect(complaints).toEqual([]);
+  await close();
+});
+
+test("what is free of charge is confirmed for whoever names themselves, wholly or not at all", async () => {
+  const { page, close } = await holdAndVisit(browser, server, "gift", { pools: { standing: 1 } });
+  const confirm = page.getByRole("button", { name: "Confirm the booking" });
+  await page.getByLabel("Name").fill("Ann");
+  await confirm.click();
+  await page.getByText("Enter both a name and a mail address, or neither.").first().waitFor();
+  await page.getByLabel("E-mail address").fill("ann@post.example");
+  const [request] = await Promise.all([
+    page.waitForRequest((asked) => asked.url().endsWith("/confirm")),
+    confirm.click(),
+  ]);
+  const buyer = { name: "Ann", email: "ann@post.example", language: "en" };
+  expect(request.postDataJSON()).toEqual({ buyer });
+  await heading(page, "Your booking is confirmed");
   await close();
 });
 

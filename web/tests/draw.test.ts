@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Place } from "../src/api/schema";
-import { launch, PHONE, violations, visit } from "./browser";
+import { contentOf, launch, PHONE, violations, visit } from "./browser";
 import { openEvent, Server } from "./server";
 
 let server: Server;
@@ -81,7 +80,7 @@ for (const publicValue of [undefined, "7 11 23 31 42 44 – ☂"]) {
       page.getByRole("link", { name: "Download the order (CSV)" }).click(),
     ]);
     expect(download.suggestedFilename()).toBe(`draw-${event}.csv`);
-    const rows = (await readFile(await download.path(), "utf8")).trim().split("\r\n");
+    const rows = (await contentOf(download)).toString().trim().split("\r\n");
     expect(rows[0]).toBe("rank,place,lot,joined");
     const { seed } = (await server.ask("GET", `/events/${event}/draw`)).body;
     for (const row of rows.slice(1)) {

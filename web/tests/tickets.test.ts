@@ -1,8 +1,7 @@
-import { readFileSync } from "node:fs";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import decodeQR from "qr/decode.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch, PHONE, violations, type Visit } from "./browser";
+import { contentOf, launch, PHONE, violations, type Visit } from "./browser";
 import { heading, hold, untilStatus } from "./checkout";
 import { enter, pay } from "./scenes";
 import { ADMIN_KEY, CARDS, openEvent, SCANNER_KEY, Server, smallPlan } from "./server";
@@ -112,7 +111,7 @@ test("ticket is saved as a picture, and as SVG with its texts", async () => {
       page.waitForEvent("download"),
       page.getByRole("button", { name }).click(),
     ]);
-    return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
+    return { name: download.suggestedFilename(), bytes: await contentOf(download) };
   };
   const svg = await save(/Save as SVG/);
   expect(svg.name).toMatch(/^ticket-[0-9A-F]{8}-1\.svg$/);
