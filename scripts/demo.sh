@@ -4,4 +4,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 stay=()
 [ ! -t 1 ] || stay=(--stay)
-exec cargo run --release --locked --quiet -- demo "${stay[@]}" "$@"
+exec cargo run --release --locked --quiet --bin onrush -- demo "${stay[@]}" "$@"

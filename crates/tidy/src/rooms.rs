@@ -50,7 +50,7 @@ pub fn findings(repository: &Repository) -> Vec<String> {
     let page = repository.text(PAGE).unwrap_or_default();
     let Some(table) = tables(page).into_iter().find(|table| table.heading == HEADING) else {
         found.push(format!(
-            "{PAGE}: there is no table under \"{HEADING}\"; `cargo run -p tidy -- rooms` prints it.",
+            "{PAGE}: there is no table under \"{HEADING}\"; `cargo run -p tidy --example rooms` prints it.",
         ));
         return found;
     };

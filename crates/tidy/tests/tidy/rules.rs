@@ -226,7 +226,10 @@ fn table_that_is_printed_is_one_that_passes() {
 
 #[test]
 fn server_without_a_table_is_found() {
-    told(&rooms::findings(&Repository::of(&[])), &["`cargo run -p tidy -- rooms` prints it"]);
+    told(
+        &rooms::findings(&Repository::of(&[])),
+        &["`cargo run -p tidy --example rooms` prints it"],
+    );
 }
 
 #[test]
