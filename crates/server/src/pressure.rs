@@ -15,6 +15,7 @@ use axum::http::Method;
 use onrush_store::Engine;
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -28,17 +29,19 @@ const TURN: Duration = Duration::from_millis(20);
 const ALL: u32 = 1_000;
 /// The highest level: all looks and nearly all that would begin. The rest shows whether things are better.
 const HIGHEST: u32 = 2 * ALL - 20;
-/// How much the level rises in a turn for each time that the wait is as long as it should be at most.
-const RISE: u32 = 60;
+/// How much the level rises in a turn for each time that the wait is half as long as it may be:
+/// everybody comes at once, and those who wait meanwhile wait for long.
+const RISE: u32 = 240;
 /// How many times at most.
 const STEEPEST: u32 = 4;
-/// How much the level falls in a turn: from the highest one to zero in two thirds of a second.
-const FALL: u32 = 60;
+/// How much the level falls in a turn: from the highest one to zero in a second, so that it settles
+/// where as many come as can be served.
+const FALL: u32 = 40;
 /// Probes that may be under way: if none comes through, sending more tells nothing.
 const MAX_PROBES: usize = 50;
-/// The longest wait that is told to come back after, in seconds; they are spread, so that not all
-/// come back at once.
-const SPREAD_S: u32 = 3;
+/// After how many milliseconds those who are sent away come back, at least and less than: spread, so
+/// that not all come back at once.
+pub(crate) const COME_BACK_MS: Range<u64> = 500..3_000;
 
 /// What a request would have the server do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,8 +132,11 @@ impl Pressure {
 
     /// When whoever is sent away now may come back; `None` for everybody else. Costs next to
     /// nothing while nobody is.
+    ///
+    /// Clients that come too early, before the time they were told, do not get another chance:
+    /// whatever is sent away of its kind at all is sent away of theirs.
     #[must_use]
-    pub fn sends_away(&self, method: &Method, path: &str) -> Option<SentAway> {
+    pub fn sends_away(&self, method: &Method, path: &str, too_early: bool) -> Option<SentAway> {
         let level = self.level.load(Ordering::Relaxed);
         if level == 0 {
             return None;
@@ -141,11 +147,13 @@ impl Pressure {
             Kind::Rest => return None,
         };
         let number = self.weighed.fetch_add(1, Ordering::Relaxed);
-        if !falls_to(number, share) {
+        let share = if too_early && share > 0 { ALL } else { share };
+        if spread(number, 0..ALL.into()) >= share.into() {
             return None;
         }
-        shed.fetch_add(1, Ordering::Relaxed);
-        Some(SentAway { after_ms: (1 + number % SPREAD_S) * 1_000 })
+        let turned = shed.fetch_add(1, Ordering::Relaxed);
+        // Counted by themselves: the numbers weighed are spread already.
+        Some(SentAway { after_ms: spread(turned as u32, COME_BACK_MS) as u32 })
     }
 
     /// What was measured and done so far.
@@ -173,18 +181,26 @@ impl Pressure {
         self.level.store(level, Ordering::Relaxed);
     }
 
+    /// Sends away as much as it ever does.
+    #[cfg(test)]
+    pub(crate) fn at_its_highest() -> Self {
+        let pressure = Self::new(Duration::from_millis(50));
+        pressure.level.store(HIGHEST, Ordering::Relaxed);
+        pressure
+    }
+
     fn engine_waits(&self) -> Duration {
         let engine = self.engine.get().and_then(Weak::upgrade);
         engine.map_or(Duration::ZERO, |engine| engine.waiting())
     }
 }
 
-/// Whether the request of this number is among as many thousandths. Neighbours are spread, so a
-/// share is kept also over few of them.
-fn falls_to(number: u32, share: u32) -> bool {
+/// A number of the range for each number there is. Neighbours are spread, so a share is kept also
+/// over few of them.
+fn spread(number: u32, over: Range<u64>) -> u64 {
     // The golden ratio's multiples are as even as numbers come.
     let spread = u64::from(number.wrapping_mul(2_654_435_769));
-    (spread * u64::from(ALL)) >> 32 < u64::from(share)
+    over.start + ((spread * (over.end - over.start)) >> 32)
 }
 
 fn kind(method: &Method, path: &str) -> Kind {
@@ -265,15 +281,15 @@ mod tests {
     const BOUND: Duration = Duration::from_millis(50);
 
     fn hold(pressure: &Pressure) -> bool {
-        pressure.sends_away(&Method::POST, "/api/v1/events/tour-1/bookings").is_some()
+        pressure.sends_away(&Method::POST, "/api/v1/events/tour-1/bookings", false).is_some()
     }
 
     fn look(pressure: &Pressure) -> bool {
-        pressure.sends_away(&Method::GET, "/api/v1/events/tour-1/queue").is_some()
+        pressure.sends_away(&Method::GET, "/api/v1/events/tour-1/queue", false).is_some()
     }
 
     fn pay(pressure: &Pressure) -> bool {
-        pressure.sends_away(&Method::POST, "/api/v1/bookings/tour-1.00/payment").is_some()
+        pressure.sends_away(&Method::POST, "/api/v1/bookings/tour-1.00/payment", false).is_some()
     }
 
     fn of_a_thousand(pressure: &Pressure, sent_away: fn(&Pressure) -> bool) -> usize {
@@ -293,7 +309,7 @@ mod tests {
         let pressure = Pressure::new(BOUND);
         pressure.adjust(Duration::from_millis(30));
         let looks = of_a_thousand(&pressure, look);
-        assert!((40..=80).contains(&looks), "{looks} looks of 1,000");
+        assert!((220..=260).contains(&looks), "{looks} looks of 1,000");
         assert_eq!(of_a_thousand(&pressure, hold), 0);
 
         (0..40).for_each(|_| pressure.adjust(Duration::from_secs(1)));
@@ -301,6 +317,20 @@ mod tests {
         let holds = of_a_thousand(&pressure, hold);
         assert!((970..1_000).contains(&holds), "{holds} holds of 1,000: some always pass");
         assert_eq!(of_a_thousand(&pressure, pay), 0);
+    }
+
+    #[test]
+    fn whoever_comes_too_early_is_sent_away_if_anybody_is() {
+        let pressure = Pressure::new(BOUND);
+        let early = |path| pressure.sends_away(&Method::POST, path, true).is_some();
+        let (hold, pay) = ("/api/v1/events/e/bookings", "/api/v1/bookings/e.1/payment");
+        pressure.adjust(Duration::from_millis(30));
+        assert!(!early(hold), "only looks are sent away");
+        (0..40).for_each(|_| pressure.adjust(Duration::from_secs(1)));
+        assert!((0..1_000).all(|_| early(hold)));
+        assert!(!early(pay));
+        (0..40).for_each(|_| pressure.adjust(Duration::ZERO));
+        assert!(!early(hold), "all is as usual");
     }
 
     #[test]
@@ -314,10 +344,24 @@ mod tests {
     }
 
     #[test]
+    fn whoever_is_sent_away_comes_back_at_a_time_of_their_own() {
+        let pressure = Pressure::at_its_highest();
+        let path = "/api/v1/events/e/queue";
+        let sent_away = || pressure.sends_away(&Method::GET, path, false).unwrap().after_ms;
+        let mut after_ms: Vec<_> = (0..1_000).map(|_| sent_away()).collect();
+        after_ms.sort_unstable();
+        assert!(COME_BACK_MS.contains(&after_ms[0].into()) && after_ms[999] < 3_000);
+        for pair in after_ms.windows(2) {
+            assert!(pair[1] - pair[0] <= 10, "nobody between {} and {} ms", pair[0], pair[1]);
+        }
+    }
+
+    #[test]
     fn share_is_spread_evenly() {
-        for share in [1, 10, 333, 500, 999, 1_000] {
-            let fell = (0..100_000).filter(|number| falls_to(*number, share)).count();
-            let exact = share as usize * 100;
+        for share in [1_usize, 10, 333, 500, 999, 1_000] {
+            let fell =
+                (0..100_000).filter(|number| spread(*number, 0..1_000) < share as u64).count();
+            let exact = share * 100;
             assert!(fell.abs_diff(exact) <= 20, "{share} thousandths were {fell} of 100,000");
         }
     }

@@ -7,6 +7,7 @@ pub mod connection;
 mod files;
 mod gate;
 pub mod handover;
+mod repeats;
 mod socket;
 mod stall;
 mod traffic;

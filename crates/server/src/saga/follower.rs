@@ -28,8 +28,8 @@ const GATHER: Duration = Duration::from_millis(20);
 const QUIET: Duration = Duration::from_millis(200);
 /// Pages that are gathered at once, so that a feed that never pauses is written down all the same.
 const MAX_PAGES: u32 = 16;
-/// Facts that are written at once, about.
-const MAX_FACTS: usize = 8_192;
+/// Facts that are written at once, about: what concerns payments waits for such a transaction.
+const MAX_FACTS: usize = 1_024;
 
 /// How long the other nodes wait for a word of the one that follows the feed.
 const TURN_MS: u32 = 5_000;

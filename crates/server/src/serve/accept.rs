@@ -3,9 +3,10 @@
 use super::connection::Connection;
 use super::gate::{Counted, Gate, Terms};
 use super::handover::{Handover, Streaming};
+use super::repeats::Repeats;
 use super::socket::Socket;
 use super::traffic::Traffic;
-use crate::pressure::{Pressure, SentAway};
+use crate::pressure::SentAway;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, Response, Uri};
@@ -21,10 +22,11 @@ use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::Sleep;
 use tower_service::Service;
 
 /// How long a client may take to send a request's head, and an idle connection stays open.
@@ -99,6 +101,7 @@ pub(crate) async fn serve_on(
                                 connection: Connection { peer, handover },
                                 traffic: gate.traffic.clone(),
                                 busy: gate.terms.unserved.busy,
+                                repeats: Repeats::new(!gate.is_proxy(peer)),
                             };
                             let (stopped, hand_over) = (stopped.clone(), hand_over.clone());
                             let builder = builder.clone();
@@ -206,6 +209,20 @@ struct Answers {
     connection: Connection,
     traffic: Arc<Traffic>,
     busy: fn(SentAway) -> Response<Body>,
+    repeats: Repeats,
+}
+
+impl Answers {
+    /// The answer of a client that is sent away, and until when it waits for it.
+    fn send_away(&self, method: &Method, path: &str) -> Option<Answering> {
+        let pressure = self.traffic.pressure()?;
+        let now = Instant::now();
+        let early = self.repeats.early(now);
+        let sent_away = pressure.sends_away(method, path, early.is_some())?;
+        self.repeats.told(early.unwrap_or(now), Duration::from_millis(sent_away.after_ms.into()));
+        let wait = early.map(|until| Box::pin(tokio::time::sleep_until(until.into())));
+        Some(Answering::SentAway { wait, answer: Some((self.busy)(sent_away)) })
+    }
 }
 
 impl hyper::service::Service<Request<Incoming>> for Answers {
@@ -217,12 +234,10 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         request.extensions_mut().insert(self.connection.clone());
         let asks = ![Method::GET, Method::HEAD].contains(request.method());
         let uri = request.uri().clone();
-        let sent_away = |pressure: &Pressure| pressure.sends_away(request.method(), uri.path());
-        let answer = match self.traffic.pressure().and_then(sent_away) {
-            Some(sent_away) => Answering::SentAway { answer: Some((self.busy)(sent_away)) },
-            // Calling takes `&mut`, and a router is a shared pointer.
-            None => Answering::Routed { answer: self.router.clone().call(request) },
-        };
+        let sent_away = self.send_away(request.method(), uri.path());
+        // Calling takes `&mut`, and a router is a shared pointer.
+        let routed = || Answering::Routed { answer: self.router.clone().call(request) };
+        let answer = sent_away.unwrap_or_else(routed);
         Underway { answer, asks, uri, traffic: self.traffic.clone() }
     }
 }
@@ -232,7 +247,7 @@ pin_project! {
     #[project = AnsweringProjection]
     enum Answering {
         Routed { #[pin] answer: RouteFuture<Infallible> },
-        SentAway { answer: Option<Response<Body>> },
+        SentAway { wait: Option<Pin<Box<Sleep>>>, answer: Option<Response<Body>> },
     }
 }
 
@@ -242,7 +257,10 @@ impl Future for Answering {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project() {
             AnsweringProjection::Routed { answer } => answer.poll(context),
-            AnsweringProjection::SentAway { answer } => {
+            AnsweringProjection::SentAway { wait, answer } => {
+                if let Some(wait) = wait {
+                    ready!(wait.as_mut().poll(context));
+                }
                 Poll::Ready(Ok(answer.take().expect("an answer is polled once")))
             }
         }
@@ -277,8 +295,45 @@ impl Future for Underway {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use crate::pressure::{COME_BACK_MS, Pressure};
     use std::net::Ipv4Addr;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
+    use tokio::sync::oneshot;
+
+    /// What a request without a body is answered.
+    async fn status(stream: &mut TcpStream, path: &str) -> u16 {
+        let request = format!("POST {path} HTTP/1.1\r\nhost: onrush\r\ncontent-length: 0\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            assert_ne!(stream.read_buf(&mut answer).await.unwrap(), 0, "the connection ended");
+        }
+        let answer = String::from_utf8(answer).unwrap();
+        answer.split(' ').nth(1).unwrap().parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn whoever_asks_again_too_early_waits_for_the_refusal_and_may_pay() {
+        let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let traffic = Arc::new(Traffic::default());
+        traffic.pressure.set(Arc::new(Pressure::at_its_highest())).unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let stopped = async { drop(stopped.await) };
+        let server = serve_on(listener, Router::new(), Terms::default(), traffic, stopped);
+        let server = tokio::spawn(server);
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let (hold, pay) = ("/api/v1/events/e/bookings", "/api/v1/bookings/e.1/payment");
+        let asked = Instant::now();
+        assert_eq!(status(&mut stream, hold).await, 503);
+        assert_eq!(status(&mut stream, pay).await, 404, "the router knows no path");
+        assert_eq!(status(&mut stream, hold).await, 503);
+        let least = Duration::from_millis(COME_BACK_MS.start);
+        assert!(asked.elapsed() >= least, "the second refusal came at once");
+        drop((stream, stop));
+        server.await.unwrap();
+    }
 
     #[tokio::test]
     async fn connections_inherit_the_patience_of_their_listener() {

@@ -123,8 +123,8 @@ impl Gate {
         if self.traffic.connections() >= self.terms.connections.into() {
             return Err(TurnedAway::Full);
         }
-        let proxied = self.terms.proxies.iter().any(|network| network.contains(peer));
-        let address = (!proxied && self.terms.per_address < u32::MAX).then(|| subscriber(peer));
+        let address =
+            (!self.is_proxy(peer) && self.terms.per_address < u32::MAX).then(|| subscriber(peer));
         if let Some(address) = address {
             let mut addresses = self.addresses();
             let open = addresses.entry(address).or_default();
@@ -135,6 +135,11 @@ impl Gate {
         }
         self.traffic.connections.fetch_add(1, Ordering::Relaxed);
         Ok(Counted { gate: self.clone(), address })
+    }
+
+    /// Whether connections from there carry many clients each.
+    pub(super) fn is_proxy(&self, peer: IpAddr) -> bool {
+        self.terms.proxies.iter().any(|network| network.contains(peer))
     }
 
     /// Tells a client why it is not let in, as far as that takes no time, and closes.

@@ -1,9 +1,11 @@
 //! `onrush bench overload`: many times more holds than the server can take, while others pay.
 //!
 //! First the rate of priced holds that the server takes is measured. Then thousands of connections
-//! together offer many times as many for a minute, and never heed Retry-After; buyers who held
-//! before pay meanwhile. Load, gateway and server share the processors, so what is offered may be
-//! less than what was meant: the figure says how much it was.
+//! together want many times as many for a minute, and never heed Retry-After; buyers who held
+//! before pay meanwhile. A connection asks again only when it has its answer, and whoever asks too
+//! early gets the next refusal only when their time is over: what is sent is less than what is
+//! wanted, and the figure says how much it was. Refusals of those who came too early are counted
+//! apart.
 
 use super::common::Common;
 use super::http::closed_loop::{DIGITS, Template, round};
@@ -25,6 +27,8 @@ const USUAL_CONNECTIONS: usize = 64;
 const OTHER_FILES: u64 = 300;
 /// Payments a second while the load lasts.
 const PAYMENTS_PER_S: u64 = 10;
+/// How long all who come at the same moment take to learn that they are too many.
+const AT_FIRST: Duration = Duration::from_secs(1);
 /// All is as usual again when as many holds in a row were placed without waiting.
 const AS_USUAL_HOLDS: usize = 200;
 /// How long a hold takes at most while all is as usual.
@@ -50,6 +54,9 @@ struct Seen {
     sent: u64,
     placed: Latency,
     sent_away: Latency,
+    /// In the first second, when all come at the same moment.
+    sent_away_at_first: Latency,
+    too_early: Latency,
     wrong: Vec<String>,
 }
 
@@ -97,7 +104,7 @@ async fn measured(args: &OverloadArgs, results: &mut Results) -> Result<(), Stri
     let offered_per_s = capacity.per_s * f64::from(args.times);
     let pause = Duration::from_secs_f64(connections as f64 / offered_per_s);
     say(&format!(
-        "load: {} connections, {} holds/s meant",
+        "load: {} connections, {} holds/s wanted",
         count(connections),
         count(offered_per_s as u64)
     ));
@@ -152,10 +159,16 @@ async fn measured(args: &OverloadArgs, results: &mut Results) -> Result<(), Stri
         ("overload_placed_p99_ms", seen.placed.percentile_ms(99.0)),
         ("overload_sent_away_p50_ms", seen.sent_away.percentile_ms(50.0)),
         ("overload_sent_away_p99_ms", seen.sent_away.percentile_ms(99.0)),
+        ("overload_sent_away", seen.sent_away.count() as f64),
+        ("overload_sent_away_at_first", seen.sent_away_at_first.count() as f64),
+        ("overload_sent_away_at_first_p99_ms", seen.sent_away_at_first.percentile_ms(99.0)),
+        ("overload_too_early", seen.too_early.count() as f64),
+        ("overload_too_early_p99_ms", seen.too_early.percentile_ms(99.0)),
         ("overload_wrong", wrong as f64),
         ("overload_lost", lost as f64),
         ("overload_payments", to_confirm.count() as f64),
         ("overload_payments_failed", unpaid.len() as f64),
+        ("overload_payment_begun_p50_ms", to_begin.percentile_ms(50.0)),
         ("overload_payment_begun_p99_ms", to_begin.percentile_ms(99.0)),
         ("overload_payment_confirmed_p99_ms", to_confirm.percentile_ms(99.0)),
         ("overload_recovery_ms", recovery.as_secs_f64() * 1_000.0),
@@ -164,21 +177,28 @@ async fn measured(args: &OverloadArgs, results: &mut Results) -> Result<(), Stri
         results.figure(name, value);
     }
     results.say(&format!(
-        "overload   {} holds/s sent ({:.1} × the capacity of {}), {} placed/s: p50 {}, p99 {} \
-         (goal ≤ 250 ms); sent away: p50 {}, p99 {} (goal ≤ 50 ms)",
-        count(sent_per_s as u64),
-        sent_per_s / capacity.per_s,
+        "overload   {} holds/s wanted ({} × the capacity of {}), {} sent, {} placed/s: p50 {}, p99 {} \
+         (goal ≤ 250 ms); {} sent away in the first second: p99 {}; \
+         {} later: p50 {}, p99 {} (goal ≤ 50 ms); {} more came again too early",
+        count(offered_per_s as u64),
+        args.times,
         count(capacity.per_s as u64),
+        count(sent_per_s as u64),
         count(placed_per_s as u64),
         ms(seen.placed.percentile_ms(50.0)),
         ms(seen.placed.percentile_ms(99.0)),
+        count(seen.sent_away_at_first.count()),
+        ms(seen.sent_away_at_first.percentile_ms(99.0)),
+        count(seen.sent_away.count()),
         ms(seen.sent_away.percentile_ms(50.0)),
         ms(seen.sent_away.percentile_ms(99.0)),
+        count(seen.too_early.count()),
     ));
     results.say(&format!(
         "           {wrong} wrong answers, {lost} holds lost; {} of {payments} payments confirmed, \
-         begun p99 {}, confirmed p99 {}; as usual again after {} (goal 1 s); {rss_mib:.0} MiB",
+         begun p50 {}, p99 {}, confirmed p99 {}; as usual again after {} (goal 1 s); {rss_mib:.0} MiB",
         to_confirm.count(),
+        ms(to_begin.percentile_ms(50.0)),
         ms(to_begin.percentile_ms(99.0)),
         ms(to_confirm.percentile_ms(99.0)),
         ms(recovery.as_secs_f64() * 1_000.0),
@@ -191,19 +211,26 @@ async fn measured(args: &OverloadArgs, results: &mut Results) -> Result<(), Stri
 
 impl Seen {
     fn new() -> Self {
-        Self { sent: 0, placed: Latency::new(), sent_away: Latency::new(), wrong: Vec::new() }
+        Self {
+            sent: 0,
+            placed: Latency::new(),
+            sent_away: Latency::new(),
+            sent_away_at_first: Latency::new(),
+            too_early: Latency::new(),
+            wrong: Vec::new(),
+        }
     }
 
     fn add(&mut self, other: OneSeen) {
         self.sent += other.sent;
-        other
-            .placed_us
-            .into_iter()
-            .for_each(|us| self.placed.record(Duration::from_micros(us.into())));
-        other
-            .sent_away_us
-            .into_iter()
-            .for_each(|us| self.sent_away.record(Duration::from_micros(us.into())));
+        for (all, one) in [
+            (&mut self.placed, other.placed_us),
+            (&mut self.sent_away, other.sent_away_us),
+            (&mut self.sent_away_at_first, other.sent_away_at_first_us),
+            (&mut self.too_early, other.too_early_us),
+        ] {
+            one.into_iter().for_each(|us| all.record(Duration::from_micros(us.into())));
+        }
         self.wrong.extend(other.wrong);
     }
 }
@@ -214,6 +241,9 @@ struct OneSeen {
     sent: u64,
     placed_us: Vec<u32>,
     sent_away_us: Vec<u32>,
+    sent_away_at_first_us: Vec<u32>,
+    /// Asked again before they should have.
+    too_early_us: Vec<u32>,
     wrong: Option<String>,
 }
 
@@ -230,6 +260,7 @@ async fn press(
     let mut template = Template::new(&wish, first);
     let mut due = begin;
     let mut connection = None;
+    let mut not_before = begin;
     while due < until && seen.wrong.is_none() {
         tokio::time::sleep_until(due.into()).await;
         let mut open = match connection.take() {
@@ -247,10 +278,19 @@ async fn press(
         match open.exchange(template.next()).await {
             Ok(answer) => {
                 let us = u32::try_from(asked.elapsed().as_micros()).unwrap_or(u32::MAX);
-                match answer.status {
-                    201 => seen.placed_us.push(us),
-                    503 if is_busy(answer.body) => seen.sent_away_us.push(us),
-                    status => {
+                match (answer.status, answer.retry_after_s()) {
+                    (201, _) => seen.placed_us.push(us),
+                    (503, Some(after_s)) if is_busy(answer.body) => {
+                        let seen = match asked < not_before {
+                            true => &mut seen.too_early_us,
+                            false if asked < begin + AT_FIRST => &mut seen.sent_away_at_first_us,
+                            false => &mut seen.sent_away_us,
+                        };
+                        seen.push(us);
+                        let told = Instant::now() + Duration::from_secs(after_s);
+                        not_before = not_before.max(told);
+                    }
+                    (status, _) => {
                         let body = String::from_utf8_lossy(answer.body);
                         seen.wrong = Some(format!("status {status}: {body}"));
                     }

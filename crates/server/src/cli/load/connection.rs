@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::str::FromStr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -86,6 +87,14 @@ pub(crate) struct Answer<'a> {
     pub(crate) status: u16,
     /// The body.
     pub(crate) body: &'a [u8],
+    head: &'a [u8],
+}
+
+impl Answer<'_> {
+    /// After how many seconds to come back, if the answer says so.
+    pub(crate) fn retry_after_s(&self) -> Option<u64> {
+        number_in(self.head, "retry-after")
+    }
 }
 
 /// One connection, one request at a time.
@@ -134,7 +143,8 @@ impl Connection {
         while self.buffer.len() < start + length {
             self.read_more().await?;
         }
-        Ok(Answer { status, body: &self.buffer[start..start + length] })
+        let (head, rest) = self.buffer.split_at(start);
+        Ok(Answer { status, body: &rest[..length], head })
     }
 
     async fn read_more(&mut self) -> io::Result<()> {
@@ -151,13 +161,7 @@ impl Connection {
 /// Status, where the body starts, and how long it is; `None` while the head is incomplete.
 fn parse_head(bytes: &[u8]) -> io::Result<Option<(u16, usize, usize)>> {
     let Some((status, start)) = super::stream::status_line(bytes)? else { return Ok(None) };
-    let head = &bytes[..start];
-    let length = head.split(|&b| b == b'\n').find_map(|line| {
-        let colon = line.iter().position(|&b| b == b':')?;
-        let (name, value) = line.split_at(colon);
-        name.eq_ignore_ascii_case(b"content-length")
-            .then(|| std::str::from_utf8(&value[1..]).ok()?.trim().parse::<usize>().ok())?
-    });
+    let length = number_in(&bytes[..start], "content-length");
     // 204 and 304 have no body and no length.
     let length = match (status, length) {
         (_, Some(length)) => length,
@@ -165,6 +169,16 @@ fn parse_head(bytes: &[u8]) -> io::Result<Option<(u16, usize, usize)>> {
         _ => return Err(malformed("the answer has no content-length")),
     };
     Ok(Some((status, start, length)))
+}
+
+/// The number that a header of this name has.
+fn number_in<N: FromStr>(head: &[u8], wanted: &str) -> Option<N> {
+    head.split(|&b| b == b'\n').find_map(|line| {
+        let colon = line.iter().position(|&b| b == b':')?;
+        let (name, value) = line.split_at(colon);
+        let value = || std::str::from_utf8(&value[1..]).ok()?.trim().parse().ok();
+        name.eq_ignore_ascii_case(wanted.as_bytes()).then(value)?
+    })
 }
 
 /// An answer that is not HTTP as we speak it.
