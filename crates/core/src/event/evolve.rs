@@ -12,6 +12,7 @@ use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, UserId};
 use crate::lines::Lines;
 use crate::phase::Phase;
 use crate::seats::SeatState;
+use crate::stock::Pool;
 use crate::time::Time;
 use crate::view::{BanView, ClaimState, ClaimView};
 use crate::waiting_room::session::{Session, SessionState};
@@ -56,13 +57,9 @@ impl Event {
                 seats.iter().for_each(|seat| self.seats.add(seat));
             }
             SetupChange::UnitsBlocked { lines, reason } => {
-                for line in lines.pools() {
-                    self.stock.pool_mut(&line.pool).block(line.quantity, &reason.why);
-                }
-                for seat in lines.seats() {
-                    let before = self.seats.set(seat, SeatState::Blocked(reason.why.clone()));
-                    assert_eq!(before, SeatState::Free, "only free seats are blocked");
-                }
+                let block = |pool: &mut Pool, units| pool.block(units, &reason.why);
+                let blocked = SeatState::Blocked(reason.why.clone());
+                self.turn(lines, block, [SeatState::Free, blocked]);
             }
             SetupChange::UnitsUnblocked { lines, reason } => {
                 for line in lines.pools() {
@@ -247,10 +244,8 @@ impl Event {
                 self.confirm_late(at, booking, payment);
             }
             BookingChange::ConfirmedCancelled { booking, reason: _, refund_minor } => {
-                self.cancel_confirmed(
-                    booking,
-                    HoldState::Cancelled { at, refund_minor: *refund_minor },
-                );
+                let cancelled = HoldState::Cancelled { at, refund_minor: *refund_minor };
+                self.cancel_confirmed(booking, cancelled);
             }
             BookingChange::CheckedIn { booking, ticket } => {
                 let idx = self.bookings.find(booking);
@@ -365,23 +360,22 @@ impl Event {
 
     /// Takes free units for a hold.
     pub(crate) fn occupy(&mut self, lines: &Lines, idx: Idx) {
-        for line in lines.pools() {
-            self.stock.pool_mut(&line.pool).hold(line.quantity);
-        }
-        for seat in lines.seats() {
-            let before = self.seats.set(seat, SeatState::Held(idx));
-            assert_eq!(before, SeatState::Free, "only free seats are held");
-        }
+        self.turn(lines, Pool::hold, [SeatState::Free, SeatState::Held(idx)]);
     }
 
     /// Makes held units sold.
     pub(crate) fn sell(&mut self, lines: &Lines, idx: Idx) {
+        self.turn(lines, Pool::confirm, [SeatState::Held(idx), SeatState::Sold(idx)]);
+    }
+
+    /// Turns units: those of pools by `pool`, seats from the one state into the other.
+    fn turn(&mut self, lines: &Lines, pool: impl Fn(&mut Pool, u32), [from, to]: [SeatState; 2]) {
         for line in lines.pools() {
-            self.stock.pool_mut(&line.pool).confirm(line.quantity);
+            pool(self.stock.pool_mut(&line.pool), line.quantity);
         }
         for seat in lines.seats() {
-            let before = self.seats.set(seat, SeatState::Sold(idx));
-            assert_eq!(before, SeatState::Held(idx), "a seat is sold to the hold it is in");
+            let before = self.seats.set(seat, to.clone());
+            assert_eq!(before, from, "only seats in this state become {to:?}");
         }
     }
 
@@ -393,13 +387,7 @@ impl Event {
         if matches!(state, HoldState::Confirmed { .. }) {
             self.sell(&terms.lines, idx);
         } else {
-            for line in terms.lines.pools() {
-                self.stock.pool_mut(&line.pool).release(line.quantity);
-            }
-            for seat in terms.lines.seats() {
-                let before = self.seats.set(seat, SeatState::Free);
-                assert_eq!(before, SeatState::Held(idx), "a hold gives back only its own seats");
-            }
+            self.turn(&terms.lines, Pool::release, [SeatState::Held(idx), SeatState::Free]);
             self.give_back_units(user, terms.lines.units());
         }
         self.bookings.set_state(idx, state);
@@ -431,13 +419,7 @@ impl Event {
             "only a confirmed booking is cancelled"
         );
         let (terms, user) = (Arc::clone(&hold.terms), hold.user);
-        for line in terms.lines.pools() {
-            self.stock.pool_mut(&line.pool).cancel(line.quantity);
-        }
-        for seat in terms.lines.seats() {
-            let before = self.seats.set(seat, SeatState::Free);
-            assert_eq!(before, SeatState::Sold(idx), "a booking gives back only its own seats");
-        }
+        self.turn(&terms.lines, Pool::cancel, [SeatState::Sold(idx), SeatState::Free]);
         self.give_back_units(user, terms.lines.units());
         self.bookings.set_state(idx, cancelled);
     }

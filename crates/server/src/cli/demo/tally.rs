@@ -196,10 +196,8 @@ impl<'a> JournalTally<'a> {
         match change {
             HoldChange::HoldPlaced { terms, .. } => {
                 let is_fans = self.crowd.contains(terms.user.as_str());
-                self.held.insert(
-                    terms.booking.to_string(),
-                    (plain(&terms.lines), terms.amount_minor, is_fans),
-                );
+                let held = (plain(&terms.lines), terms.amount_minor, is_fans);
+                self.held.insert(terms.booking.to_string(), held);
             }
             HoldChange::HoldExtended { .. }
             | HoldChange::HoldReleased { .. }
