@@ -7,6 +7,7 @@ use crate::broken::Broken;
 use crate::commons::Commons;
 use crate::vault;
 use bytes::Bytes;
+use onrush_core::change::QueueChange;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::settings::Digest;
 use onrush_core::view::EventView;
@@ -259,14 +260,14 @@ impl Draws {
             };
             for change in page.iter().filter(|entry| entry.event == *event).flat_map(|e| &e.changes)
             {
-                if let Change::PlaceTaken { place, .. } = change {
+                if let Change::Queue(QueueChange::PlaceTaken { place, .. }) = change {
                     index.insert(*place, taken.len());
                     taken.push(Some(*place));
-                } else if let Change::PlaceLeft { place, .. } = change {
+                } else if let Change::Queue(QueueChange::PlaceLeft { place, .. }) = change {
                     if let Some(index) = index.remove(place) {
                         taken[index] = None;
                     }
-                } else if let Change::PrequeueClosed { .. } = change {
+                } else if let Change::Queue(QueueChange::PrequeueClosed { .. }) = change {
                     let mut list = String::with_capacity(index.len() * 33);
                     for place in taken.iter().flatten() {
                         writeln!(list, "{place}").expect("memory is writable");
@@ -327,7 +328,9 @@ async fn until_prequeue_closes(feed: &mut dyn Feed) -> bool {
         match feed.next().await {
             Ok(Some(page)) => {
                 let mut changes = page.iter().flat_map(|entry| &entry.changes);
-                if changes.any(|change| matches!(change, Change::PrequeueClosed { .. })) {
+                if changes.any(|change| {
+                    matches!(change, Change::Queue(QueueChange::PrequeueClosed { .. }))
+                }) {
                     return true;
                 }
             }

@@ -7,7 +7,9 @@
 use crate::broken::Broken;
 use crate::json::ids::{IdText, TimeMs};
 use crate::tickets::{Unit, units};
-use onrush_core::change::DeclaimedHow;
+use onrush_core::change::{
+    BookingChange, ClaimChange, DeclaimedHow, HoldChange, SetupChange, VisitorChange,
+};
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{BookingId, ClaimId, EventId, PoolId, SeatId, UserId};
 use onrush_core::lines::Lines;
@@ -185,7 +187,9 @@ impl Subject {
 /// Why the organiser removed a visitor, if this decision did so: what it releases was released for that.
 fn removal_in(entry: &FeedEntry) -> Option<&Reason> {
     entry.changes.iter().find_map(|change| {
-        let Change::VisitorRemoved { reason, .. } = change else { return None };
+        let Change::Visitor(VisitorChange::VisitorRemoved { reason, .. }) = change else {
+            return None;
+        };
         Some(reason)
     })
 }
@@ -202,152 +206,124 @@ impl History {
 
     fn note_change(&mut self, entry: &FeedEntry, change: &Change) {
         match change {
-            Change::PoolAdded { spec } => {
-                if self.subject.is_pool(&spec.pool) {
-                    self.add(Step {
-                        units: Some(spec.capacity.into()),
-                        ..step(entry, What::Added)
-                    });
+            Change::Setup(change) => match change {
+                SetupChange::PoolAdded { spec } => {
+                    if self.subject.is_pool(&spec.pool) {
+                        let units = Some(spec.capacity.into());
+                        self.add(Step { units, ..step(entry, What::Added) });
+                    }
                 }
-            }
-            Change::CapacityAdjusted { pool, before, after, reason } => {
-                if self.subject.is_pool(pool) {
-                    self.add(Step {
-                        units: Some(i64::from(*after) - i64::from(*before)),
-                        before: Some(*before),
-                        after: Some(*after),
-                        ..step(entry, What::Capacity).because(reason)
-                    });
+                SetupChange::CapacityAdjusted { pool, before, after, reason } => {
+                    if self.subject.is_pool(pool) {
+                        let more = i64::from(*after) - i64::from(*before);
+                        let step = step(entry, What::Capacity).because(reason);
+                        self.add(step.counted(more, *before, *after));
+                    }
                 }
-            }
-            Change::SeatsAdded { categories: _, seats } => {
-                if let Subject::Seat(own) = &self.subject
-                    && seats.iter().any(|spec| spec.seat == *own)
-                {
-                    self.add(step(entry, What::Added));
+                SetupChange::SeatsAdded { categories: _, seats } => {
+                    if let Subject::Seat(own) = &self.subject
+                        && seats.iter().any(|spec| spec.seat == *own)
+                    {
+                        self.add(step(entry, What::Added));
+                    }
                 }
-            }
-            Change::UnitsBlocked { lines, reason } => {
-                if let Some(units) = self.subject.units_in(lines) {
-                    self.add(Step { units, ..step(entry, What::Blocked).because(reason) });
+                SetupChange::UnitsBlocked { lines, reason } => {
+                    if let Some(units) = self.subject.units_in(lines) {
+                        self.add(Step { units, ..step(entry, What::Blocked).because(reason) });
+                    }
                 }
-            }
-            Change::UnitsUnblocked { lines, reason } => {
-                if let Some(units) = self.subject.units_in(lines) {
-                    self.add(Step { units, ..step(entry, What::Unblocked).because(reason) });
+                SetupChange::UnitsUnblocked { lines, reason } => {
+                    if let Some(units) = self.subject.units_in(lines) {
+                        self.add(Step { units, ..step(entry, What::Unblocked).because(reason) });
+                    }
                 }
-            }
-
-            Change::HoldPlaced { terms, until: _ } => {
-                if let Some(units) = self.subject.units_in(&terms.lines) {
-                    let known = Known { terms: terms.clone(), units, was_paying: false };
-                    self.bookings.insert(terms.booking.clone(), known);
-                    self.add_about(entry, What::Held, &terms.booking);
+                SetupChange::EventCreated { .. } | SetupChange::SettingsChanged { .. } => {}
+            },
+            Change::Hold(change) => match change {
+                HoldChange::HoldPlaced { terms, until: _ } => {
+                    if let Some(units) = self.subject.units_in(&terms.lines) {
+                        let known = Known { terms: terms.clone(), units, was_paying: false };
+                        self.bookings.insert(terms.booking.clone(), known);
+                        self.add_about(entry, What::Held, &terms.booking);
+                    }
                 }
-            }
-            Change::HoldExtended { booking, until: _ } => {
-                self.add_about(entry, What::Extended, booking);
-            }
-            Change::PaymentBegun { booking, payment: _, until: _ } => {
-                if let Some(known) = self.bookings.get_mut(booking) {
-                    known.was_paying = true;
+                HoldChange::HoldExtended { booking, until: _ } => {
+                    self.add_about(entry, What::Extended, booking);
                 }
-                self.add_about(entry, What::Paying, booking);
-            }
-            Change::PaymentFailed { booking, payment: _, why, until: _ } => {
-                self.payment_failed(entry, booking, why);
-            }
-            Change::LatePaymentFailed { booking, payment: _, why } => {
-                self.payment_failed(entry, booking, why);
-                self.bookings.remove(booking);
-            }
-            Change::HoldConfirmed { booking, payment: _ } => {
-                self.add_about(entry, What::Confirmed, booking);
-            }
-            Change::HoldConfirmedLate { booking, payment: _ } => {
-                self.add_about(entry, What::Confirmed, booking);
-            }
-            Change::HoldReleased { booking } => {
-                if let Some(about) = self.about(entry, What::Released, booking) {
-                    self.add(match removal_in(entry) {
-                        Some(reason) => about.because(reason),
-                        None => about,
-                    });
-                }
-                self.bookings.remove(booking);
-            }
-            Change::HoldExpired { booking } => {
-                self.add_about(entry, What::Expired, booking);
-                if self.bookings.get(booking).is_some_and(|known| !known.was_paying) {
+                HoldChange::HoldReleased { booking } => {
+                    if let Some(about) = self.about(entry, What::Released, booking) {
+                        self.add(match removal_in(entry) {
+                            Some(reason) => about.because(reason),
+                            None => about,
+                        });
+                    }
                     self.bookings.remove(booking);
                 }
-            }
-            Change::ConfirmedCancelled { booking, reason, refund_minor: _ } => {
-                if let Some(about) = self.about(entry, What::Cancelled, booking) {
-                    self.add(about.because(reason));
+                HoldChange::HoldExpired { booking } => {
+                    self.add_about(entry, What::Expired, booking);
+                    if self.bookings.get(booking).is_some_and(|known| !known.was_paying) {
+                        self.bookings.remove(booking);
+                    }
                 }
-                self.bookings.remove(booking);
-            }
-            Change::CheckedIn { booking, ticket } => self.checked_in(entry, booking, *ticket),
-            Change::HoldForgotten { booking } => drop(self.bookings.remove(booking)),
-
-            Change::Claimed { claim, user, pool, quantity, until: _, before, after } => {
-                if self.subject.is_pool(pool) {
-                    self.claims.insert(claim.clone(), user.clone());
-                    self.add(Step {
-                        units: Some((*quantity).into()),
-                        user: Some(user.clone()),
-                        before: Some(*before),
-                        after: Some(*after),
-                        ..step(entry, What::Claimed)
-                    });
+                HoldChange::HoldForgotten { booking } => drop(self.bookings.remove(booking)),
+            },
+            Change::Booking(change) => match change {
+                BookingChange::PaymentBegun { booking, payment: _, until: _ } => {
+                    if let Some(known) = self.bookings.get_mut(booking) {
+                        known.was_paying = true;
+                    }
+                    self.add_about(entry, What::Paying, booking);
                 }
-            }
-            Change::Declaimed { claim, how, before, after } => {
-                if let Some(user) = self.claims.remove(claim) {
-                    let what = match how {
-                        DeclaimedHow::Returned => What::Returned,
-                        DeclaimedHow::Expired => What::Expired,
-                    };
-                    self.add(Step {
-                        units: Some(i64::from(*before) - i64::from(*after)),
-                        user: Some(user),
-                        before: Some(*before),
-                        after: Some(*after),
-                        ..step(entry, what)
-                    });
+                BookingChange::PaymentFailed { booking, payment: _, why, until: _ } => {
+                    self.payment_failed(entry, booking, why);
                 }
-            }
-            Change::ClaimedAdjusted { claim: _, pool, amount, before, after, reason } => {
-                if self.subject.is_pool(pool) {
-                    self.add(Step {
-                        units: Some(*amount),
-                        before: Some(*before),
-                        after: Some(*after),
-                        ..step(entry, What::Adjusted).because(reason)
-                    });
+                BookingChange::LatePaymentFailed { booking, payment: _, why } => {
+                    self.payment_failed(entry, booking, why);
+                    self.bookings.remove(booking);
                 }
-            }
-            Change::ClaimForgotten { claim } => drop(self.claims.remove(claim)),
-
-            Change::EventCreated { .. }
-            | Change::SettingsChanged { .. }
-            | Change::PrequeueOpened
-            | Change::PrequeueClosed { .. }
-            | Change::SaleOpened { .. }
-            | Change::SalePaused
-            | Change::SaleResumed
-            | Change::SaleClosed
-            | Change::PlaceTaken { .. }
-            | Change::PlaceSeen { .. }
-            | Change::PlaceLeft { .. }
-            | Change::Admitted { .. }
-            | Change::Arrived { .. }
-            | Change::SessionEnded { .. }
-            | Change::SlotFreed { .. }
-            | Change::VisitorRemoved { .. }
-            | Change::VisitorUnbanned { .. }
-            | Change::Resumed { .. } => {}
+                BookingChange::HoldConfirmed { booking, .. }
+                | BookingChange::HoldConfirmedLate { booking, .. } => {
+                    self.add_about(entry, What::Confirmed, booking);
+                }
+                BookingChange::ConfirmedCancelled { booking, reason, refund_minor: _ } => {
+                    if let Some(about) = self.about(entry, What::Cancelled, booking) {
+                        self.add(about.because(reason));
+                    }
+                    self.bookings.remove(booking);
+                }
+                BookingChange::CheckedIn { booking, ticket } => {
+                    self.checked_in(entry, booking, *ticket)
+                }
+            },
+            Change::Claim(change) => match change {
+                ClaimChange::Claimed { claim, user, pool, quantity, until: _, before, after } => {
+                    if self.subject.is_pool(pool) {
+                        self.claims.insert(claim.clone(), user.clone());
+                        let claimed =
+                            Step { user: Some(user.clone()), ..step(entry, What::Claimed) };
+                        self.add(claimed.counted((*quantity).into(), *before, *after));
+                    }
+                }
+                ClaimChange::Declaimed { claim, how, before, after } => {
+                    if let Some(user) = self.claims.remove(claim) {
+                        let what = match how {
+                            DeclaimedHow::Returned => What::Returned,
+                            DeclaimedHow::Expired => What::Expired,
+                        };
+                        let fewer = i64::from(*before) - i64::from(*after);
+                        let step = Step { user: Some(user), ..step(entry, what) };
+                        self.add(step.counted(fewer, *before, *after));
+                    }
+                }
+                ClaimChange::ClaimedAdjusted { claim: _, pool, amount, before, after, reason } => {
+                    if self.subject.is_pool(pool) {
+                        let step = step(entry, What::Adjusted).because(reason);
+                        self.add(step.counted(*amount, *before, *after));
+                    }
+                }
+                ClaimChange::ClaimForgotten { claim } => drop(self.claims.remove(claim)),
+            },
+            Change::Sale(_) | Change::Queue(_) | Change::Visitor(_) => {}
         }
     }
 
@@ -417,6 +393,10 @@ impl Step {
     fn because(self, Reason { by, why }: &Reason) -> Self {
         Self { by: Some(by.clone()), why: Some(why.clone()), ..self }
     }
+
+    fn counted(self, units: i64, before: u32, after: u32) -> Self {
+        Self { units: Some(units), before: Some(before), after: Some(after), ..self }
+    }
 }
 
 #[cfg(test)]
@@ -438,7 +418,7 @@ mod tests {
             fee_minor: 0,
             created_at: Time(1),
         };
-        Change::HoldPlaced { terms: Arc::new(terms), until: Time(9) }
+        Change::Hold(HoldChange::HoldPlaced { terms: Arc::new(terms), until: Time(9) })
     }
 
     fn reason() -> Reason {
@@ -474,11 +454,21 @@ mod tests {
             let booking = booking.clone();
             vec![
                 held("e.1"),
-                Change::HoldConfirmed { booking: booking.clone(), payment: None },
+                Change::Booking(BookingChange::HoldConfirmed {
+                    booking: booking.clone(),
+                    payment: None,
+                }),
                 // Two units of the pool come first, so the third ticket is the first seat's.
-                Change::CheckedIn { booking: booking.clone(), ticket: 3 },
-                Change::ConfirmedCancelled { booking, reason: reason(), refund_minor: 0 },
-                Change::HoldConfirmed { booking: "e.2".parse().unwrap(), payment: None },
+                Change::Booking(BookingChange::CheckedIn { booking: booking.clone(), ticket: 3 }),
+                Change::Booking(BookingChange::ConfirmedCancelled {
+                    booking,
+                    reason: reason(),
+                    refund_minor: 0,
+                }),
+                Change::Booking(BookingChange::HoldConfirmed {
+                    booking: "e.2".parse().unwrap(),
+                    payment: None,
+                }),
             ]
         };
         let first = history(seat("A-1"), changes());
@@ -500,17 +490,17 @@ mod tests {
         let told = history(
             ga(),
             vec![
-                Change::CapacityAdjusted {
+                Change::Setup(SetupChange::CapacityAdjusted {
                     pool: pool.clone(),
                     before: 10,
                     after: 8,
                     reason: reason(),
-                },
-                Change::UnitsBlocked { lines: lines(), reason: reason() },
+                }),
+                Change::Setup(SetupChange::UnitsBlocked { lines: lines(), reason: reason() }),
                 held("e.1"),
-                Change::CheckedIn { booking: booking.clone(), ticket: 1 },
-                Change::CheckedIn { booking, ticket: 3 },
-                Change::Claimed {
+                Change::Booking(BookingChange::CheckedIn { booking: booking.clone(), ticket: 1 }),
+                Change::Booking(BookingChange::CheckedIn { booking, ticket: 3 }),
+                Change::Claim(ClaimChange::Claimed {
                     claim: claim.clone(),
                     user,
                     pool,
@@ -518,8 +508,13 @@ mod tests {
                     until: None,
                     before: 0,
                     after: 3,
-                },
-                Change::Declaimed { claim, how: DeclaimedHow::Returned, before: 3, after: 0 },
+                }),
+                Change::Claim(ClaimChange::Declaimed {
+                    claim,
+                    how: DeclaimedHow::Returned,
+                    before: 3,
+                    after: 0,
+                }),
             ],
         );
         let counted: Vec<_> = told.steps.iter().map(|step| (step.what, step.units)).collect();
@@ -545,13 +540,13 @@ mod tests {
             seat("A-1"),
             vec![
                 held("e.1"),
-                Change::PaymentBegun {
+                Change::Booking(BookingChange::PaymentBegun {
                     booking: booking.clone(),
                     payment: payment.clone(),
                     until: Time(9),
-                },
-                Change::HoldExpired { booking: booking.clone() },
-                Change::HoldConfirmedLate { booking, payment },
+                }),
+                Change::Hold(HoldChange::HoldExpired { booking: booking.clone() }),
+                Change::Booking(BookingChange::HoldConfirmedLate { booking, payment }),
             ],
         );
         assert_eq!(whats(&told), [What::Held, What::Paying, What::Expired, What::Confirmed]);
@@ -562,7 +557,7 @@ mod tests {
         let changes = (0..MAX_STEPS).flat_map(|number| {
             let name = format!("e.{number}");
             let booking = name.parse().unwrap();
-            [held(&name), Change::HoldExpired { booking }]
+            [held(&name), Change::Hold(HoldChange::HoldExpired { booking })]
         });
         let told = history(ga(), changes.collect());
         assert_eq!((told.steps.len(), told.steps[0].seq), (MAX_STEPS, 501));

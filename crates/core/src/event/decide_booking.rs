@@ -2,7 +2,7 @@
 
 use super::{Changes, Decision, Event};
 use crate::bookings::Hold;
-use crate::change::Change;
+use crate::change::{Change, HoldChange, VisitorChange};
 use crate::hold::{HoldState, HoldStatus, HoldTerms};
 use crate::ids::{BookingId, UserId};
 use crate::limits::MAX_ENDED_PER_USER;
@@ -139,7 +139,7 @@ impl Event {
         let until = at.plus_ms(settings.hold_ttl_ms);
         let mut changes = Changes::new();
         changes.extend(self.arrival(session, user));
-        changes.push(Change::HoldPlaced { terms: Arc::clone(&terms), until });
+        changes.push(HoldChange::HoldPlaced { terms: Arc::clone(&terms), until }.into());
         let view = HoldView {
             terms,
             state: HoldState::Held { until },
@@ -155,7 +155,7 @@ impl Event {
         let session = session?;
         match session.state {
             SessionState::Invited { .. } => {
-                Some(Change::Arrived { place: session.place, user: user.clone() })
+                Some(VisitorChange::Arrived { place: session.place, user: user.clone() }.into())
             }
             SessionState::Active { .. } | SessionState::Ended => None,
         }
@@ -182,10 +182,8 @@ impl Event {
                     ..hold.view()
                 };
                 let booking = booking.clone();
-                Ok(Decision {
-                    reply: Reply::Hold(view),
-                    changes: smallvec![Change::HoldExtended { booking, until: extended }],
-                })
+                let extended = HoldChange::HoldExtended { booking, until: extended };
+                Ok(Decision::one(Reply::Hold(view), extended))
             }
             HoldState::Paying { .. } => Err(Refusal::CannotCancel),
             HoldState::Held { .. } | HoldState::Expired { .. } => Err(Refusal::HoldExpired),
@@ -207,7 +205,7 @@ impl Event {
         match &hold.state {
             HoldState::Held { until } if at < *until => {
                 let mut changes: Changes =
-                    smallvec![Change::HoldReleased { booking: booking.clone() }];
+                    smallvec![HoldChange::HoldReleased { booking: booking.clone() }.into()];
                 changes.extend(self.slot_after(hold));
                 let view = HoldView { state: HoldState::Released { at }, ..hold.view() };
                 Ok(Decision { reply: Reply::Hold(view), changes })
@@ -226,13 +224,14 @@ impl Event {
     pub(super) fn slot_after(&self, hold: &Hold) -> Option<Change> {
         let session = self.room.sessions.get(self.users[hold.user].session?);
         let last = session.live_holds == 1 && session.state == SessionState::Ended;
-        last.then(|| Change::SlotFreed { place: session.place, user: hold.terms.user.clone() })
+        let (place, user) = (session.place, hold.terms.user.clone());
+        last.then(|| VisitorChange::SlotFreed { place, user }.into())
     }
 
     /// What the end of a live hold by its deadline changes.
     pub(super) fn expiry_of(&self, hold: &Hold) -> Changes {
         let mut changes: Changes =
-            smallvec![Change::HoldExpired { booking: hold.terms.booking.clone() }];
+            smallvec![HoldChange::HoldExpired { booking: hold.terms.booking.clone() }.into()];
         changes.extend(self.slot_after(hold));
         changes
     }

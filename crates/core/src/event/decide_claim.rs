@@ -2,14 +2,13 @@
 
 use super::decide_organiser::check_reason;
 use super::{Changes, Decision, Event};
-use crate::change::{Change, DeclaimedHow};
+use crate::change::{ClaimChange, DeclaimedHow};
 use crate::ids::{ClaimId, PoolId, UserId};
 use crate::limits::{MAX_DURATION_MS, MAX_POOL_CAPACITY, MAX_UNITS_PER_HOLD};
 use crate::refusal::Refusal;
 use crate::spec::Reason;
 use crate::time::Time;
 use crate::view::{ClaimState, ClaimView, Reply};
-use smallvec::smallvec;
 
 impl Event {
     pub(super) fn decide_claim(
@@ -54,7 +53,7 @@ impl Event {
         let until = ttl_ms.map(|ttl_ms| at.plus_ms(ttl_ms));
         let mut changes = Changes::new();
         changes.extend(self.arrival(session, user));
-        changes.push(Change::Claimed {
+        let claimed = ClaimChange::Claimed {
             claim: claim.clone(),
             user: user.clone(),
             pool: pool.clone(),
@@ -62,7 +61,8 @@ impl Event {
             until,
             before,
             after,
-        });
+        };
+        changes.push(claimed.into());
         let view = ClaimView {
             claim: claim.clone(),
             user: Some(user.clone()),
@@ -95,17 +95,15 @@ impl Event {
         } else {
             (DeclaimedHow::Returned, ClaimState::Returned { at })
         };
-        Ok(Decision {
-            reply: Reply::Claim(ClaimView { state, ..known.clone() }),
-            changes: smallvec![self.declaimed(known, how)],
-        })
+        let view = ClaimView { state, ..known.clone() };
+        Ok(Decision::one(Reply::Claim(view), self.declaimed(known, how)))
     }
 
-    pub(super) fn declaimed(&self, claim: &ClaimView, how: DeclaimedHow) -> Change {
+    pub(super) fn declaimed(&self, claim: &ClaimView, how: DeclaimedHow) -> ClaimChange {
         let before = self.stock.get(&claim.pool).map_or(0, |pool| pool.claimed);
         let quantity =
             u32::try_from(claim.amount).expect("a visitor's claim is a positive quantity");
-        Change::Declaimed { claim: claim.claim.clone(), how, before, after: before - quantity }
+        ClaimChange::Declaimed { claim: claim.claim.clone(), how, before, after: before - quantity }
     }
 
     pub(super) fn decide_adjust_claimed(
@@ -146,16 +144,7 @@ impl Event {
             first_until: None,
             state: ClaimState::Adjusted { at },
         };
-        Ok(Decision {
-            reply: Reply::Claim(view),
-            changes: smallvec![Change::ClaimedAdjusted {
-                claim,
-                pool,
-                amount,
-                before,
-                after,
-                reason
-            }],
-        })
+        let adjusted = ClaimChange::ClaimedAdjusted { claim, pool, amount, before, after, reason };
+        Ok(Decision::one(Reply::Claim(view), adjusted))
     }
 }

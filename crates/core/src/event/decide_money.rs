@@ -3,7 +3,7 @@
 use super::decide_organiser::check_reason;
 use super::{Changes, Decision, Event};
 use crate::bookings::Hold;
-use crate::change::{Change, SessionEnd};
+use crate::change::{BookingChange, HoldChange, SessionEnd, VisitorChange};
 use crate::command::CancelTerms;
 use crate::hold::{CheckIn, HoldState, HoldStatus, OnDecline};
 use crate::ids::{BookingId, PaymentId, UserId};
@@ -42,10 +42,8 @@ impl Event {
                 let state =
                     HoldState::Paying { until: moved, before: *until, payment: payment.clone() };
                 let view = HoldView { state, payments: hold.payments + 1, ..hold.view() };
-                Ok(Decision {
-                    reply: Reply::Hold(view),
-                    changes: smallvec![Change::PaymentBegun { booking, payment, until: moved }],
-                })
+                let begun = BookingChange::PaymentBegun { booking, payment, until: moved };
+                Ok(Decision::one(Reply::Hold(view), begun))
             }
             // The payment that runs stays (S3.5): the answer names it.
             HoldState::Paying { until, .. } if at < *until => {
@@ -74,7 +72,7 @@ impl Event {
             return Err(Refusal::InvalidSettings { why: "why: use at most 500 characters".into() });
         }
         let hold = self.bookings.get(booking).ok_or(Refusal::ReservationNotFound)?;
-        let late = |booking: &BookingId| Change::LatePaymentFailed {
+        let late = |booking: &BookingId| BookingChange::LatePaymentFailed {
             booking: booking.clone(),
             payment: payment.clone(),
             why: why.into(),
@@ -84,17 +82,18 @@ impl Event {
                 if at < *until {
                     let until = at.plus_ms(AFTER_FAILED_PAYMENT_MS).max(*before);
                     let payment = payment.clone();
-                    let failed = Change::PaymentFailed {
+                    let failed = BookingChange::PaymentFailed {
                         booking: booking.clone(),
                         payment,
                         why: why.into(),
                         until,
                     };
-                    let mut changes: Changes = smallvec![failed];
+                    let mut changes: Changes = smallvec![failed.into()];
                     let state = match then {
                         OnDecline::Keep => HoldState::Held { until },
                         OnDecline::Release => {
-                            changes.push(Change::HoldReleased { booking: booking.clone() });
+                            let booking = booking.clone();
+                            changes.push(HoldChange::HoldReleased { booking }.into());
                             changes.extend(self.session_after(hold, SessionEnd::PaymentFailed));
                             HoldState::Released { at }
                         }
@@ -103,17 +102,15 @@ impl Event {
                 } else {
                     // The hold ran out already, and its tick has not come yet.
                     let mut changes = self.expiry_of(hold);
-                    changes.push(late(booking));
+                    changes.push(late(booking).into());
                     let state = HoldState::Expired { at, payment: None };
                     Ok(Decision { reply: Reply::Hold(HoldView { state, ..hold.view() }), changes })
                 }
             }
             HoldState::Expired { payment: Some(running), at: expired_at } if running == payment => {
                 let state = HoldState::Expired { at: *expired_at, payment: None };
-                Ok(Decision {
-                    reply: Reply::Hold(HoldView { state, ..hold.view() }),
-                    changes: smallvec![late(booking)],
-                })
+                let view = HoldView { state, ..hold.view() };
+                Ok(Decision::one(Reply::Hold(view), late(booking)))
             }
             HoldState::Confirmed { payment: Some(paid), .. } if paid == payment => {
                 Err(Refusal::AlreadyConfirmed)
@@ -179,7 +176,7 @@ impl Event {
         let payment = payment.cloned();
         let state = HoldState::Confirmed { at, payment: payment.clone() };
         let mut changes: Changes =
-            smallvec![Change::HoldConfirmed { booking: booking.clone(), payment }];
+            smallvec![BookingChange::HoldConfirmed { booking: booking.clone(), payment }.into()];
         changes.extend(self.session_after(hold, SessionEnd::Completed));
         Ok(Decision { reply: Reply::Hold(HoldView { state, ..hold.view() }), changes })
     }
@@ -202,7 +199,7 @@ impl Event {
     ) -> Decision {
         let (booking, payment) = (hold.terms.booking.clone(), payment.clone());
         let state = HoldState::Confirmed { at, payment: Some(payment.clone()) };
-        changes.push(Change::HoldConfirmedLate { booking, payment });
+        changes.push(BookingChange::HoldConfirmedLate { booking, payment }.into());
         Decision { reply: Reply::Hold(HoldView { state, ..hold.view() }), changes }
     }
 
@@ -217,9 +214,9 @@ impl Event {
         }
         let (place, user) = (session.place, &hold.terms.user);
         if session.state != SessionState::Ended {
-            changes.push(Change::SessionEnded { place, user: user.clone(), how });
+            changes.push(VisitorChange::SessionEnded { place, user: user.clone(), how }.into());
         }
-        changes.push(Change::SlotFreed { place, user: user.clone() });
+        changes.push(VisitorChange::SlotFreed { place, user: user.clone() }.into());
         changes
     }
 
@@ -276,10 +273,8 @@ impl Event {
         };
         let state = HoldState::Cancelled { at, refund_minor };
         let (booking, reason) = (booking.clone(), reason.clone());
-        Ok(Decision {
-            reply: Reply::Hold(HoldView { state, ..hold.view() }),
-            changes: smallvec![Change::ConfirmedCancelled { booking, reason, refund_minor }],
-        })
+        let cancelled = BookingChange::ConfirmedCancelled { booking, reason, refund_minor };
+        Ok(Decision::one(Reply::Hold(HoldView { state, ..hold.view() }), cancelled))
     }
 
     pub(super) fn decide_check_in(
@@ -307,14 +302,12 @@ impl Event {
             Ok(index) => {
                 Err(Refusal::AlreadyCheckedIn { checked_in_at: hold.checked_in[index].at })
             }
-            Err(place) => Ok(Decision {
-                reply: Reply::Hold({
-                    let mut view = hold.view();
-                    view.checked_in.insert(place, CheckIn { ticket, at });
-                    view
-                }),
-                changes: smallvec![Change::CheckedIn { booking: booking.clone(), ticket }],
-            }),
+            Err(place) => {
+                let mut view = hold.view();
+                view.checked_in.insert(place, CheckIn { ticket, at });
+                let checked_in = BookingChange::CheckedIn { booking: booking.clone(), ticket };
+                Ok(Decision::one(Reply::Hold(view), checked_in))
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What organisers ask for: settings, stock, seats, and the phases of the sale.
 
 use super::{Decision, Event};
-use crate::change::Change;
+use crate::change::{QueueChange, SaleChange, SetupChange};
 use crate::ids::PoolId;
 use crate::limits::{
     MAX_CATEGORIES_PER_EVENT, MAX_POOL_CAPACITY, MAX_POOLS_PER_EVENT, MAX_PRICE_MINOR,
@@ -54,7 +54,8 @@ impl Event {
         match settings.complaint() {
             Some(why) => settings_error(why),
             None => {
-                Ok(Decision::done(Change::EventCreated { settings: Box::new(settings.clone()) }))
+                let settings = Box::new(settings.clone());
+                Ok(Decision::done(SetupChange::EventCreated { settings }))
             }
         }
     }
@@ -86,7 +87,7 @@ impl Event {
                 why: "room.order: it is fixed once people may join".into(),
             });
         }
-        Ok(Decision::done(Change::SettingsChanged { settings: Box::new(wanted.clone()) }))
+        Ok(Decision::done(SetupChange::SettingsChanged { settings: Box::new(wanted.clone()) }))
     }
 
     pub(super) fn decide_add_pool(&self, spec: &PoolSpec) -> Result<Decision, Refusal> {
@@ -98,7 +99,7 @@ impl Event {
         if self.stock.get(&spec.pool).is_some() {
             return Err(Refusal::PoolExists { pool: spec.pool.clone() });
         }
-        Ok(Decision::done(Change::PoolAdded { spec: spec.clone() }))
+        Ok(Decision::done(SetupChange::PoolAdded { spec: spec.clone() }))
     }
 
     pub(super) fn decide_capacity(
@@ -114,7 +115,7 @@ impl Event {
         if capacity < found.committed() {
             return Err(Refusal::CapacityBelowCommitted { committed: found.committed() });
         }
-        Ok(Decision::done(Change::CapacityAdjusted {
+        Ok(Decision::done(SetupChange::CapacityAdjusted {
             pool: pool.clone(),
             before: found.spec.capacity,
             after: capacity,
@@ -174,14 +175,16 @@ impl Event {
                 return Err(Refusal::SeatExists { seat: seat.seat.clone() });
             }
         }
-        Ok(Decision::done(Change::SeatsAdded { categories: new_categories, seats: seats.to_vec() }))
+        let (categories, seats) = (new_categories, seats.to_vec());
+        Ok(Decision::done(SetupChange::SeatsAdded { categories, seats }))
     }
 
     pub(super) fn decide_block(&self, lines: &Lines, reason: &Reason) -> Result<Decision, Refusal> {
         check_reason(reason)?;
         self.check_lines_exist(lines)?;
         self.check_lines_free(lines)?;
-        Ok(Decision::done(Change::UnitsBlocked { lines: lines.clone(), reason: reason.clone() }))
+        let (lines, reason) = (lines.clone(), reason.clone());
+        Ok(Decision::done(SetupChange::UnitsBlocked { lines, reason }))
     }
 
     pub(super) fn decide_unblock(
@@ -200,10 +203,8 @@ impl Event {
             self.seats.get(seat).is_some_and(|seat| matches!(seat.state, SeatState::Blocked(_)))
         });
         if pools_blocked && seats_blocked {
-            Ok(Decision::done(Change::UnitsUnblocked {
-                lines: lines.clone(),
-                reason: reason.clone(),
-            }))
+            let (lines, reason) = (lines.clone(), reason.clone());
+            Ok(Decision::done(SetupChange::UnitsUnblocked { lines, reason }))
         } else {
             Err(Refusal::UnitsNotBlocked)
         }
@@ -218,7 +219,7 @@ impl Event {
             return Err(Refusal::NoWaitingRoom);
         }
         match self.phase {
-            Phase::Scheduled => Ok(Decision::done(Change::PrequeueOpened)),
+            Phase::Scheduled => Ok(Decision::done(SaleChange::PrequeueOpened)),
             Phase::Prequeue => Err(Refusal::AlreadyInPhase {
                 why: "the prequeue is open already; open the sale next".into(),
             }),
@@ -241,9 +242,9 @@ impl Event {
         }
     }
 
-    pub(super) fn prequeue_closed(&self) -> Change {
+    pub(super) fn prequeue_closed(&self) -> QueueChange {
         let (entrants, entrants_hash) = self.room.entrants_now();
-        Change::PrequeueClosed { entrants, entrants_hash }
+        QueueChange::PrequeueClosed { entrants, entrants_hash }
     }
 
     pub(super) fn decide_open_sale(
@@ -285,18 +286,18 @@ impl Event {
                         let why = "close the prequeue before the public value becomes known";
                         return Err(Refusal::OtherStepFirst { why: why.into() });
                     }
-                    decision.changes.push(self.prequeue_closed());
+                    decision.changes.push(self.prequeue_closed().into());
                 }
             }
         }
         let public_value = public_value.map(Into::into);
-        decision.changes.push(Change::SaleOpened { seed, public_value });
+        decision.changes.push(SaleChange::SaleOpened { seed, public_value }.into());
         Ok(decision)
     }
 
     pub(super) fn decide_pause(&self, at: Time) -> Result<Decision, Refusal> {
         match self.phase_at(at) {
-            Phase::Open => Ok(Decision::done(Change::SalePaused)),
+            Phase::Open => Ok(Decision::done(SaleChange::SalePaused)),
             Phase::Paused => {
                 Err(Refusal::AlreadyInPhase { why: "the sale is paused already".into() })
             }
@@ -308,7 +309,7 @@ impl Event {
 
     pub(super) fn decide_resume(&self, at: Time) -> Result<Decision, Refusal> {
         match self.phase_at(at) {
-            Phase::Paused => Ok(Decision::done(Change::SaleResumed)),
+            Phase::Paused => Ok(Decision::done(SaleChange::SaleResumed)),
             Phase::Open => Err(Refusal::AlreadyInPhase { why: "the sale is not paused".into() }),
             phase @ (Phase::Scheduled | Phase::Prequeue | Phase::Closed) => {
                 Err(Refusal::EventNotOpen { phase })
@@ -319,7 +320,7 @@ impl Event {
     pub(super) fn decide_close(&self) -> Result<Decision, Refusal> {
         match self.phase {
             Phase::Scheduled | Phase::Prequeue | Phase::Open | Phase::Paused => {
-                Ok(Decision::done(Change::SaleClosed))
+                Ok(Decision::done(SaleChange::SaleClosed))
             }
             Phase::Closed => {
                 Err(Refusal::AlreadyInPhase { why: "the sale is closed already".into() })

@@ -2,7 +2,7 @@
 
 use super::decide_organiser::check_reason;
 use super::{Changes, Decision, Event};
-use crate::change::{Change, LeftHow, SessionEnd};
+use crate::change::{HoldChange, LeftHow, QueueChange, SessionEnd, VisitorChange};
 use crate::hold::HoldState;
 use crate::ids::UserId;
 use crate::limits::MAX_BANS_PER_EVENT;
@@ -45,7 +45,7 @@ impl Event {
         }
         let (user, reason) = (user.clone(), reason.clone());
         let mut changes = Changes::new();
-        changes.push(Change::VisitorRemoved { user, reason, banned });
+        changes.push(VisitorChange::VisitorRemoved { user, reason, banned }.into());
         changes.extend(taken);
         Ok(Decision { reply: Reply::Removed(view), changes })
     }
@@ -61,27 +61,24 @@ impl Event {
                 view.paying.push(booking);
             } else {
                 view.released += 1;
-                changes.push(Change::HoldReleased { booking });
+                changes.push(HoldChange::HoldReleased { booking }.into());
             }
         }
         for idx in self.room.places_of(known.first_place) {
             view.places += 1;
             let place = self.room.place(idx).id;
-            changes.push(Change::PlaceLeft {
-                place,
-                user: known.id.clone(),
-                how: LeftHow::Removed,
-            });
+            let (user, how) = (known.id.clone(), LeftHow::Removed);
+            changes.push(QueueChange::PlaceLeft { place, user, how }.into());
         }
         if let Some(session) = known.session.map(|idx| self.room.sessions.get(idx)) {
             let (place, user) = (session.place, &known.id);
             if session.state != SessionState::Ended {
                 view.session = true;
                 let how = SessionEnd::Removed;
-                changes.push(Change::SessionEnded { place, user: user.clone(), how });
+                changes.push(VisitorChange::SessionEnded { place, user: user.clone(), how }.into());
             }
             if view.paying.is_empty() {
-                changes.push(Change::SlotFreed { place, user: user.clone() });
+                changes.push(VisitorChange::SlotFreed { place, user: user.clone() }.into());
             }
         }
         changes
@@ -97,6 +94,6 @@ impl Event {
             return Ok(Decision::nothing(Reply::Done));
         }
         let (user, reason) = (user.clone(), reason.clone());
-        Ok(Decision::done(Change::VisitorUnbanned { user, reason }))
+        Ok(Decision::done(VisitorChange::VisitorUnbanned { user, reason }))
     }
 }

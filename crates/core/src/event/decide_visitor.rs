@@ -2,7 +2,7 @@
 
 use super::{Changes, Decision, Event};
 use crate::arena::Idx;
-use crate::change::{Change, LeftHow, SessionEnd};
+use crate::change::{HoldChange, LeftHow, QueueChange, SessionEnd, VisitorChange};
 use crate::hold::HoldState;
 use crate::ids::{PlaceId, UserId};
 use crate::limits::MAX_PLACES_EVER;
@@ -12,7 +12,6 @@ use crate::time::Time;
 use crate::users::User;
 use crate::view::{LeftFrom, PlaceState, PlaceView, Reply};
 use crate::waiting_room::session::{Session, SessionState};
-use smallvec::smallvec;
 
 /// One of a user's places: in the line, or in the room.
 pub(super) enum Standing<'a> {
@@ -65,10 +64,8 @@ impl Event {
             lapses_at: self.opened.then(|| at.plus_ms(settings.place_ttl_ms)),
             see_due: false,
         };
-        Ok(Decision {
-            reply: Reply::Place(PlaceView { place, number, state }),
-            changes: smallvec![Change::PlaceTaken { place, user: user.clone(), number }],
-        })
+        let taken = QueueChange::PlaceTaken { place, user: user.clone(), number };
+        Ok(Decision::one(Reply::Place(PlaceView { place, number, state }), taken))
     }
 
     pub(super) fn decide_leave(
@@ -79,10 +76,10 @@ impl Event {
     ) -> Result<Decision, Refusal> {
         let user = user.clone();
         match self.standing(at, place, &user)? {
-            Standing::Waiting(_) => Ok(Decision {
-                reply: Reply::Left(LeftFrom::Queue),
-                changes: smallvec![Change::PlaceLeft { place, user, how: LeftHow::Left }],
-            }),
+            Standing::Waiting(_) => {
+                let left = QueueChange::PlaceLeft { place, user, how: LeftHow::Left };
+                Ok(Decision::one(Reply::Left(LeftFrom::Queue), left))
+            }
             Standing::In(session) => {
                 let last_hold = self.users[session.user].last_hold;
                 let mut changes = Changes::new();
@@ -90,13 +87,14 @@ impl Event {
                     if matches!(hold.state, HoldState::Paying { .. }) {
                         return Err(Refusal::CannotCancel);
                     }
-                    changes.push(Change::HoldReleased { booking: hold.terms.booking.clone() });
+                    let booking = hold.terms.booking.clone();
+                    changes.push(HoldChange::HoldReleased { booking }.into());
                 }
                 if session.state != SessionState::Ended {
-                    let how = SessionEnd::Left;
-                    changes.push(Change::SessionEnded { place, user: user.clone(), how });
+                    let (user, how) = (user.clone(), SessionEnd::Left);
+                    changes.push(VisitorChange::SessionEnded { place, user, how }.into());
                 }
-                changes.push(Change::SlotFreed { place, user });
+                changes.push(VisitorChange::SlotFreed { place, user }.into());
                 Ok(Decision { reply: Reply::Left(LeftFrom::Active), changes })
             }
         }
@@ -113,7 +111,7 @@ impl Event {
             (Standing::Waiting(_), None) | (Standing::In(_), _) => false,
         };
         if due {
-            Ok(Decision::done(Change::PlaceSeen { place, user: user.clone() }))
+            Ok(Decision::done(QueueChange::PlaceSeen { place, user: user.clone() }))
         } else {
             Ok(Decision::nothing(Reply::Done))
         }
@@ -137,10 +135,10 @@ impl Event {
             })
         };
         match session.state {
-            SessionState::Invited { until, .. } if session.state.may_hold(at) => Ok(Decision {
-                reply: reply(until),
-                changes: smallvec![Change::Arrived { place, user: user.clone() }],
-            }),
+            SessionState::Invited { until, .. } if session.state.may_hold(at) => {
+                let arrived = VisitorChange::Arrived { place, user: user.clone() };
+                Ok(Decision::one(reply(until), arrived))
+            }
             SessionState::Active { until } if at < until => Ok(Decision::nothing(reply(until))),
             SessionState::Invited { .. } | SessionState::Active { .. } | SessionState::Ended => {
                 Err(Refusal::SessionOver)

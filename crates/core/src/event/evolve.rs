@@ -3,12 +3,16 @@
 
 use super::Event;
 use crate::arena::Idx;
-use crate::change::{Change, DeclaimedHow};
+use crate::change::{
+    BookingChange, Change, ClaimChange, DeclaimedHow, HoldChange, QueueChange, SaleChange,
+    SetupChange, VisitorChange,
+};
 use crate::hold::{CheckIn, HoldState, HoldTerms};
 use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, UserId};
 use crate::lines::Lines;
 use crate::phase::Phase;
 use crate::seats::SeatState;
+use crate::stock::Pool;
 use crate::time::Time;
 use crate::view::{BanView, ClaimState, ClaimView};
 use crate::waiting_room::session::{Session, SessionState};
@@ -24,32 +28,40 @@ impl Event {
         assert!(at >= self.at, "time never goes back");
         self.at = at;
         match change {
-            Change::EventCreated { settings } => {
+            Change::Setup(change) => self.evolve_setup(change),
+            Change::Sale(change) => self.evolve_sale(at, change),
+            Change::Queue(change) => self.evolve_queue(at, change),
+            Change::Visitor(change) => self.evolve_visitor(at, change),
+            Change::Hold(change) => self.evolve_hold(at, change),
+            Change::Booking(change) => self.evolve_booking(at, change),
+            Change::Claim(change) => self.evolve_claim(at, change),
+        }
+    }
+
+    fn evolve_setup(&mut self, change: &SetupChange) {
+        match change {
+            SetupChange::EventCreated { settings } => {
                 assert!(self.settings.is_none(), "an event is created once");
                 self.settings = Some((**settings).clone());
             }
-            Change::SettingsChanged { settings } => self.settings = Some((**settings).clone()),
-            Change::PoolAdded { spec } => self.stock.add(spec.clone()),
-            Change::CapacityAdjusted { pool, before, after, reason: _ } => {
+            SetupChange::SettingsChanged { settings } => self.settings = Some((**settings).clone()),
+            SetupChange::PoolAdded { spec } => self.stock.add(spec.clone()),
+            SetupChange::CapacityAdjusted { pool, before, after, reason: _ } => {
                 let pool = self.stock.pool_mut(pool);
                 assert_eq!(pool.spec.capacity, *before, "the journal knows the capacity before");
                 assert!(pool.committed() <= *after, "no capacity goes below what is committed");
                 pool.spec.capacity = *after;
             }
-            Change::SeatsAdded { categories, seats } => {
+            SetupChange::SeatsAdded { categories, seats } => {
                 categories.iter().for_each(|category| self.seats.add_category(category));
                 seats.iter().for_each(|seat| self.seats.add(seat));
             }
-            Change::UnitsBlocked { lines, reason } => {
-                for line in lines.pools() {
-                    self.stock.pool_mut(&line.pool).block(line.quantity, &reason.why);
-                }
-                for seat in lines.seats() {
-                    let before = self.seats.set(seat, SeatState::Blocked(reason.why.clone()));
-                    assert_eq!(before, SeatState::Free, "only free seats are blocked");
-                }
+            SetupChange::UnitsBlocked { lines, reason } => {
+                let block = |pool: &mut Pool, units| pool.block(units, &reason.why);
+                let blocked = SeatState::Blocked(reason.why.clone());
+                self.turn(lines, block, [SeatState::Free, blocked]);
             }
-            Change::UnitsUnblocked { lines, reason } => {
+            SetupChange::UnitsUnblocked { lines, reason } => {
                 for line in lines.pools() {
                     self.stock.pool_mut(&line.pool).unblock(line.quantity, &reason.why);
                 }
@@ -61,8 +73,55 @@ impl Event {
                     );
                 }
             }
-            Change::PrequeueOpened => self.phase = Phase::Prequeue,
-            Change::PrequeueClosed { entrants, entrants_hash } => {
+        }
+    }
+
+    fn evolve_sale(&mut self, at: Time, change: &SaleChange) {
+        match change {
+            SaleChange::PrequeueOpened => self.phase = Phase::Prequeue,
+            SaleChange::SaleOpened { seed, public_value } => {
+                assert!(!self.opened, "a sale opens once");
+                self.phase = Phase::Open;
+                self.opened = true;
+                let revealed = Revealed { seed: *seed, public_value: public_value.clone() };
+                self.room.open(at, revealed);
+            }
+            SaleChange::SalePaused => self.phase = Phase::Paused,
+            SaleChange::SaleResumed => self.phase = Phase::Open,
+            SaleChange::SaleClosed => {
+                self.phase = Phase::Closed;
+                if !self.opened {
+                    // Nobody can be admitted any more: those who came in vain may lapse.
+                    self.opened = true;
+                    self.room.open(at, Revealed::default());
+                }
+            }
+            SaleChange::Resumed { gap_ms } => {
+                self.room.move_on(*gap_ms);
+                self.bookings.move_on(*gap_ms);
+                self.claims.move_on(*gap_ms);
+            }
+        }
+    }
+
+    fn evolve_queue(&mut self, at: Time, change: &QueueChange) {
+        match change {
+            QueueChange::PlaceTaken { place, user, number } => {
+                let user = self.users.find_or_add(user);
+                let last_seen = self.opened.then_some(at);
+                self.room.take(last_seen, *place, *number, user, &mut self.users);
+            }
+            QueueChange::PlaceSeen { place, user } => {
+                let idx = self.waiting_place(*place, user);
+                self.room.see(at, idx);
+            }
+            QueueChange::PlaceLeft { place, user, how: _ } => {
+                let idx = self.waiting_place(*place, user);
+                let left = self.room.leave(idx, &mut self.users);
+                self.users.tidy(left.user);
+                self.room.gone.add(at, *place);
+            }
+            QueueChange::PrequeueClosed { entrants, entrants_hash } => {
                 assert_eq!(self.room.waiting(), *entrants, "all who wait take part");
                 self.phase = Phase::Prequeue;
                 self.room.entrants = Some(Entrants {
@@ -71,54 +130,26 @@ impl Event {
                     last_number: self.room.taken,
                 });
             }
-            Change::SaleOpened { seed, public_value } => {
-                assert!(!self.opened, "a sale opens once");
-                self.phase = Phase::Open;
-                self.opened = true;
-                let revealed = Revealed { seed: *seed, public_value: public_value.clone() };
-                self.room.open(at, revealed);
-            }
-            Change::SalePaused => self.phase = Phase::Paused,
-            Change::SaleResumed => self.phase = Phase::Open,
-            Change::SaleClosed => {
-                self.phase = Phase::Closed;
-                if !self.opened {
-                    // Nobody can be admitted any more: those who came in vain may lapse.
-                    self.opened = true;
-                    self.room.open(at, Revealed::default());
-                }
-            }
-
-            Change::PlaceTaken { place, user, number } => {
-                let user = self.users.find_or_add(user);
-                let last_seen = self.opened.then_some(at);
-                self.room.take(last_seen, *place, *number, user, &mut self.users);
-            }
-            Change::PlaceSeen { place, user } => {
-                let idx = self.waiting_place(*place, user);
-                self.room.see(at, idx);
-            }
-            Change::PlaceLeft { place, user, how: _ } => {
-                let idx = self.waiting_place(*place, user);
-                let left = self.room.leave(idx, &mut self.users);
-                self.users.tidy(left.user);
-                self.room.gone.add(at, *place);
-            }
-            Change::Admitted { place, user, until, arrive_by } => {
+            QueueChange::Admitted { place, user, until, arrive_by } => {
                 self.admit(at, *place, user, Self::invited(*until, *arrive_by));
             }
-            Change::Arrived { place, user } => {
+        }
+    }
+
+    fn evolve_visitor(&mut self, at: Time, change: &VisitorChange) {
+        match change {
+            VisitorChange::Arrived { place, user } => {
                 let idx = self.session(*place, user);
                 let SessionState::Invited { until, .. } = self.room.sessions.get(idx).state else {
                     panic!("only the invited arrive");
                 };
                 self.room.sessions.set_state(idx, SessionState::Active { until });
             }
-            Change::SessionEnded { place, user, how: _ } => {
+            VisitorChange::SessionEnded { place, user, how: _ } => {
                 let idx = self.session(*place, user);
                 self.room.sessions.set_state(idx, SessionState::Ended);
             }
-            Change::SlotFreed { place, user } => {
+            VisitorChange::SlotFreed { place, user } => {
                 let idx = self.session(*place, user);
                 let session = self.room.sessions.remove(idx);
                 assert_eq!(
@@ -133,9 +164,19 @@ impl Event {
                 self.users.tidy(session.user);
                 self.room.gone.add(at, *place);
             }
+            VisitorChange::VisitorRemoved { user, reason, banned } => {
+                if *banned {
+                    self.bans.add(BanView { user: user.clone(), reason: reason.clone(), at });
+                }
+            }
+            VisitorChange::VisitorUnbanned { user, reason: _ } => self.bans.remove(user),
+        }
+    }
 
-            Change::HoldPlaced { terms, until } => self.place_hold(terms, *until),
-            Change::HoldExtended { booking, until } => {
+    fn evolve_hold(&mut self, at: Time, change: &HoldChange) {
+        match change {
+            HoldChange::HoldPlaced { terms, until } => self.place_hold(terms, *until),
+            HoldChange::HoldExtended { booking, until } => {
                 let idx = self.bookings.find(booking);
                 assert!(
                     matches!(self.bookings[idx].state, HoldState::Held { .. }),
@@ -144,41 +185,10 @@ impl Event {
                 self.bookings.set_state(idx, HoldState::Held { until: *until });
                 self.bookings.count_extension(idx);
             }
-            Change::PaymentBegun { booking, payment, until } => {
-                let idx = self.bookings.find(booking);
-                let HoldState::Held { until: before } = self.bookings[idx].state else {
-                    panic!("only a hold is paid for");
-                };
-                let payment = payment.clone();
-                self.bookings.set_state(idx, HoldState::Paying { until: *until, before, payment });
-                self.bookings.count_payment(idx);
+            HoldChange::HoldReleased { booking } => {
+                self.end_hold(booking, HoldState::Released { at })
             }
-            Change::PaymentFailed { booking, payment, why: _, until } => {
-                let idx = self.bookings.find(booking);
-                let running = matches!(&self.bookings[idx].state,
-                    HoldState::Paying { payment: running, .. } if running == payment);
-                assert!(running, "only the payment that runs fails");
-                self.bookings.set_state(idx, HoldState::Held { until: *until });
-            }
-            Change::LatePaymentFailed { booking, payment, why: _ } => {
-                let idx = self.bookings.find(booking);
-                let HoldState::Expired { at, payment: Some(running) } = &self.bookings[idx].state
-                else {
-                    panic!("only an expired hold's payment is late");
-                };
-                assert_eq!(running, payment, "only the payment that runs fails");
-                let state = HoldState::Expired { at: *at, payment: None };
-                self.bookings.set_state(idx, state);
-            }
-            Change::HoldConfirmed { booking, payment } => {
-                let payment = payment.clone();
-                self.end_hold(booking, HoldState::Confirmed { at, payment });
-            }
-            Change::HoldConfirmedLate { booking, payment } => {
-                self.confirm_late(at, booking, payment);
-            }
-            Change::HoldReleased { booking } => self.end_hold(booking, HoldState::Released { at }),
-            Change::HoldExpired { booking } => {
+            HoldChange::HoldExpired { booking } => {
                 let payment = match &self.bookings[self.bookings.find(booking)].state {
                     HoldState::Paying { payment, .. } => Some(payment.clone()),
                     HoldState::Held { .. }
@@ -189,13 +199,55 @@ impl Event {
                 };
                 self.end_hold(booking, HoldState::Expired { at, payment });
             }
-            Change::ConfirmedCancelled { booking, reason: _, refund_minor } => {
-                self.cancel_confirmed(
-                    booking,
-                    HoldState::Cancelled { at, refund_minor: *refund_minor },
-                );
+            HoldChange::HoldForgotten { booking } => {
+                let idx = self.bookings.find(booking);
+                let user = self.bookings[idx].user;
+                self.bookings.remove(idx, &mut self.users);
+                self.users.tidy(user);
             }
-            Change::CheckedIn { booking, ticket } => {
+        }
+    }
+
+    fn evolve_booking(&mut self, at: Time, change: &BookingChange) {
+        match change {
+            BookingChange::PaymentBegun { booking, payment, until } => {
+                let idx = self.bookings.find(booking);
+                let HoldState::Held { until: before } = self.bookings[idx].state else {
+                    panic!("only a hold is paid for");
+                };
+                let payment = payment.clone();
+                self.bookings.set_state(idx, HoldState::Paying { until: *until, before, payment });
+                self.bookings.count_payment(idx);
+            }
+            BookingChange::PaymentFailed { booking, payment, why: _, until } => {
+                let idx = self.bookings.find(booking);
+                let running = matches!(&self.bookings[idx].state,
+                    HoldState::Paying { payment: running, .. } if running == payment);
+                assert!(running, "only the payment that runs fails");
+                self.bookings.set_state(idx, HoldState::Held { until: *until });
+            }
+            BookingChange::LatePaymentFailed { booking, payment, why: _ } => {
+                let idx = self.bookings.find(booking);
+                let HoldState::Expired { at, payment: Some(running) } = &self.bookings[idx].state
+                else {
+                    panic!("only an expired hold's payment is late");
+                };
+                assert_eq!(running, payment, "only the payment that runs fails");
+                let state = HoldState::Expired { at: *at, payment: None };
+                self.bookings.set_state(idx, state);
+            }
+            BookingChange::HoldConfirmed { booking, payment } => {
+                let payment = payment.clone();
+                self.end_hold(booking, HoldState::Confirmed { at, payment });
+            }
+            BookingChange::HoldConfirmedLate { booking, payment } => {
+                self.confirm_late(at, booking, payment);
+            }
+            BookingChange::ConfirmedCancelled { booking, reason: _, refund_minor } => {
+                let cancelled = HoldState::Cancelled { at, refund_minor: *refund_minor };
+                self.cancel_confirmed(booking, cancelled);
+            }
+            BookingChange::CheckedIn { booking, ticket } => {
                 let idx = self.bookings.find(booking);
                 assert!(
                     matches!(self.bookings[idx].state, HoldState::Confirmed { .. }),
@@ -203,14 +255,12 @@ impl Event {
                 );
                 self.bookings.check_in(idx, CheckIn { ticket: *ticket, at });
             }
-            Change::HoldForgotten { booking } => {
-                let idx = self.bookings.find(booking);
-                let user = self.bookings[idx].user;
-                self.bookings.remove(idx, &mut self.users);
-                self.users.tidy(user);
-            }
+        }
+    }
 
-            Change::Claimed { claim, user, pool, quantity, until, before, after } => {
+    fn evolve_claim(&mut self, at: Time, change: &ClaimChange) {
+        match change {
+            ClaimChange::Claimed { claim, user, pool, quantity, until, before, after } => {
                 let found = self.stock.pool_mut(pool);
                 assert_eq!(found.claimed, *before, "the journal knows the count before");
                 found.claim(*quantity);
@@ -228,10 +278,10 @@ impl Event {
                     state: ClaimState::Claimed { until: *until },
                 });
             }
-            Change::Declaimed { claim, how, before, after } => {
+            ClaimChange::Declaimed { claim, how, before, after } => {
                 self.declaim(at, claim, *how, *before, *after);
             }
-            Change::ClaimedAdjusted { claim, pool, amount, before, after, reason: _ } => {
+            ClaimChange::ClaimedAdjusted { claim, pool, amount, before, after, reason: _ } => {
                 let found = self.stock.pool_mut(pool);
                 assert_eq!(found.claimed, *before, "the journal knows the count before");
                 found.adjust_claimed(*amount);
@@ -247,20 +297,7 @@ impl Event {
                     state: ClaimState::Adjusted { at },
                 });
             }
-            Change::ClaimForgotten { claim } => self.claims.remove(claim),
-
-            Change::VisitorRemoved { user, reason, banned } => {
-                if *banned {
-                    self.bans.add(BanView { user: user.clone(), reason: reason.clone(), at });
-                }
-            }
-            Change::VisitorUnbanned { user, reason: _ } => self.bans.remove(user),
-
-            Change::Resumed { gap_ms } => {
-                self.room.move_on(*gap_ms);
-                self.bookings.move_on(*gap_ms);
-                self.claims.move_on(*gap_ms);
-            }
+            ClaimChange::ClaimForgotten { claim } => self.claims.remove(claim),
         }
     }
 
@@ -323,23 +360,22 @@ impl Event {
 
     /// Takes free units for a hold.
     pub(crate) fn occupy(&mut self, lines: &Lines, idx: Idx) {
-        for line in lines.pools() {
-            self.stock.pool_mut(&line.pool).hold(line.quantity);
-        }
-        for seat in lines.seats() {
-            let before = self.seats.set(seat, SeatState::Held(idx));
-            assert_eq!(before, SeatState::Free, "only free seats are held");
-        }
+        self.turn(lines, Pool::hold, [SeatState::Free, SeatState::Held(idx)]);
     }
 
     /// Makes held units sold.
     pub(crate) fn sell(&mut self, lines: &Lines, idx: Idx) {
+        self.turn(lines, Pool::confirm, [SeatState::Held(idx), SeatState::Sold(idx)]);
+    }
+
+    /// Turns units: those of pools by `pool`, seats from the one state into the other.
+    fn turn(&mut self, lines: &Lines, pool: impl Fn(&mut Pool, u32), [from, to]: [SeatState; 2]) {
         for line in lines.pools() {
-            self.stock.pool_mut(&line.pool).confirm(line.quantity);
+            pool(self.stock.pool_mut(&line.pool), line.quantity);
         }
         for seat in lines.seats() {
-            let before = self.seats.set(seat, SeatState::Sold(idx));
-            assert_eq!(before, SeatState::Held(idx), "a seat is sold to the hold it is in");
+            let before = self.seats.set(seat, to.clone());
+            assert_eq!(before, from, "only seats in this state become {to:?}");
         }
     }
 
@@ -351,13 +387,7 @@ impl Event {
         if matches!(state, HoldState::Confirmed { .. }) {
             self.sell(&terms.lines, idx);
         } else {
-            for line in terms.lines.pools() {
-                self.stock.pool_mut(&line.pool).release(line.quantity);
-            }
-            for seat in terms.lines.seats() {
-                let before = self.seats.set(seat, SeatState::Free);
-                assert_eq!(before, SeatState::Held(idx), "a hold gives back only its own seats");
-            }
+            self.turn(&terms.lines, Pool::release, [SeatState::Held(idx), SeatState::Free]);
             self.give_back_units(user, terms.lines.units());
         }
         self.bookings.set_state(idx, state);
@@ -389,13 +419,7 @@ impl Event {
             "only a confirmed booking is cancelled"
         );
         let (terms, user) = (Arc::clone(&hold.terms), hold.user);
-        for line in terms.lines.pools() {
-            self.stock.pool_mut(&line.pool).cancel(line.quantity);
-        }
-        for seat in terms.lines.seats() {
-            let before = self.seats.set(seat, SeatState::Free);
-            assert_eq!(before, SeatState::Sold(idx), "a booking gives back only its own seats");
-        }
+        self.turn(&terms.lines, Pool::cancel, [SeatState::Sold(idx), SeatState::Free]);
         self.give_back_units(user, terms.lines.units());
         self.bookings.set_state(idx, cancelled);
     }

@@ -12,7 +12,7 @@ mod tick;
 
 use crate::bans::Bans;
 use crate::bookings::Bookings;
-use crate::change::Change;
+use crate::change::{Change, SaleChange};
 use crate::claims::Claims;
 use crate::command::Command;
 use crate::ids::{BookingId, EventId, UserId};
@@ -45,9 +45,14 @@ impl Decision {
         Self { reply, changes: Changes::new() }
     }
 
+    /// One change, and this to say about it.
+    fn one(reply: Reply, change: impl Into<Change>) -> Self {
+        Self { reply, changes: smallvec![change.into()] }
+    }
+
     /// One change, and nothing to say about it.
-    fn done(change: Change) -> Self {
-        Self { reply: Reply::Done, changes: smallvec![change] }
+    fn done(change: impl Into<Change>) -> Self {
+        Self::one(Reply::Done, change)
     }
 }
 
@@ -168,7 +173,7 @@ impl Event {
             Command::Recover { gap_ms } => {
                 let gap_ms = *gap_ms;
                 if gap_ms > 0 {
-                    Ok(Decision::done(Change::Resumed { gap_ms }))
+                    Ok(Decision::done(SaleChange::Resumed { gap_ms }))
                 } else {
                     Err(Refusal::InvalidSettings { why: "gap_ms: use a positive number".into() })
                 }

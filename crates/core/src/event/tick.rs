@@ -1,7 +1,10 @@
 //! What is due: deadlines, and admissions.
 
 use super::{Changes, Decision, Event};
-use crate::change::{Change, DeclaimedHow, LeftHow, SessionEnd};
+use crate::change::{
+    Change, ClaimChange, DeclaimedHow, HoldChange, LeftHow, QueueChange, SaleChange, SessionEnd,
+    VisitorChange,
+};
 use crate::phase::Phase;
 use crate::settings::Settings;
 use crate::time::Time;
@@ -91,15 +94,15 @@ impl Event {
         let settings = self.settings.as_ref().expect("a scheduled event has settings");
         let due = self.next_schedule(settings);
         if due == settings.closes_at {
-            Change::SaleClosed
+            SaleChange::SaleClosed.into()
         } else if due == settings.opens_at {
             // The seed of a draw is not known here: whoever keeps it opens the sale once the list is fixed.
             match settings.seed_hash() {
-                Some(_) => self.prequeue_closed(),
-                None => Change::SaleOpened { seed: None, public_value: None },
+                Some(_) => self.prequeue_closed().into(),
+                None => SaleChange::SaleOpened { seed: None, public_value: None }.into(),
             }
         } else {
-            Change::PrequeueOpened
+            SaleChange::PrequeueOpened.into()
         }
     }
 
@@ -114,7 +117,7 @@ impl Event {
             Kind::ClaimExpires => {
                 let (_, id) = self.claims.next_expiry().expect("a claim's deadline is due");
                 let claim = self.claims.get(id).expect("a deadline's claim exists");
-                smallvec![self.declaimed(claim, DeclaimedHow::Expired)]
+                smallvec![self.declaimed(claim, DeclaimedHow::Expired).into()]
             }
             Kind::NoShow => {
                 let (_, idx) = self.room.sessions.next_no_show().expect("an invitation is due");
@@ -128,18 +131,17 @@ impl Event {
                 let lapse = room_settings.and_then(|settings| self.room.next_lapse(settings));
                 let (_, idx) = lapse.expect("a place's deadline is due");
                 let place = self.room.place(idx);
-                let user = self.users[place.user].id.clone();
-                smallvec![Change::PlaceLeft { place: place.id, user, how: LeftHow::Lapsed }]
+                let (place, user) = (place.id, self.users[place.user].id.clone());
+                smallvec![QueueChange::PlaceLeft { place, user, how: LeftHow::Lapsed }.into()]
             }
             Kind::ForgetHold => {
                 let (_, idx) = self.bookings.next_forget().expect("an ended booking is due");
-                smallvec![Change::HoldForgotten {
-                    booking: self.bookings[idx].terms.booking.clone()
-                }]
+                let booking = self.bookings[idx].terms.booking.clone();
+                smallvec![HoldChange::HoldForgotten { booking }.into()]
             }
             Kind::ForgetClaim => {
                 let (_, id) = self.claims.next_forget().expect("an ended claim is due");
-                smallvec![Change::ClaimForgotten { claim: id.clone() }]
+                smallvec![ClaimChange::ClaimForgotten { claim: id.clone() }.into()]
             }
         }
     }
@@ -148,9 +150,9 @@ impl Event {
         let session = self.room.sessions.get(idx);
         let (place, user) = (session.place, &self.users[session.user].id);
         let mut changes: Changes =
-            smallvec![Change::SessionEnded { place, user: user.clone(), how }];
+            smallvec![VisitorChange::SessionEnded { place, user: user.clone(), how }.into()];
         if session.live_holds == 0 {
-            changes.push(Change::SlotFreed { place, user: user.clone() });
+            changes.push(VisitorChange::SlotFreed { place, user: user.clone() }.into());
         }
         changes
     }
@@ -170,7 +172,7 @@ impl Event {
         let until = at.plus_ms(settings.session_ms);
         let arrive_by = at.plus_ms(settings.arrive_ms).min(until);
         let user = self.users[place.user].id.clone();
-        smallvec![Change::Admitted { place: place.id, user, until, arrive_by }]
+        smallvec![QueueChange::Admitted { place: place.id, user, until, arrive_by }.into()]
     }
 
     /// The state of a session that begins now.

@@ -1,6 +1,7 @@
 //! Claims and services' adjustments (S2), one fact a test.
 
 use crate::stage::{Stage, hold_ga, reason, settings};
+use onrush_core::change::ClaimChange;
 use onrush_core::settings::Settings;
 use onrush_core::spec::PoolSpec;
 use onrush_core::view::ClaimState;
@@ -148,13 +149,13 @@ fn every_change_of_claimed_stock_says_who_why_before_and_after() {
         .journal
         .iter()
         .filter_map(|(_, change)| match change {
-            Change::Claimed { before, after, user, .. } => {
+            Change::Claim(ClaimChange::Claimed { before, after, user, .. }) => {
                 Some((*before, *after, user.to_string()))
             }
-            Change::ClaimedAdjusted { before, after, reason, .. } => {
+            Change::Claim(ClaimChange::ClaimedAdjusted { before, after, reason, .. }) => {
                 Some((*before, *after, format!("{}: {}", reason.by, reason.why)))
             }
-            Change::Declaimed { before, after, claim, .. } => {
+            Change::Claim(ClaimChange::Declaimed { before, after, claim, .. }) => {
                 Some((*before, *after, claim.to_string()))
             }
             _ => None,

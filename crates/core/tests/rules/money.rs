@@ -4,7 +4,7 @@ use crate::stage::{
     OPENING, Stage, begin, booking_id, cancel, check_in, confirm, hold, hold_ga, join, lines,
     reason, release, settings,
 };
-use onrush_core::change::{Change, SessionEnd};
+use onrush_core::change::{BookingChange, Change, HoldChange, SessionEnd, VisitorChange};
 use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
 use onrush_core::limits::{MAX_FEE_BP, MAX_PRICE_MINOR, MAX_REFUND_RULES, MAX_UNITS_PER_HOLD};
 use onrush_core::settings::{Fees, RefundRule, RoomSettings, Settings};
@@ -82,7 +82,10 @@ fn late_money_buys_the_same_units_if_they_are_still_free() {
     let answer = hold_view(stage.ok(confirm("b1", "ann", Some("p1"))));
     assert_eq!(answer.state.status(), HoldStatus::Confirmed);
     assert_eq!(answer, stage.booking("b1"), "the answer tells what is from then on");
-    assert!(matches!(&last_changes(&stage)[..], [Change::HoldConfirmedLate { .. }]));
+    assert!(matches!(
+        &last_changes(&stage)[..],
+        [Change::Booking(BookingChange::HoldConfirmedLate { .. })]
+    ));
     assert_eq!((stage.free("ga"), stage.free_seats()), (8, 3));
     stage.refused(hold("b2", "bob", lines(&[], &["A-1"])), "SEAT_UNAVAILABLE");
     stage.check_recovery();
@@ -219,7 +222,10 @@ fn late_money_before_the_tick_of_the_deadline_buys_the_holds_own_units() {
     assert!(
         matches!(
             &last_changes(&stage)[..],
-            [Change::HoldExpired { .. }, Change::HoldConfirmedLate { .. }]
+            [
+                Change::Hold(HoldChange::HoldExpired { .. }),
+                Change::Booking(BookingChange::HoldConfirmedLate { .. })
+            ]
         ),
         "the feed tells that it ran out and was bought all the same"
     );
@@ -253,7 +259,10 @@ fn a_late_payment_that_ended_without_money_buys_nothing_any_more() {
     let mut stage = paid(flash());
     run_out(&mut stage, hold_ga("b1", "ann", 2));
     stage.ok(fail("b1", "p1", OnDecline::Keep));
-    assert!(matches!(&last_changes(&stage)[..], [Change::LatePaymentFailed { .. }]));
+    assert!(matches!(
+        &last_changes(&stage)[..],
+        [Change::Booking(BookingChange::LatePaymentFailed { .. })]
+    ));
     stage.refused(confirm("b1", "ann", Some("p1")), "HOLD_EXPIRED");
     stage.refused(fail("b1", "p1", OnDecline::Keep), "PAYMENT_MISMATCH");
     assert_eq!(stage.free("ga"), 10, "nothing is given back a second time");
@@ -295,10 +304,10 @@ fn a_decline_that_releases_frees_seat_and_slot_and_ends_the_session() {
     let answer = hold_view(stage.ok(fail("b1", "p1", OnDecline::Release)));
     assert_eq!(answer, stage.booking("b1"), "the answer tells what is from then on");
     let [
-        Change::PaymentFailed { .. },
-        Change::HoldReleased { .. },
-        Change::SessionEnded { how: SessionEnd::PaymentFailed, .. },
-        Change::SlotFreed { .. },
+        Change::Booking(BookingChange::PaymentFailed { .. }),
+        Change::Hold(HoldChange::HoldReleased { .. }),
+        Change::Visitor(VisitorChange::SessionEnded { how: SessionEnd::PaymentFailed, .. }),
+        Change::Visitor(VisitorChange::SlotFreed { .. }),
     ] = &last_changes(&stage)[..]
     else {
         panic!("S3.7 frees seat and slot, not {:?}", last_changes(&stage))

@@ -2,7 +2,7 @@
 //! to be wrong.
 
 use crate::stage::{Stage, booking_id, place_id, reason, settings};
-use onrush_core::change::Change;
+use onrush_core::change::{BookingChange, Change, HoldChange, QueueChange, VisitorChange};
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::OnDecline;
 use onrush_core::ids::{PlaceId, UserId};
@@ -354,11 +354,13 @@ impl Naive {
             line.remove(position.expect("a place that waits"));
         };
         match change {
-            Change::PlaceTaken { place, user, .. } => {
+            Change::Queue(QueueChange::PlaceTaken { place, user, .. }) => {
                 self.line.push((place.to_string(), user.to_string()))
             }
-            Change::PlaceLeft { place, user, .. } => leave(&mut self.line, place, user),
-            Change::Admitted { place, user, .. } => {
+            Change::Queue(QueueChange::PlaceLeft { place, user, .. }) => {
+                leave(&mut self.line, place, user)
+            }
+            Change::Queue(QueueChange::Admitted { place, user, .. }) => {
                 let is_inside = |user: &String| self.inside.iter().any(|(_, other)| other == user);
                 let next = self.line.iter().find(|(_, user)| !is_inside(user));
                 assert_eq!(
@@ -370,12 +372,12 @@ impl Naive {
                 assert!(!is_inside(&user.to_string()), "one session a user");
                 self.inside.push((place.to_string(), user.to_string()));
             }
-            Change::SlotFreed { place, user } => {
+            Change::Visitor(VisitorChange::SlotFreed { place, user }) => {
                 let left = (place.to_string(), user.to_string());
                 let position = self.inside.iter().position(|other| *other == left);
                 self.inside.remove(position.expect("a session that exists"));
             }
-            Change::HoldPlaced { terms, .. } => {
+            Change::Hold(HoldChange::HoldPlaced { terms, .. }) => {
                 let booking = terms.booking.to_string();
                 for seat in terms.lines.seats() {
                     let before = self.owners.insert(seat.to_string(), booking.clone());
@@ -383,7 +385,7 @@ impl Naive {
                 }
                 self.held.insert(booking, (terms.user.to_string(), terms.lines.clone()));
             }
-            Change::HoldConfirmedLate { booking, .. } => {
+            Change::Booking(BookingChange::HoldConfirmedLate { booking, .. }) => {
                 let booking = booking.to_string();
                 let (user, lines) = self.ended[&booking].clone();
                 for seat in lines.seats() {
@@ -394,34 +396,38 @@ impl Naive {
                 self.confirmed.insert(booking.clone());
                 self.held.insert(booking, (user, lines));
             }
-            Change::PaymentBegun { booking, payment, .. } => {
+            Change::Booking(BookingChange::PaymentBegun { booking, payment, .. }) => {
                 let before = self.paying.insert(booking.to_string(), payment.to_string());
                 assert_eq!(before, None, "one payment at a time");
             }
-            Change::PaymentFailed { booking, .. } => {
+            Change::Booking(BookingChange::PaymentFailed { booking, .. }) => {
                 self.paying.remove(booking.as_str()).expect("a payment that runs");
             }
-            Change::LatePaymentFailed { booking, .. } => {
+            Change::Booking(BookingChange::LatePaymentFailed { booking, .. }) => {
                 self.late.remove(booking.as_str()).expect("a payment that ran");
             }
-            Change::HoldConfirmed { booking, .. } => {
+            Change::Booking(BookingChange::HoldConfirmed { booking, .. }) => {
                 self.paying.remove(booking.as_str());
                 assert!(self.confirmed.insert(booking.to_string()), "a booking is confirmed once");
             }
-            Change::CheckedIn { booking, ticket } => {
+            Change::Booking(BookingChange::CheckedIn { booking, ticket }) => {
                 assert!(self.confirmed.contains(booking.as_str()), "only tickets let in");
                 let units = self.held[booking.as_str()].1.units();
                 assert!((1..=units).contains(ticket), "one ticket a unit");
                 assert!(self.let_in.insert((booking.to_string(), *ticket)), "each lets in once");
             }
-            Change::HoldReleased { booking }
-            | Change::HoldExpired { booking }
-            | Change::ConfirmedCancelled { booking, .. } => {
+            Change::Hold(
+                HoldChange::HoldReleased { booking } | HoldChange::HoldExpired { booking },
+            )
+            | Change::Booking(BookingChange::ConfirmedCancelled { booking, .. }) => {
                 let unused = self.let_in.iter().all(|(known, _)| known != booking.as_str());
                 assert!(unused, "who was let in cannot give his ticket back");
                 self.confirmed.remove(booking.as_str());
                 if let Some(payment) = self.paying.remove(booking.as_str()) {
-                    assert!(matches!(change, Change::HoldExpired { .. }), "a payment runs");
+                    assert!(
+                        matches!(change, Change::Hold(HoldChange::HoldExpired { .. })),
+                        "a payment runs"
+                    );
                     self.late.insert(booking.to_string(), payment);
                 }
                 let ended = self.held.remove(booking.as_str()).expect("a hold that counts");
@@ -525,11 +531,11 @@ fn the_steps_reach_late_money_declines_and_check_ins() {
         play(&mut stage, steps.current());
         for (_, change) in &stage.journal {
             let kind = match change {
-                Change::HoldConfirmedLate { .. } => "late money",
-                Change::LatePaymentFailed { .. } => "late failure",
-                Change::CheckedIn { .. } => "check-in",
-                Change::HoldConfirmed { .. } => "confirmed",
-                Change::ConfirmedCancelled { .. } => "cancelled",
+                Change::Booking(BookingChange::HoldConfirmedLate { .. }) => "late money",
+                Change::Booking(BookingChange::LatePaymentFailed { .. }) => "late failure",
+                Change::Booking(BookingChange::CheckedIn { .. }) => "check-in",
+                Change::Booking(BookingChange::HoldConfirmed { .. }) => "confirmed",
+                Change::Booking(BookingChange::ConfirmedCancelled { .. }) => "cancelled",
                 _ => continue,
             };
             *counts.entry(kind).or_default() += 1;

@@ -3,7 +3,7 @@
 use crate::stage::{
     OPENING, Stage, arrive, begin, booking_id, confirm, hold_ga, join, reason, release, settings,
 };
-use onrush_core::change::{LeftHow, SessionEnd};
+use onrush_core::change::{LeftHow, QueueChange, SessionEnd, VisitorChange};
 use onrush_core::hold::OnDecline;
 use onrush_core::limits::MAX_BANS_PER_EVENT;
 use onrush_core::settings::{RoomSettings, Settings};
@@ -77,13 +77,17 @@ fn a_removed_visitor_loses_places_session_and_unpaid_holds_in_one_decision() {
     };
     assert_eq!(view, expected);
     let changes = last_changes(&stage);
-    assert!(matches!(changes[0], Change::VisitorRemoved { banned: false, reason, .. }
-        if &*reason.why == "house seats"));
-    let left = |change: &&Change| matches!(change, Change::PlaceLeft { how: LeftHow::Removed, .. });
+    assert!(
+        matches!(changes[0], Change::Visitor(VisitorChange::VisitorRemoved { banned: false, reason, .. })
+        if &*reason.why == "house seats")
+    );
+    let left = |change: &&Change| {
+        matches!(change, Change::Queue(QueueChange::PlaceLeft { how: LeftHow::Removed, .. }))
+    };
     assert_eq!(changes.iter().filter(|change| left(change)).count(), 2);
     assert!(matches!(
         changes[changes.len() - 2],
-        Change::SessionEnded { how: SessionEnd::Removed, .. }
+        Change::Visitor(VisitorChange::SessionEnded { how: SessionEnd::Removed, .. })
     ));
     assert_eq!((stage.free("ga"), stage.status("kept")), (9, "confirmed"));
     stage.tick();
@@ -153,7 +157,10 @@ fn a_second_removal_takes_what_the_first_had_to_leave() {
     assert_eq!(stage.status("b1"), "held");
     let view = removed(&mut stage, "ann", false);
     assert_eq!((view.released, view.session), (1, false), "the session was over");
-    assert!(matches!(last_changes(&stage).last(), Some(Change::SlotFreed { .. })));
+    assert!(matches!(
+        last_changes(&stage).last(),
+        Some(Change::Visitor(VisitorChange::SlotFreed { .. }))
+    ));
     assert_eq!(stage.free("ga"), 10);
     stage.check_recovery();
 }

@@ -5,6 +5,7 @@ use crate::stage::{
     Stage, begin, booking_id, confirm, hold, hold_ga, join, leave, lines, reason, release, settings,
 };
 use onrush_core::booking::{self as payment, Outcome, Position, Step, Todo, advance, todo};
+use onrush_core::change::HoldChange;
 use onrush_core::hold::OnDecline;
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::view::PlaceState;
@@ -323,7 +324,9 @@ fn s4_nothing_is_kept_of_users_who_are_through() {
     stage.pass_ms(3 * 24 * 3_600_000);
     let users = |event: &Event| format!("{event:?}").matches("User {").count();
     assert_eq!(users(&stage.event), users(&empty), "no user is left behind");
-    assert!(stage.journal.iter().any(|(_, change)| matches!(change, Change::HoldForgotten { .. })));
+    let forgotten =
+        |change: &Change| matches!(change, Change::Hold(HoldChange::HoldForgotten { .. }));
+    assert!(stage.journal.iter().any(|(_, change)| forgotten(change)));
 }
 
 #[test]

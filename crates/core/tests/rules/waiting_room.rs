@@ -1,7 +1,7 @@
 //! The waiting room's rules, one fact a test.
 
 use crate::stage::{Stage, arrive, hold_ga, join, leave, place_id, settings};
-use onrush_core::change::{LeftHow, SessionEnd};
+use onrush_core::change::{LeftHow, QueueChange, SessionEnd, VisitorChange};
 use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
 use onrush_core::view::LeftFrom;
 use onrush_core::waiting_room::draw;
@@ -13,7 +13,7 @@ fn room(capacity: u32) -> RoomSettings {
 
 fn admitted(stage: &Stage) -> Vec<String> {
     let users = stage.journal.iter().filter_map(|(_, change)| match change {
-        Change::Admitted { user, .. } => Some(user.to_string()),
+        Change::Queue(QueueChange::Admitted { user, .. }) => Some(user.to_string()),
         _ => None,
     });
     users.collect()
@@ -133,7 +133,10 @@ fn who_does_not_show_up_loses_the_slot() {
     assert!(stage.place("u1").is_err());
     assert!(stage.is_active("u2"), "ghosts do not stall the queue");
     let no_show = |(_, change): &(Time, Change)| {
-        matches!(change, Change::SessionEnded { how: SessionEnd::NoShow, .. })
+        matches!(
+            change,
+            Change::Visitor(VisitorChange::SessionEnded { how: SessionEnd::NoShow, .. })
+        )
     };
     assert!(stage.journal.iter().any(no_show));
     stage.check_recovery();
@@ -212,7 +215,7 @@ fn a_place_lapses_at_its_time_to_live_and_not_before() {
     assert!(stage.place("u2").is_err());
     assert_eq!(stage.position("u3"), Some(1));
     let lapsed = |(_, change): &(Time, Change)| {
-        matches!(change, Change::PlaceLeft { how: LeftHow::Lapsed, .. })
+        matches!(change, Change::Queue(QueueChange::PlaceLeft { how: LeftHow::Lapsed, .. }))
     };
     assert_eq!(stage.journal.iter().filter(|entry| lapsed(entry)).count(), 1);
 }
@@ -398,7 +401,10 @@ fn a_drawn_event_waits_for_its_seed() {
     stage.ok(join(1, "ann"));
     stage.pass_ms(5_000);
     assert!(
-        stage.journal.iter().any(|(_, change)| matches!(change, Change::PrequeueClosed { .. }))
+        stage
+            .journal
+            .iter()
+            .any(|(_, change)| matches!(change, Change::Queue(QueueChange::PrequeueClosed { .. })))
     );
     assert!(!stage.is_active("ann"));
     stage.ok(Command::OpenSale { seed: Some(seed), public_value: None });

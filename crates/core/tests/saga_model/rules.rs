@@ -2,6 +2,7 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use onrush_core::change::{BookingChange, HoldChange};
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId, SeatId};
@@ -173,16 +174,16 @@ impl Book {
         for change in &decision.changes {
             next.evolve(at, change);
             match change {
-                Change::HoldConfirmed { booking, .. } => {
+                Change::Booking(BookingChange::HoldConfirmed { booking, .. }) => {
                     confirms += u8::from(*booking == booking_of(Who::Buyer));
                 }
-                Change::HoldConfirmedLate { booking, .. } => {
+                Change::Booking(BookingChange::HoldConfirmedLate { booking, .. }) => {
                     late = *booking == booking_of(Who::Buyer);
                     confirms += u8::from(late);
                 }
-                Change::PaymentBegun { booking, .. }
-                | Change::HoldExpired { booking }
-                | Change::ConfirmedCancelled { booking, .. } => {
+                Change::Booking(BookingChange::PaymentBegun { booking, .. })
+                | Change::Hold(HoldChange::HoldExpired { booking })
+                | Change::Booking(BookingChange::ConfirmedCancelled { booking, .. }) => {
                     wakes |= *booking == booking_of(Who::Buyer);
                 }
                 _ => {}

@@ -4,6 +4,7 @@
 //! seconds. It knows nothing of what was before it started, and nothing here is state that anyone
 //! relies on.
 
+use onrush_core::change::{QueueChange, SaleChange};
 use onrush_core::ids::EventId;
 use onrush_core::{Change, Time};
 use onrush_store::FeedEntry;
@@ -76,45 +77,24 @@ enum Step {
 
 fn step(change: &Change) -> Option<Step> {
     match change {
-        Change::SaleOpened { .. } | Change::SaleResumed | Change::Resumed { .. } => {
-            Some(Step::Started)
-        }
-        Change::Admitted { .. } => Some(Step::Served),
-        Change::PlaceLeft { .. } => Some(Step::Left),
-        Change::EventCreated { .. }
-        | Change::SettingsChanged { .. }
-        | Change::PoolAdded { .. }
-        | Change::SeatsAdded { .. }
-        | Change::CapacityAdjusted { .. }
-        | Change::UnitsBlocked { .. }
-        | Change::UnitsUnblocked { .. }
-        | Change::PrequeueOpened
-        | Change::PrequeueClosed { .. }
-        | Change::SalePaused
-        | Change::SaleClosed
-        | Change::PlaceTaken { .. }
-        | Change::PlaceSeen { .. }
-        | Change::Arrived { .. }
-        | Change::SessionEnded { .. }
-        | Change::SlotFreed { .. }
-        | Change::HoldPlaced { .. }
-        | Change::HoldExtended { .. }
-        | Change::PaymentBegun { .. }
-        | Change::PaymentFailed { .. }
-        | Change::LatePaymentFailed { .. }
-        | Change::HoldConfirmed { .. }
-        | Change::HoldConfirmedLate { .. }
-        | Change::HoldReleased { .. }
-        | Change::HoldExpired { .. }
-        | Change::HoldForgotten { .. }
-        | Change::ConfirmedCancelled { .. }
-        | Change::CheckedIn { .. }
-        | Change::Claimed { .. }
-        | Change::Declaimed { .. }
-        | Change::ClaimedAdjusted { .. }
-        | Change::VisitorRemoved { .. }
-        | Change::VisitorUnbanned { .. }
-        | Change::ClaimForgotten { .. } => None,
+        Change::Sale(change) => match change {
+            SaleChange::SaleOpened { .. }
+            | SaleChange::SaleResumed
+            | SaleChange::Resumed { .. } => Some(Step::Started),
+            SaleChange::PrequeueOpened | SaleChange::SalePaused | SaleChange::SaleClosed => None,
+        },
+        Change::Queue(change) => match change {
+            QueueChange::Admitted { .. } => Some(Step::Served),
+            QueueChange::PlaceLeft { .. } => Some(Step::Left),
+            QueueChange::PlaceTaken { .. }
+            | QueueChange::PlaceSeen { .. }
+            | QueueChange::PrequeueClosed { .. } => None,
+        },
+        Change::Setup(_)
+        | Change::Visitor(_)
+        | Change::Hold(_)
+        | Change::Booking(_)
+        | Change::Claim(_) => None,
     }
 }
 
@@ -249,12 +229,20 @@ mod tests {
     fn serve(paces: &Paces, at_ms: i64) {
         let (place, user) = (PlaceId::from_u128(1), "ann".parse().unwrap());
         let until = Time(START);
-        note(paces, at_ms, Change::Admitted { place, user, until, arrive_by: until });
+        note(
+            paces,
+            at_ms,
+            Change::Queue(QueueChange::Admitted { place, user, until, arrive_by: until }),
+        );
     }
 
     fn leave(paces: &Paces, at_ms: i64) {
         let (place, user) = (PlaceId::from_u128(1), "ann".parse().unwrap());
-        note(paces, at_ms, Change::PlaceLeft { place, user, how: LeftHow::Lapsed });
+        note(
+            paces,
+            at_ms,
+            Change::Queue(QueueChange::PlaceLeft { place, user, how: LeftHow::Lapsed }),
+        );
     }
 
     /// A line that serves one each so many milliseconds, within a stretch of time.
@@ -333,7 +321,7 @@ mod tests {
     fn what_was_before_an_opening_or_five_minutes_ago_counts_no_more() {
         let paces = Paces::default();
         steady(&paces, 0..300_000, 100);
-        note(&paces, 300_000, Change::SaleResumed);
+        note(&paces, 300_000, Change::Sale(SaleChange::SaleResumed));
         assert_eq!(pace(&paces, 360_000), None);
         steady(&paces, 300_000..360_000, 1_000);
         assert!(pace(&paces, 360_000).unwrap().to < 100.0);
@@ -349,7 +337,7 @@ mod tests {
         let paces = Paces::default();
         let started = |event: usize, at_ms: i64| {
             let event = format!("e{event}").parse().unwrap();
-            let changes = vec![Change::SaleResumed];
+            let changes = vec![Change::Sale(SaleChange::SaleResumed)];
             paces.note(&FeedEntry { seq: Seq(1), at: Time(START + at_ms), event, changes });
         };
         (0..MAX_LINES).for_each(|event| started(event, 0));

@@ -4,6 +4,9 @@ use super::conn::{Conn, Doing};
 use super::message::{Content, Message};
 use super::{Channel, Hub};
 use crate::auth::unix_now_s;
+use onrush_core::change::{
+    BookingChange, HoldChange, QueueChange, SaleChange, SetupChange, VisitorChange,
+};
 use onrush_core::ids::{BookingId, PlaceId, UserId};
 use onrush_core::{Change, Phase, Time};
 use onrush_store::{FeedEntry, Seq};
@@ -66,92 +69,96 @@ impl Hub {
 impl Channel {
     fn route(&mut self, change: &Change) -> Option<Admission> {
         match change {
-            Change::PrequeueOpened => self.tell_phase(Phase::Prequeue),
-            Change::SaleOpened { .. } => {
-                self.moves += 1;
-                self.tell_phase(Phase::Open);
-            }
-            Change::SaleResumed => self.tell_phase(Phase::Open),
-            Change::SalePaused => self.tell_phase(Phase::Paused),
-            Change::SaleClosed => self.tell_phase(Phase::Closed),
-
-            Change::PlaceTaken { place, user, number: _ } => {
-                self.look_again(user, *place, Doing::Nothing);
-            }
-            Change::Admitted { place, user, until, arrive_by } => {
-                self.moves += 1;
-                let conns = self.conns_about(user, *place);
-                for conn in &conns {
-                    conn.set_doing(Doing::Shopping);
+            Change::Setup(change) => match change {
+                SetupChange::UnitsBlocked { .. }
+                | SetupChange::UnitsUnblocked { .. }
+                | SetupChange::SeatsAdded { .. } => self.seats_changed = true,
+                SetupChange::SettingsChanged { settings } => {
+                    self.roomless = settings.room.is_none()
                 }
-                let (place, until, arrive_by) = (*place, *until, *arrive_by);
-                return Some(Admission { conns, place, until, arrive_by });
-            }
-            Change::PlaceLeft { place, user, how } => {
-                self.moves += 1;
-                self.tell(user, *place, &Content::Left { place: *place, how: *how });
-                self.look_again(user, *place, Doing::WaitingFar);
-            }
-            Change::SessionEnded { place, user, how } => {
-                self.tell(user, *place, &Content::SessionEnded { place: *place, how: *how });
-                self.look_again(user, *place, Doing::Shopping);
-            }
-
-            Change::HoldPlaced { terms, until } => {
-                self.seats_changed |= !terms.lines.seats().is_empty();
-                if self.users.contains_key(&terms.user) {
-                    self.watch_booking(&terms.user, &terms.booking, *until);
-                    self.tell_hold(&terms.booking, "held", Some(*until));
+                SetupChange::EventCreated { .. }
+                | SetupChange::PoolAdded { .. }
+                | SetupChange::CapacityAdjusted { .. } => {}
+            },
+            Change::Sale(change) => match change {
+                SaleChange::PrequeueOpened => self.tell_phase(Phase::Prequeue),
+                SaleChange::SaleOpened { .. } => {
+                    self.moves += 1;
+                    self.tell_phase(Phase::Open);
                 }
-            }
-            Change::HoldExtended { booking, until } => self.hold_moved(booking, "held", *until),
-            Change::PaymentBegun { booking, payment: _, until } => {
-                self.hold_moved(booking, "paying", *until);
-            }
-            Change::PaymentFailed { booking, payment: _, why: _, until } => {
-                self.hold_moved(booking, "held", *until);
-            }
-            Change::HoldConfirmed { booking, payment: _ } => {
-                self.seats_changed = true;
-                self.tell_hold(booking, "confirmed", None);
-            }
-            Change::HoldConfirmedLate { booking, payment: _ } => {
-                self.seats_changed = true;
-                self.tell_hold(booking, "confirmed", None);
-            }
-            Change::HoldReleased { booking } => self.hold_ended(booking, "released"),
-            Change::HoldExpired { booking } => self.hold_ended(booking, "expired"),
-            Change::ConfirmedCancelled { booking, reason: _, refund_minor: _ } => {
-                self.hold_ended(booking, "cancelled");
-            }
-
-            Change::UnitsBlocked { .. }
-            | Change::UnitsUnblocked { .. }
-            | Change::SeatsAdded { .. } => self.seats_changed = true,
-            Change::SettingsChanged { settings } => self.roomless = settings.room.is_none(),
-            // All deadlines have moved, so all that is known of them is out of date.
-            Change::Resumed { gap_ms } => {
-                let moved = std::mem::take(&mut self.expiring);
-                let later = moved.into_iter().map(|(until, id)| (until.plus_ms(*gap_ms), id));
-                self.expiring = later.collect();
-            }
-
-            Change::EventCreated { .. }
-            | Change::PoolAdded { .. }
-            | Change::CapacityAdjusted { .. }
-            | Change::PrequeueClosed { .. }
-            | Change::PlaceSeen { .. }
-            | Change::CheckedIn { .. }
-            | Change::Arrived { .. }
-            | Change::SlotFreed { .. }
-            | Change::LatePaymentFailed { .. }
-            | Change::HoldForgotten { .. }
-            | Change::Claimed { .. }
-            | Change::Declaimed { .. }
-            | Change::ClaimedAdjusted { .. }
-            | Change::VisitorRemoved { .. }
-            | Change::VisitorUnbanned { .. }
-            | Change::ClaimForgotten { .. } => {}
+                SaleChange::SaleResumed => self.tell_phase(Phase::Open),
+                SaleChange::SalePaused => self.tell_phase(Phase::Paused),
+                SaleChange::SaleClosed => self.tell_phase(Phase::Closed),
+                // All deadlines have moved, so all that is known of them is out of date.
+                SaleChange::Resumed { gap_ms } => {
+                    let moved = std::mem::take(&mut self.expiring);
+                    let later = moved.into_iter().map(|(until, id)| (until.plus_ms(*gap_ms), id));
+                    self.expiring = later.collect();
+                }
+            },
+            Change::Queue(change) => match change {
+                QueueChange::PlaceTaken { place, user, number: _ } => {
+                    self.look_again(user, *place, Doing::Nothing);
+                }
+                QueueChange::Admitted { place, user, until, arrive_by } => {
+                    self.moves += 1;
+                    let conns = self.conns_about(user, *place);
+                    for conn in &conns {
+                        conn.set_doing(Doing::Shopping);
+                    }
+                    let (place, until, arrive_by) = (*place, *until, *arrive_by);
+                    return Some(Admission { conns, place, until, arrive_by });
+                }
+                QueueChange::PlaceLeft { place, user, how } => {
+                    self.moves += 1;
+                    self.tell(user, *place, &Content::Left { place: *place, how: *how });
+                    self.look_again(user, *place, Doing::WaitingFar);
+                }
+                QueueChange::PlaceSeen { .. } | QueueChange::PrequeueClosed { .. } => {}
+            },
+            Change::Visitor(change) => match change {
+                VisitorChange::SessionEnded { place, user, how } => {
+                    self.tell(user, *place, &Content::SessionEnded { place: *place, how: *how });
+                    self.look_again(user, *place, Doing::Shopping);
+                }
+                VisitorChange::Arrived { .. }
+                | VisitorChange::SlotFreed { .. }
+                | VisitorChange::VisitorRemoved { .. }
+                | VisitorChange::VisitorUnbanned { .. } => {}
+            },
+            Change::Hold(change) => match change {
+                HoldChange::HoldPlaced { terms, until } => {
+                    self.seats_changed |= !terms.lines.seats().is_empty();
+                    if self.users.contains_key(&terms.user) {
+                        self.watch_booking(&terms.user, &terms.booking, *until);
+                        self.tell_hold(&terms.booking, "held", Some(*until));
+                    }
+                }
+                HoldChange::HoldExtended { booking, until } => {
+                    self.hold_moved(booking, "held", *until)
+                }
+                HoldChange::HoldReleased { booking } => self.hold_ended(booking, "released"),
+                HoldChange::HoldExpired { booking } => self.hold_ended(booking, "expired"),
+                HoldChange::HoldForgotten { .. } => {}
+            },
+            Change::Booking(change) => match change {
+                BookingChange::PaymentBegun { booking, payment: _, until } => {
+                    self.hold_moved(booking, "paying", *until);
+                }
+                BookingChange::PaymentFailed { booking, payment: _, why: _, until } => {
+                    self.hold_moved(booking, "held", *until);
+                }
+                BookingChange::HoldConfirmed { booking, .. }
+                | BookingChange::HoldConfirmedLate { booking, .. } => {
+                    self.seats_changed = true;
+                    self.tell_hold(booking, "confirmed", None);
+                }
+                BookingChange::ConfirmedCancelled { booking, reason: _, refund_minor: _ } => {
+                    self.hold_ended(booking, "cancelled");
+                }
+                BookingChange::LatePaymentFailed { .. } | BookingChange::CheckedIn { .. } => {}
+            },
+            Change::Claim(_) => {}
         }
         None
     }

@@ -10,6 +10,7 @@ use super::sample::{Counts, Past, Sample};
 use crate::answers::event_view;
 use crate::live::pace::Paces;
 use bytes::Bytes;
+use onrush_core::change::{BookingChange, HoldChange, QueueChange};
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::view::EventView;
 use onrush_core::{Change, Query, Time, View};
@@ -324,64 +325,44 @@ impl Looked {
     fn note(&mut self, change: &Change) {
         let counts = &mut self.counts;
         match change {
-            Change::PlaceTaken { .. } => counts.joined += 1,
-            Change::Admitted { .. } => counts.admitted += 1,
-            Change::PlaceLeft { .. } => counts.left += 1,
-            Change::HoldPlaced { terms, until: _ } => {
-                counts.held += 1;
-                if self.amounts.len() < MAX_AMOUNTS {
-                    self.amounts.insert(terms.booking.clone(), terms.amount_minor);
+            Change::Queue(change) => match change {
+                QueueChange::PlaceTaken { .. } => counts.joined += 1,
+                QueueChange::Admitted { .. } => counts.admitted += 1,
+                QueueChange::PlaceLeft { .. } => counts.left += 1,
+                QueueChange::PlaceSeen { .. } | QueueChange::PrequeueClosed { .. } => {}
+            },
+            Change::Hold(change) => match change {
+                HoldChange::HoldPlaced { terms, until: _ } => {
+                    counts.held += 1;
+                    if self.amounts.len() < MAX_AMOUNTS {
+                        self.amounts.insert(terms.booking.clone(), terms.amount_minor);
+                    }
                 }
-            }
-            Change::HoldConfirmed { booking, payment: _ } => {
-                counts.confirmed += 1;
-                self.sold(booking);
-            }
-            Change::HoldConfirmedLate { booking, payment: _ } => {
-                counts.confirmed += 1;
-                self.sold(booking);
-            }
-            Change::HoldReleased { booking } => {
-                counts.released += 1;
-                self.amounts.remove(booking);
-            }
-            Change::HoldExpired { booking } => {
-                counts.expired += 1;
-                // Late money may still buy: the engine is asked then.
-                self.amounts.remove(booking);
-            }
-            Change::ConfirmedCancelled { .. } => counts.cancelled += 1,
-            Change::PaymentBegun { .. } => counts.payments_begun += 1,
-            Change::PaymentFailed { .. } | Change::LatePaymentFailed { .. } => {
-                counts.payments_failed += 1;
-            }
-            Change::CheckedIn { .. } => counts.checked_in += 1,
-            Change::EventCreated { .. }
-            | Change::SettingsChanged { .. }
-            | Change::PoolAdded { .. }
-            | Change::CapacityAdjusted { .. }
-            | Change::SeatsAdded { .. }
-            | Change::UnitsBlocked { .. }
-            | Change::UnitsUnblocked { .. }
-            | Change::PrequeueOpened
-            | Change::PrequeueClosed { .. }
-            | Change::SaleOpened { .. }
-            | Change::SalePaused
-            | Change::SaleResumed
-            | Change::SaleClosed
-            | Change::PlaceSeen { .. }
-            | Change::Arrived { .. }
-            | Change::SessionEnded { .. }
-            | Change::SlotFreed { .. }
-            | Change::HoldExtended { .. }
-            | Change::HoldForgotten { .. }
-            | Change::Claimed { .. }
-            | Change::Declaimed { .. }
-            | Change::ClaimedAdjusted { .. }
-            | Change::VisitorRemoved { .. }
-            | Change::VisitorUnbanned { .. }
-            | Change::ClaimForgotten { .. }
-            | Change::Resumed { .. } => {}
+                HoldChange::HoldReleased { booking } => {
+                    counts.released += 1;
+                    self.amounts.remove(booking);
+                }
+                HoldChange::HoldExpired { booking } => {
+                    counts.expired += 1;
+                    // Late money may still buy: the engine is asked then.
+                    self.amounts.remove(booking);
+                }
+                HoldChange::HoldExtended { .. } | HoldChange::HoldForgotten { .. } => {}
+            },
+            Change::Booking(change) => match change {
+                BookingChange::HoldConfirmed { booking, .. }
+                | BookingChange::HoldConfirmedLate { booking, .. } => {
+                    counts.confirmed += 1;
+                    self.sold(booking);
+                }
+                BookingChange::ConfirmedCancelled { .. } => counts.cancelled += 1,
+                BookingChange::PaymentBegun { .. } => counts.payments_begun += 1,
+                BookingChange::PaymentFailed { .. } | BookingChange::LatePaymentFailed { .. } => {
+                    counts.payments_failed += 1;
+                }
+                BookingChange::CheckedIn { .. } => counts.checked_in += 1,
+            },
+            Change::Setup(_) | Change::Sale(_) | Change::Visitor(_) | Change::Claim(_) => {}
         }
     }
 
@@ -434,7 +415,7 @@ mod tests {
 
     fn joined() -> Change {
         let user = "ann".parse().unwrap();
-        Change::PlaceTaken { place: PlaceId::from_u128(1), user, number: 1 }
+        Change::Queue(QueueChange::PlaceTaken { place: PlaceId::from_u128(1), user, number: 1 })
     }
 
     fn held(booking: &str, amount_minor: i64) -> Change {
@@ -446,11 +427,14 @@ mod tests {
             fee_minor: 0,
             created_at: Time(1),
         };
-        Change::HoldPlaced { terms: Arc::new(terms), until: Time(9) }
+        Change::Hold(HoldChange::HoldPlaced { terms: Arc::new(terms), until: Time(9) })
     }
 
     fn confirmed(booking: &str) -> Change {
-        Change::HoldConfirmed { booking: booking.parse().unwrap(), payment: None }
+        Change::Booking(BookingChange::HoldConfirmed {
+            booking: booking.parse().unwrap(),
+            payment: None,
+        })
     }
 
     /// What the next message is called and says.

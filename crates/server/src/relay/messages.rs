@@ -10,7 +10,7 @@ use crate::config::kinds::{
     PAYMENT_REFUNDED_AT_DESK, TICKET_CHECKED_IN,
 };
 use onrush_core::Time;
-use onrush_core::change::Change;
+use onrush_core::change::{BookingChange, Change, HoldChange};
 use onrush_core::ids::{BookingId, EventId};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::delivery::Message;
@@ -92,58 +92,40 @@ pub fn of_change(
         return None;
     }
     let (kind, id, more) = match change {
-        Change::HoldConfirmed { booking, payment } => {
-            (BOOKING_CONFIRMED, booking, json!({"payment": payment, "late": false}))
-        }
-        Change::HoldConfirmedLate { booking, payment } => {
-            (BOOKING_CONFIRMED, booking, json!({"payment": payment, "late": true}))
-        }
-        Change::HoldExpired { booking } => (BOOKING_EXPIRED, booking, json!({})),
-        Change::HoldReleased { booking } => (BOOKING_RELEASED, booking, json!({})),
-        Change::ConfirmedCancelled { booking, reason, refund_minor } => {
-            let why = &reason.why;
-            (BOOKING_CANCELLED, booking, json!({"refund_minor": refund_minor, "why": why}))
-        }
-        Change::PaymentFailed { booking, payment, why, until } => {
-            let facts = json!({"payment": payment, "why": why, "until": until});
-            (PAYMENT_FAILED, booking, facts)
-        }
-        Change::CheckedIn { booking, ticket } => {
-            (TICKET_CHECKED_IN, booking, json!({"ticket": ticket}))
-        }
-        Change::EventCreated { .. }
-        | Change::SettingsChanged { .. }
-        | Change::PoolAdded { .. }
-        | Change::CapacityAdjusted { .. }
-        | Change::SeatsAdded { .. }
-        | Change::UnitsBlocked { .. }
-        | Change::UnitsUnblocked { .. }
-        | Change::PrequeueOpened
-        | Change::PrequeueClosed { .. }
-        | Change::SaleOpened { .. }
-        | Change::SalePaused
-        | Change::SaleResumed
-        | Change::SaleClosed
-        | Change::PlaceTaken { .. }
-        | Change::PlaceSeen { .. }
-        | Change::PlaceLeft { .. }
-        | Change::Admitted { .. }
-        | Change::Arrived { .. }
-        | Change::SessionEnded { .. }
-        | Change::SlotFreed { .. }
-        | Change::HoldPlaced { .. }
-        | Change::HoldExtended { .. }
-        | Change::PaymentBegun { .. }
-        // Nothing was taken and nothing is owed: the buyer heard of the hold's end already.
-        | Change::LatePaymentFailed { .. }
-        | Change::HoldForgotten { .. }
-        | Change::Claimed { .. }
-        | Change::Declaimed { .. }
-        | Change::ClaimedAdjusted { .. }
-        | Change::VisitorRemoved { .. }
-        | Change::VisitorUnbanned { .. }
-        | Change::ClaimForgotten { .. }
-        | Change::Resumed { .. } => return None,
+        Change::Hold(change) => match change {
+            HoldChange::HoldReleased { booking } => (BOOKING_RELEASED, booking, json!({})),
+            HoldChange::HoldExpired { booking } => (BOOKING_EXPIRED, booking, json!({})),
+            HoldChange::HoldPlaced { .. }
+            | HoldChange::HoldExtended { .. }
+            | HoldChange::HoldForgotten { .. } => return None,
+        },
+        Change::Booking(change) => match change {
+            BookingChange::HoldConfirmed { booking, payment } => {
+                (BOOKING_CONFIRMED, booking, json!({"payment": payment, "late": false}))
+            }
+            BookingChange::HoldConfirmedLate { booking, payment } => {
+                (BOOKING_CONFIRMED, booking, json!({"payment": payment, "late": true}))
+            }
+            BookingChange::ConfirmedCancelled { booking, reason, refund_minor } => {
+                let why = &reason.why;
+                (BOOKING_CANCELLED, booking, json!({"refund_minor": refund_minor, "why": why}))
+            }
+            BookingChange::PaymentFailed { booking, payment, why, until } => {
+                let facts = json!({"payment": payment, "why": why, "until": until});
+                (PAYMENT_FAILED, booking, facts)
+            }
+            BookingChange::CheckedIn { booking, ticket } => {
+                (TICKET_CHECKED_IN, booking, json!({"ticket": ticket}))
+            }
+            BookingChange::PaymentBegun { .. }
+            // Nothing was taken and nothing is owed: the buyer heard of the hold's end already.
+            | BookingChange::LatePaymentFailed { .. } => return None,
+        },
+        Change::Setup(_)
+        | Change::Sale(_)
+        | Change::Queue(_)
+        | Change::Visitor(_)
+        | Change::Claim(_) => return None,
     };
     let facts = joined(booking.map(facts_of).unwrap_or_else(|| json!({})), more);
     message(format!("{event}-{seq}-{index}"), kind, event, id, at, facts, channels)
@@ -249,6 +231,7 @@ fn message(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onrush_core::change::SaleChange;
     use onrush_core::lines::{Lines, PoolLine};
     use onrush_core::spec::Reason;
 
@@ -286,10 +269,10 @@ mod tests {
 
     #[test]
     fn a_change_always_makes_the_same_message() {
-        let change = Change::HoldConfirmedLate {
+        let change = Change::Booking(BookingChange::HoldConfirmedLate {
             booking: "e.1".parse().unwrap(),
             payment: "p.1".parse().unwrap(),
-        };
+        });
         let message = told(&change, &channels(None)).unwrap();
         assert_eq!(told(&change, &channels(None)), Some(message.clone()));
         assert_eq!((message.id.as_str(), message.kind.as_str()), ("e-7-1", BOOKING_CONFIRMED));
@@ -300,11 +283,11 @@ mod tests {
 
     #[test]
     fn who_cancelled_stays_inside_and_why_is_told() {
-        let change = Change::ConfirmedCancelled {
+        let change = Change::Booking(BookingChange::ConfirmedCancelled {
             booking: "e.1".parse().unwrap(),
             reason: Reason { by: "ann@box.example".into(), why: "rain".into() },
             refund_minor: 30,
-        };
+        });
         let message = told(&change, &channels(None)).unwrap();
         assert_eq!(value(&message.body), json!({"refund_minor": 30, "why": "rain"}));
         let said = said_of(&message.body, Some(&booking())).unwrap();
@@ -316,14 +299,17 @@ mod tests {
 
     #[test]
     fn each_channel_is_told_what_it_wants_and_buyers_what_concerns_them() {
-        let checked_in = Change::CheckedIn { booking: "e.1".parse().unwrap(), ticket: 1 };
+        let checked_in = Change::Booking(BookingChange::CheckedIn {
+            booking: "e.1".parse().unwrap(),
+            ticket: 1,
+        });
         assert_eq!(told(&checked_in, &channels(None)).unwrap().channels, ["webhook:crm"]);
         assert_eq!(told(&checked_in, &channels(Some(&[BOOKING_EXPIRED]))), None);
-        let expired = Change::HoldExpired { booking: "e.1".parse().unwrap() };
+        let expired = Change::Hold(HoldChange::HoldExpired { booking: "e.1".parse().unwrap() });
         let both = told(&expired, &channels(Some(&[BOOKING_EXPIRED]))).unwrap();
         assert_eq!(both.channels, ["mail", "webhook:crm"]);
         assert_eq!(told(&expired, &Channels::default()), None);
-        assert_eq!(told(&Change::SalePaused, &channels(None)), None);
+        assert_eq!(told(&Change::Sale(SaleChange::SalePaused), &channels(None)), None);
     }
 
     #[test]

@@ -5,8 +5,10 @@ use super::rows::saga_of_hold;
 use super::sagas::Sagas;
 use crate::relay::messages::of_change;
 use onrush_core::booking::{Position, Step};
+use onrush_core::change::{BookingChange, HoldChange, SetupChange};
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{BookingId, EventId, PaymentId, PoolId};
+use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::money::Currency;
 use onrush_core::settings::Settings;
 use onrush_core::{Change, Query, Time, View};
@@ -224,7 +226,10 @@ impl Follower {
     }
 
     async fn currency(&mut self, event: &EventId, change: &Change) -> Result<Currency, String> {
-        if let Change::EventCreated { settings } | Change::SettingsChanged { settings } = change {
+        if let Change::Setup(
+            SetupChange::EventCreated { settings } | SetupChange::SettingsChanged { settings },
+        ) = change
+        {
             self.currencies.insert(event.clone(), settings.currency);
         }
         if let Some(currency) = self.currencies.get(event) {
@@ -241,7 +246,10 @@ impl Follower {
         entry: &FeedEntry,
         change: &Change,
     ) -> Result<Option<Arc<HoldTerms>>, String> {
-        let Change::HoldConfirmed { booking, payment: None } = change else { return Ok(None) };
+        let Change::Booking(BookingChange::HoldConfirmed { booking, payment: None }) = change
+        else {
+            return Ok(None);
+        };
         if let Some(terms) = self.free.remove(booking) {
             return Ok(Some(terms));
         }
@@ -265,13 +273,16 @@ impl Follower {
 
     /// Whether a change is about a hold free of charge, as far as the ledger need not know of it.
     fn is_free(&mut self, change: &Change) -> bool {
-        if let Change::HoldPlaced { terms, .. } = change
+        if let Change::Hold(HoldChange::HoldPlaced { terms, .. }) = change
             && terms.amount_minor == 0
         {
             self.free.insert(terms.booking.clone(), terms.clone());
             return true;
         }
-        let (Change::HoldReleased { booking } | Change::HoldExpired { booking }) = change else {
+        let Change::Hold(
+            HoldChange::HoldReleased { booking } | HoldChange::HoldExpired { booking },
+        ) = change
+        else {
             return false;
         };
         self.free.remove(booking).is_some()
@@ -319,10 +330,67 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
             }))
         };
     match change {
-        Change::EventCreated { settings } | Change::SettingsChanged { settings } => {
+        Change::Setup(change) => add_setup(facts, event, change, at),
+        Change::Hold(change) => match change {
+            HoldChange::HoldPlaced { terms, until } => {
+                let saga = saga_of_hold(event, terms, currency, *until);
+                facts.push(held(event, terms, currency, Some(Box::new(saga)), entry.at));
+                if terms.lines.pools().iter().any(|line| room_night(&line.pool).is_some()) {
+                    facts.push(Fact::Until { booking: terms.booking.clone(), until: *until });
+                }
+            }
+            HoldChange::HoldExtended { booking, until } => {
+                facts.push(Fact::Until { booking: booking.clone(), until: *until });
+            }
+            HoldChange::HoldReleased { booking } => {
+                facts.push(moved(booking, "released", None, false))
+            }
+            // A payment that ran has to be cancelled.
+            HoldChange::HoldExpired { booking } => {
+                facts.push(moved(booking, "expired", None, true))
+            }
+            HoldChange::HoldForgotten { .. } => {}
+        },
+        Change::Booking(change) => match change {
+            BookingChange::PaymentBegun { booking, payment, until } => {
+                facts.push(moved(booking, "paying", Some(payment), true));
+                facts.push(Fact::Until { booking: booking.clone(), until: *until });
+            }
+            BookingChange::PaymentFailed { booking, until, .. } => {
+                facts.push(moved(booking, "held", None, false));
+                facts.push(Fact::Until { booking: booking.clone(), until: *until });
+            }
+            BookingChange::HoldConfirmed { booking, payment } => {
+                facts.push(moved(booking, "confirmed", payment.as_ref(), false));
+            }
+            BookingChange::HoldConfirmedLate { booking, payment } => {
+                facts.push(moved(booking, "confirmed", Some(payment), false));
+            }
+            BookingChange::ConfirmedCancelled { booking, refund_minor, reason: _ } => {
+                facts.push(Fact::Moved(Box::new(Moved {
+                    booking: booking.clone(),
+                    status: "cancelled",
+                    payment: None,
+                    refund_minor: *refund_minor,
+                    at,
+                    wake: true,
+                })));
+            }
+            BookingChange::CheckedIn { booking, ticket: _ } => {
+                facts.push(Fact::CheckedIn { booking: booking.clone(), at });
+            }
+            BookingChange::LatePaymentFailed { .. } => {}
+        },
+        Change::Sale(_) | Change::Queue(_) | Change::Visitor(_) | Change::Claim(_) => {}
+    }
+}
+
+fn add_setup(facts: &mut Vec<Fact>, event: &EventId, change: &SetupChange, at: Time) {
+    match change {
+        SetupChange::EventCreated { settings } | SetupChange::SettingsChanged { settings } => {
             facts.push(catalogue(event, settings, at));
         }
-        Change::PoolAdded { spec } => {
+        SetupChange::PoolAdded { spec } => {
             facts.push(Fact::Price {
                 event: event.clone(),
                 kind: "pool",
@@ -331,22 +399,12 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
             });
             facts.extend(stock(event, &spec.pool, i64::from(spec.capacity)));
         }
-        Change::CapacityAdjusted { pool, before, after, reason: _ } => {
+        SetupChange::CapacityAdjusted { pool, before, after, reason: _ } => {
             facts.extend(stock(event, pool, i64::from(*after) - i64::from(*before)));
         }
-        Change::UnitsBlocked { lines, reason: _ } => facts.extend(
-            lines
-                .pools()
-                .iter()
-                .filter_map(|line| stock(event, &line.pool, -i64::from(line.quantity))),
-        ),
-        Change::UnitsUnblocked { lines, reason: _ } => facts.extend(
-            lines
-                .pools()
-                .iter()
-                .filter_map(|line| stock(event, &line.pool, i64::from(line.quantity))),
-        ),
-        Change::SeatsAdded { categories, .. } => {
+        SetupChange::UnitsBlocked { lines, reason: _ } => facts.extend(stocks(event, lines, -1)),
+        SetupChange::UnitsUnblocked { lines, reason: _ } => facts.extend(stocks(event, lines, 1)),
+        SetupChange::SeatsAdded { categories, .. } => {
             facts.extend(categories.iter().map(|category| Fact::Price {
                 event: event.clone(),
                 kind: "category",
@@ -354,69 +412,13 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
                 price_minor: category.price_minor,
             }));
         }
-        Change::HoldPlaced { terms, until } => {
-            let saga = saga_of_hold(event, terms, currency, *until);
-            facts.push(held(event, terms, currency, Some(Box::new(saga)), entry.at));
-            if terms.lines.pools().iter().any(|line| room_night(&line.pool).is_some()) {
-                facts.push(Fact::Until { booking: terms.booking.clone(), until: *until });
-            }
-        }
-        Change::HoldExtended { booking, until } => {
-            facts.push(Fact::Until { booking: booking.clone(), until: *until });
-        }
-        Change::PaymentBegun { booking, payment, until } => {
-            facts.push(moved(booking, "paying", Some(payment), true));
-            facts.push(Fact::Until { booking: booking.clone(), until: *until });
-        }
-        Change::PaymentFailed { booking, until, .. } => {
-            facts.push(moved(booking, "held", None, false));
-            facts.push(Fact::Until { booking: booking.clone(), until: *until });
-        }
-        Change::HoldConfirmed { booking, payment } => {
-            facts.push(moved(booking, "confirmed", payment.as_ref(), false));
-        }
-        Change::HoldConfirmedLate { booking, payment } => {
-            facts.push(moved(booking, "confirmed", Some(payment), false));
-        }
-        Change::HoldReleased { booking } => facts.push(moved(booking, "released", None, false)),
-        // A payment that ran has to be cancelled.
-        Change::HoldExpired { booking } => facts.push(moved(booking, "expired", None, true)),
-        Change::ConfirmedCancelled { booking, refund_minor, reason: _ } => {
-            facts.push(Fact::Moved(Box::new(Moved {
-                booking: booking.clone(),
-                status: "cancelled",
-                payment: None,
-                refund_minor: *refund_minor,
-                at,
-                wake: true,
-            })));
-        }
-        Change::CheckedIn { booking, ticket: _ } => {
-            facts.push(Fact::CheckedIn { booking: booking.clone(), at });
-        }
-        Change::PrequeueOpened
-        | Change::PrequeueClosed { .. }
-        | Change::SaleOpened { .. }
-        | Change::SalePaused
-        | Change::SaleResumed
-        | Change::SaleClosed
-        | Change::PlaceTaken { .. }
-        | Change::PlaceSeen { .. }
-        | Change::PlaceLeft { .. }
-        | Change::Admitted { .. }
-        | Change::Arrived { .. }
-        | Change::SessionEnded { .. }
-        | Change::SlotFreed { .. }
-        | Change::LatePaymentFailed { .. }
-        | Change::HoldForgotten { .. }
-        | Change::Claimed { .. }
-        | Change::Declaimed { .. }
-        | Change::ClaimedAdjusted { .. }
-        | Change::VisitorRemoved { .. }
-        | Change::VisitorUnbanned { .. }
-        | Change::ClaimForgotten { .. }
-        | Change::Resumed { .. } => {}
     }
+}
+
+/// Room-nights of these lines that came on sale (`sign` 1) or went off it (-1).
+fn stocks(event: &EventId, lines: &Lines, sign: i64) -> impl Iterator<Item = Fact> {
+    let units = move |line: &PoolLine| stock(event, &line.pool, sign * i64::from(line.quantity));
+    lines.pools().iter().filter_map(units)
 }
 
 /// Room-nights that came on sale or went off it.

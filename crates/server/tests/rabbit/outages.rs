@@ -5,6 +5,7 @@ use crate::stage::{Node, Stage, deadline, outlet, own_server, settings, shared_s
 use onrush::config::rabbit::{RabbitSettings, Tuning};
 use onrush::relay::cursors::{Cursors, MemoryCursors};
 use onrush::relay::rabbit::Wake;
+use onrush_core::change::{QueueChange, VisitorChange};
 use onrush_core::settings::RoomSettings;
 use onrush_core::{Change, Time};
 use onrush_store::Engine;
@@ -26,7 +27,7 @@ fn short_room() -> RoomSettings {
 }
 
 fn is_free(change: &Change) -> bool {
-    matches!(change, Change::SlotFreed { .. })
+    matches!(change, Change::Visitor(VisitorChange::SlotFreed { .. }))
 }
 
 /// Has visitors come and not show up. Their slots are freed in time, whatever RabbitMQ does; gives
@@ -40,11 +41,11 @@ async fn no_shows(stage: &Stage, numbers: std::ops::Range<u32>) -> BTreeSet<Stri
     let (mut deadlines, mut ids) = (Vec::new(), BTreeSet::new());
     for entry in &entries {
         for change in &entry.changes {
-            if let Change::Admitted { user, until, .. } = change {
+            if let Change::Queue(QueueChange::Admitted { user, until, .. }) = change {
                 deadlines.push((user, *until));
                 ids.insert(format!("{}.0", entry.seq.0));
             }
-            if let Change::SlotFreed { user, .. } = change {
+            if let Change::Visitor(VisitorChange::SlotFreed { user, .. }) = change {
                 let (_, until) = deadlines.iter().find(|(whose, _)| *whose == user).expect("his");
                 let late_ms = entry.at.since_ms(*until);
                 assert!((0..LATE_MS).contains(&late_ms), "{user}: {late_ms} ms late");

@@ -3,6 +3,7 @@
 use crate::observer::Observer;
 use crate::stage::{Node, Stage, settings, shared_server};
 use onrush::relay::cursors::{CursorError, Cursors, Fence, MemoryCursors, Pending};
+use onrush_core::change::QueueChange;
 use onrush_core::settings::RoomSettings;
 use onrush_core::{Change, Query, View};
 use onrush_store::embedded::Clock;
@@ -20,7 +21,7 @@ fn patient_room() -> RoomSettings {
 }
 
 fn is_admission(change: &Change) -> bool {
-    matches!(change, Change::Admitted { .. })
+    matches!(change, Change::Queue(QueueChange::Admitted { .. }))
 }
 
 /// Has visitors `v<n>` join, and gives the ids of the messages that tell of their sessions.

@@ -1,6 +1,9 @@
 //! Who owns what, added up from the changes alone: a second opinion that shares no code with the rules.
 
 use onrush_core::Change;
+use onrush_core::change::{
+    BookingChange, ClaimChange, HoldChange, QueueChange, SaleChange, SetupChange, VisitorChange,
+};
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{BookingId, ClaimId, EventId, PlaceId, PoolId, SeatId, UserId};
 use onrush_core::lines::Lines;
@@ -16,6 +19,7 @@ enum Has {
 }
 
 /// What a seat is.
+#[derive(Clone)]
 enum Seat {
     Free,
     Owned(BookingId),
@@ -104,125 +108,120 @@ impl Auditor {
 impl Ledger {
     fn note(&mut self, change: &Change, findings: &mut Findings) {
         match change {
-            Change::PoolAdded { spec } => {
-                self.pools.entry(spec.pool.clone()).or_default().capacity =
-                    i64::from(spec.capacity);
-            }
-            Change::CapacityAdjusted { pool, after, .. } => {
-                self.pools.entry(pool.clone()).or_default().capacity = i64::from(*after);
-                self.take(pool, 0, findings);
-            }
-            Change::SeatsAdded { seats, .. } => {
-                for seat in seats {
-                    if self.seats.insert(seat.seat.clone(), Seat::Free).is_some() {
-                        findings.violation(format!("seat {} is added twice", seat.seat));
-                    }
+            Change::Setup(change) => match change {
+                SetupChange::PoolAdded { spec } => {
+                    self.pools.entry(spec.pool.clone()).or_default().capacity =
+                        i64::from(spec.capacity);
                 }
-            }
-            Change::UnitsBlocked { lines, .. } => {
-                for line in lines.pools() {
-                    self.take(&line.pool, i64::from(line.quantity), findings);
+                SetupChange::CapacityAdjusted { pool, after, .. } => {
+                    self.pools.entry(pool.clone()).or_default().capacity = i64::from(*after);
+                    self.take(pool, 0, findings);
                 }
-                for seat in lines.seats() {
-                    self.set_seat(seat, Seat::Blocked, findings);
-                }
-            }
-            Change::UnitsUnblocked { lines, .. } => {
-                for line in lines.pools() {
-                    self.take(&line.pool, -i64::from(line.quantity), findings);
-                }
-                for seat in lines.seats() {
-                    match self.seats.insert(seat.clone(), Seat::Free) {
-                        Some(Seat::Blocked) => {}
-                        Some(Seat::Free | Seat::Owned(_)) | None => {
-                            findings
-                                .violation(format!("seat {seat} is unblocked and was not blocked"));
+                SetupChange::SeatsAdded { seats, .. } => {
+                    for seat in seats {
+                        if self.seats.insert(seat.seat.clone(), Seat::Free).is_some() {
+                            findings.violation(format!("seat {} is added twice", seat.seat));
                         }
                     }
                 }
-            }
-            Change::HoldPlaced { terms, .. } => {
-                self.expect_welcome(&terms.user, findings);
-                self.occupy(&terms.booking, &terms.lines, findings);
-                let booking = (terms.clone(), Has::Held);
-                if self.bookings.insert(terms.booking.clone(), booking).is_some() {
-                    findings.violation(format!("booking {} is held twice", terms.booking));
+                SetupChange::UnitsBlocked { lines, .. } => {
+                    self.occupy(lines, &Seat::Blocked, findings);
                 }
-            }
-            Change::HoldConfirmed { booking, .. } => {
-                self.turn(booking, Has::Held, Has::Sold, findings)
-            }
-            Change::HoldConfirmedLate { booking, .. } => self.buy_late(booking, findings),
-            Change::HoldReleased { booking } | Change::HoldExpired { booking } => {
-                self.turn(booking, Has::Held, Has::Nothing, findings);
-            }
-            Change::ConfirmedCancelled { booking, .. } => {
-                self.turn(booking, Has::Sold, Has::Nothing, findings);
-            }
-            Change::HoldForgotten { booking } => match self.bookings.remove(booking) {
-                Some((_, Has::Nothing)) => {}
-                Some((_, Has::Held | Has::Sold)) | None => {
-                    findings.violation(format!("booking {booking} is forgotten and had not ended"));
+                SetupChange::UnitsUnblocked { lines, .. } => self.unblock(lines, findings),
+                SetupChange::EventCreated { .. } | SetupChange::SettingsChanged { .. } => {}
+            },
+            Change::Sale(change) => match change {
+                SaleChange::SaleOpened { seed, .. } => self.line.drawn |= seed.is_some(),
+                SaleChange::PrequeueOpened
+                | SaleChange::SalePaused
+                | SaleChange::SaleResumed
+                | SaleChange::SaleClosed
+                | SaleChange::Resumed { .. } => {}
+            },
+            Change::Queue(change) => match change {
+                QueueChange::PlaceTaken { place, user, number } => {
+                    self.expect_welcome(user, findings);
+                    self.line.join(*place, user, *number, findings);
+                }
+                QueueChange::PlaceLeft { place, .. } => self.line.leave(*place, findings),
+                QueueChange::Admitted { place, user, .. } => {
+                    self.line.admit(*place, user, findings)
+                }
+                QueueChange::PlaceSeen { .. } | QueueChange::PrequeueClosed { .. } => {}
+            },
+            Change::Visitor(change) => match change {
+                VisitorChange::SlotFreed { user, .. } => self.line.let_go(user),
+                VisitorChange::VisitorRemoved { user, banned, .. } => {
+                    if *banned && !self.banned.insert(user.clone()) {
+                        findings.violation(format!("user {user} is banned twice"));
+                    }
+                }
+                VisitorChange::VisitorUnbanned { user, .. } => {
+                    if !self.banned.remove(user) {
+                        findings.violation(format!("user {user} is unbanned and was not banned"));
+                    }
+                }
+                VisitorChange::Arrived { .. } | VisitorChange::SessionEnded { .. } => {}
+            },
+            Change::Hold(change) => match change {
+                HoldChange::HoldPlaced { terms, .. } => {
+                    self.expect_welcome(&terms.user, findings);
+                    self.occupy(&terms.lines, &Seat::Owned(terms.booking.clone()), findings);
+                    let booking = (terms.clone(), Has::Held);
+                    if self.bookings.insert(terms.booking.clone(), booking).is_some() {
+                        findings.violation(format!("booking {} is held twice", terms.booking));
+                    }
+                }
+                HoldChange::HoldReleased { booking } | HoldChange::HoldExpired { booking } => {
+                    self.turn(booking, Has::Held, Has::Nothing, findings);
+                }
+                HoldChange::HoldForgotten { booking } => match self.bookings.remove(booking) {
+                    Some((_, Has::Nothing)) => {}
+                    Some((_, Has::Held | Has::Sold)) | None => {
+                        findings
+                            .violation(format!("booking {booking} is forgotten and had not ended"));
+                    }
+                },
+                HoldChange::HoldExtended { .. } => {}
+            },
+            Change::Booking(change) => match change {
+                BookingChange::HoldConfirmed { booking, .. } => {
+                    self.turn(booking, Has::Held, Has::Sold, findings)
+                }
+                BookingChange::HoldConfirmedLate { booking, .. } => {
+                    self.buy_late(booking, findings)
+                }
+                BookingChange::ConfirmedCancelled { booking, .. } => {
+                    self.turn(booking, Has::Sold, Has::Nothing, findings);
+                }
+                BookingChange::PaymentBegun { .. }
+                | BookingChange::PaymentFailed { .. }
+                | BookingChange::LatePaymentFailed { .. }
+                | BookingChange::CheckedIn { .. } => {}
+            },
+            Change::Claim(change) => match change {
+                ClaimChange::Claimed { claim, user, pool, quantity, .. } => {
+                    self.expect_welcome(user, findings);
+                    self.claim(claim, pool, i64::from(*quantity), findings);
+                }
+                ClaimChange::ClaimedAdjusted { claim, pool, amount, .. } => {
+                    self.claim(claim, pool, *amount, findings);
+                }
+                ClaimChange::Declaimed { claim, .. } => match self.claims.get_mut(claim) {
+                    Some((pool, amount)) if *amount > 0 => {
+                        let (pool, amount) = (pool.clone(), std::mem::take(amount));
+                        self.take(&pool, -amount, findings);
+                        self.pools.entry(pool).or_default().claimed -= amount;
+                    }
+                    Some(_) | None => {
+                        findings
+                            .violation(format!("claim {claim} is given back and was not claimed"));
+                    }
+                },
+                ClaimChange::ClaimForgotten { claim } => {
+                    self.claims.remove(claim);
                 }
             },
-            Change::Claimed { claim, user, pool, quantity, .. } => {
-                self.expect_welcome(user, findings);
-                self.claim(claim, pool, i64::from(*quantity), findings);
-            }
-            Change::ClaimedAdjusted { claim, pool, amount, .. } => {
-                self.claim(claim, pool, *amount, findings);
-            }
-            Change::Declaimed { claim, .. } => match self.claims.get_mut(claim) {
-                Some((pool, amount)) if *amount > 0 => {
-                    let (pool, amount) = (pool.clone(), std::mem::take(amount));
-                    self.take(&pool, -amount, findings);
-                    self.pools.entry(pool).or_default().claimed -= amount;
-                }
-                Some(_) | None => {
-                    findings.violation(format!("claim {claim} is given back and was not claimed"));
-                }
-            },
-            Change::ClaimForgotten { claim } => {
-                self.claims.remove(claim);
-            }
-            Change::SaleOpened { seed, .. } => {
-                if seed.is_some() {
-                    self.line.drawn = true;
-                }
-            }
-            Change::PlaceTaken { place, user, number } => {
-                self.expect_welcome(user, findings);
-                self.line.join(*place, user, *number, findings);
-            }
-            Change::PlaceLeft { place, .. } => self.line.leave(*place, findings),
-            Change::Admitted { place, user, .. } => self.line.admit(*place, user, findings),
-            Change::SlotFreed { user, .. } => self.line.let_go(user),
-            Change::VisitorRemoved { user, banned, .. } => {
-                if *banned && !self.banned.insert(user.clone()) {
-                    findings.violation(format!("user {user} is banned twice"));
-                }
-            }
-            Change::VisitorUnbanned { user, .. } => {
-                if !self.banned.remove(user) {
-                    findings.violation(format!("user {user} is unbanned and was not banned"));
-                }
-            }
-            Change::EventCreated { .. }
-            | Change::SettingsChanged { .. }
-            | Change::PrequeueOpened
-            | Change::PrequeueClosed { .. }
-            | Change::SalePaused
-            | Change::SaleResumed
-            | Change::SaleClosed
-            | Change::PlaceSeen { .. }
-            | Change::Arrived { .. }
-            | Change::SessionEnded { .. }
-            | Change::HoldExtended { .. }
-            | Change::PaymentBegun { .. }
-            | Change::PaymentFailed { .. }
-            | Change::LatePaymentFailed { .. }
-            | Change::CheckedIn { .. }
-            | Change::Resumed { .. } => {}
         }
     }
 
@@ -233,16 +232,34 @@ impl Ledger {
         }
     }
 
-    fn occupy(&mut self, booking: &BookingId, lines: &Lines, findings: &mut Findings) {
+    /// Gives free units to somebody, or takes them off sale.
+    fn occupy(&mut self, lines: &Lines, to: &Seat, findings: &mut Findings) {
         for line in lines.pools() {
             self.take(&line.pool, i64::from(line.quantity), findings);
         }
         for seat in lines.seats() {
-            self.set_seat(seat, Seat::Owned(booking.clone()), findings);
+            self.set_seat(seat, to.clone(), findings);
         }
     }
 
-    /// Gives a free seat to somebody, or takes it off sale.
+    fn give_back(&mut self, lines: &Lines, findings: &mut Findings) {
+        for line in lines.pools() {
+            self.take(&line.pool, -i64::from(line.quantity), findings);
+        }
+    }
+
+    fn unblock(&mut self, lines: &Lines, findings: &mut Findings) {
+        self.give_back(lines, findings);
+        for seat in lines.seats() {
+            match self.seats.insert(seat.clone(), Seat::Free) {
+                Some(Seat::Blocked) => {}
+                Some(Seat::Free | Seat::Owned(_)) | None => {
+                    findings.violation(format!("seat {seat} is unblocked and was not blocked"));
+                }
+            }
+        }
+    }
+
     fn set_seat(&mut self, seat: &SeatId, to: Seat, findings: &mut Findings) {
         match (self.seats.insert(seat.clone(), to), &self.seats[seat]) {
             (Some(Seat::Free), _) => {}
@@ -284,9 +301,7 @@ impl Ledger {
         *has = to;
         let terms = terms.clone();
         if to == Has::Nothing {
-            for line in terms.lines.pools() {
-                self.take(&line.pool, -i64::from(line.quantity), findings);
-            }
+            self.give_back(&terms.lines, findings);
         }
         for seat in terms.lines.seats() {
             match self.seats.get(seat) {
@@ -312,7 +327,7 @@ impl Ledger {
         };
         *has = Has::Sold;
         let terms = terms.clone();
-        self.occupy(booking, &terms.lines, findings);
+        self.occupy(&terms.lines, &Seat::Owned(booking.clone()), findings);
     }
 
     fn claim(&mut self, claim: &ClaimId, pool: &PoolId, amount: i64, findings: &mut Findings) {

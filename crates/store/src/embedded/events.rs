@@ -67,7 +67,7 @@ impl Events {
     pub(super) fn replay(&mut self, entry: &FeedEntry) -> Result<(), String> {
         let index = match self.find(&entry.event) {
             Some(index) => index,
-            None if matches!(entry.changes.first(), Some(Change::EventCreated { .. })) => {
+            None if entry.changes.first().is_some_and(Change::creates_event) => {
                 self.insert(Event::new(entry.event.clone()))
             }
             None => return Err(format!("event {} changes before it is created", entry.event)),

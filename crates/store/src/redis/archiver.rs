@@ -222,9 +222,8 @@ impl Archiver {
                 epoch,
                 entries: entries.into_iter().map(|read| read.entry).collect(),
             };
-            let created = what.entries.iter().find(|entry| {
-                entry.changes.iter().any(|change| matches!(change, Change::EventCreated { .. }))
-            });
+            let mut entries = what.entries.iter();
+            let created = entries.find(|entry| entry.changes.iter().any(Change::creates_event));
             if let Some(created) = created {
                 self.node.list_event(&self.known.event, created.at).await.map_err(unavailable)?;
             }

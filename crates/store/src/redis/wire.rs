@@ -3,6 +3,7 @@
 use super::refusal;
 use super::scripts::{self, Script};
 use crate::engine::Seq;
+use onrush_core::change::SetupChange;
 use onrush_core::command::CancelTerms;
 use onrush_core::event::Event;
 use onrush_core::hold::OnDecline;
@@ -11,7 +12,7 @@ use onrush_core::lines::Lines;
 use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
 use onrush_core::spec::{CategorySpec, Reason, SeatSpec};
 use onrush_core::waiting_room::draw;
-use onrush_core::{Change, Command, Refusal, Time};
+use onrush_core::{Command, Refusal, Time};
 use redis::Value;
 use serde::Serialize;
 use std::sync::LazyLock;
@@ -400,7 +401,7 @@ fn probe_settings() -> Settings {
 /// An event that exists and has nothing: what the rules say of it needs no state.
 fn probe(settings: Settings) -> Event {
     let mut event = Event::new("probe".parse().expect("it is an id"));
-    event.evolve(Time(0), &Change::EventCreated { settings: Box::new(settings) });
+    event.evolve(Time(0), &SetupChange::EventCreated { settings: Box::new(settings) }.into());
     event
 }
 

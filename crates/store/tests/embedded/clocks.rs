@@ -2,6 +2,7 @@
 //! takes anything from anybody.
 
 use crate::sale::{HOLD_MS, START, Sale, booking, event, hold, open_flash_sale, units};
+use onrush_core::change::SaleChange;
 use onrush_core::hold::HoldState;
 use onrush_core::{Change, Query, Time};
 use onrush_store::embedded::{Clock, Embedded, ManualClocks, Options, SteadyClock};
@@ -62,11 +63,13 @@ async fn moved(engine: &Embedded) -> Vec<i64> {
     let entries = crate::sale::feed_to(engine, Seq(0), last).await;
     let changes = entries.iter().flat_map(|entry| &entry.changes);
     changes
-        .filter_map(
-            |change| {
-                if let Change::Resumed { gap_ms } = change { Some(*gap_ms) } else { None }
-            },
-        )
+        .filter_map(|change| {
+            if let Change::Sale(SaleChange::Resumed { gap_ms }) = change {
+                Some(*gap_ms)
+            } else {
+                None
+            }
+        })
         .collect()
 }
 

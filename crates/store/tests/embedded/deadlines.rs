@@ -4,6 +4,7 @@ use crate::sale::{
     HOLD_MS, START, Sale, availability, booking, done, feed_to, flash_settings, hold, id,
     join_command, open_room_sale, units,
 };
+use onrush_core::change::HoldChange;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::EventId;
 use onrush_core::view::PlaceState;
@@ -45,7 +46,10 @@ async fn deadlines_of_all_events_fire_in_order_at_their_time() {
     let order: Vec<&EventId> = rest.iter().map(|entry| &entry.event).collect();
     assert_eq!(order, [&events[1], &events[0]]);
     for entry in first.iter().chain(&rest) {
-        assert!(matches!(entry.changes[..], [Change::HoldExpired { .. }]), "{entry:?}");
+        assert!(
+            matches!(entry.changes[..], [Change::Hold(HoldChange::HoldExpired { .. })]),
+            "{entry:?}"
+        );
     }
 }
 
@@ -60,7 +64,7 @@ async fn deadline_fires_by_the_system_clock() {
     let until = view.state.until().expect("a live hold");
     let held = engine.committed();
     let entries = feed_to(&engine, held, Seq(held.0 + 1)).await;
-    assert!(matches!(entries[0].changes[..], [Change::HoldExpired { .. }]));
+    assert!(matches!(entries[0].changes[..], [Change::Hold(HoldChange::HoldExpired { .. })]));
     assert!(entries[0].at >= until);
 }
 
@@ -85,7 +89,12 @@ async fn burst_of_deadlines_is_worked_off_and_stock_comes_back() {
     let held = engine.committed();
     sale.clock.advance_ms(HOLD_MS);
     let entries = feed_to(&engine, held, Seq(held.0 + 5_000)).await;
-    assert!(entries.iter().all(|entry| matches!(entry.changes[..], [Change::HoldExpired { .. }])));
+    assert!(
+        entries.iter().all(|entry| matches!(
+            entry.changes[..],
+            [Change::Hold(HoldChange::HoldExpired { .. })]
+        ))
+    );
     assert_eq!(availability(&engine).await.pools[1].units.free, 10_000);
 }
 

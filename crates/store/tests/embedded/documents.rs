@@ -2,7 +2,10 @@
 //! and member.
 
 use crate::sale::{Sale, id, pool_spec};
-use onrush_core::change::{DeclaimedHow, LeftHow, SessionEnd};
+use onrush_core::change::{
+    BookingChange, ClaimChange, DeclaimedHow, HoldChange, LeftHow, QueueChange, SaleChange,
+    SessionEnd, SetupChange, VisitorChange,
+};
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{EventId, PlaceId};
@@ -195,12 +198,7 @@ async fn each_query_of_the_journals_page_answers_what_it_says() {
     let mut expected = Vec::new();
     for entry in feed.iter().filter(|entry| (17..=19).contains(&entry.seq.0)) {
         for change in &entry.changes {
-            let value = serde_json::to_value(change).expect("JSON");
-            let (name, body) = match value {
-                Value::String(name) => (name, json!({})),
-                Value::Object(members) => members.into_iter().next().expect("a name"),
-                _ => panic!("a change is a name, or a name and members"),
-            };
+            let (name, body) = named(change);
             expected.push((entry.seq.0.to_string(), name, body));
         }
     }
@@ -239,7 +237,16 @@ async fn each_query_of_the_journals_page_answers_what_it_says() {
     gala.engine.close();
 }
 
-/// Every kind of change with every member that it can have. The match keeps the list complete.
+/// A change's name and members, as JSON has them.
+fn named(change: &Change) -> (String, Value) {
+    match serde_json::to_value(change).expect("JSON") {
+        Value::String(name) => (name, json!({})),
+        Value::Object(members) => members.into_iter().next().expect("a name"),
+        _ => panic!("a change is a name, or a name and members"),
+    }
+}
+
+/// Every kind of change with every member that it can have. A test keeps the list complete.
 fn changes() -> Vec<Change> {
     let place = PlaceId::from_u128(1);
     let (user, booking, payment) = (|| id("u"), || id("b"), || id("p"));
@@ -265,114 +272,80 @@ fn changes() -> Vec<Change> {
         fee_minor: 1,
         created_at: at,
     };
-    let mut all = vec![Change::EventCreated { settings: settings() }];
-    loop {
-        let next = match all.last().expect("it begins with one") {
-            Change::EventCreated { .. } => Change::SettingsChanged { settings: settings() },
-            Change::SettingsChanged { .. } => Change::PoolAdded { spec: pool_spec("ga", 1) },
-            Change::PoolAdded { .. } => {
-                Change::CapacityAdjusted { pool: pool(), before: 1, after: 2, reason: reason() }
-            }
-            Change::CapacityAdjusted { .. } => {
-                Change::SeatsAdded { categories: vec![category.clone()], seats: vec![seat.clone()] }
-            }
-            Change::SeatsAdded { .. } => {
-                Change::UnitsBlocked { lines: lines.clone(), reason: reason() }
-            }
-            Change::UnitsBlocked { .. } => {
-                Change::UnitsUnblocked { lines: lines.clone(), reason: reason() }
-            }
-            Change::UnitsUnblocked { .. } => Change::PrequeueOpened,
-            Change::PrequeueOpened => {
-                Change::PrequeueClosed { entrants: 1, entrants_hash: Digest([0; 32]) }
-            }
-            Change::PrequeueClosed { .. } => {
-                Change::SaleOpened { seed: Some(Digest([0; 32])), public_value: Some("x".into()) }
-            }
-            Change::SaleOpened { .. } => Change::SalePaused,
-            Change::SalePaused => Change::SaleResumed,
-            Change::SaleResumed => Change::SaleClosed,
-            Change::SaleClosed => Change::PlaceTaken { place, user: user(), number: 1 },
-            Change::PlaceTaken { .. } => Change::PlaceSeen { place, user: user() },
-            Change::PlaceSeen { .. } => {
-                Change::PlaceLeft { place, user: user(), how: LeftHow::Left }
-            }
-            Change::PlaceLeft { .. } => {
-                Change::Admitted { place, user: user(), until: at, arrive_by: at }
-            }
-            Change::Admitted { .. } => Change::Arrived { place, user: user() },
-            Change::Arrived { .. } => {
-                Change::SessionEnded { place, user: user(), how: SessionEnd::Left }
-            }
-            Change::SessionEnded { .. } => Change::SlotFreed { place, user: user() },
-            Change::SlotFreed { .. } => {
-                Change::HoldPlaced { terms: terms.clone().into(), until: at }
-            }
-            Change::HoldPlaced { .. } => Change::HoldExtended { booking: booking(), until: at },
-            Change::HoldExtended { .. } => {
-                Change::PaymentBegun { booking: booking(), payment: payment(), until: at }
-            }
-            Change::PaymentBegun { .. } => Change::PaymentFailed {
-                booking: booking(),
-                payment: payment(),
-                why: "w".into(),
-                until: at,
-            },
-            Change::PaymentFailed { .. } => Change::LatePaymentFailed {
-                booking: booking(),
-                payment: payment(),
-                why: "w".into(),
-            },
-            Change::LatePaymentFailed { .. } => {
-                Change::HoldConfirmed { booking: booking(), payment: Some(payment()) }
-            }
-            Change::HoldConfirmed { .. } => {
-                Change::HoldConfirmedLate { booking: booking(), payment: payment() }
-            }
-            Change::HoldConfirmedLate { .. } => Change::HoldReleased { booking: booking() },
-            Change::HoldReleased { .. } => Change::HoldExpired { booking: booking() },
-            Change::HoldExpired { .. } => {
-                Change::ConfirmedCancelled { booking: booking(), reason: reason(), refund_minor: 1 }
-            }
-            Change::ConfirmedCancelled { .. } => {
-                Change::CheckedIn { booking: booking(), ticket: 1 }
-            }
-            Change::CheckedIn { .. } => Change::HoldForgotten { booking: booking() },
-            Change::HoldForgotten { .. } => Change::Claimed {
-                claim: claim(),
-                user: user(),
-                pool: pool(),
-                quantity: 1,
-                until: Some(at),
-                before: 0,
-                after: 1,
-            },
-            Change::Claimed { .. } => Change::Declaimed {
-                claim: claim(),
-                how: DeclaimedHow::Returned,
-                before: 1,
-                after: 0,
-            },
-            Change::Declaimed { .. } => Change::ClaimedAdjusted {
-                claim: claim(),
-                pool: pool(),
-                amount: 1,
-                before: 0,
-                after: 1,
-                reason: reason(),
-            },
-            Change::ClaimedAdjusted { .. } => Change::ClaimForgotten { claim: claim() },
-            Change::ClaimForgotten { .. } => {
-                Change::VisitorRemoved { user: user(), reason: reason(), banned: true }
-            }
-            Change::VisitorRemoved { .. } => {
-                Change::VisitorUnbanned { user: user(), reason: reason() }
-            }
-            Change::VisitorUnbanned { .. } => Change::Resumed { gap_ms: 1 },
-            Change::Resumed { .. } => return all,
-        };
-        all.push(next);
-    }
+    vec![
+        SetupChange::EventCreated { settings: settings() }.into(),
+        SetupChange::SettingsChanged { settings: settings() }.into(),
+        SetupChange::PoolAdded { spec: pool_spec("ga", 1) }.into(),
+        SetupChange::CapacityAdjusted { pool: pool(), before: 1, after: 2, reason: reason() }
+            .into(),
+        SetupChange::SeatsAdded { categories: vec![category.clone()], seats: vec![seat.clone()] }
+            .into(),
+        SetupChange::UnitsBlocked { lines: lines.clone(), reason: reason() }.into(),
+        SetupChange::UnitsUnblocked { lines: lines.clone(), reason: reason() }.into(),
+        SaleChange::PrequeueOpened.into(),
+        QueueChange::PrequeueClosed { entrants: 1, entrants_hash: Digest([0; 32]) }.into(),
+        SaleChange::SaleOpened { seed: Some(Digest([0; 32])), public_value: Some("x".into()) }
+            .into(),
+        SaleChange::SalePaused.into(),
+        SaleChange::SaleResumed.into(),
+        SaleChange::SaleClosed.into(),
+        QueueChange::PlaceTaken { place, user: user(), number: 1 }.into(),
+        QueueChange::PlaceSeen { place, user: user() }.into(),
+        QueueChange::PlaceLeft { place, user: user(), how: LeftHow::Left }.into(),
+        QueueChange::Admitted { place, user: user(), until: at, arrive_by: at }.into(),
+        VisitorChange::Arrived { place, user: user() }.into(),
+        VisitorChange::SessionEnded { place, user: user(), how: SessionEnd::Left }.into(),
+        VisitorChange::SlotFreed { place, user: user() }.into(),
+        HoldChange::HoldPlaced { terms: terms.clone().into(), until: at }.into(),
+        HoldChange::HoldExtended { booking: booking(), until: at }.into(),
+        BookingChange::PaymentBegun { booking: booking(), payment: payment(), until: at }.into(),
+        BookingChange::PaymentFailed {
+            booking: booking(),
+            payment: payment(),
+            why: "w".into(),
+            until: at,
+        }
+        .into(),
+        BookingChange::LatePaymentFailed {
+            booking: booking(),
+            payment: payment(),
+            why: "w".into(),
+        }
+        .into(),
+        BookingChange::HoldConfirmed { booking: booking(), payment: Some(payment()) }.into(),
+        BookingChange::HoldConfirmedLate { booking: booking(), payment: payment() }.into(),
+        HoldChange::HoldReleased { booking: booking() }.into(),
+        HoldChange::HoldExpired { booking: booking() }.into(),
+        BookingChange::ConfirmedCancelled { booking: booking(), reason: reason(), refund_minor: 1 }
+            .into(),
+        BookingChange::CheckedIn { booking: booking(), ticket: 1 }.into(),
+        HoldChange::HoldForgotten { booking: booking() }.into(),
+        ClaimChange::Claimed {
+            claim: claim(),
+            user: user(),
+            pool: pool(),
+            quantity: 1,
+            until: Some(at),
+            before: 0,
+            after: 1,
+        }
+        .into(),
+        ClaimChange::Declaimed { claim: claim(), how: DeclaimedHow::Returned, before: 1, after: 0 }
+            .into(),
+        ClaimChange::ClaimedAdjusted {
+            claim: claim(),
+            pool: pool(),
+            amount: 1,
+            before: 0,
+            after: 1,
+            reason: reason(),
+        }
+        .into(),
+        ClaimChange::ClaimForgotten { claim: claim() }.into(),
+        VisitorChange::VisitorRemoved { user: user(), reason: reason(), banned: true }.into(),
+        VisitorChange::VisitorUnbanned { user: user(), reason: reason() }.into(),
+        SaleChange::Resumed { gap_ms: 1 }.into(),
+    ]
 }
 
 /// The names of members, also of those within, but not of what is explained once for all changes:
@@ -406,11 +379,7 @@ fn every_kind_of_change_is_documented_with_every_member() {
     let row_of = |name: &str| rows.iter().find(|(names, _)| is_word(names, name)).map(|row| row.1);
     let mut lacks = Vec::new();
     for change in changes() {
-        let (name, body) = match serde_json::to_value(&change).expect("JSON") {
-            Value::String(name) => (name, Value::Null),
-            Value::Object(object) => object.into_iter().next().expect("a name"),
-            _ => panic!("a change is a name, or a name and members"),
-        };
+        let (name, body) = named(&change);
         let Some(text) = row_of(&name) else {
             lacks.push(name);
             continue;
@@ -418,12 +387,12 @@ fn every_kind_of_change_is_documented_with_every_member() {
         let mut names = BTreeSet::new();
         members(&body, &mut names);
         let mut words: Vec<String> = names.into_iter().collect();
-        if let Change::PlaceLeft { .. } = change {
+        if let Change::Queue(QueueChange::PlaceLeft { .. }) = change {
             words.extend([LeftHow::Left, LeftHow::Lapsed].map(word));
-        } else if let Change::SessionEnded { .. } = change {
+        } else if let Change::Visitor(VisitorChange::SessionEnded { .. }) = change {
             words.extend([SessionEnd::NoShow, SessionEnd::Timeout, SessionEnd::Left].map(word));
             words.extend([SessionEnd::Completed, SessionEnd::PaymentFailed].map(word));
-        } else if let Change::Declaimed { .. } = change {
+        } else if let Change::Claim(ClaimChange::Declaimed { .. }) = change {
             words.extend([DeclaimedHow::Returned, DeclaimedHow::Expired].map(word));
         }
         for missing in words.iter().filter(|word| !is_word(text, word)) {
@@ -469,8 +438,22 @@ fn full_settings() -> Settings {
 #[test]
 fn journals_have_the_changes_they_always_had() {
     let mut all = changes();
-    all.push(Change::SettingsChanged { settings: Box::new(full_settings()) });
+    all.push(SetupChange::SettingsChanged { settings: Box::new(full_settings()) }.into());
     let rows = all.iter().map(|change| serde_json::to_string(change).expect("JSON") + "\n");
     let rows: String = rows.collect();
     golden(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/changes.jsonl"), &rows);
+    let read: Vec<Change> =
+        rows.lines().map(|row| serde_json::from_str(row).expect("a change")).collect();
+    assert_eq!(read, all);
+}
+
+#[test]
+fn every_kind_of_change_is_in_the_list() {
+    // Told what it cannot read, the reader names all that it can.
+    let error = serde_json::from_str::<Change>(r#""unheard_of""#).expect_err("no change");
+    let error = error.to_string();
+    let known: BTreeSet<&str> = error.split('`').skip(3).step_by(2).collect();
+    let all: Vec<String> = changes().iter().map(|change| named(change).0).collect();
+    assert_eq!(all.iter().map(String::as_str).collect::<BTreeSet<_>>(), known);
+    assert_eq!(all.len(), known.len());
 }

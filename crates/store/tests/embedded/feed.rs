@@ -2,6 +2,7 @@
 
 use crate::sale::{Sale, feed_to, hold, release, units};
 use onrush_core::Change;
+use onrush_core::change::HoldChange;
 use onrush_store::embedded::{Embedded, Options};
 use onrush_store::{Engine, Seq};
 
@@ -97,7 +98,7 @@ async fn feed_has_an_entry_for_each_decision_with_its_changes() {
     release(&engine, "b1").await.expect("released");
     let entries = feed_to(&engine, before, Seq(before.0 + 2)).await;
     assert_eq!(engine.committed(), Seq(before.0 + 2), "replays and refusals change nothing");
-    assert!(matches!(entries[0].changes[..], [Change::HoldPlaced { .. }]));
-    assert!(matches!(entries[1].changes[..], [Change::HoldReleased { .. }]));
+    assert!(matches!(entries[0].changes[..], [Change::Hold(HoldChange::HoldPlaced { .. })]));
+    assert!(matches!(entries[1].changes[..], [Change::Hold(HoldChange::HoldReleased { .. })]));
     assert_eq!(entries[0].at, crate::sale::START);
 }

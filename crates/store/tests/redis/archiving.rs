@@ -4,6 +4,7 @@ use crate::stage::{
     MemoryArchive, PATIENCE, confirm_command, done, flash_sale, hold, id, open, options,
     shared_redis, until,
 };
+use onrush_core::change::BookingChange;
 use onrush_core::hold::OnDecline;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::spec::PoolSpec;
@@ -18,7 +19,8 @@ use tokio::time::timeout;
 async fn read_feed(engine: &RedisEngine, confirmations: usize) -> Vec<Arc<FeedEntry>> {
     let mut feed = engine.subscribe(Seq::default());
     let mut read = Vec::new();
-    let is_confirmed = |change: &Change| matches!(change, Change::HoldConfirmed { .. });
+    let is_confirmed =
+        |change: &Change| matches!(change, Change::Booking(BookingChange::HoldConfirmed { .. }));
     let all = async {
         while read
             .iter()
@@ -79,7 +81,10 @@ async fn a_confirmation_is_archived_before_it_is_answered() {
     hold(&engine, &event, "ada", "b1").await.expect("units are free");
     engine.execute(event.clone(), confirm_command("ada", "b1")).await.expect("it is confirmed");
     let confirmed = |entry: &FeedEntry| {
-        entry.changes.iter().any(|change| matches!(change, Change::HoldConfirmed { .. }))
+        entry
+            .changes
+            .iter()
+            .any(|change| matches!(change, Change::Booking(BookingChange::HoldConfirmed { .. })))
     };
     assert!(archive.of_event(&event).iter().any(confirmed));
 }
@@ -134,7 +139,10 @@ async fn the_end_of_a_payment_is_archived_before_it_is_answered() {
     let again = fail().await.map(|answer| answer.value);
     assert_eq!(again, Err(Failure::Refused(Refusal::PaymentMismatch)), "it ended before");
     let failed = |entry: &FeedEntry| {
-        entry.changes.iter().any(|change| matches!(change, Change::PaymentFailed { .. }))
+        entry
+            .changes
+            .iter()
+            .any(|change| matches!(change, Change::Booking(BookingChange::PaymentFailed { .. })))
     };
     assert!(archive.of_event(&event).iter().any(failed));
 }

@@ -2,7 +2,7 @@
 
 use crate::world::{NOON, Node, World, event, key, place, settings, until, user};
 use futures_util::future::join_all;
-use onrush_core::change::Change;
+use onrush_core::change::{Change, QueueChange, SaleChange};
 use onrush_core::ids::PlaceId;
 use onrush_core::score::Score;
 use onrush_core::settings::{Digest, Order, RoomSettings};
@@ -372,7 +372,7 @@ fn admitted_by_the_rules(rules: &mut Event, at: Time) -> usize {
             return admitted;
         }
         for change in &decision.changes {
-            admitted += usize::from(matches!(change, Change::Admitted { .. }));
+            admitted += usize::from(matches!(change, Change::Queue(QueueChange::Admitted { .. })));
             rules.evolve(at, change);
         }
     }
@@ -433,7 +433,7 @@ async fn an_outage_ends_no_place_and_is_made_up_for_once() {
     let resumed = world.decisions().await.into_iter().flat_map(|entry| entry.changes);
     let gaps: Vec<_> = resumed
         .filter_map(|change| match change {
-            Change::Resumed { gap_ms } => Some(gap_ms),
+            Change::Sale(SaleChange::Resumed { gap_ms }) => Some(gap_ms),
             _ => None,
         })
         .collect();
@@ -542,8 +542,10 @@ async fn the_list_of_entrants_is_that_of_the_moment_although_people_join_meanwhi
     for entry in world.decisions().await {
         for change in &entry.changes {
             match change {
-                Change::PlaceTaken { place, .. } if closed.is_none() => places.push(*place),
-                Change::PrequeueClosed { entrants, entrants_hash } => {
+                Change::Queue(QueueChange::PlaceTaken { place, .. }) if closed.is_none() => {
+                    places.push(*place)
+                }
+                Change::Queue(QueueChange::PrequeueClosed { entrants, entrants_hash }) => {
                     closed = Some((*entrants, *entrants_hash));
                 }
                 _ => {}

@@ -13,6 +13,7 @@ use onrush::pairing::{another_past, shorter};
 use onrush::saga::desk_sentence;
 use onrush::sandbox::{Taken, taken};
 use onrush_core::Change;
+use onrush_core::change::{BookingChange, HoldChange};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::desk::{DeskKind, DeskStatus};
@@ -188,61 +189,43 @@ fn note(bookings: &mut HashMap<BookingId, Sold>, seq: u64, change: &Change) {
         }
     };
     match change {
-        Change::HoldPlaced { terms, .. } => {
-            let amount_minor = terms.amount_minor;
-            let sold = Sold { amount_minor, state: State::NotSold, placed: seq };
-            bookings.insert(terms.booking.clone(), sold);
-        }
-        Change::HoldConfirmed { booking, payment } => {
-            set(booking, State::Confirmed(payment.clone()));
-        }
-        Change::HoldConfirmedLate { booking, payment } => {
-            set(booking, State::Confirmed(Some(payment.clone())));
-        }
-        Change::ConfirmedCancelled { booking, refund_minor, .. } => {
-            let before = bookings.get_mut(booking);
-            if let Some(sold) = before
-                && let State::Confirmed(payment) = &sold.state
-            {
-                let payment = payment.clone();
-                sold.state = State::Cancelled { payment, refund_minor: *refund_minor };
+        Change::Hold(change) => match change {
+            HoldChange::HoldPlaced { terms, .. } => {
+                let amount_minor = terms.amount_minor;
+                let sold = Sold { amount_minor, state: State::NotSold, placed: seq };
+                bookings.insert(terms.booking.clone(), sold);
             }
-        }
-        Change::EventCreated { .. }
-        | Change::SettingsChanged { .. }
-        | Change::PoolAdded { .. }
-        | Change::CapacityAdjusted { .. }
-        | Change::SeatsAdded { .. }
-        | Change::UnitsBlocked { .. }
-        | Change::UnitsUnblocked { .. }
-        | Change::PrequeueOpened
-        | Change::PrequeueClosed { .. }
-        | Change::SaleOpened { .. }
-        | Change::SalePaused
-        | Change::SaleResumed
-        | Change::SaleClosed
-        | Change::PlaceTaken { .. }
-        | Change::PlaceSeen { .. }
-        | Change::PlaceLeft { .. }
-        | Change::Admitted { .. }
-        | Change::Arrived { .. }
-        | Change::SessionEnded { .. }
-        | Change::SlotFreed { .. }
-        | Change::HoldExtended { .. }
-        | Change::PaymentBegun { .. }
-        | Change::PaymentFailed { .. }
-        | Change::LatePaymentFailed { .. }
-        | Change::HoldReleased { .. }
-        | Change::HoldExpired { .. }
-        | Change::CheckedIn { .. }
-        | Change::HoldForgotten { .. }
-        | Change::Claimed { .. }
-        | Change::Declaimed { .. }
-        | Change::ClaimedAdjusted { .. }
-        | Change::VisitorRemoved { .. }
-        | Change::VisitorUnbanned { .. }
-        | Change::ClaimForgotten { .. }
-        | Change::Resumed { .. } => {}
+            HoldChange::HoldExtended { .. }
+            | HoldChange::HoldReleased { .. }
+            | HoldChange::HoldExpired { .. }
+            | HoldChange::HoldForgotten { .. } => {}
+        },
+        Change::Booking(change) => match change {
+            BookingChange::HoldConfirmed { booking, payment } => {
+                set(booking, State::Confirmed(payment.clone()));
+            }
+            BookingChange::HoldConfirmedLate { booking, payment } => {
+                set(booking, State::Confirmed(Some(payment.clone())));
+            }
+            BookingChange::ConfirmedCancelled { booking, refund_minor, .. } => {
+                let before = bookings.get_mut(booking);
+                if let Some(sold) = before
+                    && let State::Confirmed(payment) = &sold.state
+                {
+                    let payment = payment.clone();
+                    sold.state = State::Cancelled { payment, refund_minor: *refund_minor };
+                }
+            }
+            BookingChange::PaymentBegun { .. }
+            | BookingChange::PaymentFailed { .. }
+            | BookingChange::LatePaymentFailed { .. }
+            | BookingChange::CheckedIn { .. } => {}
+        },
+        Change::Setup(_)
+        | Change::Sale(_)
+        | Change::Queue(_)
+        | Change::Visitor(_)
+        | Change::Claim(_) => {}
     }
 }
 

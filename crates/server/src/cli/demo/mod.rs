@@ -24,6 +24,7 @@ use onrush::config::limits::LimitSettings;
 use onrush::config::{ConnectionSettings, FaultMix, GatewayName, Patience, SandboxSettings};
 use onrush::{Config, Server};
 use onrush_core::Change;
+use onrush_core::change::{BookingChange, HoldChange};
 use onrush_store::embedded::{self, FeedAudit, JournalReader};
 use onrush_store::{FeedEntry, Seq};
 use report::Report;
@@ -252,13 +253,15 @@ fn visitors_bookings(data: &Path, crowd: &BTreeSet<String>) -> Result<u64, Troub
     let (mut held, mut bookings) = (BTreeSet::new(), 0);
     each_entry(data, |entry| {
         for change in &entry.changes {
-            if let Change::HoldPlaced { terms, until: _ } = change
+            if let Change::Hold(HoldChange::HoldPlaced { terms, until: _ }) = change
                 && !crowd.contains(terms.user.as_str())
             {
                 held.insert(terms.booking.to_string());
             }
-            if let Change::HoldConfirmed { booking, .. } | Change::HoldConfirmedLate { booking, .. } =
-                change
+            if let Change::Booking(
+                BookingChange::HoldConfirmed { booking, .. }
+                | BookingChange::HoldConfirmedLate { booking, .. },
+            ) = change
                 && held.contains(booking.as_str())
             {
                 bookings += 1;

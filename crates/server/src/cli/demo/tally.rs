@@ -3,6 +3,7 @@
 use super::api::Lines;
 use super::fan::Record;
 use onrush_core::Change;
+use onrush_core::change::{BookingChange, HoldChange, QueueChange};
 use onrush_core::lines::Lines as HeldLines;
 use onrush_store::FeedEntry;
 use serde::Serialize;
@@ -164,76 +165,71 @@ impl<'a> JournalTally<'a> {
         }
         for change in &entry.changes {
             match change {
-                Change::PlaceTaken { place, number, .. } => {
-                    self.numbers.insert(place.to_string(), *number);
-                }
-                Change::Admitted { place, user, .. } => {
-                    let place = place.to_string();
-                    // A place that nobody took has no number, and counts as out of order.
-                    let number = self.numbers.get(&place).copied().unwrap_or(0);
-                    self.tally.admitted.push(number);
-                    let is_fans = self.crowd.contains(user.as_str());
-                    self.admitted.places.push((place, (!is_fans).then_some(number)));
-                }
-                Change::HoldPlaced { terms, .. } => {
-                    let is_fans = self.crowd.contains(terms.user.as_str());
-                    self.held.insert(
-                        terms.booking.to_string(),
-                        (plain(&terms.lines), terms.amount_minor, is_fans),
-                    );
-                }
-                Change::HoldConfirmed { booking, .. }
-                | Change::HoldConfirmedLate { booking, .. } => {
-                    let held = self.held.get(booking.as_str());
-                    let (lines, amount_minor, is_fans) = held.cloned().unwrap_or_default();
-                    if !is_fans && held.is_some() {
-                        self.admitted.visitors.insert(booking.to_string(), lines.clone());
-                        self.admitted.visitors_minor += amount_minor;
-                    }
-                    self.tally.confirmed_minor += amount_minor;
-                    self.tally.bookings.insert(booking.to_string(), lines);
-                }
-                Change::ConfirmedCancelled { booking, refund_minor, .. } => {
-                    if self.admitted.visitors.remove(booking.as_str()).is_some() {
-                        self.admitted.visitors_minor -= refund_minor;
-                    }
-                    self.tally.confirmed_minor -= refund_minor;
-                    self.tally.bookings.remove(booking.as_str());
-                }
-                Change::EventCreated { .. }
-                | Change::SettingsChanged { .. }
-                | Change::PoolAdded { .. }
-                | Change::CapacityAdjusted { .. }
-                | Change::SeatsAdded { .. }
-                | Change::UnitsBlocked { .. }
-                | Change::UnitsUnblocked { .. }
-                | Change::PrequeueOpened
-                | Change::PrequeueClosed { .. }
-                | Change::SaleOpened { .. }
-                | Change::SalePaused
-                | Change::SaleResumed
-                | Change::SaleClosed
-                | Change::PlaceSeen { .. }
-                | Change::CheckedIn { .. }
-                | Change::PlaceLeft { .. }
-                | Change::Arrived { .. }
-                | Change::SessionEnded { .. }
-                | Change::SlotFreed { .. }
-                | Change::HoldExtended { .. }
-                | Change::PaymentBegun { .. }
-                | Change::PaymentFailed { .. }
-                | Change::LatePaymentFailed { .. }
-                | Change::HoldReleased { .. }
-                | Change::HoldExpired { .. }
-                | Change::HoldForgotten { .. }
-                | Change::Claimed { .. }
-                | Change::Declaimed { .. }
-                | Change::ClaimedAdjusted { .. }
-                | Change::VisitorRemoved { .. }
-                | Change::VisitorUnbanned { .. }
-                | Change::ClaimForgotten { .. }
-                | Change::Resumed { .. } => {}
+                Change::Queue(change) => self.note_queue(change),
+                Change::Hold(change) => self.note_hold(change),
+                Change::Booking(change) => self.note_booking(change),
+                Change::Setup(_) | Change::Sale(_) | Change::Visitor(_) | Change::Claim(_) => {}
             }
+        }
+    }
+
+    fn note_queue(&mut self, change: &QueueChange) {
+        match change {
+            QueueChange::PlaceTaken { place, number, .. } => {
+                self.numbers.insert(place.to_string(), *number);
+            }
+            QueueChange::Admitted { place, user, .. } => {
+                let place = place.to_string();
+                // A place that nobody took has no number, and counts as out of order.
+                let number = self.numbers.get(&place).copied().unwrap_or(0);
+                self.tally.admitted.push(number);
+                let is_fans = self.crowd.contains(user.as_str());
+                self.admitted.places.push((place, (!is_fans).then_some(number)));
+            }
+            QueueChange::PlaceSeen { .. }
+            | QueueChange::PlaceLeft { .. }
+            | QueueChange::PrequeueClosed { .. } => {}
+        }
+    }
+
+    fn note_hold(&mut self, change: &HoldChange) {
+        match change {
+            HoldChange::HoldPlaced { terms, .. } => {
+                let is_fans = self.crowd.contains(terms.user.as_str());
+                let held = (plain(&terms.lines), terms.amount_minor, is_fans);
+                self.held.insert(terms.booking.to_string(), held);
+            }
+            HoldChange::HoldExtended { .. }
+            | HoldChange::HoldReleased { .. }
+            | HoldChange::HoldExpired { .. }
+            | HoldChange::HoldForgotten { .. } => {}
+        }
+    }
+
+    fn note_booking(&mut self, change: &BookingChange) {
+        match change {
+            BookingChange::HoldConfirmed { booking, .. }
+            | BookingChange::HoldConfirmedLate { booking, .. } => {
+                let held = self.held.get(booking.as_str());
+                let (lines, amount_minor, is_fans) = held.cloned().unwrap_or_default();
+                if !is_fans && held.is_some() {
+                    self.admitted.visitors.insert(booking.to_string(), lines.clone());
+                    self.admitted.visitors_minor += amount_minor;
+                }
+                self.tally.confirmed_minor += amount_minor;
+                self.tally.bookings.insert(booking.to_string(), lines);
+            }
+            BookingChange::ConfirmedCancelled { booking, refund_minor, .. } => {
+                if self.admitted.visitors.remove(booking.as_str()).is_some() {
+                    self.admitted.visitors_minor -= refund_minor;
+                }
+                self.tally.confirmed_minor -= refund_minor;
+                self.tally.bookings.remove(booking.as_str());
+            }
+            BookingChange::PaymentBegun { .. }
+            | BookingChange::PaymentFailed { .. }
+            | BookingChange::LatePaymentFailed { .. }
+            | BookingChange::CheckedIn { .. } => {}
         }
     }
 

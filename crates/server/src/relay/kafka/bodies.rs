@@ -1,6 +1,7 @@
 //! What messages say: S3's bodies, and the feed's changes one by one.
 
 use super::facts::Facts;
+use onrush_core::change::{BookingChange, QueueChange};
 use onrush_core::ids::{BookingId, EventId, PaymentId, SeatId, UserId};
 use onrush_core::{Change, Time};
 use onrush_store::{FeedEntry, Seq};
@@ -108,61 +109,42 @@ pub(super) enum About<'a> {
 /// What S3 wants to be told of a change, if anything.
 pub(super) fn of_s3<'a>(entry: &'a FeedEntry, change: &'a Change) -> Option<Told<'a>> {
     match change {
-        Change::PlaceTaken { place: _, user, number } => {
-            let body = BookingRequest {
-                user_id: user,
-                event_id: &entry.event,
-                sequence: *number,
-                timestamp: seconds(entry.at),
-            };
-            Some(Told::Whole(Topic::BookingRequest, json(&body)))
-        }
-        Change::PaymentBegun { booking, payment, until: _ } => {
-            Some(Told::Of(booking, About::Initiated(payment)))
-        }
-        Change::HoldConfirmed { booking, payment } => {
-            Some(Told::Of(booking, About::Completed(payment.as_ref())))
-        }
-        Change::HoldConfirmedLate { booking, payment } => {
-            Some(Told::Of(booking, About::Completed(Some(payment))))
-        }
-        Change::PaymentFailed { booking, payment, why, until: _ }
-        | Change::LatePaymentFailed { booking, payment, why } => {
-            Some(Told::Of(booking, About::Failed(payment, why)))
-        }
-        Change::EventCreated { .. }
-        | Change::SettingsChanged { .. }
-        | Change::PoolAdded { .. }
-        | Change::CapacityAdjusted { .. }
-        | Change::SeatsAdded { .. }
-        | Change::UnitsBlocked { .. }
-        | Change::UnitsUnblocked { .. }
-        | Change::PrequeueOpened
-        | Change::PrequeueClosed { .. }
-        | Change::SaleOpened { .. }
-        | Change::SalePaused
-        | Change::SaleResumed
-        | Change::SaleClosed
-        | Change::PlaceSeen { .. }
-        | Change::PlaceLeft { .. }
-        | Change::Admitted { .. }
-        | Change::Arrived { .. }
-        | Change::SessionEnded { .. }
-        | Change::SlotFreed { .. }
-        | Change::HoldPlaced { .. }
-        | Change::HoldExtended { .. }
-        | Change::HoldReleased { .. }
-        | Change::HoldExpired { .. }
-        | Change::ConfirmedCancelled { .. }
-        | Change::CheckedIn { .. }
-        | Change::HoldForgotten { .. }
-        | Change::Claimed { .. }
-        | Change::Declaimed { .. }
-        | Change::ClaimedAdjusted { .. }
-        | Change::VisitorRemoved { .. }
-        | Change::VisitorUnbanned { .. }
-        | Change::ClaimForgotten { .. }
-        | Change::Resumed { .. } => None,
+        Change::Queue(change) => match change {
+            QueueChange::PlaceTaken { place: _, user, number } => {
+                let body = BookingRequest {
+                    user_id: user,
+                    event_id: &entry.event,
+                    sequence: *number,
+                    timestamp: seconds(entry.at),
+                };
+                Some(Told::Whole(Topic::BookingRequest, json(&body)))
+            }
+            QueueChange::PlaceSeen { .. }
+            | QueueChange::PlaceLeft { .. }
+            | QueueChange::PrequeueClosed { .. }
+            | QueueChange::Admitted { .. } => None,
+        },
+        Change::Booking(change) => match change {
+            BookingChange::PaymentBegun { booking, payment, until: _ } => {
+                Some(Told::Of(booking, About::Initiated(payment)))
+            }
+            BookingChange::HoldConfirmed { booking, payment } => {
+                Some(Told::Of(booking, About::Completed(payment.as_ref())))
+            }
+            BookingChange::HoldConfirmedLate { booking, payment } => {
+                Some(Told::Of(booking, About::Completed(Some(payment))))
+            }
+            BookingChange::PaymentFailed { booking, payment, why, until: _ }
+            | BookingChange::LatePaymentFailed { booking, payment, why } => {
+                Some(Told::Of(booking, About::Failed(payment, why)))
+            }
+            BookingChange::ConfirmedCancelled { .. } | BookingChange::CheckedIn { .. } => None,
+        },
+        Change::Setup(_)
+        | Change::Sale(_)
+        | Change::Visitor(_)
+        | Change::Hold(_)
+        | Change::Claim(_) => None,
     }
 }
 
@@ -273,11 +255,11 @@ mod tests {
 
     #[test]
     fn bodies_are_those_of_s3() {
-        let place = Change::PlaceTaken {
+        let place = Change::Queue(QueueChange::PlaceTaken {
             place: "00112233445566778899aabbccddeeff".parse().unwrap(),
             user: "ann".parse().unwrap(),
             number: 42,
-        };
+        });
         let said = json!({"user_id": "ann", "event_id": "tour-1", "sequence": 42,
             "timestamp": 1_764_000_000});
         assert_eq!(told(place, None), (Topic::BookingRequest, said));
@@ -287,16 +269,21 @@ mod tests {
         let seat = facts(&["A-1"]);
         let paid = json!({"user_id": "ann", "event_id": "tour-1", "seat_id": "A-1",
             "payment_id": "tour-1.1.1", "timestamp": 1_764_000_000});
-        let begun = Change::PaymentBegun {
+        let begun = Change::Booking(BookingChange::PaymentBegun {
             booking: booking.clone(),
             payment: payment.clone(),
             until: Time(0),
-        };
+        });
         assert_eq!(told(begun, Some(&seat)), (Topic::PaymentInitiated, paid.clone()));
-        let final_ =
-            Change::HoldConfirmed { booking: booking.clone(), payment: Some(payment.clone()) };
+        let final_ = Change::Booking(BookingChange::HoldConfirmed {
+            booking: booking.clone(),
+            payment: Some(payment.clone()),
+        });
         assert_eq!(told(final_, Some(&seat)), (Topic::BookingCompleted, paid.clone()));
-        let late = Change::HoldConfirmedLate { booking: booking.clone(), payment: payment.clone() };
+        let late = Change::Booking(BookingChange::HoldConfirmedLate {
+            booking: booking.clone(),
+            payment: payment.clone(),
+        });
         assert_eq!(told(late, Some(&seat)), (Topic::BookingCompleted, paid));
 
         for (why, reason) in [
@@ -308,22 +295,31 @@ mod tests {
             let failed = json!({"user_id": "ann", "event_id": "tour-1", "payment_id": "tour-1.1.1",
                 "reason": reason, "why": why, "timestamp": 1_764_000_000});
             let failed = (Topic::PaymentFailed, failed);
-            let late = Change::LatePaymentFailed {
+            let late = Change::Booking(BookingChange::LatePaymentFailed {
                 booking: booking.clone(),
                 payment: payment.clone(),
                 why: why.into(),
-            };
+            });
             assert_eq!(told(late, Some(&seat)), failed);
             let (booking, payment) = (booking.clone(), payment.clone());
-            let change =
-                Change::PaymentFailed { booking, payment, why: why.into(), until: Time(0) };
+            let change = Change::Booking(BookingChange::PaymentFailed {
+                booking,
+                payment,
+                why: why.into(),
+                until: Time(0),
+            });
             assert_eq!(told(change, Some(&seat)), failed);
         }
     }
 
     #[test]
     fn booking_of_several_seats_names_them_all_and_one_of_none_has_none() {
-        let confirmed = || Change::HoldConfirmed { booking: "b".parse().unwrap(), payment: None };
+        let confirmed = || {
+            Change::Booking(BookingChange::HoldConfirmed {
+                booking: "b".parse().unwrap(),
+                payment: None,
+            })
+        };
         let (_, several) = told(confirmed(), Some(&facts(&["A-1", "A-2"])));
         assert_eq!(several["seat_id"], Value::Null);
         assert_eq!(several["seat_ids"], json!(["A-1", "A-2"]));
@@ -337,11 +333,11 @@ mod tests {
 
     #[test]
     fn feed_has_every_change_and_says_so_where_one_is_too_long() {
-        let entry = entry(Change::PlaceTaken {
+        let entry = entry(Change::Queue(QueueChange::PlaceTaken {
             place: "00112233445566778899aabbccddeeff".parse().unwrap(),
             user: "ann".parse().unwrap(),
             number: 42,
-        });
+        }));
         let whole = of_feed(&entry, 0, 1_000);
         let said = json!({"sequence": 7, "index": 0, "event": "tour-1", "at": 1_764_000_000_999_i64,
             "change": {"place_taken": {"place": "00112233445566778899aabbccddeeff",

@@ -6,6 +6,7 @@ use super::outlet::{Outlet, Record, Trouble};
 use super::parts::Parts;
 use crate::config::kafka::KafkaSettings;
 use crate::relay::cursors::{CursorError, Fence};
+use onrush_core::change::HoldChange;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::{Change, Query, View};
 use onrush_store::{Failure, FeedEntry, FeedPage, Seq};
@@ -242,7 +243,7 @@ impl Publisher {
         let max_bytes = self.settings.max_message_bytes as usize;
         for entry in page {
             for (index, change) in entry.changes.iter().enumerate() {
-                if let Change::HoldPlaced { terms, until: _ } = change {
+                if let Change::Hold(HoldChange::HoldPlaced { terms, until: _ }) = change {
                     remembered.remember(terms);
                 }
                 let record = |topic, body| Record {

@@ -1,6 +1,6 @@
 //! What messages say, in S3's shapes, and which changes are told.
 
-use onrush_core::change::SessionEnd;
+use onrush_core::change::{BookingChange, HoldChange, QueueChange, SessionEnd, VisitorChange};
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::{Change, Time};
 use onrush_store::FeedEntry;
@@ -110,70 +110,60 @@ pub(super) fn seconds(at: Time) -> i64 {
 /// What an entry asks to be sent.
 pub(super) fn drafts(entry: &FeedEntry) -> Vec<Draft> {
     let mut drafts = Vec::new();
-    let user = |user: &UserId| Whose::User(user.clone());
+    let user = |user: &UserId| Some(Whose::User(user.clone()));
     // A hold that the same decision gives back has no deadline any more.
     let whose = |booking: &BookingId| {
-        let released = Change::HoldReleased { booking: booking.clone() };
+        let released = HoldChange::HoldReleased { booking: booking.clone() }.into();
         (!entry.changes.contains(&released)).then(|| Whose::Booking(booking.clone()))
     };
     for change in &entry.changes {
-        let mut deadline = |whose, until: &Time| {
-            drafts.push(Draft::Deadline { whose, until: *until });
+        let mut deadline = |whose: Option<Whose>, until: &Time| {
+            drafts.extend(whose.map(|whose| Draft::Deadline { whose, until: *until }));
         };
         match change {
-            Change::Admitted { place: _, user: whose, until, arrive_by } => {
-                deadline(user(whose), until);
-                if arrive_by < until {
-                    deadline(user(whose), arrive_by);
+            Change::Queue(change) => match change {
+                QueueChange::Admitted { place: _, user: whose, until, arrive_by } => {
+                    deadline(user(whose), until);
+                    if arrive_by < until {
+                        deadline(user(whose), arrive_by);
+                    }
                 }
-            }
-            Change::HoldPlaced { terms, until } => deadline(user(&terms.user), until),
-            Change::HoldExtended { booking, until }
-            | Change::PaymentBegun { booking, payment: _, until }
-            | Change::PaymentFailed { booking, payment: _, why: _, until } => {
-                if let Some(whose) = whose(booking) {
-                    deadline(whose, until);
+                QueueChange::PlaceTaken { .. }
+                | QueueChange::PlaceSeen { .. }
+                | QueueChange::PlaceLeft { .. }
+                | QueueChange::PrequeueClosed { .. } => {}
+            },
+            Change::Visitor(change) => match change {
+                VisitorChange::SlotFreed { .. } => drafts.push(Draft::SlotReleased(SlotReleased {
+                    event_id: entry.event.clone(),
+                    reason: freed_by(&entry.changes),
+                    timestamp: seconds(entry.at),
+                })),
+                VisitorChange::Arrived { .. }
+                | VisitorChange::SessionEnded { .. }
+                | VisitorChange::VisitorRemoved { .. }
+                | VisitorChange::VisitorUnbanned { .. } => {}
+            },
+            Change::Hold(change) => match change {
+                HoldChange::HoldPlaced { terms, until } => deadline(user(&terms.user), until),
+                HoldChange::HoldExtended { booking, until } => deadline(whose(booking), until),
+                HoldChange::HoldReleased { .. }
+                | HoldChange::HoldExpired { .. }
+                | HoldChange::HoldForgotten { .. } => {}
+            },
+            Change::Booking(change) => match change {
+                BookingChange::PaymentBegun { booking, payment: _, until }
+                | BookingChange::PaymentFailed { booking, payment: _, why: _, until } => {
+                    deadline(whose(booking), until);
                 }
-            }
-            Change::SlotFreed { .. } => drafts.push(Draft::SlotReleased(SlotReleased {
-                event_id: entry.event.clone(),
-                reason: freed_by(&entry.changes),
-                timestamp: seconds(entry.at),
-            })),
+                BookingChange::LatePaymentFailed { .. }
+                | BookingChange::HoldConfirmed { .. }
+                | BookingChange::HoldConfirmedLate { .. }
+                | BookingChange::ConfirmedCancelled { .. }
+                | BookingChange::CheckedIn { .. } => {}
+            },
             // Deadlines that moved on are left to the engine's own ticks: which ones there are only it knows.
-            Change::Resumed { .. }
-            | Change::EventCreated { .. }
-            | Change::SettingsChanged { .. }
-            | Change::PoolAdded { .. }
-            | Change::CapacityAdjusted { .. }
-            | Change::SeatsAdded { .. }
-            | Change::UnitsBlocked { .. }
-            | Change::UnitsUnblocked { .. }
-            | Change::PrequeueOpened
-            | Change::PrequeueClosed { .. }
-            | Change::SaleOpened { .. }
-            | Change::SalePaused
-            | Change::SaleResumed
-            | Change::SaleClosed
-            | Change::PlaceTaken { .. }
-            | Change::PlaceSeen { .. }
-            | Change::PlaceLeft { .. }
-            | Change::Arrived { .. }
-            | Change::SessionEnded { .. }
-            | Change::LatePaymentFailed { .. }
-            | Change::HoldConfirmed { .. }
-            | Change::HoldConfirmedLate { .. }
-            | Change::HoldReleased { .. }
-            | Change::HoldExpired { .. }
-            | Change::ConfirmedCancelled { .. }
-            | Change::CheckedIn { .. }
-            | Change::HoldForgotten { .. }
-            | Change::Claimed { .. }
-            | Change::Declaimed { .. }
-            | Change::ClaimedAdjusted { .. }
-            | Change::VisitorRemoved { .. }
-            | Change::VisitorUnbanned { .. }
-            | Change::ClaimForgotten { .. } => {}
+            Change::Sale(_) | Change::Setup(_) | Change::Claim(_) => {}
         }
     }
     drafts
@@ -192,7 +182,7 @@ fn freed_by(changes: &[Change]) -> FreedBy {
 }
 
 fn by_session(change: &Change) -> Option<FreedBy> {
-    let Change::SessionEnded { how, .. } = change else { return None };
+    let Change::Visitor(VisitorChange::SessionEnded { how, .. }) = change else { return None };
     Some(match how {
         SessionEnd::NoShow | SessionEnd::Timeout => FreedBy::Timeout,
         SessionEnd::Left | SessionEnd::Removed => FreedBy::Cancellation,
@@ -202,19 +192,28 @@ fn by_session(change: &Change) -> Option<FreedBy> {
 }
 
 fn by_payment(change: &Change) -> Option<FreedBy> {
-    let success = matches!(change, Change::HoldConfirmed { .. } | Change::HoldConfirmedLate { .. });
-    let failure = matches!(change, Change::PaymentFailed { .. } | Change::LatePaymentFailed { .. });
-    match (success, failure) {
-        (true, _) => Some(FreedBy::PaymentSuccess),
-        (_, true) => Some(FreedBy::PaymentFailure),
-        (false, false) => None,
+    let Change::Booking(change) = change else { return None };
+    match change {
+        BookingChange::HoldConfirmed { .. } | BookingChange::HoldConfirmedLate { .. } => {
+            Some(FreedBy::PaymentSuccess)
+        }
+        BookingChange::PaymentFailed { .. } | BookingChange::LatePaymentFailed { .. } => {
+            Some(FreedBy::PaymentFailure)
+        }
+        BookingChange::PaymentBegun { .. }
+        | BookingChange::ConfirmedCancelled { .. }
+        | BookingChange::CheckedIn { .. } => None,
     }
 }
 
 fn by_hold(change: &Change) -> Option<FreedBy> {
-    match matches!(change, Change::HoldReleased { .. }) {
-        true => Some(FreedBy::Cancellation),
-        false => matches!(change, Change::HoldExpired { .. }).then_some(FreedBy::Timeout),
+    let Change::Hold(change) = change else { return None };
+    match change {
+        HoldChange::HoldReleased { .. } => Some(FreedBy::Cancellation),
+        HoldChange::HoldExpired { .. } => Some(FreedBy::Timeout),
+        HoldChange::HoldPlaced { .. }
+        | HoldChange::HoldExtended { .. }
+        | HoldChange::HoldForgotten { .. } => None,
     }
 }
 
@@ -240,17 +239,25 @@ mod tests {
     #[test]
     fn slot_says_what_freed_it() {
         let place = PlaceId::from_u128(1);
-        let ended = |how| Change::SessionEnded { place, user: user(), how };
+        let ended = |how| Change::Visitor(VisitorChange::SessionEnded { place, user: user(), how });
         let payment = || "p".parse().expect("it is an id");
-        let released = || Change::HoldReleased { booking: booking() };
-        let expired = || Change::HoldExpired { booking: booking() };
-        let confirmed = || Change::HoldConfirmed { booking: booking(), payment: None };
-        let late = || Change::HoldConfirmedLate { booking: booking(), payment: payment() };
-        let declined = || Change::PaymentFailed {
-            booking: booking(),
-            payment: payment(),
-            why: "declined".into(),
-            until: Time(20_000),
+        let released = || Change::Hold(HoldChange::HoldReleased { booking: booking() });
+        let expired = || Change::Hold(HoldChange::HoldExpired { booking: booking() });
+        let confirmed =
+            || Change::Booking(BookingChange::HoldConfirmed { booking: booking(), payment: None });
+        let late = || {
+            Change::Booking(BookingChange::HoldConfirmedLate {
+                booking: booking(),
+                payment: payment(),
+            })
+        };
+        let declined = || {
+            Change::Booking(BookingChange::PaymentFailed {
+                booking: booking(),
+                payment: payment(),
+                why: "declined".into(),
+                until: Time(20_000),
+            })
         };
         for (changes, reason) in [
             (vec![ended(SessionEnd::NoShow)], FreedBy::Timeout),
@@ -269,7 +276,7 @@ mod tests {
             (vec![expired()], FreedBy::Timeout),
         ] {
             let mut changes = changes;
-            changes.push(Change::SlotFreed { place, user: user() });
+            changes.push(Change::Visitor(VisitorChange::SlotFreed { place, user: user() }));
             let drafts = drafts(&entry(changes.clone()));
             let [Draft::SlotReleased(body)] = &drafts[..] else {
                 panic!("{changes:?} asks for {drafts:?}")
@@ -297,11 +304,13 @@ mod tests {
 
     #[test]
     fn deadlines_of_sessions_and_holds_are_told() {
-        let admitted = |until, arrive_by| Change::Admitted {
-            place: PlaceId::from_u128(1),
-            user: user(),
-            until: Time(until),
-            arrive_by: Time(arrive_by),
+        let admitted = |until, arrive_by| {
+            Change::Queue(QueueChange::Admitted {
+                place: PlaceId::from_u128(1),
+                user: user(),
+                until: Time(until),
+                arrive_by: Time(arrive_by),
+            })
         };
         let deadline = |whose, until| Draft::Deadline { whose, until: Time(until) };
         let mine = || Whose::User(user());
@@ -310,9 +319,10 @@ mod tests {
             [deadline(mine(), 600), deadline(mine(), 120)]
         );
         assert_eq!(drafts(&entry(vec![admitted(100, 100)])), [deadline(mine(), 100)]);
-        let extended = || Change::HoldExtended { booking: booking(), until: Time(900) };
+        let extended =
+            || Change::Hold(HoldChange::HoldExtended { booking: booking(), until: Time(900) });
         assert_eq!(drafts(&entry(vec![extended()])), [deadline(Whose::Booking(booking()), 900)]);
-        let released = Change::HoldReleased { booking: booking() };
+        let released = Change::Hold(HoldChange::HoldReleased { booking: booking() });
         assert_eq!(drafts(&entry(vec![extended(), released])), []);
     }
 }

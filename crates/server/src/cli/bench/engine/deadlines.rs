@@ -7,6 +7,7 @@ use super::super::common::{Common, measure};
 use super::super::results::Results;
 use crate::cli::load::Latency;
 use crate::cli::show::{count, ms, say};
+use onrush_core::change::{ClaimChange, HoldChange};
 use onrush_core::ids::EventId;
 use onrush_core::{Change, Command, Time};
 use onrush_store::embedded::{Embedded, Options};
@@ -111,9 +112,9 @@ async fn lateness(
         let seen_at = now();
         for entry in page.iter().filter(|entry| entry.event == event) {
             for change in &entry.changes {
-                if let Change::HoldPlaced { terms, until } = change {
+                if let Change::Hold(HoldChange::HoldPlaced { terms, until }) = change {
                     due.insert(terms.booking.to_string(), *until);
-                } else if let Change::HoldExpired { booking } = change {
+                } else if let Change::Hold(HoldChange::HoldExpired { booking }) = change {
                     let until =
                         due.remove(booking.as_str()).ok_or("a hold expired that nobody placed")?;
                     decided.record(after(until, entry.at));
@@ -159,7 +160,9 @@ async fn burst(common: &Common, results: &mut Results) -> Result<(), String> {
         let page = feed.next().await?.ok_or("the engine has stopped")?;
         last = now();
         let changes = page.iter().flat_map(|entry| &entry.changes);
-        back += changes.filter(|change| matches!(change, Change::Declaimed { .. })).count() as u64;
+        back += changes
+            .filter(|change| matches!(change, Change::Claim(ClaimChange::Declaimed { .. })))
+            .count() as u64;
     }
     let drained_per_s = claims as f64 * 1_000.0 / last.since_ms(due).max(1) as f64;
     results.figure("burst_drained_per_s", drained_per_s);
