@@ -5,7 +5,7 @@ use crate::auth::session::Role;
 use crate::auth::shop::ShopTokenError;
 use crate::auth::{TokenError, link};
 use crate::http::problem::{Code, Problem};
-use crate::http::session::checked_session_of;
+use crate::http::sessions::cookie::checked_session_of;
 use crate::http::state::App;
 use crate::serve::connection::Connection;
 use axum::extract::rejection::PathRejection;

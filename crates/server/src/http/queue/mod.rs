@@ -1,0 +1,17 @@
+//! The waiting room, as a visitor goes through it.
+
+pub mod join;
+pub mod place;
+pub mod shapes;
+
+use crate::http::state::App;
+use std::sync::Arc;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// The paths of the queue.
+pub fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(join::join, place::position, place::leave))
+        .routes(routes!(place::arrive))
+}

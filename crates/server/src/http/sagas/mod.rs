@@ -1,0 +1,20 @@
+//! Sagas: looked at, and helped on where they are stuck.
+
+pub mod act;
+pub mod read;
+pub mod shapes;
+
+use crate::http::state::App;
+use std::sync::Arc;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// The paths of sagas.
+pub fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(read::sagas))
+        .routes(routes!(read::saga))
+        .routes(routes!(act::saga_retry))
+        .routes(routes!(act::saga_refund))
+        .routes(routes!(act::saga_release))
+}
