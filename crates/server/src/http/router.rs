@@ -1,7 +1,7 @@
 //! Every path, and what answers it.
 
 use super::problem::{Code, Problem};
-use super::state::App;
+use super::state::HttpState;
 use super::system::operator::Operator;
 use super::system::{health, metrics};
 use super::{
@@ -16,8 +16,8 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 /// Everything the public listener answers.
-pub fn public_router(app: Arc<App>) -> Router {
-    let (router, document) = described(app.config.s3_paths).split_for_parts();
+pub fn public_router(state: HttpState) -> Router {
+    let (router, document) = described(state.config.s3_paths).split_for_parts();
     let text: Arc<str> = document.to_json().expect("the OpenAPI document is JSON").into();
     router
         .route("/api/openapi.json", get(move || openapi::document(text)))
@@ -27,23 +27,23 @@ pub fn public_router(app: Arc<App>) -> Router {
         .route("/readyz", get(health::public_readyz))
         .fallback(pages::pages)
         .method_not_allowed_fallback(no_such_method)
-        .with_state(app)
+        .with_state(state)
 }
 
-/// Everything the operator's listener answers; before the engine has recovered there is no [`App`] yet.
-pub fn operator_router(app: Arc<OnceLock<Arc<App>>>, traffic: Arc<Traffic>) -> Router {
+/// Everything the operator's listener answers; before the engine has recovered there is no state yet.
+pub fn operator_router(state: Arc<OnceLock<HttpState>>, traffic: Arc<Traffic>) -> Router {
     Router::new()
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(metrics::metrics))
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
-        .with_state(Operator { app, traffic })
+        .with_state(Operator { state, traffic })
 }
 
 /// The paths that the OpenAPI document describes, with their whole path each: nesting would rewrite
 /// every request's.
-fn described(s3_paths: bool) -> OpenApiRouter<Arc<App>> {
+fn described(s3_paths: bool) -> OpenApiRouter<HttpState> {
     let mut all = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .merge(visitors::routes())
         .merge(events::routes())

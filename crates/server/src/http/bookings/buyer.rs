@@ -1,11 +1,11 @@
 //! Buyers: named, changed, and forgotten.
 
-use super::find::{event_of_booking, find_own_booking};
+use super::find::event_of_booking;
+use super::keeper::Owner;
 use crate::http::body::{JsonBody, json};
-use crate::http::caller::{Admin, Ids, Visitor};
+use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
 use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -13,6 +13,7 @@ use axum::response::Response;
 use onrush_core::Refusal;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, UserId};
+use onrush_ledger::Ledger;
 use onrush_ledger::booking::{Buyer, BuyerOf};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -102,14 +103,14 @@ pub(in crate::http) fn parsed(body: Option<BuyerBody>) -> Result<Option<Buyer>, 
     security(("visitor" = []))
 )]
 pub async fn set_buyer(
-    State(app): State<Arc<App>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     Ids(booking): Ids<BookingId>,
-    Visitor(user): Visitor,
+    owner: Owner,
     JsonBody(body): JsonBody<BuyerBody>,
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
     let buyer = body.buyer().map_err(|why| Problem::new(Code::InvalidBody, why))?;
-    let view = find_own_booking(&app, &event, &booking, &user).await?;
+    let view = owner.find(&event, &booking).await?;
     match &view.state {
         HoldState::Held { .. } | HoldState::Paying { .. } | HoldState::Confirmed { .. } => {}
         state @ (HoldState::Released { .. }
@@ -118,7 +119,7 @@ pub async fn set_buyer(
             return Err(Refusal::InvalidStatus { booking_status: state.status() }.into());
         }
     }
-    app.ledger.set_buyer(&booking, buyer.clone()).await?;
+    ledger.set_buyer(&booking, buyer.clone()).await?;
     Ok(json(StatusCode::OK, &BuyerBody::from(buyer)))
 }
 
@@ -132,23 +133,23 @@ pub async fn set_buyer(
     security(("visitor" = []))
 )]
 pub async fn erase_buyer(
-    State(app): State<Arc<App>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     Ids(booking): Ids<BookingId>,
-    Visitor(user): Visitor,
+    owner: Owner,
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
-    match find_own_booking(&app, &event, &booking, &user).await {
+    match owner.find(&event, &booking).await {
         Ok(_) => {}
         // The engine forgets what ended long ago; the ledger knows whose it was, and who paid.
         Err(problem) if problem.code() == Refusal::ReservationNotFound.code() => {
-            let known = app.ledger.booking(&booking).await?;
-            if known.is_none_or(|known| known.user != user) {
+            let known = ledger.booking(&booking).await?;
+            if known.is_none_or(|known| known.user != owner.user) {
                 return Err(problem);
             }
         }
         Err(problem) => return Err(problem),
     }
-    let erased = app.ledger.erase_buyer(BuyerOf::Booking(booking)).await?;
+    let erased = ledger.erase_buyer(BuyerOf::Booking(booking)).await?;
     Ok(json(StatusCode::OK, &json!({ "erased": erased })))
 }
 
@@ -184,7 +185,7 @@ pub struct Erased {
     security(("admin" = []))
 )]
 pub async fn erase_buyers(
-    State(app): State<Arc<App>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     _: Admin,
     JsonBody(whose): JsonBody<Whose>,
 ) -> Result<Response, Problem> {
@@ -201,6 +202,6 @@ pub async fn erase_buyers(
             return Err(Problem::new(Code::InvalidBody, why));
         }
     };
-    let erased = app.ledger.erase_buyer(whose).await?;
+    let erased = ledger.erase_buyer(whose).await?;
     Ok(json(StatusCode::OK, &Erased { erased }))
 }

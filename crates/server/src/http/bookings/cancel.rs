@@ -1,21 +1,21 @@
 //! Cancelling: by whoever keeps the booking, and by the organiser.
 
 use super::find::{booking_answer, event_of_booking, find_booking};
-use super::keeper::Keeper;
+use super::keeper::{Keeper, Who};
 use super::shapes::BookingBody;
-use crate::http::body::{JsonBody, Nothing, OptionalBytes, json};
+use crate::http::body::{JsonBody, Nothing, OptionalBytes};
 use crate::http::caller::{Admin, Ids, OptionalKey};
 use crate::http::events::settings::teach_steps;
 use crate::http::faults::hide_event;
-use crate::http::once::{Purpose, Scope, once_if_keyed};
+use crate::http::once::{Purpose, Scope};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
-use crate::http::state::App;
+use crate::http::state::{Once, Sale};
 use crate::json::ids::{EventIdText, FreeText, IdText};
 use crate::json::whole::Whole;
 use crate::relay::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK};
+use crate::saga::Sagas;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::command::CancelTerms;
 use onrush_core::ids::{BookingId, EventId, UserId};
@@ -41,7 +41,9 @@ use utoipa::ToSchema;
     security(("visitor" = []), ("link" = []))
 )]
 pub async fn cancel(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(once): State<Arc<Once>>,
+    State(sagas): State<Arc<Sagas>>,
     Ids(booking): Ids<BookingId>,
     keeper: Keeper,
     key: OptionalKey,
@@ -49,48 +51,42 @@ pub async fn cancel(
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
     body.parse::<Nothing>()?;
-    let (user, why) = match keeper {
-        Keeper::Visitor(user) if key.0.is_none() => (user, CANCELLED_BY_BUYER),
-        // A key is noted down only for whoever may use it.
-        Keeper::Visitor(_) => (owner(&keeper, &app, &event, &booking).await?, CANCELLED_BY_BUYER),
-        Keeper::Link(_) => (owner(&keeper, &app, &event, &booking).await?, CANCELLED_BY_LINK),
+    let why = match &keeper.who {
+        Who::Visitor(_) => CANCELLED_BY_BUYER,
+        Who::Link(_) => CANCELLED_BY_LINK,
     };
-    let work = give_back(app.clone(), event, booking.clone(), user.clone(), why);
+    let user = match &keeper.who {
+        Who::Visitor(user) if key.0.is_none() => user.clone(),
+        // A key is noted down only for whoever may use it, and a link does not say whose it is.
+        Who::Visitor(_) | Who::Link(_) => keeper.find(&event, &booking).await?.terms.user.clone(),
+    };
+    let work = give_back(sale, sagas, event, booking.clone(), user.clone(), why);
     let purpose = Purpose::PayOrGiveBack;
-    let scope = Scope { what: "cancel", booking: &booking, user: &user, purpose };
-    once_if_keyed(app, scope, &key, &body.canonical(), work).await
-}
-
-/// Whose booking it is.
-async fn owner(
-    keeper: &Keeper,
-    app: &App,
-    event: &EventId,
-    booking: &BookingId,
-) -> Result<UserId, Problem> {
-    Ok(keeper.find(app, event, booking).await?.terms.user.clone())
+    let scope = Scope::of_booking("cancel", &booking, &user, purpose);
+    once.run_if_keyed(scope, &key, &body.canonical(), work).await
 }
 
 async fn give_back(
-    app: Arc<App>,
+    sale: Arc<Sale>,
+    sagas: Arc<Sagas>,
     event: EventId,
     booking: BookingId,
     user: UserId,
     why: &'static str,
 ) -> Result<Response, Problem> {
     let release = Command::Release { booking: booking.clone(), user: user.clone() };
-    let mut view = app.run_booking(&event, release).await;
+    let mut view = sale.run_booking(&event, release).await;
     if view.as_ref().is_err_and(|problem| problem.code() == Refusal::AlreadyConfirmed.code()) {
-        teach_steps(&app, &event).await;
+        teach_steps(&sale, &sagas, &event).await;
         let cancel = Command::CancelConfirmed {
             booking,
             reason: Reason { by: user.as_str().into(), why: why.into() },
             terms: CancelTerms::Buyer { user },
         };
-        view = app.run_booking(&event, cancel).await;
+        view = sale.run_booking(&event, cancel).await;
     }
     let view = view.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?;
-    Ok(booking_answer(StatusCode::OK, &event, &view))
+    Ok(booking_answer(&event, &view))
 }
 
 /// Who cancels, and why.
@@ -117,7 +113,8 @@ pub struct Cancellation {
     security(("admin" = []))
 )]
 pub async fn cancel_confirmed(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(sagas): State<Arc<Sagas>>,
     Ids((event, booking)): Ids<(EventId, BookingId)>,
     _: Admin,
     JsonBody(Cancellation { by, why, refund_minor }): JsonBody<Cancellation>,
@@ -128,8 +125,8 @@ pub async fn cancel_confirmed(
         reason: Reason { by, why },
         terms: CancelTerms::Organiser { refund_minor },
     };
-    teach_steps(&app, &event).await;
-    app.run(&event, command).await?;
-    let view = find_booking(&app, &event, booking).await?;
-    Ok(json(StatusCode::OK, &BookingBody::new(&event, &view)))
+    teach_steps(&sale, &sagas, &event).await;
+    sale.run(&event, command).await?;
+    let view = find_booking(&sale, &event, &booking, None).await?;
+    Ok(booking_answer(&event, &view))
 }

@@ -1,20 +1,19 @@
 //! Confirming without a gateway: free of charge, or paid at the box office.
 
 use super::buyer::{BuyerBody, parsed};
-use super::find::{booking_answer, event_of_booking, find_booking, find_own_booking};
+use super::find::{booking_answer, event_of_booking, find_booking};
+use super::keeper::Owner;
 use super::shapes::BookingBody;
-use crate::http::body::{OptionalBody, json};
-use crate::http::caller::{Admin, Ids, Visitor};
-use crate::http::faults::hide_event;
-use crate::http::faults::hold_of;
+use crate::http::body::OptionalBody;
+use crate::http::caller::{Admin, Ids};
+use crate::http::faults::{hide_event, hold_of};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::lines::id;
 use crate::http::shapes::problem::ProblemBody;
-use crate::http::state::App;
+use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::view::HoldView;
@@ -48,21 +47,22 @@ pub struct Confirmation {
     security(("visitor" = []))
 )]
 pub async fn confirm(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     Ids(booking): Ids<BookingId>,
-    Visitor(user): Visitor,
+    owner: Owner,
     OptionalBody(body): OptionalBody<Confirmation>,
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
     let buyer = parsed(body.buyer)?;
     if buyer.is_some() {
         // Nobody names the buyer of somebody else's booking.
-        find_own_booking(&app, &event, &booking, &user).await?;
+        owner.find(&event, &booking).await?;
     }
-    let command = Command::Confirm { booking: booking.clone(), user, payment: None };
-    let view = confirm_for(app, event.clone(), booking, buyer, command).await;
+    let command = Command::Confirm { booking: booking.clone(), user: owner.user, payment: None };
+    let view = confirm_for(sale, ledger, event.clone(), booking, buyer, command).await;
     let view = view.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?;
-    Ok(booking_answer(StatusCode::OK, &event, &view))
+    Ok(booking_answer(&event, &view))
 }
 
 /// A payment that was taken elsewhere.
@@ -91,18 +91,19 @@ pub struct TakenPayment {
     security(("admin" = []))
 )]
 pub async fn confirm_at_box_office(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     Ids((event, booking)): Ids<(EventId, BookingId)>,
     _: Admin,
     OptionalBody(body): OptionalBody<TakenPayment>,
 ) -> Result<Response, Problem> {
     let payment: Option<PaymentId> = body.payment.as_deref().map(id).transpose()?;
     let buyer = parsed(body.buyer)?;
-    let user = find_booking(&app, &event, booking.clone()).await?.terms.user.clone();
+    let user = find_booking(&sale, &event, &booking, None).await?.terms.user.clone();
     // Nothing is begun first: what is half done would look like a payment that is under way online.
     let command = Command::Confirm { booking: booking.clone(), user, payment };
-    let view = confirm_for(app, event.clone(), booking, buyer, command).await?;
-    Ok(json(StatusCode::OK, &BookingBody::new(&event, &view)))
+    let view = confirm_for(sale, ledger, event.clone(), booking, buyer, command).await?;
+    Ok(booking_answer(&event, &view))
 }
 
 /// Confirms a booking for a buyer. The buyer is written down first: the mail goes out as soon as
@@ -111,22 +112,23 @@ pub async fn confirm_at_box_office(
 /// # Errors
 /// Whatever the engine or the ledger says.
 pub(in crate::http) async fn confirm_for(
-    app: Arc<App>,
+    sale: Arc<Sale>,
+    ledger: Arc<dyn Ledger>,
     event: EventId,
     booking: BookingId,
     buyer: Option<Buyer>,
     command: Command,
 ) -> Result<HoldView, Problem> {
-    let Some(buyer) = buyer else { return app.run_booking(&event, command).await };
+    let Some(buyer) = buyer else { return sale.run_booking(&event, command).await };
     let work = async move {
-        let before = app.ledger.buyer(&booking).await?;
-        app.ledger.set_buyer(&booking, buyer.clone()).await?;
-        let outcome = app.run(&event, command).await;
+        let before = ledger.buyer(&booking).await?;
+        ledger.set_buyer(&booking, buyer.clone()).await?;
+        let outcome = sale.run(&event, command).await;
         // A booking that is confirmed already has its buyer; and what failed otherwise may have
         // been confirmed.
         if let Err(Failure::Refused(refusal)) = &outcome
             && *refusal != Refusal::AlreadyConfirmed
-            && let Err(error) = restore(&*app.ledger, booking, &buyer, before).await
+            && let Err(error) = restore(&*ledger, booking, &buyer, before).await
         {
             tracing::warn!(%error, "the buyer of a booking that was not confirmed stays");
         }

@@ -1,57 +1,35 @@
-//! Finding a booking: the visitor's own, or anybody's.
+//! Finding a booking by its id, and showing it.
 
 use super::shapes::BookingBody;
 use crate::auth::names::event_of;
 use crate::http::body::json;
-use crate::http::faults::hide_event;
 use crate::http::faults::odd_answer;
 use crate::http::problem::Problem;
-use crate::http::state::App;
+use crate::http::state::Sale;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::view::HoldView;
 use onrush_core::{Query, Refusal, View};
 
-/// A visitor's own booking.
-pub(in crate::http) async fn find_own_booking(
-    app: &App,
-    event: &EventId,
-    booking: &BookingId,
-    user: &UserId,
-) -> Result<HoldView, Problem> {
-    let query = Query::Booking { booking: booking.clone(), user: Some(user.clone()) };
-    let answer = app.engine.query(event.clone(), query).await.map_err(Problem::from);
-    let View::Booking(view) =
-        answer.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?.value
-    else {
-        return Err(odd_answer());
-    };
-    Ok(view)
-}
-
 /// The event that a booking's id names; an id of another form was never given to anyone.
 pub(in crate::http) fn event_of_booking(booking: &BookingId) -> Result<EventId, Problem> {
     event_of(booking.as_str()).ok_or_else(|| Refusal::ReservationNotFound.into())
 }
 
-pub(in crate::http) fn booking_answer(
-    status: StatusCode,
+/// A booking of this visitor, or anybody's.
+pub(super) async fn find_booking(
+    sale: &Sale,
     event: &EventId,
-    view: &HoldView,
-) -> Response {
-    json(status, &BookingBody::new(event, view))
+    booking: &BookingId,
+    user: Option<&UserId>,
+) -> Result<HoldView, Problem> {
+    let query = Query::Booking { booking: booking.clone(), user: user.cloned() };
+    let answer = sale.engine.query(event.clone(), query).await?;
+    let View::Booking(view) = answer.value else { return Err(odd_answer()) };
+    Ok(view)
 }
 
-/// Anybody's booking.
-pub(in crate::http) async fn find_booking(
-    app: &App,
-    event: &EventId,
-    booking: BookingId,
-) -> Result<HoldView, Problem> {
-    let query = Query::Booking { booking, user: None };
-    let View::Booking(view) = app.engine.query(event.clone(), query).await?.value else {
-        return Err(odd_answer());
-    };
-    Ok(view)
+pub(super) fn booking_answer(event: &EventId, view: &HoldView) -> Response {
+    json(StatusCode::OK, &BookingBody::new(event, view))
 }

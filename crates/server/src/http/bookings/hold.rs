@@ -1,16 +1,16 @@
 //! A visitor holds, and gives a hold more time.
 
-use super::find::{booking_answer, event_of_booking, find_own_booking};
+use super::find::{booking_answer, event_of_booking};
+use super::keeper::Owner;
 use super::shapes::BookingBody;
-use crate::http::body::{JsonBytes, Nothing, OptionalBytes};
+use crate::http::body::{JsonBytes, Nothing, OptionalBytes, json};
 use crate::http::caller::{IdempotencyKey, Ids, OptionalKey, Visitor};
-use crate::http::faults::hide_event;
-use crate::http::faults::odd_answer;
-use crate::http::once::{Purpose, Scope, once_if_keyed};
+use crate::http::faults::{hide_event, odd_answer};
+use crate::http::once::{Purpose, Scope};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::lines::WishBody;
-use crate::http::state::App;
+use crate::http::state::{Once, Sale};
 use crate::json::ids::{EventIdText, IdText};
 use crate::metrics::count;
 use axum::extract::State;
@@ -36,21 +36,23 @@ use std::sync::Arc;
     security(("visitor" = []))
 )]
 pub async fn hold(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
     Visitor(user): Visitor,
     key: IdempotencyKey,
     body: JsonBytes,
 ) -> Result<Response, Problem> {
     let lines = body.parse::<WishBody<'_>>()?.lines()?;
-    let booking = app.names.booking(&event, user.as_str(), key.as_str());
+    let booking = sale.names.booking(&event, user.as_str(), key.as_str());
     let command = Command::Hold { booking, user, lines };
-    match app.engine.execute(event.clone(), command).await {
+    match sale.engine.execute(event.clone(), command).await {
         Ok(answer) => {
             crate::saga::kill::reached("answering:Hold");
-            count(&app.metrics.holds_accepted);
+            count(&sale.metrics.holds_accepted);
             match answer.value {
-                Reply::Hold(view) => Ok(booking_answer(StatusCode::CREATED, &event, &view)),
+                Reply::Hold(view) => {
+                    Ok(json(StatusCode::CREATED, &BookingBody::new(&event, &view)))
+                }
                 Reply::Done
                 | Reply::Place(_)
                 | Reply::Left(_)
@@ -60,7 +62,7 @@ pub async fn hold(
         }
         Err(failure) => {
             if matches!(failure, Failure::Refused(_)) {
-                count(&app.metrics.holds_refused);
+                count(&sale.metrics.holds_refused);
             }
             Err(failure.into())
         }
@@ -83,9 +85,10 @@ pub async fn hold(
     security(("visitor" = []))
 )]
 pub async fn extend(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(once): State<Arc<Once>>,
     Ids(booking): Ids<BookingId>,
-    Visitor(user): Visitor,
+    owner: Owner,
     key: OptionalKey,
     body: OptionalBytes,
 ) -> Result<Response, Problem> {
@@ -93,22 +96,22 @@ pub async fn extend(
     body.parse::<Nothing>()?;
     if key.0.is_some() {
         // A key is noted down only for whoever may use it.
-        find_own_booking(&app, &event, &booking, &user).await?;
+        owner.find(&event, &booking).await?;
     }
-    let work = give_time(app.clone(), event, booking.clone(), user.clone());
+    let work = give_time(sale, event, booking.clone(), owner.user.clone());
     let purpose = Purpose::More;
-    let scope = Scope { what: "extend", booking: &booking, user: &user, purpose };
-    once_if_keyed(app, scope, &key, &body.canonical(), work).await
+    let scope = Scope::of_booking("extend", &booking, &owner.user, purpose);
+    once.run_if_keyed(scope, &key, &body.canonical(), work).await
 }
 
 async fn give_time(
-    app: Arc<App>,
+    sale: Arc<Sale>,
     event: EventId,
     booking: BookingId,
     user: UserId,
 ) -> Result<Response, Problem> {
     let command = Command::Extend { booking, user };
-    let view = app.run_booking(&event, command).await;
+    let view = sale.run_booking(&event, command).await;
     let view = view.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?;
-    Ok(booking_answer(StatusCode::OK, &event, &view))
+    Ok(booking_answer(&event, &view))
 }

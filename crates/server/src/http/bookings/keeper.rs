@@ -1,41 +1,91 @@
-//! Who looks after a booking, on the paths that a link opens as well as a visitor's token.
+//! Who looks after a booking: its visitor, on some paths also whoever has its link.
 
+use super::find::find_booking;
 use crate::auth::link::{self, BookingLink};
-use crate::http::caller::bearer;
+use crate::http::caller::{Visitor, bearer};
 use crate::http::faults::hide_event;
-use crate::http::faults::odd_answer;
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
-use axum::extract::FromRequestParts;
+use crate::http::state::{Callers, Sale};
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
+use onrush_core::Refusal;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::view::HoldView;
-use onrush_core::{Query, Refusal, View};
+use onrush_ledger::Ledger;
 use onrush_ledger::booking::Booking;
 use std::sync::Arc;
 
+/// A visitor, who asks about bookings of their own.
+pub struct Owner {
+    /// Who.
+    pub user: UserId,
+    sale: Arc<Sale>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Owner
+where
+    Arc<Sale>: FromRef<S>,
+    Arc<Callers>: FromRef<S>,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Visitor(user) = Visitor::from_request_parts(parts, state).await?;
+        Ok(Self { user, sale: FromRef::from_ref(state) })
+    }
+}
+
+impl Owner {
+    /// A booking of theirs.
+    ///
+    /// # Errors
+    /// `RESERVATION_NOT_FOUND`, also for another's booking.
+    pub(in crate::http) async fn find(
+        &self,
+        event: &EventId,
+        booking: &BookingId,
+    ) -> Result<HoldView, Problem> {
+        let found = find_booking(&self.sale, event, booking, Some(&self.user)).await;
+        found.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))
+    }
+}
+
 /// Who looks after a booking.
-pub enum Keeper {
-    /// A visitor, who has to be the one that it belongs to.
+pub struct Keeper {
+    /// Who.
+    pub who: Who,
+    sale: Arc<Sale>,
+    ledger: Arc<dyn Ledger>,
+}
+
+/// What a keeper has shown.
+pub enum Who {
+    /// A visitor's token: the booking has to be theirs.
     Visitor(UserId),
-    /// Whoever has the link of a booking, which has to be this one.
+    /// The link of a booking, which has to be this one.
     Link(BookingLink),
 }
 
-impl FromRequestParts<Arc<App>> for Keeper {
+impl<S: Send + Sync> FromRequestParts<S> for Keeper
+where
+    Arc<Sale>: FromRef<S>,
+    Arc<Callers>: FromRef<S>,
+    Arc<dyn Ledger>: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let token = bearer(parts)?;
-        if !token.starts_with(link::PREFIX) {
-            let user = app.visitor_of(token)?;
-            app.limits.visit(&parts.method, &user, app.address_in(parts)?)?;
-            return Ok(Self::Visitor(user));
-        }
-        let link = app.links.verify(token).map_err(|_| {
-            Problem::new(Code::TokenInvalid, "the link is not valid; take it from the mail anew")
-        })?;
-        Ok(Self::Link(link))
+        let who = if token.starts_with(link::PREFIX) {
+            let link = Arc::<Callers>::from_ref(state).links.verify(token);
+            Who::Link(link.map_err(|_| {
+                let why = "the link is not valid; take it from the mail anew";
+                Problem::new(Code::TokenInvalid, why)
+            })?)
+        } else {
+            Who::Visitor(Visitor::from_request_parts(parts, state).await?.0)
+        };
+        Ok(Self { who, sale: FromRef::from_ref(state), ledger: FromRef::from_ref(state) })
     }
 }
 
@@ -54,22 +104,18 @@ impl Keeper {
     /// `RESERVATION_NOT_FOUND`, also for another's booking; `LINK_WITHDRAWN`.
     pub(in crate::http) async fn find(
         &self,
-        app: &App,
         event: &EventId,
         booking: &BookingId,
     ) -> Result<HoldView, Problem> {
-        let user = match self {
-            Self::Visitor(user) => Some(user.clone()),
-            Self::Link(link) => {
-                check(app, link, booking).await?;
+        let user = match &self.who {
+            Who::Visitor(user) => Some(user),
+            Who::Link(link) => {
+                self.check(link, booking).await?;
                 None
             }
         };
-        let query = Query::Booking { booking: booking.clone(), user };
-        let answer = app.engine.query(event.clone(), query).await.map_err(Problem::from);
-        let hidden = |problem| hide_event(problem, Refusal::ReservationNotFound);
-        let View::Booking(view) = answer.map_err(hidden)?.value else { return Err(odd_answer()) };
-        Ok(view)
+        let found = find_booking(&self.sale, event, booking, user).await;
+        found.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))
     }
 
     /// The same, also of a booking that the engine has forgotten.
@@ -78,34 +124,33 @@ impl Keeper {
     /// As [`Self::find`], and if the ledger cannot be read.
     pub(in crate::http) async fn find_ever(
         &self,
-        app: &App,
         event: &EventId,
         booking: &BookingId,
     ) -> Result<Kept, Problem> {
-        let problem = match self.find(app, event, booking).await {
+        let problem = match self.find(event, booking).await {
             Ok(view) => return Ok(Kept::Now(view)),
             Err(problem) if problem.code() == Refusal::ReservationNotFound.code() => problem,
             Err(problem) => return Err(problem),
         };
-        let is_kept = |known: &Booking| match self {
-            Self::Visitor(user) => known.user == *user,
-            Self::Link(link) => known.booking == link.booking,
+        let is_kept = |known: &Booking| match &self.who {
+            Who::Visitor(user) => known.user == *user,
+            Who::Link(link) => known.booking == link.booking,
         };
-        let known = app.ledger.booking(booking).await?;
+        let known = self.ledger.booking(booking).await?;
         known.filter(is_kept).map(|row| Kept::Past(Box::new(row))).ok_or(problem)
     }
-}
 
-/// Whether a link opens this booking, and still does.
-async fn check(app: &App, link: &BookingLink, booking: &BookingId) -> Result<(), Problem> {
-    if link.booking != *booking {
-        return Err(Refusal::ReservationNotFound.into());
+    /// Whether a link opens this booking, and still does.
+    async fn check(&self, link: &BookingLink, booking: &BookingId) -> Result<(), Problem> {
+        if link.booking != *booking {
+            return Err(Refusal::ReservationNotFound.into());
+        }
+        if self.ledger.link_generation(booking).await? == link.generation {
+            return Ok(());
+        }
+        Err(Problem::new(
+            Code::LinkWithdrawn,
+            "this link was withdrawn; use a newer one, or the browser that booked, or ask the organiser",
+        ))
     }
-    if app.ledger.link_generation(booking).await? == link.generation {
-        return Ok(());
-    }
-    Err(Problem::new(
-        Code::LinkWithdrawn,
-        "this link was withdrawn; use a newer one, or the browser that booked, or ask the organiser",
-    ))
 }

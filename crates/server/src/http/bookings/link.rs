@@ -1,17 +1,18 @@
 //! A booking's link: shown, and withdrawn.
 
-use super::find::{event_of_booking, find_own_booking};
-use super::keeper::Keeper;
+use super::find::event_of_booking;
+use super::keeper::{Keeper, Owner};
 use crate::http::body::{Nothing, OptionalBody, secret_json};
-use crate::http::caller::{Ids, Visitor};
+use crate::http::caller::Ids;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
-use crate::http::state::App;
+use crate::http::state::Callers;
 use crate::json::ids::IdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::BookingId;
+use onrush_ledger::Ledger;
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -30,9 +31,10 @@ pub struct LinkBody {
 }
 
 impl LinkBody {
-    fn new(app: &App, booking: &BookingId, generation: u32) -> Self {
-        let link = app.links.make(booking, generation);
-        let url = app.links.is_in_address().then(|| app.links.address(booking, &link)).flatten();
+    fn new(callers: &Callers, booking: &BookingId, generation: u32) -> Self {
+        let link = callers.links.make(booking, generation);
+        let url =
+            callers.links.is_in_address().then(|| callers.links.address(booking, &link)).flatten();
         Self { link, url }
     }
 }
@@ -48,14 +50,15 @@ impl LinkBody {
     security(("visitor" = []), ("link" = []))
 )]
 pub async fn link(
-    State(app): State<Arc<App>>,
+    State(ledger): State<Arc<dyn Ledger>>,
+    State(callers): State<Arc<Callers>>,
     Ids(booking): Ids<BookingId>,
     keeper: Keeper,
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
-    keeper.find(&app, &event, &booking).await?;
-    let generation = app.ledger.link_generation(&booking).await?;
-    Ok(secret_json(StatusCode::OK, &LinkBody::new(&app, &booking, generation)))
+    keeper.find(&event, &booking).await?;
+    let generation = ledger.link_generation(&booking).await?;
+    Ok(secret_json(StatusCode::OK, &LinkBody::new(&callers, &booking, generation)))
 }
 
 /// Withdraws a booking's link, wherever it got to, and gives another one.
@@ -67,13 +70,14 @@ pub async fn link(
     security(("visitor" = []))
 )]
 pub async fn withdraw_link(
-    State(app): State<Arc<App>>,
+    State(ledger): State<Arc<dyn Ledger>>,
+    State(callers): State<Arc<Callers>>,
     Ids(booking): Ids<BookingId>,
-    Visitor(user): Visitor,
+    owner: Owner,
     _: OptionalBody<Nothing>,
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
-    find_own_booking(&app, &event, &booking, &user).await?;
-    let generation = app.ledger.withdraw_link(&booking).await?;
-    Ok(secret_json(StatusCode::CREATED, &LinkBody::new(&app, &booking, generation)))
+    owner.find(&event, &booking).await?;
+    let generation = ledger.withdraw_link(&booking).await?;
+    Ok(secret_json(StatusCode::CREATED, &LinkBody::new(&callers, &booking, generation)))
 }

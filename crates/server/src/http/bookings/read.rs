@@ -10,7 +10,7 @@ use crate::http::faults::odd_answer;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::page::page_size;
-use crate::http::state::App;
+use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -30,14 +30,10 @@ use utoipa::IntoParams;
     responses((status = 200, description = "The booking", body = BookingBody), ReadProblems),
     security(("visitor" = []), ("link" = []))
 )]
-pub async fn booking(
-    State(app): State<Arc<App>>,
-    Ids(booking): Ids<BookingId>,
-    keeper: Keeper,
-) -> Result<Response, Problem> {
+pub async fn booking(Ids(booking): Ids<BookingId>, keeper: Keeper) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
-    Ok(match keeper.find_ever(&app, &event, &booking).await? {
-        Kept::Now(view) => booking_answer(StatusCode::OK, &event, &view),
+    Ok(match keeper.find_ever(&event, &booking).await? {
+        Kept::Now(view) => booking_answer(&event, &view),
         Kept::Past(row) => json(StatusCode::OK, &BookingBody::of_past(&row)?),
     })
 }
@@ -66,7 +62,7 @@ pub struct BookingsQuery {
     security(("visitor" = []))
 )]
 pub async fn bookings(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Visitor(user): Visitor,
     Strict(query): Strict<BookingsQuery>,
 ) -> Result<Response, Problem> {
@@ -74,7 +70,7 @@ pub async fn bookings(
     let limit = page_size(limit)?;
     let mut events = match event {
         Some(event) => vec![event],
-        None => app.engine.events().await?.value,
+        None => sale.engine.events().await?.value,
     };
     if let Some(after) = &after {
         let begun = event_of(after.as_str());
@@ -94,7 +90,7 @@ pub async fn bookings(
             limit: u32::try_from(wanted).unwrap_or(u32::MAX),
         };
         let answer =
-            app.engine.query(event.clone(), query).await.map_err(|failure| match failure {
+            sale.engine.query(event.clone(), query).await.map_err(|failure| match failure {
                 Failure::Refused(Refusal::ReservationNotFound) => no_such_page(),
                 other => other.into(),
             })?;

@@ -6,13 +6,13 @@ use crate::http::caller::{Admin, Strict};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::page::page_size;
-use crate::http::state::App;
 use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::{EventId, UserId};
 use onrush_core::limits::fits_text;
+use onrush_ledger::Ledger;
 use onrush_ledger::booking::BookingFilter;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub struct BookingSearch {
     security(("admin" = []))
 )]
 pub async fn search_bookings(
-    State(app): State<Arc<App>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     _: Admin,
     Strict(query): Strict<BookingSearch>,
 ) -> Result<Response, Problem> {
@@ -60,7 +60,7 @@ pub async fn search_bookings(
     let limit = page_size(limit)?;
     let status = status.map(|status| status.word().to_owned());
     let filter = BookingFilter { event, status, user, text: search_text(text)?, after };
-    let page = app.ledger.bookings(filter, limit).await?;
+    let page = ledger.bookings(filter, limit).await?;
     let rows = page.rows.into_iter().map(|(row, buyer)| LedgerBooking::new(row, buyer));
     let body = LedgerBookings { bookings: rows.collect(), next: page.next };
     Ok(json(StatusCode::OK, &body))

@@ -6,7 +6,6 @@ use crate::http::caller::{Admin, Strict};
 use crate::http::faults::broken;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::state::App;
 use crate::json::ids::{EventIdText, IdText};
 use axum::body::Body;
 use axum::extract::State;
@@ -80,7 +79,7 @@ pub struct TableSearch {
     security(("admin" = []))
 )]
 pub async fn bookings_csv(
-    State(app): State<Arc<App>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     _: Admin,
     Strict(query): Strict<TableSearch>,
 ) -> Result<Response, Problem> {
@@ -88,13 +87,13 @@ pub async fn bookings_csv(
     let status = status.map(|status| status.word().to_owned());
     let filter = BookingFilter { event, status, user, text: search_text(text)?, after: None };
     // The first page is read before anything is answered: a ledger that is broken now is a proper 503.
-    let (first, rest) = read(&*app.ledger, filter).await?;
+    let (first, rest) = read(&*ledger, filter).await?;
     let head = table(|out| out.write_record(HEAD)).map(|mut head| {
         head.extend(first);
         head
     });
     let head = head.map_err(|error| broken("writing the table", &error))?;
-    let rest = stream::try_unfold((app.ledger.clone(), rest), |(ledger, rest)| async move {
+    let rest = stream::try_unfold((ledger.clone(), rest), |(ledger, rest)| async move {
         let Some(filter) = rest else { return Ok(None) };
         let page = read(&*ledger, filter).await;
         let (page, rest) = page.map_err(|problem| io::Error::other(problem.code()))?;

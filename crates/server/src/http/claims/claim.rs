@@ -1,16 +1,15 @@
 //! Claims: taken, looked at, given back; and the adjustments of services.
 
-use super::first_answer::first_answer;
 use super::shapes::{ClaimBody, NewClaim};
 use crate::auth::names::event_of;
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, IdempotencyKey, Ids, Visitor};
-use crate::http::faults::hide_event;
-use crate::http::faults::odd_answer;
+use crate::http::faults::{hide_event, odd_answer};
+use crate::http::once::Scope;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
 use crate::http::shapes::lines::Quantity;
-use crate::http::state::App;
+use crate::http::state::{Once, Sale};
 use crate::json::ids::{AmountNumber, EventIdText, FreeText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -36,24 +35,23 @@ use utoipa::ToSchema;
     security(("visitor" = []))
 )]
 pub async fn claim(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(once): State<Arc<Once>>,
     Ids((event, pool)): Ids<(EventId, PoolId)>,
     Visitor(user): Visitor,
     key: IdempotencyKey,
     JsonBody(body): JsonBody<NewClaim>,
 ) -> Result<Response, Problem> {
-    let claim = app.names.claim(&event, user.as_str(), key.as_str());
+    let claim = sale.names.claim(&event, user.as_str(), key.as_str());
     let (quantity, ttl_ms) = (body.quantity.units()?, body.ttl_ms.map(|ttl_ms| ttl_ms.0));
-    let scope = format!("claim {event} {user}");
+    let scope = Scope::of_claim(format!("claim {event} {user}"), user.as_str());
     let asked = format!("{pool} {quantity} {ttl_ms:?}");
-    let asker = user.to_string();
     let command = Command::Claim { claim, user, pool, quantity, ttl_ms };
-    let work = take(app.clone(), event, command);
-    first_answer(app, scope, &asker, key.as_str(), asked.as_bytes(), work).await
+    once.run(scope, key.as_str(), asked.as_bytes(), take(sale, event, command)).await
 }
 
-async fn take(app: Arc<App>, event: EventId, command: Command) -> Result<Response, Problem> {
-    match app.run(&event, command).await? {
+async fn take(sale: Arc<Sale>, event: EventId, command: Command) -> Result<Response, Problem> {
+    match sale.run(&event, command).await? {
         Reply::Claim(view) => Ok(json(StatusCode::CREATED, &ClaimBody::new(&event, &view))),
         Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Removed(_) => {
             Err(odd_answer())
@@ -69,13 +67,13 @@ async fn take(app: Arc<App>, event: EventId, command: Command) -> Result<Respons
     security(("visitor" = []))
 )]
 pub async fn claim_view(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(claim): Ids<ClaimId>,
     Visitor(user): Visitor,
 ) -> Result<Response, Problem> {
     let event = event_of_claim(&claim)?;
     let query = Query::Claim { claim, user: Some(user) };
-    let answer = app.engine.query(event.clone(), query).await;
+    let answer = sale.engine.query(event.clone(), query).await;
     let View::Claim(view) = answer.map_err(|f| hide_event(f.into(), Refusal::ClaimNotFound))?.value
     else {
         return Err(odd_answer());
@@ -91,12 +89,12 @@ pub async fn claim_view(
     security(("visitor" = []))
 )]
 pub async fn declaim(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(claim): Ids<ClaimId>,
     Visitor(user): Visitor,
 ) -> Result<Response, Problem> {
     let event = event_of_claim(&claim)?;
-    let reply = app.run(&event, Command::Declaim { claim, user }).await;
+    let reply = sale.run(&event, Command::Declaim { claim, user }).await;
     match reply.map_err(|failure| hide_event(failure.into(), Refusal::ClaimNotFound))? {
         Reply::Claim(view) => Ok(json(StatusCode::OK, &ClaimBody::new(&event, &view))),
         Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Removed(_) => {
@@ -137,19 +135,19 @@ pub struct Adjustment {
     security(("admin" = []))
 )]
 pub async fn adjust_claimed(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(once): State<Arc<Once>>,
     Ids((event, pool)): Ids<(EventId, PoolId)>,
     _: Admin,
     key: IdempotencyKey,
     JsonBody(Adjustment { amount, by, why }): JsonBody<Adjustment>,
 ) -> Result<Response, Problem> {
-    let claim = app.names.claim(&event, SERVICE, key.as_str());
+    let claim = sale.names.claim(&event, SERVICE, key.as_str());
     let amount = amount.signed();
-    let scope = format!("claimed {event} {SERVICE}");
+    let scope = Scope::of_claim(format!("claimed {event} {SERVICE}"), SERVICE);
     let asked = format!("{pool} {amount}");
     let command = Command::AdjustClaimed { claim, pool, amount, reason: Reason { by, why } };
-    let work = take(app.clone(), event, command);
-    first_answer(app, scope, SERVICE, key.as_str(), asked.as_bytes(), work).await
+    once.run(scope, key.as_str(), asked.as_bytes(), take(sale, event, command)).await
 }
 
 /// The event that a claim's id names.

@@ -8,7 +8,7 @@ use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::queue::shapes::LeftFromText;
-use crate::http::state::App;
+use crate::http::state::Sale;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -42,16 +42,16 @@ pub struct Cancelled {
     security(("visitor" = []))
 )]
 pub async fn cancel(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Visitor(user): Visitor,
     JsonBody(OfEvent { event_id: event }): JsonBody<OfEvent>,
 ) -> Result<Response, Problem> {
-    let (at, holds) = bookings(&app, &event, &user).await?;
+    let (at, holds) = bookings(&sale, &event, &user).await?;
     let chosen = chosen(&holds, at);
     if chosen.as_ref().is_some_and(|chosen| chosen.paying) {
         return Ok(refused(Word::CannotCancel));
     }
-    let command = match (place(&app, &event, &user).await?, chosen) {
+    let command = match (place(&sale, &event, &user).await?, chosen) {
         // The session is over, and the seat is still held.
         (None, Some(chosen)) => {
             Command::Release { booking: chosen.hold.terms.booking.clone(), user }
@@ -62,7 +62,7 @@ pub async fn cancel(
         (Some(view), _) => Command::Leave { place: view.place, user },
         (None, None) => return Ok(refused(Word::NotFound)),
     };
-    let from = match app.run(&event, command).await {
+    let from = match sale.run(&event, command).await {
         Ok(Reply::Left(from)) => from,
         Ok(Reply::Hold(_)) => LeftFrom::Active,
         Ok(Reply::Done | Reply::Place(_) | Reply::Claim(_) | Reply::Removed(_)) => {

@@ -10,13 +10,12 @@ pub mod select_seat;
 mod state;
 pub mod words;
 
-use crate::http::state::App;
-use std::sync::Arc;
+use crate::http::state::HttpState;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 /// The paths of S3.
-pub fn routes() -> OpenApiRouter<Arc<App>> {
+pub fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::new()
         .routes(routes!(request::request))
         .routes(routes!(position::position))

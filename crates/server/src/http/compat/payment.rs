@@ -9,15 +9,16 @@ use crate::http::openapi::{PayProblems, WebhookProblems};
 use crate::http::payments::pay::problem_of;
 use crate::http::payments::webhook::take_in;
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
+use crate::http::state::Sale;
 use crate::json::ids::EventIdText;
-use crate::saga::{StartError, Wish};
+use crate::saga::{Sagas, StartError, Wish};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use onrush_core::Refusal;
 use onrush_core::hold::OnDecline;
 use onrush_core::ids::EventId;
+use onrush_ledger::Ledger;
 use onrush_store::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -66,18 +67,19 @@ pub struct Initiated {
     security(("visitor" = []))
 )]
 pub async fn initiate(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(sagas): State<Arc<Sagas>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     Visitor(user): Visitor,
     JsonBody(PaymentWish { event_id: event, buyer }): JsonBody<PaymentWish>,
 ) -> Result<Response, Problem> {
     let buyer = parsed(buyer)?;
-    let (at, holds) = bookings(&app, &event, &user).await?;
+    let (at, holds) = bookings(&sale, &event, &user).await?;
     let Some(chosen) = chosen(&holds, at) else { return Ok(refused(Word::InvalidState)) };
     let booking = chosen.hold.terms.booking.clone();
     // Without a key there is no record that would fail first: nothing begins that the ledger cannot remember.
-    app.ledger.file(&booking).await?;
+    ledger.file(&booking).await?;
     let wish = Wish { booking, event, user, buyer, on_decline: OnDecline::Release };
-    let sagas = app.sagas.clone();
     // A visitor who hangs up must not stop half-way what they began.
     match tokio::spawn(async move { sagas.start(wish).await }).await {
         Ok(Ok(started)) => {
@@ -118,11 +120,11 @@ pub async fn initiate(
     responses((status = 200, description = "Taken in", body = serde_json::Value), WebhookProblems),
 )]
 pub async fn success(
-    State(app): State<Arc<App>>,
+    State(sagas): State<Arc<Sagas>>,
     headers: HeaderMap,
     RawBody(body): RawBody,
 ) -> Result<Response, Problem> {
-    hear(app, &headers, &body).await
+    hear(sagas, &headers, &body).await
 }
 
 /// The gateway tells that a payment failed (S3.7): seat and slot are free again.
@@ -136,16 +138,16 @@ pub async fn success(
     responses((status = 200, description = "Taken in", body = serde_json::Value), WebhookProblems),
 )]
 pub async fn failure(
-    State(app): State<Arc<App>>,
+    State(sagas): State<Arc<Sagas>>,
     headers: HeaderMap,
     RawBody(body): RawBody,
 ) -> Result<Response, Problem> {
-    hear(app, &headers, &body).await
+    hear(sagas, &headers, &body).await
 }
 
 /// Takes a message of the configured gateway in. What it says counts, whichever of the two paths it came by.
-async fn hear(app: Arc<App>, headers: &HeaderMap, body: &[u8]) -> Result<Response, Problem> {
-    let name = app.sagas.gateway().map_or("none", |gateway| gateway.name());
-    take_in(app, name, headers, body).await?;
+async fn hear(sagas: Arc<Sagas>, headers: &HeaderMap, body: &[u8]) -> Result<Response, Problem> {
+    let name = sagas.gateway().map_or("none", |gateway| gateway.name());
+    take_in(sagas, name, headers, body).await?;
     Ok(json(StatusCode::OK, &json!({ "received": true })))
 }

@@ -7,7 +7,7 @@ use crate::http::caller::{Strict, Visitor};
 use crate::http::faults::odd_answer;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::state::App;
+use crate::http::state::Sale;
 use crate::json::ids::IdText;
 use crate::metrics::count;
 use axum::extract::State;
@@ -71,12 +71,12 @@ pub enum State3 {
     security(("visitor" = []))
 )]
 pub async fn position(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Visitor(user): Visitor,
     Strict(OfEvent { event_id: event }): Strict<OfEvent>,
 ) -> Result<Response, Problem> {
-    count(&app.metrics.positions);
-    let (at, holds) = bookings(&app, &event, &user).await?;
+    count(&sale.metrics.positions);
+    let (at, holds) = bookings(&sale, &event, &user).await?;
     let active = |state, seat_id, until| {
         json(StatusCode::OK, &Standing::Active { state, seat_id, expire_time: seconds(until) })
     };
@@ -84,7 +84,7 @@ pub async fn position(
         let state = if chosen.paying { State3::PaymentPending } else { State3::SeatSelected };
         return Ok(active(state, Some(chosen.seat.as_str()), chosen.until));
     }
-    let Some(view) = place(&app, &event, &user).await? else {
+    let Some(view) = place(&sale, &event, &user).await? else {
         return Ok(match completed(&holds, at) {
             Some((seat, until)) => active(State3::Completed, Some(seat.as_str()), until),
             None => json(StatusCode::OK, &Standing::NotFound),
@@ -95,7 +95,7 @@ pub async fn position(
             if see_due {
                 // If it fails, the next question is a sign of life as well.
                 if let Err(failure) =
-                    app.run(&event, Command::See { place: view.place, user }).await
+                    sale.run(&event, Command::See { place: view.place, user }).await
                 {
                     tracing::debug!(%failure, %event, "a sign of life was not written down");
                 }
@@ -107,7 +107,7 @@ pub async fn position(
             // S3 knows no showing up: whoever learns that they are in has shown up, and has the
             // whole session.
             let arrive = Command::Arrive { place: view.place, user };
-            match app.run(&event, arrive).await {
+            match sale.run(&event, arrive).await {
                 Ok(Reply::Place(arrived)) => match arrived.state {
                     PlaceState::Active { until, .. } | PlaceState::Ended { until } => {
                         Ok(active(State3::Active, None, until))

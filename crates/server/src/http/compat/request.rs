@@ -6,7 +6,7 @@ use crate::http::caller::Joining;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::queue::join::{Joined, join_plainly};
-use crate::http::state::App;
+use crate::http::state::Sale;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -38,11 +38,11 @@ pub struct Requested {
     security(("visitor" = []))
 )]
 pub async fn request(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Joining(user): Joining,
     JsonBody(OfEvent { event_id: event }): JsonBody<OfEvent>,
 ) -> Result<Response, Problem> {
-    let view = match join_plainly(&app, &event, &user).await {
+    let view = match join_plainly(&sale, &event, &user).await {
         Ok(Joined::Taken(view) | Joined::Had(_, view)) => view,
         Ok(Joined::Gone(refusal)) => return Err(refusal.into()),
         Err(problem) if problem.code() == Refusal::NoWaitingRoom.code() => {

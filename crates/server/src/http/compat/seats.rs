@@ -5,7 +5,7 @@ use crate::http::body::json;
 use crate::http::caller::Strict;
 use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
-use crate::http::state::App;
+use crate::http::state::Units;
 use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -34,9 +34,9 @@ pub struct Available<'a> {
     responses((status = 200, description = "The free seats", body = Available), EventProblems),
 )]
 pub async fn seats(
-    State(app): State<Arc<App>>,
+    State(units): State<Arc<Units>>,
     Strict(OfEvent { event_id }): Strict<OfEvent>,
 ) -> Result<Response, Problem> {
-    let snapshot = app.boards.now(&event_id).await?;
+    let snapshot = units.boards.now(&event_id).await?;
     Ok(json(StatusCode::OK, &Available { event_id, seats: snapshot.free().collect() }))
 }

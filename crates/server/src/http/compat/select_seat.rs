@@ -7,7 +7,7 @@ use crate::http::caller::Visitor;
 use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
-use crate::http::state::App;
+use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, IdText};
 use crate::metrics::count;
 use axum::extract::State;
@@ -64,26 +64,26 @@ pub struct Selected {
     security(("visitor" = []))
 )]
 pub async fn select_seat(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Visitor(user): Visitor,
     JsonBody(SeatWish { event_id: event, seat_id: seat }): JsonBody<SeatWish>,
 ) -> Result<Response, Problem> {
     let selected = |seat_id| json(StatusCode::OK, &Selected { success: true, seat_id });
-    let (at, holds) = bookings(&app, &event, &user).await?;
+    let (at, holds) = bookings(&sale, &event, &user).await?;
     if let Some(chosen) = chosen(&holds, at) {
         let same = *chosen.seat == seat && !chosen.paying;
         return Ok(if same { selected(seat) } else { refused(Word::InvalidState) });
     }
-    let session = match place(&app, &event, &user).await? {
+    let session = match place(&sale, &event, &user).await? {
         Some(view) if matches!(view.state, PlaceState::Active { .. }) => view,
         Some(_) | None => return Ok(refused(Word::InvalidState)),
     };
-    let booking = booking_of(&app, &event, &user, &session, &holds);
+    let booking = booking_of(&sale, &event, &user, &session, &holds);
     let lines = Lines::new(Vec::new(), vec![seat.clone()])?;
-    match app.run(&event, Command::Hold { booking, user, lines }).await {
+    match sale.run(&event, Command::Hold { booking, user, lines }).await {
         Ok(Reply::Hold(view)) => match view.state {
             HoldState::Held { .. } => {
-                count(&app.metrics.holds_accepted);
+                count(&sale.metrics.holds_accepted);
                 Ok(selected(seat))
             }
             // The same wish was here meanwhile, and more has happened since.
@@ -97,7 +97,7 @@ pub async fn select_seat(
             Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_),
         ) => Err(odd_answer()),
         Err(Failure::Refused(refusal)) => {
-            count(&app.metrics.holds_refused);
+            count(&sale.metrics.holds_refused);
             match refusal {
                 Refusal::SeatUnavailable { .. } => Ok(refused(Word::SeatUnavailable)),
                 // A mismatch is another seat that was selected at the same time.
@@ -115,7 +115,7 @@ pub async fn select_seat(
 /// selected at the same time the rules hold one; with the number of those that have ended, so that
 /// a retry finds its own.
 fn booking_of(
-    app: &App,
+    sale: &Sale,
     event: &EventId,
     user: &UserId,
     session: &PlaceView,
@@ -136,7 +136,7 @@ fn booking_of(
     let named = |attempt: usize| {
         // No `Idempotency-Key` has a space in it, so no other booking has this name.
         let key = format!("s3 {} {} {attempt}", session.place, session.number);
-        app.names.booking(event, user.as_str(), &key)
+        sale.names.booking(event, user.as_str(), &key)
     };
     let fresh = (0..=ended.len()).map(named).find(|booking| !ended.contains(booking));
     fresh.expect("one name more than bookings that have ended is not the name of any of them")

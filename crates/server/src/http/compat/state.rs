@@ -6,7 +6,7 @@
 use crate::answers::every_booking_of;
 use crate::http::problem::Problem;
 use crate::http::queue::place::find_place;
-use crate::http::state::App;
+use crate::http::state::Sale;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{EventId, SeatId, UserId};
 use onrush_core::view::{HoldView, PlaceView};
@@ -26,11 +26,11 @@ pub(super) struct Chosen<'a> {
 
 /// A visitor's bookings, oldest first, and the engine's time.
 pub(in crate::http) async fn bookings(
-    app: &App,
+    sale: &Sale,
     event: &EventId,
     user: &UserId,
 ) -> Result<(Time, Vec<HoldView>), Problem> {
-    Ok(every_booking_of(&*app.engine, event, user).await?)
+    Ok(every_booking_of(&*sale.engine, event, user).await?)
 }
 
 /// The seat of a booking of nothing but one seat.
@@ -71,11 +71,11 @@ pub(in crate::http) fn completed(holds: &[HoldView], at: Time) -> Option<(&SeatI
 
 /// A visitor's session, or their place in the queue.
 pub(in crate::http) async fn place(
-    app: &App,
+    sale: &Sale,
     event: &EventId,
     user: &UserId,
 ) -> Result<Option<PlaceView>, Problem> {
-    match find_place(app, event, user, None).await {
+    match find_place(sale, event, user, None).await {
         Ok(view) => Ok(Some(view)),
         Err(problem) if problem.code() == Refusal::PlaceNotFound.code() => Ok(None),
         Err(problem) => Err(problem),

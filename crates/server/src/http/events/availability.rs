@@ -6,7 +6,7 @@ use crate::http::caller::Ids;
 use crate::http::faults::odd_answer;
 use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
-use crate::http::state::App;
+use crate::http::state::Sale;
 use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -22,10 +22,10 @@ use std::sync::Arc;
     responses((status = 200, description = "What is left", body = Availability), EventProblems),
 )]
 pub async fn availability(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
 ) -> Result<Response, Problem> {
-    let answer = app.engine.query(event.clone(), Query::Availability).await?;
+    let answer = sale.engine.query(event.clone(), Query::Availability).await?;
     let View::Availability(view) = answer.value else { return Err(odd_answer()) };
     Ok(json(StatusCode::OK, &Availability::new(event, answer.at, *view)))
 }

@@ -7,7 +7,7 @@ use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::lines::UnitsAndReason;
-use crate::http::state::App;
+use crate::http::state::Sale;
 use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::response::Response;
@@ -24,13 +24,13 @@ use std::sync::Arc;
     security(("admin" = []))
 )]
 pub async fn block(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
     _: Admin,
     body: JsonBytes,
 ) -> Result<Response, Problem> {
     let (lines, reason) = body.parse::<UnitsAndReason<'_>>()?.split()?;
-    let shown = run_and_show(&app, &event, Command::Block { lines, reason }).await;
+    let shown = run_and_show(&sale, &event, Command::Block { lines, reason }).await;
     shown.map_err(Problem::named_in_body)
 }
 
@@ -43,12 +43,12 @@ pub async fn block(
     security(("admin" = []))
 )]
 pub async fn unblock(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
     _: Admin,
     body: JsonBytes,
 ) -> Result<Response, Problem> {
     let (lines, reason) = body.parse::<UnitsAndReason<'_>>()?.split()?;
-    let shown = run_and_show(&app, &event, Command::Unblock { lines, reason }).await;
+    let shown = run_and_show(&sale, &event, Command::Unblock { lines, reason }).await;
     shown.map_err(Problem::named_in_body)
 }

@@ -7,7 +7,7 @@ use crate::http::caller::Ids;
 use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::problem::ProblemBody;
-use crate::http::state::App;
+use crate::http::state::Sale;
 use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -23,10 +23,10 @@ use std::sync::Arc;
     responses((status = 200, description = "The draw", body = DrawBody), EventProblems),
 )]
 pub async fn draw(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
 ) -> Result<Response, Problem> {
-    let (_, view) = app.view_event(&event).await?;
+    let (_, view) = sale.view_event(&event).await?;
     Ok(json(StatusCode::OK, &DrawBody::from(view.draw.ok_or(DrawError::NoDraw)?)))
 }
 
@@ -43,9 +43,9 @@ pub async fn draw(
     ),
 )]
 pub async fn entrants(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
 ) -> Result<impl IntoResponse, Problem> {
-    let list = app.draws.entrants(&event).await?;
+    let list = sale.draws.entrants(&event).await?;
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], list))
 }

@@ -7,10 +7,11 @@ use crate::http::caller::{Admin, Strict};
 use crate::http::faults::odd_answer;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
-use crate::http::state::App;
+use crate::http::state::{Nodes, Sale};
 use crate::inventory;
 use crate::inventory::{SyncDeps, SyncedPool, sync};
 use crate::json::ids::EventIdText;
+use crate::saga::Sagas;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -40,23 +41,24 @@ pub struct InventoryQuery {
     security(("admin" = []))
 )]
 pub async fn inventory_status(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(nodes): State<Arc<Nodes>>,
     _: Admin,
     Strict(query): Strict<InventoryQuery>,
 ) -> Result<Response, Problem> {
     let only = query.event.clone();
     let ids = match query.event {
         Some(event) => vec![event],
-        None => app.engine.events().await?.value,
+        None => sale.engine.events().await?.value,
     };
-    let mut wanted = match &app.commons {
+    let mut wanted = match &nodes.commons {
         Some(commons) => inventory::read(&**commons, only).await?,
         None => Vec::new(),
     };
     let mut events = Vec::with_capacity(ids.len());
     for event in ids {
-        let (at, view) = app.view_event(&event).await?;
-        let answer = app.engine.query(event.clone(), Query::Availability).await?;
+        let (at, view) = sale.view_event(&event).await?;
+        let answer = sale.engine.query(event.clone(), Query::Availability).await?;
         let View::Availability(left) = answer.value else { return Err(odd_answer()) };
         let (rows, others) = wanted.into_iter().partition(|row| row.event == event);
         wanted = others;
@@ -114,12 +116,14 @@ pub struct SyncBody {
     security(("admin" = []))
 )]
 pub async fn sync_inventory(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(sagas): State<Arc<Sagas>>,
+    State(nodes): State<Arc<Nodes>>,
     _: Admin,
     Strict(query): Strict<SyncQuery>,
 ) -> Result<Response, Problem> {
     let with =
-        SyncDeps { engine: &*app.engine, gateway: app.sagas.gateway(), commons: app.shared()? };
+        SyncDeps { engine: &*sale.engine, gateway: sagas.gateway(), commons: nodes.shared()? };
     let pools = sync(with, query.event).await?;
     Ok(json(StatusCode::OK, &SyncBody { pools }))
 }

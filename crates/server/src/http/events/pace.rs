@@ -4,7 +4,7 @@ use crate::http::body::json;
 use crate::http::caller::Ids;
 use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
-use crate::http::state::App;
+use crate::http::state::{Sale, Streams};
 use crate::json::ids::{EventIdText, TimeMs};
 use crate::json::sale::{PhaseName, UnitsBody};
 use crate::live::pace::PerMin;
@@ -62,11 +62,12 @@ pub struct PaceRange {
     responses((status = 200, description = "The pace; good for a second", body = Pace), EventProblems),
 )]
 pub async fn pace(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(streams): State<Arc<Streams>>,
     Ids(event): Ids<EventId>,
 ) -> Result<Response, Problem> {
-    let (at, view) = app.view_event(&event).await?;
-    let per_min = app.samples.paces.per_min(&event, at).map(|PerMin { from, to }| {
+    let (at, view) = sale.view_event(&event).await?;
+    let per_min = streams.samples.paces.per_min(&event, at).map(|PerMin { from, to }| {
         // A hundredth is as much as anyone can use; the slow end stays above 0.
         PaceRange { from: (from * 100.0).round().max(1.0) / 100.0, to: (to * 100.0).ceil() / 100.0 }
     });

@@ -6,7 +6,7 @@ use crate::http::body::{Nothing, OptionalBody};
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
-use crate::http::state::App;
+use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, FreeText};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -26,12 +26,12 @@ use utoipa::ToSchema;
     security(("admin" = []))
 )]
 pub async fn open_prequeue(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
     _: Admin,
     _: OptionalBody<Nothing>,
 ) -> Result<Response, Problem> {
-    run_and_show(&app, &event, Command::OpenPrequeue).await
+    run_and_show(&sale, &event, Command::OpenPrequeue).await
 }
 
 /// Fixes the list of those who take part in the draw.
@@ -44,12 +44,12 @@ pub async fn open_prequeue(
     security(("admin" = []))
 )]
 pub async fn close_prequeue(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
     _: Admin,
     _: OptionalBody<Nothing>,
 ) -> Result<Response, Problem> {
-    run_and_show(&app, &event, Command::ClosePrequeue).await
+    run_and_show(&sale, &event, Command::ClosePrequeue).await
 }
 
 /// What an opening may bring.
@@ -70,13 +70,13 @@ pub struct Opening {
     security(("admin" = []))
 )]
 pub async fn open_sale(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
     _: Admin,
     OptionalBody(body): OptionalBody<Opening>,
 ) -> Result<Response, Problem> {
-    app.draws.open_sale(&event, body.public_value).await?;
-    event_answer(&app, StatusCode::OK, &event).await
+    sale.draws.open_sale(&event, body.public_value).await?;
+    event_answer(&sale, StatusCode::OK, &event).await
 }
 
 /// Stops admission and new holds; clocks run on.
@@ -88,12 +88,12 @@ pub async fn open_sale(
     security(("admin" = []))
 )]
 pub async fn pause_sale(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
     _: Admin,
     _: OptionalBody<Nothing>,
 ) -> Result<Response, Problem> {
-    run_and_show(&app, &event, Command::Pause).await
+    run_and_show(&sale, &event, Command::Pause).await
 }
 
 /// Ends a pause.
@@ -105,12 +105,12 @@ pub async fn pause_sale(
     security(("admin" = []))
 )]
 pub async fn resume_sale(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
     _: Admin,
     _: OptionalBody<Nothing>,
 ) -> Result<Response, Problem> {
-    run_and_show(&app, &event, Command::Resume).await
+    run_and_show(&sale, &event, Command::Resume).await
 }
 
 /// Ends the sale.
@@ -122,10 +122,10 @@ pub async fn resume_sale(
     security(("admin" = []))
 )]
 pub async fn close_sale(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
     _: Admin,
     _: OptionalBody<Nothing>,
 ) -> Result<Response, Problem> {
-    run_and_show(&app, &event, Command::Close).await
+    run_and_show(&sale, &event, Command::Close).await
 }

@@ -10,16 +10,16 @@ use crate::http::faults::{odd_answer, refused};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
 use crate::http::shapes::lines::id;
-use crate::http::state::App;
+use crate::http::state::{Sale, Units};
 use crate::json::ids::{CapacityNumber, EventIdText, FreeText, IdText, PriceNumber};
 use crate::json::whole::Whole;
 use crate::prices::check_prices;
+use crate::saga::Sagas;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::{EventId, PoolId};
-use onrush_core::spec::PoolSpec;
-use onrush_core::spec::Reason;
+use onrush_core::spec::{PoolSpec, Reason};
 use onrush_core::{Command, Query, Refusal, View};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -49,16 +49,17 @@ pub struct NewPool {
     security(("admin" = []))
 )]
 pub async fn add_pool(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(sagas): State<Arc<Sagas>>,
     Ids(event): Ids<EventId>,
     _: Admin,
     JsonBody(NewPool { pool, capacity, price_minor }): JsonBody<NewPool>,
 ) -> Result<Response, Problem> {
     let spec = PoolSpec { pool: id(&pool)?, capacity: capacity.0, price_minor: price_minor.0 };
-    let (_, view) = app.view_event(&event).await?;
-    check_prices(app.sagas.gateway(), &view.settings, [(spec.pool.as_str(), spec.price_minor)])?;
-    app.run(&event, Command::AddPool { spec }).await?;
-    event_answer(&app, StatusCode::CREATED, &event).await
+    let (_, view) = sale.view_event(&event).await?;
+    check_prices(sagas.gateway(), &view.settings, [(spec.pool.as_str(), spec.price_minor)])?;
+    sale.run(&event, Command::AddPool { spec }).await?;
+    event_answer(&sale, StatusCode::CREATED, &event).await
 }
 
 /// Another capacity.
@@ -85,14 +86,14 @@ pub struct NewCapacity {
     security(("admin" = []))
 )]
 pub async fn adjust_capacity(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids((event, pool)): Ids<(EventId, PoolId)>,
     _: Admin,
     JsonBody(NewCapacity { capacity, by, why }): JsonBody<NewCapacity>,
 ) -> Result<Response, Problem> {
     let command =
         Command::AdjustCapacity { pool, capacity: capacity.0, reason: Reason { by, why } };
-    run_and_show(&app, &event, command).await
+    run_and_show(&sale, &event, command).await
 }
 
 /// A pool, and how it came to be what it is.
@@ -115,15 +116,16 @@ pub struct PoolHistory {
     security(("admin" = []))
 )]
 pub async fn pool_history(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(units): State<Arc<Units>>,
     Ids((event, pool)): Ids<(EventId, PoolId)>,
     _: Admin,
 ) -> Result<Response, Problem> {
-    let answer = app.engine.query(event.clone(), Query::Availability).await?;
+    let answer = sale.engine.query(event.clone(), Query::Availability).await?;
     let View::Availability(availability) = answer.value else { return Err(odd_answer()) };
     let Some(view) = availability.pools.iter().find(|view| view.pool == pool) else {
         return Err(refused(Refusal::ZoneNotFound { pool }));
     };
-    let history = app.histories.of(&event, Subject::Pool(pool)).await?;
+    let history = units.histories.of(&event, Subject::Pool(pool)).await?;
     Ok(json(StatusCode::OK, &PoolHistory { pool: PoolBody::new(view), history }))
 }

@@ -6,7 +6,7 @@ use crate::http::caller::{Ids, Strict};
 use crate::http::openapi::{EventProblems, OpenProblems};
 use crate::http::problem::Problem;
 use crate::http::shapes::page::page_size;
-use crate::http::state::App;
+use crate::http::state::Sale;
 use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -37,11 +37,11 @@ pub struct EventsQuery {
     responses((status = 200, description = "A page of events", body = Events), OpenProblems),
 )]
 pub async fn events(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Strict(query): Strict<EventsQuery>,
 ) -> Result<Response, Problem> {
     let limit = page_size(query.limit)?;
-    let mut ids = app.engine.events().await?.value;
+    let mut ids = sale.engine.events().await?.value;
     if let Some(after) = query.after {
         // After an event that does not exist there is nothing.
         let index = ids.iter().position(|id| *id == after).map_or(ids.len(), |index| index + 1);
@@ -51,7 +51,7 @@ pub async fn events(
     ids.truncate(limit);
     let mut events = Vec::with_capacity(ids.len());
     for id in &ids {
-        let (at, view) = app.view_event(id).await?;
+        let (at, view) = sale.view_event(id).await?;
         events.push(EventBody::new(at, view));
     }
     let next = if more { ids.pop() } else { None };
@@ -65,29 +65,29 @@ pub async fn events(
     responses((status = 200, description = "The event", body = EventBody), EventProblems),
 )]
 pub async fn event(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
 ) -> Result<Response, Problem> {
-    let (at, view) = app.view_event(&event).await?;
+    let (at, view) = sale.view_event(&event).await?;
     Ok(json(StatusCode::OK, &EventBody::new(at, view)))
 }
 
 /// The event as it is after a change.
 pub(in crate::http) async fn event_answer(
-    app: &App,
+    sale: &Sale,
     status: StatusCode,
     event: &EventId,
 ) -> Result<Response, Problem> {
-    let (at, view) = app.view_event(event).await?;
+    let (at, view) = sale.view_event(event).await?;
     Ok(json(status, &EventBody::new(at, view)))
 }
 
 /// Runs a command and answers with the event as it is afterwards.
 pub(in crate::http) async fn run_and_show(
-    app: &App,
+    sale: &Sale,
     event: &EventId,
     command: Command,
 ) -> Result<Response, Problem> {
-    app.run(event, command).await?;
-    event_answer(app, StatusCode::OK, event).await
+    sale.run(event, command).await?;
+    event_answer(sale, StatusCode::OK, event).await
 }

@@ -8,9 +8,10 @@ use crate::http::body::JsonBody;
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
+use crate::http::state::Sale;
 use crate::json::ids::EventIdText;
 use crate::prices::{check_change, check_currency};
+use crate::saga::Sagas;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -27,33 +28,34 @@ use std::sync::Arc;
     security(("admin" = []))
 )]
 pub async fn create_event(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(sagas): State<Arc<Sagas>>,
     _: Admin,
     JsonBody(body): JsonBody<NewEvent>,
 ) -> Result<Response, Problem> {
     let (event, mut settings, change) = body.split();
-    check_currency(app.sagas.gateway(), &settings)?;
+    check_currency(sagas.gateway(), &settings)?;
     let seed_hash = match change.wants_new_draw(&settings) {
-        true => Some(commit_unless_known(&app, &event).await?),
+        true => Some(commit_unless_known(&sale, &event).await?),
         false => None,
     };
     change.apply(&mut settings, seed_hash);
-    app.sagas.set_steps(&mut settings);
+    sagas.set_steps(&mut settings);
     check_together(&settings)?;
-    app.run(&event, Command::CreateEvent { settings: Box::new(settings) }).await?;
-    app.draws.settings_changed();
-    event_answer(&app, StatusCode::CREATED, &event).await
+    sale.run(&event, Command::CreateEvent { settings: Box::new(settings) }).await?;
+    sale.draws.settings_changed();
+    event_answer(&sale, StatusCode::CREATED, &event).await
 }
 
 /// Draws a seed, but not for an event that exists: its seed may be revealed already.
 async fn commit_unless_known(
-    app: &App,
+    sale: &Sale,
     event: &onrush_core::ids::EventId,
 ) -> Result<onrush_core::settings::Digest, Problem> {
-    match app.view_event(event).await {
+    match sale.view_event(event).await {
         Ok(_) => Err(Refusal::EventExists.into()),
         Err(problem) if problem.code() == Refusal::EventNotFound.code() => {
-            Ok(app.draws.commit(event).await?)
+            Ok(sale.draws.commit(event).await?)
         }
         Err(problem) => Err(problem),
     }
@@ -68,12 +70,13 @@ async fn commit_unless_known(
     security(("admin" = []))
 )]
 pub async fn change_event(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(sagas): State<Arc<Sagas>>,
     Ids(event): Ids<EventId>,
     _: Admin,
     JsonBody(change): JsonBody<SettingsChange>,
 ) -> Result<Response, Problem> {
-    change_settings(&app, &event, change).await
+    change_settings(&sale, &sagas, &event, change).await
 }
 
 /// Changes the waiting room, also while the sale runs: its capacity, its outflow.
@@ -85,54 +88,57 @@ pub async fn change_event(
     security(("admin" = []))
 )]
 pub async fn change_room(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(sagas): State<Arc<Sagas>>,
     Ids(event): Ids<EventId>,
     _: Admin,
     JsonBody(change): JsonBody<RoomChange>,
 ) -> Result<Response, Problem> {
-    change_settings(&app, &event, SettingsChange::of_room(change)).await
+    change_settings(&sale, &sagas, &event, SettingsChange::of_room(change)).await
 }
 
 /// Reads the settings, changes them and writes them back; one such change at a time.
 async fn change_settings(
-    app: &App,
+    sale: &Sale,
+    sagas: &Sagas,
     event: &EventId,
     change: SettingsChange,
 ) -> Result<Response, Problem> {
-    app.turns.take("settings", read_and_change(app, event, change)).await
+    sale.turns.take("settings", read_and_change(sale, sagas, event, change)).await
 }
 
 async fn read_and_change(
-    app: &App,
+    sale: &Sale,
+    sagas: &Sagas,
     event: &EventId,
     change: SettingsChange,
 ) -> Result<Response, Problem> {
-    let (_, view) = app.view_event(event).await?;
+    let (_, view) = sale.view_event(event).await?;
     let before = view.settings;
     let mut settings = before.clone();
     let seed_hash = match change.wants_new_draw(&settings) {
-        true => Some(app.draws.commit(event).await?),
+        true => Some(sale.draws.commit(event).await?),
         false => None,
     };
     change.apply(&mut settings, seed_hash);
-    app.sagas.set_steps(&mut settings);
+    sagas.set_steps(&mut settings);
     check_together(&settings)?;
-    check_change(&*app.engine, app.sagas.gateway(), event, &before, &settings).await?;
-    app.run(event, Command::ChangeSettings { settings: Box::new(settings) }).await?;
-    app.draws.settings_changed();
-    event_answer(app, StatusCode::OK, event).await
+    check_change(&*sale.engine, sagas.gateway(), event, &before, &settings).await?;
+    sale.run(event, Command::ChangeSettings { settings: Box::new(settings) }).await?;
+    sale.draws.settings_changed();
+    event_answer(sale, StatusCode::OK, event).await
 }
 
 /// Sees to it that the event knows which amounts the gateway can express, before it promises any:
 /// it may have been made before the gateway was chosen.
 ///
 /// If it cannot be told now, what was promised before counts.
-pub(crate) async fn teach_steps(app: &App, event: &EventId) {
-    let Ok((_, mut view)) = app.view_event(event).await else { return };
-    if !app.sagas.set_steps(&mut view.settings) {
+pub(in crate::http) async fn teach_steps(sale: &Sale, sagas: &Sagas, event: &EventId) {
+    let Ok((_, mut view)) = sale.view_event(event).await else { return };
+    if !sagas.set_steps(&mut view.settings) {
         return;
     }
-    let taught = change_settings(app, event, SettingsChange::nothing()).await;
+    let taught = change_settings(sale, sagas, event, SettingsChange::nothing()).await;
     if let Err(problem) = taught {
         tracing::warn!(%event, code = problem.code(), "it keeps its steps between amounts");
     }

@@ -4,13 +4,14 @@ use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::{EventProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
+use crate::http::state::Sale;
 use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::EventId;
 use onrush_core::limits::fits_text;
+use onrush_ledger::Ledger;
 use onrush_ledger::projection::CatalogueText;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::collections::BTreeMap;
@@ -24,11 +25,12 @@ use utoipa::ToSchema;
     responses((status = 200, description = "The texts", body = Texts), EventProblems),
 )]
 pub async fn texts(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     Ids(event): Ids<EventId>,
 ) -> Result<Response, Problem> {
-    app.view_event(&event).await?;
-    let rows = app.ledger.texts(&event).await?;
+    sale.view_event(&event).await?;
+    let rows = ledger.texts(&event).await?;
     Ok(json(StatusCode::OK, &Texts::new(event, rows)))
 }
 
@@ -44,15 +46,16 @@ pub async fn texts(
     security(("admin" = []))
 )]
 pub async fn set_texts(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     Ids((event, language)): Ids<(EventId, Language)>,
     _: Admin,
     JsonBody(body): JsonBody<TextBody>,
 ) -> Result<Response, Problem> {
     let text = body.text()?;
-    app.view_event(&event).await?;
-    app.ledger.set_text(&event, language.as_str(), text).await?;
-    let rows = app.ledger.texts(&event).await?;
+    sale.view_event(&event).await?;
+    ledger.set_text(&event, language.as_str(), text).await?;
+    let rows = ledger.texts(&event).await?;
     Ok(json(StatusCode::OK, &Texts::new(event, rows)))
 }
 

@@ -3,7 +3,7 @@
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::state::App;
+use crate::http::state::Streams;
 use crate::json::ids::EventIdText;
 use crate::live::Permit;
 use crate::live::sample::{Past, Sample};
@@ -47,12 +47,12 @@ pub enum LiveSample {
     security(("admin" = []))
 )]
 pub async fn live_samples(
-    State(app): State<Arc<App>>,
+    State(streams): State<Arc<Streams>>,
     Ids(event): Ids<EventId>,
     _: Admin,
 ) -> Result<Response, Problem> {
-    let permit = app.hub.permit()?;
-    let messages = app.samples.watch(&event).await?;
+    let permit = streams.hub.permit()?;
+    let messages = streams.samples.watch(&event).await?;
     let mut response = Response::new(Body::new(LiveBody { messages, _permit: permit }));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

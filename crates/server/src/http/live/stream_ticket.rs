@@ -4,7 +4,7 @@ use crate::auth::unix_now_s;
 use crate::http::body::{Nothing, OptionalBody, json};
 use crate::http::caller::Visitor;
 use crate::http::openapi::WriteProblems;
-use crate::http::state::App;
+use crate::http::state::Streams;
 use crate::json::ids::TimeMs;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -32,11 +32,11 @@ pub struct StreamTicket {
     security(("visitor" = []))
 )]
 pub async fn stream_ticket(
-    State(app): State<Arc<App>>,
+    State(streams): State<Arc<Streams>>,
     Visitor(user): Visitor,
     _: OptionalBody<Nothing>,
 ) -> Response {
-    let (ticket, expires_s) = app.tickets.mint(&user, unix_now_s());
+    let (ticket, expires_s) = streams.tickets.mint(&user, unix_now_s());
     let expires_at = Time(expires_s.saturating_mul(1_000));
     json(StatusCode::CREATED, &StreamTicket { ticket, expires_at })
 }

@@ -5,13 +5,15 @@ use crate::http::caller::{Admin, Strict};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::page::page_size;
-use crate::http::state::App;
+use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, IdText, TimeMs};
+use crate::relay::Relay;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId};
+use onrush_ledger::Ledger;
 use onrush_ledger::delivery::DeadLetter;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -80,12 +82,12 @@ pub struct DeadMessage {
     security(("admin" = []))
 )]
 pub async fn dead_messages(
-    State(app): State<Arc<App>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     _: Admin,
     Strict(query): Strict<DeadQuery>,
 ) -> Result<Response, Problem> {
     let limit = page_size(query.limit)?;
-    let page = app.ledger.dead_letters(query.channel, query.after, limit).await?;
+    let page = ledger.dead_letters(query.channel, query.after, limit).await?;
     let messages = page.rows.into_iter().map(DeadMessage::from).collect();
     Ok(json(StatusCode::OK, &DeadBody { messages, next: page.next }))
 }
@@ -133,20 +135,22 @@ pub struct Replayed {
     security(("admin" = []))
 )]
 pub async fn replay_messages(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(ledger): State<Arc<dyn Ledger>>,
+    State(relay): State<Arc<Relay>>,
     _: Admin,
     JsonBody(replay): JsonBody<Replay>,
 ) -> Result<Response, Problem> {
     let one = replay.message.is_some();
-    if !app.relay.channels().contains(&replay.channel) {
+    if !relay.channels().contains(&replay.channel) {
         return Err(Problem::new(Code::MessageNotFound, "no channel of this name is configured"));
     }
-    let at = app.clock.now();
-    let replayed = app.ledger.replay(&replay.channel, replay.message, at).await?;
+    let at = sale.clock.now();
+    let replayed = ledger.replay(&replay.channel, replay.message, at).await?;
     if one && replayed == 0 {
         let why = "the channel gave up no message of this id";
         return Err(Problem::new(Code::MessageNotFound, why));
     }
-    app.relay.ring();
+    relay.ring();
     Ok(json(StatusCode::OK, &Replayed { replayed }))
 }

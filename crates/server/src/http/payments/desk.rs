@@ -5,8 +5,8 @@ use crate::http::caller::{Admin, Strict};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::page::page_size;
-use crate::http::state::App;
 use crate::json::ids::{CurrencyText, EventIdText, FreeText, IdText, TimeMs};
+use crate::saga::Sagas;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -14,6 +14,7 @@ use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::limits::fits_text;
 use onrush_core::money::Currency;
+use onrush_ledger::Ledger;
 use onrush_ledger::desk::{DeskEntry, DeskFilter, DeskKind, DeskStatus, Settled};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -60,12 +61,12 @@ pub struct Settling {
     security(("admin" = []))
 )]
 pub async fn desk_entries(
-    State(app): State<Arc<App>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     _: Admin,
     Strict(DeskSearch { open, booking, after, limit }): Strict<DeskSearch>,
 ) -> Result<Response, Problem> {
     let filter = DeskFilter { open: open.unwrap_or(false), booking, after };
-    let page = app.ledger.desk(filter, page_size(limit)?).await?;
+    let page = ledger.desk(filter, page_size(limit)?).await?;
     let entries = page.rows.into_iter().map(Into::into).collect();
     Ok(json(StatusCode::OK, &DeskPage { entries, next: page.next }))
 }
@@ -79,7 +80,7 @@ pub async fn desk_entries(
     security(("admin" = []))
 )]
 pub async fn settle_desk_entry(
-    State(app): State<Arc<App>>,
+    State(sagas): State<Arc<Sagas>>,
     Path(entry): Path<String>,
     _: Admin,
     JsonBody(Settling { by, why }): JsonBody<Settling>,
@@ -92,7 +93,7 @@ pub async fn settle_desk_entry(
             ));
         }
     }
-    match app.sagas.settle_desk(&entry, by.into(), why.into()).await? {
+    match sagas.settle_desk(&entry, by.into(), why.into()).await? {
         Some(entry) => Ok(json(StatusCode::OK, &DeskEntryBody::from(entry))),
         None => {
             let why = "the desk did nothing of this id; see /api/v1/admin/desk";

@@ -4,13 +4,14 @@ use crate::http::body::json;
 use crate::http::caller::Admin;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::state::App;
 use crate::json::ids::TimeMs;
+use crate::saga::Sagas;
 use crate::saga::gateway::health::{Health, LastFailure, View};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::Time;
+use onrush_ledger::Ledger;
 use onrush_ledger::desk::DeskFilter;
 use serde::Serialize;
 use std::sync::Arc;
@@ -92,10 +93,14 @@ pub enum GatewayFailureName {
     responses((status = 200, description = "How it is", body = GatewayBody), ReadProblems),
     security(("admin" = []))
 )]
-pub async fn gateway_health(State(app): State<Arc<App>>, _: Admin) -> Result<Response, Problem> {
+pub async fn gateway_health(
+    State(sagas): State<Arc<Sagas>>,
+    State(ledger): State<Arc<dyn Ledger>>,
+    _: Admin,
+) -> Result<Response, Problem> {
     let filter = DeskFilter { open: true, ..DeskFilter::default() };
-    let desk_open = app.ledger.desk(filter, MOST_COUNTED).await?.rows.len();
-    let body = match app.sagas.health() {
+    let desk_open = ledger.desk(filter, MOST_COUNTED).await?.rows.len();
+    let body = match sagas.health() {
         Some(health) => GatewayBody::of(health, desk_open),
         None => GatewayBody {
             gateway: "none",

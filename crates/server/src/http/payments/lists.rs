@@ -6,13 +6,13 @@ use crate::http::caller::{Admin, Strict};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::page::page_size;
-use crate::http::state::App;
 use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::booking::Stage;
 use onrush_core::ids::{BookingId, EventId};
+use onrush_ledger::Ledger;
 use onrush_ledger::money::PaymentFilter;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub struct PaymentSearch {
     security(("admin" = []))
 )]
 pub async fn payments(
-    State(app): State<Arc<App>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     _: Admin,
     Strict(query): Strict<PaymentSearch>,
 ) -> Result<Response, Problem> {
@@ -59,7 +59,7 @@ pub async fn payments(
     let limit = page_size(limit)?;
     let flagged = flagged.unwrap_or(false);
     let filter = PaymentFilter { event, booking, stage, flagged, after };
-    let page = app.ledger.payments(filter, limit).await?;
+    let page = ledger.payments(filter, limit).await?;
     let payments = page.rows.into_iter().map(Into::into).collect();
     Ok(json(StatusCode::OK, &LedgerPayments { payments, next: page.next }))
 }
@@ -91,14 +91,14 @@ pub struct RefundSearch {
     security(("admin" = []))
 )]
 pub async fn refunds(
-    State(app): State<Arc<App>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     _: Admin,
     Strict(query): Strict<RefundSearch>,
 ) -> Result<Response, Problem> {
     let RefundSearch { event, booking, after, limit } = query;
     let limit = page_size(limit)?;
     let filter = PaymentFilter { event, booking, after, ..PaymentFilter::default() };
-    let page = app.ledger.refunds(filter, limit).await?;
+    let page = ledger.refunds(filter, limit).await?;
     let refunds = page.rows.into_iter().map(Into::into).collect();
     Ok(json(StatusCode::OK, &LedgerRefunds { refunds, next: page.next }))
 }

@@ -7,13 +7,12 @@ pub mod pay;
 pub mod shapes;
 pub mod webhook;
 
-use crate::http::state::App;
-use std::sync::Arc;
+use crate::http::state::HttpState;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 /// The paths of payments.
-pub fn routes() -> OpenApiRouter<Arc<App>> {
+pub fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::new()
         .routes(routes!(pay::pay, pay::payment))
         .routes(routes!(webhook::webhook))

@@ -1,24 +1,26 @@
 //! A visitor begins a payment, and looks at it.
 
 use super::shapes::{PaymentBody, PaymentWish};
+use crate::config::Config;
 use crate::http::body::{OptionalBytes, json};
 use crate::http::bookings::buyer::parsed;
-use crate::http::bookings::find::{event_of_booking, find_own_booking};
-use crate::http::bookings::keeper::{Keeper, Kept};
-use crate::http::caller::{IdempotencyKey, Ids, Visitor};
+use crate::http::bookings::find::event_of_booking;
+use crate::http::bookings::keeper::{Keeper, Kept, Owner};
+use crate::http::caller::{IdempotencyKey, Ids};
 use crate::http::faults::hide_event;
-use crate::http::once::{Purpose, Scope, once};
+use crate::http::once::{Purpose, Scope};
 use crate::http::openapi::{PayProblems, ReadProblems};
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
+use crate::http::state::Once;
 use crate::json::ids::IdText;
-use crate::saga::{StartError, Wish};
+use crate::saga::{Sagas, StartError, Wish};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::Refusal;
 use onrush_core::hold::OnDecline;
 use onrush_core::ids::BookingId;
+use onrush_ledger::Ledger;
 use onrush_ledger::money::Payment;
 use onrush_ledger::saga::File;
 use std::sync::Arc;
@@ -43,9 +45,11 @@ use std::sync::Arc;
     security(("visitor" = []))
 )]
 pub async fn pay(
-    State(app): State<Arc<App>>,
+    State(once): State<Arc<Once>>,
+    State(sagas): State<Arc<Sagas>>,
+    State(config): State<Arc<Config>>,
     Ids(booking): Ids<BookingId>,
-    Visitor(user): Visitor,
+    owner: Owner,
     key: IdempotencyKey,
     body: OptionalBytes,
 ) -> Result<Response, Problem> {
@@ -53,26 +57,26 @@ pub async fn pay(
     let wish = body.parse::<PaymentWish>()?;
     let buyer = parsed(wish.buyer)?;
     // A key is noted down only for whoever may use it.
-    find_own_booking(&app, &event, &booking, &user).await?;
+    owner.find(&event, &booking).await?;
     let wish = Wish {
         booking: booking.clone(),
         event,
-        user: user.clone(),
+        user: owner.user.clone(),
         buyer,
         on_decline: OnDecline::Keep,
     };
-    let work = start(app.clone(), wish);
+    let work = start(sagas, config, wish);
     let purpose = Purpose::PayOrGiveBack;
-    let scope = Scope { what: "pay", booking: &booking, user: &user, purpose };
-    once(app, scope, key.as_str(), &body.canonical(), work).await
+    let scope = Scope::of_booking("pay", &booking, &owner.user, purpose);
+    once.run(scope, key.as_str(), &body.canonical(), work).await
 }
 
-async fn start(app: Arc<App>, wish: Wish) -> Result<Response, Problem> {
-    let started = app.sagas.start(wish).await.map_err(problem_of)?;
+async fn start(sagas: Arc<Sagas>, config: Arc<Config>, wish: Wish) -> Result<Response, Problem> {
+    let started = sagas.start(wish).await.map_err(problem_of)?;
     let status = if started.existed { StatusCode::OK } else { StatusCode::CREATED };
     Ok(json(
         status,
-        &PaymentBody::new(&started.payment, Some(started.until), app.config.stripe.as_ref()),
+        &PaymentBody::new(&started.payment, Some(started.until), config.stripe.as_ref()),
     ))
 }
 
@@ -109,20 +113,21 @@ pub(crate) fn problem_of(error: StartError) -> Problem {
     security(("visitor" = []), ("link" = []))
 )]
 pub async fn payment(
-    State(app): State<Arc<App>>,
+    State(ledger): State<Arc<dyn Ledger>>,
+    State(config): State<Arc<Config>>,
     Ids(booking): Ids<BookingId>,
     keeper: Keeper,
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
-    let until = match keeper.find_ever(&app, &event, &booking).await? {
+    let until = match keeper.find_ever(&event, &booking).await? {
         Kept::Now(view) => view.state.until(),
         Kept::Past(_) => None,
     };
-    let file = app.ledger.file(&booking).await?;
+    let file = ledger.file(&booking).await?;
     let none = || Problem::new(Code::SagaNotFound, "no payment was begun for this booking");
     let file = file.ok_or_else(none)?;
     let payment = shown(&file).ok_or_else(none)?;
-    Ok(json(StatusCode::OK, &PaymentBody::new(payment, until, app.config.stripe.as_ref())))
+    Ok(json(StatusCode::OK, &PaymentBody::new(payment, until, config.stripe.as_ref())))
 }
 
 /// The one that counts; a later one may be a stray whose money goes back.

@@ -4,8 +4,7 @@ use crate::auth::unix_now_s;
 use crate::http::body::{RawBody, json};
 use crate::http::openapi::WebhookProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
-use crate::saga::NoticeError;
+use crate::saga::{NoticeError, Sagas};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -24,12 +23,12 @@ use std::sync::Arc;
     responses((status = 200, description = "Taken in", body = serde_json::Value), WebhookProblems),
 )]
 pub async fn webhook(
-    State(app): State<Arc<App>>,
+    State(sagas): State<Arc<Sagas>>,
     Path(name): Path<String>,
     headers: HeaderMap,
     RawBody(body): RawBody,
 ) -> Result<Response, Problem> {
-    take_in(app, &name, &headers, &body).await?;
+    take_in(sagas, &name, &headers, &body).await?;
     Ok(json(StatusCode::OK, &json!({ "received": true })))
 }
 
@@ -39,22 +38,17 @@ pub async fn webhook(
 /// `GATEWAY_NOT_FOUND`, `WEBHOOK_NOT_GENUINE`, `WEBHOOK_MISMATCH`, `GATEWAY_UNAVAILABLE`,
 /// `LEDGER_UNAVAILABLE`.
 pub(crate) async fn take_in(
-    app: Arc<App>,
+    sagas: Arc<Sagas>,
     name: &str,
     headers: &HeaderMap,
     body: &[u8],
 ) -> Result<(), Problem> {
-    let gateway =
-        app.sagas.gateway().filter(|gateway| gateway.name() == name).ok_or_else(|| {
-            Problem::new(
-                Code::GatewayNotFound,
-                "no gateway of this name is configured; check the path",
-            )
-        })?;
+    let gateway = sagas.gateway().filter(|gateway| gateway.name() == name).ok_or_else(|| {
+        Problem::new(Code::GatewayNotFound, "no gateway of this name is configured; check the path")
+    })?;
     let notice = gateway
         .read_webhook(headers, body, unix_now_s())
         .map_err(|error| Problem::new(Code::WebhookNotGenuine, error.to_string()))?;
-    let sagas = app.sagas.clone();
     // A gateway that hangs up must not stop half-way what its message began.
     let taken = tokio::spawn(async move { sagas.notice(notice).await }).await;
     match taken {

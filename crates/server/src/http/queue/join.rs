@@ -6,7 +6,7 @@ use crate::http::caller::{Ids, Joining, OptionalKey};
 use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
+use crate::http::state::{Sale, Signers};
 use crate::json::ids::EventIdText;
 use crate::live::place::PlaceBody;
 use crate::metrics::count;
@@ -40,26 +40,27 @@ use std::sync::Arc;
     security(("visitor" = []))
 )]
 pub async fn join(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(signers): State<Arc<Signers>>,
     Ids(event): Ids<EventId>,
     Joining(user): Joining,
     OptionalKey(key): OptionalKey,
     _: OptionalBody<Nothing>,
 ) -> Result<Response, Problem> {
     let joined = match &key {
-        Some(key) => join_under(&app, &event, &user, key.as_str()).await?,
-        None => join_plainly(&app, &event, &user).await?,
+        Some(key) => join_under(&sale, &event, &user, key.as_str()).await?,
+        None => join_plainly(&sale, &event, &user).await?,
     };
     match joined {
         Joined::Taken(view) => {
-            let body = place_body(&app, &event, &user, &view);
+            let body = place_body(&signers, &event, &user, &view);
             Ok(json(StatusCode::ACCEPTED, &body))
         }
         Joined::Had(_, view) if key.is_none() => {
-            Ok(json(StatusCode::OK, &place_body(&app, &event, &user, &view)))
+            Ok(json(StatusCode::OK, &place_body(&signers, &event, &user, &view)))
         }
         Joined::Had(refusal, view) => {
-            let mut facts = match serde_json::to_value(place_body(&app, &event, &user, &view)) {
+            let mut facts = match serde_json::to_value(place_body(&signers, &event, &user, &view)) {
                 Ok(Value::Object(facts)) => facts,
                 Ok(_) | Err(_) => return Err(odd_answer()),
             };
@@ -102,35 +103,35 @@ const TRIES: usize = 3;
 
 /// Joins with a key: the place's id is derived from visitor, event and key, so a retry is recognised.
 async fn join_under(
-    app: &App,
+    sale: &Sale,
     event: &EventId,
     user: &UserId,
     key: &str,
 ) -> Result<Joined, Problem> {
-    take(app, event, user, app.names.place(event, user.as_str(), key)).await
+    take(sale, event, user, sale.names.place(event, user.as_str(), key)).await
 }
 
 /// Joins without a key (S3.1): whoever has a place gets it. Else each joining is a request of its
 /// own, and what is asked within one second is the same request.
 pub(in crate::http) async fn join_plainly(
-    app: &App,
+    sale: &Sale,
     event: &EventId,
     user: &UserId,
 ) -> Result<Joined, Problem> {
-    match find_place(app, event, user, None).await {
+    match find_place(sale, event, user, None).await {
         // The rules say whether it may be joined at all, and that this place is there.
-        Ok(view) => match take(app, event, user, view.place).await? {
+        Ok(view) => match take(sale, event, user, view.place).await? {
             Joined::Gone(_) => {}
             joined @ (Joined::Taken(_) | Joined::Had(..)) => return Ok(joined),
         },
         Err(problem) if problem.code() == Refusal::PlaceNotFound.code() => {}
         Err(problem) => return Err(problem),
     }
-    let second = app.clock.now().0.div_euclid(1_000);
+    let second = sale.clock.now().0.div_euclid(1_000);
     for again in 0..MOST_IN_A_SECOND {
         // No `Idempotency-Key` has a space in it, so no place with a key has this name.
         let name = format!("joined at {second} {again}");
-        match take(app, event, user, app.names.place(event, user.as_str(), &name)).await? {
+        match take(sale, event, user, sale.names.place(event, user.as_str(), &name)).await? {
             // Left again within the second.
             Joined::Gone(_) => {}
             joined @ (Joined::Taken(_) | Joined::Had(..)) => return Ok(joined),
@@ -144,16 +145,16 @@ pub(in crate::http) async fn join_plainly(
 const MOST_IN_A_SECOND: u32 = 16;
 
 async fn take(
-    app: &App,
+    sale: &Sale,
     event: &EventId,
     user: &UserId,
     place: PlaceId,
 ) -> Result<Joined, Problem> {
     for _ in 0..TRIES {
         let command = Command::Join { place, user: user.clone() };
-        let (had, refusal) = match app.run(event, command).await {
+        let (had, refusal) = match sale.run(event, command).await {
             Ok(Reply::Place(view)) => {
-                count(&app.metrics.joins);
+                count(&sale.metrics.joins);
                 return Ok(Joined::Taken(view));
             }
             Ok(
@@ -166,7 +167,7 @@ async fn take(
             )) => (place, refusal),
             Err(failure) => return Err(failure.into()),
         };
-        match find_place(app, event, user, Some(had)).await {
+        match find_place(sale, event, user, Some(had)).await {
             Ok(view) => return Ok(Joined::Had(refusal, view)),
             Err(problem) if problem.code() != Refusal::PlaceNotFound.code() => return Err(problem),
             Err(_) if matches!(refusal, Refusal::Duplicate { .. }) => {

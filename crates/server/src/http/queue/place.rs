@@ -7,7 +7,7 @@ use crate::http::caller::{Ids, Strict, Visitor};
 use crate::http::faults::odd_answer;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
-use crate::http::state::App;
+use crate::http::state::{Sale, Signers};
 use crate::json::ids::EventIdText;
 use crate::live::place::PlaceBody;
 use crate::metrics::count;
@@ -21,23 +21,25 @@ use std::sync::Arc;
 
 /// A place as its owner sees it, with a pass if they are active.
 pub(in crate::http) fn place_body(
-    app: &App,
+    signers: &Signers,
     event: &EventId,
     user: &UserId,
     view: &PlaceView,
 ) -> PlaceBody {
-    PlaceBody::new(view, |place, until| app.passes.sign(event, user, place, until, unix_now_s()))
+    PlaceBody::new(view, |place, until| {
+        signers.passes.sign(event, user, place, until, unix_now_s())
+    })
 }
 
 /// A user's place.
 pub(in crate::http) async fn find_place(
-    app: &App,
+    sale: &Sale,
     event: &EventId,
     user: &UserId,
     place: Option<PlaceId>,
 ) -> Result<PlaceView, Problem> {
     let query = Query::Place { user: user.clone(), place };
-    let View::Place(view) = app.engine.query(event.clone(), query).await?.value else {
+    let View::Place(view) = sale.engine.query(event.clone(), query).await?.value else {
         return Err(odd_answer());
     };
     Ok(view)
@@ -51,13 +53,14 @@ pub(in crate::http) async fn find_place(
     security(("visitor" = []))
 )]
 pub async fn position(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(signers): State<Arc<Signers>>,
     Ids(event): Ids<EventId>,
     Visitor(user): Visitor,
     Strict(which): Strict<WhichPlace>,
 ) -> Result<Response, Problem> {
-    count(&app.metrics.positions);
-    let view = match find_place(&app, &event, &user, which.place).await {
+    count(&sale.metrics.positions);
+    let view = match find_place(&sale, &event, &user, which.place).await {
         Ok(view) => view,
         Err(problem) if problem.code() == Refusal::PlaceNotFound.code() => {
             return Ok(json(StatusCode::OK, &PlaceBody::NotFound));
@@ -67,11 +70,11 @@ pub async fn position(
     if matches!(view.state, PlaceState::Queued { see_due: true, .. }) {
         let command = Command::See { place: view.place, user: user.clone() };
         // If it fails, the next question is a sign of life as well.
-        if let Err(failure) = app.run(&event, command).await {
+        if let Err(failure) = sale.run(&event, command).await {
             tracing::debug!(%failure, %event, "a sign of life was not written down");
         }
     }
-    Ok(json(StatusCode::OK, &place_body(&app, &event, &user, &view)))
+    Ok(json(StatusCode::OK, &place_body(&signers, &event, &user, &view)))
 }
 
 /// The admitted visitor shows up.
@@ -83,7 +86,8 @@ pub async fn position(
     security(("visitor" = []))
 )]
 pub async fn arrive(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(signers): State<Arc<Signers>>,
     Ids(event): Ids<EventId>,
     Visitor(user): Visitor,
     Strict(which): Strict<WhichPlace>,
@@ -91,10 +95,10 @@ pub async fn arrive(
 ) -> Result<Response, Problem> {
     let place = match which.place {
         Some(place) => place,
-        None => find_place(&app, &event, &user, None).await?.place,
+        None => find_place(&sale, &event, &user, None).await?.place,
     };
-    match app.run(&event, Command::Arrive { place, user: user.clone() }).await? {
-        Reply::Place(view) => Ok(json(StatusCode::OK, &place_body(&app, &event, &user, &view))),
+    match sale.run(&event, Command::Arrive { place, user: user.clone() }).await? {
+        Reply::Place(view) => Ok(json(StatusCode::OK, &place_body(&signers, &event, &user, &view))),
         Reply::Done | Reply::Left(_) | Reply::Hold(_) | Reply::Claim(_) | Reply::Removed(_) => {
             Err(odd_answer())
         }
@@ -109,16 +113,16 @@ pub async fn arrive(
     security(("visitor" = []))
 )]
 pub async fn leave(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
     Visitor(user): Visitor,
     Strict(which): Strict<WhichPlace>,
 ) -> Result<Response, Problem> {
     let place = match which.place {
         Some(place) => place,
-        None => find_place(&app, &event, &user, None).await?.place,
+        None => find_place(&sale, &event, &user, None).await?.place,
     };
-    match app.run(&event, Command::Leave { place, user }).await? {
+    match sale.run(&event, Command::Leave { place, user }).await? {
         Reply::Left(from) => Ok(json(StatusCode::OK, &Left { from })),
         Reply::Done | Reply::Place(_) | Reply::Hold(_) | Reply::Claim(_) | Reply::Removed(_) => {
             Err(odd_answer())

@@ -6,13 +6,13 @@ use crate::http::body::JsonBody;
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
 use crate::json::ids::{FreeText, IdText};
-use crate::saga::{Action, DriveError};
+use crate::saga::{Action, DriveError, Sagas};
 use axum::extract::State;
 use axum::response::Response;
 use onrush_core::ids::BookingId;
 use onrush_core::limits::fits_text;
+use onrush_ledger::Ledger;
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -35,12 +35,13 @@ pub struct By {
     security(("admin" = []))
 )]
 pub async fn saga_retry(
-    State(app): State<Arc<App>>,
+    State(sagas): State<Arc<Sagas>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     Ids(booking): Ids<BookingId>,
     _: Admin,
     JsonBody(by): JsonBody<By>,
 ) -> Result<Response, Problem> {
-    act(app, booking, Action::Retry, by).await
+    act(sagas, ledger, booking, Action::Retry, by).await
 }
 
 /// Has a stuck saga give back whatever money was taken.
@@ -52,12 +53,13 @@ pub async fn saga_retry(
     security(("admin" = []))
 )]
 pub async fn saga_refund(
-    State(app): State<Arc<App>>,
+    State(sagas): State<Arc<Sagas>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     Ids(booking): Ids<BookingId>,
     _: Admin,
     JsonBody(by): JsonBody<By>,
 ) -> Result<Response, Problem> {
-    act(app, booking, Action::Refund, by).await
+    act(sagas, ledger, booking, Action::Refund, by).await
 }
 
 /// Ends a stuck saga without money, and gives its hold back: no money was taken, as the operator
@@ -70,17 +72,19 @@ pub async fn saga_refund(
     security(("admin" = []))
 )]
 pub async fn saga_release(
-    State(app): State<Arc<App>>,
+    State(sagas): State<Arc<Sagas>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     Ids(booking): Ids<BookingId>,
     _: Admin,
     JsonBody(by): JsonBody<By>,
 ) -> Result<Response, Problem> {
-    act(app, booking, Action::Release, by).await
+    act(sagas, ledger, booking, Action::Release, by).await
 }
 
 /// Does something about a stuck saga, and answers with it as it is afterwards.
 async fn act(
-    app: Arc<App>,
+    sagas: Arc<Sagas>,
+    ledger: Arc<dyn Ledger>,
     booking: BookingId,
     action: Action,
     By { by }: By,
@@ -88,7 +92,7 @@ async fn act(
     if by.is_empty() || !fits_text(&by) {
         return Err(Problem::new(Code::InvalidBody, "by: use 1 to 500 characters"));
     }
-    let (sagas, of) = (app.sagas.clone(), booking.clone());
+    let of = booking.clone();
     // An operator who hangs up must not stop half-way what they began.
     let done = tokio::spawn(async move { sagas.act(&of, action, &by).await }).await;
     let file = match done {
@@ -104,5 +108,5 @@ async fn act(
             return Err(Problem::new(Code::Internal, why));
         }
     };
-    saga_answer(&app, &booking, file).await
+    saga_answer(&*ledger, &booking, file).await
 }

@@ -4,13 +4,12 @@ pub mod act;
 pub mod read;
 pub mod shapes;
 
-use crate::http::state::App;
-use std::sync::Arc;
+use crate::http::state::HttpState;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 /// The paths of sagas.
-pub fn routes() -> OpenApiRouter<Arc<App>> {
+pub fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::new()
         .routes(routes!(read::sagas))
         .routes(routes!(read::saga))

@@ -6,13 +6,13 @@ use crate::http::caller::{Admin, Ids, Strict};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::page::page_size;
-use crate::http::state::App;
 use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::booking::Step;
 use onrush_core::ids::{BookingId, EventId};
+use onrush_ledger::Ledger;
 use onrush_ledger::saga::{File, SagaFilter};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -48,14 +48,14 @@ pub struct SagaSearch {
     security(("admin" = []))
 )]
 pub async fn sagas(
-    State(app): State<Arc<App>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     _: Admin,
     Strict(query): Strict<SagaSearch>,
 ) -> Result<Response, Problem> {
     let SagaSearch { stuck, step, event, after, limit } = query;
     let limit = page_size(limit)?;
     let filter = SagaFilter { event, step, stuck: stuck.unwrap_or(false), after };
-    let page = app.ledger.sagas(filter, limit).await?;
+    let page = ledger.sagas(filter, limit).await?;
     let sagas = page.rows.into_iter().map(Into::into).collect();
     Ok(json(StatusCode::OK, &Sagas { sagas, next: page.next }))
 }
@@ -68,22 +68,22 @@ pub async fn sagas(
     security(("admin" = []))
 )]
 pub async fn saga(
-    State(app): State<Arc<App>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     Ids(booking): Ids<BookingId>,
     _: Admin,
 ) -> Result<Response, Problem> {
-    let file = app.ledger.file(&booking).await?;
-    saga_answer(&app, &booking, file).await
+    let file = ledger.file(&booking).await?;
+    saga_answer(&*ledger, &booking, file).await
 }
 
 /// A saga with its history, if there is one.
 pub(in crate::http) async fn saga_answer(
-    app: &App,
+    ledger: &dyn Ledger,
     booking: &BookingId,
     file: Option<File>,
 ) -> Result<Response, Problem> {
     let none = || Problem::new(Code::SagaNotFound, "there is no saga of this booking");
     let file = file.ok_or_else(none)?;
-    let history = app.ledger.history(booking).await?;
+    let history = ledger.history(booking).await?;
     Ok(json(StatusCode::OK, &SagaFile::new(file, history)))
 }

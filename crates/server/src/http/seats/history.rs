@@ -7,7 +7,7 @@ use crate::http::caller::{Admin, Ids};
 use crate::http::faults::{broken, odd_answer, refused};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::state::App;
+use crate::http::state::{Sale, Units};
 use crate::json::ids::{EventIdText, IdText, TimeMs};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -74,22 +74,23 @@ pub struct SeatHistory {
     security(("admin" = []))
 )]
 pub async fn seat_history(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(units): State<Arc<Units>>,
     Ids((event, seat)): Ids<(EventId, SeatId)>,
     _: Admin,
 ) -> Result<Response, Problem> {
     // Asked before the feed is read, so that what led to it is in the history.
-    let View::Seats(seats) = app.engine.query(event.clone(), Query::Seats).await?.value else {
+    let View::Seats(seats) = sale.engine.query(event.clone(), Query::Seats).await?.value else {
         return Err(odd_answer());
     };
     let Some(view) = seats.into_iter().find(|view| view.seat == seat) else {
         return Err(refused(Refusal::SeatNotFound { seat }));
     };
-    let answer = app.engine.query(event.clone(), Query::Availability).await?;
+    let answer = sale.engine.query(event.clone(), Query::Availability).await?;
     let View::Availability(availability) = answer.value else { return Err(odd_answer()) };
     let category = availability.categories.iter().find(|other| *other.name == *view.category);
     let price_minor = category.ok_or_else(odd_answer)?.price_minor;
-    let drawing = app.plans.load(&event).await;
+    let drawing = units.plans.load(&event).await;
     let drawing = drawing.map_err(|error| broken("reading the seat map", &error))?;
     let drawn =
         drawing.and_then(|drawing| drawing.seats.into_iter().find(|drawn| drawn.id == seat));
@@ -98,7 +99,7 @@ pub async fn seat_history(
         None => (None, None, None),
     };
 
-    let history = app.histories.of(&event, Subject::Seat(seat)).await?;
+    let history = units.histories.of(&event, Subject::Seat(seat)).await?;
     let made_so = history.iter().rev().find(|step| has_made(step, &view));
     let body = SeatHistory {
         user: made_so.filter(|_| view.booking.is_some()).and_then(|step| step.user.clone()),

@@ -7,11 +7,12 @@ use crate::http::events::shapes::EventBody;
 use crate::http::faults::{broken, odd_answer};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
+use crate::http::state::{Sale, Units};
 use crate::json::ids::{EventIdText, PriceNumber};
 use crate::json::whole::Whole;
 use crate::plans::{Import, Plan};
 use crate::prices::check_prices;
+use crate::saga::Sagas;
 use crate::serve::bodies::MAX_PLAN_BYTES;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -43,31 +44,38 @@ pub struct SeatMapImport {
     security(("admin" = []))
 )]
 pub async fn import_seat_map(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(sagas): State<Arc<Sagas>>,
+    State(units): State<Arc<Units>>,
     Ids(event): Ids<EventId>,
     _: Admin,
     JsonBody(body): JsonBody<SeatMapImport, MAX_PLAN_BYTES>,
 ) -> Result<Response, Problem> {
     let prices: BTreeMap<String, i64> =
         body.prices.into_iter().map(|(name, price)| (name, price.0)).collect();
-    let (_, view) = app.view_event(&event).await?;
+    let (_, view) = sale.view_event(&event).await?;
     let named = prices.iter().map(|(name, price_minor)| (name.as_str(), *price_minor));
-    check_prices(app.sagas.gateway(), &view.settings, named)?;
+    check_prices(sagas.gateway(), &view.settings, named)?;
     let import = body.plan.import(&prices).map_err(|why| Problem::new(Code::InvalidPlan, why))?;
-    app.turns.take("seat-map", add_seats(&app, &event, import)).await
+    sale.turns.take("seat-map", add_seats(&sale, &units, &event, import)).await
 }
 
-async fn add_seats(app: &App, event: &EventId, import: Import) -> Result<Response, Problem> {
-    let answer = app.engine.query(event.clone(), Query::Seats).await?;
+async fn add_seats(
+    sale: &Sale,
+    units: &Units,
+    event: &EventId,
+    import: Import,
+) -> Result<Response, Problem> {
+    let answer = sale.engine.query(event.clone(), Query::Seats).await?;
     let View::Seats(present) = answer.value else { return Err(odd_answer()) };
     let present: HashSet<_> = present.into_iter().map(|seat| seat.seat).collect();
     // Where a seat exists already the rules refuse the whole plan, and the drawing there is stays as it is.
     if import.seats.iter().all(|seat| !present.contains(&seat.seat)) {
         // The drawing first: seats are never on sale without one.
-        let kept = app.plans.add(event, import.drawing).await;
+        let kept = units.plans.add(event, import.drawing).await;
         kept.map_err(|error| broken("keeping the seat map", &error))?;
     }
     let command = Command::AddSeats { categories: import.categories, seats: import.seats };
-    app.run(event, command).await?;
-    event_answer(app, StatusCode::OK, event).await
+    sale.run(event, command).await?;
+    event_answer(sale, StatusCode::OK, event).await
 }

@@ -6,7 +6,7 @@ use crate::http::caller::{Admin, Ids};
 use crate::http::negotiate::{Encoding, is_known, not_modified, tagged, takes};
 use crate::http::openapi::{EventProblems, ReadProblems};
 use crate::http::problem::Problem;
-use crate::http::state::App;
+use crate::http::state::Units;
 use crate::json::ids::EventIdText;
 use crate::live::house::MapBody;
 use axum::body::Body;
@@ -25,22 +25,22 @@ use std::sync::Arc;
         (status = 304, description = "The map that `If-None-Match` names is as it is now"), EventProblems),
 )]
 pub async fn seats(
-    State(app): State<Arc<App>>,
+    State(units): State<Arc<Units>>,
     Ids(event): Ids<EventId>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     if headers.contains_key(IF_NONE_MATCH) {
-        let tag = app.boards.now(&event).await?.tag();
+        let tag = units.boards.now(&event).await?.tag();
         if is_known(&headers, &tag) {
             return Ok(not_modified(&tag));
         }
     }
     if takes(&headers, "gzip")
-        && let Some((packed, tag)) = app.boards.packed_map(&event).await?
+        && let Some((packed, tag)) = units.boards.packed_map(&event).await?
     {
         return Ok(tagged(Body::from(packed), Encoding::Gzip, &tag));
     }
-    let snapshot = app.boards.now(&event).await?;
+    let snapshot = units.boards.now(&event).await?;
     let tag = snapshot.tag();
     Ok(tagged(Body::new(MapBody::new(snapshot)), Encoding::Plain, &tag))
 }
@@ -54,11 +54,11 @@ pub async fn seats(
             description = "The statuses that `If-None-Match` names are as they are now"), EventProblems),
 )]
 pub async fn seat_statuses(
-    State(app): State<Arc<App>>,
+    State(units): State<Arc<Units>>,
     Ids(event): Ids<EventId>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let snapshot = app.boards.now(&event).await?;
+    let snapshot = units.boards.now(&event).await?;
     let tag = snapshot.tag();
     Ok(if is_known(&headers, &tag) {
         not_modified(&tag)
@@ -77,9 +77,9 @@ pub async fn seat_statuses(
     security(("admin" = []))
 )]
 pub async fn seats_with_bookings(
-    State(app): State<Arc<App>>,
+    State(units): State<Arc<Units>>,
     Ids(event): Ids<EventId>,
     _: Admin,
 ) -> Result<Response, Problem> {
-    Ok(json_bytes(StatusCode::OK, app.boards.for_organiser(&event).await?))
+    Ok(json_bytes(StatusCode::OK, units.boards.for_organiser(&event).await?))
 }

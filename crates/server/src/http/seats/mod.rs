@@ -5,13 +5,12 @@ pub mod import;
 pub mod map;
 pub mod shapes;
 
-use crate::http::state::App;
-use std::sync::Arc;
+use crate::http::state::HttpState;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 /// The paths of seats.
-pub fn routes() -> OpenApiRouter<Arc<App>> {
+pub fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::new()
         .routes(routes!(map::seats))
         .routes(routes!(map::seat_statuses))

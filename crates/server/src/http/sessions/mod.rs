@@ -3,12 +3,11 @@
 pub mod cookie;
 pub mod sign_in;
 
-use crate::http::state::App;
-use std::sync::Arc;
+use crate::http::state::HttpState;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 /// The paths of browser sessions.
-pub fn routes() -> OpenApiRouter<Arc<App>> {
+pub fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::new().routes(routes!(sign_in::create, sign_in::show, sign_in::end))
 }

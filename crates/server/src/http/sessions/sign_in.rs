@@ -7,7 +7,7 @@ use crate::http::body::{JsonBody, Nothing, json};
 use crate::http::openapi::{SessionProblems, SignInProblems, SignOutProblems};
 use crate::http::origin::check_origin;
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
+use crate::http::state::Callers;
 use crate::json::ids::TimeMs;
 use crate::serve::connection::Connection;
 use axum::Extension;
@@ -62,21 +62,21 @@ pub struct SignIn {
     responses((status = 200, description = "Signed in", body = SessionBody), SignInProblems),
 )]
 pub async fn create(
-    State(app): State<Arc<App>>,
+    State(callers): State<Arc<Callers>>,
     Extension(connection): Extension<Connection>,
     headers: HeaderMap,
     JsonBody(SignIn { key }): JsonBody<SignIn>,
 ) -> Result<Response, Problem> {
-    check_origin(&headers, &app.config)?;
-    let address = app.address_of(&connection, &headers);
-    let role = app.role_of_key(&key, address)?.ok_or_else(|| {
+    check_origin(&headers, &callers.config)?;
+    let address = callers.address_of(&connection, &headers);
+    let role = callers.role_of_key(&key, address)?.ok_or_else(|| {
         Problem::new(Code::TokenInvalid, "this is neither the admin API key nor the scanner key")
     })?;
-    let begun = app.sessions.begin(role, unix_now_s());
+    let begun = callers.sessions.begin(role, unix_now_s());
     let (session, cookie) =
         begun.ok_or_else(|| Problem::new(Code::Internal, "nobody can have this role"))?;
-    let mut response = answer(&app, &session);
-    set_cookie(&app, &mut response, Some(&cookie));
+    let mut response = answer(&callers, &session);
+    set_cookie(&callers, &mut response, Some(&cookie));
     Ok(response)
 }
 
@@ -86,12 +86,15 @@ pub async fn create(
     responses((status = 200, description = "Signed in", body = SessionBody), SessionProblems),
     security(("session" = []))
 )]
-pub async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, Problem> {
-    let session = session_of(&app, &headers)?;
+pub async fn show(
+    State(callers): State<Arc<Callers>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let session = session_of(&callers, &headers)?;
     let session = session.ok_or_else(|| {
         Problem::new(Code::TokenMissing, "nobody is signed in; sign in with POST /session")
     })?;
-    Ok(answer(&app, &session))
+    Ok(answer(&callers, &session))
 }
 
 /// Signs this browser out. It is signed out already without a session, or when that has ended.
@@ -100,21 +103,24 @@ pub async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Res
     responses((status = 200, description = "Signed out", body = Nothing), SignOutProblems),
     security(("session" = [], "csrf" = []), ())
 )]
-pub async fn end(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+pub async fn end(
+    State(callers): State<Arc<Callers>>,
+    request: Request,
+) -> Result<Response, Problem> {
     let (parts, _) = request.into_parts();
-    match checked_session_of(&app, &parts) {
+    match checked_session_of(&callers, &parts) {
         Ok(_) => {}
         Err(problem) if problem.code() == Code::TokenExpired.facts().0 => {}
         Err(problem) => return Err(problem),
     }
     let mut response = json(StatusCode::OK, &Nothing {});
-    set_cookie(&app, &mut response, None);
+    set_cookie(&callers, &mut response, None);
     Ok(response)
 }
 
-fn answer(app: &App, session: &Session) -> Response {
+fn answer(callers: &Callers, session: &Session) -> Response {
     let until = Time(session.expires_s.saturating_mul(1_000));
-    let (role, csrf) = (session.role.name(), app.sessions.csrf(session));
+    let (role, csrf) = (session.role.name(), callers.sessions.csrf(session));
     let mut response = json(StatusCode::OK, &SessionBody { role, csrf, until });
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response

@@ -5,7 +5,7 @@ use crate::http::caller::{Admin, Strict};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::page::page_size;
-use crate::http::state::App;
+use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, TimeMs};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -71,7 +71,7 @@ pub struct EntryBody {
     security(("admin" = []))
 )]
 pub async fn feed(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     _: Admin,
     Strict(query): Strict<FeedQuery>,
 ) -> Result<Response, Problem> {
@@ -80,8 +80,8 @@ pub async fn feed(
         return Err(Problem::new(Code::InvalidQuery, "after: use 0 or the number of an entry"));
     };
     let (mut entries, mut next, mut read) = (Vec::new(), after, 0);
-    let committed = app.engine.committed().0;
-    let mut feed = app.engine.subscribe(Seq(next));
+    let committed = sale.engine.committed().0;
+    let mut feed = sale.engine.subscribe(Seq(next));
     // The feed waits for more at its end, so it is asked only while there is some.
     'pages: while next < committed {
         let page = feed.next().await.map_err(|error| {

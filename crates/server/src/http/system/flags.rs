@@ -4,7 +4,7 @@ use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, Ids};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
+use crate::http::state::Nodes;
 use crate::json::ids::IdText;
 use crate::json::whole::Whole;
 use axum::extract::State;
@@ -48,9 +48,9 @@ pub struct NewFlag {
     responses((status = 200, description = "All flags", body = FlagsBody), WriteProblems),
     security(("admin" = []))
 )]
-pub async fn flags(State(app): State<Arc<App>>, _: Admin) -> Result<Response, Problem> {
-    app.shared()?;
-    let flags = Flag::ALL.map(|flag| FlagBody::new(flag, app.flags.percent(flag)));
+pub async fn flags(State(nodes): State<Arc<Nodes>>, _: Admin) -> Result<Response, Problem> {
+    nodes.shared()?;
+    let flags = Flag::ALL.map(|flag| FlagBody::new(flag, nodes.flags.percent(flag)));
     Ok(json(StatusCode::OK, &FlagsBody { flags: flags.into() }))
 }
 
@@ -69,12 +69,12 @@ impl FlagBody {
     security(("admin" = []))
 )]
 pub async fn set_flag(
-    State(app): State<Arc<App>>,
+    State(nodes): State<Arc<Nodes>>,
     Ids(name): Ids<PoolId>,
     _: Admin,
     JsonBody(NewFlag { percent }): JsonBody<NewFlag>,
 ) -> Result<Response, Problem> {
-    let commons = app.shared()?;
+    let commons = nodes.shared()?;
     let flag: Flag = name.as_str().parse().map_err(|why| Problem::new(Code::FlagNotFound, why))?;
     if percent.0 > 100 {
         return Err(Problem::new(Code::InvalidBody, "percent: use 0 to 100"));
@@ -84,6 +84,6 @@ pub async fn set_flag(
         Problem::new(Code::LedgerUnavailable, "the flag cannot be kept now; try again")
     })?;
     // The other nodes hear of it; this one need not wait.
-    app.flags.set(flag, percent.0);
+    nodes.flags.set(flag, percent.0);
     Ok(json(StatusCode::OK, &FlagBody::new(flag, percent.0)))
 }

@@ -2,9 +2,9 @@
 
 use super::operator::Operator;
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
+use crate::http::state::{Groups, HttpState};
+use crate::saga::Sagas;
 use axum::extract::State;
-use std::sync::Arc;
 
 /// 200 as long as anything answers.
 pub async fn healthz() -> &'static str {
@@ -15,9 +15,9 @@ pub async fn healthz() -> &'static str {
 ///
 /// # Errors
 /// `STOPPED` while starting or stopping, or if the engine does not answer.
-pub async fn readyz(State(state): State<Operator>) -> Result<String, Problem> {
-    match state.app.get() {
-        Some(app) => Ok(format!("{}{}", ready(app).await?, details(app))),
+pub async fn readyz(State(operator): State<Operator>) -> Result<String, Problem> {
+    match operator.state.get() {
+        Some(state) => Ok(format!("{}{}", ready(state).await?, details(&state.sagas))),
         None => Err(not_ready()),
     }
 }
@@ -25,8 +25,8 @@ pub async fn readyz(State(state): State<Operator>) -> Result<String, Problem> {
 /// What an operator should know although requests should be sent here, one line each. A payment
 /// gateway that is ill makes nobody unready: people go on waiting and holding, and another node
 /// would have the same gateway.
-fn details(app: &App) -> String {
-    let Some(health) = app.sagas.health() else { return String::new() };
+fn details(sagas: &Sagas) -> String {
+    let Some(health) = sagas.health() else { return String::new() };
     let Some(what_to_do) = health.what_to_do() else { return String::new() };
     let (gateway, view) = (health.gateway(), health.view());
     format!(
@@ -40,15 +40,15 @@ fn details(app: &App) -> String {
 ///
 /// # Errors
 /// As [`readyz`].
-pub async fn public_readyz(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
-    ready(&app).await
+pub async fn public_readyz(State(state): State<HttpState>) -> Result<&'static str, Problem> {
+    ready(&state).await
 }
 
-async fn ready(app: &App) -> Result<&'static str, Problem> {
-    if !app.is_ready() {
+async fn ready(groups: &Groups) -> Result<&'static str, Problem> {
+    if !groups.is_ready() {
         return Err(not_ready());
     }
-    app.engine.events().await?;
+    groups.sale.engine.events().await?;
     Ok("ready\n")
 }
 

@@ -11,9 +11,9 @@ use axum::response::IntoResponse;
 ///
 /// # Errors
 /// `STOPPED` while the engine recovers.
-pub async fn metrics(State(state): State<Operator>) -> Result<impl IntoResponse, Problem> {
-    let app =
-        state.app.get().ok_or_else(|| Problem::new(Code::Stopped, "the server is starting"))?;
-    let text = render(app, &state.traffic).await;
+pub async fn metrics(State(operator): State<Operator>) -> Result<impl IntoResponse, Problem> {
+    let state = operator.state.get();
+    let state = state.ok_or_else(|| Problem::new(Code::Stopped, "the server is starting"))?;
+    let text = render(state, &operator.traffic).await;
     Ok(([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text))
 }

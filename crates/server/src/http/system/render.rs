@@ -1,6 +1,6 @@
 //! What `/metrics` shows: counters, and gauges read from the engine when somebody looks.
 
-use crate::http::state::App;
+use crate::http::state::Groups;
 use crate::metrics::Metrics;
 use crate::pressure::PressureFigures;
 use crate::saga::Counts;
@@ -80,14 +80,14 @@ struct ByKind {
 }
 
 /// Everything as OpenMetrics text.
-pub(super) async fn render(app: &App, traffic: &Traffic) -> String {
+pub(super) async fn render(groups: &Groups, traffic: &Traffic) -> String {
     let mut registry = Registry::with_prefix("onrush");
     let counter = |registry: &mut Registry, name: &str, help: &str, value: &AtomicU64| {
         let counter: Counter = Counter::default();
         counter.inc_by(value.load(Ordering::Relaxed));
         registry.register(name, help, counter);
     };
-    let Metrics { holds_accepted, holds_refused, joins, positions, guests } = &app.metrics;
+    let Metrics { holds_accepted, holds_refused, joins, positions, guests } = &*groups.sale.metrics;
     let holds = "Holds asked for that were accepted";
     counter(&mut registry, "holds_accepted", holds, holds_accepted);
     counter(&mut registry, "holds_refused", "Holds asked for that were refused", holds_refused);
@@ -95,7 +95,7 @@ pub(super) async fn render(app: &App, traffic: &Traffic) -> String {
     counter(&mut registry, "positions", "Positions asked for", positions);
     counter(&mut registry, "guests", "Guest tokens made", guests);
 
-    let Counts { begun, captured, failed, refunded, stuck, at_desk } = app.sagas.counts();
+    let Counts { begun, captured, failed, refunded, stuck, at_desk } = groups.sagas.counts();
     counter(&mut registry, "payments_begun", "Payments begun", begun);
     counter(&mut registry, "payments_captured", "Payments from which money was taken", captured);
     counter(&mut registry, "payments_failed", "Payments that ended without money", failed);
@@ -103,11 +103,11 @@ pub(super) async fn render(app: &App, traffic: &Traffic) -> String {
     counter(&mut registry, "sagas_stuck", "Sagas that came to wait for an operator", stuck);
     let desk = "Refunds, disputes and second payments that the gateway's own desk made";
     counter(&mut registry, "desk_entries", desk, at_desk);
-    if let Some(health) = app.sagas.health() {
+    if let Some(health) = groups.sagas.health() {
         gateway(&mut registry, health);
     }
 
-    let ClockReport { steps, pauses, paused_ms, ahead_ms } = app.clock.report();
+    let ClockReport { steps, pauses, paused_ms, ahead_ms } = groups.sale.clock.report();
     let clock = [
         ("clock_steps", "Times the system's clock was set by a second or more", steps),
         ("pauses", "Times the process stood still for two seconds or more", pauses),
@@ -133,10 +133,10 @@ pub(super) async fn render(app: &App, traffic: &Traffic) -> String {
     registry.register(
         "streams",
         "Open SSE and WebSocket streams",
-        gauge(app.hub.open_streams() as u64),
+        gauge(groups.streams.hub.open_streams() as u64),
     );
     let limited = Family::<ByLimit, Counter>::default();
-    for (limit, turned_away) in app.limits.turned_away() {
+    for (limit, turned_away) in groups.callers.limits.turned_away() {
         limited.get_or_create(&ByLimit { limit }).inc_by(turned_away);
     }
     registry.register(
@@ -144,7 +144,7 @@ pub(super) async fn render(app: &App, traffic: &Traffic) -> String {
         "Requests sent away with 429, by the limit they ran into",
         limited,
     );
-    if let Some(space) = &app.space {
+    if let Some(space) = &groups.once.space {
         let free = gauge(space.free_bytes());
         registry.register(
             "disk_free_bytes",
@@ -162,15 +162,17 @@ pub(super) async fn render(app: &App, traffic: &Traffic) -> String {
         }
         registry.register("shed", "Requests sent away because answers took too long", shed);
     }
-    let committed = gauge(app.engine.committed().0);
+    let committed = gauge(groups.sale.engine.committed().0);
     registry.register("committed_seq", "The number of the last committed decision", committed);
 
     let (waiting, active) =
         (Family::<ByEvent, Gauge>::default(), Family::<ByEvent, Gauge>::default());
     let units = Family::<ByStatus, Gauge>::default();
-    if let Ok(events) = app.engine.events().await {
+    if let Ok(events) = groups.sale.engine.events().await {
         for event in events.value {
-            let Ok(answer) = app.engine.query(event.clone(), Query::Event).await else { continue };
+            let Ok(answer) = groups.sale.engine.query(event.clone(), Query::Event).await else {
+                continue;
+            };
             let View::Event(view) = answer.value else { continue };
             let event = event.to_string();
             let by_event = ByEvent { event: event.clone() };

@@ -7,13 +7,14 @@ use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::lines::id;
-use crate::http::state::App;
+use crate::http::state::{Sale, Signers};
 use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Reply};
+use onrush_ledger::Ledger;
 use serde::Deserialize;
 use serde_json::{Map, json as value};
 use std::sync::Arc;
@@ -39,12 +40,14 @@ pub struct Scanned {
     security(("scanner" = []), ("admin" = []))
 )]
 pub async fn check_in(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(ledger): State<Arc<dyn Ledger>>,
+    State(signers): State<Arc<Signers>>,
     _: Scanner,
     JsonBody(scanned): JsonBody<Scanned>,
 ) -> Result<Response, Problem> {
     let here: Option<EventId> = scanned.event.as_deref().map(id).transpose()?;
-    let claims = app.ticket_signer.verify(scanned.code.trim()).map_err(|error| {
+    let claims = signers.tickets.verify(scanned.code.trim()).map_err(|error| {
         Problem::new(Code::TicketNotGenuine, format!("this is not a ticket of ours: {error}"))
     })?;
     if here.is_some_and(|here| here != claims.event) {
@@ -54,7 +57,7 @@ pub async fn check_in(
     }
     let (booking, ticket) = (claims.booking.clone(), claims.ticket);
     let command = Command::CheckIn { booking, ticket };
-    let answer = app.engine.execute(claims.event.clone(), command).await?;
+    let answer = sale.engine.execute(claims.event.clone(), command).await?;
     match answer.value {
         Reply::Hold(_) => {}
         Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_) => {
@@ -62,7 +65,7 @@ pub async fn check_in(
         }
     }
     // By now the visitor is in: a ledger that does not answer costs the name and nothing else.
-    let buyer = app.ledger.buyer(&claims.booking).await.unwrap_or_else(|error| {
+    let buyer = ledger.buyer(&claims.booking).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "the buyer of a booking cannot be read");
         None
     });

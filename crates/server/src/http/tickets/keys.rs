@@ -3,7 +3,7 @@
 use crate::auth::jws::PublicKeys;
 use crate::http::body::json;
 use crate::http::openapi::OpenProblems;
-use crate::http::state::App;
+use crate::http::state::Signers;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -36,7 +36,7 @@ pub struct Key {
     get, path = "/api/v1/keys", tag = "visitors",
     responses((status = 200, description = "The keys", body = KeySet), OpenProblems),
 )]
-pub async fn keys(State(app): State<Arc<App>>) -> Response {
-    let keys = [app.ticket_signer.published(), app.passes.published()].concat();
+pub async fn keys(State(signers): State<Arc<Signers>>) -> Response {
+    let keys = [signers.tickets.published(), signers.passes.published()].concat();
     json(StatusCode::OK, &PublicKeys { keys })
 }

@@ -8,19 +8,17 @@ use crate::http::caller::Ids;
 use crate::http::faults::{broken, refused};
 use crate::http::openapi::ConflictProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
+use crate::http::state::Signers;
 use crate::json::ids::IdText;
 use crate::tickets::{Confirmed, qr};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::response::IntoResponse;
-use axum::response::Response;
-use onrush_core::Refusal;
-use onrush_core::Time;
+use axum::response::{IntoResponse, Response};
 use onrush_core::hold::HoldState;
 use onrush_core::ids::BookingId;
 use onrush_core::view::HoldView;
+use onrush_core::{Refusal, Time};
 use std::sync::Arc;
 
 /// The tickets of one of the visitor's own confirmed bookings.
@@ -31,16 +29,16 @@ use std::sync::Arc;
     security(("visitor" = []), ("link" = []))
 )]
 pub async fn tickets(
-    State(app): State<Arc<App>>,
+    State(signers): State<Arc<Signers>>,
     Ids(booking): Ids<BookingId>,
     keeper: Keeper,
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
-    let view = keeper.find(&app, &event, &booking).await?;
+    let view = keeper.find(&event, &booking).await?;
     let terms = &view.terms;
     let (booking, user, lines) = (&terms.booking, &terms.user, &terms.lines);
     let confirmed = Confirmed { booking, event: &event, user, lines, at: confirmed_at(&view)? };
-    let tickets = app.ticket_signer.sign_all(confirmed).into_iter().map(Into::into).collect();
+    let tickets = signers.tickets.sign_all(confirmed).into_iter().map(Into::into).collect();
     Ok(json(StatusCode::OK, &TicketsBody { booking, event: event.as_str(), tickets }))
 }
 
@@ -57,7 +55,7 @@ pub async fn tickets(
     security(("visitor" = []), ("link" = []))
 )]
 pub async fn ticket_picture(
-    State(app): State<Arc<App>>,
+    State(signers): State<Arc<Signers>>,
     Ids((booking, file)): Ids<(BookingId, String)>,
     keeper: Keeper,
 ) -> Result<Response, Problem> {
@@ -65,11 +63,11 @@ pub async fn ticket_picture(
         Problem::new(Code::InvalidId, "use a ticket's number and .svg, such as 1.svg")
     })?;
     let event = event_of_booking(&booking)?;
-    let view = keeper.find(&app, &event, &booking).await?;
+    let view = keeper.find(&event, &booking).await?;
     let terms = &view.terms;
     let (booking, user, lines) = (&terms.booking, &terms.user, &terms.lines);
     let confirmed = Confirmed { booking, event: &event, user, lines, at: confirmed_at(&view)? };
-    let ticket = app.ticket_signer.sign_one(confirmed, number);
+    let ticket = signers.tickets.sign_one(confirmed, number);
     let ticket =
         ticket.ok_or_else(|| refused(Refusal::TicketNotFound { tickets: lines.units() }))?;
     let picture = qr::svg(&ticket.code).map_err(|error| broken("drawing a ticket", &error))?;

@@ -4,13 +4,14 @@ use crate::http::body::json;
 use crate::http::caller::{Ids, Scanner};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
-use crate::http::state::App;
+use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, IdText, TimeMs};
 use crate::tickets::Revoked;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::EventId;
+use onrush_ledger::Ledger;
 use onrush_ledger::booking::BookingFilter;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -42,17 +43,18 @@ pub struct RevokedBody {
     security(("scanner" = []), ("admin" = []))
 )]
 pub async fn revoked(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(ledger): State<Arc<dyn Ledger>>,
     Ids(event): Ids<EventId>,
     _: Scanner,
 ) -> Result<Response, Problem> {
     // An unknown event is not one without revoked tickets.
-    let (at, _) = app.view_event(&event).await?;
+    let (at, _) = sale.view_event(&event).await?;
     let (mut bookings, mut after) = (Vec::new(), None);
     loop {
         let (event, status) = (Some(event.clone()), Some("cancelled".to_owned()));
         let filter = BookingFilter { event, status, after, ..BookingFilter::default() };
-        let page = app.ledger.bookings(filter, PAGE).await?;
+        let page = ledger.bookings(filter, PAGE).await?;
         bookings.extend(page.rows.into_iter().map(|(booking, _)| booking.booking));
         after = page.next;
         if after.is_none() {

@@ -6,7 +6,7 @@ use crate::http::body::{JsonBody, Nothing, OptionalBody, secret_json};
 use crate::http::caller::GuestToken;
 use crate::http::openapi::{CarriedProblems, RenewProblems};
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
+use crate::http::state::Callers;
 use crate::json::ids::TimeMs;
 use crate::serve::connection::Connection;
 use axum::Extension;
@@ -14,6 +14,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use onrush_core::Time;
+use onrush_ledger::Ledger;
 use onrush_ledger::access::CarryCode;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -39,7 +40,8 @@ pub struct CarryCodeBody {
     security(("visitor" = []))
 )]
 pub async fn carry(
-    State(app): State<Arc<App>>,
+    State(ledger): State<Arc<dyn Ledger>>,
+    State(callers): State<Arc<Callers>>,
     Extension(connection): Extension<Connection>,
     headers: HeaderMap,
     GuestToken { user, has_expired }: GuestToken,
@@ -48,13 +50,13 @@ pub async fn carry(
     if has_expired {
         return Err(Problem::new(Code::TokenExpired, "the token has expired; renew it first"));
     }
-    app.limits.guest(app.address_of(&connection, &headers))?;
+    callers.limits.guest(callers.address_of(&connection, &headers))?;
     let code = CarryCodes::draw();
-    let hash = app.carry_codes.hash(&code);
+    let hash = callers.carry_codes.hash(&code);
     let hash = hash.ok_or_else(|| Problem::new(Code::Internal, "a code of ours is none"))?;
-    let now = app.clock.now();
+    let now = callers.clock.now();
     let expires_at = now.plus_ms(CODE_MS);
-    app.ledger.keep_code(CarryCode { hash, user, expires_at }, now).await?;
+    ledger.keep_code(CarryCode { hash, user, expires_at }, now).await?;
     Ok(secret_json(StatusCode::CREATED, &CarryCodeBody { code, expires_at }))
 }
 
@@ -76,15 +78,16 @@ pub struct TypedCode {
     responses((status = 200, description = "The visitor", body = Guest), CarriedProblems),
 )]
 pub async fn carried(
-    State(app): State<Arc<App>>,
+    State(ledger): State<Arc<dyn Ledger>>,
+    State(callers): State<Arc<Callers>>,
     Extension(connection): Extension<Connection>,
     headers: HeaderMap,
     JsonBody(TypedCode { code }): JsonBody<TypedCode>,
 ) -> Result<Response, Problem> {
-    let address = app.address_of(&connection, &headers);
-    app.limits.try_code(address)?;
-    let user = match app.carry_codes.hash(&code) {
-        Some(hash) => app.ledger.take_code(hash, app.clock.now()).await?,
+    let address = callers.address_of(&connection, &headers);
+    callers.limits.try_code(address)?;
+    let user = match callers.carry_codes.hash(&code) {
+        Some(hash) => ledger.take_code(hash, callers.clock.now()).await?,
         None => None,
     };
     let user = user.ok_or_else(|| {
@@ -92,6 +95,6 @@ pub async fn carried(
                    the other device";
         Problem::new(Code::CarryCodeNotFound, why)
     })?;
-    app.limits.right_code(address);
-    Ok(guest_answer(StatusCode::OK, app.guests.mint_for(user, app.now_s())))
+    callers.limits.right_code(address);
+    Ok(guest_answer(StatusCode::OK, callers.guests.mint_for(user, callers.now_s())))
 }

@@ -6,7 +6,7 @@ use crate::http::body::{Nothing, OptionalBody, secret_json};
 use crate::http::caller::GuestToken;
 use crate::http::openapi::{GuestProblems, RenewProblems};
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
+use crate::http::state::{Callers, Sale};
 use crate::json::ids::{IdText, TimeMs};
 use crate::metrics::count;
 use crate::serve::connection::Connection;
@@ -51,18 +51,18 @@ pub(super) fn guest_answer(status: StatusCode, guest: guest::Guest) -> Response 
     responses((status = 201, description = "A new guest", body = Guest), GuestProblems),
 )]
 pub async fn guest(
-    State(app): State<Arc<App>>,
+    State(callers): State<Arc<Callers>>,
     Extension(connection): Extension<Connection>,
     headers: HeaderMap,
     _: OptionalBody<Nothing>,
 ) -> Result<Response, Problem> {
-    if !app.config.guest_tokens {
+    if !callers.config.guest_tokens {
         let why = "this shop gives no guest tokens; come with the shop's token";
         return Err(Problem::new(Code::GuestsDisabled, why));
     }
-    app.limits.guest(app.address_of(&connection, &headers))?;
-    count(&app.metrics.guests);
-    Ok(guest_answer(StatusCode::CREATED, app.guests.mint(app.now_s())))
+    callers.limits.guest(callers.address_of(&connection, &headers))?;
+    count(&callers.metrics.guests);
+    Ok(guest_answer(StatusCode::CREATED, callers.guests.mint(callers.now_s())))
 }
 
 /// What a visitor says that they own.
@@ -85,7 +85,8 @@ pub struct Owned {
     security(("visitor" = []))
 )]
 pub async fn renew(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
+    State(callers): State<Arc<Callers>>,
     Extension(connection): Extension<Connection>,
     headers: HeaderMap,
     GuestToken { user, has_expired }: GuestToken,
@@ -93,11 +94,11 @@ pub async fn renew(
 ) -> Result<Response, Problem> {
     if has_expired {
         // Finding out what somebody owns asks every event.
-        app.limits.guest(app.address_of(&connection, &headers))?;
-        if !owns_something(&app, &user, owned.claim.as_ref()).await? {
+        callers.limits.guest(callers.address_of(&connection, &headers))?;
+        if !owns_something(&sale, &user, owned.claim.as_ref()).await? {
             let why = "the token has expired, and its visitor owns nothing that lives on; ask for a new one";
             return Err(Problem::new(Code::TokenExpired, why));
         }
     }
-    Ok(guest_answer(StatusCode::OK, app.guests.mint_for(user, app.now_s())))
+    Ok(guest_answer(StatusCode::OK, callers.guests.mint_for(user, callers.now_s())))
 }

@@ -5,13 +5,12 @@ pub mod guest;
 mod owned;
 pub mod remove;
 
-use crate::http::state::App;
-use std::sync::Arc;
+use crate::http::state::HttpState;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 /// The paths of visitors.
-pub fn routes() -> OpenApiRouter<Arc<App>> {
+pub fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::new()
         .routes(routes!(guest::guest))
         .routes(routes!(guest::renew))

@@ -6,7 +6,7 @@ use crate::http::faults::odd_answer;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
 use crate::http::shapes::page::page_size;
-use crate::http::state::App;
+use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, FreeText, IdText, TimeMs};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -70,13 +70,13 @@ impl From<RemovedView> for RemovedBody {
     security(("admin" = []))
 )]
 pub async fn remove_visitor(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids((event, user)): Ids<(EventId, UserId)>,
     _: Admin,
     JsonBody(Removal { by, why, ban }): JsonBody<Removal>,
 ) -> Result<Response, Problem> {
     let command = Command::RemoveVisitor { user, reason: Reason { by, why }, ban };
-    match app.run(&event, command).await? {
+    match sale.run(&event, command).await? {
         Reply::Removed(view) => Ok(json(StatusCode::OK, &RemovedBody::from(view))),
         Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Claim(_) => {
             Err(odd_answer())
@@ -115,13 +115,13 @@ pub struct UnbannedBody {
     security(("admin" = []))
 )]
 pub async fn unban_visitor(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids((event, user)): Ids<(EventId, UserId)>,
     _: Admin,
     JsonBody(Unban { by, why }): JsonBody<Unban>,
 ) -> Result<Response, Problem> {
     let command = Command::UnbanVisitor { user: user.clone(), reason: Reason { by, why } };
-    app.run(&event, command).await?;
+    sale.run(&event, command).await?;
     Ok(json(StatusCode::OK, &UnbannedBody { user, banned: false }))
 }
 
@@ -181,7 +181,7 @@ impl From<BanView> for BanBody {
     security(("admin" = []))
 )]
 pub async fn bans(
-    State(app): State<Arc<App>>,
+    State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
     _: Admin,
     Strict(BansQuery { after, limit }): Strict<BansQuery>,
@@ -190,7 +190,7 @@ pub async fn bans(
     // One more tells whether there is another page.
     let query =
         Query::Bans { after, at_most: u32::try_from(limit).map_or(u32::MAX, |limit| limit + 1) };
-    let View::Bans(mut bans) = app.engine.query(event, query).await?.value else {
+    let View::Bans(mut bans) = sale.engine.query(event, query).await?.value else {
         return Err(odd_answer());
     };
     let is_last = bans.len() <= limit;
