@@ -9,7 +9,7 @@ pub use start_error::StartError;
 use crate::auth::keys::KeyDir;
 use crate::config::Config;
 use crate::http;
-use crate::http::state::{App, Money};
+use crate::http::state::{HttpDeps, HttpState};
 use crate::pressure::Pressure;
 use crate::saga::Sagas;
 use crate::sandbox::Sandbox;
@@ -33,7 +33,7 @@ pub struct Server {
     public_addr: SocketAddr,
     operator_addr: Option<SocketAddr>,
     admin_key: Option<String>,
-    app: Arc<App>,
+    state: HttpState,
     backend: Backend,
     /// The sandbox gateway, if it runs in this process.
     sandbox: Option<Sandbox>,
@@ -68,11 +68,11 @@ impl Server {
         let operator_addr = operator_addr.map(|(listener, asked)| local(listener, asked));
 
         let (traffic, mut tasks) = (Arc::<Traffic>::default(), Vec::new());
-        let (mut operator_stop, app_slot) = (None, Arc::new(std::sync::OnceLock::new()));
+        let (mut operator_stop, state_slot) = (None, Arc::new(std::sync::OnceLock::new()));
         if let Some(listener) = operator {
             let (stop, stopped) = oneshot::channel();
             operator_stop = Some(stop);
-            let router = http::operator_router(app_slot.clone(), traffic.clone());
+            let router = http::operator_router(state_slot.clone(), traffic.clone());
             let terms = Terms::operator(http::unserved());
             tasks.push(tokio::spawn(serve_on(listener, router, terms, Arc::default(), async {
                 drop(stopped.await);
@@ -88,7 +88,8 @@ impl Server {
         }
         let money = payments::open(&config, public_addr, &backend);
         let (sagas, sandbox) = money.await.map_err(StartError::Gateway)?;
-        let parts = Money {
+        let deps = HttpDeps {
+            engine: backend.engine.clone(),
             ledger: backend.ledger.clone(),
             sagas: sagas.clone(),
             clock: backend.clock.clone(),
@@ -96,33 +97,32 @@ impl Server {
             commons: backend.commons.clone(),
             space: backend.space(),
         };
-        let (app, fresh) =
-            App::open(config, backend.engine.clone(), parts).map_err(StartError::Data)?;
+        let (state, fresh) = http::state::open(config, deps).map_err(StartError::Data)?;
         if let Some(commons) = &backend.commons {
             vault::share_keys(&**commons, &keys).await.map_err(StartError::Data)?;
         }
         backend.remember_keys(&keys).map_err(StartError::Restored)?;
-        drop(app_slot.set(app.clone()));
-        drop(traffic.samples.set(app.samples.clone()));
-        let longest_wait = Duration::from_millis(app.config.shed_after_ms.into());
+        drop(state_slot.set(state.clone()));
+        drop(traffic.samples.set(state.streams.samples.clone()));
+        let longest_wait = Duration::from_millis(state.config.shed_after_ms.into());
         let pressure = Arc::new(Pressure::new(longest_wait));
-        pressure.watch(&app.engine);
+        pressure.watch(&state.sale.engine);
         pressure.start().map_err(StartError::Data)?;
         drop(traffic.pressure.set(pressure));
 
         let (stop, stopped) = oneshot::channel();
-        let router = http::public_router(app.clone());
+        let router = http::public_router(state.clone());
         tasks.push(tokio::spawn(serve_on(public, router, terms, traffic, async {
             drop(stopped.await);
         })));
-        tasks.push(tokio::spawn(app.samples.clone().run()));
-        tasks.push(tokio::spawn(app.draws.clone().open_drawn_sales()));
+        tasks.push(tokio::spawn(state.streams.samples.clone().run()));
+        tasks.push(tokio::spawn(state.sale.draws.clone().open_drawn_sales()));
         tasks.extend(sagas.run());
-        tasks.extend(app.relay.run(sagas.told.clone()));
-        app.set_ready(true);
+        tasks.extend(state.relay.run(sagas.told.clone()));
+        state.set_ready(true);
         let admin_key = configured.or(fresh);
         let stop = [Some(stop), operator_stop];
-        Ok(Self { public_addr, operator_addr, admin_key, app, backend, sandbox, stop, tasks })
+        Ok(Self { public_addr, operator_addr, admin_key, state, backend, sandbox, stop, tasks })
     }
 
     /// Where visitors and the organiser connect.
@@ -158,7 +158,7 @@ impl Server {
     /// The sagas.
     #[must_use]
     pub fn sagas(&self) -> &Arc<Sagas> {
-        &self.app.sagas
+        &self.state.sagas
     }
 
     /// The sandbox gateway, if it runs in this process.
@@ -178,18 +178,18 @@ impl Server {
     pub async fn failed(&self) -> String {
         tokio::select! {
             why = self.backend.failed() => why,
-            why = self.app.sagas.failed() => why,
+            why = self.state.sagas.failed() => why,
         }
     }
 
     /// Lets requests under way end, says goodbye to streams, and closes the engine.
     pub async fn shutdown(mut self) {
-        self.app.set_ready(false);
-        self.app.draws.stop();
-        self.app.sagas.stop();
-        self.app.relay.stop();
-        self.app.hub.close();
-        self.app.samples.stop();
+        self.state.set_ready(false);
+        self.state.sale.draws.stop();
+        self.state.sagas.stop();
+        self.state.relay.stop();
+        self.state.streams.hub.close();
+        self.state.streams.samples.stop();
         // The operator's listener goes last: until then it says that the server is not ready.
         let [public, operator] = &mut self.stop;
         drop(public.take());
@@ -201,8 +201,8 @@ impl Server {
         if let Some(task) = operator_task {
             drop(task.await);
         }
-        self.app.hub.ended().await;
-        drop(self.app);
+        self.state.streams.hub.ended().await;
+        drop(self.state);
         if let Some(sandbox) = self.sandbox {
             sandbox.shutdown().await;
         }

@@ -5,11 +5,11 @@ use crate::auth::session::Role;
 use crate::auth::shop::ShopTokenError;
 use crate::auth::{TokenError, link};
 use crate::http::problem::{Code, Problem};
-use crate::http::session::checked_session_of;
-use crate::http::state::App;
+use crate::http::sessions::cookie::checked_session_of;
+use crate::http::state::Callers;
 use crate::serve::connection::Connection;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{FromRequestParts, Path, Query};
+use axum::extract::{FromRef, FromRequestParts, Path, Query};
 use axum::http::header::{AUTHORIZATION, HeaderName};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
@@ -22,12 +22,16 @@ use std::sync::Arc;
 /// A visitor, by their token.
 pub struct Visitor(pub UserId);
 
-impl FromRequestParts<Arc<App>> for Visitor {
+impl<S: Send + Sync> FromRequestParts<S> for Visitor
+where
+    Arc<Callers>: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let user = app.visitor_of(bearer(parts)?)?;
-        app.limits.visit(&parts.method, &user, app.address_in(parts)?)?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let callers = Arc::<Callers>::from_ref(state);
+        let user = callers.visitor_of(bearer(parts)?)?;
+        callers.limits.visit(&parts.method, &user, callers.address_in(parts)?)?;
         Ok(Self(user))
     }
 }
@@ -35,12 +39,16 @@ impl FromRequestParts<Arc<App>> for Visitor {
 /// A visitor who asks for a place in a queue: each address may ask for so many.
 pub struct Joining(pub UserId);
 
-impl FromRequestParts<Arc<App>> for Joining {
+impl<S: Send + Sync> FromRequestParts<S> for Joining
+where
+    Arc<Callers>: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let Visitor(user) = Visitor::from_request_parts(parts, app).await?;
-        app.limits.join(app.address_in(parts)?)?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Visitor(user) = Visitor::from_request_parts(parts, state).await?;
+        let callers = Arc::<Callers>::from_ref(state);
+        callers.limits.join(callers.address_in(parts)?)?;
         Ok(Self(user))
     }
 }
@@ -54,16 +62,20 @@ pub struct GuestToken {
     pub has_expired: bool,
 }
 
-impl FromRequestParts<Arc<App>> for GuestToken {
+impl<S: Send + Sync> FromRequestParts<S> for GuestToken
+where
+    Arc<Callers>: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let callers = Arc::<Callers>::from_ref(state);
         let token = bearer(parts)?;
-        match app.guests.read(token) {
-            Ok((user, expires_s)) => Ok(Self { user, has_expired: app.now_s() >= expires_s }),
+        match callers.guests.read(token) {
+            Ok((user, expires_s)) => Ok(Self { user, has_expired: callers.now_s() >= expires_s }),
             Err(_) => {
                 // Whoever comes with the shop's token is told so; anything else is refused as everywhere.
-                app.visitor_of(token)?;
+                callers.visitor_of(token)?;
                 let why = "only guest tokens are renewed and carried; the shop gives its own anew";
                 Err(Problem::new(Code::NotAGuest, why))
             }
@@ -74,11 +86,15 @@ impl FromRequestParts<Arc<App>> for GuestToken {
 /// The organiser, by the admin API key or signed in with it.
 pub struct Admin;
 
-impl FromRequestParts<Arc<App>> for Admin {
+impl<S: Send + Sync> FromRequestParts<S> for Admin
+where
+    Arc<Callers>: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        match role_of(parts, app)? {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let callers = Arc::<Callers>::from_ref(state);
+        match role_of(parts, &callers)? {
             Some(Role::Admin) => Ok(Self),
             Some(Role::Scanner) | None => {
                 Err(Problem::new(Code::TokenInvalid, "send the admin API key"))
@@ -90,11 +106,15 @@ impl FromRequestParts<Arc<App>> for Admin {
 /// Who lets people in, by the scanner key or the admin API key, or signed in with one of them.
 pub struct Scanner;
 
-impl FromRequestParts<Arc<App>> for Scanner {
+impl<S: Send + Sync> FromRequestParts<S> for Scanner
+where
+    Arc<Callers>: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        match role_of(parts, app)? {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let callers = Arc::<Callers>::from_ref(state);
+        match role_of(parts, &callers)? {
             Some(Role::Scanner | Role::Admin) => Ok(Self),
             None => {
                 let why = "send the scanner key or the admin API key";
@@ -105,14 +125,14 @@ impl FromRequestParts<Arc<App>> for Scanner {
 }
 
 /// What a request's key, or else its cookie, gives the right to; `None` for a wrong key.
-fn role_of(parts: &Parts, app: &App) -> Result<Option<Role>, Problem> {
+fn role_of(parts: &Parts, callers: &Callers) -> Result<Option<Role>, Problem> {
     // A program that sends a key means that key, whatever cookies come with it.
     if !parts.headers.contains_key(AUTHORIZATION)
-        && let Some(session) = checked_session_of(app, parts)?
+        && let Some(session) = checked_session_of(callers, parts)?
     {
         return Ok(Some(session.role));
     }
-    app.role_of_key(bearer(parts)?, app.address_in(parts)?)
+    callers.role_of_key(bearer(parts)?, callers.address_in(parts)?)
 }
 
 /// The token of `Authorization: Bearer …`.
@@ -132,7 +152,14 @@ pub fn bearer(parts: &Parts) -> Result<&str, Problem> {
     }
 }
 
-impl App {
+impl Callers {
+    /// The clock that guest tokens go by, in whole seconds: the engine's, which is the same on all
+    /// nodes.
+    #[must_use]
+    pub fn now_s(&self) -> i64 {
+        self.clock.now().0.div_euclid(1_000)
+    }
+
     /// The address behind the proxies that are trusted.
     pub fn address_of(&self, connection: &Connection, headers: &HeaderMap) -> IpAddr {
         if self.config.trusted_proxies.is_empty() {

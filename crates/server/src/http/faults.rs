@@ -45,6 +45,12 @@ pub fn refused(refusal: Refusal) -> Problem {
     refusal.into()
 }
 
+/// An unknown event in the id of a booking or claim means that there is no such thing.
+#[must_use]
+pub fn hide_event(problem: Problem, instead: Refusal) -> Problem {
+    if problem.code() == Refusal::EventNotFound.code() { instead.into() } else { problem }
+}
+
 impl From<AskError> for Problem {
     fn from(error: AskError) -> Self {
         match error {

@@ -1,31 +1,34 @@
-//! HTTP: requests in, commands and queries on, JSON out. One endpoint a file.
+//! HTTP: requests in, commands and queries on, JSON out. One folder a resource.
 
-pub mod admin;
 pub mod body;
-mod buyer;
+pub mod bookings;
 pub mod caller;
+pub mod claims;
+pub mod compat;
+pub mod events;
 pub mod faults;
-pub mod first_answer;
-pub mod gateway;
-pub mod keeper;
 pub mod limits;
 pub mod live;
+pub mod messages;
 pub mod negotiate;
 pub mod once;
 pub mod openapi;
-pub mod operator;
 pub mod origin;
 pub mod pages;
+pub mod payments;
 pub mod problem;
+pub mod queue;
 mod router;
-pub mod s3;
-pub mod scanner;
-pub mod session;
+pub mod sagas;
+pub mod seats;
+pub mod sessions;
 pub mod shapes;
 pub mod state;
+pub mod system;
+pub mod tickets;
 mod unserved;
 pub mod upload;
-pub mod visitor;
+pub mod visitors;
 
 pub use router::{operator_router, public_router};
 pub use unserved::unserved;

@@ -2,11 +2,12 @@
 //!
 //! What is kept tells of something that was done, and there is only so much of it for a booking and
 //! a visitor. A refusal did nothing, so it is decided afresh; else a visitor with many keys could
-//! fill the disk with refusals.
+//! fill the disk with refusals. Claims are the exception: as many refusals of one asker are kept as
+//! answers.
 
 use crate::http::caller::OptionalKey;
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
+use crate::http::state::Once;
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
@@ -42,15 +43,34 @@ impl From<LedgerError> for Problem {
 }
 
 /// What a key belongs to: the same key elsewhere is another wish.
-pub struct Scope<'a> {
-    /// The operation.
-    pub what: &'static str,
-    /// On which booking.
-    pub booking: &'a BookingId,
+pub struct Scope {
+    /// The operation, and on what.
+    name: String,
     /// Who asks.
-    pub user: &'a UserId,
+    asker: String,
     /// What it is about, where space is running out.
-    pub purpose: Purpose,
+    purpose: Purpose,
+    /// Which answers are kept.
+    kept: fn(StatusCode) -> bool,
+}
+
+impl Scope {
+    /// An operation on a booking: what was done is not done again.
+    #[must_use]
+    pub fn of_booking(what: &str, booking: &BookingId, user: &UserId, purpose: Purpose) -> Self {
+        let name = format!("{what} {booking} {user}");
+        Self { name, asker: user.to_string(), purpose, kept: was_done }
+    }
+
+    /// A claim, which gets its first answer again, whatever it was (S2.2).
+    ///
+    /// A claim that was accepted is known to the rules, which say again what they said first. Of one
+    /// that was refused the rules know nothing, for a refusal changes nothing; so that answer is
+    /// kept. Other requests have their refusals decided afresh.
+    #[must_use]
+    pub fn of_claim(name: String, asker: &str) -> Self {
+        Self { name, asker: asker.to_owned(), purpose: Purpose::More, kept: was_refused }
+    }
 }
 
 /// What a request is about, where space is running out.
@@ -62,78 +82,90 @@ pub enum Purpose {
     PayOrGiveBack,
 }
 
-/// Runs `work` unless it ran before under this key, and answers as the first time.
-///
-/// From the note that it begins to the kept answer all goes on if the caller hangs up: nobody else
-/// would say that it ended. `body` stands for what is asked: another body is another wish.
-///
-/// # Errors
-/// `BOOKING_MISMATCH` if the key came with another body, `IN_PROGRESS`, `LEDGER_UNAVAILABLE`, `DISK_LOW`.
-pub async fn once<F>(
-    app: Arc<App>,
-    scope: Scope<'_>,
-    key: &str,
-    body: &[u8],
-    work: F,
-) -> Result<Response, Problem>
-where
-    F: Future<Output = Result<Response, Problem>> + Send + 'static,
-{
-    let Scope { what, booking, user, purpose } = scope;
-    let scope = format!("{what} {booking} {user}");
-    let key = RequestKey { scope, key: key.to_owned(), asker: user.to_string() };
-    let hash = Sha256::digest(body).into();
-    let done = tokio::spawn(async move {
-        let (now, ledger) = (app.clock.now(), &app.ledger);
-        let space = || app.space.as_ref().is_none_or(|space| space.is_enough_for(Need::Key));
-        let begun = if purpose == Purpose::PayOrGiveBack || space() {
-            ledger.begin(key.clone(), hash, app.run_id, now).await?
-        } else {
-            let known = ledger.known(key.clone(), hash, app.run_id, now).await?;
-            known.ok_or(Failure::DiskLow)?
-        };
-        match begun {
-            Begun::Fresh => {}
-            Begun::InProgress => {
-                let why = "the same request is under way; ask again in a moment, with the same key";
-                return Err(Problem::new(Code::InProgress, why));
+impl Once {
+    /// Runs `work` unless it ran before under this key, and answers as the first time.
+    ///
+    /// From the note that it begins to the kept answer all goes on if the caller hangs up: nobody
+    /// else would say that it ended. `body` stands for what is asked: another body is another wish.
+    ///
+    /// # Errors
+    /// `BOOKING_MISMATCH` if the key came with another body, `IN_PROGRESS`, `LEDGER_UNAVAILABLE`,
+    /// `DISK_LOW`.
+    pub async fn run<F>(
+        self: Arc<Self>,
+        scope: Scope,
+        key: &str,
+        body: &[u8],
+        work: F,
+    ) -> Result<Response, Problem>
+    where
+        F: Future<Output = Result<Response, Problem>> + Send + 'static,
+    {
+        let Scope { name, asker, purpose, kept } = scope;
+        let key = RequestKey { scope: name, key: key.to_owned(), asker };
+        let hash = Sha256::digest(body).into();
+        let done = tokio::spawn(async move {
+            match self.begin(&key, hash, purpose).await? {
+                Begun::Fresh => {}
+                Begun::InProgress => {
+                    let why =
+                        "the same request is under way; ask again in a moment, with the same key";
+                    return Err(Problem::new(Code::InProgress, why));
+                }
+                Begun::OtherBody => return Err(Refusal::BookingMismatch.into()),
+                Begun::Answered(answer) => return Ok(again(answer)),
             }
-            Begun::OtherBody => return Err(Refusal::BookingMismatch.into()),
-            Begun::Answered(answer) => return Ok(again(answer)),
-        }
-        let (answer, stored) = stored(answer_of(work).await).await;
-        let finish = || app.ledger.finish(key.clone(), stored.clone());
-        if let Err(error) = patiently(finish).await {
-            // What was done stays done; only this key is of no more use until the process starts anew.
-            tracing::error!(%error, scope = key.scope, "an answer could not be kept");
-        }
-        Ok(answer)
-    });
-    done.await.unwrap_or_else(|_| Err(broken_down()))
-}
+            let (answer, stored) = stored(answer_of(work).await, kept).await;
+            let finish = || self.ledger.finish(key.clone(), stored.clone());
+            if let Err(error) = patiently(finish).await {
+                // What was done stays done; only this key is of no more use until the process
+                // starts anew. Of a claim the rules know what was done.
+                tracing::error!(%error, scope = key.scope, "an answer could not be kept");
+            }
+            Ok(answer)
+        });
+        done.await.unwrap_or_else(|_| Err(broken_down()))
+    }
 
-/// The same where the key is optional: without one, `work` runs each time.
-///
-/// # Errors
-/// As [`once`].
-pub async fn once_if_keyed<F>(
-    app: Arc<App>,
-    scope: Scope<'_>,
-    key: &OptionalKey,
-    body: &[u8],
-    work: F,
-) -> Result<Response, Problem>
-where
-    F: Future<Output = Result<Response, Problem>> + Send + 'static,
-{
-    match &key.0 {
-        Some(key) => once(app, scope, key.as_str(), body, work).await,
-        None => work.await,
+    /// The same where the key is optional: without one, `work` runs each time.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub async fn run_if_keyed<F>(
+        self: Arc<Self>,
+        scope: Scope,
+        key: &OptionalKey,
+        body: &[u8],
+        work: F,
+    ) -> Result<Response, Problem>
+    where
+        F: Future<Output = Result<Response, Problem>> + Send + 'static,
+    {
+        match &key.0 {
+            Some(key) => self.run(scope, key.as_str(), body, work).await,
+            None => work.await,
+        }
+    }
+
+    /// Notes down that a request begins, or finds what came of it.
+    async fn begin(
+        &self,
+        key: &RequestKey,
+        hash: [u8; 32],
+        purpose: Purpose,
+    ) -> Result<Begun, Problem> {
+        let now = self.clock.now();
+        let space = || self.space.as_ref().is_none_or(|space| space.is_enough_for(Need::Key));
+        if purpose == Purpose::PayOrGiveBack || space() {
+            return Ok(self.ledger.begin(key.clone(), hash, self.run_id, now).await?);
+        }
+        let known = self.ledger.known(key.clone(), hash, self.run_id, now).await?;
+        Ok(known.ok_or(Failure::DiskLow)?)
     }
 }
 
 /// What `work` comes to, also if it panics: the key must not stay under way.
-pub(super) async fn answer_of<F>(work: F) -> Response
+async fn answer_of<F>(work: F) -> Response
 where
     F: Future<Output = Result<Response, Problem>> + Send + 'static,
 {
@@ -141,12 +173,12 @@ where
     answer.unwrap_or_else(IntoResponse::into_response)
 }
 
-pub(super) fn broken_down() -> Problem {
+fn broken_down() -> Problem {
     Problem::new(Code::Internal, "the request broke down; the log has more")
 }
 
 /// Asks the ledger again for as long as it cannot be used, up to [`PAUSES`].
-pub(super) async fn patiently<F>(mut ask: impl FnMut() -> F) -> Result<(), LedgerError>
+async fn patiently<F>(mut ask: impl FnMut() -> F) -> Result<(), LedgerError>
 where
     F: Future<Output = Result<(), LedgerError>>,
 {
@@ -159,14 +191,17 @@ where
     ask().await
 }
 
-/// The answer, and what is kept of it: nothing if nothing was done.
-async fn stored(answer: Response) -> (Response, Option<StoredAnswer>) {
+/// The answer, and what is kept of it, if anything is.
+async fn stored(
+    answer: Response,
+    kept: fn(StatusCode) -> bool,
+) -> (Response, Option<StoredAnswer>) {
     let (parts, body) = answer.into_parts();
     // Bodies of ours are in memory already.
     let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let status = parts.status;
     let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let stored = was_done(status).then(|| StoredAnswer {
+    let stored = kept(status).then(|| StoredAnswer {
         status: status.as_u16(),
         content_type: content_type.unwrap_or_default().to_owned(),
         body: bytes.to_vec(),
@@ -180,7 +215,12 @@ fn was_done(status: StatusCode) -> bool {
     status.is_success() || status == StatusCode::BAD_GATEWAY
 }
 
-pub(super) fn again(answer: StoredAnswer) -> Response {
+/// Whether the state did not allow it, which another state may.
+fn was_refused(status: StatusCode) -> bool {
+    matches!(status, StatusCode::CONFLICT | StatusCode::PAYMENT_REQUIRED)
+}
+
+fn again(answer: StoredAnswer) -> Response {
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() =
         StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -197,7 +237,7 @@ mod tests {
     #[tokio::test]
     async fn work_that_panics_is_answered_and_not_kept() {
         let answer = answer_of(async { panic!("a planted fault") }).await;
-        let (answer, stored) = stored(answer).await;
+        let (answer, stored) = stored(answer, was_done).await;
         assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(stored, None);
     }
@@ -216,7 +256,7 @@ mod tests {
             (Code::TokenInvalid, false),
             (Code::SagaNotFound, false),
         ] {
-            let (_, stored) = stored(Problem::new(code, "why").into_response()).await;
+            let (_, stored) = stored(Problem::new(code, "why").into_response(), was_done).await;
             assert_eq!(stored.is_some(), keep, "{code:?}");
         }
     }

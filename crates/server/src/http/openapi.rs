@@ -1,6 +1,6 @@
 //! The OpenAPI document, its browser, and the problems that operations share.
 
-use crate::http::session::COOKIE_NAME;
+use crate::http::sessions::cookie::COOKIE_NAME;
 use crate::http::shapes::problem::ProblemBody;
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;

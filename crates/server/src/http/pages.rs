@@ -2,10 +2,9 @@
 //!
 //! Every text is there twice, as Brotli and as gzip. Whoever takes neither gets it unpacked.
 
-use crate::config::GatewayName;
+use crate::config::{Config, GatewayName};
 use crate::http::negotiate::{is_known, takes};
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{
@@ -36,7 +35,7 @@ To have them, install Node.js 20.19 or later with npm, then run in the checkout:
   make pages && cargo build --release\n";
 
 /// Answers whatever no other path does: a page, one of its parts, or that there is nothing.
-pub async fn pages(State(app): State<Arc<App>>, request: Request) -> Response {
+pub async fn pages(State(config): State<Arc<Config>>, request: Request) -> Response {
     let path = request.uri().path();
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return no_such_path().into_response();
@@ -45,7 +44,7 @@ pub async fn pages(State(app): State<Arc<App>>, request: Request) -> Response {
         Some(page) => page,
         None => path.trim_start_matches('/'),
     };
-    let source = Source { dir: app.config.pages.as_deref() };
+    let source = Source { dir: config.pages.as_deref() };
     let Some(found) = source.find(name, Accepted::of(request.headers())) else {
         let page = page_of(path).is_some();
         let plain = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -60,7 +59,7 @@ pub async fn pages(State(app): State<Arc<App>>, request: Request) -> Response {
     };
     let mut response = answer(request.headers(), found, name);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_SECURITY_POLICY, policy(app.config.gateway));
+    headers.insert(CONTENT_SECURITY_POLICY, policy(config.gateway));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(

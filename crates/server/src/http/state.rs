@@ -1,4 +1,5 @@
-//! What all handlers share.
+//! What handlers are given: groups of services, each for one kind of work. A handler asks for those
+//! that it needs, and its signature says so.
 
 use crate::answers::event_view;
 use crate::auth::admin::AdminKey;
@@ -28,6 +29,7 @@ use crate::relay::{self, Relay};
 use crate::saga::Sagas;
 use crate::serve::Share;
 use crate::tickets::TicketSigner;
+use axum::extract::FromRef;
 use onrush_core::ids::EventId;
 use onrush_core::view::{EventView, HoldView};
 use onrush_core::{Command, Reply, Time};
@@ -36,23 +38,40 @@ use onrush_store::embedded::{Clock, Space};
 use onrush_store::flags::Flags;
 use onrush_store::{Engine, Failure};
 use std::io;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What all handlers share.
-pub struct App {
+/// The sale: runs commands, asks questions, and changes settings.
+pub struct Sale {
     /// What runs the rules.
     pub engine: Arc<dyn Engine>,
-    /// What remembers money.
+    /// The engine's clock.
+    pub clock: Clock,
+    /// Derived ids.
+    pub names: Names,
+    /// Draws: their seeds and lists.
+    pub draws: Arc<Draws>,
+    /// Turns of those who read settings, change them and write them back.
+    pub turns: Turns,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+}
+
+/// Requests with a key, which are done once.
+pub struct Once {
+    /// What keeps their answers.
     pub ledger: Arc<dyn Ledger>,
-    /// Sagas, and who takes money.
-    pub sagas: Arc<Sagas>,
     /// The engine's clock.
     pub clock: Clock,
     /// This run of the process: what another run began and left is nobody's any more.
     pub run_id: u64,
-    /// What was configured.
-    pub config: Config,
+    /// What the disk has left for journal and ledger, if they are on one of this machine.
+    pub space: Option<Arc<Space>>,
+}
+
+/// Who asks, and how often they may.
+pub struct Callers {
     /// Guest tokens.
     pub guests: GuestTokens,
     /// The shop's tokens, if configured.
@@ -63,52 +82,117 @@ pub struct App {
     pub scanner: Option<ScannerKey>,
     /// Sessions of browsers whose user signed in with one of these keys.
     pub sessions: Sessions,
-    /// Derived ids.
-    pub names: Names,
-    /// Passes.
-    pub passes: Arc<PassSigner>,
-    /// Stream tickets.
-    pub tickets: StreamTickets,
-    /// Tickets of confirmed bookings.
-    pub ticket_signer: Arc<TicketSigner>,
-    /// What tells people and other systems.
-    pub relay: Arc<Relay>,
-    /// How often anybody may ask.
-    pub limits: Limits,
-    /// What the disk has left for journal and ledger, if they are on one of this machine.
-    pub space: Option<Arc<Space>>,
     /// Links of bookings.
     pub links: Arc<BookingLinks>,
     /// Codes that carry visitors to other devices.
     pub carry_codes: CarryCodes,
-    /// Draws: their seeds and lists.
-    pub draws: Arc<Draws>,
-    /// Drawings of seat maps.
-    pub plans: PlanDir,
-    /// Seat maps, ready to be sent.
-    pub boards: Arc<Boards>,
+    /// How often anybody may ask.
+    pub limits: Limits,
+    /// The engine's clock.
+    pub clock: Clock,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// Whom to trust: proxies, and the origins of pages.
+    pub config: Arc<Config>,
+}
+
+/// What signs statements that others verify by themselves.
+pub struct Signers {
+    /// Passes of admitted visitors.
+    pub passes: Arc<PassSigner>,
+    /// Tickets of confirmed bookings.
+    pub tickets: Arc<TicketSigner>,
+}
+
+/// Live updates.
+pub struct Streams {
     /// Open streams.
     pub hub: Arc<Hub>,
     /// How each sale stands, second by second.
     pub samples: Arc<Samples>,
-    /// What happened to seats and pools.
-    pub histories: Histories,
-    /// Counters.
-    pub metrics: Metrics,
-    /// Flags of the engine on Redis.
-    pub flags: Arc<Flags>,
-    /// What all nodes share, if there are several.
-    pub commons: Option<Arc<dyn Commons>>,
-    /// Turns of those who read settings, change them and write them back.
-    pub turns: Turns,
-    ready: AtomicBool,
+    /// Tickets that open a stream.
+    pub tickets: StreamTickets,
 }
 
-/// What the money side of a server is made of.
-pub struct Money {
-    /// What remembers.
+/// What is known of units beside the engine: how they are drawn, and what happened to them.
+pub struct Units {
+    /// Drawings of seat maps.
+    pub plans: PlanDir,
+    /// Seat maps, ready to be sent.
+    pub boards: Arc<Boards>,
+    /// What happened to seats and pools.
+    pub histories: Histories,
+}
+
+/// What nodes share.
+pub struct Nodes {
+    /// Flags of the engine on Redis.
+    pub flags: Arc<Flags>,
+    /// Files, turns and the organiser's inventory, if there are several nodes.
+    pub commons: Option<Arc<dyn Commons>>,
+}
+
+/// All of it: the state of the routers.
+#[derive(Clone)]
+pub struct HttpState(Arc<Groups>);
+
+impl Deref for HttpState {
+    type Target = Groups;
+
+    fn deref(&self) -> &Groups {
+        &self.0
+    }
+}
+
+/// Lists the groups, and lets handlers ask for each.
+macro_rules! groups {
+    ($($(#[$doc:meta])* $name:ident: $group:ty,)*) => {
+        /// The groups, and services that are asked for by themselves.
+        pub struct Groups {
+            $($(#[$doc])* pub $name: Arc<$group>,)*
+            ready: AtomicBool,
+        }
+
+        $(impl FromRef<HttpState> for Arc<$group> {
+            fn from_ref(state: &HttpState) -> Self {
+                state.$name.clone()
+            }
+        })*
+    };
+}
+
+groups! {
+    /// The sale.
+    sale: Sale,
+    /// Requests with a key.
+    once: Once,
+    /// Who asks.
+    callers: Callers,
+    /// Passes and tickets.
+    signers: Signers,
+    /// Live updates.
+    streams: Streams,
+    /// Seat maps and histories.
+    units: Units,
+    /// What nodes share.
+    nodes: Nodes,
+    /// What remembers money.
+    ledger: dyn Ledger,
+    /// Sagas, and who takes money.
+    sagas: Sagas,
+    /// What tells people and other systems.
+    relay: Relay,
+    /// What was configured.
+    config: Config,
+}
+
+/// What the groups are made of, beside files.
+pub struct HttpDeps {
+    /// What runs the rules.
+    pub engine: Arc<dyn Engine>,
+    /// What remembers money.
     pub ledger: Arc<dyn Ledger>,
-    /// What drives.
+    /// What drives sagas.
     pub sagas: Arc<Sagas>,
     /// The engine's clock.
     pub clock: Clock,
@@ -120,98 +204,95 @@ pub struct Money {
     pub space: Option<Arc<Space>>,
 }
 
-impl App {
-    /// Everything from the configuration and the data directory; also the admin key, if it was
-    /// generated just now.
-    ///
-    /// # Errors
-    /// Whatever the file system says.
-    pub fn open(
-        config: Config,
-        engine: Arc<dyn Engine>,
-        money: Money,
-    ) -> io::Result<(Arc<Self>, Option<String>)> {
-        let keys = KeyDir::open(&config.data)?;
-        let plans = PlanDir::open(&config.data, money.commons.clone())?;
-        let token_key = keys.load_or_draw("token.key")?;
-        let passes = Arc::new(PassSigner::open(&keys, &config.pass_issuer)?);
-        let (admin, fresh) = AdminKey::open(&keys, config.admin_key.as_ref())?;
-        let scanner = config.scanner_key.as_ref().map(ScannerKey::new);
-        let scanner_hash = scanner.as_ref().map(ScannerKey::hash);
-        let sessions = Sessions::new(&token_key, admin.hash(), scanner_hash);
-        let links = Arc::new(BookingLinks::open(&keys, config.booking_page())?);
-        let ticket_signer = Arc::new(TicketSigner::open(&keys, &config.pass_issuer)?);
-        let parts = relay::Parts {
-            ledger: money.ledger.clone(),
-            engine: engine.clone(),
-            tickets: ticket_signer.clone(),
-            links: links.clone(),
-            clock: money.clock.clone(),
-        };
-        let relay = Arc::new(Relay::new(&config, &parts).map_err(io::Error::other)?);
-        let boards = Arc::new(Boards::new(engine.clone(), plans.clone()));
-        let share = Share::of_this_process(&config);
-        let streams = StreamLimits {
-            all: share.streams,
-            per_user: config.connections.streams_per_user,
-            per_address: share.streams_per_address,
-        };
-        let names = Names::new(&keys.load_or_draw("ids.key")?);
-        let draws = Draws::open(&config.data, engine.clone(), keys, money.commons.clone())?;
-        let app = Self {
-            guests: GuestTokens::new(&token_key, config.guest_token_ttl_s),
-            shop: config.shop_tokens.as_ref().map(ShopVerifier::new),
-            admin,
-            scanner,
-            sessions,
-            names,
-            hub: Hub::new(engine.clone(), boards.clone(), passes.clone(), streams),
-            samples: Samples::new(engine.clone()),
-            histories: Histories::new(engine.clone()),
-            passes,
-            tickets: StreamTickets::new(&token_key),
-            ticket_signer,
-            relay,
-            limits: Limits::new(&config),
-            space: money.space,
-            links,
-            carry_codes: CarryCodes::new(&token_key),
-            draws: Arc::new(draws),
-            plans,
-            boards,
-            metrics: Metrics::default(),
-            turns: Turns::new(money.commons.clone()),
-            commons: money.commons,
-            flags: money.flags,
-            ready: AtomicBool::new(false),
-            ledger: money.ledger,
-            sagas: money.sagas,
-            clock: money.clock,
-            run_id: u64::from_le_bytes(crate::auth::random()) >> 1,
-            engine,
-            config,
-        };
-        Ok((Arc::new(app), fresh))
-    }
+/// Everything from the configuration and the data directory; also the admin key, if it was generated
+/// just now.
+///
+/// # Errors
+/// Whatever the file system says.
+pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<String>)> {
+    let HttpDeps { engine, ledger, sagas, clock, flags, commons, space } = deps;
+    let keys = KeyDir::open(&config.data)?;
+    let plans = PlanDir::open(&config.data, commons.clone())?;
+    let token_key = keys.load_or_draw("token.key")?;
+    let passes = Arc::new(PassSigner::open(&keys, &config.pass_issuer)?);
+    let (admin, fresh) = AdminKey::open(&keys, config.admin_key.as_ref())?;
+    let scanner = config.scanner_key.as_ref().map(ScannerKey::new);
+    let sessions = Sessions::new(&token_key, admin.hash(), scanner.as_ref().map(ScannerKey::hash));
+    let links = Arc::new(BookingLinks::open(&keys, config.booking_page())?);
+    let tickets = Arc::new(TicketSigner::open(&keys, &config.pass_issuer)?);
+    let parts = relay::Parts {
+        ledger: ledger.clone(),
+        engine: engine.clone(),
+        tickets: tickets.clone(),
+        links: links.clone(),
+        clock: clock.clone(),
+    };
+    let relay = Arc::new(Relay::new(&config, &parts).map_err(io::Error::other)?);
+    let boards = Arc::new(Boards::new(engine.clone(), plans.clone()));
+    let share = Share::of_this_process(&config);
+    let limits = StreamLimits {
+        all: share.streams,
+        per_user: config.connections.streams_per_user,
+        per_address: share.streams_per_address,
+    };
+    let streams = Streams {
+        hub: Hub::new(engine.clone(), boards.clone(), passes.clone(), limits),
+        samples: Samples::new(engine.clone()),
+        tickets: StreamTickets::new(&token_key),
+    };
+    let units = Units { plans, boards, histories: Histories::new(engine.clone()) };
+    let names = Names::new(&keys.load_or_draw("ids.key")?);
+    let draws = Draws::open(&config.data, engine.clone(), keys, commons.clone())?;
+    let (metrics, config) = (Arc::<Metrics>::default(), Arc::new(config));
+    let callers = Callers {
+        guests: GuestTokens::new(&token_key, config.guest_token_ttl_s),
+        shop: config.shop_tokens.as_ref().map(ShopVerifier::new),
+        admin,
+        scanner,
+        sessions,
+        links,
+        carry_codes: CarryCodes::new(&token_key),
+        limits: Limits::new(&config),
+        clock: clock.clone(),
+        metrics: metrics.clone(),
+        config: config.clone(),
+    };
+    let run_id = u64::from_le_bytes(crate::auth::random()) >> 1;
+    let once = Once { ledger: ledger.clone(), clock: clock.clone(), run_id, space };
+    let turns = Turns::new(commons.clone());
+    let sale = Sale { engine, clock, names, draws: Arc::new(draws), turns, metrics };
+    let groups = Groups {
+        sale: sale.into(),
+        once: once.into(),
+        callers: callers.into(),
+        signers: Signers { passes, tickets }.into(),
+        streams: streams.into(),
+        units: units.into(),
+        nodes: Nodes { flags, commons }.into(),
+        ledger,
+        sagas,
+        relay,
+        config,
+        ready: AtomicBool::new(false),
+    };
+    Ok((HttpState(Arc::new(groups)), fresh))
+}
 
+impl Groups {
     /// Whether requests should be sent here.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed)
     }
 
-    /// The clock that guest tokens go by, in whole seconds: the engine's, which is the same on all nodes.
-    #[must_use]
-    pub fn now_s(&self) -> i64 {
-        self.clock.now().0.div_euclid(1_000)
-    }
-
     /// Says whether requests should be sent here.
     pub fn set_ready(&self, ready: bool) {
         self.ready.store(ready, Ordering::Relaxed);
     }
+}
 
-    /// Runs a command whose answer is that it is done.
+impl Sale {
+    /// Runs a command.
     ///
     /// # Errors
     /// Whatever the engine says.
@@ -239,7 +320,9 @@ impl App {
         let (at, view) = event_view(&*self.engine, event).await?;
         Ok((at, *view))
     }
+}
 
+impl Nodes {
     /// What all nodes share.
     ///
     /// # Errors

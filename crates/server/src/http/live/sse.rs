@@ -5,13 +5,13 @@ use crate::http::caller::{Ids, Strict, Visitor};
 use crate::http::openapi::StreamProblems;
 use crate::http::origin::check_origin;
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
+use crate::http::state::{Callers, Streams};
 use crate::json::ids::{EventIdText, PlaceIdText};
 use crate::live::Open;
 use crate::serve::connection::Connection;
 use crate::serve::subscriber;
 use axum::body::Body;
-use axum::extract::{FromRequestParts, State};
+use axum::extract::{FromRef, FromRequestParts, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, Version};
@@ -51,30 +51,35 @@ pub struct StreamQuery {
     place: Option<PlaceId>,
 }
 
-impl FromRequestParts<Arc<App>> for StreamCaller {
+impl<S: Send + Sync> FromRequestParts<S> for StreamCaller
+where
+    Arc<Callers>: FromRef<S>,
+    Arc<Streams>: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        check_origin(&parts.headers, &app.config)?;
-        let Strict(query) = Strict::<StreamQuery>::from_request_parts(parts, app).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let callers = Arc::<Callers>::from_ref(state);
+        check_origin(&parts.headers, &callers.config)?;
+        let Strict(query) = Strict::<StreamQuery>::from_request_parts(parts, state).await?;
         let user = match query.ticket {
-            None => Visitor::from_request_parts(parts, app).await?.0,
-            Some(ticket) => {
-                app.tickets.redeem(&ticket, unix_now_s()).map_err(|error| match error {
-                    TokenError::Invalid => {
-                        Problem::new(Code::TicketInvalid, "a ticket works once; ask for a new one")
-                    }
-                    TokenError::Expired => Problem::new(
-                        Code::TokenExpired,
-                        "the ticket has expired; ask for a new one",
-                    ),
-                })?
-            }
+            None => Visitor::from_request_parts(parts, state).await?.0,
+            Some(ticket) => Arc::<Streams>::from_ref(state)
+                .tickets
+                .redeem(&ticket, unix_now_s())
+                .map_err(|error| match error {
+                TokenError::Invalid => {
+                    Problem::new(Code::TicketInvalid, "a ticket works once; ask for a new one")
+                }
+                TokenError::Expired => {
+                    Problem::new(Code::TokenExpired, "the ticket has expired; ask for a new one")
+                }
+            })?,
         };
         let connection = parts.extensions.get::<Connection>().cloned();
         let address =
-            connection.as_ref().map(|connection| app.address_of(connection, &parts.headers));
-        let proxies = &app.config.trusted_proxies;
+            connection.as_ref().map(|connection| callers.address_of(connection, &parts.headers));
+        let proxies = &callers.config.trusted_proxies;
         let address = address
             .filter(|address| !proxies.iter().any(|proxy| proxy.contains(*address)))
             .map(subscriber);
@@ -91,13 +96,13 @@ impl FromRequestParts<Arc<App>> for StreamCaller {
     security(("visitor" = []), ())
 )]
 pub async fn stream(
-    State(app): State<Arc<App>>,
+    State(streams): State<Arc<Streams>>,
     Ids(event): Ids<EventId>,
     caller: StreamCaller,
     request: axum::extract::Request,
 ) -> Result<Response, Problem> {
     let StreamCaller { user, place, address, connection } = caller;
-    let open = app.hub.open(event, user, place, address).await?;
+    let open = streams.hub.open(event, user, place, address).await?;
     let handed_over = request.method() == Method::GET && request.version() == Version::HTTP_11;
     let body = match connection.filter(|_| handed_over) {
         Some(connection) => connection.handover.offer(open),

@@ -5,7 +5,7 @@ use super::sse::{StreamCaller, StreamQuery};
 use crate::http::caller::Ids;
 use crate::http::openapi::StreamProblems;
 use crate::http::problem::{Code, Problem};
-use crate::http::state::App;
+use crate::http::state::Streams;
 use crate::json::ids::EventIdText;
 use crate::live::Open;
 use crate::live::message::Kind;
@@ -40,7 +40,7 @@ const MAX_MESSAGE_BYTES: usize = 4_096;
     security(("visitor" = []), ())
 )]
 pub async fn ws(
-    State(app): State<Arc<App>>,
+    State(streams): State<Arc<Streams>>,
     Ids(event): Ids<EventId>,
     caller: StreamCaller,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
@@ -49,7 +49,7 @@ pub async fn ws(
         Problem::new(Code::UpgradeRequired, format!("open a WebSocket here: {rejection}"))
     })?;
     let StreamCaller { user, place, address, connection } = caller;
-    let open = app.hub.open(event, user, place, address).await?;
+    let open = streams.hub.open(event, user, place, address).await?;
     if let Some(connection) = &connection {
         connection.handover.make_one_way();
     }

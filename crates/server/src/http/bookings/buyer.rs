@@ -1,0 +1,207 @@
+//! Buyers: named, changed, and forgotten.
+
+use super::find::event_of_booking;
+use super::keeper::Owner;
+use crate::http::body::{JsonBody, json};
+use crate::http::caller::{Admin, Ids};
+use crate::http::openapi::{ReadProblems, WriteProblems};
+use crate::http::problem::{Code, Problem};
+use crate::json::ids::IdText;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::Refusal;
+use onrush_core::hold::HoldState;
+use onrush_core::ids::{BookingId, UserId};
+use onrush_ledger::Ledger;
+use onrush_ledger::booking::{Buyer, BuyerOf};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// The longest name of a buyer, in characters.
+pub const MAX_NAME_CHARS: usize = 200;
+/// The longest mail address, in bytes (RFC 5321).
+pub const MAX_EMAIL_BYTES: usize = 254;
+
+/// Who pays, and where tickets go.
+#[derive(Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Buyer)]
+pub struct BuyerBody {
+    /// As it is printed on the ticket: 1 to 200 characters.
+    #[schema(min_length = 1, max_length = 200)]
+    pub name: String,
+    /// A mail address.
+    #[schema(min_length = 3, max_length = 254, pattern = "^[!-~]+@[!-~]+$")]
+    pub email: String,
+    /// A language tag such as `en` or `th`.
+    #[serde(default = "english")]
+    #[schema(min_length = 2, max_length = 35, pattern = "^[A-Za-z0-9-]+$")]
+    pub language: String,
+}
+
+fn english() -> String {
+    "en".into()
+}
+
+impl BuyerBody {
+    /// The buyer, if the three are what they should be.
+    ///
+    /// # Errors
+    /// A sentence that says what to send instead.
+    pub fn buyer(self) -> Result<Buyer, &'static str> {
+        let Self { name, email, language } = self;
+        let name_is_fine = (1..=MAX_NAME_CHARS).contains(&name.chars().count())
+            && !name.chars().any(char::is_control);
+        if !name_is_fine {
+            return Err("buyer.name: use 1 to 200 characters, none of them control characters");
+        }
+        let parts = email.split_once('@');
+        let email_is_fine = email.len() <= MAX_EMAIL_BYTES
+            && email.bytes().all(|byte| byte.is_ascii_graphic())
+            && parts.is_some_and(|(local, host)| {
+                !local.is_empty() && !host.is_empty() && !host.contains('@')
+            });
+        if !email_is_fine {
+            return Err("buyer.email: use an address such as ann@example.org, in ASCII");
+        }
+        let language_is_fine = (2..=35).contains(&language.len())
+            && language.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        if !language_is_fine {
+            return Err("buyer.language: use a language tag such as en or th");
+        }
+        Ok(Buyer { name, email, language })
+    }
+}
+
+impl From<Buyer> for BuyerBody {
+    fn from(Buyer { name, email, language }: Buyer) -> Self {
+        Self { name, email, language }
+    }
+}
+
+/// The buyer that a body names, if it names one.
+///
+/// # Errors
+/// `INVALID_BODY`, with what to send instead.
+pub(in crate::http) fn parsed(body: Option<BuyerBody>) -> Result<Option<Buyer>, Problem> {
+    let buyer = body.map(BuyerBody::buyer).transpose();
+    buyer.map_err(|why| Problem::new(Code::InvalidBody, why))
+}
+
+/// Says who buys: where mail about the booking goes, and whose name the door reads. Again: the last
+/// one counts.
+///
+/// The confirmation is mailed as soon as the booking is confirmed: name the buyer before.
+#[utoipa::path(
+    put, path = "/api/v1/bookings/{booking}/buyer", tag = "bookings",
+    params(("booking" = IdText, Path)),
+    request_body = BuyerBody,
+    responses((status = 200, description = "The buyer", body = BuyerBody), WriteProblems),
+    security(("visitor" = []))
+)]
+pub async fn set_buyer(
+    State(ledger): State<Arc<dyn Ledger>>,
+    Ids(booking): Ids<BookingId>,
+    owner: Owner,
+    JsonBody(body): JsonBody<BuyerBody>,
+) -> Result<Response, Problem> {
+    let event = event_of_booking(&booking)?;
+    let buyer = body.buyer().map_err(|why| Problem::new(Code::InvalidBody, why))?;
+    let view = owner.find(&event, &booking).await?;
+    match &view.state {
+        HoldState::Held { .. } | HoldState::Paying { .. } | HoldState::Confirmed { .. } => {}
+        state @ (HoldState::Released { .. }
+        | HoldState::Expired { .. }
+        | HoldState::Cancelled { .. }) => {
+            return Err(Refusal::InvalidStatus { booking_status: state.status() }.into());
+        }
+    }
+    ledger.set_buyer(&booking, buyer.clone()).await?;
+    Ok(json(StatusCode::OK, &BuyerBody::from(buyer)))
+}
+
+/// Forgets who pays for a booking: name, mail address and language. The booking stays; no mail is
+/// sent for it any more.
+#[utoipa::path(
+    delete, path = "/api/v1/bookings/{booking}/buyer", tag = "bookings",
+    params(("booking" = IdText, Path)),
+    responses((status = 200, description = "How many bookings' buyers were erased",
+        body = serde_json::Value), ReadProblems),
+    security(("visitor" = []))
+)]
+pub async fn erase_buyer(
+    State(ledger): State<Arc<dyn Ledger>>,
+    Ids(booking): Ids<BookingId>,
+    owner: Owner,
+) -> Result<Response, Problem> {
+    let event = event_of_booking(&booking)?;
+    match owner.find(&event, &booking).await {
+        Ok(_) => {}
+        // The engine forgets what ended long ago; the ledger knows whose it was, and who paid.
+        Err(problem) if problem.code() == Refusal::ReservationNotFound.code() => {
+            let known = ledger.booking(&booking).await?;
+            if known.is_none_or(|known| known.user != owner.user) {
+                return Err(problem);
+            }
+        }
+        Err(problem) => return Err(problem),
+    }
+    let erased = ledger.erase_buyer(BuyerOf::Booking(booking)).await?;
+    Ok(json(StatusCode::OK, &json!({ "erased": erased })))
+}
+
+/// Whose data is to be forgotten: exactly one of the three.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Whose {
+    /// One booking's buyer.
+    #[schema(value_type = Option<IdText>, nullable = false)]
+    booking: Option<BookingId>,
+    /// A visitor's, for all of his bookings.
+    #[schema(value_type = Option<IdText>, nullable = false)]
+    user: Option<UserId>,
+    /// Everybody with this mail address, in whatever capitals.
+    #[schema(min_length = 1, max_length = 254, nullable = false)]
+    email: Option<String>,
+}
+
+/// What was forgotten.
+#[derive(Serialize, ToSchema)]
+pub struct Erased {
+    /// For how many bookings.
+    erased: u64,
+}
+
+/// Forgets who people are: name, mail address and language. The bookings stay; no mail is sent for
+/// them any more.
+#[utoipa::path(
+    post, path = "/api/v1/admin/buyers/erase", tag = "admin",
+    request_body = Whose,
+    responses((status = 200, description = "How many bookings' buyers were erased", body = Erased),
+        WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn erase_buyers(
+    State(ledger): State<Arc<dyn Ledger>>,
+    _: Admin,
+    JsonBody(whose): JsonBody<Whose>,
+) -> Result<Response, Problem> {
+    let whose = match whose {
+        Whose { booking: Some(booking), user: None, email: None } => BuyerOf::Booking(booking),
+        Whose { booking: None, user: Some(user), email: None } => BuyerOf::User(user),
+        Whose { booking: None, user: None, email: Some(email) }
+            if (1..=MAX_EMAIL_BYTES).contains(&email.len()) =>
+        {
+            BuyerOf::Email(email)
+        }
+        Whose { .. } => {
+            let why = "send exactly one of booking, user and email (1 to 254 bytes)";
+            return Err(Problem::new(Code::InvalidBody, why));
+        }
+    };
+    let erased = ledger.erase_buyer(whose).await?;
+    Ok(json(StatusCode::OK, &Erased { erased }))
+}

@@ -1,0 +1,158 @@
+//! Confirming without a gateway: free of charge, or paid at the box office.
+
+use super::buyer::{BuyerBody, parsed};
+use super::find::{booking_answer, event_of_booking, find_booking};
+use super::keeper::Owner;
+use super::shapes::BookingBody;
+use crate::http::body::OptionalBody;
+use crate::http::caller::{Admin, Ids};
+use crate::http::faults::{hide_event, hold_of};
+use crate::http::openapi::WriteProblems;
+use crate::http::problem::{Code, Problem};
+use crate::http::shapes::lines::id;
+use crate::http::shapes::problem::ProblemBody;
+use crate::http::state::Sale;
+use crate::json::ids::{EventIdText, IdText};
+use axum::extract::State;
+use axum::response::Response;
+use onrush_core::ids::{BookingId, EventId, PaymentId};
+use onrush_core::view::HoldView;
+use onrush_core::{Command, Refusal};
+use onrush_ledger::booking::{Buyer, BuyerOf};
+use onrush_ledger::{Ledger, LedgerError};
+use onrush_store::Failure;
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// What a booking is confirmed with.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Confirmation {
+    /// Who it is for, and where the confirmation goes.
+    buyer: Option<BuyerBody>,
+}
+
+/// Makes a hold final if nothing is to be paid.
+#[utoipa::path(
+    post, path = "/api/v1/bookings/{booking}/confirm", tag = "bookings",
+    params(("booking" = IdText, Path)),
+    request_body = Option<Confirmation>,
+    responses(
+        (status = 200, description = "The booking", body = BookingBody),
+        WriteProblems,
+        (status = 402, description = "`PAYMENT_REQUIRED`",
+            content_type = "application/problem+json", body = ProblemBody),
+    ),
+    security(("visitor" = []))
+)]
+pub async fn confirm(
+    State(sale): State<Arc<Sale>>,
+    State(ledger): State<Arc<dyn Ledger>>,
+    Ids(booking): Ids<BookingId>,
+    owner: Owner,
+    OptionalBody(body): OptionalBody<Confirmation>,
+) -> Result<Response, Problem> {
+    let event = event_of_booking(&booking)?;
+    let buyer = parsed(body.buyer)?;
+    if buyer.is_some() {
+        // Nobody names the buyer of somebody else's booking.
+        owner.find(&event, &booking).await?;
+    }
+    let command = Command::Confirm { booking: booking.clone(), user: owner.user, payment: None };
+    let view = confirm_for(sale, ledger, event.clone(), booking, buyer, command).await;
+    let view = view.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?;
+    Ok(booking_answer(&event, &view))
+}
+
+/// A payment that was taken elsewhere.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TakenPayment {
+    /// The box office's number for it; may be left out if nothing is to be paid.
+    #[schema(value_type = Option<IdText>)]
+    payment: Option<String>,
+    /// Who bought, and where the tickets go.
+    buyer: Option<BuyerBody>,
+}
+
+/// Confirms anybody's hold: the box office took the money. While a payment is under way online,
+/// that is refused.
+#[utoipa::path(
+    post, path = "/api/v1/admin/events/{event}/bookings/{booking}/confirm", tag = "admin",
+    params(("event" = EventIdText, Path), ("booking" = IdText, Path)),
+    request_body = Option<TakenPayment>,
+    responses(
+        (status = 200, description = "The booking", body = BookingBody),
+        WriteProblems,
+        (status = 402, description = "`PAYMENT_REQUIRED`",
+            content_type = "application/problem+json", body = ProblemBody),
+    ),
+    security(("admin" = []))
+)]
+pub async fn confirm_at_box_office(
+    State(sale): State<Arc<Sale>>,
+    State(ledger): State<Arc<dyn Ledger>>,
+    Ids((event, booking)): Ids<(EventId, BookingId)>,
+    _: Admin,
+    OptionalBody(body): OptionalBody<TakenPayment>,
+) -> Result<Response, Problem> {
+    let payment: Option<PaymentId> = body.payment.as_deref().map(id).transpose()?;
+    let buyer = parsed(body.buyer)?;
+    let user = find_booking(&sale, &event, &booking, None).await?.terms.user.clone();
+    // Nothing is begun first: what is half done would look like a payment that is under way online.
+    let command = Command::Confirm { booking: booking.clone(), user, payment };
+    let view = confirm_for(sale, ledger, event.clone(), booking, buyer, command).await?;
+    Ok(booking_answer(&event, &view))
+}
+
+/// Confirms a booking for a buyer. The buyer is written down first: the mail goes out as soon as
+/// the booking is confirmed. If that is refused, it is as if nobody had been named.
+///
+/// # Errors
+/// Whatever the engine or the ledger says.
+pub(in crate::http) async fn confirm_for(
+    sale: Arc<Sale>,
+    ledger: Arc<dyn Ledger>,
+    event: EventId,
+    booking: BookingId,
+    buyer: Option<Buyer>,
+    command: Command,
+) -> Result<HoldView, Problem> {
+    let Some(buyer) = buyer else { return sale.run_booking(&event, command).await };
+    let work = async move {
+        let before = ledger.buyer(&booking).await?;
+        ledger.set_buyer(&booking, buyer.clone()).await?;
+        let outcome = sale.run(&event, command).await;
+        // A booking that is confirmed already has its buyer; and what failed otherwise may have
+        // been confirmed.
+        if let Err(Failure::Refused(refusal)) = &outcome
+            && *refusal != Refusal::AlreadyConfirmed
+            && let Err(error) = restore(&*ledger, booking, &buyer, before).await
+        {
+            tracing::warn!(%error, "the buyer of a booking that was not confirmed stays");
+        }
+        hold_of(outcome?)
+    };
+    // A caller who hangs up must not stop it half-way.
+    match tokio::spawn(work).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(Problem::new(Code::Internal, "the confirmation broke off; look again")),
+    }
+}
+
+/// Puts back who was known before, unless somebody else was named meanwhile.
+async fn restore(
+    ledger: &dyn Ledger,
+    booking: BookingId,
+    named: &Buyer,
+    before: Option<Buyer>,
+) -> Result<(), LedgerError> {
+    if ledger.buyer(&booking).await?.as_ref() != Some(named) {
+        return Ok(());
+    }
+    match before {
+        Some(before) => ledger.set_buyer(&booking, before).await,
+        None => ledger.erase_buyer(BuyerOf::Booking(booking)).await.map(drop),
+    }
+}

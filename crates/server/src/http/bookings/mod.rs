@@ -1,0 +1,35 @@
+//! Bookings: held, kept, paid at the box office, cancelled, searched.
+
+pub mod buyer;
+pub mod cancel;
+pub mod confirm;
+pub mod find;
+pub mod hold;
+pub mod keeper;
+pub mod link;
+pub mod read;
+pub mod search;
+pub mod shapes;
+pub mod table;
+
+use crate::http::state::HttpState;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// The paths of bookings.
+pub fn routes() -> OpenApiRouter<HttpState> {
+    OpenApiRouter::new()
+        .routes(routes!(hold::hold))
+        .routes(routes!(hold::extend))
+        .routes(routes!(read::bookings))
+        .routes(routes!(read::booking))
+        .routes(routes!(confirm::confirm))
+        .routes(routes!(confirm::confirm_at_box_office))
+        .routes(routes!(cancel::cancel))
+        .routes(routes!(cancel::cancel_confirmed))
+        .routes(routes!(link::link, link::withdraw_link))
+        .routes(routes!(buyer::set_buyer, buyer::erase_buyer))
+        .routes(routes!(buyer::erase_buyers))
+        .routes(routes!(search::search_bookings))
+        .routes(routes!(table::bookings_csv))
+}

@@ -1,0 +1,77 @@
+//! The organiser searches bookings and their buyers.
+
+use super::shapes::{BookingStatus, LedgerBooking, LedgerBookings};
+use crate::http::body::json;
+use crate::http::caller::{Admin, Strict};
+use crate::http::openapi::ReadProblems;
+use crate::http::problem::{Code, Problem};
+use crate::http::shapes::page::page_size;
+use crate::json::ids::{EventIdText, IdText};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::ids::{EventId, UserId};
+use onrush_core::limits::fits_text;
+use onrush_ledger::Ledger;
+use onrush_ledger::booking::BookingFilter;
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::IntoParams;
+
+/// Which bookings, and which page of them.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct BookingSearch {
+    /// Only of this event.
+    #[param(value_type = Option<EventIdText>, nullable = false)]
+    event: Option<EventId>,
+    /// Only with this status.
+    #[param(nullable = false, inline)]
+    status: Option<BookingStatus>,
+    /// Only of this visitor.
+    #[param(value_type = Option<IdText>, nullable = false)]
+    user: Option<UserId>,
+    /// Part of a booking's id, or of its buyer's name or mail address, in whatever capitals.
+    #[param(min_length = 1, max_length = 500, nullable = false)]
+    text: Option<String>,
+    /// The `next` of the page before.
+    #[param(nullable = false)]
+    after: Option<String>,
+    /// How many at most; 100 if left out.
+    #[param(minimum = 1, maximum = 1000, nullable = false)]
+    limit: Option<usize>,
+}
+
+/// Bookings with their buyers, the latest first. They follow the engine by the feed, so the very
+/// latest may be a moment behind; what is free of charge is there once it is confirmed.
+#[utoipa::path(
+    get, path = "/api/v1/admin/bookings", tag = "admin",
+    params(BookingSearch),
+    responses((status = 200, description = "A page of bookings", body = LedgerBookings), ReadProblems),
+    security(("admin" = []))
+)]
+pub async fn search_bookings(
+    State(ledger): State<Arc<dyn Ledger>>,
+    _: Admin,
+    Strict(query): Strict<BookingSearch>,
+) -> Result<Response, Problem> {
+    let BookingSearch { event, status, user, text, after, limit } = query;
+    let limit = page_size(limit)?;
+    let status = status.map(|status| status.word().to_owned());
+    let filter = BookingFilter { event, status, user, text: search_text(text)?, after };
+    let page = ledger.bookings(filter, limit).await?;
+    let rows = page.rows.into_iter().map(|(row, buyer)| LedgerBooking::new(row, buyer));
+    let body = LedgerBookings { bookings: rows.collect(), next: page.next };
+    Ok(json(StatusCode::OK, &body))
+}
+
+/// What to look for in bookings and buyers, if it is a text of ordinary length.
+pub(in crate::http) fn search_text(text: Option<String>) -> Result<Option<String>, Problem> {
+    match text {
+        Some(text) if text.is_empty() || !fits_text(&text) => {
+            Err(Problem::new(Code::InvalidQuery, "text: use 1 to 500 characters"))
+        }
+        text => Ok(text),
+    }
+}

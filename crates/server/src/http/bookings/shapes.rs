@@ -1,0 +1,292 @@
+//! Bookings, as visitors and the organiser see them.
+
+use super::buyer::BuyerBody;
+use crate::http::faults::odd_answer;
+use crate::http::problem::Problem;
+use crate::json::ids::{CurrencyText, EventIdText, IdText, TimeMs};
+use onrush_core::Time;
+use onrush_core::hold::HoldState;
+use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
+use onrush_core::lines::Lines;
+use onrush_core::money::Currency;
+use onrush_core::view::HoldView;
+use onrush_ledger::booking::{Booking, Buyer};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use utoipa::ToSchema;
+
+/// A booking. Which of the times is there depends on the status.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Booking)]
+pub struct BookingBody<'a> {
+    /// Its id.
+    #[schema(value_type = IdText)]
+    booking: &'a str,
+    /// The event.
+    #[schema(value_type = EventIdText)]
+    event: &'a str,
+    /// `held`, `paying`, `confirmed`, `released`, `expired` or `cancelled`.
+    #[schema(value_type = BookingStatus)]
+    status: &'static str,
+    /// What it is.
+    #[schema(value_type = LinesBody)]
+    lines: &'a Lines,
+    /// The price of all of it, fees included, in minor units of the event's currency.
+    amount_minor: i64,
+    /// How much of that is fees.
+    fee_minor: i64,
+    /// When it was held.
+    #[schema(value_type = TimeMs)]
+    created_at: Time,
+    /// When the hold runs out (held, paying).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    until: Option<Time>,
+    /// When it was confirmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    confirmed_at: Option<Time>,
+    /// When it was given back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    released_at: Option<Time>,
+    /// When it ran out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    expired_at: Option<Time>,
+    /// When it was taken back after it was confirmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    cancelled_at: Option<Time>,
+    /// What goes back to the buyer, in minor units (cancelled).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    refund_minor: Option<i64>,
+    /// The payment that runs, succeeded, or had not ended when the hold ran out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<IdText>, nullable = false)]
+    payment: Option<&'a PaymentId>,
+    /// How often it was extended.
+    extensions: u8,
+    /// Tickets that were let in, by their number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    checked_in: Vec<u32>,
+}
+
+/// The status of a booking.
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(rename_all = "snake_case")]
+pub enum BookingStatus {
+    /// Held until a deadline.
+    Held,
+    /// A payment runs.
+    Paying,
+    /// Final.
+    Confirmed,
+    /// Given back by the visitor.
+    Released,
+    /// Ran out.
+    Expired,
+    /// Taken back after it was confirmed.
+    Cancelled,
+}
+
+impl BookingStatus {
+    /// The status that this word stands for.
+    #[must_use]
+    pub fn of(word: &str) -> Option<Self> {
+        let all = [
+            Self::Held,
+            Self::Paying,
+            Self::Confirmed,
+            Self::Released,
+            Self::Expired,
+            Self::Cancelled,
+        ];
+        all.into_iter().find(|status| status.word() == word)
+    }
+
+    /// The status as one word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Paying => "paying",
+            Self::Confirmed => "confirmed",
+            Self::Released => "released",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Units of pools, and seats; what is empty is missing.
+#[derive(ToSchema)]
+#[schema(as = Lines)]
+#[expect(dead_code, reason = "it describes how onrush_core::lines::Lines is written")]
+pub struct LinesBody {
+    #[schema(value_type = Option<HashMap<String, u32>>, nullable = false)]
+    pools: Option<HashMap<String, u32>>,
+    #[schema(value_type = Option<Vec<IdText>>, nullable = false)]
+    seats: Option<Vec<String>>,
+}
+
+impl<'a> BookingBody<'a> {
+    /// What a visitor is shown.
+    #[must_use]
+    pub fn new(event: &'a EventId, view: &'a HoldView) -> Self {
+        let terms = &*view.terms;
+        let mut body = Self {
+            booking: terms.booking.as_str(),
+            event: event.as_str(),
+            status: view.state.status().as_str(),
+            lines: &terms.lines,
+            amount_minor: terms.amount_minor,
+            fee_minor: terms.fee_minor,
+            created_at: terms.created_at,
+            until: view.state.until(),
+            confirmed_at: None,
+            released_at: None,
+            expired_at: None,
+            cancelled_at: None,
+            refund_minor: None,
+            payment: None,
+            extensions: view.extensions,
+            checked_in: view.checked_in.iter().map(|check_in| check_in.ticket).collect(),
+        };
+        match &view.state {
+            HoldState::Held { until: _ } => {}
+            HoldState::Paying { until: _, before: _, payment } => body.payment = Some(payment),
+            HoldState::Confirmed { at, payment } => {
+                body.confirmed_at = Some(*at);
+                body.payment = payment.as_ref();
+            }
+            HoldState::Released { at } => body.released_at = Some(*at),
+            HoldState::Expired { at, payment } => {
+                body.expired_at = Some(*at);
+                body.payment = payment.as_ref();
+            }
+            HoldState::Cancelled { at, refund_minor } => {
+                body.cancelled_at = Some(*at);
+                body.refund_minor = Some(*refund_minor);
+            }
+        }
+        body
+    }
+}
+
+impl<'a> BookingBody<'a> {
+    /// What is shown of a booking that only the ledger still knows: it ended at its last change.
+    ///
+    /// # Errors
+    /// The ledger's word for its status is none.
+    pub fn of_past(row: &'a Booking) -> Result<Self, Problem> {
+        let status = BookingStatus::of(&row.status).ok_or_else(odd_answer)?;
+        let ended_at = |is: BookingStatus| (status.word() == is.word()).then_some(row.updated_at);
+        Ok(Self {
+            booking: row.booking.as_str(),
+            event: row.event.as_str(),
+            status: status.word(),
+            lines: &row.lines,
+            amount_minor: row.amount_minor,
+            fee_minor: row.fee_minor,
+            created_at: row.created_at,
+            until: None,
+            confirmed_at: None,
+            released_at: ended_at(BookingStatus::Released),
+            expired_at: ended_at(BookingStatus::Expired),
+            cancelled_at: ended_at(BookingStatus::Cancelled),
+            refund_minor: ended_at(BookingStatus::Cancelled).map(|_| row.refund_minor),
+            payment: row.payment.as_ref(),
+            extensions: 0,
+            checked_in: Vec::new(),
+        })
+    }
+}
+
+/// A page of a visitor's bookings.
+#[derive(Serialize, ToSchema)]
+pub struct Bookings<'a> {
+    /// Oldest first in each event, events in the order they were created.
+    pub bookings: Vec<BookingBody<'a>>,
+    /// What to ask for next as `after`; missing on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<IdText>, nullable = false)]
+    pub next: Option<&'a BookingId>,
+}
+
+/// A page of bookings, the latest first.
+#[derive(Serialize, ToSchema)]
+pub struct LedgerBookings {
+    /// The bookings.
+    pub bookings: Vec<LedgerBooking>,
+    /// What to ask for next as `after`; missing on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub next: Option<String>,
+}
+
+/// A booking, as the feed told of it, and who pays for it.
+#[derive(Serialize, ToSchema)]
+pub struct LedgerBooking {
+    #[schema(value_type = IdText)]
+    booking: BookingId,
+    #[schema(value_type = EventIdText)]
+    event: EventId,
+    /// Whose.
+    #[schema(value_type = IdText)]
+    user: UserId,
+    #[schema(value_type = BookingStatus)]
+    status: String,
+    #[schema(value_type = LinesBody)]
+    lines: Lines,
+    /// What it costs, fees included, in minor units.
+    amount_minor: i64,
+    /// How much of that is fees.
+    fee_minor: i64,
+    #[schema(value_type = CurrencyText)]
+    currency: Currency,
+    /// The payment that runs or succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<IdText>, nullable = false)]
+    payment: Option<PaymentId>,
+    /// What a cancellation gave back, in minor units.
+    refund_minor: i64,
+    /// Tickets that were let in.
+    checked_in: u32,
+    /// When it was held.
+    #[schema(value_type = TimeMs)]
+    created_at: Time,
+    /// When it last changed.
+    #[schema(value_type = TimeMs)]
+    updated_at: Time,
+    /// Who pays, unless nobody said so or it was erased.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    buyer: Option<BuyerBody>,
+}
+
+impl LedgerBooking {
+    /// What the organiser is shown.
+    #[must_use]
+    pub fn new(row: Booking, buyer: Option<Buyer>) -> Self {
+        Self {
+            booking: row.booking,
+            event: row.event,
+            user: row.user,
+            status: row.status,
+            lines: row.lines,
+            amount_minor: row.amount_minor,
+            fee_minor: row.fee_minor,
+            currency: row.currency,
+            payment: row.payment,
+            refund_minor: row.refund_minor,
+            checked_in: row.checked_in,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            buyer: buyer.map(|Buyer { name, email, language }| BuyerBody { name, email, language }),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `POST /api/booking/cancel`.
+
+use super::state::{bookings, chosen, place};
+use super::words::{OfEvent, Refused, Word, refused};
+use crate::http::body::{JsonBody, json};
+use crate::http::caller::Visitor;
+use crate::http::faults::odd_answer;
+use crate::http::openapi::WriteProblems;
+use crate::http::problem::Problem;
+use crate::http::queue::shapes::LeftFromText;
+use crate::http::state::Sale;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::view::{LeftFrom, PlaceState};
+use onrush_core::{Command, Refusal, Reply};
+use onrush_store::Failure;
+use serde::Serialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// What was given up.
+#[derive(Serialize, ToSchema)]
+#[schema(as = S3Cancelled)]
+pub struct Cancelled {
+    /// `true`.
+    success: bool,
+    /// `queue` or `active`.
+    #[schema(value_type = LeftFromText)]
+    from: LeftFrom,
+}
+
+/// Gives the place up, or the session and the selected seat (S3.9); not while a payment is under way.
+#[utoipa::path(
+    post, path = "/api/booking/cancel", tag = "s3", operation_id = "s3_cancel",
+    request_body = OfEvent,
+    responses(
+        (status = 200, description = "What was given up", body = Cancelled),
+        WriteProblems,
+        (status = 409, description = "`cannot_cancel`, `not_found`", body = Refused),
+    ),
+    security(("visitor" = []))
+)]
+pub async fn cancel(
+    State(sale): State<Arc<Sale>>,
+    Visitor(user): Visitor,
+    JsonBody(OfEvent { event_id: event }): JsonBody<OfEvent>,
+) -> Result<Response, Problem> {
+    let (at, holds) = bookings(&sale, &event, &user).await?;
+    let chosen = chosen(&holds, at);
+    if chosen.as_ref().is_some_and(|chosen| chosen.paying) {
+        return Ok(refused(Word::CannotCancel));
+    }
+    let command = match (place(&sale, &event, &user).await?, chosen) {
+        // The session is over, and the seat is still held.
+        (None, Some(chosen)) => {
+            Command::Release { booking: chosen.hold.terms.booking.clone(), user }
+        }
+        (Some(view), Some(chosen)) if matches!(view.state, PlaceState::Queued { .. }) => {
+            Command::Release { booking: chosen.hold.terms.booking.clone(), user }
+        }
+        (Some(view), _) => Command::Leave { place: view.place, user },
+        (None, None) => return Ok(refused(Word::NotFound)),
+    };
+    let from = match sale.run(&event, command).await {
+        Ok(Reply::Left(from)) => from,
+        Ok(Reply::Hold(_)) => LeftFrom::Active,
+        Ok(Reply::Done | Reply::Place(_) | Reply::Claim(_) | Reply::Removed(_)) => {
+            return Err(odd_answer());
+        }
+        Err(Failure::Refused(refusal)) => {
+            return match refusal {
+                Refusal::CannotCancel => Ok(refused(Word::CannotCancel)),
+                // It ended meanwhile.
+                Refusal::PlaceNotFound
+                | Refusal::ReservationNotFound
+                | Refusal::HoldExpired
+                | Refusal::AlreadyReleased
+                | Refusal::AlreadyConfirmed => Ok(refused(Word::NotFound)),
+                other => Err(other.into()),
+            };
+        }
+        Err(failure) => return Err(failure.into()),
+    };
+    Ok(json(StatusCode::OK, &Cancelled { success: true, from }))
+}

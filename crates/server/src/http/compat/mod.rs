@@ -1,0 +1,28 @@
+//! The inherited paths, with the fields and the words of S3, over the same commands as `/api/v1`.
+//! They are served where `s3_paths` is set.
+
+pub mod cancel;
+pub mod payment;
+pub mod position;
+pub mod request;
+pub mod seats;
+pub mod select_seat;
+mod state;
+pub mod words;
+
+use crate::http::state::HttpState;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// The paths of S3.
+pub fn routes() -> OpenApiRouter<HttpState> {
+    OpenApiRouter::new()
+        .routes(routes!(request::request))
+        .routes(routes!(position::position))
+        .routes(routes!(select_seat::select_seat))
+        .routes(routes!(payment::initiate))
+        .routes(routes!(payment::success))
+        .routes(routes!(payment::failure))
+        .routes(routes!(cancel::cancel))
+        .routes(routes!(seats::seats))
+}

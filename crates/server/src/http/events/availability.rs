@@ -1,0 +1,31 @@
+//! What is left of an event.
+
+use super::shapes::stock::Availability;
+use crate::http::body::json;
+use crate::http::caller::Ids;
+use crate::http::faults::odd_answer;
+use crate::http::openapi::EventProblems;
+use crate::http::problem::Problem;
+use crate::http::state::Sale;
+use crate::json::ids::EventIdText;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::ids::EventId;
+use onrush_core::{Query, View};
+use std::sync::Arc;
+
+/// What is left of an event: by pool, and by category of seats.
+#[utoipa::path(
+    get, path = "/api/v1/events/{event}/availability", tag = "events",
+    params(("event" = EventIdText, Path)),
+    responses((status = 200, description = "What is left", body = Availability), EventProblems),
+)]
+pub async fn availability(
+    State(sale): State<Arc<Sale>>,
+    Ids(event): Ids<EventId>,
+) -> Result<Response, Problem> {
+    let answer = sale.engine.query(event.clone(), Query::Availability).await?;
+    let View::Availability(view) = answer.value else { return Err(odd_answer()) };
+    Ok(json(StatusCode::OK, &Availability::new(event, answer.at, *view)))
+}

@@ -1,0 +1,131 @@
+//! Taking a sale from one phase to the next.
+
+use super::read::{event_answer, run_and_show};
+use super::shapes::EventBody;
+use crate::http::body::{Nothing, OptionalBody};
+use crate::http::caller::{Admin, Ids};
+use crate::http::openapi::WriteProblems;
+use crate::http::problem::Problem;
+use crate::http::state::Sale;
+use crate::json::ids::{EventIdText, FreeText};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::Command;
+use onrush_core::ids::EventId;
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// Lets people join before the sale opens.
+#[utoipa::path(
+    post, path = "/api/v1/admin/events/{event}/prequeue", tag = "admin",
+    params(("event" = EventIdText, Path)),
+    request_body = Option<Nothing>,
+    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn open_prequeue(
+    State(sale): State<Arc<Sale>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+    _: OptionalBody<Nothing>,
+) -> Result<Response, Problem> {
+    run_and_show(&sale, &event, Command::OpenPrequeue).await
+}
+
+/// Fixes the list of those who take part in the draw.
+#[utoipa::path(
+    post, path = "/api/v1/admin/events/{event}/prequeue/close", tag = "admin",
+    operation_id = "close_prequeue",
+    params(("event" = EventIdText, Path)),
+    request_body = Option<Nothing>,
+    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn close_prequeue(
+    State(sale): State<Arc<Sale>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+    _: OptionalBody<Nothing>,
+) -> Result<Response, Problem> {
+    run_and_show(&sale, &event, Command::ClosePrequeue).await
+}
+
+/// What an opening may bring.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Opening {
+    /// A public random value that became known after the prequeue closed, mixed into the draw.
+    #[schema(value_type = Option<FreeText>)]
+    public_value: Option<Box<str>>,
+}
+
+/// Opens the sale; with a draw, reveals its seed.
+#[utoipa::path(
+    post, path = "/api/v1/admin/events/{event}/open", tag = "admin",
+    params(("event" = EventIdText, Path)),
+    request_body = Option<Opening>,
+    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn open_sale(
+    State(sale): State<Arc<Sale>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+    OptionalBody(body): OptionalBody<Opening>,
+) -> Result<Response, Problem> {
+    sale.draws.open_sale(&event, body.public_value).await?;
+    event_answer(&sale, StatusCode::OK, &event).await
+}
+
+/// Stops admission and new holds; clocks run on.
+#[utoipa::path(
+    post, path = "/api/v1/admin/events/{event}/pause", tag = "admin",
+    params(("event" = EventIdText, Path)),
+    request_body = Option<Nothing>,
+    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn pause_sale(
+    State(sale): State<Arc<Sale>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+    _: OptionalBody<Nothing>,
+) -> Result<Response, Problem> {
+    run_and_show(&sale, &event, Command::Pause).await
+}
+
+/// Ends a pause.
+#[utoipa::path(
+    post, path = "/api/v1/admin/events/{event}/resume", tag = "admin",
+    params(("event" = EventIdText, Path)),
+    request_body = Option<Nothing>,
+    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn resume_sale(
+    State(sale): State<Arc<Sale>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+    _: OptionalBody<Nothing>,
+) -> Result<Response, Problem> {
+    run_and_show(&sale, &event, Command::Resume).await
+}
+
+/// Ends the sale.
+#[utoipa::path(
+    post, path = "/api/v1/admin/events/{event}/close", tag = "admin",
+    params(("event" = EventIdText, Path)),
+    request_body = Option<Nothing>,
+    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn close_sale(
+    State(sale): State<Arc<Sale>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+    _: OptionalBody<Nothing>,
+) -> Result<Response, Problem> {
+    run_and_show(&sale, &event, Command::Close).await
+}

@@ -1,0 +1,93 @@
+//! Events, as anyone may see them.
+
+use super::shapes::{EventBody, Events};
+use crate::http::body::json;
+use crate::http::caller::{Ids, Strict};
+use crate::http::openapi::{EventProblems, OpenProblems};
+use crate::http::problem::Problem;
+use crate::http::shapes::page::page_size;
+use crate::http::state::Sale;
+use crate::json::ids::EventIdText;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::Command;
+use onrush_core::ids::EventId;
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::IntoParams;
+
+/// Which page.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct EventsQuery {
+    /// The last event of the page before.
+    #[param(value_type = Option<EventIdText>, nullable = false)]
+    after: Option<EventId>,
+    /// How many at most; 100 if left out.
+    #[param(minimum = 1, maximum = 1000, nullable = false)]
+    limit: Option<usize>,
+}
+
+/// All events, in the order they were created.
+#[utoipa::path(
+    get, path = "/api/v1/events", tag = "events",
+    params(EventsQuery),
+    responses((status = 200, description = "A page of events", body = Events), OpenProblems),
+)]
+pub async fn events(
+    State(sale): State<Arc<Sale>>,
+    Strict(query): Strict<EventsQuery>,
+) -> Result<Response, Problem> {
+    let limit = page_size(query.limit)?;
+    let mut ids = sale.engine.events().await?.value;
+    if let Some(after) = query.after {
+        // After an event that does not exist there is nothing.
+        let index = ids.iter().position(|id| *id == after).map_or(ids.len(), |index| index + 1);
+        ids.drain(..index);
+    }
+    let more = ids.len() > limit;
+    ids.truncate(limit);
+    let mut events = Vec::with_capacity(ids.len());
+    for id in &ids {
+        let (at, view) = sale.view_event(id).await?;
+        events.push(EventBody::new(at, view));
+    }
+    let next = if more { ids.pop() } else { None };
+    Ok(json(StatusCode::OK, &Events { events, next }))
+}
+
+/// One event.
+#[utoipa::path(
+    get, path = "/api/v1/events/{event}", tag = "events",
+    params(("event" = EventIdText, Path)),
+    responses((status = 200, description = "The event", body = EventBody), EventProblems),
+)]
+pub async fn event(
+    State(sale): State<Arc<Sale>>,
+    Ids(event): Ids<EventId>,
+) -> Result<Response, Problem> {
+    let (at, view) = sale.view_event(&event).await?;
+    Ok(json(StatusCode::OK, &EventBody::new(at, view)))
+}
+
+/// The event as it is after a change.
+pub(in crate::http) async fn event_answer(
+    sale: &Sale,
+    status: StatusCode,
+    event: &EventId,
+) -> Result<Response, Problem> {
+    let (at, view) = sale.view_event(event).await?;
+    Ok(json(status, &EventBody::new(at, view)))
+}
+
+/// Runs a command and answers with the event as it is afterwards.
+pub(in crate::http) async fn run_and_show(
+    sale: &Sale,
+    event: &EventId,
+    command: Command,
+) -> Result<Response, Problem> {
+    sale.run(event, command).await?;
+    event_answer(sale, StatusCode::OK, event).await
+}

@@ -1,0 +1,149 @@
+//! What people read about an event.
+
+use crate::http::body::{JsonBody, json};
+use crate::http::caller::{Admin, Ids};
+use crate::http::openapi::{EventProblems, WriteProblems};
+use crate::http::problem::{Code, Problem};
+use crate::http::state::Sale;
+use crate::json::ids::EventIdText;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::ids::EventId;
+use onrush_core::limits::fits_text;
+use onrush_ledger::Ledger;
+use onrush_ledger::projection::CatalogueText;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// What people read about an event, by language.
+#[utoipa::path(
+    get, path = "/api/v1/events/{event}/texts", tag = "events",
+    params(("event" = EventIdText, Path)),
+    responses((status = 200, description = "The texts", body = Texts), EventProblems),
+)]
+pub async fn texts(
+    State(sale): State<Arc<Sale>>,
+    State(ledger): State<Arc<dyn Ledger>>,
+    Ids(event): Ids<EventId>,
+) -> Result<Response, Problem> {
+    sale.view_event(&event).await?;
+    let rows = ledger.texts(&event).await?;
+    Ok(json(StatusCode::OK, &Texts::new(event, rows)))
+}
+
+/// Sets what people read about an event in one language, all of it at once.
+#[utoipa::path(
+    put, path = "/api/v1/admin/events/{event}/texts/{language}", tag = "admin",
+    params(
+        ("event" = EventIdText, Path),
+        ("language" = String, Path, min_length = 2, max_length = 35, pattern = "^[A-Za-z0-9-]+$"),
+    ),
+    request_body = TextBody,
+    responses((status = 200, description = "The texts in all languages", body = Texts), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn set_texts(
+    State(sale): State<Arc<Sale>>,
+    State(ledger): State<Arc<dyn Ledger>>,
+    Ids((event, language)): Ids<(EventId, Language)>,
+    _: Admin,
+    JsonBody(body): JsonBody<TextBody>,
+) -> Result<Response, Problem> {
+    let text = body.text()?;
+    sale.view_event(&event).await?;
+    ledger.set_text(&event, language.as_str(), text).await?;
+    let rows = ledger.texts(&event).await?;
+    Ok(json(StatusCode::OK, &Texts::new(event, rows)))
+}
+
+/// The longest description, in characters.
+pub const MAX_DESCRIPTION_CHARS: usize = 10_000;
+
+/// An event's texts.
+#[derive(Serialize, ToSchema)]
+pub struct Texts {
+    /// The event.
+    #[schema(value_type = EventIdText)]
+    event: EventId,
+    /// By language tag.
+    texts: BTreeMap<String, TextBody>,
+}
+
+impl Texts {
+    /// What anyone may read.
+    #[must_use]
+    pub fn new(event: EventId, rows: Vec<(String, CatalogueText)>) -> Self {
+        let texts =
+            rows.into_iter().map(|(language, CatalogueText { title, description, venue })| {
+                (language, TextBody { title, description, venue })
+            });
+        Self { event, texts: texts.collect() }
+    }
+}
+
+/// What people read in one language.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = EventText)]
+pub struct TextBody {
+    /// 1 to 500 characters.
+    #[schema(min_length = 1, max_length = 500)]
+    title: String,
+    /// At most 10000 characters.
+    #[serde(default)]
+    #[schema(max_length = 10000)]
+    description: String,
+    /// At most 500 characters.
+    #[serde(default)]
+    #[schema(max_length = 500)]
+    venue: String,
+}
+
+impl TextBody {
+    /// The texts, if they are short enough.
+    ///
+    /// # Errors
+    /// `INVALID_BODY`.
+    pub fn text(self) -> Result<CatalogueText, Problem> {
+        let Self { title, description, venue } = self;
+        let wrong = |why: &'static str| Err(Problem::new(Code::InvalidBody, why));
+        if title.is_empty() || !fits_text(&title) {
+            return wrong("title: use 1 to 500 characters");
+        }
+        if description.chars().count() > MAX_DESCRIPTION_CHARS {
+            return wrong("description: use at most 10000 characters");
+        }
+        if !fits_text(&venue) {
+            return wrong("venue: use at most 500 characters");
+        }
+        Ok(CatalogueText { title, description, venue })
+    }
+}
+
+/// A language tag such as `en` or `zh-Hant`, as it is written.
+#[derive(Debug)]
+pub struct Language(String);
+
+impl Language {
+    /// The tag.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Language {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let fits = (2..=35).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        if fits {
+            Ok(Self(text))
+        } else {
+            Err(de::Error::custom("language: use a language tag such as en or th"))
+        }
+    }
+}

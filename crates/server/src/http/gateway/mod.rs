@@ -1,3 +1,0 @@
-//! What payment gateways ask for.
-
-pub mod webhook;

@@ -1,0 +1,89 @@
+//! Sagas: a page of them, or one with its history.
+
+use super::shapes::{SagaFile, Sagas, StepName};
+use crate::http::body::json;
+use crate::http::caller::{Admin, Ids, Strict};
+use crate::http::openapi::ReadProblems;
+use crate::http::problem::{Code, Problem};
+use crate::http::shapes::page::page_size;
+use crate::json::ids::{EventIdText, IdText};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::booking::Step;
+use onrush_core::ids::{BookingId, EventId};
+use onrush_ledger::Ledger;
+use onrush_ledger::saga::{File, SagaFilter};
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::IntoParams;
+
+/// Which sagas, and which page of them.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct SagaSearch {
+    /// `true`: only those that wait for an operator.
+    #[param(nullable = false)]
+    stuck: Option<bool>,
+    /// Only those at this step.
+    #[param(value_type = Option<StepName>, nullable = false, inline)]
+    step: Option<Step>,
+    /// Only of this event.
+    #[param(value_type = Option<EventIdText>, nullable = false)]
+    event: Option<EventId>,
+    /// The `next` of the page before.
+    #[param(nullable = false)]
+    after: Option<String>,
+    /// How many at most; 100 if left out.
+    #[param(minimum = 1, maximum = 1000, nullable = false)]
+    limit: Option<usize>,
+}
+
+/// Sagas, the longest unchanged first.
+#[utoipa::path(
+    get, path = "/api/v1/admin/sagas", tag = "admin",
+    params(SagaSearch),
+    responses((status = 200, description = "A page of sagas", body = Sagas), ReadProblems),
+    security(("admin" = []))
+)]
+pub async fn sagas(
+    State(ledger): State<Arc<dyn Ledger>>,
+    _: Admin,
+    Strict(query): Strict<SagaSearch>,
+) -> Result<Response, Problem> {
+    let SagaSearch { stuck, step, event, after, limit } = query;
+    let limit = page_size(limit)?;
+    let filter = SagaFilter { event, step, stuck: stuck.unwrap_or(false), after };
+    let page = ledger.sagas(filter, limit).await?;
+    let sagas = page.rows.into_iter().map(Into::into).collect();
+    Ok(json(StatusCode::OK, &Sagas { sagas, next: page.next }))
+}
+
+/// Everything about one booking's money: its saga, payments, refunds, and what happened to it.
+#[utoipa::path(
+    get, path = "/api/v1/admin/sagas/{booking}", tag = "admin",
+    params(("booking" = IdText, Path)),
+    responses((status = 200, description = "The saga", body = SagaFile), ReadProblems),
+    security(("admin" = []))
+)]
+pub async fn saga(
+    State(ledger): State<Arc<dyn Ledger>>,
+    Ids(booking): Ids<BookingId>,
+    _: Admin,
+) -> Result<Response, Problem> {
+    let file = ledger.file(&booking).await?;
+    saga_answer(&*ledger, &booking, file).await
+}
+
+/// A saga with its history, if there is one.
+pub(in crate::http) async fn saga_answer(
+    ledger: &dyn Ledger,
+    booking: &BookingId,
+    file: Option<File>,
+) -> Result<Response, Problem> {
+    let none = || Problem::new(Code::SagaNotFound, "there is no saga of this booking");
+    let file = file.ok_or_else(none)?;
+    let history = ledger.history(booking).await?;
+    Ok(json(StatusCode::OK, &SagaFile::new(file, history)))
+}

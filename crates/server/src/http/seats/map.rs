@@ -1,0 +1,85 @@
+//! The seat map, and the status of every seat.
+
+use super::shapes::{SeatMap, SeatStatuses};
+use crate::http::body::json_bytes;
+use crate::http::caller::{Admin, Ids};
+use crate::http::negotiate::{Encoding, is_known, not_modified, tagged, takes};
+use crate::http::openapi::{EventProblems, ReadProblems};
+use crate::http::problem::Problem;
+use crate::http::state::Units;
+use crate::json::ids::EventIdText;
+use crate::live::house::MapBody;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::IF_NONE_MATCH;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use onrush_core::ids::EventId;
+use std::sync::Arc;
+
+/// The seat map, with the status of each seat; compressed for whoever takes gzip.
+#[utoipa::path(
+    get, path = "/api/v1/events/{event}/seats", tag = "events",
+    params(("event" = EventIdText, Path)),
+    responses((status = 200, description = "The seat map", body = SeatMap),
+        (status = 304, description = "The map that `If-None-Match` names is as it is now"), EventProblems),
+)]
+pub async fn seats(
+    State(units): State<Arc<Units>>,
+    Ids(event): Ids<EventId>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    if headers.contains_key(IF_NONE_MATCH) {
+        let tag = units.boards.now(&event).await?.tag();
+        if is_known(&headers, &tag) {
+            return Ok(not_modified(&tag));
+        }
+    }
+    if takes(&headers, "gzip")
+        && let Some((packed, tag)) = units.boards.packed_map(&event).await?
+    {
+        return Ok(tagged(Body::from(packed), Encoding::Gzip, &tag));
+    }
+    let snapshot = units.boards.now(&event).await?;
+    let tag = snapshot.tag();
+    Ok(tagged(Body::new(MapBody::new(snapshot)), Encoding::Plain, &tag))
+}
+
+/// The status of every seat, one letter each, in the order of the seat map.
+#[utoipa::path(
+    get, path = "/api/v1/events/{event}/seats/status", tag = "events",
+    params(("event" = EventIdText, Path)),
+    responses((status = 200, description = "The statuses", body = SeatStatuses),
+        (status = 304,
+            description = "The statuses that `If-None-Match` names are as they are now"), EventProblems),
+)]
+pub async fn seat_statuses(
+    State(units): State<Arc<Units>>,
+    Ids(event): Ids<EventId>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let snapshot = units.boards.now(&event).await?;
+    let tag = snapshot.tag();
+    Ok(if is_known(&headers, &tag) {
+        not_modified(&tag)
+    } else if takes(&headers, "gzip") {
+        tagged(snapshot.packed_statuses().into(), Encoding::Gzip, &tag)
+    } else {
+        tagged(snapshot.statuses().into(), Encoding::Plain, &tag)
+    })
+}
+
+/// The seat map, with the booking that has a seat, or why it is blocked.
+#[utoipa::path(
+    get, path = "/api/v1/admin/events/{event}/seats", tag = "admin",
+    params(("event" = EventIdText, Path)),
+    responses((status = 200, description = "The seat map", body = SeatMap), ReadProblems),
+    security(("admin" = []))
+)]
+pub async fn seats_with_bookings(
+    State(units): State<Arc<Units>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+) -> Result<Response, Problem> {
+    Ok(json_bytes(StatusCode::OK, units.boards.for_organiser(&event).await?))
+}

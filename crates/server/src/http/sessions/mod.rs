@@ -1,0 +1,13 @@
+//! Browser sessions: signing in with a key.
+
+pub mod cookie;
+pub mod sign_in;
+
+use crate::http::state::HttpState;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// The paths of browser sessions.
+pub fn routes() -> OpenApiRouter<HttpState> {
+    OpenApiRouter::new().routes(routes!(sign_in::create, sign_in::show, sign_in::end))
+}

@@ -1,0 +1,89 @@
+//! Flags of the engine on Redis (S4.5).
+
+use crate::http::body::{JsonBody, json};
+use crate::http::caller::{Admin, Ids};
+use crate::http::openapi::WriteProblems;
+use crate::http::problem::{Code, Problem};
+use crate::http::state::Nodes;
+use crate::json::ids::IdText;
+use crate::json::whole::Whole;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::ids::PoolId;
+use onrush_store::flags::Flag;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// All flags.
+#[derive(Serialize, ToSchema)]
+pub struct FlagsBody {
+    flags: Vec<FlagBody>,
+}
+
+/// A flag as this node has it.
+#[derive(Serialize, ToSchema)]
+pub struct FlagBody {
+    /// Its name.
+    name: &'static str,
+    /// For how many users of a hundred it is on.
+    percent: u8,
+    /// What it switches.
+    about: &'static str,
+}
+
+/// For whom a flag is on from now on.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewFlag {
+    /// For how many users of a hundred; who is among them follows from their ids.
+    #[schema(value_type = u8, minimum = 0, maximum = 100)]
+    percent: Whole<u8>,
+}
+
+/// Flags that switch how the engine on Redis works, as this node has them.
+#[utoipa::path(
+    get, path = "/api/v1/admin/flags", tag = "admin",
+    responses((status = 200, description = "All flags", body = FlagsBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn flags(State(nodes): State<Arc<Nodes>>, _: Admin) -> Result<Response, Problem> {
+    nodes.shared()?;
+    let flags = Flag::ALL.map(|flag| FlagBody::new(flag, nodes.flags.percent(flag)));
+    Ok(json(StatusCode::OK, &FlagsBody { flags: flags.into() }))
+}
+
+impl FlagBody {
+    fn new(flag: Flag, percent: u8) -> Self {
+        Self { name: flag.name(), percent, about: flag.about() }
+    }
+}
+
+/// Sets a flag for a share of the users, on all nodes within a second.
+#[utoipa::path(
+    put, path = "/api/v1/admin/flags/{flag}", tag = "admin",
+    params(("flag" = IdText, Path)),
+    request_body = NewFlag,
+    responses((status = 200, description = "The flag", body = FlagBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn set_flag(
+    State(nodes): State<Arc<Nodes>>,
+    Ids(name): Ids<PoolId>,
+    _: Admin,
+    JsonBody(NewFlag { percent }): JsonBody<NewFlag>,
+) -> Result<Response, Problem> {
+    let commons = nodes.shared()?;
+    let flag: Flag = name.as_str().parse().map_err(|why| Problem::new(Code::FlagNotFound, why))?;
+    if percent.0 > 100 {
+        return Err(Problem::new(Code::InvalidBody, "percent: use 0 to 100"));
+    }
+    commons.set_flag(flag.name().to_owned(), percent.0).await.map_err(|error| {
+        tracing::error!(%error, "a flag cannot be kept");
+        Problem::new(Code::LedgerUnavailable, "the flag cannot be kept now; try again")
+    })?;
+    // The other nodes hear of it; this one need not wait.
+    nodes.flags.set(flag, percent.0);
+    Ok(json(StatusCode::OK, &FlagBody::new(flag, percent.0)))
+}
