@@ -2,7 +2,7 @@
 # Every benchmark of docs/benchmarks.md, one after the other. Takes some minutes; nothing else should run meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --release --locked --quiet -p onrush --features cluster
+cargo build --release --locked --quiet -p onrush --features lab
 target/release/onrush bench engine "$@"
 target/release/onrush bench http "$@"
 target/release/onrush bench paid "$@"

@@ -1,7 +1,7 @@
 //! What nodes share beside engine and ledger, in the ledger's database.
 
-use crate::commons::{Commons, Pending, WantedPool};
-use crate::relay::cursors::{CursorError, Cursors, Fence, Pending as CursorPending};
+use onrush_base::commons::{Commons, Pending, WantedPool};
+use onrush_bridge::cursors::{CursorError, Cursors, Fence, Pending as CursorPending};
 use onrush_core::ids::EventId;
 use onrush_ledger::LedgerError;
 use onrush_ledger::postgres::{InventoryRow, PgLedger};

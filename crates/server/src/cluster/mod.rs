@@ -24,11 +24,11 @@ pub async fn audit_redis(
     Ok(report.violations)
 }
 
-use crate::config::{Config, PostgresSettings, RedisSettings};
-use crate::relay::cursors::Cursors;
-use crate::relay::kafka;
-use crate::relay::rabbit::{self, Wake};
 use archive::PgArchive;
+use onrush_base::config::{Config, PostgresSettings, RedisSettings};
+use onrush_bridge::cursors::Cursors;
+use onrush_bridge::kafka;
+use onrush_bridge::rabbit::{self, Wake};
 use onrush_ledger::Ledger;
 use onrush_ledger::postgres::{PgLedger, PgOptions};
 use onrush_store::Engine;
@@ -81,7 +81,7 @@ impl RedisNode {
             ..Options::new(settings.urls.clone(), settings.cluster, archive)
         };
         #[cfg(feature = "testing")]
-        onrush_store::redis::points::tell(crate::saga::kill::reached);
+        onrush_store::redis::points::tell(onrush_saga::kill::reached);
         let engine = RedisEngine::open(options).await.map_err(|error| error.to_string())?;
         let engine = Arc::new(engine);
         let correction = Correction::default();

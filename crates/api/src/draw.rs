@@ -1,0 +1,345 @@
+//! Draws at the edge: the seeds, which stay out of journal, feed and logs until they are revealed,
+//! and the list of entrants.
+
+use crate::answers::{AskError, event_view};
+use crate::broken::Broken;
+use bytes::Bytes;
+use onrush_base::auth::keys::KeyDir;
+use onrush_base::commons::Commons;
+use onrush_base::vault;
+use onrush_core::change::QueueChange;
+use onrush_core::ids::{EventId, PlaceId};
+use onrush_core::settings::Digest;
+use onrush_core::view::EventView;
+use onrush_core::{Change, Command, Phase, Time};
+use onrush_store::{Engine, Failure, Feed, Seq};
+use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
+use std::fmt::{self, Write};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// How long to wait before a sale that could not be opened is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(10);
+
+/// Why something about a draw cannot be done.
+#[derive(Debug)]
+pub enum DrawError {
+    /// The engine refuses or fails.
+    Ask(AskError),
+    /// The event has no draw.
+    NoDraw,
+    /// The list of entrants is not fixed yet.
+    PrequeueNotClosed,
+    /// The seed is not where it was kept.
+    SeedMissing,
+    /// The feed has other entrants than were published.
+    OtherEntrants,
+    /// The engine has stopped.
+    Stopped,
+    /// A disk, a database or the journal does not work.
+    Broken(Broken),
+}
+
+impl fmt::Display for DrawError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ask(error) => return error.fmt(f),
+            Self::Broken(broken) => return broken.fmt(f),
+            Self::NoDraw => "this event has no draw; its order is first come, first served",
+            Self::PrequeueNotClosed => {
+                "the list of entrants is fixed when the prequeue closes; come back then"
+            }
+            Self::SeedMissing => {
+                "the draw's seed is missing; restore keys/, or the table of shared files, from a backup"
+            }
+            Self::OtherEntrants => {
+                "the feed's entrants are not the published ones; audit the data directory"
+            }
+            Self::Stopped => "the engine has stopped; try again",
+        })
+    }
+}
+
+impl std::error::Error for DrawError {}
+
+impl From<AskError> for DrawError {
+    fn from(error: AskError) -> Self {
+        Self::Ask(error)
+    }
+}
+
+impl From<Failure> for DrawError {
+    fn from(failure: Failure) -> Self {
+        Self::Ask(failure.into())
+    }
+}
+
+impl From<Broken> for DrawError {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+/// What draws need beside the rules.
+pub struct Draws {
+    engine: Arc<dyn Engine>,
+    keys: KeyDir,
+    /// What all nodes share, if there are several.
+    shared: Option<Arc<dyn Commons>>,
+    lists: PathBuf,
+    /// Held while a list of entrants is written.
+    listing: tokio::sync::Mutex<()>,
+    changed: Notify,
+    stopped: Notify,
+}
+
+impl Draws {
+    /// The draws of the events in this data directory.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn open(
+        data: &Path,
+        engine: Arc<dyn Engine>,
+        keys: KeyDir,
+        shared: Option<Arc<dyn Commons>>,
+    ) -> io::Result<Self> {
+        let lists = data.join("draws");
+        std::fs::create_dir_all(&lists)?;
+        let listing = tokio::sync::Mutex::default();
+        let (changed, stopped) = (Notify::new(), Notify::new());
+        Ok(Self { engine, keys, shared, lists, listing, changed, stopped })
+    }
+
+    /// The hash of an event's seed. The seed is drawn now, unless that was done before.
+    ///
+    /// # Errors
+    /// The seed cannot be kept.
+    pub async fn commit(&self, event: &EventId) -> Result<Digest, Broken> {
+        let kept = match &self.shared {
+            None => self.keys.load_or_draw(&file_name(event)),
+            Some(shared) => vault::keep_drawn(&**shared, &file_name(event)).await,
+        };
+        let seed = kept.map_err(|error| Broken::log("keeping the draw's seed", &error))?;
+        Ok(Digest(Sha256::digest(seed).into()))
+    }
+
+    async fn seed(&self, event: &EventId) -> Result<Digest, DrawError> {
+        let seed = match &self.shared {
+            None => self.keys.load(&file_name(event)),
+            Some(shared) => vault::fetch_drawn(&**shared, &file_name(event)).await,
+        };
+        let seed = seed.map_err(|error| Broken::log("reading the draw's seed", &error))?;
+        seed.map(Digest).ok_or(DrawError::SeedMissing)
+    }
+
+    /// Says that an event was made or changed.
+    pub fn settings_changed(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Ends [`Self::open_drawn_sales`].
+    pub fn stop(&self) {
+        self.stopped.notify_one();
+    }
+
+    /// Opens a sale; with a draw, reveals its seed.
+    ///
+    /// # Errors
+    /// See [`DrawError`].
+    pub async fn open_sale(
+        &self,
+        event: &EventId,
+        public_value: Option<Box<str>>,
+    ) -> Result<(), DrawError> {
+        let (_, view) = event_view(&*self.engine, event).await?;
+        let seed = match view.draw {
+            None => None,
+            // A seed that is revealed already is no secret; the rules say what is wrong then.
+            Some(draw) => match draw.seed {
+                Some(revealed) => Some(revealed),
+                None => Some(self.seed(event).await?),
+            },
+        };
+        self.engine.execute(event.clone(), Command::OpenSale { seed, public_value }).await?;
+        Ok(())
+    }
+
+    /// Opens sales with a draw at their `opens_at`: the rules close the prequeue then, and only we
+    /// have the seed.
+    ///
+    /// No public value can be mixed in that way: who wants one leaves `opens_at` out.
+    pub async fn open_drawn_sales(self: Arc<Self>) {
+        loop {
+            // The feed begins before the events are looked at, so that nothing falls in between.
+            let mut feed = self.engine.subscribe(self.engine.committed());
+            let wait = self.open_what_is_due().await;
+            tokio::select! {
+                () = self.stopped.notified() => return,
+                () = self.changed.notified() => {}
+                goes_on = until_prequeue_closes(&mut *feed), if wait != Wait::Nothing => {
+                    if !goes_on {
+                        return;
+                    }
+                }
+                () = sleep(wait), if wait != Wait::Nothing => {}
+            }
+        }
+    }
+
+    async fn open_what_is_due(&self) -> Wait {
+        let Ok(events) = self.engine.events().await else { return Wait::For(TRY_AGAIN) };
+        let mut wait = Wait::Nothing;
+        for event in events.value {
+            let Ok((at, view)) = event_view(&*self.engine, &event).await else { continue };
+            let next = match opening(at, &view) {
+                Opening::NotOurs => Wait::Nothing,
+                Opening::PrequeueFirst => Wait::Feed,
+                Opening::In(ms @ 1..) => Wait::For(Duration::from_millis(ms)),
+                Opening::In(0) => match self.open_sale(&event, None).await {
+                    Ok(()) => Wait::Nothing,
+                    Err(error) => {
+                        tracing::error!(%event, %error, "the drawn sale cannot be opened");
+                        Wait::For(TRY_AGAIN)
+                    }
+                },
+            };
+            wait = match (wait, next) {
+                (Wait::For(one), Wait::For(other)) => Wait::For(one.min(other)),
+                (Wait::For(time), Wait::Nothing | Wait::Feed)
+                | (Wait::Nothing | Wait::Feed, Wait::For(time)) => Wait::For(time),
+                (Wait::Feed, _) | (_, Wait::Feed) => Wait::Feed,
+                (Wait::Nothing, Wait::Nothing) => Wait::Nothing,
+            };
+        }
+        wait
+    }
+
+    /// The place ids of those who take part, in the order taken, each followed by a newline.
+    ///
+    /// Read from the feed once, checked against the published hash, and kept in a file.
+    ///
+    /// # Errors
+    /// See [`DrawError`].
+    pub async fn entrants(&self, event: &EventId) -> Result<Bytes, DrawError> {
+        let (_, view) = event_view(&*self.engine, event).await?;
+        let draw = view.draw.ok_or(DrawError::NoDraw)?;
+        let hash = draw.entrants_hash.ok_or(DrawError::PrequeueNotClosed)?;
+        let path = self.lists.join(format!("entrants-{event}.txt"));
+        let _listing = self.listing.lock().await;
+        if let Ok(bytes) = tokio::fs::read(&path).await
+            && Digest(Sha256::digest(&bytes).into()) == hash
+        {
+            return Ok(bytes.into());
+        }
+        let list = self.read_entrants(event).await?;
+        if Digest(Sha256::digest(&list).into()) != hash {
+            return Err(DrawError::OtherEntrants);
+        }
+        if let Err(error) = tokio::fs::write(&path, &list).await {
+            tracing::warn!(%error, "the list of entrants could not be kept; it is read again next time");
+        }
+        Ok(list.into())
+    }
+
+    async fn read_entrants(&self, event: &EventId) -> Result<String, DrawError> {
+        let mut feed = self.engine.subscribe(Seq::default());
+        let mut taken: Vec<Option<PlaceId>> = Vec::new();
+        let mut index: HashMap<PlaceId, usize> = HashMap::new();
+        loop {
+            let page = feed.next().await.map_err(|error| {
+                tracing::error!(error, "the feed cannot be read");
+                Broken::new("reading the feed")
+            })?;
+            let Some(page) = page else {
+                return Err(DrawError::Stopped);
+            };
+            for change in page.iter().filter(|entry| entry.event == *event).flat_map(|e| &e.changes)
+            {
+                if let Change::Queue(QueueChange::PlaceTaken { place, .. }) = change {
+                    index.insert(*place, taken.len());
+                    taken.push(Some(*place));
+                } else if let Change::Queue(QueueChange::PlaceLeft { place, .. }) = change {
+                    if let Some(index) = index.remove(place) {
+                        taken[index] = None;
+                    }
+                } else if let Change::Queue(QueueChange::PrequeueClosed { .. }) = change {
+                    let mut list = String::with_capacity(index.len() * 33);
+                    for place in taken.iter().flatten() {
+                        writeln!(list, "{place}").expect("memory is writable");
+                    }
+                    return Ok(list);
+                }
+            }
+        }
+    }
+}
+
+fn file_name(event: &EventId) -> String {
+    format!("seed-{event}")
+}
+
+/// What is to be waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// No event's sale is to be opened by us.
+    Nothing,
+    /// A prequeue has to close first.
+    Feed,
+    /// A closed prequeue's sale is to be opened then.
+    For(Duration),
+}
+
+async fn sleep(wait: Wait) {
+    match wait {
+        Wait::For(time) => tokio::time::sleep(time).await,
+        Wait::Nothing | Wait::Feed => std::future::pending().await,
+    }
+}
+
+/// When we are to open an event's sale.
+enum Opening {
+    NotOurs,
+    PrequeueFirst,
+    In(u64),
+}
+
+fn opening(at: Time, view: &EventView) -> Opening {
+    let before = matches!(view.phase, Phase::Scheduled | Phase::Prequeue);
+    match (&view.draw, view.settings.opens_at) {
+        (Some(draw), Some(opens_at)) if before => {
+            if draw.entrants_hash.is_some() {
+                Opening::In(u64::try_from(opens_at.since_ms(at)).unwrap_or(0))
+            } else {
+                Opening::PrequeueFirst
+            }
+        }
+        (Some(_), Some(_)) | (None, _) | (_, None) => Opening::NotOurs,
+    }
+}
+
+/// Reads on until some prequeue closes; whether there is more to come.
+async fn until_prequeue_closes(feed: &mut dyn Feed) -> bool {
+    loop {
+        match feed.next().await {
+            Ok(Some(page)) => {
+                let mut changes = page.iter().flat_map(|entry| &entry.changes);
+                if changes.any(|change| {
+                    matches!(change, Change::Queue(QueueChange::PrequeueClosed { .. }))
+                }) {
+                    return true;
+                }
+            }
+            Ok(None) => return false,
+            Err(error) => {
+                tracing::error!(error, "the feed cannot be read");
+                tokio::time::sleep(TRY_AGAIN).await;
+                return true;
+            }
+        }
+    }
+}

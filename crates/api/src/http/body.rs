@@ -1,0 +1,191 @@
+//! Reading and writing JSON bodies.
+
+use crate::http::problem::{Code, Problem};
+use crate::http::upload::read;
+use crate::json::object::Object;
+use axum::body::Body;
+use axum::extract::{FromRequest, Request};
+use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use bytes::Bytes;
+use onrush_serve::bodies::{MAX_BODY_BYTES, MAX_WEBHOOK_BYTES};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A JSON body of at most `LIMIT` bytes.
+pub struct JsonBody<T, const LIMIT: usize = MAX_BODY_BYTES>(pub T);
+
+impl<T: DeserializeOwned, S: Sync, const LIMIT: usize> FromRequest<S> for JsonBody<T, LIMIT> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        parse(&read_json::<LIMIT>(request).await?).map(Self)
+    }
+}
+
+/// A JSON body as it came, for shapes that borrow from it.
+pub struct JsonBytes(Bytes);
+
+impl JsonBytes {
+    /// The body's contents.
+    ///
+    /// # Errors
+    /// `MALFORMED_JSON`, `INVALID_BODY`.
+    pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Problem> {
+        parse(&self.0)
+    }
+}
+
+impl<S: Sync> FromRequest<S> for JsonBytes {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        read_json::<MAX_BODY_BYTES>(request).await.map(Self)
+    }
+}
+
+/// A body that may be left out; if there is one, it is JSON.
+pub struct OptionalBody<T>(pub T);
+
+impl<T: DeserializeOwned + Default, S: Sync> FromRequest<S> for OptionalBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        if request.headers().get(CONTENT_LENGTH).is_none_or(|length| length == "0")
+            && http_body::Body::is_end_stream(request.body())
+        {
+            return Ok(Self(T::default()));
+        }
+        let json = is_json(request.headers());
+        let bytes = read::<MAX_BODY_BYTES>(request).await?;
+        if bytes.is_empty() || (json && bytes.trim_ascii() == b"null") {
+            return Ok(Self(T::default()));
+        }
+        if !json {
+            return Err(Problem::new(
+                Code::UnsupportedMediaType,
+                "send nothing, or JSON with Content-Type: application/json",
+            ));
+        }
+        parse(&bytes).map(Self)
+    }
+}
+
+/// A JSON body that may be left out, as it came: what answers a key's first request compares it
+/// with later ones.
+pub struct OptionalBytes(Bytes);
+
+impl OptionalBytes {
+    /// The body's contents.
+    ///
+    /// # Errors
+    /// `MALFORMED_JSON`, `INVALID_BODY`.
+    pub fn parse<T: DeserializeOwned + Default>(&self) -> Result<T, Problem> {
+        if self.0.is_empty() || self.0.trim_ascii() == b"null" {
+            Ok(T::default())
+        } else {
+            parse(&self.0)
+        }
+    }
+
+    /// One text for all bodies that mean the same: without spaces, members in order, and nothing
+    /// for an empty one.
+    #[must_use]
+    pub fn canonical(&self) -> Vec<u8> {
+        match serde_json::from_slice::<Value>(&self.0) {
+            Ok(Value::Null) => Vec::new(),
+            Ok(Value::Object(members)) if members.is_empty() => Vec::new(),
+            Ok(mut value) => {
+                value.sort_all_objects();
+                value.to_string().into_bytes()
+            }
+            // No body at all; what is not JSON was refused before.
+            Err(_) => self.0.to_vec(),
+        }
+    }
+}
+
+impl<S: Sync> FromRequest<S> for OptionalBytes {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let json = is_json(request.headers());
+        let bytes = read::<MAX_BODY_BYTES>(request).await?;
+        if bytes.is_empty() || json {
+            return Ok(Self(bytes));
+        }
+        let why = "send nothing, or JSON with Content-Type: application/json";
+        Err(Problem::new(Code::UnsupportedMediaType, why))
+    }
+}
+
+/// A gateway's message as it came: signatures are over bytes.
+pub struct RawBody(pub Bytes);
+
+impl<S: Sync> FromRequest<S> for RawBody {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        read::<MAX_WEBHOOK_BYTES>(request).await.map(Self)
+    }
+}
+
+/// A body with no members: what paths that need none accept beside nothing.
+#[derive(Default, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// Whether the body is called JSON; parameters such as a charset are left alone.
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(CONTENT_TYPE) else { return false };
+    let essence = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+    essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
+}
+
+async fn read_json<const LIMIT: usize>(request: Request) -> Result<Bytes, Problem> {
+    if is_json(request.headers()) {
+        read::<LIMIT>(request).await
+    } else {
+        let why = "send JSON, with Content-Type: application/json";
+        Err(Problem::new(Code::UnsupportedMediaType, why))
+    }
+}
+
+/// Parses a body, telling text that is not JSON from JSON of the wrong shape.
+fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
+    match serde_json::from_slice(bytes) {
+        Ok(Object(value)) => Ok(value),
+        Err(error) => {
+            let code = if error.is_data() { Code::InvalidBody } else { Code::MalformedJson };
+            Err(Problem::new(code, error.to_string()))
+        }
+    }
+}
+
+/// A JSON answer.
+#[must_use]
+pub fn json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Response {
+    let mut bytes = Vec::with_capacity(384);
+    // Only maps with odd keys and failing `Serialize` implementations can fail here, and there are none.
+    serde_json::to_writer(&mut bytes, value).expect("an answer is JSON");
+    json_bytes(status, bytes.into())
+}
+
+/// A JSON answer that gives somebody rights: it is kept by nobody on its way.
+#[must_use]
+pub fn secret_json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Response {
+    let mut response = json(status, value);
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// A JSON answer that is written already.
+#[must_use]
+pub fn json_bytes(status: StatusCode, bytes: Bytes) -> Response {
+    let mut response = Response::new(Body::from(bytes));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

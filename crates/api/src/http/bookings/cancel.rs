@@ -1,0 +1,132 @@
+//! Cancelling: by whoever keeps the booking, and by the organiser.
+
+use super::find::{booking_answer, event_of_booking, find_booking};
+use super::keeper::{Keeper, Who};
+use super::shapes::BookingBody;
+use crate::http::body::{JsonBody, Nothing, OptionalBytes};
+use crate::http::caller::{Admin, Ids, OptionalKey};
+use crate::http::events::settings::teach_steps;
+use crate::http::faults::hide_event;
+use crate::http::once::{Purpose, Scope};
+use crate::http::openapi::WriteProblems;
+use crate::http::problem::Problem;
+use crate::http::state::{Once, Sale};
+use crate::json::ids::{EventIdText, FreeText, IdText};
+use crate::json::whole::Whole;
+use axum::extract::State;
+use axum::response::Response;
+use onrush_core::command::CancelTerms;
+use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_core::spec::Reason;
+use onrush_core::{Command, Refusal};
+use onrush_relay::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK};
+use onrush_saga::Sagas;
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// Gives a hold back, or cancels a confirmed booking if the event's rules about refunds allow it;
+/// `refund_minor` says what goes back. The same key again gets the first answer.
+#[utoipa::path(
+    post, path = "/api/v1/bookings/{booking}/cancel", tag = "bookings",
+    params(
+        ("booking" = IdText, Path),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
+    ),
+    request_body = Option<Nothing>,
+    responses(
+        (status = 200, description = "The booking", body = BookingBody),
+        WriteProblems,
+    ),
+    security(("visitor" = []), ("link" = []))
+)]
+pub async fn cancel(
+    State(sale): State<Arc<Sale>>,
+    State(once): State<Arc<Once>>,
+    State(sagas): State<Arc<Sagas>>,
+    Ids(booking): Ids<BookingId>,
+    keeper: Keeper,
+    key: OptionalKey,
+    body: OptionalBytes,
+) -> Result<Response, Problem> {
+    let event = event_of_booking(&booking)?;
+    body.parse::<Nothing>()?;
+    let why = match &keeper.who {
+        Who::Visitor(_) => CANCELLED_BY_BUYER,
+        Who::Link(_) => CANCELLED_BY_LINK,
+    };
+    let user = match &keeper.who {
+        Who::Visitor(user) if key.0.is_none() => user.clone(),
+        // A key is noted down only for whoever may use it, and a link does not say whose it is.
+        Who::Visitor(_) | Who::Link(_) => keeper.find(&event, &booking).await?.terms.user.clone(),
+    };
+    let work = give_back(sale, sagas, event, booking.clone(), user.clone(), why);
+    let purpose = Purpose::PayOrGiveBack;
+    let scope = Scope::of_booking("cancel", &booking, &user, purpose);
+    once.run_if_keyed(scope, &key, &body.canonical(), work).await
+}
+
+async fn give_back(
+    sale: Arc<Sale>,
+    sagas: Arc<Sagas>,
+    event: EventId,
+    booking: BookingId,
+    user: UserId,
+    why: &'static str,
+) -> Result<Response, Problem> {
+    let release = Command::Release { booking: booking.clone(), user: user.clone() };
+    let mut view = sale.run_booking(&event, release).await;
+    if view.as_ref().is_err_and(|problem| problem.code() == Refusal::AlreadyConfirmed.code()) {
+        teach_steps(&sale, &sagas, &event).await;
+        let cancel = Command::CancelConfirmed {
+            booking,
+            reason: Reason { by: user.as_str().into(), why: why.into() },
+            terms: CancelTerms::Buyer { user },
+        };
+        view = sale.run_booking(&event, cancel).await;
+    }
+    let view = view.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?;
+    Ok(booking_answer(&event, &view))
+}
+
+/// Who cancels, and why.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cancellation {
+    /// Who.
+    #[schema(value_type = FreeText)]
+    by: Box<str>,
+    /// Why.
+    #[schema(value_type = FreeText)]
+    why: Box<str>,
+    /// What goes back to the buyer, in minor units; all that was paid if left out.
+    #[schema(value_type = Option<i64>, minimum = 0, nullable = false)]
+    refund_minor: Option<Whole<i64>>,
+}
+
+/// Takes a confirmed booking back; its units are free again.
+#[utoipa::path(
+    post, path = "/api/v1/admin/events/{event}/bookings/{booking}/cancel", tag = "admin",
+    params(("event" = EventIdText, Path), ("booking" = IdText, Path)),
+    request_body = Cancellation,
+    responses((status = 200, description = "The booking", body = BookingBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn cancel_confirmed(
+    State(sale): State<Arc<Sale>>,
+    State(sagas): State<Arc<Sagas>>,
+    Ids((event, booking)): Ids<(EventId, BookingId)>,
+    _: Admin,
+    JsonBody(Cancellation { by, why, refund_minor }): JsonBody<Cancellation>,
+) -> Result<Response, Problem> {
+    let refund_minor = refund_minor.map(|Whole(refund_minor)| refund_minor);
+    let command = Command::CancelConfirmed {
+        booking: booking.clone(),
+        reason: Reason { by, why },
+        terms: CancelTerms::Organiser { refund_minor },
+    };
+    teach_steps(&sale, &sagas, &event).await;
+    sale.run(&event, command).await?;
+    let view = find_booking(&sale, &event, &booking, None).await?;
+    Ok(booking_answer(&event, &view))
+}

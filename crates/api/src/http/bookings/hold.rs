@@ -1,0 +1,117 @@
+//! A visitor holds, and gives a hold more time.
+
+use super::find::{booking_answer, event_of_booking};
+use super::keeper::Owner;
+use super::shapes::BookingBody;
+use crate::http::body::{JsonBytes, Nothing, OptionalBytes, json};
+use crate::http::caller::{IdempotencyKey, Ids, OptionalKey, Visitor};
+use crate::http::faults::{hide_event, odd_answer};
+use crate::http::once::{Purpose, Scope};
+use crate::http::openapi::WriteProblems;
+use crate::http::problem::Problem;
+use crate::http::shapes::lines::WishBody;
+use crate::http::state::{Once, Sale};
+use crate::json::ids::{EventIdText, IdText};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_base::metrics::count;
+use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_core::{Command, Refusal, Reply};
+use onrush_store::Failure;
+use std::sync::Arc;
+
+/// Holds units of pools, seats and stays, all or nothing.
+///
+/// The booking's id is derived from visitor, event and key: the same key and the same wish again
+/// get the same booking.
+#[utoipa::path(
+    post, path = "/api/v1/events/{event}/bookings", tag = "bookings",
+    params(
+        ("event" = EventIdText, Path),
+        ("Idempotency-Key" = String, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
+    ),
+    request_body = WishBody,
+    responses((status = 201, description = "Held", body = BookingBody), WriteProblems),
+    security(("visitor" = []))
+)]
+pub async fn hold(
+    State(sale): State<Arc<Sale>>,
+    Ids(event): Ids<EventId>,
+    Visitor(user): Visitor,
+    key: IdempotencyKey,
+    body: JsonBytes,
+) -> Result<Response, Problem> {
+    let lines = body.parse::<WishBody<'_>>()?.lines()?;
+    let booking = sale.names.booking(&event, user.as_str(), key.as_str());
+    let command = Command::Hold { booking, user, lines };
+    match sale.engine.execute(event.clone(), command).await {
+        Ok(answer) => {
+            onrush_saga::kill::reached("answering:Hold");
+            count(&sale.metrics.holds_accepted);
+            match answer.value {
+                Reply::Hold(view) => {
+                    Ok(json(StatusCode::CREATED, &BookingBody::new(&event, &view)))
+                }
+                Reply::Done
+                | Reply::Place(_)
+                | Reply::Left(_)
+                | Reply::Claim(_)
+                | Reply::Removed(_) => Err(odd_answer()),
+            }
+        }
+        Err(failure) => {
+            if matches!(failure, Failure::Refused(_)) {
+                count(&sale.metrics.holds_refused);
+            }
+            Err(failure.into())
+        }
+    }
+}
+
+/// Gives a hold more time, as often as the event allows. The same key again gets the first answer,
+/// and no more time.
+#[utoipa::path(
+    post, path = "/api/v1/bookings/{booking}/extend", tag = "bookings",
+    params(
+        ("booking" = IdText, Path),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
+    ),
+    request_body = Option<Nothing>,
+    responses(
+        (status = 200, description = "The booking", body = BookingBody),
+        WriteProblems,
+    ),
+    security(("visitor" = []))
+)]
+pub async fn extend(
+    State(sale): State<Arc<Sale>>,
+    State(once): State<Arc<Once>>,
+    Ids(booking): Ids<BookingId>,
+    owner: Owner,
+    key: OptionalKey,
+    body: OptionalBytes,
+) -> Result<Response, Problem> {
+    let event = event_of_booking(&booking)?;
+    body.parse::<Nothing>()?;
+    if key.0.is_some() {
+        // A key is noted down only for whoever may use it.
+        owner.find(&event, &booking).await?;
+    }
+    let work = give_time(sale, event, booking.clone(), owner.user.clone());
+    let purpose = Purpose::More;
+    let scope = Scope::of_booking("extend", &booking, &owner.user, purpose);
+    once.run_if_keyed(scope, &key, &body.canonical(), work).await
+}
+
+async fn give_time(
+    sale: Arc<Sale>,
+    event: EventId,
+    booking: BookingId,
+    user: UserId,
+) -> Result<Response, Problem> {
+    let command = Command::Extend { booking, user };
+    let view = sale.run_booking(&event, command).await;
+    let view = view.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?;
+    Ok(booking_answer(&event, &view))
+}

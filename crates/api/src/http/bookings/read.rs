@@ -1,0 +1,110 @@
+//! A visitor's own bookings: one, or page by page.
+
+use super::find::{booking_answer, event_of_booking};
+use super::keeper::{Keeper, Kept};
+use super::shapes::{BookingBody, Bookings};
+use crate::http::body::json;
+use crate::http::caller::{Ids, Strict, Visitor};
+use crate::http::faults::odd_answer;
+use crate::http::openapi::ReadProblems;
+use crate::http::problem::{Code, Problem};
+use crate::http::shapes::page::page_size;
+use crate::http::state::Sale;
+use crate::json::ids::{EventIdText, IdText};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_base::auth::names::event_of;
+use onrush_core::ids::{BookingId, EventId};
+use onrush_core::view::HoldView;
+use onrush_core::{Query, Refusal, View};
+use onrush_store::Failure;
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::IntoParams;
+
+/// One of the visitor's own bookings, or the one whose link is shown; also one that ended long ago.
+#[utoipa::path(
+    get, path = "/api/v1/bookings/{booking}", tag = "bookings",
+    params(("booking" = IdText, Path)),
+    responses((status = 200, description = "The booking", body = BookingBody), ReadProblems),
+    security(("visitor" = []), ("link" = []))
+)]
+pub async fn booking(Ids(booking): Ids<BookingId>, keeper: Keeper) -> Result<Response, Problem> {
+    let event = event_of_booking(&booking)?;
+    Ok(match keeper.find_ever(&event, &booking).await? {
+        Kept::Now(view) => booking_answer(&event, &view),
+        Kept::Past(row) => json(StatusCode::OK, &BookingBody::of_past(&row)?),
+    })
+}
+
+/// Of which event, and which page.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct BookingsQuery {
+    /// Only of this event.
+    #[param(value_type = Option<EventIdText>, nullable = false)]
+    event: Option<EventId>,
+    /// The last booking of the page before.
+    #[param(value_type = Option<IdText>, nullable = false)]
+    after: Option<BookingId>,
+    /// How many at most; 100 if left out.
+    #[param(minimum = 1, maximum = 1000, nullable = false)]
+    limit: Option<usize>,
+}
+
+/// The visitor's own bookings, page by page: events in the order they were created, oldest first in each.
+#[utoipa::path(
+    get, path = "/api/v1/bookings", tag = "bookings",
+    params(BookingsQuery),
+    responses((status = 200, description = "A page of bookings", body = Bookings), ReadProblems),
+    security(("visitor" = []))
+)]
+pub async fn bookings(
+    State(sale): State<Arc<Sale>>,
+    Visitor(user): Visitor,
+    Strict(query): Strict<BookingsQuery>,
+) -> Result<Response, Problem> {
+    let BookingsQuery { event, mut after, limit } = query;
+    let limit = page_size(limit)?;
+    let mut events = match event {
+        Some(event) => vec![event],
+        None => sale.engine.events().await?.value,
+    };
+    if let Some(after) = &after {
+        let begun = event_of(after.as_str());
+        let index = events.iter().position(|event| Some(event) == begun.as_ref());
+        events.drain(..index.ok_or_else(no_such_page)?);
+    }
+    // One more than is wanted says whether there are more.
+    let mut found: Vec<(&EventId, HoldView)> = Vec::new();
+    for event in &events {
+        let wanted = limit + 1 - found.len();
+        if wanted == 0 {
+            break;
+        }
+        let query = Query::Bookings {
+            user: user.clone(),
+            after: after.take(),
+            limit: u32::try_from(wanted).unwrap_or(u32::MAX),
+        };
+        let answer =
+            sale.engine.query(event.clone(), query).await.map_err(|failure| match failure {
+                Failure::Refused(Refusal::ReservationNotFound) => no_such_page(),
+                other => other.into(),
+            })?;
+        let View::Bookings(views) = answer.value else { return Err(odd_answer()) };
+        found.extend(views.into_iter().map(|view| (event, view)));
+    }
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let bookings = found.iter().map(|(event, view)| BookingBody::new(event, view)).collect();
+    let next = found.last().filter(|_| more).map(|(_, view)| &view.terms.booking);
+    Ok(json(StatusCode::OK, &Bookings { bookings, next }))
+}
+
+fn no_such_page() -> Problem {
+    let why = "after: you have no such booking there, or it ended long ago; begin again without it";
+    Problem::new(Code::InvalidQuery, why)
+}

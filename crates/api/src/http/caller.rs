@@ -1,0 +1,315 @@
+//! What handlers take from a request's head: who asks, under which key, about what.
+
+use crate::http::problem::{Code, Problem};
+use crate::http::sessions::cookie::checked_session_of;
+use crate::http::state::Callers;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRef, FromRequestParts, Path, Query};
+use axum::http::header::{AUTHORIZATION, HeaderName};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue};
+use onrush_base::auth::address::client_address;
+use onrush_base::auth::session::Role;
+use onrush_base::auth::shop::ShopTokenError;
+use onrush_base::auth::{TokenError, link};
+use onrush_core::ids::UserId;
+use onrush_serve::connection::Connection;
+use serde::de::DeserializeOwned;
+use smallvec::SmallVec;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// A visitor, by their token.
+pub struct Visitor(pub UserId);
+
+impl<S: Send + Sync> FromRequestParts<S> for Visitor
+where
+    Arc<Callers>: FromRef<S>,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let callers = Arc::<Callers>::from_ref(state);
+        let user = callers.visitor_of(bearer(parts)?)?;
+        callers.limits.visit(&parts.method, &user, callers.address_in(parts)?)?;
+        Ok(Self(user))
+    }
+}
+
+/// A visitor who asks for a place in a queue: each address may ask for so many.
+pub struct Joining(pub UserId);
+
+impl<S: Send + Sync> FromRequestParts<S> for Joining
+where
+    Arc<Callers>: FromRef<S>,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Visitor(user) = Visitor::from_request_parts(parts, state).await?;
+        let callers = Arc::<Callers>::from_ref(state);
+        callers.limits.join(callers.address_in(parts)?)?;
+        Ok(Self(user))
+    }
+}
+
+/// A guest, by a token of ours that may have expired: who shows it is known, and nothing else
+/// follows from it.
+pub struct GuestToken {
+    /// Who.
+    pub user: UserId,
+    /// Whether the token counts no more.
+    pub has_expired: bool,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for GuestToken
+where
+    Arc<Callers>: FromRef<S>,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let callers = Arc::<Callers>::from_ref(state);
+        let token = bearer(parts)?;
+        match callers.guests.read(token) {
+            Ok((user, expires_s)) => Ok(Self { user, has_expired: callers.now_s() >= expires_s }),
+            Err(_) => {
+                // Whoever comes with the shop's token is told so; anything else is refused as everywhere.
+                callers.visitor_of(token)?;
+                let why = "only guest tokens are renewed and carried; the shop gives its own anew";
+                Err(Problem::new(Code::NotAGuest, why))
+            }
+        }
+    }
+}
+
+/// The organiser, by the admin API key or signed in with it.
+pub struct Admin;
+
+impl<S: Send + Sync> FromRequestParts<S> for Admin
+where
+    Arc<Callers>: FromRef<S>,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let callers = Arc::<Callers>::from_ref(state);
+        match role_of(parts, &callers)? {
+            Some(Role::Admin) => Ok(Self),
+            Some(Role::Scanner) | None => {
+                Err(Problem::new(Code::TokenInvalid, "send the admin API key"))
+            }
+        }
+    }
+}
+
+/// Who lets people in, by the scanner key or the admin API key, or signed in with one of them.
+pub struct Scanner;
+
+impl<S: Send + Sync> FromRequestParts<S> for Scanner
+where
+    Arc<Callers>: FromRef<S>,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let callers = Arc::<Callers>::from_ref(state);
+        match role_of(parts, &callers)? {
+            Some(Role::Scanner | Role::Admin) => Ok(Self),
+            None => {
+                let why = "send the scanner key or the admin API key";
+                Err(Problem::new(Code::TokenInvalid, why))
+            }
+        }
+    }
+}
+
+/// What a request's key, or else its cookie, gives the right to; `None` for a wrong key.
+fn role_of(parts: &Parts, callers: &Callers) -> Result<Option<Role>, Problem> {
+    // A program that sends a key means that key, whatever cookies come with it.
+    if !parts.headers.contains_key(AUTHORIZATION)
+        && let Some(session) = checked_session_of(callers, parts)?
+    {
+        return Ok(Some(session.role));
+    }
+    callers.role_of_key(bearer(parts)?, callers.address_in(parts)?)
+}
+
+/// The token of `Authorization: Bearer …`.
+///
+/// # Errors
+/// `TOKEN_MISSING`, `TOKEN_INVALID`.
+pub fn bearer(parts: &Parts) -> Result<&str, Problem> {
+    let value = parts.headers.get(AUTHORIZATION).ok_or_else(|| {
+        Problem::new(Code::TokenMissing, "send a token: Authorization: Bearer <token>")
+    })?;
+    let text = value.to_str().unwrap_or_default();
+    match text.split_at_checked(7) {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("Bearer ") => Ok(token),
+        Some(_) | None => {
+            Err(Problem::new(Code::TokenInvalid, "use the form Authorization: Bearer <token>"))
+        }
+    }
+}
+
+impl Callers {
+    /// The clock that guest tokens go by, in whole seconds: the engine's, which is the same on all
+    /// nodes.
+    #[must_use]
+    pub fn now_s(&self) -> i64 {
+        self.clock.now().0.div_euclid(1_000)
+    }
+
+    /// The address behind the proxies that are trusted.
+    pub fn address_of(&self, connection: &Connection, headers: &HeaderMap) -> IpAddr {
+        if self.config.trusted_proxies.is_empty() {
+            return connection.peer;
+        }
+        let lines: SmallVec<[_; 4]> = headers.get_all("x-forwarded-for").iter().collect();
+        let lines = lines.into_iter().map(HeaderValue::as_bytes);
+        client_address(connection.peer, lines, &self.config.trusted_proxies)
+    }
+
+    /// The address that a request came from.
+    pub(super) fn address_in(&self, parts: &Parts) -> Result<IpAddr, Problem> {
+        let connection = parts.extensions.get::<Connection>().ok_or_else(|| {
+            Problem::new(Code::Internal, "the connection is not known; please report this")
+        })?;
+        Ok(self.address_of(connection, &parts.headers))
+    }
+
+    /// What a key gives the right to; `None` for a wrong one. Wrong ones are counted and logged
+    /// with the address.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED`.
+    pub fn role_of_key(&self, key: &str, address: IpAddr) -> Result<Option<Role>, Problem> {
+        // Both are compared, so that the time it takes does not tell them apart.
+        let is_admin = self.admin.matches(key);
+        let is_scanner = self.scanner.as_ref().is_some_and(|scanner| scanner.matches(key));
+        let role = match (is_admin, is_scanner) {
+            (true, _) => Some(Role::Admin),
+            (false, true) => Some(Role::Scanner),
+            (false, false) => None,
+        };
+        self.limits.wrong_keys.judge(address, role)
+    }
+
+    /// Whose token this is: a guest's, or the shop's if it is configured.
+    ///
+    /// # Errors
+    /// `TOKEN_INVALID`, `TOKEN_EXPIRED`.
+    pub fn visitor_of(&self, token: &str) -> Result<UserId, Problem> {
+        let now_s = self.now_s();
+        if token.starts_with(link::PREFIX) {
+            let why = "this is the link of a booking: it opens that booking, and does nothing else";
+            return Err(Problem::new(Code::TokenInvalid, why));
+        }
+        let user = match &self.shop {
+            Some(shop) if !token.starts_with("g1.") => return Ok(shop.verify(token, now_s)?),
+            Some(_) | None => self.guests.verify(token, now_s),
+        };
+        user.map_err(|error| match error {
+            TokenError::Invalid => {
+                Problem::new(Code::TokenInvalid, "the token is not valid; ask for a new one")
+            }
+            TokenError::Expired => {
+                let why = "the token has expired; renew it (POST /visitors/renew), or get the shop's anew";
+                Problem::new(Code::TokenExpired, why)
+            }
+        })
+    }
+}
+
+impl From<ShopTokenError> for Problem {
+    fn from(error: ShopTokenError) -> Self {
+        match error {
+            ShopTokenError::Invalid(why) => Self::new(Code::TokenInvalid, why),
+            ShopTokenError::Expired => {
+                Self::new(Code::TokenExpired, "the token has expired; ask the shop for a new one")
+            }
+        }
+    }
+}
+
+/// The header that names one wish: the same wish again has the same key.
+static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// The key of a request that needs one.
+pub struct IdempotencyKey(axum::http::HeaderValue);
+
+impl IdempotencyKey {
+    /// 1 to 255 visible ASCII characters.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        // Checked when it was taken from the request.
+        self.0.to_str().unwrap_or_default()
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        optional_key(parts)?.ok_or_else(|| {
+            Problem::new(
+                Code::IdempotencyKeyRequired,
+                "send Idempotency-Key: a fresh random text for each new wish, the same one for a retry",
+            )
+        })
+    }
+}
+
+/// The key of a request that may have one.
+pub struct OptionalKey(pub Option<IdempotencyKey>);
+
+impl<S: Sync> FromRequestParts<S> for OptionalKey {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        optional_key(parts).map(Self)
+    }
+}
+
+fn optional_key(parts: &mut Parts) -> Result<Option<IdempotencyKey>, Problem> {
+    let Some(value) = parts.headers.remove(&IDEMPOTENCY_KEY) else { return Ok(None) };
+    if (1..=255).contains(&value.len()) && value.as_bytes().iter().all(u8::is_ascii_graphic) {
+        Ok(Some(IdempotencyKey(value)))
+    } else {
+        Err(Problem::new(
+            Code::IdempotencyKeyInvalid,
+            "Idempotency-Key: use 1 to 255 visible ASCII characters",
+        ))
+    }
+}
+
+/// The ids in the path.
+pub struct Ids<T>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Ids<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Path::<T>::from_request_parts(parts, state).await {
+            Ok(Path(ids)) => Ok(Self(ids)),
+            Err(PathRejection::FailedToDeserializePathParams(error)) => {
+                Err(Problem::new(Code::InvalidId, error.body_text()))
+            }
+            Err(_) => Err(Problem::new(Code::Internal, "the path has no such part")),
+        }
+    }
+}
+
+/// The query string, strictly: what is unknown is refused.
+pub struct Strict<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Strict<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        match Query::<T>::try_from_uri(&parts.uri) {
+            Ok(Query(query)) => Ok(Self(query)),
+            Err(error) => Err(Problem::new(Code::InvalidQuery, error.body_text())),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Claims: taken, looked at, given back; and the adjustments of services.
+
+use super::shapes::{ClaimBody, NewClaim};
+use crate::http::body::{JsonBody, json};
+use crate::http::caller::{Admin, IdempotencyKey, Ids, Visitor};
+use crate::http::faults::{hide_event, odd_answer};
+use crate::http::once::Scope;
+use crate::http::openapi::{ReadProblems, WriteProblems};
+use crate::http::problem::Problem;
+use crate::http::shapes::lines::Quantity;
+use crate::http::state::{Once, Sale};
+use crate::json::ids::{AmountNumber, EventIdText, FreeText, IdText};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_base::auth::names::event_of;
+use onrush_core::ids::{ClaimId, EventId, PoolId};
+use onrush_core::spec::Reason;
+use onrush_core::{Command, Query, Refusal, Reply, View};
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// Takes units of a pool at once (S2.1). The same key again gets the first answer (S2.2).
+///
+/// Refusals are given again, too, and so is a claim whose units are back: to try again, use a new key.
+#[utoipa::path(
+    post, path = "/api/v1/events/{event}/pools/{pool}/claims", tag = "claims",
+    params(
+        ("event" = EventIdText, Path), ("pool" = IdText, Path),
+        ("Idempotency-Key" = String, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
+    ),
+    request_body = NewClaim,
+    responses((status = 201, description = "Claimed", body = ClaimBody), WriteProblems),
+    security(("visitor" = []))
+)]
+pub async fn claim(
+    State(sale): State<Arc<Sale>>,
+    State(once): State<Arc<Once>>,
+    Ids((event, pool)): Ids<(EventId, PoolId)>,
+    Visitor(user): Visitor,
+    key: IdempotencyKey,
+    JsonBody(body): JsonBody<NewClaim>,
+) -> Result<Response, Problem> {
+    let claim = sale.names.claim(&event, user.as_str(), key.as_str());
+    let (quantity, ttl_ms) = (body.quantity.units()?, body.ttl_ms.map(|ttl_ms| ttl_ms.0));
+    let scope = Scope::of_claim(format!("claim {event} {user}"), user.as_str());
+    let asked = format!("{pool} {quantity} {ttl_ms:?}");
+    let command = Command::Claim { claim, user, pool, quantity, ttl_ms };
+    once.run(scope, key.as_str(), asked.as_bytes(), take(sale, event, command)).await
+}
+
+async fn take(sale: Arc<Sale>, event: EventId, command: Command) -> Result<Response, Problem> {
+    match sale.run(&event, command).await? {
+        Reply::Claim(view) => Ok(json(StatusCode::CREATED, &ClaimBody::new(&event, &view))),
+        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Removed(_) => {
+            Err(odd_answer())
+        }
+    }
+}
+
+/// One of the visitor's own claims.
+#[utoipa::path(
+    get, path = "/api/v1/claims/{claim}", tag = "claims",
+    params(("claim" = IdText, Path)),
+    responses((status = 200, description = "The claim", body = ClaimBody), ReadProblems),
+    security(("visitor" = []))
+)]
+pub async fn claim_view(
+    State(sale): State<Arc<Sale>>,
+    Ids(claim): Ids<ClaimId>,
+    Visitor(user): Visitor,
+) -> Result<Response, Problem> {
+    let event = event_of_claim(&claim)?;
+    let query = Query::Claim { claim, user: Some(user) };
+    let answer = sale.engine.query(event.clone(), query).await;
+    let View::Claim(view) = answer.map_err(|f| hide_event(f.into(), Refusal::ClaimNotFound))?.value
+    else {
+        return Err(odd_answer());
+    };
+    Ok(json(StatusCode::OK, &ClaimBody::new(&event, &view)))
+}
+
+/// Gives a claim back; doing it again changes nothing (S2.2).
+#[utoipa::path(
+    delete, path = "/api/v1/claims/{claim}", tag = "claims",
+    params(("claim" = IdText, Path)),
+    responses((status = 200, description = "Returned", body = ClaimBody), WriteProblems),
+    security(("visitor" = []))
+)]
+pub async fn declaim(
+    State(sale): State<Arc<Sale>>,
+    Ids(claim): Ids<ClaimId>,
+    Visitor(user): Visitor,
+) -> Result<Response, Problem> {
+    let event = event_of_claim(&claim)?;
+    let reply = sale.run(&event, Command::Declaim { claim, user }).await;
+    match reply.map_err(|failure| hide_event(failure.into(), Refusal::ClaimNotFound))? {
+        Reply::Claim(view) => Ok(json(StatusCode::OK, &ClaimBody::new(&event, &view))),
+        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Removed(_) => {
+            Err(odd_answer())
+        }
+    }
+}
+
+/// What stands for the user in the ids of services' adjustments; no visitor has this id, for it is
+/// no UUID and no hash.
+const SERVICE: &str = "service";
+
+/// A service's adjustment.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Adjustment {
+    /// Units more (positive) or fewer (negative); not 0.
+    #[schema(value_type = AmountNumber)]
+    amount: Quantity,
+    /// The service.
+    #[schema(value_type = FreeText)]
+    by: Box<str>,
+    /// Why.
+    #[schema(value_type = FreeText)]
+    why: Box<str>,
+}
+
+/// Changes the units that services claimed, up or down (S2.1); the same key again gets the first
+/// answer (S2.2).
+#[utoipa::path(
+    post, path = "/api/v1/admin/events/{event}/pools/{pool}/claimed", tag = "admin",
+    params(
+        ("event" = EventIdText, Path), ("pool" = IdText, Path),
+        ("Idempotency-Key" = String, Header, min_length = 1, max_length = 255, pattern = "^[!-~]+$"),
+    ),
+    request_body = Adjustment,
+    responses((status = 201, description = "Adjusted", body = ClaimBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn adjust_claimed(
+    State(sale): State<Arc<Sale>>,
+    State(once): State<Arc<Once>>,
+    Ids((event, pool)): Ids<(EventId, PoolId)>,
+    _: Admin,
+    key: IdempotencyKey,
+    JsonBody(Adjustment { amount, by, why }): JsonBody<Adjustment>,
+) -> Result<Response, Problem> {
+    let claim = sale.names.claim(&event, SERVICE, key.as_str());
+    let amount = amount.signed();
+    let scope = Scope::of_claim(format!("claimed {event} {SERVICE}"), SERVICE);
+    let asked = format!("{pool} {amount}");
+    let command = Command::AdjustClaimed { claim, pool, amount, reason: Reason { by, why } };
+    once.run(scope, key.as_str(), asked.as_bytes(), take(sale, event, command)).await
+}
+
+/// The event that a claim's id names.
+pub(in crate::http) fn event_of_claim(claim: &ClaimId) -> Result<EventId, Problem> {
+    event_of(claim.as_str()).ok_or_else(|| Refusal::ClaimNotFound.into())
+}

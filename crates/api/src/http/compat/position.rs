@@ -1,0 +1,142 @@
+//! `GET /api/booking/position`.
+
+use super::state::{bookings, chosen, completed, place, seconds};
+use super::words::OfEvent;
+use crate::http::body::json;
+use crate::http::caller::{Strict, Visitor};
+use crate::http::faults::odd_answer;
+use crate::http::openapi::ReadProblems;
+use crate::http::problem::Problem;
+use crate::http::state::Sale;
+use crate::json::ids::IdText;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_base::metrics::count;
+use onrush_core::hold::HoldState;
+use onrush_core::view::{HoldView, PlaceState};
+use onrush_core::{Command, Refusal, Reply};
+use onrush_store::Failure;
+use serde::Serialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// Where a visitor stands.
+#[derive(Serialize, ToSchema)]
+#[serde(tag = "status", rename_all = "snake_case")]
+#[schema(as = S3Position)]
+pub enum Standing<'a> {
+    /// In the queue.
+    Queued {
+        /// 1 is served next; null before a draw.
+        position: Option<u32>,
+        /// People waiting.
+        total: u32,
+    },
+    /// Admitted.
+    Active {
+        /// How far the visitor is.
+        state: State3,
+        /// The seat that was selected; null for whoever may select one, or holds something else
+        /// than one seat.
+        #[schema(value_type = Option<IdText>)]
+        seat_id: Option<&'a str>,
+        /// When this ends by itself, in seconds since 1970-01-01T00:00:00Z.
+        expire_time: i64,
+    },
+    /// Neither.
+    NotFound,
+}
+
+/// How far an admitted visitor is (S3.12).
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = S3State, rename_all = "snake_case")]
+pub enum State3 {
+    /// May select a seat.
+    Active,
+    /// Has selected one.
+    SeatSelected,
+    /// Pays.
+    PaymentPending,
+    /// Has paid.
+    Completed,
+}
+
+/// Where the visitor stands (S3.2). A sign of life; asked by whoever was admitted, it is their arrival.
+#[utoipa::path(
+    get, path = "/api/booking/position", tag = "s3", operation_id = "s3_position",
+    params(OfEvent),
+    responses((status = 200, description = "Where the visitor stands", body = Standing), ReadProblems),
+    security(("visitor" = []))
+)]
+pub async fn position(
+    State(sale): State<Arc<Sale>>,
+    Visitor(user): Visitor,
+    Strict(OfEvent { event_id: event }): Strict<OfEvent>,
+) -> Result<Response, Problem> {
+    count(&sale.metrics.positions);
+    let (at, holds) = bookings(&sale, &event, &user).await?;
+    let active = |state, seat_id, until| {
+        json(StatusCode::OK, &Standing::Active { state, seat_id, expire_time: seconds(until) })
+    };
+    if let Some(chosen) = chosen(&holds, at) {
+        let state = if chosen.paying { State3::PaymentPending } else { State3::SeatSelected };
+        return Ok(active(state, Some(chosen.seat.as_str()), chosen.until));
+    }
+    let Some(view) = place(&sale, &event, &user).await? else {
+        return Ok(match completed(&holds, at) {
+            Some((seat, until)) => active(State3::Completed, Some(seat.as_str()), until),
+            None => json(StatusCode::OK, &Standing::NotFound),
+        });
+    };
+    match view.state {
+        PlaceState::Queued { position, total, see_due, lapses_at: _ } => {
+            if see_due {
+                // If it fails, the next question is a sign of life as well.
+                if let Err(failure) =
+                    sale.run(&event, Command::See { place: view.place, user }).await
+                {
+                    tracing::debug!(%failure, %event, "a sign of life was not written down");
+                }
+            }
+            Ok(json(StatusCode::OK, &Standing::Queued { position, total }))
+        }
+        PlaceState::Active { until, arrive_by: None } => Ok(active(State3::Active, None, until)),
+        PlaceState::Active { until, arrive_by: Some(arrive_by) } => {
+            // S3 knows no showing up: whoever learns that they are in has shown up, and has the
+            // whole session.
+            let arrive = Command::Arrive { place: view.place, user };
+            match sale.run(&event, arrive).await {
+                Ok(Reply::Place(arrived)) => match arrived.state {
+                    PlaceState::Active { until, .. } | PlaceState::Ended { until } => {
+                        Ok(active(State3::Active, None, until))
+                    }
+                    PlaceState::Queued { .. } => Err(odd_answer()),
+                },
+                Ok(
+                    Reply::Done
+                    | Reply::Left(_)
+                    | Reply::Hold(_)
+                    | Reply::Claim(_)
+                    | Reply::Removed(_),
+                ) => Err(odd_answer()),
+                Err(Failure::Refused(Refusal::SessionOver | Refusal::PlaceNotFound)) => {
+                    Ok(json(StatusCode::OK, &Standing::NotFound))
+                }
+                // The next question is an arrival as well, until then.
+                Err(failure) => {
+                    tracing::debug!(%failure, %event, "an arrival was not written down");
+                    Ok(active(State3::Active, None, until.min(arrive_by)))
+                }
+            }
+        }
+        // Something else than one seat keeps the slot.
+        PlaceState::Ended { until } => {
+            let pays = |hold: &HoldView| matches!(hold.state, HoldState::Paying { .. });
+            let state =
+                if holds.iter().any(pays) { State3::PaymentPending } else { State3::SeatSelected };
+            Ok(active(state, None, until))
+        }
+    }
+}

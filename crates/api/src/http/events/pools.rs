@@ -1,0 +1,131 @@
+//! Pools: added, resized, explained.
+
+use super::read::{event_answer, run_and_show};
+use super::shapes::EventBody;
+use super::shapes::stock::PoolBody;
+use crate::history::{Step, Subject};
+use crate::http::body::{JsonBody, json};
+use crate::http::caller::{Admin, Ids};
+use crate::http::faults::{odd_answer, refused};
+use crate::http::openapi::{ReadProblems, WriteProblems};
+use crate::http::problem::Problem;
+use crate::http::shapes::lines::id;
+use crate::http::state::{Sale, Units};
+use crate::json::ids::{CapacityNumber, EventIdText, FreeText, IdText, PriceNumber};
+use crate::json::whole::Whole;
+use crate::prices::check_prices;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::ids::{EventId, PoolId};
+use onrush_core::spec::{PoolSpec, Reason};
+use onrush_core::{Command, Query, Refusal, View};
+use onrush_saga::Sagas;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// A new pool.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewPool {
+    /// Its id.
+    #[schema(value_type = IdText)]
+    pool: String,
+    /// Units there are.
+    #[schema(value_type = CapacityNumber)]
+    capacity: Whole<u32>,
+    /// The price of one unit in minor units; 0 is free of charge.
+    #[schema(value_type = PriceNumber)]
+    price_minor: Whole<i64>,
+}
+
+/// Adds a pool of countable stock.
+#[utoipa::path(
+    post, path = "/api/v1/admin/events/{event}/pools", tag = "admin",
+    params(("event" = EventIdText, Path)),
+    request_body = NewPool,
+    responses((status = 201, description = "The event", body = EventBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn add_pool(
+    State(sale): State<Arc<Sale>>,
+    State(sagas): State<Arc<Sagas>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+    JsonBody(NewPool { pool, capacity, price_minor }): JsonBody<NewPool>,
+) -> Result<Response, Problem> {
+    let spec = PoolSpec { pool: id(&pool)?, capacity: capacity.0, price_minor: price_minor.0 };
+    let (_, view) = sale.view_event(&event).await?;
+    check_prices(sagas.gateway(), &view.settings, [(spec.pool.as_str(), spec.price_minor)])?;
+    sale.run(&event, Command::AddPool { spec }).await?;
+    event_answer(&sale, StatusCode::CREATED, &event).await
+}
+
+/// Another capacity.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewCapacity {
+    /// Units from now on.
+    #[schema(value_type = CapacityNumber)]
+    capacity: Whole<u32>,
+    /// Who changes it.
+    #[schema(value_type = FreeText)]
+    by: Box<str>,
+    /// Why.
+    #[schema(value_type = FreeText)]
+    why: Box<str>,
+}
+
+/// Sets how many units a pool has; what is free follows from that.
+#[utoipa::path(
+    put, path = "/api/v1/admin/events/{event}/pools/{pool}/capacity", tag = "admin",
+    params(("event" = EventIdText, Path), ("pool" = IdText, Path)),
+    request_body = NewCapacity,
+    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn adjust_capacity(
+    State(sale): State<Arc<Sale>>,
+    Ids((event, pool)): Ids<(EventId, PoolId)>,
+    _: Admin,
+    JsonBody(NewCapacity { capacity, by, why }): JsonBody<NewCapacity>,
+) -> Result<Response, Problem> {
+    let command =
+        Command::AdjustCapacity { pool, capacity: capacity.0, reason: Reason { by, why } };
+    run_and_show(&sale, &event, command).await
+}
+
+/// A pool, and how it came to be what it is.
+#[derive(Serialize, ToSchema)]
+pub struct PoolHistory {
+    #[serde(flatten)]
+    pool: PoolBody,
+    /// What happened to it: the latest 500 steps, oldest first.
+    history: Vec<Step>,
+}
+
+/// What is left of a pool, and what happened to it.
+///
+/// The whole feed is read for it, which takes a few seconds for each million decisions; one
+/// question at a time.
+#[utoipa::path(
+    get, path = "/api/v1/admin/events/{event}/pools/{pool}", tag = "admin",
+    params(("event" = EventIdText, Path), ("pool" = IdText, Path)),
+    responses((status = 200, description = "The pool", body = PoolHistory), ReadProblems),
+    security(("admin" = []))
+)]
+pub async fn pool_history(
+    State(sale): State<Arc<Sale>>,
+    State(units): State<Arc<Units>>,
+    Ids((event, pool)): Ids<(EventId, PoolId)>,
+    _: Admin,
+) -> Result<Response, Problem> {
+    let answer = sale.engine.query(event.clone(), Query::Availability).await?;
+    let View::Availability(availability) = answer.value else { return Err(odd_answer()) };
+    let Some(view) = availability.pools.iter().find(|view| view.pool == pool) else {
+        return Err(refused(Refusal::ZoneNotFound { pool }));
+    };
+    let history = units.histories.of(&event, Subject::Pool(pool)).await?;
+    Ok(json(StatusCode::OK, &PoolHistory { pool: PoolBody::new(view), history }))
+}

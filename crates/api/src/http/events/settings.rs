@@ -1,0 +1,153 @@
+//! Making an event, and changing its settings.
+
+use super::read::event_answer;
+use super::shapes::EventBody;
+use super::shapes::room::RoomChange;
+use super::shapes::settings::{NewEvent, SettingsChange};
+use crate::http::body::JsonBody;
+use crate::http::caller::{Admin, Ids};
+use crate::http::openapi::WriteProblems;
+use crate::http::problem::{Code, Problem};
+use crate::http::state::Sale;
+use crate::json::ids::EventIdText;
+use crate::prices::{check_change, check_currency};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::ids::EventId;
+use onrush_core::settings::Settings;
+use onrush_core::{Command, Refusal};
+use onrush_saga::Sagas;
+use std::sync::Arc;
+
+/// Makes an event. With `"order": "draw"` a seed is drawn, kept, and its hash published.
+#[utoipa::path(
+    post, path = "/api/v1/admin/events", tag = "admin",
+    request_body = NewEvent,
+    responses((status = 201, description = "The event", body = EventBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn create_event(
+    State(sale): State<Arc<Sale>>,
+    State(sagas): State<Arc<Sagas>>,
+    _: Admin,
+    JsonBody(body): JsonBody<NewEvent>,
+) -> Result<Response, Problem> {
+    let (event, mut settings, change) = body.split();
+    check_currency(sagas.gateway(), &settings)?;
+    let seed_hash = match change.wants_new_draw(&settings) {
+        true => Some(commit_unless_known(&sale, &event).await?),
+        false => None,
+    };
+    change.apply(&mut settings, seed_hash);
+    sagas.set_steps(&mut settings);
+    check_together(&settings)?;
+    sale.run(&event, Command::CreateEvent { settings: Box::new(settings) }).await?;
+    sale.draws.settings_changed();
+    event_answer(&sale, StatusCode::CREATED, &event).await
+}
+
+/// Draws a seed, but not for an event that exists: its seed may be revealed already.
+async fn commit_unless_known(
+    sale: &Sale,
+    event: &onrush_core::ids::EventId,
+) -> Result<onrush_core::settings::Digest, Problem> {
+    match sale.view_event(event).await {
+        Ok(_) => Err(Refusal::EventExists.into()),
+        Err(problem) if problem.code() == Refusal::EventNotFound.code() => {
+            Ok(sale.draws.commit(event).await?)
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+/// Changes settings; what is left out stays.
+#[utoipa::path(
+    patch, path = "/api/v1/admin/events/{event}", tag = "admin",
+    params(("event" = EventIdText, Path)),
+    request_body = SettingsChange,
+    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn change_event(
+    State(sale): State<Arc<Sale>>,
+    State(sagas): State<Arc<Sagas>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+    JsonBody(change): JsonBody<SettingsChange>,
+) -> Result<Response, Problem> {
+    change_settings(&sale, &sagas, &event, change).await
+}
+
+/// Changes the waiting room, also while the sale runs: its capacity, its outflow.
+#[utoipa::path(
+    patch, path = "/api/v1/admin/events/{event}/room", tag = "admin",
+    params(("event" = EventIdText, Path)),
+    request_body = RoomChange,
+    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn change_room(
+    State(sale): State<Arc<Sale>>,
+    State(sagas): State<Arc<Sagas>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+    JsonBody(change): JsonBody<RoomChange>,
+) -> Result<Response, Problem> {
+    change_settings(&sale, &sagas, &event, SettingsChange::of_room(change)).await
+}
+
+/// Reads the settings, changes them and writes them back; one such change at a time.
+async fn change_settings(
+    sale: &Sale,
+    sagas: &Sagas,
+    event: &EventId,
+    change: SettingsChange,
+) -> Result<Response, Problem> {
+    sale.turns.take("settings", read_and_change(sale, sagas, event, change)).await
+}
+
+async fn read_and_change(
+    sale: &Sale,
+    sagas: &Sagas,
+    event: &EventId,
+    change: SettingsChange,
+) -> Result<Response, Problem> {
+    let (_, view) = sale.view_event(event).await?;
+    let before = view.settings;
+    let mut settings = before.clone();
+    let seed_hash = match change.wants_new_draw(&settings) {
+        true => Some(sale.draws.commit(event).await?),
+        false => None,
+    };
+    change.apply(&mut settings, seed_hash);
+    sagas.set_steps(&mut settings);
+    check_together(&settings)?;
+    check_change(&*sale.engine, sagas.gateway(), event, &before, &settings).await?;
+    sale.run(event, Command::ChangeSettings { settings: Box::new(settings) }).await?;
+    sale.draws.settings_changed();
+    event_answer(sale, StatusCode::OK, event).await
+}
+
+/// Sees to it that the event knows which amounts the gateway can express, before it promises any:
+/// it may have been made before the gateway was chosen.
+///
+/// If it cannot be told now, what was promised before counts.
+pub(in crate::http) async fn teach_steps(sale: &Sale, sagas: &Sagas, event: &EventId) {
+    let Ok((_, mut view)) = sale.view_event(event).await else { return };
+    if !sagas.set_steps(&mut view.settings) {
+        return;
+    }
+    let taught = change_settings(sale, sagas, event, SettingsChange::nothing()).await;
+    if let Err(problem) = taught {
+        tracing::warn!(%event, code = problem.code(), "it keeps its steps between amounts");
+    }
+}
+
+/// Settings that do not go together are a conflict; each by itself is for the rules to check.
+fn check_together(settings: &Settings) -> Result<(), Problem> {
+    match settings.contradiction() {
+        Some(why) => Err(Problem::new(Code::SettingsConflict, why)),
+        None => Ok(()),
+    }
+}

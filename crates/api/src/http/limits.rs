@@ -1,0 +1,212 @@
+//! How often anybody may ask: each visitor, and each address behind the trusted proxies.
+
+use crate::http::problem::{Code, Problem};
+use axum::http::header::HeaderName;
+use axum::http::{HeaderValue, Method};
+use onrush_base::auth::address::Subscriber;
+use onrush_base::auth::buckets::{Buckets, Limit, UsedUp};
+use onrush_base::auth::session::Role;
+use onrush_base::config::limits::PerMin;
+use onrush_base::config::{Config, Network};
+use onrush_core::ids::UserId;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+
+/// Visitors and addresses that are told apart; of more, those with the most left are forgotten
+/// first. 16 bytes each.
+const KEYS: usize = 1 << 17;
+/// Addresses that try wrong keys, told apart.
+const WRONG_KEY_ADDRESSES: usize = 1 << 14;
+/// Addresses from which a right key came, remembered.
+const KNOWN_ADDRESSES: usize = 1 << 10;
+/// How long an address from which a right key came is remembered, in microseconds: a day.
+const KNOWN_US: u64 = 24 * 3_600 * 1_000_000;
+/// Wrong codes from other devices that one address may try a minute.
+const WRONG_CODES_PER_MIN: NonZeroU32 = NonZeroU32::new(10).expect("not 0");
+/// Lines about wrong keys in the log a minute, whoever tries them.
+const LOG_LINES_PER_MIN: NonZeroU32 = NonZeroU32::new(60).expect("not 0");
+
+/// The limit that has no setting: nobody types codes faster.
+const WRONG_CODES: &str = "wrong_codes";
+
+/// Limits on visitors and their addresses.
+pub struct Limits {
+    user_writes: Option<Limit>,
+    user_reads: Option<Limit>,
+    address_writes: Option<Limit>,
+    address_reads: Option<Limit>,
+    address_joins: Option<Limit>,
+    guests: Limit,
+    wrong_codes: Limit,
+    exempt: Vec<Network>,
+    /// Of the admin API key and the scanner key.
+    pub wrong_keys: WrongKeys,
+}
+
+impl Limits {
+    /// As configured.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        let settings = &config.limits;
+        let limit = |name, per_min: PerMin| per_min.get().map(|n| Limit::new(name, n, KEYS));
+        let guests = NonZeroU32::new(config.visitors_per_min).unwrap_or(NonZeroU32::MIN);
+        Self {
+            user_writes: limit("user_writes", settings.user_writes_per_min),
+            user_reads: limit("user_reads", settings.user_reads_per_min),
+            address_writes: limit("address_writes", settings.address_writes_per_min),
+            address_reads: limit("address_reads", settings.address_reads_per_min),
+            address_joins: limit("address_joins", settings.address_joins_per_min),
+            guests: Limit::new("visitors", guests, KEYS),
+            wrong_codes: Limit::new(WRONG_CODES, WRONG_CODES_PER_MIN, WRONG_KEY_ADDRESSES),
+            exempt: settings.exempt_networks.clone(),
+            wrong_keys: WrongKeys::new(settings.address_wrong_keys_per_min),
+        }
+    }
+
+    /// Lets a visitor do what `method` says, or sends them away.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED`.
+    pub fn visit(&self, method: &Method, user: &UserId, address: IpAddr) -> Result<(), Problem> {
+        let (of_user, of_address) = match *method {
+            Method::GET | Method::HEAD => (&self.user_reads, &self.address_reads),
+            _ => (&self.user_writes, &self.address_writes),
+        };
+        if let Some(limit) = of_user {
+            limit.take(user).map_err(|used_up| too_many(limit, used_up))?;
+        }
+        // Who is over their own limit uses nothing up that others have a share in.
+        self.take_of_address(of_address.as_ref(), address).inspect_err(|_| {
+            if let Some(limit) = of_user {
+                limit.give_back(user);
+            }
+        })
+    }
+
+    /// Lets an address ask for a place in a queue.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED`.
+    pub fn join(&self, address: IpAddr) -> Result<(), Problem> {
+        self.take_of_address(self.address_joins.as_ref(), address)
+    }
+
+    /// Lets an address ask for a guest token.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED`.
+    pub fn guest(&self, address: IpAddr) -> Result<(), Problem> {
+        self.take_of_address(Some(&self.guests), address)
+    }
+
+    /// Lets an address try a code of another device. One that is right is given back
+    /// ([`Limits::right_code`]): taken before the code is looked at, tries side by side cannot be
+    /// more than allowed.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED`.
+    pub fn try_code(&self, address: IpAddr) -> Result<(), Problem> {
+        self.take_of_address(Some(&self.wrong_codes), address)
+    }
+
+    /// The code that an address tried was right.
+    pub fn right_code(&self, address: IpAddr) {
+        self.wrong_codes.give_back(&Subscriber::from(address));
+    }
+
+    fn take_of_address(&self, limit: Option<&Limit>, address: IpAddr) -> Result<(), Problem> {
+        let Some(limit) = limit else { return Ok(()) };
+        if self.exempt.iter().any(|network| network.contains(address)) {
+            return Ok(());
+        }
+        limit.take(&Subscriber::from(address)).map_err(|used_up| too_many(limit, used_up))
+    }
+
+    /// How many each limit has turned away, by its name.
+    pub fn turned_away(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let optional = [
+            &self.user_writes,
+            &self.user_reads,
+            &self.address_writes,
+            &self.address_reads,
+            &self.address_joins,
+            &self.wrong_keys.tries,
+        ];
+        let all = optional.into_iter().flatten().chain([&self.guests]);
+        all.chain([&self.wrong_codes]).map(|limit| (limit.name, limit.turned_away()))
+    }
+}
+
+/// Limits on wrong keys: so many a minute of one address. An address that has used them up may not
+/// try right ones either, or the next guess might be one.
+///
+/// A key that has worked from the address within a day works on: else whoever shares an address
+/// with the organiser or the scanners at the door (a proxy that is not trusted, the venue's
+/// network) could lock them out.
+pub struct WrongKeys {
+    tries: Option<Limit>,
+    known: Buckets,
+    lines: Buckets,
+}
+
+impl WrongKeys {
+    fn new(per_min: PerMin) -> Self {
+        let limit = |n| Limit::new("address_wrong_keys", n, WRONG_KEY_ADDRESSES);
+        Self {
+            tries: per_min.get().map(limit),
+            known: Buckets::one_in(KNOWN_US, KNOWN_ADDRESSES),
+            lines: Buckets::new(LOG_LINES_PER_MIN, 1),
+        }
+    }
+
+    /// Judges a key that came from an address, once it is known what it gives the right to.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED`.
+    pub fn judge(&self, address: IpAddr, role: Option<Role>) -> Result<Option<Role>, Problem> {
+        let subscriber = Subscriber::from(address);
+        let Some(role) = role else {
+            if self.lines.take(&()).is_ok() {
+                tracing::warn!(%address, "a wrong key: neither the admin's nor the scanners'");
+            }
+            let Some(tries) = &self.tries else { return Ok(None) };
+            return match tries.take(&subscriber) {
+                Ok(()) => Ok(None),
+                Err(used_up) => Err(too_many(tries, used_up)),
+            };
+        };
+        let known = (subscriber, role);
+        if self.known.look(&known).is_err() {
+            return Ok(Some(role));
+        }
+        if let Some(tries) = &self.tries {
+            tries.look(&subscriber).map_err(|used_up| too_many(tries, used_up))?;
+        }
+        // Two at a time remember the same.
+        self.known.take(&known).ok();
+        Ok(Some(role))
+    }
+}
+
+/// What a caller is told who has used an allowance up. The fields are those of
+/// draft-ietf-httpapi-ratelimit-headers.
+fn too_many(limit: &Limit, UsedUp { wait_ms }: UsedUp) -> Problem {
+    let Limit { name, per_min, .. } = limit;
+    let wait_s = wait_ms.div_ceil(1_000).max(1);
+    let setting = match *name {
+        WRONG_CODES => String::new(),
+        "visitors" => ". The operator's setting is visitors_per_min".to_owned(),
+        name => format!(". The operator's setting is limits.{name}_per_min"),
+    };
+    let why = format!(
+        "too many of these requests: {per_min} a minute are allowed; come back in {wait_s} s{setting}"
+    );
+    let field = |text: String| HeaderValue::try_from(text).expect("names and numbers are visible");
+    Problem::new(Code::RateLimited, why)
+        .after_ms(wait_ms)
+        .header(POLICY.clone(), field(format!("\"{name}\";q={per_min};w=60")))
+        .header(STATE.clone(), field(format!("\"{name}\";r=0;t={wait_s}")))
+}
+
+static POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+static STATE: HeaderName = HeaderName::from_static("ratelimit");

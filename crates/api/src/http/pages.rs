@@ -1,0 +1,322 @@
+//! The pages for buyers and organisers: built from `web/`, compressed, and part of the binary.
+//!
+//! Every text is there twice, as Brotli and as gzip. Whoever takes neither gets it unpacked.
+
+use crate::http::negotiate::{is_known, takes};
+use crate::http::problem::{Code, Problem};
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName,
+    HeaderValue, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use flate2::read::GzDecoder;
+use onrush_base::config::{Config, GatewayName};
+use rust_embed::Embed;
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::io::Read;
+use std::path::{Component, Path};
+use std::sync::Arc;
+
+/// What `npm run build` left in `web/dist`. A debug build reads it from there when it is asked for.
+#[derive(Embed)]
+#[folder = "../../web/dist/"]
+struct Built;
+
+/// What `/` says in a binary without pages.
+const NOT_BUILT: &str = "\
+The pages of this Onrush were not built; the API works without them, and /docs shows it.\n\
+To have them, install Node.js 20.19 or later with npm, then run in the checkout:\n\n\
+  make pages && cargo build --release\n";
+
+/// Answers whatever no other path does: a page, one of its parts, or that there is nothing.
+pub async fn pages(State(config): State<Arc<Config>>, request: Request) -> Response {
+    let path = request.uri().path();
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return no_such_path().into_response();
+    }
+    let name = match page_of(path) {
+        Some(page) => page,
+        None => path.trim_start_matches('/'),
+    };
+    let source = Source { dir: config.pages.as_deref() };
+    let Some(found) = source.find(name, Accepted::of(request.headers())) else {
+        let page = page_of(path).is_some();
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        if !page {
+            return no_such_path().into_response();
+        }
+        let mut response = ([(CONTENT_TYPE, plain)], NOT_BUILT).into_response();
+        if is_private(path) {
+            keep_private(response.headers_mut());
+        }
+        return response;
+    };
+    let mut response = answer(request.headers(), found, name);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_SECURITY_POLICY, policy(config.gateway));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    headers.insert(
+        HeaderName::from_static("permissions-policy"),
+        HeaderValue::from_static("camera=(self), microphone=(), geolocation=()"),
+    );
+    headers.insert(
+        HeaderName::from_static("cross-origin-opener-policy"),
+        HeaderValue::from_static("same-origin"),
+    );
+    if is_private(path) {
+        keep_private(headers);
+    }
+    response
+}
+
+/// The first part of a path.
+fn first_of(path: &str) -> &str {
+    path.trim_start_matches('/').split('/').next().unwrap_or_default()
+}
+
+/// Whether links lead to this page that are good for whoever has them.
+fn is_private(path: &str) -> bool {
+    matches!(first_of(path), "bookings" | "carry")
+}
+
+/// Has nobody on the way keep the page, list it, or learn from it where its reader comes from.
+fn keep_private(headers: &mut HeaderMap) {
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let robots = HeaderValue::from_static("noindex, nofollow");
+    headers.insert(HeaderName::from_static("x-robots-tag"), robots);
+}
+
+fn no_such_path() -> Problem {
+    Problem::new(Code::PathNotFound, "there is nothing here; /docs shows all paths")
+}
+
+/// The document that shows this path, if it is one of a page.
+fn page_of(path: &str) -> Option<&'static str> {
+    match first_of(path) {
+        "" | "events" | "bookings" | "carry" => Some("index.html"),
+        "admin" => Some("admin.html"),
+        _ => None,
+    }
+}
+
+/// What pages may load: their own parts only, and Stripe's form where Stripe takes the money, which
+/// it allows from its own host alone
+/// (<https://docs.stripe.com/security/guide#content-security-policy>).
+fn policy(gateway: GatewayName) -> HeaderValue {
+    const OWN: &str = "default-src 'none'; style-src 'self'; img-src 'self' blob: data:; font-src \
+        'self'; media-src 'self' blob:; manifest-src 'self'; worker-src 'self'; base-uri 'none'; \
+        form-action 'self'; frame-ancestors 'none'; ";
+    HeaderValue::from_str(&match gateway {
+        GatewayName::None | GatewayName::Sandbox => {
+            format!("{OWN}script-src 'self'; connect-src 'self'")
+        }
+        GatewayName::Stripe => format!(
+            "{OWN}script-src 'self' https://js.stripe.com; connect-src 'self' https://api.stripe.com; \
+             frame-src https://js.stripe.com https://hooks.stripe.com"
+        ),
+    })
+    .expect("a policy is ASCII")
+}
+
+/// How a text may be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Accepted {
+    Brotli,
+    Gzip,
+    Plain,
+}
+
+impl Accepted {
+    fn of(headers: &HeaderMap) -> Self {
+        if takes(headers, "br") {
+            Self::Brotli
+        } else if takes(headers, "gzip") {
+            Self::Gzip
+        } else {
+            Self::Plain
+        }
+    }
+}
+
+/// A file as it is sent.
+struct Found {
+    bytes: Bytes,
+    encoding: Option<&'static str>,
+}
+
+/// Where files come from.
+struct Source<'a> {
+    /// A directory instead of what is in the binary.
+    dir: Option<&'a Path>,
+}
+
+impl Source<'_> {
+    fn find(&self, name: &str, accepted: Accepted) -> Option<Found> {
+        // Whatever climbs out of the directory, or is hidden in it, is not a page's.
+        let is_plain = |part| matches!(part, Component::Normal(_));
+        if name.starts_with('.') || !Path::new(name).components().all(is_plain) {
+            return None;
+        }
+        if let Some(bytes) = self.read(name) {
+            return Some(Found { bytes, encoding: None });
+        }
+        match accepted {
+            Accepted::Brotli => self.read(&format!("{name}.br")).map(|bytes| (bytes, Some("br"))),
+            Accepted::Gzip => self.read(&format!("{name}.gz")).map(|bytes| (bytes, Some("gzip"))),
+            Accepted::Plain => {
+                self.read(&format!("{name}.gz")).and_then(unpacked).map(|bytes| (bytes, None))
+            }
+        }
+        .map(|(bytes, encoding)| Found { bytes, encoding })
+    }
+
+    fn read(&self, name: &str) -> Option<Bytes> {
+        match self.dir {
+            Some(dir) => std::fs::read(dir.join(name)).ok().map(Bytes::from),
+            None => Built::get(name).map(|file| match file.data {
+                Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+                Cow::Owned(bytes) => bytes.into(),
+            }),
+        }
+    }
+}
+
+fn unpacked(packed: Bytes) -> Option<Bytes> {
+    let mut plain = Vec::new();
+    GzDecoder::new(&*packed).read_to_end(&mut plain).ok()?;
+    Some(plain.into())
+}
+
+fn answer(asked: &HeaderMap, found: Found, name: &str) -> Response {
+    let Found { bytes, encoding } = found;
+    let tag = tag_of(&bytes);
+    let is_known = is_known(asked, &tag);
+    let body = if is_known { Body::empty() } else { Body::from(bytes) };
+    let mut response = Response::new(body);
+    if is_known {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    }
+    let headers = response.headers_mut();
+    // What is below assets/ has its contents' digest in its name; documents are asked for each time.
+    let kept = if name.starts_with("assets/") {
+        "public, max-age=31536000, immutable"
+    } else {
+        "no-cache"
+    };
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(kept));
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    headers.insert(ETAG, HeaderValue::from_str(&tag).expect("a tag is ASCII"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind_of(name)));
+    if let Some(encoding) = encoding {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
+    }
+    response
+}
+
+/// The ETag: each encoding of a text has one of its own.
+fn tag_of(bytes: &[u8]) -> String {
+    let mut tag = String::from("\"");
+    for byte in &Sha256::digest(bytes)[..12] {
+        write!(tag, "{byte:02x}").expect("a string takes everything");
+    }
+    tag.push('"');
+    tag
+}
+
+fn kind_of(name: &str) -> &'static str {
+    match Path::new(name).extension().and_then(|extension| extension.to_str()) {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("json") => "application/json",
+        Some("webmanifest") => "application/manifest+json",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("ico") => "image/x-icon",
+        Some("mp3") => "audio/mpeg",
+        Some("wasm") => "application/wasm",
+        Some("woff2") => "font/woff2",
+        Some(_) | None => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::header::{ACCEPT_ENCODING, IF_NONE_MATCH};
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write as _;
+
+    fn accepting(value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(value))])
+    }
+
+    #[test]
+    fn best_encoding_that_is_taken_is_chosen() {
+        for (value, expected) in [
+            ("gzip, deflate, br, zstd", Accepted::Brotli),
+            ("gzip;q=1.0, br;q=0", Accepted::Gzip),
+            ("GZIP", Accepted::Gzip),
+            ("identity", Accepted::Plain),
+            ("", Accepted::Plain),
+        ] {
+            assert_eq!(Accepted::of(&accepting(value)), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn who_takes_no_encoding_gets_the_text_unpacked() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(b"<p>hello</p>").unwrap();
+        std::fs::write(dir.path().join("index.html.gz"), packed.finish().unwrap()).unwrap();
+        let source = Source { dir: Some(dir.path()) };
+        let plain = source.find("index.html", Accepted::Plain).unwrap();
+        assert_eq!((&plain.bytes[..], plain.encoding), (&b"<p>hello</p>"[..], None));
+        let packed = source.find("index.html", Accepted::Gzip).unwrap();
+        assert_eq!(packed.encoding, Some("gzip"));
+        assert!(source.find("index.html", Accepted::Brotli).is_none());
+    }
+
+    #[test]
+    fn nothing_outside_the_directory_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("pages")).unwrap();
+        std::fs::write(dir.path().join("secret"), "s").unwrap();
+        let pages = dir.path().join("pages");
+        let source = Source { dir: Some(&pages) };
+        for name in ["../secret", "/etc/hostname", "a/../../secret", "."] {
+            assert!(source.find(name, Accepted::Plain).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn known_text_is_not_sent_again() {
+        let found = || Found { bytes: Bytes::from_static(b"x"), encoding: None };
+        let first = answer(&HeaderMap::new(), found(), "assets/a.js");
+        let tag = first.headers()[ETAG].clone();
+        let again = answer(&HeaderMap::from_iter([(IF_NONE_MATCH, tag)]), found(), "assets/a.js");
+        assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+        assert_eq!(again.headers()[CACHE_CONTROL], "public, max-age=31536000, immutable");
+        let other = HeaderMap::from_iter([(IF_NONE_MATCH, HeaderValue::from_static("\"other\""))]);
+        assert_eq!(answer(&other, found(), "assets/a.js").status(), StatusCode::OK);
+    }
+
+    #[test]
+    fn paths_of_pages_lead_to_their_document() {
+        assert_eq!(page_of("/"), Some("index.html"));
+        assert_eq!(page_of("/events/tour-1/queue"), Some("index.html"));
+        assert_eq!(page_of("/admin"), Some("admin.html"));
+        assert_eq!(page_of("/assets/a.js"), None);
+        assert_eq!(page_of("/api/v1/nothing"), None);
+    }
+}

@@ -1,0 +1,211 @@
+//! What the gateway's own desk did, and what was done about it.
+
+use crate::http::body::{JsonBody, json};
+use crate::http::caller::{Admin, Strict};
+use crate::http::openapi::{ReadProblems, WriteProblems};
+use crate::http::problem::{Code, Problem};
+use crate::http::shapes::page::page_size;
+use crate::json::ids::{CurrencyText, EventIdText, FreeText, IdText, TimeMs};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::Time;
+use onrush_core::ids::{BookingId, EventId, PaymentId};
+use onrush_core::limits::fits_text;
+use onrush_core::money::Currency;
+use onrush_ledger::Ledger;
+use onrush_ledger::desk::{DeskEntry, DeskFilter, DeskKind, DeskStatus, Settled};
+use onrush_saga::Sagas;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::{IntoParams, ToSchema};
+
+/// Which entries, and which page of them.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct DeskSearch {
+    /// `true`: only those that nobody settled.
+    #[param(nullable = false)]
+    open: Option<bool>,
+    /// Only for this booking.
+    #[param(value_type = Option<IdText>, nullable = false)]
+    booking: Option<BookingId>,
+    /// The `next` of the page before.
+    #[param(nullable = false)]
+    after: Option<String>,
+    /// How many at most; 100 if left out.
+    #[param(minimum = 1, maximum = 1000, nullable = false)]
+    limit: Option<usize>,
+}
+
+/// Who settles an entry, and what they did about it.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settling {
+    /// Who.
+    #[schema(value_type = FreeText)]
+    by: Box<str>,
+    /// What they did.
+    #[schema(value_type = FreeText)]
+    why: Box<str>,
+}
+
+/// What the gateway's own desk did with our payments, the latest first: refunds, disputes and
+/// second payments that were not asked for here. Nothing is undone because of them; their payments
+/// are flagged.
+#[utoipa::path(
+    get, path = "/api/v1/admin/desk", tag = "admin",
+    params(DeskSearch),
+    responses((status = 200, description = "A page of entries", body = DeskPage), ReadProblems),
+    security(("admin" = []))
+)]
+pub async fn desk_entries(
+    State(ledger): State<Arc<dyn Ledger>>,
+    _: Admin,
+    Strict(DeskSearch { open, booking, after, limit }): Strict<DeskSearch>,
+) -> Result<Response, Problem> {
+    let filter = DeskFilter { open: open.unwrap_or(false), booking, after };
+    let page = ledger.desk(filter, page_size(limit)?).await?;
+    let entries = page.rows.into_iter().map(Into::into).collect();
+    Ok(json(StatusCode::OK, &DeskPage { entries, next: page.next }))
+}
+
+/// Says what was done about an entry; it leaves the list of open ones until there is news of it.
+#[utoipa::path(
+    post, path = "/api/v1/admin/desk/{entry}/settle", tag = "admin",
+    params(("entry" = String, Path, max_length = 255)),
+    request_body = Settling,
+    responses((status = 200, description = "The entry", body = DeskEntryBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn settle_desk_entry(
+    State(sagas): State<Arc<Sagas>>,
+    Path(entry): Path<String>,
+    _: Admin,
+    JsonBody(Settling { by, why }): JsonBody<Settling>,
+) -> Result<Response, Problem> {
+    for (name, text) in [("by", &by), ("why", &why)] {
+        if text.is_empty() || !fits_text(text) {
+            return Err(Problem::new(
+                Code::InvalidBody,
+                format!("{name}: use 1 to 500 characters"),
+            ));
+        }
+    }
+    match sagas.settle_desk(&entry, by.into(), why.into()).await? {
+        Some(entry) => Ok(json(StatusCode::OK, &DeskEntryBody::from(entry))),
+        None => {
+            let why = "the desk did nothing of this id; see /api/v1/admin/desk";
+            Err(Problem::new(Code::DeskEntryNotFound, why))
+        }
+    }
+}
+
+/// A page of entries, the latest first.
+#[derive(Serialize, ToSchema)]
+pub struct DeskPage {
+    /// The entries.
+    pub entries: Vec<DeskEntryBody>,
+    /// What to ask for next as `after`; missing on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub next: Option<String>,
+}
+
+/// One thing that the desk did.
+#[derive(Serialize, ToSchema)]
+#[schema(as = DeskEntry)]
+pub struct DeskEntryBody {
+    /// Its id: the gateway's name, a dot and what the gateway calls it.
+    entry: String,
+    #[schema(value_type = DeskKindName)]
+    kind: DeskKind,
+    #[schema(value_type = DeskStatusName)]
+    status: DeskStatus,
+    gateway: String,
+    /// What the gateway calls it.
+    reference: String,
+    /// The payment of ours that it is about.
+    #[schema(value_type = IdText)]
+    payment: PaymentId,
+    #[schema(value_type = IdText)]
+    booking: BookingId,
+    #[schema(value_type = EventIdText)]
+    event: EventId,
+    /// How much, in minor units.
+    amount_minor: i64,
+    #[schema(value_type = CurrencyText)]
+    currency: Currency,
+    /// Why, in the gateway's words.
+    why: String,
+    /// When it was first told of.
+    #[schema(value_type = TimeMs)]
+    created_at: Time,
+    /// When that was last news.
+    #[schema(value_type = TimeMs)]
+    updated_at: Time,
+    /// When somebody settled it; missing until then, and again when there is news.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    settled_at: Option<Time>,
+    /// Who did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    settled_by: Option<String>,
+    /// What they did about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    settled_why: Option<String>,
+}
+
+impl From<DeskEntry> for DeskEntryBody {
+    fn from(row: DeskEntry) -> Self {
+        let (settled_at, settled_by, settled_why) = match row.settled {
+            Some(Settled { at, by, why }) => (Some(at), Some(by), Some(why)),
+            None => (None, None, None),
+        };
+        Self {
+            entry: row.entry,
+            kind: row.kind,
+            status: row.status,
+            gateway: row.gateway,
+            reference: row.reference,
+            payment: row.payment,
+            booking: row.booking,
+            event: row.event,
+            amount_minor: row.amount_minor,
+            currency: row.currency,
+            why: row.why,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            settled_at,
+            settled_by,
+            settled_why,
+        }
+    }
+}
+
+/// What was done at the desk.
+#[derive(ToSchema)]
+#[schema(as = DeskKind, rename_all = "snake_case")]
+pub enum DeskKindName {
+    /// Money went back.
+    Refund,
+    /// The buyer's bank takes the money back until it is decided who is right.
+    Dispute,
+    /// The same order was paid once more.
+    SecondPayment,
+}
+
+/// Whether the money moved.
+#[derive(ToSchema)]
+#[schema(as = DeskStatus, rename_all = "snake_case")]
+pub enum DeskStatusName {
+    /// It is not decided.
+    Open,
+    /// It moved: the refund was made, the dispute is lost, the second payment was taken.
+    Moved,
+    /// It stayed: the refund failed, the dispute is won.
+    Stayed,
+}

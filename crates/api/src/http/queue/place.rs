@@ -1,0 +1,131 @@
+//! A visitor's place: looked at, arrived with, left.
+
+use super::shapes::{Left, WhichPlace};
+use crate::http::body::{Nothing, OptionalBody, json};
+use crate::http::caller::{Ids, Strict, Visitor};
+use crate::http::faults::odd_answer;
+use crate::http::openapi::{ReadProblems, WriteProblems};
+use crate::http::problem::Problem;
+use crate::http::state::{Sale, Signers};
+use crate::json::ids::EventIdText;
+use crate::live::place::PlaceBody;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_base::auth::unix_now_s;
+use onrush_base::metrics::count;
+use onrush_core::ids::{EventId, PlaceId, UserId};
+use onrush_core::view::{PlaceState, PlaceView};
+use onrush_core::{Command, Query, Refusal, Reply, View};
+use std::sync::Arc;
+
+/// A place as its owner sees it, with a pass if they are active.
+pub(in crate::http) fn place_body(
+    signers: &Signers,
+    event: &EventId,
+    user: &UserId,
+    view: &PlaceView,
+) -> PlaceBody {
+    PlaceBody::new(view, |place, until| {
+        signers.passes.sign(event, user, place, until, unix_now_s())
+    })
+}
+
+/// A user's place.
+pub(in crate::http) async fn find_place(
+    sale: &Sale,
+    event: &EventId,
+    user: &UserId,
+    place: Option<PlaceId>,
+) -> Result<PlaceView, Problem> {
+    let query = Query::Place { user: user.clone(), place };
+    let View::Place(view) = sale.engine.query(event.clone(), query).await?.value else {
+        return Err(odd_answer());
+    };
+    Ok(view)
+}
+
+/// Where the visitor stands (S3.2). A sign of life, but not an arrival.
+#[utoipa::path(
+    get, path = "/api/v1/events/{event}/queue", tag = "queue",
+    params(("event" = EventIdText, Path), WhichPlace),
+    responses((status = 200, description = "The place", body = PlaceBody), ReadProblems),
+    security(("visitor" = []))
+)]
+pub async fn position(
+    State(sale): State<Arc<Sale>>,
+    State(signers): State<Arc<Signers>>,
+    Ids(event): Ids<EventId>,
+    Visitor(user): Visitor,
+    Strict(which): Strict<WhichPlace>,
+) -> Result<Response, Problem> {
+    count(&sale.metrics.positions);
+    let view = match find_place(&sale, &event, &user, which.place).await {
+        Ok(view) => view,
+        Err(problem) if problem.code() == Refusal::PlaceNotFound.code() => {
+            return Ok(json(StatusCode::OK, &PlaceBody::NotFound));
+        }
+        Err(problem) => return Err(problem),
+    };
+    if matches!(view.state, PlaceState::Queued { see_due: true, .. }) {
+        let command = Command::See { place: view.place, user: user.clone() };
+        // If it fails, the next question is a sign of life as well.
+        if let Err(failure) = sale.run(&event, command).await {
+            tracing::debug!(%failure, %event, "a sign of life was not written down");
+        }
+    }
+    Ok(json(StatusCode::OK, &place_body(&signers, &event, &user, &view)))
+}
+
+/// The admitted visitor shows up.
+#[utoipa::path(
+    post, path = "/api/v1/events/{event}/queue/arrive", tag = "queue",
+    params(("event" = EventIdText, Path), WhichPlace),
+    request_body = Option<Nothing>,
+    responses((status = 200, description = "The session", body = PlaceBody), WriteProblems),
+    security(("visitor" = []))
+)]
+pub async fn arrive(
+    State(sale): State<Arc<Sale>>,
+    State(signers): State<Arc<Signers>>,
+    Ids(event): Ids<EventId>,
+    Visitor(user): Visitor,
+    Strict(which): Strict<WhichPlace>,
+    _: OptionalBody<Nothing>,
+) -> Result<Response, Problem> {
+    let place = match which.place {
+        Some(place) => place,
+        None => find_place(&sale, &event, &user, None).await?.place,
+    };
+    match sale.run(&event, Command::Arrive { place, user: user.clone() }).await? {
+        Reply::Place(view) => Ok(json(StatusCode::OK, &place_body(&signers, &event, &user, &view))),
+        Reply::Done | Reply::Left(_) | Reply::Hold(_) | Reply::Claim(_) | Reply::Removed(_) => {
+            Err(odd_answer())
+        }
+    }
+}
+
+/// Gives a place or a session up (S3.9); an active visitor's unpaid holds are released.
+#[utoipa::path(
+    delete, path = "/api/v1/events/{event}/queue", tag = "queue",
+    params(("event" = EventIdText, Path), WhichPlace),
+    responses((status = 200, description = "What was left", body = Left), WriteProblems),
+    security(("visitor" = []))
+)]
+pub async fn leave(
+    State(sale): State<Arc<Sale>>,
+    Ids(event): Ids<EventId>,
+    Visitor(user): Visitor,
+    Strict(which): Strict<WhichPlace>,
+) -> Result<Response, Problem> {
+    let place = match which.place {
+        Some(place) => place,
+        None => find_place(&sale, &event, &user, None).await?.place,
+    };
+    match sale.run(&event, Command::Leave { place, user }).await? {
+        Reply::Left(from) => Ok(json(StatusCode::OK, &Left { from })),
+        Reply::Done | Reply::Place(_) | Reply::Hold(_) | Reply::Claim(_) | Reply::Removed(_) => {
+            Err(odd_answer())
+        }
+    }
+}

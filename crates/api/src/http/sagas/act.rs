@@ -1,0 +1,112 @@
+//! What an operator does about a stuck saga.
+
+use super::read::saga_answer;
+use super::shapes::SagaFile;
+use crate::http::body::JsonBody;
+use crate::http::caller::{Admin, Ids};
+use crate::http::openapi::WriteProblems;
+use crate::http::problem::{Code, Problem};
+use crate::json::ids::{FreeText, IdText};
+use axum::extract::State;
+use axum::response::Response;
+use onrush_core::ids::BookingId;
+use onrush_core::limits::fits_text;
+use onrush_ledger::Ledger;
+use onrush_saga::{Action, DriveError, Sagas};
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// Who does something about a stuck saga.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct By {
+    /// Who; the saga's history names him.
+    #[schema(value_type = FreeText)]
+    by: Box<str>,
+}
+
+/// Has a stuck saga try again what it was about to do; refunds that failed are asked for again.
+#[utoipa::path(
+    post, path = "/api/v1/admin/sagas/{booking}/retry", tag = "admin",
+    params(("booking" = IdText, Path)),
+    request_body = By,
+    responses((status = 200, description = "The saga as it is afterwards", body = SagaFile), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn saga_retry(
+    State(sagas): State<Arc<Sagas>>,
+    State(ledger): State<Arc<dyn Ledger>>,
+    Ids(booking): Ids<BookingId>,
+    _: Admin,
+    JsonBody(by): JsonBody<By>,
+) -> Result<Response, Problem> {
+    act(sagas, ledger, booking, Action::Retry, by).await
+}
+
+/// Has a stuck saga give back whatever money was taken.
+#[utoipa::path(
+    post, path = "/api/v1/admin/sagas/{booking}/refund", tag = "admin",
+    params(("booking" = IdText, Path)),
+    request_body = By,
+    responses((status = 200, description = "The saga as it is afterwards", body = SagaFile), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn saga_refund(
+    State(sagas): State<Arc<Sagas>>,
+    State(ledger): State<Arc<dyn Ledger>>,
+    Ids(booking): Ids<BookingId>,
+    _: Admin,
+    JsonBody(by): JsonBody<By>,
+) -> Result<Response, Problem> {
+    act(sagas, ledger, booking, Action::Refund, by).await
+}
+
+/// Ends a stuck saga without money, and gives its hold back: no money was taken, as the operator
+/// has made sure.
+#[utoipa::path(
+    post, path = "/api/v1/admin/sagas/{booking}/release", tag = "admin",
+    params(("booking" = IdText, Path)),
+    request_body = By,
+    responses((status = 200, description = "The saga as it is afterwards", body = SagaFile), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn saga_release(
+    State(sagas): State<Arc<Sagas>>,
+    State(ledger): State<Arc<dyn Ledger>>,
+    Ids(booking): Ids<BookingId>,
+    _: Admin,
+    JsonBody(by): JsonBody<By>,
+) -> Result<Response, Problem> {
+    act(sagas, ledger, booking, Action::Release, by).await
+}
+
+/// Does something about a stuck saga, and answers with it as it is afterwards.
+async fn act(
+    sagas: Arc<Sagas>,
+    ledger: Arc<dyn Ledger>,
+    booking: BookingId,
+    action: Action,
+    By { by }: By,
+) -> Result<Response, Problem> {
+    if by.is_empty() || !fits_text(&by) {
+        return Err(Problem::new(Code::InvalidBody, "by: use 1 to 500 characters"));
+    }
+    let of = booking.clone();
+    // An operator who hangs up must not stop half-way what they began.
+    let done = tokio::spawn(async move { sagas.act(&of, action, &by).await }).await;
+    let file = match done {
+        Ok(Ok(Some(file))) => Some(file),
+        Ok(Ok(None)) => {
+            let why = "the saga goes on by itself, or is over; look at its history";
+            return Err(Problem::new(Code::SagaNotStuck, why));
+        }
+        Ok(Err(DriveError::NoSaga)) => None,
+        Ok(Err(DriveError::Ledger(error))) => return Err(error.into()),
+        Err(_) => {
+            let why = "the saga broke down on the way; the log has more";
+            return Err(Problem::new(Code::Internal, why));
+        }
+    };
+    saga_answer(&*ledger, &booking, file).await
+}

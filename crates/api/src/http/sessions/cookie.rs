@@ -1,0 +1,77 @@
+//! The cookie of a browser session, and what a request with it needs.
+
+use crate::http::origin::check_origin;
+use crate::http::problem::{Code, Problem};
+use crate::http::state::Callers;
+use axum::http::header::{COOKIE, SET_COOKIE};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method};
+use axum::response::Response;
+use onrush_base::auth::session::{SESSION_S, Session};
+use onrush_base::auth::unix_now_s;
+
+/// The cookie's name.
+pub const COOKIE_NAME: &str = "onrush_session";
+/// The header that has the CSRF token.
+pub const CSRF_HEADER: &str = "x-csrf-token";
+
+/// The session that a request's cookie stands for; `None` without a cookie.
+///
+/// # Errors
+/// `TOKEN_EXPIRED`, also if the keys have changed since: either way it was a session once.
+pub fn session_of(callers: &Callers, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
+    let mut ended = false;
+    for header in headers.get_all(COOKIE) {
+        let pairs = header.to_str().unwrap_or_default().split(';');
+        for (name, value) in pairs.filter_map(|pair| pair.trim().split_once('=')) {
+            if name == COOKIE_NAME {
+                match callers.sessions.verify(value, unix_now_s()) {
+                    Ok(session) => return Ok(Some(session)),
+                    Err(_) => ended = true,
+                }
+            }
+        }
+    }
+    if ended {
+        Err(Problem::new(Code::TokenExpired, "the session has ended; sign in again"))
+    } else {
+        Ok(None)
+    }
+}
+
+/// The same for a request that may change something: a page of another site could have the browser
+/// send the cookie, but knows no CSRF token.
+///
+/// # Errors
+/// As [`session_of`]; also `ORIGIN_REFUSED`, `CSRF_REFUSED`.
+pub fn checked_session_of(callers: &Callers, parts: &Parts) -> Result<Option<Session>, Problem> {
+    let session = session_of(callers, &parts.headers)?;
+    if let Some(session) = &session
+        && !matches!(parts.method, Method::GET | Method::HEAD)
+    {
+        check_origin(&parts.headers, &callers.config)?;
+        let shown = parts.headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok());
+        if !shown.is_some_and(|shown| callers.sessions.csrf_matches(session, shown)) {
+            let why = "send X-CSRF-Token: the csrf that GET /session answers";
+            return Err(Problem::new(Code::CsrfRefused, why));
+        }
+    }
+    Ok(session)
+}
+
+/// Has the browser keep a cookie, or forget it if there is none.
+pub(in crate::http) fn set_cookie(
+    callers: &Callers,
+    response: &mut Response,
+    cookie: Option<&str>,
+) {
+    let (value, age_s) = cookie.map_or(("", 0), |cookie| (cookie, SESSION_S));
+    let is_https =
+        callers.config.public_url.as_ref().is_some_and(|url| url.starts_with("https://"));
+    let secure = if is_https { "; Secure" } else { "" };
+    let text = format!(
+        "{COOKIE_NAME}={value}; Path=/api/v1; Max-Age={age_s}; HttpOnly; SameSite=Strict{secure}"
+    );
+    let header = HeaderValue::try_from(text).expect("a cookie of ours is visible ASCII");
+    response.headers_mut().insert(SET_COOKIE, header);
+}

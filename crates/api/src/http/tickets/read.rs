@@ -1,0 +1,98 @@
+//! The tickets of a confirmed booking, and their pictures.
+
+use super::shapes::TicketsBody;
+use crate::http::body::json;
+use crate::http::bookings::find::event_of_booking;
+use crate::http::bookings::keeper::Keeper;
+use crate::http::caller::Ids;
+use crate::http::faults::{broken, refused};
+use crate::http::openapi::ConflictProblems;
+use crate::http::problem::{Code, Problem};
+use crate::http::state::Signers;
+use crate::json::ids::IdText;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use onrush_base::tickets::{Confirmed, qr};
+use onrush_core::hold::HoldState;
+use onrush_core::ids::BookingId;
+use onrush_core::view::HoldView;
+use onrush_core::{Refusal, Time};
+use std::sync::Arc;
+
+/// The tickets of one of the visitor's own confirmed bookings.
+#[utoipa::path(
+    get, path = "/api/v1/bookings/{booking}/tickets", tag = "tickets",
+    params(("booking" = IdText, Path)),
+    responses((status = 200, description = "The tickets", body = TicketsBody), ConflictProblems),
+    security(("visitor" = []), ("link" = []))
+)]
+pub async fn tickets(
+    State(signers): State<Arc<Signers>>,
+    Ids(booking): Ids<BookingId>,
+    keeper: Keeper,
+) -> Result<Response, Problem> {
+    let event = event_of_booking(&booking)?;
+    let view = keeper.find(&event, &booking).await?;
+    let terms = &view.terms;
+    let (booking, user, lines) = (&terms.booking, &terms.user, &terms.lines);
+    let confirmed = Confirmed { booking, event: &event, user, lines, at: confirmed_at(&view)? };
+    let tickets = signers.tickets.sign_all(confirmed).into_iter().map(Into::into).collect();
+    Ok(json(StatusCode::OK, &TicketsBody { booking, event: event.as_str(), tickets }))
+}
+
+/// The QR code of a ticket of one of the visitor's own confirmed bookings.
+#[utoipa::path(
+    get, path = "/api/v1/bookings/{booking}/tickets/{file}", tag = "tickets",
+    params(("booking" = IdText, Path),
+        ("file" = String, Path, description = "The ticket's number and `.svg`",
+        pattern = r"^[1-9][0-9]{0,3}\.svg$", example = "1.svg")),
+    responses(
+        (status = 200, description = "The code", body = String, content_type = "image/svg+xml"),
+        ConflictProblems,
+    ),
+    security(("visitor" = []), ("link" = []))
+)]
+pub async fn ticket_picture(
+    State(signers): State<Arc<Signers>>,
+    Ids((booking, file)): Ids<(BookingId, String)>,
+    keeper: Keeper,
+) -> Result<Response, Problem> {
+    let number = number_of(&file).ok_or_else(|| {
+        Problem::new(Code::InvalidId, "use a ticket's number and .svg, such as 1.svg")
+    })?;
+    let event = event_of_booking(&booking)?;
+    let view = keeper.find(&event, &booking).await?;
+    let terms = &view.terms;
+    let (booking, user, lines) = (&terms.booking, &terms.user, &terms.lines);
+    let confirmed = Confirmed { booking, event: &event, user, lines, at: confirmed_at(&view)? };
+    let ticket = signers.tickets.sign_one(confirmed, number);
+    let ticket =
+        ticket.ok_or_else(|| refused(Refusal::TicketNotFound { tickets: lines.units() }))?;
+    let picture = qr::svg(&ticket.code).map_err(|error| broken("drawing a ticket", &error))?;
+    // Whoever has the picture has the ticket: it is for no shared cache.
+    let headers = [(CONTENT_TYPE, "image/svg+xml"), (CACHE_CONTROL, "private, no-store")];
+    Ok((headers, picture).into_response())
+}
+
+/// The number in `<number>.svg`, written in one way only.
+fn number_of(file: &str) -> Option<u32> {
+    let digits = file.strip_suffix(".svg")?;
+    let plain = !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| plain)
+}
+
+/// When a booking was confirmed.
+fn confirmed_at(view: &HoldView) -> Result<Time, Problem> {
+    match &view.state {
+        HoldState::Confirmed { at, payment: _ } => Ok(*at),
+        state @ (HoldState::Held { .. }
+        | HoldState::Paying { .. }
+        | HoldState::Released { .. }
+        | HoldState::Expired { .. }
+        | HoldState::Cancelled { .. }) => {
+            Err(Refusal::InvalidStatus { booking_status: state.status() }.into())
+        }
+    }
+}

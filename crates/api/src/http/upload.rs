@@ -1,0 +1,160 @@
+//! Requests' bodies: read within a time, a rate and a share of memory.
+
+use crate::http::problem::{Code, Problem};
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header::CONTENT_LENGTH;
+use bytes::Bytes;
+use http_body::Body as _;
+use onrush_serve::bodies::{Counted, DEFAULT, Kind};
+use onrush_serve::connection::Connection;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// Reads a body of at most `LIMIT` bytes.
+///
+/// # Errors
+/// `BODY_TOO_LARGE`, `BODY_TOO_SLOW`, `MALFORMED_JSON` if it breaks off, `BUSY` if too many long
+/// ones are under way.
+pub async fn read<const LIMIT: usize>(request: Request) -> Result<Bytes, Problem> {
+    let announced = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    let announced: Option<u64> = announced.and_then(|text| text.parse().ok());
+    if announced.is_some_and(|length| length > LIMIT as u64) {
+        return Err(too_large(LIMIT));
+    }
+    let (parts, body) = request.into_parts();
+    let terms = parts.extensions.get::<Connection>().map(|connection| &*connection.handover.bodies);
+    let most = announced.map_or(LIMIT, |length| usize::try_from(length).unwrap_or(LIMIT));
+    let mut reading = Reading {
+        body,
+        most,
+        got: Got::Nothing,
+        counted: Counted::new(terms.unwrap_or(&DEFAULT), Kind::of(LIMIT)),
+        waits: None,
+    };
+    poll_fn(|context| reading.poll(context, LIMIT)).await
+}
+
+fn too_large(limit: usize) -> Problem {
+    Problem::new(Code::BodyTooLarge, format!("send at most {limit} bytes in one body"))
+}
+
+/// What has come of a body. One that came in one piece is not copied.
+enum Got {
+    Nothing,
+    One(Bytes),
+    Many(Vec<u8>),
+}
+
+/// A body that is being read.
+struct Reading<'a> {
+    body: Body,
+    /// The longest that it can be.
+    most: usize,
+    got: Got,
+    counted: Counted<'a>,
+    /// Since when it has been waited for, and until when; nothing if all came with the head.
+    waits: Option<(Instant, Pin<Box<Sleep>>)>,
+}
+
+impl Reading<'_> {
+    fn poll(&mut self, context: &mut Context<'_>, limit: usize) -> Poll<Result<Bytes, Problem>> {
+        loop {
+            match Pin::new(&mut self.body).poll_frame(context) {
+                Poll::Pending => return self.poll_patience(context).map(Err),
+                Poll::Ready(None) => return Poll::Ready(Ok(self.take())),
+                Poll::Ready(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data()
+                        && let Err(problem) = self.add(data, limit)
+                    {
+                        return Poll::Ready(Err(problem));
+                    }
+                }
+                Poll::Ready(Some(Err(_))) => {
+                    let why = "the body broke off; send it again";
+                    return Poll::Ready(Err(Problem::new(Code::MalformedJson, why)));
+                }
+            }
+        }
+    }
+
+    /// Ready when the body has taken too long.
+    fn poll_patience(&mut self, context: &mut Context<'_>) -> Poll<Problem> {
+        let allowed = self.counted.allowed(self.len());
+        let (since, timer) = self.waits.get_or_insert_with(|| {
+            let now = Instant::now();
+            (now, Box::pin(sleep_until(now + allowed)))
+        });
+        let until = *since + allowed;
+        while timer.as_mut().poll(context).is_ready() {
+            if Instant::now() >= until {
+                let why = "the body did not come in time; send it faster, or in smaller parts";
+                return Poll::Ready(Problem::new(Code::BodyTooSlow, why));
+            }
+            // More has come since the timer was set.
+            timer.as_mut().reset(until);
+        }
+        Poll::Pending
+    }
+
+    fn len(&self) -> usize {
+        match &self.got {
+            Got::Nothing => 0,
+            Got::One(bytes) => bytes.len(),
+            Got::Many(bytes) => bytes.len(),
+        }
+    }
+
+    fn add(&mut self, data: Bytes, limit: usize) -> Result<(), Problem> {
+        if data.is_empty() {
+            return Ok(());
+        }
+        let length = self.len() + data.len();
+        if length > limit {
+            return Err(too_large(limit));
+        }
+        if self.counted.grow_to(length).is_err() {
+            let why = "too many long bodies are on their way at once; send it again in a moment";
+            return Err(Problem::new(Code::Busy, why));
+        }
+        // Pieces are copied together: each would keep alive the whole buffer that it was read into.
+        self.got = match std::mem::replace(&mut self.got, Got::Nothing) {
+            Got::Nothing => Got::One(data),
+            Got::One(first) => Got::Many([first, data].concat()),
+            Got::Many(mut bytes) => {
+                if bytes.capacity() < length {
+                    let room = (2 * bytes.capacity()).clamp(length, self.most.max(length));
+                    bytes.reserve_exact(room - bytes.len());
+                }
+                bytes.extend_from_slice(&data);
+                Got::Many(bytes)
+            }
+        };
+        Ok(())
+    }
+
+    fn take(&mut self) -> Bytes {
+        match std::mem::replace(&mut self.got, Got::Nothing) {
+            Got::Nothing => Bytes::new(),
+            Got::One(bytes) => bytes,
+            Got::Many(bytes) => bytes.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onrush_serve::bodies::MAX_BODY_BYTES;
+
+    #[tokio::test]
+    async fn pieces_of_a_body_are_put_together() {
+        let pieces =
+            ["{\"a\"", "", ":", "1}"].map(|piece| Ok::<_, std::io::Error>(Bytes::from(piece)));
+        let body = Body::from_stream(futures_util::stream::iter(pieces));
+        let read = read::<MAX_BODY_BYTES>(Request::new(body)).await.unwrap();
+        assert_eq!(&read[..], b"{\"a\":1}");
+    }
+}

@@ -1,0 +1,309 @@
+//! The organiser's own inventory, and how the pools differ from it (S0.6).
+//!
+//! The engine has the truth about what is held and sold, the inventory about how much there should
+//! be. A sync sets capacities and nothing else, so it is safe while the sale runs: it neither
+//! brings sold units back nor takes held ones away.
+
+use crate::answers::{AskError, event_view};
+use crate::prices::{PriceError, check_prices};
+use onrush_base::commons::{Commons, WantedPool};
+use onrush_core::ids::{EventId, PoolId};
+use onrush_core::spec::{PoolSpec, Reason};
+use onrush_core::view::PoolView;
+use onrush_core::{Command, Query, Refusal, View};
+use onrush_saga::gateway::Gateway;
+use onrush_store::{Engine, Failure};
+use serde::Serialize;
+use std::collections::HashMap;
+use std::fmt;
+use utoipa::ToSchema;
+
+/// Who changes capacities during a sync, as the feed says it.
+const BY: &str = "sync-inventory";
+
+/// What a sync did about one pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was as the inventory wants it.
+    Same,
+    /// It is new.
+    Added,
+    /// It has more units than before, or fewer.
+    Adjusted,
+    /// It could not be as the inventory wants it.
+    Refused,
+}
+
+/// One pool after a sync.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct SyncedPool {
+    /// The event.
+    #[schema(value_type = crate::json::ids::EventIdText)]
+    pub event: EventId,
+    /// The pool.
+    #[schema(value_type = crate::json::ids::IdText)]
+    pub pool: PoolId,
+    /// What was done.
+    pub outcome: Outcome,
+    /// Units that the inventory wants.
+    pub wanted: u32,
+    /// Units before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<u32>,
+    /// Units from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<u32>,
+    /// What still differs, and what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// How a pool differs from the inventory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Drift {
+    /// Units that the inventory wants.
+    pub wanted: u32,
+    /// How many more (positive) or fewer (negative) the pool has.
+    pub difference: i64,
+    /// What that means, and what to do.
+    pub why: String,
+}
+
+/// Why the inventory cannot be synchronised.
+#[derive(Debug)]
+pub enum InventoryError {
+    /// The inventory cannot be read; the log has why.
+    Unread,
+    /// The engine fails.
+    Ask(AskError),
+}
+
+impl fmt::Display for InventoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unread => f.write_str("the inventory cannot be read now; try again"),
+            Self::Ask(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for InventoryError {}
+
+impl From<Failure> for InventoryError {
+    fn from(failure: Failure) -> Self {
+        Self::Ask(failure.into())
+    }
+}
+
+impl From<AskError> for InventoryError {
+    fn from(error: AskError) -> Self {
+        Self::Ask(error)
+    }
+}
+
+/// What a sync works with.
+#[derive(Clone, Copy)]
+pub struct SyncDeps<'a> {
+    /// What has the pools.
+    pub engine: &'a dyn Engine,
+    /// Who has to take the prices, if anyone does.
+    pub gateway: Option<&'a dyn Gateway>,
+    /// What has the inventory.
+    pub commons: &'a dyn Commons,
+}
+
+/// Makes every pool of the inventory as the inventory wants it, as far as that is possible now.
+///
+/// # Errors
+/// See [`InventoryError`].
+pub async fn sync(
+    with: SyncDeps<'_>,
+    event: Option<EventId>,
+) -> Result<Vec<SyncedPool>, InventoryError> {
+    let wanted = read(with.commons, event).await?;
+    let mut pools = Vec::with_capacity(wanted.len());
+    let mut present: HashMap<EventId, Option<HashMap<PoolId, PoolView>>> = HashMap::new();
+    for row in wanted {
+        if !present.contains_key(&row.event) {
+            let found = pools_of(with.engine, &row.event).await?;
+            present.insert(row.event.clone(), found);
+        }
+        let found = present.get(&row.event).and_then(Option::as_ref);
+        pools.push(match found {
+            None => refused(row, None, "there is no such event; create it first".into()),
+            Some(known) => {
+                let known = known.get(&row.pool).cloned();
+                sync_one(with, row, known).await?
+            }
+        });
+    }
+    Ok(pools)
+}
+
+/// The inventory, of one event or of all.
+///
+/// # Errors
+/// The inventory cannot be read.
+pub async fn read(
+    commons: &dyn Commons,
+    event: Option<EventId>,
+) -> Result<Vec<WantedPool>, InventoryError> {
+    commons.inventory(event).await.map_err(|error| {
+        tracing::error!(%error, "the inventory cannot be read");
+        InventoryError::Unread
+    })
+}
+
+/// The pools of an event as they are; `None` if there is no such event.
+async fn pools_of(
+    engine: &dyn Engine,
+    event: &EventId,
+) -> Result<Option<HashMap<PoolId, PoolView>>, InventoryError> {
+    match engine.query(event.clone(), Query::Availability).await {
+        Ok(answer) => {
+            let View::Availability(view) = answer.value else {
+                return Err(AskError::OddAnswer.into());
+            };
+            Ok(Some(view.pools.into_iter().map(|pool| (pool.pool.clone(), pool)).collect()))
+        }
+        Err(Failure::Refused(Refusal::EventNotFound)) => Ok(None),
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+/// Whether the payment gateway takes the price of a pool that is to be added.
+async fn price_is_taken(with: SyncDeps<'_>, row: &WantedPool) -> Result<(), PriceError> {
+    let (_, view) = event_view(with.engine, &row.event).await.map_err(PriceError::Ask)?;
+    check_prices(with.gateway, &view.settings, [(row.pool.as_str(), row.price_minor)])
+}
+
+async fn sync_one(
+    with: SyncDeps<'_>,
+    row: WantedPool,
+    known: Option<PoolView>,
+) -> Result<SyncedPool, InventoryError> {
+    let WantedPool { event, pool, capacity, price_minor } = row.clone();
+    let before = known.as_ref().map(|known| known.capacity);
+    if known.is_none() {
+        match price_is_taken(with, &row).await {
+            Ok(()) => {}
+            Err(PriceError::CannotTake(why)) => return Ok(refused(row, None, why)),
+            Err(PriceError::Ask(error)) => return Err(error.into()),
+        }
+    }
+    let (outcome, command) = match &known {
+        None => {
+            let spec = PoolSpec { pool: pool.clone(), capacity, price_minor };
+            (Outcome::Added, Command::AddPool { spec })
+        }
+        Some(known) if known.capacity != capacity => {
+            let why = format!("the inventory wants {capacity} units").into();
+            let reason = Reason { by: BY.into(), why };
+            (Outcome::Adjusted, Command::AdjustCapacity { pool: pool.clone(), capacity, reason })
+        }
+        Some(known) => {
+            let why = price_differs(known, price_minor);
+            let (wanted, after) = (capacity, Some(capacity));
+            let outcome = Outcome::Same;
+            return Ok(SyncedPool { event, pool, outcome, wanted, before, after, why });
+        }
+    };
+    match with.engine.execute(event.clone(), command).await {
+        Ok(_) => {
+            let why = known.as_ref().and_then(|known| price_differs(known, price_minor));
+            let (wanted, after) = (capacity, Some(capacity));
+            Ok(SyncedPool { event, pool, outcome, wanted, before, after, why })
+        }
+        Err(Failure::Refused(Refusal::CapacityBelowCommitted { committed })) => {
+            Ok(refused(row, before, too_low(capacity, committed)))
+        }
+        // Another sync was quicker, or the rules do not like what the inventory says.
+        Err(Failure::Refused(refusal)) => Ok(refused(row, before, refusal.to_string())),
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+fn refused(row: WantedPool, before: Option<u32>, why: String) -> SyncedPool {
+    SyncedPool {
+        event: row.event,
+        pool: row.pool,
+        outcome: Outcome::Refused,
+        wanted: row.capacity,
+        before,
+        after: before,
+        why: Some(why),
+    }
+}
+
+fn price_differs(known: &PoolView, wanted_minor: i64) -> Option<String> {
+    let price_minor = known.price_minor;
+    (price_minor != wanted_minor).then(|| {
+        format!(
+            "the inventory's price is {wanted_minor} minor units and the pool's {price_minor}; a \
+             pool keeps its price, so sell at another one from another pool"
+        )
+    })
+}
+
+fn too_low(wanted: u32, committed: u32) -> String {
+    format!(
+        "{committed} units are held, sold or blocked, which is more than {wanted}; lower the \
+         inventory no further than that, or take bookings back first"
+    )
+}
+
+/// How a pool differs from what the inventory wants of it; `None` if it does not.
+#[must_use]
+pub fn drift(known: &PoolView, wanted: &WantedPool) -> Option<Drift> {
+    let difference = i64::from(known.capacity) - i64::from(wanted.capacity);
+    let committed = known.units.held + known.units.sold + known.units.blocked;
+    let why = if difference == 0 {
+        price_differs(known, wanted.price_minor)?
+    } else if wanted.capacity < committed {
+        too_low(wanted.capacity, committed)
+    } else if difference > 0 {
+        format!("the inventory has {difference} units fewer; sync-inventory takes them off sale")
+    } else {
+        format!("the inventory has {} units more; sync-inventory puts them on sale", -difference)
+    };
+    Some(Drift { wanted: wanted.capacity, difference, why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onrush_core::view::Units;
+
+    fn known(capacity: u32, sold: u32) -> PoolView {
+        PoolView {
+            pool: "ga".parse().unwrap(),
+            price_minor: 500,
+            capacity,
+            units: Units { free: capacity - sold, held: 0, sold, blocked: 0 },
+            claimed: 0,
+            claimed_by_services: 0,
+            blocked_why: Vec::new(),
+        }
+    }
+
+    fn wanted(capacity: u32, price_minor: i64) -> WantedPool {
+        let (event, pool) = ("show".parse().unwrap(), "ga".parse().unwrap());
+        WantedPool { event, pool, capacity, price_minor }
+    }
+
+    #[test]
+    fn a_drift_says_what_a_sync_would_do() {
+        assert_eq!(drift(&known(10, 3), &wanted(10, 500)), None);
+        for (pool, row, difference, words) in [
+            (known(10, 3), wanted(8, 500), 2, "takes them off sale"),
+            (known(10, 3), wanted(12, 500), -2, "puts them on sale"),
+            (known(10, 3), wanted(2, 500), 8, "3 units are held, sold or blocked"),
+            (known(10, 3), wanted(10, 600), 0, "a pool keeps its price"),
+        ] {
+            let drift = drift(&pool, &row).expect("they differ");
+            assert_eq!(drift.difference, difference);
+            assert!(drift.why.contains(words), "{}", drift.why);
+        }
+    }
+}

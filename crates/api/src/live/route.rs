@@ -1,0 +1,220 @@
+//! From the feed to the streams.
+
+use super::conn::{Conn, Doing};
+use super::message::{Content, Message};
+use super::{Channel, Hub};
+use onrush_base::auth::unix_now_s;
+use onrush_core::change::{
+    BookingChange, HoldChange, QueueChange, SaleChange, SetupChange, VisitorChange,
+};
+use onrush_core::ids::{BookingId, PlaceId, UserId};
+use onrush_core::{Change, Phase, Time};
+use onrush_store::{FeedEntry, Seq};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// An admission whose passes are still to be signed, which takes too long to do it under the lock.
+struct Admission {
+    conns: Vec<Arc<Conn>>,
+    place: PlaceId,
+    until: Time,
+    arrive_by: Time,
+}
+
+impl Hub {
+    /// Reads the feed as long as streams are open.
+    pub(super) async fn follow(self: Arc<Self>, after: Seq) {
+        let mut feed = self.engine.subscribe(after);
+        loop {
+            match feed.next().await {
+                Ok(Some(page)) => {
+                    for entry in page {
+                        self.route(&entry);
+                    }
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::error!(error, "the feed cannot be read; streams are closed");
+                    self.close();
+                    return;
+                }
+            }
+            let mut streams = self.streams();
+            if streams.events.is_empty() {
+                streams.following = false;
+                return;
+            }
+        }
+    }
+
+    fn route(&self, entry: &FeedEntry) {
+        for change in &entry.changes {
+            let admission = {
+                let mut streams = self.streams();
+                let Some(channel) = streams.events.get_mut(&entry.event) else { return };
+                channel.route(change)
+            };
+            if let Some(Admission { conns, place, until, arrive_by }) = admission {
+                for conn in conns {
+                    let pass =
+                        self.passes.sign(&conn.event, &conn.user, place, until, unix_now_s());
+                    let arrive_by = Some(arrive_by);
+                    conn.send(Message::new(&Content::YourTurn { place, until, arrive_by, pass }));
+                }
+            }
+        }
+    }
+}
+
+impl Channel {
+    fn route(&mut self, change: &Change) -> Option<Admission> {
+        match change {
+            Change::Setup(change) => match change {
+                SetupChange::UnitsBlocked { .. }
+                | SetupChange::UnitsUnblocked { .. }
+                | SetupChange::SeatsAdded { .. } => self.seats_changed = true,
+                SetupChange::SettingsChanged { settings } => {
+                    self.roomless = settings.room.is_none()
+                }
+                SetupChange::EventCreated { .. }
+                | SetupChange::PoolAdded { .. }
+                | SetupChange::CapacityAdjusted { .. } => {}
+            },
+            Change::Sale(change) => match change {
+                SaleChange::PrequeueOpened => self.tell_phase(Phase::Prequeue),
+                SaleChange::SaleOpened { .. } => {
+                    self.moves += 1;
+                    self.tell_phase(Phase::Open);
+                }
+                SaleChange::SaleResumed => self.tell_phase(Phase::Open),
+                SaleChange::SalePaused => self.tell_phase(Phase::Paused),
+                SaleChange::SaleClosed => self.tell_phase(Phase::Closed),
+                // All deadlines have moved, so all that is known of them is out of date.
+                SaleChange::Resumed { gap_ms } => {
+                    let moved = std::mem::take(&mut self.expiring);
+                    let later = moved.into_iter().map(|(until, id)| (until.plus_ms(*gap_ms), id));
+                    self.expiring = later.collect();
+                }
+            },
+            Change::Queue(change) => match change {
+                QueueChange::PlaceTaken { place, user, number: _ } => {
+                    self.look_again(user, *place, Doing::Nothing);
+                }
+                QueueChange::Admitted { place, user, until, arrive_by } => {
+                    self.moves += 1;
+                    let conns = self.conns_about(user, *place);
+                    for conn in &conns {
+                        conn.set_doing(Doing::Shopping);
+                    }
+                    let (place, until, arrive_by) = (*place, *until, *arrive_by);
+                    return Some(Admission { conns, place, until, arrive_by });
+                }
+                QueueChange::PlaceLeft { place, user, how } => {
+                    self.moves += 1;
+                    self.tell(user, *place, &Content::Left { place: *place, how: *how });
+                    self.look_again(user, *place, Doing::WaitingFar);
+                }
+                QueueChange::PlaceSeen { .. } | QueueChange::PrequeueClosed { .. } => {}
+            },
+            Change::Visitor(change) => match change {
+                VisitorChange::SessionEnded { place, user, how } => {
+                    self.tell(user, *place, &Content::SessionEnded { place: *place, how: *how });
+                    self.look_again(user, *place, Doing::Shopping);
+                }
+                VisitorChange::Arrived { .. }
+                | VisitorChange::SlotFreed { .. }
+                | VisitorChange::VisitorRemoved { .. }
+                | VisitorChange::VisitorUnbanned { .. } => {}
+            },
+            Change::Hold(change) => match change {
+                HoldChange::HoldPlaced { terms, until } => {
+                    self.seats_changed |= !terms.lines.seats().is_empty();
+                    if self.users.contains_key(&terms.user) {
+                        self.watch_booking(&terms.user, &terms.booking, *until);
+                        self.tell_hold(&terms.booking, "held", Some(*until));
+                    }
+                }
+                HoldChange::HoldExtended { booking, until } => {
+                    self.hold_moved(booking, "held", *until)
+                }
+                HoldChange::HoldReleased { booking } => self.hold_ended(booking, "released"),
+                HoldChange::HoldExpired { booking } => self.hold_ended(booking, "expired"),
+                HoldChange::HoldForgotten { .. } => {}
+            },
+            Change::Booking(change) => match change {
+                BookingChange::PaymentBegun { booking, payment: _, until } => {
+                    self.hold_moved(booking, "paying", *until);
+                }
+                BookingChange::PaymentFailed { booking, payment: _, why: _, until } => {
+                    self.hold_moved(booking, "held", *until);
+                }
+                BookingChange::HoldConfirmed { booking, .. }
+                | BookingChange::HoldConfirmedLate { booking, .. } => {
+                    self.seats_changed = true;
+                    self.tell_hold(booking, "confirmed", None);
+                }
+                BookingChange::ConfirmedCancelled { booking, reason: _, refund_minor: _ } => {
+                    self.hold_ended(booking, "cancelled");
+                }
+                BookingChange::LatePaymentFailed { .. } | BookingChange::CheckedIn { .. } => {}
+            },
+            Change::Claim(_) => {}
+        }
+        None
+    }
+
+    fn tell_phase(&self, phase: Phase) {
+        self.tell_all(&Message::new(&Content::Phase { phase }));
+    }
+
+    /// A user's streams about a place, or about whichever of theirs is first.
+    fn conns_about(&self, user: &UserId, place: PlaceId) -> Vec<Arc<Conn>> {
+        let Some(watcher) = self.users.get(user) else { return Vec::new() };
+        let about = |conn: &&Arc<Conn>| conn.place.is_none_or(|wanted| wanted == place);
+        watcher.conns.iter().filter(about).cloned().collect()
+    }
+
+    fn tell(&self, user: &UserId, place: PlaceId, content: &Content<'_>) {
+        let conns = self.conns_about(user, place);
+        if !conns.is_empty() {
+            let message = Message::new(content);
+            conns.iter().for_each(|conn| conn.send(message.clone()));
+        }
+    }
+
+    /// Lets the next tick find out where the user stands, on streams whose visitor may have stopped
+    /// `stopped`.
+    fn look_again(&self, user: &UserId, place: PlaceId, stopped: Doing) {
+        for conn in self.conns_about(user, place) {
+            if conn.doing() == stopped || conn.doing() != Doing::Shopping {
+                conn.set_doing(Doing::WaitingFar);
+                conn.seen_moves.store(u64::MAX, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn tell_hold(&self, booking: &BookingId, status: &'static str, until: Option<Time>) {
+        let owner = self.bookings.get(booking).and_then(|user| self.users.get(user));
+        if let Some(watcher) = owner {
+            let message = Message::new(&Content::Hold { booking, status, until });
+            watcher.conns.iter().for_each(|conn| conn.send(message.clone()));
+        }
+    }
+
+    fn hold_moved(&mut self, booking: &BookingId, status: &'static str, until: Time) {
+        if self.bookings.contains_key(booking) {
+            self.expiring.insert((until, booking.clone()));
+            self.tell_hold(booking, status, Some(until));
+        }
+    }
+
+    fn hold_ended(&mut self, booking: &BookingId, status: &'static str) {
+        self.seats_changed = true;
+        self.tell_hold(booking, status, None);
+        if let Some(user) = self.bookings.remove(booking)
+            && let Some(watcher) = self.users.get_mut(&user)
+        {
+            watcher.bookings.retain(|other| other != booking);
+        }
+    }
+}

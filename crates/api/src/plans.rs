@@ -1,0 +1,457 @@
+//! Seat maps: the pretix seating-plan JSON, and the drawing of it that is kept beside the journal.
+//!
+//! The rules know seats by id and price category. Where a seat is drawn is nobody's business but
+//! the picture's, so the coordinates stay out of the journal: `<data>/plans/plan-<event>.json`.
+
+use crate::json::ids::{FreeText, IdText, LabelText, TextOrNumber};
+use crate::json::object::Object;
+use crate::json::whole::Whole;
+use onrush_base::commons::Commons;
+use onrush_core::ids::{EventId, SeatId};
+use onrush_core::limits::{MAX_PRICE_MINOR, MAX_SEATS_PER_EVENT, MAX_TEXT_CHARS, fits_text};
+use onrush_core::spec::{CategorySpec, SeatSpec};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// How far from the origin anything may be drawn, in the plan's own units.
+const MAX_COORDINATE: f64 = 1_000_000.0;
+
+/// A seating plan as pretix draws it; what is not named here is ignored.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct Plan {
+    #[serde(default)]
+    #[schema(value_type = LabelText)]
+    name: String,
+    #[schema(value_type = Size)]
+    size: Object<Size>,
+    #[schema(value_type = Vec<PlanCategory>)]
+    categories: Vec<Object<PlanCategory>>,
+    /// At least one of them has a row with a seat.
+    #[schema(value_type = Vec<Zone>)]
+    zones: Vec<Object<Zone>>,
+}
+
+/// Width and height in the plan's own units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = PlanSize)]
+pub struct Size {
+    /// Across.
+    #[schema(minimum = -1_000_000, maximum = 1_000_000)]
+    pub width: f64,
+    /// Down.
+    #[schema(minimum = -1_000_000, maximum = 1_000_000)]
+    pub height: f64,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct PlanCategory {
+    #[schema(value_type = FreeText)]
+    name: String,
+    #[serde(default)]
+    #[schema(value_type = LabelText)]
+    color: String,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct Zone {
+    #[serde(default)]
+    #[schema(value_type = LabelText)]
+    name: String,
+    #[serde(default)]
+    #[schema(value_type = Position)]
+    position: Object<Position>,
+    #[serde(default)]
+    #[schema(value_type = Vec<Row>)]
+    rows: Vec<Object<Row>>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct Row {
+    #[serde(default)]
+    #[schema(value_type = Option<TextOrNumber>)]
+    row_number: Option<Label>,
+    #[serde(default)]
+    #[schema(value_type = Position)]
+    position: Object<Position>,
+    #[serde(default)]
+    #[schema(value_type = Vec<PlanSeat>)]
+    seats: Vec<Object<PlanSeat>>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct PlanSeat {
+    #[schema(value_type = IdText)]
+    seat_guid: String,
+    #[serde(default)]
+    #[schema(value_type = Option<TextOrNumber>)]
+    seat_number: Option<Label>,
+    #[serde(default)]
+    #[schema(value_type = Position)]
+    position: Object<Position>,
+    #[serde(default)]
+    #[schema(value_type = LabelText)]
+    category: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+pub(crate) struct Position {
+    #[schema(minimum = -1_000_000, maximum = 1_000_000)]
+    x: f64,
+    #[schema(minimum = -1_000_000, maximum = 1_000_000)]
+    y: f64,
+}
+
+/// A row's or seat's number: most plans write a text, some a number.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Label {
+    Text(String),
+    Number(Whole<i32>),
+}
+
+impl Label {
+    fn text(label: Option<&Self>) -> Box<str> {
+        match label {
+            None => Box::default(),
+            Some(Self::Text(text)) => text.as_str().into(),
+            Some(Self::Number(number)) => number.0.to_string().into(),
+        }
+    }
+}
+
+/// What a plan and its prices come to.
+#[derive(Debug)]
+pub struct Import {
+    /// The price categories that seats are in, in the plan's order.
+    pub categories: Vec<CategorySpec>,
+    /// The seats, in the plan's order.
+    pub seats: Vec<SeatSpec>,
+    /// The drawing.
+    pub drawing: Drawing,
+}
+
+/// Where everything is drawn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Drawing {
+    /// The plan's name.
+    pub name: String,
+    /// The plan's size.
+    pub size: Size,
+    /// The categories' colours.
+    pub categories: Vec<DrawnCategory>,
+    /// The seats.
+    pub seats: Vec<DrawnSeat>,
+}
+
+/// A category's colour.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrawnCategory {
+    /// The category.
+    pub name: String,
+    /// A CSS colour, as the plan has it.
+    pub color: String,
+}
+
+/// A seat in the drawing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DrawnSeat {
+    /// Its id.
+    pub id: SeatId,
+    /// The zone it is in.
+    pub section: Box<str>,
+    /// Its row.
+    pub row: Box<str>,
+    /// Its number in the row.
+    pub number: Box<str>,
+    /// Its price category.
+    pub category: Box<str>,
+    /// From the left, in the plan's units.
+    pub x: f64,
+    /// From the top, in the plan's units.
+    pub y: f64,
+}
+
+impl Plan {
+    /// The seats, with the price of each category by name.
+    ///
+    /// # Errors
+    /// What is wrong with the plan or the prices, as a sentence that names the seat or category.
+    pub fn import(&self, prices: &BTreeMap<String, i64>) -> Result<Import, String> {
+        let mut drawing = Drawing {
+            name: text(&self.name, "the plan's name")?.into(),
+            size: Size {
+                width: coordinate(self.size.0.width)?,
+                height: coordinate(self.size.0.height)?,
+            },
+            ..Drawing::default()
+        };
+        let mut seats = Vec::new();
+        let mut seen = HashSet::new();
+        let mut used = HashSet::new();
+        for Object(zone) in &self.zones {
+            let section = text(&zone.name, "a zone's name")?;
+            for Object(row) in &zone.rows {
+                let row_number = Label::text(row.row_number.as_ref());
+                for Object(seat) in &row.seats {
+                    let id: SeatId = seat
+                        .seat_guid
+                        .parse()
+                        .map_err(|error| format!("seat {:?}: {error}", seat.seat_guid))?;
+                    if !seen.insert(id.clone()) {
+                        return Err(format!(
+                            "seat {id} is in the plan twice; give each its own seat_guid"
+                        ));
+                    }
+                    let category = text(&seat.category, "a category's name")?;
+                    used.insert(category);
+                    let number = Label::text(seat.seat_number.as_ref());
+                    let positions = [zone.position.0, row.position.0, seat.position.0];
+                    let sum = |part: fn(Position) -> f64| {
+                        positions.map(part).into_iter().map(coordinate).sum::<Result<f64, _>>()
+                    };
+                    seats.push(SeatSpec {
+                        seat: id.clone(),
+                        section: section.into(),
+                        row: text(&row_number, "a row's number")?.into(),
+                        number: text(&number, "a seat's number")?.into(),
+                        category: category.into(),
+                    });
+                    drawing.seats.push(DrawnSeat {
+                        id,
+                        section: section.into(),
+                        row: row_number.clone(),
+                        number,
+                        category: category.into(),
+                        x: sum(|position| position.x)?,
+                        y: sum(|position| position.y)?,
+                    });
+                }
+            }
+        }
+        if seats.is_empty() || seats.len() > MAX_SEATS_PER_EVENT {
+            return Err(format!(
+                "the plan has {} seats; use 1 to {MAX_SEATS_PER_EVENT}",
+                seats.len()
+            ));
+        }
+        let mut categories = Vec::new();
+        for Object(category) in &self.categories {
+            drawing.categories.push(DrawnCategory {
+                name: category.name.clone(),
+                color: text(&category.color, "a colour")?.into(),
+            });
+            if used.remove(category.name.as_str()) {
+                categories.push(priced(&category.name, prices)?);
+            }
+        }
+        if let Some(unknown) = used.iter().min() {
+            return Err(format!(
+                "category {unknown:?} of a seat is not among the plan's categories"
+            ));
+        }
+        let in_use = |name: &str| categories.iter().any(|category| &*category.name == name);
+        match prices.keys().find(|name| !in_use(name)) {
+            Some(name) => Err(format!("prices: no seat of the plan is in category {name:?}")),
+            None => Ok(Import { categories, seats, drawing }),
+        }
+    }
+}
+
+/// A coordinate or a length, if it is a sane one: sums of boundless ones might be no numbers.
+fn coordinate(number: f64) -> Result<f64, String> {
+    if (-MAX_COORDINATE..=MAX_COORDINATE).contains(&number) {
+        Ok(number)
+    } else {
+        Err(format!("{number} is too far out; use -{MAX_COORDINATE} to {MAX_COORDINATE}"))
+    }
+}
+
+fn priced(name: &str, prices: &BTreeMap<String, i64>) -> Result<CategorySpec, String> {
+    match prices.get(name) {
+        Some(price_minor @ 0..=MAX_PRICE_MINOR) => {
+            Ok(CategorySpec { name: name.into(), price_minor: *price_minor })
+        }
+        Some(_) => {
+            Err(format!("prices: category {name:?} needs 0 to {MAX_PRICE_MINOR} minor units"))
+        }
+        None => Err(format!("prices: category {name:?} has no price; 0 is free of charge")),
+    }
+}
+
+fn text<'a>(text: &'a str, what: &str) -> Result<&'a str, String> {
+    if fits_text(text) {
+        Ok(text)
+    } else {
+        Err(format!("{what} is too long; use at most {MAX_TEXT_CHARS} characters"))
+    }
+}
+
+/// The directory with the drawings.
+#[derive(Clone)]
+pub struct PlanDir {
+    dir: PathBuf,
+    /// What all nodes share, if there are several.
+    shared: Option<Arc<dyn Commons>>,
+}
+
+impl PlanDir {
+    /// Opens the directory below `data`, and makes it if need be.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn open(data: &Path, shared: Option<Arc<dyn Commons>>) -> io::Result<Self> {
+        let dir = data.join("plans");
+        fs::create_dir_all(&dir)?;
+        Ok(Self { dir, shared })
+    }
+
+    /// An event's drawing, if a map was imported.
+    ///
+    /// # Errors
+    /// Whatever the file system or the database says, or what is wrong in the file.
+    pub async fn load(&self, event: &EventId) -> io::Result<Option<Drawing>> {
+        let bytes = match &self.shared {
+            Some(shared) => shared.fetch(shared_name(event)).await?,
+            None => match tokio::fs::read(self.path(event)).await {
+                Ok(bytes) => Some(bytes),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => return Err(error),
+            },
+        };
+        parsed(bytes.as_deref())
+    }
+
+    /// Adds a drawing to what there is, durably: after a crash there is the old file or the new one.
+    ///
+    /// Seats that the rules then refuse do no harm: only those that exist are ever shown.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub async fn add(&self, event: &EventId, drawing: Drawing) -> io::Result<()> {
+        let Some(shared) = &self.shared else {
+            let (plans, event) = (self.clone(), event.clone());
+            let added = tokio::task::spawn_blocking(move || plans.add_to_file(&event, drawing));
+            return added.await.map_err(io::Error::other)?;
+        };
+        loop {
+            let before = shared.fetch(shared_name(event)).await?;
+            let bytes = serde_json::to_vec(&merged(before.as_deref(), drawing.clone())?)?;
+            // Somebody else may have imported another map meanwhile: then both are wanted.
+            if shared.replace(shared_name(event), before, bytes).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn add_to_file(&self, event: &EventId, drawing: Drawing) -> io::Result<()> {
+        let path = self.path(event);
+        let before = match fs::read(&path) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let merged = merged(before.as_deref(), drawing)?;
+        let aside = path.with_extension("json.tmp");
+        let mut file = File::create(&aside)?;
+        file.write_all(&serde_json::to_vec(&merged)?)?;
+        file.sync_all()?;
+        fs::rename(&aside, &path)?;
+        File::open(&self.dir)?.sync_all()
+    }
+
+    fn path(&self, event: &EventId) -> PathBuf {
+        // A leading dot would make `.` and `..` special; an id has no slash.
+        self.dir.join(format!("plan-{event}.json"))
+    }
+}
+
+fn shared_name(event: &EventId) -> String {
+    format!("plans/plan-{event}.json")
+}
+
+fn parsed(bytes: Option<&[u8]>) -> io::Result<Option<Drawing>> {
+    bytes.map(serde_json::from_slice).transpose().map_err(io::Error::from)
+}
+
+fn merged(before: Option<&[u8]>, drawing: Drawing) -> io::Result<Drawing> {
+    Ok(match parsed(before)? {
+        None => drawing,
+        Some(before) => before.with(drawing),
+    })
+}
+
+impl Drawing {
+    /// Both drawings, the later one's where they differ.
+    fn with(mut self, later: Self) -> Self {
+        let replaced: HashSet<&SeatId> = later.seats.iter().map(|seat| &seat.id).collect();
+        self.seats.retain(|seat| !replaced.contains(&seat.id));
+        self.categories.retain(|old| later.categories.iter().all(|new| new.name != old.name));
+        self.seats.extend(later.seats);
+        self.categories.extend(later.categories);
+        Self { name: later.name, size: later.size, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn plan() -> Value {
+        json!({
+            "name": "Hall", "size": {"width": 100, "height": 50}, "layer": "ignored",
+            "categories": [{"name": "Stalls", "color": "#a33"}, {"name": "Unused", "color": "#333"}],
+            "zones": [{"name": "Left", "position": {"x": 10, "y": 1},
+                "areas": [{"shape": "circle"}], "rows": [
+                {"row_number": "A", "position": {"x": 2, "y": 2.5}, "seats": [
+                    {"seat_guid": "L-A-1", "seat_number": "1", "position": {"x": 0.5, "y": 0},
+                        "category": "Stalls"},
+                    {"seat_guid": "L-A-2", "seat_number": 2, "position": {"x": 1.5, "y": 0},
+                        "category": "Stalls"}]}]}]
+        })
+    }
+
+    fn import(plan: Value, prices: &[(&str, i64)]) -> Result<Import, String> {
+        let prices = prices.iter().map(|(name, price)| ((*name).to_owned(), *price)).collect();
+        serde_json::from_value::<Plan>(plan).map_err(|error| error.to_string())?.import(&prices)
+    }
+
+    #[test]
+    fn a_seat_is_drawn_where_zone_row_and_seat_add_up() {
+        let import = import(plan(), &[("Stalls", 900)]).unwrap();
+        let seat = &import.drawing.seats[1];
+        assert_eq!((seat.x, seat.y), (13.5, 3.5));
+        assert_eq!((&*seat.section, &*seat.row, &*seat.number), ("Left", "A", "2"));
+        assert_eq!(import.categories, [CategorySpec { name: "Stalls".into(), price_minor: 900 }]);
+        assert_eq!(import.seats[0].seat.as_str(), "L-A-1");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let with_guid = |guid: &str| {
+            let mut changed = plan();
+            changed["zones"][0]["rows"][0]["seats"][1]["seat_guid"] = json!(guid);
+            changed
+        };
+        let cases = [
+            (with_guid("L A 2"), vec![("Stalls", 1)], "\"L A 2\""),
+            (with_guid("L-A-1"), vec![("Stalls", 1)], "L-A-1 is in the plan twice"),
+            (plan(), vec![], "\"Stalls\" has no price"),
+            (plan(), vec![("Stalls", -1)], "\"Stalls\" needs 0 to"),
+            (
+                plan(),
+                vec![("Stalls", 1), ("Unused", 1)],
+                "no seat of the plan is in category \"Unused\"",
+            ),
+        ];
+        for (plan, prices, part) in cases {
+            let error = import(plan, &prices).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What the gateway takes: organisers hear of it when they name a currency, a price or fees, and
+//! not their buyers when they pay. Events that were made before go on as they are.
+
+use crate::answers::AskError;
+use onrush_core::ids::EventId;
+use onrush_core::limits::MAX_PRICE_MINOR;
+use onrush_core::settings::Settings;
+use onrush_core::{Query, View};
+use onrush_saga::gateway::Gateway;
+use onrush_saga::gateway::takes::Takes;
+use onrush_store::{Engine, Failure};
+use std::fmt;
+
+/// Why a price cannot be set.
+#[derive(Debug)]
+pub enum PriceError {
+    /// The gateway does not take it, for this reason.
+    CannotTake(String),
+    /// The event's other prices cannot be looked at.
+    Ask(AskError),
+}
+
+impl fmt::Display for PriceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CannotTake(why) => f.write_str(why),
+            Self::Ask(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for PriceError {}
+
+impl From<Failure> for PriceError {
+    fn from(failure: Failure) -> Self {
+        Self::Ask(failure.into())
+    }
+}
+
+/// What the gateway takes of an event's currency, with its name; `None` if there is no gateway, and
+/// so nothing to ask.
+fn of_currency(
+    gateway: Option<&dyn Gateway>,
+    settings: &Settings,
+) -> Result<Option<(&'static str, Takes)>, PriceError> {
+    let Some(gateway) = gateway else { return Ok(None) };
+    let takes = gateway.takes(settings.currency);
+    let takes = takes.map_err(|why| PriceError::CannotTake(format!("currency: {why}")))?;
+    Ok(Some((gateway.name(), takes)))
+}
+
+/// Checks the currency of an event that is being made.
+///
+/// # Errors
+/// The gateway does not take it.
+pub fn check_currency(
+    gateway: Option<&dyn Gateway>,
+    settings: &Settings,
+) -> Result<(), PriceError> {
+    of_currency(gateway, settings).map(drop)
+}
+
+/// Checks prices that are being set: what costs them, and how much.
+///
+/// # Errors
+/// The gateway does not take it.
+pub fn check_prices<'a>(
+    gateway: Option<&dyn Gateway>,
+    settings: &Settings,
+    prices: impl IntoIterator<Item = (&'a str, i64)>,
+) -> Result<(), PriceError> {
+    // What is free of charge never comes to a gateway, and what no price can be is for the rules to refuse.
+    let is_price = |(_, price_minor): &(&str, i64)| (1..=MAX_PRICE_MINOR).contains(price_minor);
+    let mut prices = prices.into_iter().filter(is_price).peekable();
+    if prices.peek().is_none() {
+        return Ok(());
+    }
+    let Some((gateway, takes)) = of_currency(gateway, settings)? else { return Ok(()) };
+    for (what, price_minor) in prices {
+        let complaint = takes.complaint(gateway, settings.currency, price_minor, &settings.fees);
+        if let Some(why) = complaint {
+            return Err(PriceError::CannotTake(format!("{what}: {why}")));
+        }
+    }
+    Ok(())
+}
+
+/// Checks settings that are about to be changed, if currency or fees are others than before.
+///
+/// # Errors
+/// The gateway does not take it.
+pub async fn check_change(
+    engine: &dyn Engine,
+    gateway: Option<&dyn Gateway>,
+    event: &EventId,
+    before: &Settings,
+    after: &Settings,
+) -> Result<(), PriceError> {
+    let is_same = (before.currency, before.fees) == (after.currency, after.fees);
+    if is_same || after.complaint().is_some() {
+        return Ok(());
+    }
+    if before.currency != after.currency {
+        check_currency(gateway, after)?;
+    }
+    let answer = engine.query(event.clone(), Query::Availability).await?;
+    let View::Availability(view) = answer.value else {
+        return Err(PriceError::Ask(AskError::OddAnswer));
+    };
+    let pools = view.pools.iter().map(|pool| (pool.pool.as_str(), pool.price_minor));
+    let seats = view.categories.iter().map(|category| (&*category.name, category.price_minor));
+    check_prices(gateway, after, pools.chain(seats))
+}

@@ -1,0 +1,144 @@
+//! The audit of a cluster: the archive in PostgreSQL, the events in Redis, and the ledger.
+
+use super::books::{Books, PAGE};
+use onrush_base::config::Config;
+use onrush_core::ids::BookingId;
+use onrush_ledger::booking::{Booking, BookingFilter};
+use onrush_ledger::desk::{DeskEntry, DeskFilter};
+use onrush_ledger::postgres::{ArchivedRow, PgLedger, PgOptions};
+use onrush_ledger::projection::FeedPosition;
+use onrush_ledger::saga::{File, Saga, SagaFilter};
+use onrush_ledger::{Ledger, Page};
+use onrush_server::cluster::audit_redis;
+use onrush_store::embedded::{AuditReport, FeedAudit};
+use onrush_store::{FeedEntry, Seq};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+/// The books of a cluster.
+pub(super) struct SharedBooks {
+    runtime: Runtime,
+    ledger: Arc<PgLedger>,
+    /// The ledger as it was when the audit began.
+    files: BTreeMap<BookingId, File>,
+    bookings: Vec<Booking>,
+}
+
+impl SharedBooks {
+    /// Connects to the ledger; writes nothing.
+    pub(super) fn open(config: &Config) -> Result<Self, String> {
+        let settings = config.postgres.as_ref().ok_or("postgres: it is not configured")?;
+        let runtime = onrush_terminal::process::runtime()?;
+        let opened = runtime.block_on(PgLedger::open(settings.url.reveal(), PgOptions::default()));
+        let ledger = Arc::new(opened.map_err(|error| error.to_string())?);
+        Ok(Self { runtime, ledger, files: BTreeMap::new(), bookings: Vec::new() })
+    }
+
+    /// All sagas with their payments and refunds, as they are now.
+    fn read_ledger(&self) -> Result<BTreeMap<BookingId, File>, String> {
+        let mut files = BTreeMap::new();
+        let mut after = None;
+        loop {
+            let filter = SagaFilter { after, ..SagaFilter::default() };
+            let page = self.runtime.block_on(self.ledger.sagas(filter, PAGE));
+            let page = page.map_err(|error| error.to_string())?;
+            for saga in page.rows {
+                let file = self.runtime.block_on(self.ledger.file(&saga.booking));
+                if let Some(file) = file.map_err(|error| error.to_string())? {
+                    files.insert(saga.booking, file);
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(files);
+            }
+        }
+    }
+
+    /// All bookings as the ledger has them now.
+    fn read_bookings(&self) -> Result<Vec<Booking>, String> {
+        let mut bookings = Vec::new();
+        let mut after = None;
+        loop {
+            let filter = BookingFilter { after, ..BookingFilter::default() };
+            let page = self.runtime.block_on(self.ledger.bookings(filter, PAGE));
+            let page = page.map_err(|error| error.to_string())?;
+            bookings.extend(page.rows.into_iter().map(|(booking, _)| booking));
+            after = page.next;
+            if after.is_none() {
+                return Ok(bookings);
+            }
+        }
+    }
+
+    fn archived(&self, after: u64) -> Result<Vec<ArchivedRow>, String> {
+        let rows = self.runtime.block_on(self.ledger.read_feed(after, PAGE));
+        rows.map_err(|error| error.to_string())
+    }
+}
+
+impl Books for SharedBooks {
+    fn begin(&mut self) -> Result<FeedPosition, String> {
+        let followed = self.runtime.block_on(self.ledger.position());
+        let followed = followed.map_err(|error| error.to_string())?;
+        self.bookings = self.read_bookings()?;
+        // A saga that comes to its end while the feed is read would be missed there.
+        self.files = self.read_ledger()?;
+        Ok(followed)
+    }
+
+    fn each_decision(&mut self, note: &mut dyn FnMut(&FeedEntry)) -> Result<(), String> {
+        let mut after = 0;
+        loop {
+            let rows = self.archived(after)?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = last.number;
+            for row in rows {
+                note(&entry(row)?);
+            }
+        }
+    }
+
+    fn faults(&mut self, _followed: &FeedPosition) -> Result<Vec<String>, String> {
+        // Archive and ledger are in one database, which sees to its pages itself.
+        Ok(Vec::new())
+    }
+
+    fn bookings(&mut self, _after: Option<String>) -> Result<Page<Booking>, String> {
+        Ok(Page { rows: std::mem::take(&mut self.bookings), next: None })
+    }
+
+    fn sagas(&mut self, _after: Option<String>) -> Result<Page<Saga>, String> {
+        let rows = self.files.values().map(|file| file.saga.clone()).collect();
+        Ok(Page { rows, next: None })
+    }
+
+    fn file(&mut self, booking: &BookingId) -> Result<Option<File>, String> {
+        Ok(self.files.remove(booking))
+    }
+
+    fn desk(&mut self, after: Option<String>) -> Result<Page<DeskEntry>, String> {
+        let filter = DeskFilter { after, ..DeskFilter::default() };
+        let page = self.runtime.block_on(self.ledger.desk(filter, PAGE));
+        page.map_err(|error| error.to_string())
+    }
+}
+
+fn entry(row: ArchivedRow) -> Result<FeedEntry, String> {
+    let ArchivedRow { number, event, seq: _, epoch: _, at, changes } = row;
+    let changes = serde_json::from_str(&changes)
+        .map_err(|error| format!("decision {number} cannot be understood: {error}"))?;
+    Ok(FeedEntry { seq: Seq(number), at, event, changes })
+}
+
+/// Adds up the archive with the rules and without them, and compares what it comes to with what Redis has.
+pub(super) fn audit_feed(books: &mut SharedBooks, config: &Config) -> Result<AuditReport, String> {
+    let mut audit = FeedAudit::default();
+    books.each_decision(&mut |entry| audit.note(entry))?;
+    if let Some(redis) = &config.redis {
+        let found = books.runtime.block_on(audit_redis(redis, &books.ledger))?;
+        found.into_iter().for_each(|what| audit.violation(what));
+    }
+    Ok(audit.finish())
+}

@@ -1,0 +1,167 @@
+//! `onrush audit`: recomputes everything from the journal, compares it with the money, and says
+//! what does not add up.
+
+mod books;
+#[cfg(feature = "cluster")]
+mod cluster;
+mod money;
+mod verdict;
+
+use books::FileBooks;
+use onrush_base::config::Config;
+use onrush_base::config::EngineName;
+use onrush_store::embedded::{self, AuditReport};
+use onrush_terminal::exit::Exit;
+use onrush_terminal::show::{count, print_json, say};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// Violations of the money that are listed at most; all are counted.
+const SHOWN: usize = 1_000;
+
+/// What to audit.
+#[derive(clap::Args)]
+pub struct AuditArgs {
+    /// The directory with the data; a server may be running on it
+    #[arg(long, value_name = "DIR", env = "ONRUSH_DATA", default_value = "onrush-data")]
+    data: PathBuf,
+    /// The configuration of a cluster, whose servers are read instead of a directory
+    #[arg(long, value_name = "FILE", env = "ONRUSH_CONFIG")]
+    config: Option<PathBuf>,
+    /// The sandbox gateway's directory, if it ran as a process of its own [default: `sandbox` in
+    /// the data directory]
+    #[arg(long, value_name = "DIR")]
+    sandbox: Option<PathBuf>,
+    /// Print the result as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The result. Its JSON is one line.
+#[derive(Serialize)]
+struct Report<'a> {
+    /// How many violations there are.
+    violations: u64,
+    /// One sentence each, a thousand at most.
+    found: &'a [String],
+    /// Decisions read.
+    decisions: u64,
+    /// Changes in them.
+    changes: u64,
+    /// Events they belong to.
+    events: usize,
+    /// Snapshots that were compared.
+    snapshots: usize,
+    /// Units confirmed or claimed in the end.
+    sold: u64,
+    /// Units that were taken from a pool beyond its capacity.
+    oversold: u64,
+    /// How often a seat went to a second booking while the first one had it.
+    seats_sold_twice: u64,
+    /// Admissions out of turn.
+    fifo_violations: u64,
+    /// The money, if anything was ever to be paid.
+    #[serde(flatten)]
+    money: Option<money::Money>,
+}
+
+/// Audits a directory of one process.
+pub fn run_on(data: &Path, json: bool) -> Exit {
+    run(&AuditArgs { data: data.to_owned(), config: None, sandbox: None, json })
+}
+
+/// Runs the audit.
+pub fn run(args: &AuditArgs) -> Exit {
+    let mut found = Vec::new();
+    let (mut audit, money) = match read_books(args, &mut found) {
+        Ok(audited) => audited,
+        Err(error) => {
+            say(&format!("error: {error}"));
+            return Exit::CouldNotRun;
+        }
+    };
+    audit.violation_count += found.len() as u64;
+    audit.violations.extend(found.into_iter().take(SHOWN));
+    let report = Report {
+        violations: audit.violation_count,
+        found: &audit.violations,
+        decisions: audit.seq.0,
+        changes: audit.changes,
+        events: audit.events,
+        snapshots: audit.snapshots,
+        sold: audit.sold,
+        oversold: audit.oversold,
+        seats_sold_twice: audit.seats_sold_twice,
+        fifo_violations: audit.fifo_violations,
+        money,
+    };
+    if args.json {
+        print_json(&report);
+    } else {
+        for violation in report.found {
+            println!("VIOLATION: {violation}");
+        }
+        println!(
+            "{} violations in {} decisions ({} changes, {} events, {} snapshots); {} units sold",
+            count(report.violations),
+            count(report.decisions),
+            count(report.changes),
+            count(report.events as u64),
+            count(report.snapshots as u64),
+            count(report.sold)
+        );
+        if let Some(money) = &report.money {
+            for noticed in money.noticed.iter().take(SHOWN) {
+                println!("NOTICED: {noticed}");
+            }
+            println!("{money}");
+        }
+    }
+    if report.violations == 0 { Exit::Ok } else { Exit::Violation }
+}
+
+type Audited = (AuditReport, Option<money::Money>);
+
+/// Audits the money, if there is a ledger, and then the feed: the sale may be running, and whoever
+/// reads that all sagas are at their end must find what they sold among the units sold.
+fn read_books(args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, String> {
+    let Some(file) = &args.config else { return read_files(&args.data, args, found) };
+    let variables = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let config = Config::load(Some(file), variables).map_err(|error| error.to_string())?;
+    match config.engine {
+        EngineName::Embedded => read_files(&config.data, args, found),
+        EngineName::Redis => read_servers(&config, args, found),
+    }
+}
+
+fn read_files(data: &Path, args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, String> {
+    let money = match FileBooks::open(data, found)? {
+        None => None,
+        Some(mut books) => {
+            let own = data.join("sandbox");
+            let sandbox = args.sandbox.as_deref().unwrap_or(&own);
+            Some(money::audit(&mut books, Some(sandbox), found)?)
+        }
+    };
+    let audit = embedded::audit(data).map_err(|error| error.to_string())?;
+    Ok((audit, money))
+}
+
+#[cfg(feature = "cluster")]
+fn read_servers(
+    config: &Config,
+    args: &AuditArgs,
+    found: &mut Vec<String>,
+) -> Result<Audited, String> {
+    let mut books = cluster::SharedBooks::open(config)?;
+    let money = money::audit(&mut books, args.sandbox.as_deref(), found)?;
+    let audit = cluster::audit_feed(&mut books, config)?;
+    Ok((audit, Some(money)))
+}
+
+#[cfg(not(feature = "cluster"))]
+fn read_servers(_: &Config, _: &AuditArgs, _: &mut Vec<String>) -> Result<Audited, String> {
+    Err("this program was built without Redis and PostgreSQL; build it with --features cluster"
+        .into())
+}

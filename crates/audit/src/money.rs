@@ -1,0 +1,350 @@
+//! The money, audited: what the gateway took is a confirmed booking or went back, and nothing is
+//! paid for twice.
+//!
+//! Three books are compared: the feed (what is confirmed), the ledger (what was to be paid, taken
+//! and given back), and the gateway's own (what it took and gave back). Only sagas at their end are
+//! judged, so that a server may be running.
+
+use super::books::Books;
+use super::verdict::{
+    AtGateway, Sold, Standing, State, Sums, given_back, is_at_its_end, judge, judge_unknown,
+};
+use onrush_core::Change;
+use onrush_core::change::{BookingChange, HoldChange};
+use onrush_core::ids::{BookingId, PaymentId};
+use onrush_ledger::booking::Booking;
+use onrush_ledger::desk::{DeskKind, DeskStatus};
+use onrush_ledger::saga::File;
+use onrush_saga::desk_sentence;
+use onrush_saga::pairing::{another_past, shorter};
+use onrush_sandbox::{Taken, taken};
+use serde::Serialize;
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+
+/// What the audit of the money found.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Money {
+    /// Money that was taken, as the ledger says, in minor units of all currencies together; with
+    /// what the gateway took for payments that nobody knows.
+    pub(super) captured_minor: i64,
+    /// Money that went back.
+    pub(super) refunded_minor: i64,
+    /// The price of bookings that are confirmed and paid for through a gateway.
+    pub(super) confirmed_minor: i64,
+    /// What buyers who cancelled did not get back, by the organiser's rules.
+    pub(super) kept_minor: i64,
+    /// Money of sagas that have not come to their end.
+    pub(super) pending_minor: i64,
+    /// Money that is none of these: must be 0.
+    pub(super) unexplained_minor: i64,
+    /// Bookings for which more was kept than they cost.
+    pub(super) paid_twice: u64,
+    /// Sagas that have not come to their end.
+    pub(super) open_sagas: u64,
+    /// Sagas that wait for an operator.
+    pub(super) stuck_sagas: u64,
+    /// Whether the gateway's own book was compared too.
+    pub(super) gateway: bool,
+    /// What the gateway's own desk did, one sentence each: explained, and somebody's to look at.
+    pub(super) noticed: Vec<String>,
+}
+
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { captured_minor, refunded_minor, confirmed_minor, kept_minor, .. } = self;
+        let Self { pending_minor, unexplained_minor, open_sagas, stuck_sagas, .. } = self;
+        write!(
+            f,
+            "money in minor units: {captured_minor} taken = {confirmed_minor} confirmed + \
+             {refunded_minor} given back + {kept_minor} kept + {pending_minor} pending + \
+             {unexplained_minor} unexplained; {open_sagas} sagas open, {stuck_sagas} of them \
+             stuck; "
+        )?;
+        f.write_str(if self.gateway {
+            "compared with the gateway's own book"
+        } else {
+            "the gateway's own book was not at hand"
+        })
+    }
+}
+
+/// Compares the books and, if its directory is known, the sandbox's file.
+///
+/// # Errors
+/// A sentence that says what cannot be read.
+pub(super) fn audit(
+    books: &mut dyn Books,
+    sandbox: Option<&Path>,
+    violations: &mut Vec<String>,
+) -> Result<Money, String> {
+    let look = || match sandbox {
+        None => Ok(None),
+        Some(sandbox) => taken(sandbox).map_err(|error| format!("the sandbox's file: {error}")),
+    };
+    let before = look()?;
+    // The ledger is read as it was before the feed: what is at its end there is at its end in the feed too.
+    let followed = books.begin()?;
+    violations.extend(books.faults(&followed)?);
+    let mut bookings = HashMap::new();
+    let (mut last, mut made_at) = (0, None);
+    books.each_decision(&mut |entry| {
+        last = entry.seq.0;
+        if last == followed.seq {
+            made_at = Some(entry.at);
+        }
+        for change in &entry.changes {
+            note(&mut bookings, entry.seq.0, change);
+        }
+    })?;
+    if followed.seq > last {
+        violations.push(shorter(last, followed.seq));
+    } else if let (Some(at), Some(made_at)) = (followed.at, made_at)
+        && at != made_at
+    {
+        violations.push(another_past(followed.seq, at, made_at));
+    }
+    let after = look()?;
+    let noticed = notice(books, after.as_deref().unwrap_or_default())?;
+    let gateway = after.map(|after| Gateway::new(before.unwrap_or_default(), after));
+    let mut auditor = Auditor {
+        money: Money { gateway: gateway.is_some(), noticed, ..Money::default() },
+        gateway,
+        bookings,
+        sagas: HashMap::new(),
+        followed: followed.seq,
+        violations,
+    };
+    let mut after = None;
+    loop {
+        let page = books.sagas(after)?;
+        for saga in &page.rows {
+            if let Some(file) = books.file(&saga.booking)? {
+                auditor.look(&file);
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    loop {
+        let page = books.bookings(after)?;
+        page.rows.iter().for_each(|booking| auditor.look_at_booking(booking));
+        after = page.next;
+        if after.is_none() {
+            return Ok(auditor.finish());
+        }
+    }
+}
+
+/// What the gateway's own desk did, as the ledger has it, and what of it only the gateway's book has.
+fn notice(books: &mut dyn Books, taken: &[Taken]) -> Result<Vec<String>, String> {
+    let mut noticed = Vec::new();
+    let mut known: HashMap<(PaymentId, DeskKind), i64> = HashMap::new();
+    let mut after = None;
+    loop {
+        let page = books.desk(after)?;
+        for entry in &page.rows {
+            let (booking, told) = (&entry.booking, desk_sentence(entry));
+            let settled = match &entry.settled {
+                Some(settled) => format!("{} settled it: {}", settled.by, settled.why),
+                None => "nobody settled it".into(),
+            };
+            noticed.push(format!("booking {booking}: {told}; {settled}"));
+            if entry.status == DeskStatus::Moved {
+                *known.entry((entry.payment.clone(), entry.kind)).or_default() +=
+                    entry.amount_minor;
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    for at_gateway in taken {
+        let Taken { payment, desk_refunded_minor, second_minor, lost_minor, .. } = at_gateway;
+        for (kind, minor, what) in [
+            (DeskKind::Refund, desk_refunded_minor, "gone back at its desk"),
+            (DeskKind::SecondPayment, second_minor, "been paid a second time"),
+            (DeskKind::Dispute, lost_minor, "been lost to disputes"),
+        ] {
+            let heard = known.get(&(payment.clone(), kind)).copied().unwrap_or_default();
+            if heard != *minor {
+                noticed.push(format!(
+                    "payment {payment}: by the gateway's own book {minor} minor units have {what}, and the \
+                     ledger has heard of {heard}"
+                ));
+            }
+        }
+    }
+    Ok(noticed)
+}
+
+fn note(bookings: &mut HashMap<BookingId, Sold>, seq: u64, change: &Change) {
+    let mut set = |booking: &BookingId, state| {
+        if let Some(sold) = bookings.get_mut(booking) {
+            sold.state = state;
+        }
+    };
+    match change {
+        Change::Hold(change) => match change {
+            HoldChange::HoldPlaced { terms, .. } => {
+                let amount_minor = terms.amount_minor;
+                let sold = Sold { amount_minor, state: State::NotSold, placed: seq };
+                bookings.insert(terms.booking.clone(), sold);
+            }
+            HoldChange::HoldExtended { .. }
+            | HoldChange::HoldReleased { .. }
+            | HoldChange::HoldExpired { .. }
+            | HoldChange::HoldForgotten { .. } => {}
+        },
+        Change::Booking(change) => match change {
+            BookingChange::HoldConfirmed { booking, payment } => {
+                set(booking, State::Confirmed(payment.clone()));
+            }
+            BookingChange::HoldConfirmedLate { booking, payment } => {
+                set(booking, State::Confirmed(Some(payment.clone())));
+            }
+            BookingChange::ConfirmedCancelled { booking, refund_minor, .. } => {
+                let before = bookings.get_mut(booking);
+                if let Some(sold) = before
+                    && let State::Confirmed(payment) = &sold.state
+                {
+                    let payment = payment.clone();
+                    sold.state = State::Cancelled { payment, refund_minor: *refund_minor };
+                }
+            }
+            BookingChange::PaymentBegun { .. }
+            | BookingChange::PaymentFailed { .. }
+            | BookingChange::LatePaymentFailed { .. }
+            | BookingChange::CheckedIn { .. } => {}
+        },
+        Change::Setup(_)
+        | Change::Sale(_)
+        | Change::Queue(_)
+        | Change::Visitor(_)
+        | Change::Claim(_) => {}
+    }
+}
+
+/// The gateway's book: its payments, and what they are for.
+struct Gateway {
+    payments: HashMap<PaymentId, AtGateway>,
+    bookings: HashMap<PaymentId, BookingId>,
+}
+
+impl Gateway {
+    fn new(before: Vec<Taken>, after: Vec<Taken>) -> Self {
+        let mut book = Self { payments: HashMap::new(), bookings: HashMap::new() };
+        for (taken, is_after) in before
+            .into_iter()
+            .map(|taken| (taken, false))
+            .chain(after.into_iter().map(|taken| (taken, true)))
+        {
+            let Taken { payment, booking, captured_minor, refunded_minor, .. } = taken;
+            let sums = Sums { captured_minor, refunded_minor };
+            let there = book.payments.entry(payment.clone()).or_default();
+            if is_after {
+                there.after = sums;
+                book.bookings.insert(payment, booking);
+            } else {
+                there.before = sums;
+            }
+        }
+        book
+    }
+}
+
+struct Auditor<'a> {
+    money: Money,
+    gateway: Option<Gateway>,
+    bookings: HashMap<BookingId, Sold>,
+    /// The sagas that were read, and whether they are at their end.
+    sagas: HashMap<BookingId, Standing>,
+    /// How far the ledger has followed the feed.
+    followed: u64,
+    violations: &'a mut Vec<String>,
+}
+
+impl Auditor<'_> {
+    fn look(&mut self, file: &File) {
+        let captured: i64 = file.payments.iter().map(|payment| payment.captured_minor).sum();
+        let refunded = given_back(file, None);
+        self.money.captured_minor += captured;
+        self.money.refunded_minor += refunded;
+        if file.saga.stuck.is_some() {
+            self.money.stuck_sagas += 1;
+        }
+        let booking = &file.saga.booking;
+        // A saga under way whose booking the journal has not will come to no end that explains its money.
+        if is_at_its_end(file) || !self.bookings.contains_key(booking) {
+            let payments = self.gateway.as_ref().map(|gateway| &gateway.payments);
+            let verdict = judge(file, self.bookings.get(booking), payments);
+            self.money.confirmed_minor += verdict.confirmed_minor;
+            self.money.kept_minor += verdict.kept_minor;
+            self.money.paid_twice += u64::from(verdict.paid_twice);
+            self.violations.extend(verdict.violations);
+            self.sagas.insert(booking.clone(), Standing::Ended);
+        } else {
+            self.money.open_sagas += 1;
+            self.money.pending_minor += captured - refunded;
+            self.sagas.insert(booking.clone(), Standing::Open);
+        }
+        for payment in &file.payments {
+            if let Some(gateway) = &mut self.gateway {
+                gateway.payments.remove(&payment.payment);
+            }
+        }
+    }
+
+    /// Looks at a booking that the ledger has. Those with a saga are judged with their money.
+    fn look_at_booking(&mut self, booking: &Booking) {
+        let Booking { booking, status, .. } = booking;
+        if self.sagas.contains_key(booking) {
+            return;
+        }
+        let said = match self.bookings.get(booking).map(|sold| &sold.state) {
+            None => "the ledger has it and the journal has not",
+            Some(State::NotSold) if status == "confirmed" => {
+                "the ledger says that it is confirmed, and the journal has not sold it"
+            }
+            Some(State::NotSold | State::Confirmed(_) | State::Cancelled { .. }) => return,
+        };
+        self.violations.push(format!("booking {booking}: {said} (the ledger says: {status})"));
+    }
+
+    fn finish(mut self) -> Money {
+        // What is left in the gateway's book belongs to no payment that was read.
+        if let Some(gateway) = self.gateway.take() {
+            for (payment, there) in &gateway.payments {
+                let Some(booking) = gateway.bookings.get(payment) else { continue };
+                let missing = Standing::Missing { followed: self.followed };
+                let saga = self.sagas.get(booking).copied().unwrap_or(missing);
+                let found = judge_unknown(payment, *there, self.bookings.get(booking), saga);
+                if found.is_some() {
+                    // Nobody's books but the gateway's explain it.
+                    self.money.captured_minor += there.before.captured_minor;
+                    self.money.refunded_minor += there.before.refunded_minor;
+                }
+                self.violations.extend(found);
+            }
+        }
+        let Money {
+            captured_minor,
+            refunded_minor,
+            confirmed_minor,
+            kept_minor,
+            pending_minor,
+            ..
+        } = self.money;
+        self.money.unexplained_minor =
+            captured_minor - refunded_minor - confirmed_minor - kept_minor - pending_minor;
+        if self.money.unexplained_minor != 0 {
+            let unexplained_minor = self.money.unexplained_minor;
+            self.violations.push(format!("{unexplained_minor} minor units are unexplained"));
+        }
+        self.money
+    }
+}

@@ -1,0 +1,563 @@
+//! What can be configured: by a file, then `ONRUSH_…` variables, then flags, each overriding the one before.
+
+use serde::{Deserialize, Deserializer, de};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+mod connections;
+mod error;
+mod gateways;
+#[cfg(feature = "cluster")]
+pub mod kafka;
+pub mod kinds;
+#[cfg(feature = "cluster")]
+pub mod ladder;
+pub mod limits;
+mod network;
+mod pages;
+mod parse;
+#[cfg(feature = "cluster")]
+pub mod rabbit;
+pub mod relay;
+mod secret;
+mod secrets;
+mod servers;
+mod template;
+mod web_address;
+
+use limits::LimitSettings;
+use relay::{MailSettings, WebhookSettings};
+use web_address::web_address;
+
+pub use connections::ConnectionSettings;
+pub use error::ConfigError;
+pub use gateways::{FaultMix, GatewayName, Patience, SandboxSettings, StripeSettings};
+pub use network::{Network, NotANetwork};
+pub use secret::Secret;
+pub use secrets::own_secret_complaint;
+pub use servers::{
+    EngineName, FlagSettings, KafkaSettings, LedgerName, PostgresSettings, RabbitSettings,
+    RedisSettings,
+};
+pub use template::TEMPLATE;
+
+/// The server's configuration. Each field is a key of the TOML file, and `ONRUSH_` plus its name in
+/// capitals a variable.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The directory that has everything: the journal, the keys, the seat maps.
+    pub data: PathBuf,
+    /// Whether to go on with files that are older than others of the directory; said on the command
+    /// line only.
+    #[serde(skip)]
+    pub accept_restored: bool,
+    /// Where visitors and the organiser connect; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Where metrics and health are asked for; `off` in a file or variable is `None`.
+    #[serde(deserialize_with = "address_or_off")]
+    pub operator_listen: Option<SocketAddr>,
+    /// Where people reach this in their browsers, such as `https://tickets.example`; without it
+    /// where it listens.
+    pub public_url: Option<String>,
+    /// Built pages in a directory, to be served instead of those in the binary.
+    pub pages: Option<PathBuf>,
+    /// What runs the rules.
+    pub engine: EngineName,
+    /// What remembers bookings and money.
+    pub ledger: LedgerName,
+    /// Redis, if that runs the rules.
+    pub redis: Option<RedisSettings>,
+    /// PostgreSQL, if that remembers.
+    pub postgres: Option<PostgresSettings>,
+    /// RabbitMQ, if it is to carry wake-ups.
+    pub rabbitmq: Option<RabbitSettings>,
+    /// Kafka, if other systems are to read what happens there.
+    pub kafka: Option<KafkaSettings>,
+    /// How flags are set at the first start.
+    pub flags: FlagSettings,
+    /// The admin API key; `None` generates one at the first start.
+    pub admin_key: Option<Secret>,
+    /// The key of those who check tickets in; the admin API key may always do so.
+    pub scanner_key: Option<Secret>,
+    /// Whether anyone may have a guest token.
+    pub guest_tokens: bool,
+    /// How long a guest token is valid, in seconds.
+    pub guest_token_ttl_s: u32,
+    /// Guest tokens that one address (IPv6: one `/64`) gets a minute, and at once.
+    pub visitors_per_min: u32,
+    /// How often visitors and addresses may ask.
+    pub limits: LimitSettings,
+    /// Networks whose `X-Forwarded-For` is believed, such as `10.0.0.0/8`.
+    pub trusted_proxies: Vec<Network>,
+    /// Origins whose pages may open streams, such as `https://shop.example`; the server's own host
+    /// always may.
+    pub allowed_origins: Vec<String>,
+    /// SSE and WebSocket connections at a time.
+    pub max_streams: usize,
+    /// What connections, streams and bodies may take up.
+    pub connections: ConnectionSettings,
+    /// How long an ask should wait at most, in milliseconds: above half of it looks and then new
+    /// business are sent away with 503; 0 never sends anybody away.
+    pub shed_after_ms: u32,
+    /// Who signs passes (their `iss`).
+    pub pass_issuer: String,
+    /// The shop's own tokens, if visitors come with those.
+    pub shop_tokens: Option<ShopTokens>,
+    /// Mail to buyers; none if left out.
+    pub mail: Option<MailSettings>,
+    /// Who else is told what happens.
+    pub webhooks: Vec<WebhookSettings>,
+    /// Who takes money; nobody unless it is said.
+    pub gateway: GatewayName,
+    /// Whether the sandbox may be used where it can be reached from outside.
+    pub allow_sandbox: bool,
+    /// The sandbox, if that is the gateway.
+    pub sandbox: SandboxSettings,
+    /// Stripe, if that is the gateway.
+    pub stripe: Option<StripeSettings>,
+    /// How patient the driver of sagas is.
+    pub saga: Patience,
+    /// Whether the paths of S3 (`/api/booking/…`, `/api/seats/…`) are served too.
+    pub s3_paths: bool,
+}
+
+/// The shop's JWTs: signed with HS256, nothing else.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShopTokens {
+    /// The shared secret; at least 32 bytes.
+    pub secret: Secret,
+    /// The `iss` they must have.
+    pub issuer: String,
+    /// The `aud` they must have.
+    pub audience: String,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data: PathBuf::from("onrush-data"),
+            accept_restored: false,
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
+            operator_listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))),
+            public_url: None,
+            pages: None,
+            engine: EngineName::default(),
+            ledger: LedgerName::default(),
+            redis: None,
+            postgres: None,
+            rabbitmq: None,
+            kafka: None,
+            flags: FlagSettings::default(),
+            admin_key: None,
+            scanner_key: None,
+            guest_tokens: true,
+            guest_token_ttl_s: 86_400,
+            visitors_per_min: 60,
+            limits: LimitSettings::default(),
+            trusted_proxies: Vec::new(),
+            allowed_origins: Vec::new(),
+            max_streams: 100_000,
+            connections: ConnectionSettings::default(),
+            shed_after_ms: 50,
+            pass_issuer: "onrush".into(),
+            shop_tokens: None,
+            mail: None,
+            webhooks: Vec::new(),
+            gateway: GatewayName::None,
+            allow_sandbox: false,
+            sandbox: SandboxSettings::default(),
+            stripe: None,
+            saga: Patience::default(),
+            s3_paths: false,
+        }
+    }
+}
+
+impl Config {
+    /// Reads the file, if there is one, and then the variables; what neither sets has its default.
+    ///
+    /// # Errors
+    /// The file cannot be read, has an unknown key, or a value is of the wrong kind.
+    pub fn load(
+        file: Option<&Path>,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigError> {
+        let mut config = match file {
+            None => Self::default(),
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(|error| ConfigError::new(format!("{}: {error}", path.display())))?;
+                toml::from_str(&text).map_err(|error| {
+                    let why = parse::complaint(&text, &error);
+                    ConfigError::new(format!("{}: {why}", path.display()))
+                })?
+            }
+        };
+        // All limits before each.
+        for (name, text) in variables.into_iter().collect::<BTreeMap<_, _>>() {
+            if let Some(flag) = name.strip_prefix("FEATURE_") {
+                config
+                    .flags
+                    .set(flag, &text)
+                    .map_err(|why| ConfigError::new(format!("{name}: {why}")))?;
+            }
+            if let Some(key) = name.strip_prefix("ONRUSH_") {
+                config
+                    .set_from_variable(key, &text)
+                    .map_err(|why| ConfigError::new(format!("{name}: {why}")))?;
+            }
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    fn set_from_variable(&mut self, key: &str, text: &str) -> Result<(), String> {
+        fn parsed<T: std::str::FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
+            text.trim().parse().map_err(|error: T::Err| error.to_string())
+        }
+        fn list<T: std::str::FromStr<Err: fmt::Display>>(text: &str) -> Result<Vec<T>, String> {
+            text.split(',').filter(|part| !part.trim().is_empty()).map(parsed).collect()
+        }
+        match key {
+            "DATA" => self.data = PathBuf::from(text),
+            "LISTEN" => self.listen = parsed(text)?,
+            "OPERATOR_LISTEN" => {
+                self.operator_listen = if text == "off" { None } else { Some(parsed(text)?) };
+            }
+            "PUBLIC_URL" => self.public_url = Some(text.to_owned()),
+            "PAGES" => self.pages = Some(PathBuf::from(text)),
+            "ENGINE" => self.engine = parsed(text)?,
+            "LEDGER" => self.ledger = parsed(text)?,
+            "REDIS_URLS" => {
+                let urls = list(text)?;
+                match &mut self.redis {
+                    Some(redis) => redis.urls = urls,
+                    None => self.redis = Some(RedisSettings::new(urls)),
+                }
+            }
+            "POSTGRES_URL" => {
+                let url = Secret::from(text.to_owned());
+                match &mut self.postgres {
+                    Some(postgres) => postgres.url = url,
+                    None => self.postgres = Some(PostgresSettings::new(url)),
+                }
+            }
+            "RABBITMQ_URL" | "KAFKA_BROKERS" => self.set_publisher(key, text),
+            "ADMIN_KEY" => self.admin_key = Some(Secret::from(text.to_owned())),
+            "SCANNER_KEY" => self.scanner_key = Some(Secret::from(text.to_owned())),
+            "MAIL_PASSWORD" => match &mut self.mail {
+                Some(mail) => mail.password = Some(Secret::from(text.to_owned())),
+                None => return Err("there is no [mail] in the file".into()),
+            },
+            "GUEST_TOKENS" => self.guest_tokens = parsed(text)?,
+            "GUEST_TOKEN_TTL_S" => self.guest_token_ttl_s = parsed(text)?,
+            "VISITORS_PER_MIN" => self.visitors_per_min = parsed(text)?,
+            "LIMITS" => match text {
+                "off" => self.limits = LimitSettings::off(),
+                _ => return Err("use off, or ONRUSH_LIMITS_<SETTING> for one limit".into()),
+            },
+            limit if limit.starts_with("LIMITS_") => self.limits.set(&limit[7..], text)?,
+            "TRUSTED_PROXIES" => self.trusted_proxies = list(text)?,
+            "ALLOWED_ORIGINS" => self.allowed_origins = list(text)?,
+            "MAX_STREAMS" => self.max_streams = parsed(text)?,
+            "SHED_AFTER_MS" => self.shed_after_ms = parsed(text)?,
+            "PASS_ISSUER" => self.pass_issuer = text.to_owned(),
+            "GATEWAY" => self.gateway = parsed(text)?,
+            "ALLOW_SANDBOX" => self.allow_sandbox = parsed(text)?,
+            "SANDBOX_URL" => self.sandbox.url = Some(text.to_owned()),
+            "SANDBOX_SECRET" => self.sandbox.secret = Some(Secret::from(text.to_owned())),
+            "SANDBOX_WEBHOOK_SECRET" => {
+                self.sandbox.webhook_secret = Some(Secret::from(text.to_owned()))
+            }
+            "S3_PATHS" => self.s3_paths = parsed(text)?,
+            // Other variables of this prefix belong to the command line.
+            _ => {
+                if let Some(number) = self.connections.by_variable(key) {
+                    *number = parsed(text)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where people's browsers find the pages, if the server listens at `public`.
+    #[must_use]
+    pub fn pages_url(&self, public: SocketAddr) -> String {
+        self.public_url.clone().unwrap_or_else(|| {
+            let mut here = public;
+            // Nobody can go to all addresses at once, but this machine has one that is always its own.
+            match here.ip() {
+                IpAddr::V4(ip) if ip.is_unspecified() => here.set_ip(Ipv4Addr::LOCALHOST.into()),
+                IpAddr::V6(ip) if ip.is_unspecified() => here.set_ip(Ipv6Addr::LOCALHOST.into()),
+                IpAddr::V4(_) | IpAddr::V6(_) => {}
+            }
+            format!("http://{here}")
+        })
+    }
+
+    /// Checks what the types cannot.
+    ///
+    /// # Errors
+    /// Everything that is wrong, not only the first thing.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let complaints = self.complaints();
+        if complaints.is_empty() { Ok(()) } else { Err(ConfigError::new(complaints.join("\n"))) }
+    }
+
+    /// Everything that is wrong, as sentences that name the place.
+    fn complaints(&self) -> Vec<String> {
+        let mut found = self.secret_complaints();
+        let mut wrong = |why: &str| found.push(why.to_owned());
+        if let Some(url) = &self.public_url {
+            let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+            let whole =
+                host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '?', '#']));
+            if !whole || web_address(url).is_err() {
+                wrong("public_url: use the form https://tickets.example, with no path");
+            }
+        }
+        if self.visitors_per_min == 0 {
+            wrong("visitors_per_min: use at least 1, or switch guest_tokens off");
+        }
+        if let Err(error) = self.connections.check() {
+            wrong(&error.to_string());
+        }
+        self.server_complaints().iter().for_each(|why| wrong(why));
+        if self.gateway == GatewayName::Sandbox
+            && !self.allow_sandbox
+            && !self.listen.ip().is_loopback()
+        {
+            wrong(
+                "gateway: the sandbox takes no real money, so it is refused on an address that others reach; \
+                 set allow_sandbox = true if that is what you want",
+            );
+        }
+        if self.saga.tries == 0 || self.saga.at_a_time == 0 || self.saga.first_pause_ms < 1 {
+            wrong("saga: tries, at_a_time and first_pause_ms must be at least 1");
+        }
+        if self.guest_token_ttl_s == 0 {
+            wrong("guest_token_ttl_s: use at least 1");
+        }
+        if let Some(mail) = &self.mail
+            && let Err(why) = mail.check()
+        {
+            wrong(&why);
+        }
+        for (index, webhook) in self.webhooks.iter().enumerate() {
+            if let Err(why) = webhook.check() {
+                wrong(&why);
+            }
+            if self.webhooks[..index].iter().any(|other| other.name == webhook.name) {
+                wrong("webhooks.name: use each name once");
+            }
+        }
+        found
+    }
+}
+
+fn address_or_off<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(d)?;
+    if text == "off" { Ok(None) } else { text.parse().map(Some).map_err(de::Error::custom) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::limits::PerMin;
+    use super::*;
+
+    fn variables(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_variable_overrides_the_default_and_other_names_are_left_alone() {
+        let config = Config::load(
+            None,
+            variables(&[
+                ("ONRUSH_LISTEN", "0.0.0.0:9000"),
+                ("ONRUSH_OPERATOR_LISTEN", "off"),
+                ("ONRUSH_TRUSTED_PROXIES", "10.0.0.0/8, fd00::/8"),
+                ("ONRUSH_LOG", "debug"),
+                ("PATH", "/bin"),
+            ]),
+        )
+        .unwrap();
+        assert_eq!(config.listen, "0.0.0.0:9000".parse().unwrap());
+        assert_eq!(config.operator_listen, None);
+        assert_eq!(config.trusted_proxies.len(), 2);
+        assert_eq!(config.visitors_per_min, 60);
+    }
+
+    #[test]
+    fn a_limit_is_a_number_or_off_wherever_it_is_set() {
+        let text = "[limits]\nuser_writes_per_min = 7\naddress_reads_per_min = \"off\"\n";
+        let config: Config = toml::from_str(text).unwrap();
+        assert_eq!(config.limits.user_writes_per_min, PerMin::of(7));
+        assert_eq!(config.limits.address_reads_per_min, PerMin::OFF);
+        assert_eq!(config.limits.address_joins_per_min, PerMin::of(300));
+        let config = Config::load(
+            None,
+            variables(&[
+                ("ONRUSH_LIMITS_USER_READS_PER_MIN", "8"),
+                ("ONRUSH_LIMITS", "off"),
+                ("ONRUSH_LIMITS_ADDRESS_WRITES_PER_MIN", "9"),
+                ("ONRUSH_LIMITS_EXEMPT_NETWORKS", "10.1.0.0/16"),
+            ]),
+        )
+        .unwrap();
+        assert_eq!(config.limits.user_writes_per_min, PerMin::OFF);
+        assert_eq!(config.limits.user_reads_per_min, PerMin::of(8));
+        assert_eq!(config.limits.address_wrong_keys_per_min, PerMin::of(10));
+        assert_eq!(config.limits.address_writes_per_min, PerMin::of(9));
+        assert_eq!(config.limits.exempt_networks.len(), 1);
+        for text in ["0", "-1", "\"none\"", "4294967296", "1.5"] {
+            let text = format!("[limits]\nuser_writes_per_min = {text}");
+            let why = toml::from_str::<Config>(&text).unwrap_err().to_string();
+            assert!(why.contains("user_writes_per_min"), "{why}");
+        }
+        for (name, text) in [("USER_WRITES_PER_MIN", "0"), ("USER_RIGHTS_PER_MIN", "1")] {
+            let name = format!("ONRUSH_LIMITS_{name}");
+            let why = Config::load(None, variables(&[(&name, text)])).unwrap_err().to_string();
+            assert!(why.starts_with(&name), "{why}");
+        }
+    }
+
+    #[test]
+    fn an_unreadable_value_names_its_variable() {
+        let error = Config::load(None, variables(&[("ONRUSH_LISTEN", "here")])).unwrap_err();
+        assert!(error.to_string().starts_with("ONRUSH_LISTEN: "), "{error}");
+    }
+
+    #[test]
+    fn public_url_is_a_scheme_and_a_host() {
+        for (url, is_fine) in [
+            ("https://tickets.example", true),
+            ("http://127.0.0.1:8080", true),
+            ("tickets.example", false),
+            ("https://", false),
+            ("https://tickets.example/shop", false),
+        ] {
+            let loaded = Config::load(None, variables(&[("ONRUSH_PUBLIC_URL", url)]));
+            assert_eq!(loaded.is_ok(), is_fine, "{url}");
+        }
+    }
+
+    #[test]
+    fn pages_are_where_it_is_said_or_else_where_the_server_listens() {
+        let pages = |public_url: Option<&str>, public: &str| {
+            let config = Config { public_url: public_url.map(str::to_owned), ..Config::default() };
+            config.pages_url(public.parse().unwrap())
+        };
+        assert_eq!(pages(Some("https://a.example"), "0.0.0.0:80"), "https://a.example");
+        assert_eq!(pages(None, "192.0.2.7:8080"), "http://192.0.2.7:8080");
+        assert_eq!(pages(None, "0.0.0.0:8080"), "http://127.0.0.1:8080");
+        assert_eq!(pages(None, "[::]:8080"), "http://[::1]:8080");
+    }
+
+    #[test]
+    fn an_unknown_key_in_the_file_is_an_error() {
+        assert!(toml::from_str::<Config>("lissen = \"127.0.0.1:1\"").is_err());
+    }
+
+    #[test]
+    fn the_template_is_the_default_configuration() {
+        let config: Config = toml::from_str(TEMPLATE).unwrap();
+        assert_eq!(format!("{config:?}"), format!("{:?}", Config::default()));
+    }
+
+    #[test]
+    fn the_template_has_every_setting_there_is() {
+        let line = |line: &str| match line.strip_prefix("# ") {
+            Some(rest) if rest.starts_with('[') || rest.contains(" = ") => rest.to_owned(),
+            _ => line.to_owned(),
+        };
+        // Sentences with an equals sign in them are not settings.
+        let is_setting = |line: &String| {
+            !line.contains("engine = \"redis\"") && !line.contains("ledger = \"postgres\"")
+        };
+        let all: Vec<String> = TEMPLATE.lines().map(line).filter(is_setting).collect();
+        let config: Config = toml::from_str(&all.join("\n")).unwrap();
+        let written = format!("{config:?}");
+        let written = written.replace("gateway: None", "");
+        assert!(!written.contains("None"), "a setting has no example: {written}");
+        assert!(!written.contains("webhooks: []"), "a webhook has no example");
+    }
+
+    #[test]
+    fn a_flag_is_set_by_its_variable_for_all_or_for_a_share() {
+        let flags = |text: &str| {
+            let variables = variables(&[("FEATURE_STREAMS_QUEUE", text), ("FEATURE_OTHER", "x")]);
+            Config::load(None, variables).map(|config| config.flags.streams_queue)
+        };
+        for (text, percent) in [("true", 100), ("false", 0), ("10", 10)] {
+            assert_eq!(flags(text).unwrap(), percent);
+        }
+        for text in ["101", "-1", "some"] {
+            let why = flags(text).unwrap_err().to_string();
+            assert!(why.starts_with("FEATURE_STREAMS_QUEUE: use true, false"), "{why}");
+        }
+    }
+
+    #[test]
+    fn servers_that_do_not_go_together_are_named() {
+        for (text, place) in [
+            ("engine = \"redis\"", "ledger"),
+            ("engine = \"redis\"\nledger = \"postgres\"", "redis"),
+            ("ledger = \"postgres\"", "postgres"),
+            ("engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = []", "redis.urls"),
+            (
+                "engine = \"redis\"\nledger = \"postgres\"\n[redis]\nurls = [\"redis://a\", \"redis://b\"]",
+                "redis.cluster",
+            ),
+            (
+                "ledger = \"postgres\"\n[postgres]\nurl = \"postgres://a\"\nconnections = 1",
+                "postgres.connections",
+            ),
+        ] {
+            let why = checked(text).unwrap_err();
+            assert!(why.contains(place), "{place}: {why}");
+        }
+    }
+
+    fn checked(text: &str) -> Result<(), String> {
+        let config: Config = toml::from_str(text).map_err(|error| error.to_string())?;
+        config.check().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn mail_and_webhooks_are_checked_before_anything_is_sent() {
+        let mail = "[mail]\nsmtp = \"mx.shop.example:587\"\nfrom = \"Shop <a@shop.example>\"\n";
+        let hook = "[[webhooks]]\nname = \"crm\"\nurl = \"https://crm.example/in\"\n\
+            secret = \"0123456789abcdef\"\n";
+        checked(&format!("{mail}{hook}")).unwrap();
+        for (text, place) in [
+            (mail.replace(":587", ""), "mail.smtp"),
+            (mail.replace("a@shop", "shop"), "mail.from"),
+            (format!("{mail}user = \"u\"\n"), "mail: user"),
+            (format!("{mail}user = \"u\"\npassword = \"p\"\ntls = \"none\"\n"), "mail.tls"),
+            (format!("{mail}booking_url = \"https://shop.example/\"\n"), "mail.booking_url"),
+            (hook.replace("crm\"", "CRM 1\""), "webhooks.name"),
+            (hook.replace("https://", ""), "webhooks.url"),
+            (hook.replace("0123456789abcdef", "short"), "webhooks[0].secret"),
+            (format!("{hook}kinds = [\"everything\"]\n"), "webhooks.kinds"),
+            (format!("{hook}{hook}"), "webhooks.name"),
+            (format!("{mail}colour = \"red\"\n"), "colour"),
+        ] {
+            let why = checked(&text).unwrap_err();
+            assert!(why.contains(place), "{place}: {why}");
+        }
+    }
+
+    #[test]
+    fn secrets_do_not_show_in_debug_output() {
+        let config = Config {
+            admin_key: Some(Secret::from("hush-hush-hush-hush".to_owned())),
+            ..Config::default()
+        };
+        assert!(!format!("{config:?}").contains("hush"));
+    }
+}

@@ -1,0 +1,57 @@
+//! What clients of Kafka are told, out of the settings.
+
+use super::bodies::Topic;
+use onrush_base::config::kafka::{KafkaSettings, OURS};
+use rdkafka::ClientConfig;
+
+/// The name of a topic.
+#[must_use]
+pub fn topic_of(settings: &KafkaSettings, topic: Topic) -> String {
+    format!("{}{}", settings.prefix, topic.name())
+}
+
+/// What every client of ours is told.
+pub(super) fn client_of(settings: &KafkaSettings) -> ClientConfig {
+    let mut config = ClientConfig::new();
+    configure(settings, &mut config);
+    config
+}
+
+/// What the producer is told.
+pub(super) fn producer_of(settings: &KafkaSettings) -> ClientConfig {
+    let mut config = ClientConfig::new();
+    // Unless somebody says otherwise: small batches soon, and made smaller by what every client can read.
+    config.set("linger.ms", "5").set("compression.type", "lz4");
+    configure(settings, &mut config);
+    for (name, value) in OURS {
+        config.set(name, value);
+    }
+    // The client counts its own framing, too.
+    config.set("message.max.bytes", (settings.max_message_bytes + 10_000).to_string());
+    config
+}
+
+fn configure(settings: &KafkaSettings, config: &mut ClientConfig) {
+    for (name, value) in &settings.options {
+        config.set(name, value.reveal());
+    }
+    config.set("bootstrap.servers", settings.brokers.join(","));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_told_what_is_set_and_what_is_ours() {
+        let settings = "brokers = ['a.example:9092', 'b.example:9092']\nprefix = 'live.'\n\
+                        options = { 'sasl.password' = 's3cret', 'linger.ms' = '20' }";
+        let settings: KafkaSettings = toml::from_str(settings).expect("these are settings");
+        assert_eq!(topic_of(&settings, Topic::BookingRequest), "live.booking_request");
+        let producer = producer_of(&settings);
+        assert_eq!(producer.get("sasl.password"), Some("s3cret"));
+        assert_eq!(producer.get("linger.ms"), Some("20"));
+        assert_eq!(producer.get("acks"), Some("all"));
+        assert_eq!(producer.get("bootstrap.servers"), Some("a.example:9092,b.example:9092"));
+    }
+}

@@ -1,0 +1,43 @@
+//! Kafka: the whole feed on one topic, and S3's messages on theirs (S3.1, S3.5 to S3.7).
+//!
+//! ```text
+//! feed ─► publisher (one node at a time, under a lease)
+//!             ├─► onrush-feed
+//!             ├─► booking_request     a place was taken
+//!             ├─► payment_initiated   a payment began
+//!             ├─► booking_completed   a booking is final
+//!             └─► payment_failed      a payment ended without money
+//! ```
+//!
+//! Messages of one event are in the feed's order on every topic, each at least once. Its headers
+//! say which change it is about, so that receivers can drop repeats; docs/kafka.md shows how. The
+//! feed is read no further than Kafka has acknowledged: a Kafka that is away delays what it would
+//! be told, and nothing else.
+
+mod bodies;
+mod client;
+mod facts;
+pub mod health;
+mod outlet;
+mod parts;
+mod publisher;
+
+pub use bodies::Topic;
+pub use client::topic_of;
+pub use health::Health;
+pub use parts::Parts;
+
+use onrush_base::config::kafka::KafkaSettings;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// Starts this node's publisher. It ends soon after `stop` says so.
+///
+/// Kafka need not be there: it tries again until it is.
+pub fn run(
+    settings: &KafkaSettings,
+    parts: &Parts,
+    stop: &watch::Receiver<bool>,
+) -> JoinHandle<()> {
+    tokio::spawn(publisher::run(settings.clone(), parts.clone(), stop.clone()))
+}

@@ -1,0 +1,179 @@
+//! The way to Kafka: a producer that has a bounded number of messages under way.
+
+use super::bodies::Topic;
+use super::client::{client_of, producer_of, topic_of};
+use super::health::Health;
+use crate::cursors::Fence;
+use onrush_base::config::kafka::{KafkaSettings, Tuning};
+use onrush_core::ids::EventId;
+use onrush_store::Seq;
+use rdkafka::ClientContext;
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::error::KafkaError;
+use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::producer::future_producer::DeliveryFuture;
+use rdkafka::producer::{FutureProducer, FutureRecord, Producer, PurgeConfig};
+use rdkafka::types::RDKafkaErrorCode;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+/// Kafka, or the way there, is in trouble.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trouble(pub(super) String);
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Kafka cannot be used: {}", self.0)
+    }
+}
+
+impl From<KafkaError> for Trouble {
+    fn from(error: KafkaError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// What the client says goes where everything else is said.
+struct Context;
+
+impl ClientContext for Context {
+    fn log(&self, _: RDKafkaLogLevel, _: &str, message: &str) {
+        tracing::debug!(message, "Kafka's client");
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        tracing::debug!(%error, reason, "Kafka's client");
+    }
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Record<'a> {
+    pub(super) topic: Topic,
+    pub(super) event: &'a EventId,
+    pub(super) sequence: Seq,
+    pub(super) index: usize,
+    pub(super) body: Vec<u8>,
+}
+
+/// A producer for one turn of publishing. What is still under way when it is dropped is sent no more.
+pub(super) struct Outlet {
+    producer: Option<FutureProducer<Context>>,
+    topics: Vec<(Topic, String)>,
+    under_way: VecDeque<DeliveryFuture>,
+    tuning: Tuning,
+    health: Arc<Health>,
+}
+
+impl Outlet {
+    /// Makes topics that are missing, if that is wanted, and a producer.
+    pub(super) async fn open(
+        settings: &KafkaSettings,
+        health: Arc<Health>,
+    ) -> Result<Self, Trouble> {
+        if settings.create_topics {
+            make_topics(settings).await?;
+        }
+        let producer = producer_of(settings).create_with_context(Context)?;
+        let topics = Topic::ALL.map(|topic| (topic, topic_of(settings, topic)));
+        Ok(Self {
+            producer: Some(producer),
+            topics: topics.into(),
+            under_way: VecDeque::new(),
+            tuning: settings.tuning.clone(),
+            health,
+        })
+    }
+
+    /// Sends a message after all that were sent before; waits while too many are under way.
+    pub(super) async fn send(&mut self, record: Record<'_>, fence: Fence) -> Result<(), Trouble> {
+        while self.under_way.len() >= self.tuning.window {
+            self.oldest().await?;
+        }
+        let mut topics = self.topics.iter();
+        let topic = topics.find_map(|(topic, name)| (*topic == record.topic).then_some(name));
+        let topic = topic.expect("every topic has a name").clone();
+        let numbers =
+            [("fence", fence.0), ("sequence", record.sequence.0), ("index", record.index as u64)];
+        loop {
+            let mut headers = OwnedHeaders::new_with_capacity(numbers.len());
+            for (key, value) in numbers {
+                headers = headers.insert(Header { key, value: Some(&value.to_string()) });
+            }
+            let message = FutureRecord::to(&topic)
+                .key(record.event.as_str())
+                .payload(&record.body)
+                .headers(headers);
+            let producer = self.producer.as_ref().expect("it goes when this is dropped");
+            match producer.send_result(message) {
+                Ok(delivery) => break self.under_way.push_back(delivery),
+                // Long messages fill the queue before there are too many.
+                Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), _))
+                    if !self.under_way.is_empty() =>
+                {
+                    self.oldest().await?;
+                }
+                Err((error, _)) => return Err(error.into()),
+            }
+        }
+        self.health.set(|state| state.sent += 1);
+        Ok(())
+    }
+
+    /// Comes back when Kafka has all that was sent.
+    pub(super) async fn settle(&mut self) -> Result<(), Trouble> {
+        while !self.under_way.is_empty() {
+            self.oldest().await?;
+        }
+        Ok(())
+    }
+
+    async fn oldest(&mut self) -> Result<(), Trouble> {
+        // It is taken out only when it has arrived, as whoever waits may give up waiting.
+        let Some(oldest) = self.under_way.front_mut() else { return Ok(()) };
+        let arrived = tokio::time::timeout(self.tuning.patience, oldest).await;
+        self.under_way.pop_front();
+        match arrived {
+            Ok(Ok(Ok(_))) => {}
+            Ok(Ok(Err((error, _)))) => return Err(error.into()),
+            Ok(Err(_)) => return Err(Trouble("the producer is gone".into())),
+            Err(_) => return Err(Trouble("no acknowledgement came".into())),
+        }
+        self.health
+            .set(|state| (state.acknowledged, state.connected) = (state.acknowledged + 1, true));
+        Ok(())
+    }
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        let Some(producer) = self.producer.take() else { return };
+        // Another node may publish from now on: what waits here is for it to send.
+        producer.purge(PurgeConfig::default().queue().inflight());
+        // Its end takes a moment, in which nothing else should have to wait.
+        tokio::task::spawn_blocking(move || drop(producer));
+    }
+}
+
+async fn make_topics(settings: &KafkaSettings) -> Result<(), Trouble> {
+    let admin: AdminClient<Context> = client_of(settings).create_with_context(Context)?;
+    let names = Topic::ALL.map(|topic| topic_of(settings, topic));
+    // -1: as the broker likes.
+    let partitions = settings.partitions.and_then(|n| i32::try_from(n).ok()).unwrap_or(-1);
+    let topics =
+        names.each_ref().map(|name| NewTopic::new(name, partitions, TopicReplication::Fixed(-1)));
+    let options = AdminOptions::new().request_timeout(Some(settings.tuning.making_topics));
+    let made = admin.create_topics(&topics, &options).await;
+    tokio::task::spawn_blocking(move || drop(admin));
+    for topic in made? {
+        match topic {
+            Ok(topic) => tracing::info!(topic, "a topic was made"),
+            Err((_, RDKafkaErrorCode::TopicAlreadyExists)) => {}
+            // Whoever may not make topics has somebody who does.
+            Err((topic, error)) => tracing::warn!(topic, %error, "a topic could not be made"),
+        }
+    }
+    Ok(())
+}

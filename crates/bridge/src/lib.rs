@@ -1,0 +1,7 @@
+//! The feed carried on: to RabbitMQ as wake-ups, to Kafka for other systems.
+//!
+//! Publishers on many nodes agree by leases and [`cursors`] who sends, and from where on.
+
+pub mod cursors;
+pub mod kafka;
+pub mod rabbit;

@@ -1,0 +1,293 @@
+//! The publisher, on one node at a time: what the feed says about deadlines and freed slots goes to RabbitMQ.
+//!
+//! It reads the next page of the feed only when RabbitMQ has the last one for good. While RabbitMQ
+//! is away the feed is not read, so that nothing piles up here, and nobody waits for it.
+
+use super::bodies::{Content, Draft, Message, Timeout, Whose, drafts, seconds};
+use super::link::{self, Outlet, Pauses};
+use super::parts::{Parts, stopped};
+use super::topology::Topology;
+use super::trouble::Trouble;
+use crate::cursors::{CursorError, Fence};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesOrdered;
+use lapin::PublisherConfirm;
+use onrush_base::config::rabbit::RabbitSettings;
+use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_core::{Query, View};
+use onrush_store::{Failure, FeedEntry, FeedPage, Seq};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// How long the cursor may stay behind if the feed has nothing for RabbitMQ.
+const QUIET: Duration = Duration::from_secs(1);
+/// How long to wait for leases, cursors or an engine that do not answer.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Bookings whose users are asked for at a time.
+const QUESTIONS: usize = 32;
+/// How long giving the lease back may take at the end.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// Publishes, whenever it is this node's turn, until `stop` says so or the engine has stopped.
+pub(super) async fn run(
+    settings: RabbitSettings,
+    topology: Arc<Topology>,
+    parts: Parts,
+    mut stop: watch::Receiver<bool>,
+) {
+    let name = format!("{}rabbitmq", settings.prefix);
+    let mut pauses = Pauses::default();
+    let publisher = Publisher { settings, topology, parts, name };
+    while !*stop.borrow() {
+        let ended = tokio::select! {
+            ended = publisher.serve(&mut pauses) => ended,
+            () = stopped(&mut stop) => Ok(()),
+        };
+        publisher.step_down().await;
+        let Err(trouble) = ended else { break };
+        publisher.parts.health.count(|counts| &counts.failures, 1);
+        let pause = pauses.next(&publisher.settings.tuning);
+        tracing::warn!(%trouble, ?pause, "RabbitMQ is told nothing; trying again");
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stopped(&mut stop) => break,
+        }
+    }
+}
+
+struct Publisher {
+    settings: RabbitSettings,
+    topology: Arc<Topology>,
+    parts: Parts,
+    /// Of the lease and the cursor.
+    name: String,
+}
+
+/// Why publishing ended.
+enum Ended {
+    /// The engine has stopped, and all was sent.
+    Done,
+    /// Another node has the lease.
+    Overtaken,
+    /// RabbitMQ is away.
+    Link(Trouble),
+    /// Something else is.
+    Other(String),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done => f.write_str("the engine has stopped"),
+            Self::Overtaken => f.write_str("another node publishes"),
+            Self::Link(trouble) => trouble.fmt(f),
+            Self::Other(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<Trouble> for Ended {
+    fn from(trouble: Trouble) -> Self {
+        Self::Link(trouble)
+    }
+}
+
+impl From<CursorError> for Ended {
+    fn from(error: CursorError) -> Self {
+        match error {
+            CursorError::Fenced => Self::Overtaken,
+            CursorError::Unavailable(_) => Self::Other(error.to_string()),
+        }
+    }
+}
+
+impl Publisher {
+    /// Connects and publishes until the connection breaks, or for good if the engine has stopped.
+    async fn serve(&self, pauses: &mut Pauses) -> Result<(), Trouble> {
+        let connection = link::connect(&self.settings, &self.topology, "onrush publisher").await?;
+        let tuning = &self.settings.tuning;
+        let outlet = Outlet::open(&connection, self.topology.clone(), tuning).await?;
+        pauses.reset();
+        self.parts.health.set(|state| state.publisher_connected = true);
+        let ended = tokio::select! {
+            ended = self.take_turns(&outlet) => ended,
+            trouble = link::broken(&connection) => Err(trouble),
+        };
+        link::close(&connection, tuning).await;
+        ended
+    }
+
+    /// Lets another node go on: at the end, and as long as this one has no connection.
+    async fn step_down(&self) {
+        self.parts.health.set(|state| {
+            (state.publisher_connected, state.publishing) = (false, false);
+        });
+        self.give_back().await;
+    }
+
+    async fn give_back(&self) {
+        let released = self.parts.cursors.release(self.name.clone());
+        // If it cannot be given back it runs out.
+        drop(tokio::time::timeout(GOODBYE, released).await);
+    }
+
+    /// Publishes whenever the lease can be had.
+    async fn take_turns(&self, outlet: &Outlet) -> Result<(), Trouble> {
+        loop {
+            let ended = match self.lease().await {
+                Ok(fence) => {
+                    self.parts.health.set(|state| state.publishing = true);
+                    let ended = tokio::select! {
+                        ended = self.follow(outlet, fence) => ended,
+                        ended = self.keep(fence) => ended,
+                    };
+                    self.parts.health.set(|state| state.publishing = false);
+                    ended
+                }
+                Err(ended) => ended,
+            };
+            match ended {
+                Ended::Done => return Ok(()),
+                Ended::Link(trouble) => return Err(trouble),
+                Ended::Overtaken => tokio::time::sleep(self.renewal()).await,
+                Ended::Other(why) => {
+                    tracing::warn!(why, "RabbitMQ cannot be told what happens; trying again");
+                    // What stands in this node's way need not stand in another's.
+                    self.give_back().await;
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    fn renewal(&self) -> Duration {
+        Duration::from_millis(u64::from(self.settings.tuning.lease_ms) / 3)
+    }
+
+    async fn lease(&self) -> Result<Fence, Ended> {
+        let lease = self.parts.cursors.lease(self.name.clone(), self.settings.tuning.lease_ms);
+        lease.await?.ok_or(Ended::Overtaken)
+    }
+
+    /// Renews the lease until it is lost.
+    async fn keep(&self, fence: Fence) -> Ended {
+        loop {
+            tokio::time::sleep(self.renewal()).await;
+            match self.lease().await {
+                Ok(renewed) if renewed == fence => {}
+                // It ran out and somebody had it meanwhile: what they sent is not to be sent again.
+                Ok(_) => return Ended::Overtaken,
+                Err(ended) => return ended,
+            }
+        }
+    }
+
+    /// Sends what the feed says from the cursor on.
+    async fn follow(&self, outlet: &Outlet, fence: Fence) -> Ended {
+        match self.try_follow(outlet, fence).await {
+            Ok(()) => Ended::Done,
+            Err(ended) => ended,
+        }
+    }
+
+    async fn try_follow(&self, outlet: &Outlet, fence: Fence) -> Result<(), Ended> {
+        let cursors = &self.parts.cursors;
+        let after = cursors.cursor(self.name.clone()).await?;
+        let mut feed = self.parts.engine.subscribe(after);
+        let mut written = Instant::now();
+        while let Some(page) = feed.next().await.map_err(Ended::Other)? {
+            let Some(last) = page.last().map(|entry| entry.seq) else { continue };
+            let sent = self.send(outlet, &page).await?;
+            if sent > 0 || written.elapsed() >= QUIET {
+                cursors.set_cursor(self.name.clone(), fence, last).await?;
+                written = Instant::now();
+            }
+            self.parts.health.count(|counts| &counts.published, sent);
+        }
+        Ok(())
+    }
+
+    /// Sends what a page says; comes back when RabbitMQ has all of it, with how many messages that was.
+    async fn send(&self, outlet: &Outlet, page: &FeedPage) -> Result<u64, Ended> {
+        let mut drafts: VecDeque<_> = page.iter().flat_map(numbered).collect();
+        let mut asked = FuturesOrdered::new();
+        let mut unconfirmed: VecDeque<PublisherConfirm> = VecDeque::new();
+        let mut sent = 0;
+        loop {
+            while asked.len() < QUESTIONS
+                && let Some((entry, index, draft)) = drafts.pop_front()
+            {
+                asked.push_back(self.message(entry, index, draft));
+            }
+            let Some(message) = asked.next().await else { break };
+            let Some(message) = message? else { continue };
+            if unconfirmed.len() >= self.settings.tuning.window
+                && let Some(oldest) = unconfirmed.pop_front()
+            {
+                outlet.confirmed(oldest).await?;
+            }
+            unconfirmed.push_back(outlet.send(&message, self.parts.clock.now()).await?);
+            sent += 1;
+        }
+        for oldest in unconfirmed {
+            outlet.confirmed(oldest).await?;
+        }
+        Ok(sent)
+    }
+
+    /// A draft as a message; `None` if it concerns nobody any more.
+    async fn message(
+        &self,
+        entry: Arc<FeedEntry>,
+        index: usize,
+        draft: Draft,
+    ) -> Result<Option<Message>, Ended> {
+        let content = match draft {
+            Draft::SlotReleased(body) => Content::SlotReleased(body),
+            Draft::Deadline { whose, until } => {
+                let user_id = match whose {
+                    Whose::User(user) => user,
+                    Whose::Booking(booking) => match self.user(&entry.event, booking).await? {
+                        Some(user) => user,
+                        None => return Ok(None),
+                    },
+                };
+                let event_id = entry.event.clone();
+                let (expire_time, scheduled_at) = (seconds(until), seconds(entry.at));
+                let body = Timeout { user_id, event_id, expire_time, scheduled_at };
+                Content::Timeout { body, due: until }
+            }
+        };
+        let Seq(seq) = entry.seq;
+        Ok(Some(Message { id: Some(format!("{seq}.{index}")), content }))
+    }
+
+    /// Whose a booking is; `None` if it is forgotten.
+    async fn user(&self, event: &EventId, booking: BookingId) -> Result<Option<UserId>, Ended> {
+        let query = Query::Booking { booking, user: None };
+        match self.parts.engine.query(event.clone(), query).await {
+            Ok(answer) => match answer.value {
+                View::Booking(view) => Ok(Some(view.terms.user.clone())),
+                View::Event(_)
+                | View::Availability(_)
+                | View::Seats(_)
+                | View::Place(_)
+                | View::Bookings(_)
+                | View::Claim(_)
+                | View::Bans(_) => panic!("a question about a booking has one kind of answer"),
+            },
+            Err(Failure::Refused(_)) => Ok(None),
+            Err(failure) => Err(Ended::Other(failure.to_string())),
+        }
+    }
+}
+
+/// What an entry asks to be sent, with the entry and a number within it.
+fn numbered(entry: &Arc<FeedEntry>) -> Vec<(Arc<FeedEntry>, usize, Draft)> {
+    let number = |(index, draft)| (entry.clone(), index, draft);
+    drafts(entry).into_iter().enumerate().map(number).collect()
+}

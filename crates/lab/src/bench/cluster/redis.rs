@@ -1,0 +1,177 @@
+//! `onrush bench redis`: our script beside a plain one, and how long scripts take at the rates of a
+//! large sale.
+
+use super::super::common::{Common, measure};
+use super::super::results::Results;
+use super::super::results::median;
+use super::archive::Forgetful;
+use super::plain;
+use super::shared::{self, CLIENTS};
+use crate::bench::commands::{hold, id, one_unit};
+use onrush_core::Command;
+use onrush_core::ids::{EventId, PlaceId, UserId};
+use onrush_core::settings::{RoomSettings, Settings};
+use onrush_store::Engine;
+use onrush_store::redis::{Options, RedisEngine};
+use onrush_terminal::show::say;
+use onrush_testkit::Redis;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+
+const ROUNDS: usize = 3;
+const JOINS_PER_S: u64 = 20_000;
+const RESERVES_PER_S: u64 = 10_000;
+/// Requests that wait for an answer at most: beyond it the rate is not kept, which the result says.
+const IN_FLIGHT: u32 = 2_000;
+
+/// A throw-away server, or why there is none.
+pub(super) fn server() -> Result<Redis, String> {
+    Redis::start().map_err(|error| error.to_string())
+}
+
+/// An engine on it that archives nowhere.
+pub(super) async fn engine(redis: &Redis) -> Result<Arc<RedisEngine>, String> {
+    let options = Options::new(vec![redis.url()], false, Arc::new(Forgetful::new()));
+    RedisEngine::open(options).await.map(Arc::new).map_err(|error| error.to_string())
+}
+
+/// The rates of one round.
+struct Round {
+    plain: f64,
+    script: f64,
+    engine: f64,
+}
+
+pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> {
+    let mut rounds = Vec::new();
+    for number in 1..=ROUNDS {
+        say(&format!("reserve: round {number} of {ROUNDS}"));
+        rounds.push(measure(round(common))?);
+    }
+    let of = |rate: fn(&Round) -> f64| median(rounds.iter().map(rate).collect());
+    let rates = [
+        ("plain_script_per_s", of(|round| round.plain)),
+        ("hold_script_per_s", of(|round| round.script)),
+        ("engine_holds_per_s", of(|round| round.engine)),
+        // Of each round by itself: a machine that others use is not the same in the next.
+        ("hold_script_ratio", of(|round| round.script / round.plain)),
+        ("engine_ratio", of(|round| round.engine / round.plain)),
+    ];
+    for (name, rate) in rates {
+        results.figure(name, rate);
+    }
+    results.say(&format!(
+        "reserve    plain S0.1 {:.0}/s, our script by the same client {:.0}/s ({:.0} %, goal ≥ 55 \
+         %), through the engine {:.0}/s ({:.0} %), {CLIENTS} clients",
+        rates[0].1,
+        rates[1].1,
+        rates[3].1 * 100.0,
+        rates[2].1,
+        rates[4].1 * 100.0,
+    ));
+    measure(at_rates(common, results))
+}
+
+async fn round(common: &Common) -> Result<Round, String> {
+    let redis = server()?;
+    let engine = engine(&redis).await?;
+    let event: EventId = id("flash")?;
+    shared::put_on_sale(&*engine, &event, shared::job()?).await?;
+    let through_us = shared::holds_per_s(common, &engine, &event).await?;
+    // The archiver goes on meanwhile, as it does in earnest: for the engine. What is compared runs
+    // without it.
+    drop(engine);
+    let (plain, script) = tokio::task::spawn_blocking({
+        let scale = common.scale;
+        move || {
+            let share = |full: u64| ((full as f64 * scale) as u64).max(1_000);
+            let plain = plain::reserve(&redis, share)?;
+            let script = plain::hold(&redis, &event, share)?;
+            Ok::<_, String>((plain, script))
+        }
+    })
+    .await
+    .map_err(|error| error.to_string())??;
+    Ok(Round { plain, script, engine: through_us })
+}
+
+/// Joins, then reserves, at given rates; the time of scripts as the server measures it.
+async fn at_rates(common: &Common, results: &mut Results) -> Result<(), String> {
+    let redis = server()?;
+    let engine = engine(&redis).await?;
+    let (queue, zone): (EventId, EventId) = (id("queue")?, id("zone")?);
+    let room = RoomSettings { capacity: 1, ..RoomSettings::default() };
+    let settings = Settings { room: Some(room), ..shared::job()? };
+    shared::put_on_sale(&*engine, &queue, settings).await?;
+    shared::put_on_sale(&*engine, &zone, shared::job()?).await?;
+    let lines = one_unit()?;
+
+    let join = |number: u64| {
+        let user: UserId = id(&format!("u{number}"))?;
+        // Places are random in earnest.
+        let place = PlaceId::from_u128(u128::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c));
+        Ok((queue.clone(), Command::Join { place, user }))
+    };
+    let reserve = |number: u64| Ok((zone.clone(), hold(number, &lines)?));
+    let scripts = at_rate(common, &redis, &engine, JOINS_PER_S, join).await?;
+    scripts.tell(results, "join", JOINS_PER_S);
+    let scripts = at_rate(common, &redis, &engine, RESERVES_PER_S, reserve).await?;
+    scripts.tell(results, "reserve", RESERVES_PER_S);
+    Ok(())
+}
+
+/// What one load came to.
+struct AtRate {
+    per_s: f64,
+    p99_ms: f64,
+}
+
+impl AtRate {
+    fn tell(&self, results: &mut Results, what: &str, wanted: u64) {
+        results.figure(&format!("{what}_per_s"), self.per_s);
+        results.figure(&format!("{what}_script_p99_ms"), self.p99_ms);
+        results.say(&format!(
+            "{what:<10} {:.0}/s of {wanted}/s: script p99 {:.3} ms by the server's clock (goal < 3 ms)",
+            self.per_s, self.p99_ms
+        ));
+    }
+}
+
+async fn at_rate(
+    common: &Common,
+    redis: &Redis,
+    engine: &Arc<RedisEngine>,
+    per_s: u64,
+    command: impl Fn(u64) -> Result<(EventId, Command), String>,
+) -> Result<AtRate, String> {
+    let ask = |words: &[&str]| redis.command(words).map_err(|error| error.to_string());
+    ask(&["CONFIG", "RESETSTAT"])?;
+    let length = common.time(5.0);
+    let begun = Instant::now();
+    let slots = Arc::new(Semaphore::new(IN_FLIGHT as usize));
+    let mut sent = 0;
+    while begun.elapsed() < length {
+        let due = (begun.elapsed().as_secs_f64() * per_s as f64) as u64;
+        while sent < due && begun.elapsed() < length {
+            let slot = Arc::clone(&slots).acquire_owned().await.map_err(|e| e.to_string())?;
+            let (event, command) = command(sent)?;
+            let engine = Arc::clone(engine);
+            tokio::spawn(async move {
+                let answer = engine.execute(event, command).await;
+                drop(slot);
+                answer.map(drop)
+            });
+            sent += 1;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // All answers are there when all slots are free again.
+    let _all = slots.acquire_many(IN_FLIGHT).await.map_err(|error| error.to_string())?;
+    let per_s = sent as f64 / begun.elapsed().as_secs_f64();
+    let stats = ask(&["INFO", "latencystats"])?;
+    let line = stats.lines().find(|line| line.contains("_evalsha:"));
+    let p99 = line.and_then(|line| line.split_once("p99=")?.1.split(',').next()?.parse().ok());
+    let p99_us: f64 = p99.ok_or_else(|| format!("Redis says no time of scripts: {stats}"))?;
+    Ok(AtRate { per_s, p99_ms: p99_us / 1_000.0 })
+}

@@ -1,0 +1,213 @@
+//! Rates, each beside the rate of a bare server that does nothing.
+
+use super::super::common::Common;
+use super::super::results::Results;
+use super::super::results::median;
+use super::super::server::Served;
+use super::closed_loop::{DIGITS, Round, Template, round};
+use crate::load::{Pool, Request};
+use onrush_terminal::show::{Progress, count, ms, say};
+use serde::Deserialize;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Different visitors that hold.
+const BUYERS: u64 = 8_192;
+/// Visitors that wait while positions are asked for.
+const WAITING: u64 = 100_000;
+/// Connections that set things up.
+const SET_UP_CONNECTIONS: u64 = 128;
+const HOLD: &str = "{\"pools\":{\"ga\":1}}";
+
+#[derive(Deserialize)]
+struct Visitor {
+    token: String,
+}
+
+/// Durable holds, token checked, against the bare echo of the same request.
+pub(super) async fn holds(
+    common: &Common,
+    rounds: u32,
+    results: &mut Results,
+) -> Result<(), String> {
+    let scratch = common.scratch()?;
+    let product = Served::product(scratch.path())?;
+    let bare = Served::bare()?;
+    let pool = Pool::new(product.address, SET_UP_CONNECTIONS as usize);
+    Served::admin(
+        &pool,
+        "POST",
+        "/events",
+        "{\"event\":\"flash\",\"title\":\"Benchmark\",\"currency\":\"EUR\",\"room\":null,\
+         \"max_per_user\":null,\"hold_ttl_ms\":86400000,\"hold_max_ms\":86400000}",
+    )
+    .await?;
+    Served::admin(
+        &pool,
+        "POST",
+        "/events/flash/pools",
+        "{\"pool\":\"ga\",\"capacity\":1000000000,\"price_minor\":0}",
+    )
+    .await?;
+    Served::admin(&pool, "POST", "/events/flash/open", "{}").await?;
+    let tokens =
+        visitors(&pool, common.size(BUYERS).max(256), "visitors", async |_| Ok(())).await?;
+
+    let request =
+        |path: &str, token: &String| Request::to("POST", path).token(token).key(DIGITS).json(HOLD);
+    let mut first = 0;
+    for connections in [256, 64] {
+        let (mut echo, mut hold) = (Vec::new(), Vec::new());
+        for number in 1..=rounds {
+            say(&format!("holds at {connections} connections: round {number} of {rounds}"));
+            let echoes = spread(connections, &tokens, |token| request("/echo", token), 0);
+            echo.push(measure(common, &bare, echoes).await?);
+            let wishes = spread(
+                connections,
+                &tokens,
+                |token| request("/api/v1/events/flash/bookings", token),
+                first,
+            );
+            // No key is ever used twice, or an answer would be a repetition.
+            first += 1 << 40;
+            hold.push(measure(common, &product, wishes).await?);
+        }
+        let suffix = if connections == 256 { String::new() } else { format!("_{connections}") };
+        report(results, connections, &suffix, [("echo", &echo), ("holds", &hold)], "hold");
+    }
+    Ok(())
+}
+
+/// Exact positions of people who wait, against a bare GET.
+pub(super) async fn positions(
+    common: &Common,
+    rounds: u32,
+    results: &mut Results,
+) -> Result<(), String> {
+    let scratch = common.scratch()?;
+    let product = Served::product(scratch.path())?;
+    let bare = Served::bare()?;
+    let pool = Pool::new(product.address, SET_UP_CONNECTIONS as usize);
+    Served::admin(
+        &pool,
+        "POST",
+        "/events",
+        "{\"event\":\"room\",\"title\":\"Benchmark\",\"currency\":\"EUR\",\"room\":{}}",
+    )
+    .await?;
+    Served::admin(&pool, "POST", "/events/room/prequeue", "{}").await?;
+    let waiting = common.size(WAITING).max(256);
+    let tokens = visitors(&pool, waiting, "waiting", async |token: &str| {
+        let join = Request::to("POST", "/api/v1/events/room/queue").token(token).bare();
+        Served::ask::<serde_json::Value>(&pool, join).await.map(drop)
+    })
+    .await?;
+
+    let connections = 256;
+    let request = |path: &str, token: &String| Request::to("GET", path).token(token).bare();
+    let (mut get, mut position) = (Vec::new(), Vec::new());
+    for number in 1..=rounds {
+        say(&format!("positions at {connections} connections: round {number} of {rounds}"));
+        let gets = spread(connections, &tokens, |token| request("/get", token), 0);
+        get.push(measure(common, &bare, gets).await?);
+        let asks =
+            spread(connections, &tokens, |token| request("/api/v1/events/room/queue", token), 0);
+        position.push(measure(common, &product, asks).await?);
+    }
+    report(results, connections, "", [("get", &get), ("positions", &position)], "position");
+    Ok(())
+}
+
+/// Makes visitors, does something with each one's token, and says all tokens.
+async fn visitors(
+    pool: &Pool,
+    total: u64,
+    what: &str,
+    then: impl AsyncFn(&str) -> Result<(), String>,
+) -> Result<Vec<String>, String> {
+    let done = AtomicU64::new(0);
+    let caller = async |first: u64| {
+        let mut tokens = Vec::new();
+        for _ in (first..total).step_by(SET_UP_CONNECTIONS as usize) {
+            let visitor: Visitor =
+                Served::ask(pool, Request::to("POST", "/api/v1/visitors").bare()).await?;
+            then(&visitor.token).await?;
+            tokens.push(visitor.token);
+            done.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok::<_, String>(tokens)
+    };
+    let all = futures_util::future::try_join_all((0..SET_UP_CONNECTIONS.min(total)).map(caller));
+    let mut all = std::pin::pin!(all);
+    let mut progress = Progress::new(total);
+    let mut look = tokio::time::interval(Duration::from_millis(250));
+    loop {
+        tokio::select! {
+            tokens = &mut all => {
+                progress.finish();
+                return Ok(tokens?.into_iter().flatten().collect());
+            }
+            _ = look.tick() => progress.show(done.load(Ordering::Relaxed), what),
+        }
+    }
+}
+
+/// Spreads visitors over connections. Each one's keys count up from a number of their own.
+fn spread(
+    connections: usize,
+    tokens: &[String],
+    request: impl Fn(&String) -> Request,
+    first: u64,
+) -> Vec<Vec<Template>> {
+    let template = |index: usize| {
+        // Keys only have to differ within one visitor.
+        Template::new(request(&tokens[index]).bytes(), first)
+    };
+    (0..connections)
+        .map(|connection| (connection..tokens.len()).step_by(connections).map(template).collect())
+        .collect()
+}
+
+async fn measure(
+    common: &Common,
+    server: &Served,
+    load: Vec<Vec<Template>>,
+) -> Result<Round, String> {
+    round(server.address, load, common.time(0.4), common.time(2.0)).await.map(|(round, _)| round)
+}
+
+/// Adds the figures of a pair of measurements, and their ratio: the median of the ratios of each round.
+fn report(
+    results: &mut Results,
+    connections: usize,
+    suffix: &str,
+    [(bare_name, bare), (name, product)]: [(&str, &[Round]); 2],
+    what: &str,
+) {
+    let rate = |rounds: &[Round]| median(rounds.iter().map(|round| round.per_s).collect());
+    let ratio = median(
+        bare.iter().zip(product).map(|(bare, product)| product.per_s / bare.per_s).collect(),
+    );
+    let of = |percent: f64| {
+        median(product.iter().map(|round| round.latency.percentile_ms(percent)).collect())
+    };
+    results.figure(&format!("{bare_name}_per_s{suffix}"), rate(bare));
+    results.figure(&format!("{name}_per_s{suffix}"), rate(product));
+    results.figure(&format!("{what}_ratio{suffix}"), ratio);
+    results.figure(&format!("{what}_p50_ms{suffix}"), of(50.0));
+    results.figure(&format!("{what}_p99_ms{suffix}"), of(99.0));
+    let goal = match (what, connections) {
+        ("hold", 256) => 60,
+        ("hold", _) => 50,
+        (_, _) => 70,
+    };
+    results.say(&format!(
+        "{name:<10} {}/s at {connections} connections, bare {bare_name} {}/s: {:.0} % (goal ≥ \
+         {goal} %); p50 {}, p99 {}",
+        count(rate(product) as u64),
+        count(rate(bare) as u64),
+        ratio * 100.0,
+        ms(of(50.0)),
+        ms(of(99.0))
+    ));
+}

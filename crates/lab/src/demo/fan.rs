@@ -1,0 +1,485 @@
+//! One fan: comes, waits, chooses, changes their mind, buys, or is gone.
+
+use super::api::{Api, Ask, Booking, Lines, Place, Said, Trouble};
+use super::chance::Chance;
+use super::house::House;
+use crate::load::Request;
+use crate::load::stream::EventStream;
+use serde::Deserialize;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// The standing pool of the demo's event.
+pub(super) const STANDING: &str = "standing";
+/// Units one fan may have.
+pub(super) const MAX_PER_USER: u32 = 4;
+/// How many rows a fan looks at first; after each disappointment, at three times as many.
+const FIRST_ROWS: usize = 6;
+/// How often a fan looks again before giving up.
+const MAX_LOOKS: usize = 60;
+/// How long a fan waits for the end of a payment. Late money takes a while, and so does a gateway
+/// that says nothing.
+const LONGEST_WAIT: Duration = Duration::from_secs(90);
+
+/// What kind of person a fan is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Nature {
+    /// Does everything as it should be done.
+    Steady,
+    /// Cancels the first hold and chooses again.
+    ChangesMind,
+    /// Sends every hold twice, with the same key.
+    DoubleClicks,
+    /// Wants more than allowed at first.
+    Greedy,
+    /// Gives the place in the queue up.
+    Leaves,
+    /// Is not there when their turn comes.
+    NeverArrives,
+    /// Holds something and disappears.
+    Vanishes,
+}
+
+/// What a fan would like to have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Seats,
+    Floor,
+    /// One person wants to stand, the others to sit.
+    Both,
+}
+
+/// How a fan's evening ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum End {
+    /// With tickets.
+    Bought,
+    /// In the room, with nothing left that they wanted.
+    SoldOut,
+    /// The session or hold was over before they were done.
+    TooSlow,
+    /// Left the queue.
+    Left,
+    /// Did not come when it was their turn.
+    NoShow,
+    /// Disappeared with something in the basket.
+    Vanished,
+    /// Payments were declined until nothing was left to try.
+    Declined,
+    /// The money came too late and went back.
+    Refunded,
+    /// Still waiting when everything was sold.
+    StillWaiting,
+    /// Something happened that must not happen.
+    Trouble,
+}
+
+/// What a fan can prove afterwards.
+pub(super) struct Record {
+    /// The place and its number, from the answer to joining.
+    pub(super) place: Option<(String, u32)>,
+    /// The confirmed booking, as it was confirmed to the fan.
+    pub(super) receipt: Option<Booking>,
+    /// How the evening ended.
+    pub(super) end: End,
+    /// What happened that must not happen.
+    pub(super) trouble: Option<Trouble>,
+}
+
+/// What all fans share.
+pub(super) struct Sale {
+    /// The server.
+    pub(super) api: Api,
+    /// The seats.
+    pub(super) house: House,
+    /// Whether it is over: everything sold, or interrupted.
+    pub(super) over: watch::Receiver<bool>,
+}
+
+impl Sale {
+    /// Waits until `due`; `false` if it is over before.
+    async fn wait_until(&self, due: Instant) -> bool {
+        let mut over = self.over.clone();
+        tokio::select! {
+            () = tokio::time::sleep_until(due.into()) => !*self.over.borrow(),
+            _ = over.wait_for(|over| *over) => false,
+        }
+    }
+}
+
+/// One fan.
+pub(super) struct Fan {
+    number: u32,
+    chance: Chance,
+    nature: Nature,
+    wish: Wish,
+    party: u32,
+    watches_stream: bool,
+    comes_at: Instant,
+    /// Holds tried so far: each new wish gets a key of its own.
+    tries: u32,
+}
+
+/// What became of a payment.
+enum Outcome {
+    /// The booking is confirmed.
+    Confirmed(Booking),
+    /// No money was taken, and the hold waits for another payment.
+    Declined,
+    /// No money was taken, and the hold is gone.
+    Gone,
+    /// Money was taken too late, and went back.
+    Refunded,
+}
+
+/// Why a fan stops early.
+enum Stop {
+    Ended(End),
+    Trouble(Trouble),
+}
+
+impl From<Trouble> for Stop {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+impl Fan {
+    /// A fan of the crowd that `seed` makes.
+    pub(super) fn new(seed: u64, number: u32, comes_at: Instant, watches_stream: bool) -> Self {
+        let mut chance = Chance::new(seed, u64::from(number));
+        let nature = chance.weighted(&[
+            (Nature::Steady, 72),
+            (Nature::ChangesMind, 10),
+            (Nature::DoubleClicks, 3),
+            (Nature::Greedy, 2),
+            (Nature::Leaves, 4),
+            (Nature::NeverArrives, 5),
+            (Nature::Vanishes, 4),
+        ]);
+        let wish = chance.weighted(&[(Wish::Seats, 80), (Wish::Floor, 18), (Wish::Both, 2)]);
+        let party = chance.weighted(&[(1, 18), (2, 50), (3, 12), (4, 20)]);
+        Self { number, chance, nature, wish, party, watches_stream, comes_at, tries: 0 }
+    }
+
+    /// Lives through the sale.
+    pub(super) async fn live(mut self, sale: Arc<Sale>) -> Record {
+        let mut record =
+            Record { place: None, receipt: None, end: End::StillWaiting, trouble: None };
+        match self.try_to_buy(&sale, &mut record).await {
+            Ok(end) | Err(Stop::Ended(end)) => record.end = end,
+            Err(Stop::Trouble(trouble)) => {
+                record.end = End::Trouble;
+                record.trouble = Some(trouble);
+            }
+        }
+        record
+    }
+
+    async fn try_to_buy(&mut self, sale: &Sale, record: &mut Record) -> Result<End, Stop> {
+        if !sale.wait_until(self.comes_at).await {
+            return Ok(End::StillWaiting);
+        }
+        let token = sale.api.visitor(self.comes_at).await?.token;
+        let key = format!("fan-{}", self.number);
+        record.place = match sale.api.join(Instant::now(), &token, &key).await? {
+            Said::Yes(Place::Queued { place, number, .. } | Place::Active { place, number }) => {
+                Some((place, number))
+            }
+            Said::Yes(Place::NotFound) => return Err(Stop::Trouble("joined, but no place".into())),
+            // The sale may have been closed while this fan was on the way.
+            Said::No(problem) if problem.code == "EVENT_NOT_OPEN" => return Ok(End::SoldOut),
+            Said::No(problem) => {
+                return Err(Stop::Trouble(format!("cannot join: {}", problem.code)));
+            }
+        };
+        match self.nature {
+            Nature::Leaves => {
+                let due = Instant::now() + self.chance.between_ms(500, 6_000);
+                if sale.wait_until(due).await {
+                    // By now it may be their turn, or over; either way they go.
+                    sale.api.leave(due, &token).await?;
+                }
+                return Ok(End::Left);
+            }
+            Nature::NeverArrives => return Ok(End::NoShow),
+            Nature::Steady
+            | Nature::ChangesMind
+            | Nature::DoubleClicks
+            | Nature::Greedy
+            | Nature::Vanishes => {}
+        }
+        if !self.watches_stream || !self.watch_stream(sale, &token).await? {
+            self.poll(sale, &token).await?;
+        }
+        match sale.api.arrive(Instant::now(), &token).await? {
+            Said::Yes(_) => {}
+            Said::No(_) => return Ok(End::TooSlow),
+        }
+        let receipt = self.shop(sale, &token).await?;
+        record.receipt = Some(receipt);
+        Ok(End::Bought)
+    }
+
+    /// Asks for the position until it is the fan's turn: the nearer, the more often.
+    async fn poll(&mut self, sale: &Sale, token: &str) -> Result<(), Stop> {
+        let mut due = Instant::now() + self.chance.between_ms(100, 1_500);
+        loop {
+            if !sale.wait_until(due).await {
+                return Err(Stop::Ended(End::StillWaiting));
+            }
+            let interval = match sale.api.position(due, token).await? {
+                Place::Active { .. } => return Ok(()),
+                Place::NotFound => return Err(Stop::Ended(End::TooSlow)),
+                Place::Queued { position: Some(0..=1_000), .. } => {
+                    self.chance.between_ms(500, 1_000)
+                }
+                Place::Queued { position: Some(1_001..=6_000), .. } => {
+                    self.chance.between_ms(1_000, 2_000)
+                }
+                Place::Queued { .. } => self.chance.between_ms(2_000, 4_000),
+            };
+            due += interval;
+        }
+    }
+
+    /// Waits for the fan's turn by an open stream; `false` if the stream ended before.
+    async fn watch_stream(&self, sale: &Sale, token: &str) -> Result<bool, Stop> {
+        #[derive(Deserialize)]
+        struct Message {
+            r#type: String,
+        }
+        let request = Request::to("GET", &sale.api.path("/stream")).token(token).bare();
+        let Ok(mut stream) = EventStream::open(sale.api.address(), &request).await else {
+            return Ok(false);
+        };
+        let mut over = sale.over.clone();
+        loop {
+            let message = tokio::select! {
+                message = stream.next() => message,
+                _ = over.wait_for(|over| *over) => return Err(Stop::Ended(End::StillWaiting)),
+            };
+            let Ok(Some(text)) = message else { return Ok(false) };
+            let message: Message = serde_json::from_str(&text)
+                .map_err(|error| format!("unreadable message ({error}): {text}"))?;
+            match message.r#type.as_str() {
+                "your_turn" => return Ok(true),
+                "bye" => return Ok(false),
+                "left" | "session_ended" | "not_in_queue" => return Err(Stop::Ended(End::TooSlow)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Looks, holds and confirms until something is bought or nothing is left.
+    async fn shop(&mut self, sale: &Sale, token: &str) -> Result<Booking, Stop> {
+        let mut rows = FIRST_ROWS;
+        let mut party = self.party;
+        let mut changed_mind = false;
+        if self.nature == Nature::Greedy {
+            party = MAX_PER_USER + 1;
+        }
+        for _ in 0..MAX_LOOKS {
+            let wanted = self.look(sale, party, rows).await?;
+            let think = Instant::now() + self.chance.between_ms(50, 700);
+            if !sale.wait_until(think).await {
+                return Err(Stop::Ended(End::SoldOut));
+            }
+            // If nothing is free, somebody may still give something back.
+            let Some(lines) = wanted else { continue };
+            let held = match self.hold(sale, token, think, &lines).await? {
+                Said::Yes(held) => held,
+                Said::No(problem) => {
+                    match problem.code.as_str() {
+                        "SEAT_UNAVAILABLE" => rows = rows.saturating_mul(3),
+                        "INSUFFICIENT_STOCK" => {}
+                        "USER_LIMIT_EXCEEDED" => party = self.party.min(MAX_PER_USER),
+                        "NOT_YOUR_TURN" | "SESSION_OVER" | "PLACE_NOT_FOUND" => {
+                            return Err(Stop::Ended(End::TooSlow));
+                        }
+                        "EVENT_NOT_OPEN" => return Err(Stop::Ended(End::SoldOut)),
+                        code => return Err(Stop::Trouble(format!("cannot hold: {code}"))),
+                    }
+                    continue;
+                }
+            };
+            if held.lines != lines {
+                return Err(Stop::Trouble(format!("{}: other lines were held", held.booking)));
+            }
+            if self.nature == Nature::Vanishes {
+                return Err(Stop::Ended(End::Vanished));
+            }
+            let due = Instant::now() + self.chance.between_ms(150, 1_500);
+            // Whoever holds something brings it to an end, also when all else is sold.
+            tokio::time::sleep_until(due.into()).await;
+            if self.nature == Nature::ChangesMind && !changed_mind {
+                changed_mind = true;
+                sale.api.booking(Ask::Other, due, token, &held.booking, "cancel").await?;
+                continue;
+            }
+            if let Some(booking) = self.pay(sale, token, due, &held).await? {
+                return Ok(booking);
+            }
+            // They took too long, and try again.
+        }
+        Err(Stop::Ended(End::SoldOut))
+    }
+
+    /// Pays, with another card where one is declined; `None` if the hold ran out before any money was taken.
+    async fn pay(
+        &mut self,
+        sale: &Sale,
+        token: &str,
+        mut due: Instant,
+        held: &Booking,
+    ) -> Result<Option<Booking>, Stop> {
+        for attempt in 1.. {
+            let key = format!("fan-{}-{}-pay-{attempt}", self.number, self.tries);
+            let payment = match sale.api.pay(due, token, &held.booking, &key).await? {
+                Said::Yes(payment) => payment,
+                Said::No(problem) => match problem.code.as_str() {
+                    "HOLD_EXPIRED" => return Ok(None),
+                    "TOO_MANY_ATTEMPTS" => {
+                        sale.api.booking(Ask::Other, due, token, &held.booking, "cancel").await?;
+                        return Err(Stop::Ended(End::Declined));
+                    }
+                    code => return Err(Stop::Trouble(format!("cannot pay: {code}"))),
+                },
+            };
+            let typed = Instant::now() + self.chance.between_ms(100, 900);
+            tokio::time::sleep_until(typed.into()).await;
+            let Some(url) = &payment.url else {
+                return Err(Stop::Trouble(format!("{}: no page to pay at", payment.payment)));
+            };
+            sale.api.use_card(url).await?;
+            match self.outcome(sale, token, &held.booking, &payment.payment).await? {
+                Outcome::Confirmed(booking) if booking.lines == held.lines => {
+                    return Ok(Some(booking));
+                }
+                Outcome::Confirmed(booking) => {
+                    let why = format!("{}: something else was confirmed", booking.booking);
+                    return Err(Stop::Trouble(why));
+                }
+                Outcome::Refunded => return Err(Stop::Ended(End::Refunded)),
+                Outcome::Gone => return Ok(None),
+                Outcome::Declined => due = Instant::now(),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Asks until it is clear what became of a payment.
+    async fn outcome(
+        &mut self,
+        sale: &Sale,
+        token: &str,
+        booking: &str,
+        payment: &str,
+    ) -> Result<Outcome, Stop> {
+        let begun = Instant::now();
+        let mut due = begun + Duration::from_millis(40);
+        while begun.elapsed() < LONGEST_WAIT {
+            tokio::time::sleep_until(due.into()).await;
+            let now = sale.api.standing(due, token, booking).await?;
+            match now.status.as_str() {
+                "confirmed" => return Ok(Outcome::Confirmed(now)),
+                // Declined, and the hold waits for another card.
+                "held" => return Ok(Outcome::Declined),
+                "expired" => {
+                    let latest = sale.api.payment(due, token, booking).await?;
+                    match latest.status.as_str() {
+                        "failed" => return Ok(Outcome::Gone),
+                        "refunded" => return Ok(Outcome::Refunded),
+                        // The gateway has not said its last word.
+                        _ => {}
+                    }
+                }
+                "paying" => {}
+                status => {
+                    return Err(Stop::Trouble(format!("{booking} is {status} while paid for")));
+                }
+            }
+            due = Instant::now() + self.chance.between_ms(80, 250);
+        }
+        Err(Stop::Trouble(format!("{payment}: nobody says what became of it")))
+    }
+
+    /// Looks at what is free, and says what the fan would like of it. If it is nothing, they wish
+    /// something else next time.
+    async fn look(&mut self, sale: &Sale, party: u32, rows: usize) -> Result<Option<Lines>, Stop> {
+        let mut lines = Lines::default();
+        let standing = match self.wish {
+            Wish::Seats => 0,
+            Wish::Floor => party,
+            Wish::Both => 1,
+        };
+        if standing > 0 {
+            let free = sale.api.standing_free(Instant::now()).await?;
+            let quantity = standing.min(free);
+            if quantity > 0 {
+                lines.pools.insert(STANDING.to_owned(), quantity);
+            }
+        }
+        if standing < party {
+            let status = sale.api.look(Instant::now()).await?;
+            let seats = (party - standing) as usize;
+            let chosen = sale.house.choose(&status, seats, rows, &mut self.chance);
+            lines.seats = chosen.into_iter().map(|seat| sale.house.id(seat).to_owned()).collect();
+            lines.seats.sort_unstable();
+        }
+        if lines.seats.is_empty() && lines.pools.is_empty() {
+            self.wish = if self.wish == Wish::Floor { Wish::Seats } else { Wish::Floor };
+            return Ok(None);
+        }
+        Ok(Some(lines))
+    }
+
+    /// Holds, under a new key; whoever clicks twice must get the same booking twice.
+    async fn hold(
+        &mut self,
+        sale: &Sale,
+        token: &str,
+        due: Instant,
+        lines: &Lines,
+    ) -> Result<Said<Booking>, Stop> {
+        self.tries += 1;
+        let key = format!("fan-{}-{}", self.number, self.tries);
+        let body = to_json(lines);
+        if self.nature != Nature::DoubleClicks {
+            return Ok(sale.api.hold(due, token, &key, &body).await?);
+        }
+        let twice = tokio::join!(
+            sale.api.hold(due, token, &key, &body),
+            sale.api.hold(due, token, &key, &body)
+        );
+        match (twice.0?, twice.1?) {
+            (Said::Yes(first), Said::Yes(second)) if first.booking != second.booking => {
+                Err(Stop::Trouble(format!("{} and {} from one key", first.booking, second.booking)))
+            }
+            // If one was refused, the units may have become free between the two.
+            (Said::Yes(held), _) | (_, Said::Yes(held)) => Ok(Said::Yes(held)),
+            (no, _) => Ok(no),
+        }
+    }
+}
+
+fn to_json(lines: &Lines) -> String {
+    let mut json = String::from("{\"seats\":[");
+    for (i, seat) in lines.seats.iter().enumerate() {
+        // Ids need no escaping, and writing to a string cannot fail.
+        let _ = write!(json, "{}\"{seat}\"", if i == 0 { "" } else { "," });
+    }
+    json.push_str("],\"pools\":{");
+    for (i, (pool, quantity)) in lines.pools.iter().enumerate() {
+        let _ = write!(json, "{}\"{pool}\":{quantity}", if i == 0 { "" } else { "," });
+    }
+    json.push_str("}}");
+    json
+}
+
+/// How long fans keep coming: the crowd's share that comes after the opening.
+pub(super) fn rush(fans: u32) -> Duration {
+    Duration::from_millis(u64::from(fans) / 3)
+}

@@ -1,0 +1,63 @@
+//! The command line.
+
+mod config;
+mod sandbox;
+mod serve;
+mod sync_inventory;
+mod verify_ticket;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 all is well, 1 a violation was found, 2 the command line is wrong, 3 it could not run.";
+
+/// An on-sale engine: queue fairly, hold atomically, never sell a thing twice.
+#[derive(Parser)]
+#[command(name = "onrush", version, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the server
+    #[command(after_help = serve::PRECEDENCE)]
+    Serve(serve::ServeArgs),
+    /// Show every setting there is, as a configuration file to start from, or check a file
+    #[command(after_help = EXIT_CODES)]
+    Config(config::ConfigArgs),
+    /// Run the sandbox: a payment gateway that moves no money
+    #[command(after_help = EXIT_CODES)]
+    Sandbox(sandbox::SandboxArgs),
+    /// Sell out an arena to thousands of fans over real HTTP, and count everything twice
+    #[command(after_help = EXIT_CODES)]
+    Demo(onrush_lab::demo::DemoArgs),
+    /// Recompute everything from the journal and compare it with the snapshot and the invariants
+    #[command(after_help = EXIT_CODES)]
+    Audit(onrush_audit::AuditArgs),
+    /// Bring the inventory in PostgreSQL into the pools of a running cluster
+    #[command(after_help = sync_inventory::EXIT_CODES)]
+    SyncInventory(sync_inventory::SyncInventoryArgs),
+    /// Say whether a ticket is genuine, without asking any server
+    #[command(after_help = verify_ticket::PROMISE)]
+    VerifyTicket(verify_ticket::VerifyTicketArgs),
+    /// Measure speed and size
+    Bench(onrush_lab::bench::BenchArgs),
+}
+
+/// Does what the command line says.
+pub(crate) fn run() -> ExitCode {
+    let exit = match Cli::parse().command {
+        Command::Serve(args) => serve::run(&args),
+        Command::Config(args) => config::run(&args),
+        Command::Sandbox(args) => sandbox::run(&args),
+        Command::Demo(args) => onrush_lab::demo::run(&args),
+        Command::Audit(args) => onrush_audit::run(&args),
+        Command::SyncInventory(args) => sync_inventory::run(&args),
+        Command::VerifyTicket(args) => verify_ticket::run(&args),
+        Command::Bench(args) => onrush_lab::bench::run(&args),
+    };
+    exit.into()
+}

@@ -1,0 +1,173 @@
+//! `onrush serve`: the server, until it is told to stop.
+
+use onrush_base::config::Config;
+use onrush_serve::{allow_open_files, files_wanted, shortage};
+use onrush_server::Server;
+use onrush_server::StartError;
+use onrush_terminal::exit::Exit;
+use onrush_terminal::show::{print_json, say};
+use serde::Serialize;
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+pub(super) const PRECEDENCE: &str = "\
+Every setting can also stand in the file (TOML) and in a variable ONRUSH_<SETTING>. A flag \
+overrides a variable, a variable overrides the file. Settings that have no flag: admin_key, \
+scanner_key, guest_tokens, guest_token_ttl_s, visitors_per_min, \
+limits (each as ONRUSH_LIMITS_<SETTING>, or ONRUSH_LIMITS=off for all on visitors and addresses), \
+trusted_proxies, allowed_origins, max_streams, max_connections, connections_per_address, \
+streams_per_user, streams_per_address, body_timeout_ms, body_bytes_per_s, answer_timeout_ms, \
+shed_after_ms, pass_issuer, gateway (none, sandbox or stripe), allow_sandbox, s3_paths, and in the \
+file only: shop_tokens, sandbox, stripe, saga, mail, webhooks. docs/operating.md says more.
+
+Exit codes: 0 stopped as asked, 2 the command line or configuration is wrong, 3 it could not run.";
+
+/// What can be said on the command line about the server.
+#[derive(clap::Args)]
+pub(crate) struct ServeArgs {
+    /// The directory that has everything: journal, keys, seat maps [default: onrush-data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Where visitors and organisers connect; port 0 takes a free one [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Where metrics and health are asked for, or "off" [default: 127.0.0.1:8081]
+    #[arg(long, value_name = "ADDRESS", value_parser = address_or_off)]
+    operator_listen: Option<AddressOrOff>,
+    /// A configuration file
+    #[arg(long, value_name = "FILE", env = "ONRUSH_CONFIG")]
+    config: Option<PathBuf>,
+    /// What is logged: off, error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", env = "ONRUSH_LOG", default_value = "info")]
+    log: tracing::level_filters::LevelFilter,
+    /// Say where it listens as one line of JSON
+    #[arg(long)]
+    json: bool,
+    /// Go on with files that are older than others, or without some that are missing: once, after reading
+    /// docs/operating.md, "A start that is refused"
+    #[arg(long)]
+    accept_restored: bool,
+    /// Stop at the end of the input: when whoever started the server is gone
+    #[arg(long, hide = true)]
+    stop_with_input: bool,
+}
+
+#[derive(Clone, Copy)]
+enum AddressOrOff {
+    Address(SocketAddr),
+    Off,
+}
+
+fn address_or_off(text: &str) -> Result<AddressOrOff, String> {
+    if text == "off" {
+        return Ok(AddressOrOff::Off);
+    }
+    text.parse()
+        .map(AddressOrOff::Address)
+        .map_err(|_| "use an address and a port, or \"off\"".into())
+}
+
+/// What the server says when it is ready.
+#[derive(Serialize)]
+struct Ready<'a> {
+    listen: SocketAddr,
+    operator_listen: Option<SocketAddr>,
+    data: &'a std::path::Path,
+    /// Only if it was generated just now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    admin_key: Option<&'a str>,
+}
+
+/// Why the server ended.
+enum Ended {
+    Usage(String),
+    CouldNotRun(String),
+}
+
+/// Runs the server.
+pub(crate) fn run(args: &ServeArgs) -> Exit {
+    tracing_subscriber::fmt()
+        .with_max_level(args.log)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+    let done = configure(args).map_err(Ended::Usage).and_then(|config| {
+        let runtime = onrush_terminal::process::runtime().map_err(Ended::CouldNotRun)?;
+        runtime.block_on(serve(args, config))
+    });
+    let (exit, why) = match done {
+        Ok(()) => return Exit::Ok,
+        Err(Ended::Usage(why)) => (Exit::Usage, why),
+        Err(Ended::CouldNotRun(why)) => (Exit::CouldNotRun, why),
+    };
+    say(&format!("error: {why}"));
+    exit
+}
+
+fn configure(args: &ServeArgs) -> Result<Config, String> {
+    // A variable that is not text cannot be one of ours.
+    let variables = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut config =
+        Config::load(args.config.as_deref(), variables).map_err(|error| error.to_string())?;
+    if let Some(data) = &args.data {
+        config.data.clone_from(data);
+    }
+    if let Some(listen) = args.listen {
+        config.listen = listen;
+    }
+    match args.operator_listen {
+        Some(AddressOrOff::Address(address)) => config.operator_listen = Some(address),
+        Some(AddressOrOff::Off) => config.operator_listen = None,
+        None => {}
+    }
+    config.accept_restored = args.accept_restored;
+    Ok(config)
+}
+
+async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
+    let files = allow_open_files(files_wanted(&config));
+    if let Some(why) = shortage(&config, files) {
+        tracing::warn!("{why}");
+    }
+    let data = config.data.clone();
+    let key_is_new = config.admin_key.is_none();
+    let server = Server::start(config).await.map_err(|error| match error {
+        StartError::Config(error) => Ended::Usage(error.to_string()),
+        StartError::Engine(_)
+        | StartError::Listen(..)
+        | StartError::Data(_)
+        | StartError::Ledger(_)
+        | StartError::Restored(_)
+        | StartError::Cluster(_)
+        | StartError::Gateway(_) => Ended::CouldNotRun(error.to_string()),
+    })?;
+    let ready = Ready {
+        listen: server.public_addr(),
+        operator_listen: server.operator_addr(),
+        data: &data,
+        admin_key: server.admin_key().filter(|_| key_is_new),
+    };
+    if args.json {
+        print_json(&ready);
+    } else {
+        println!("listening on http://{}", ready.listen);
+        if let Some(operator) = ready.operator_listen {
+            println!("metrics and health on http://{operator}");
+        }
+        if let Some(key) = ready.admin_key {
+            println!("the admin API key, shown only this once: {key}");
+        }
+    }
+    let failure = tokio::select! {
+        () = onrush_terminal::process::interrupted() => {
+            tracing::info!("stopping");
+            None
+        }
+        () = onrush_terminal::process::input_ended(), if args.stop_with_input => None,
+        why = server.failed() => Some(why),
+    };
+    server.shutdown().await;
+    failure.map_or(Ok(()), |why| Err(Ended::CouldNotRun(why)))
+}

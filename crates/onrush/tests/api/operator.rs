@@ -1,0 +1,145 @@
+//! What an operator's word books: exactly the money that was to go back, and nothing for a booking
+//! that is final.
+
+use crate::client::Answer;
+use crate::shop::Shop;
+use crate::stuck::as_if_it_had_died;
+use crate::till::{Till, message, send};
+use crate::webhooks::{AMOUNT_MINOR, shop_with};
+use onrush_core::Command;
+use onrush_core::booking::Step;
+use onrush_core::command::CancelTerms;
+use onrush_core::ids::{BookingId, PaymentId, UserId};
+use onrush_core::spec::Reason;
+use onrush_ledger::money::RefundStatus;
+use onrush_saga::Action;
+use serde_json::{Value, json};
+
+/// What goes back of [`AMOUNT_MINOR`].
+const PART_MINOR: i64 = 2_000;
+
+impl Shop {
+    async fn cancel_in_part(&self, booking: &str) -> Answer {
+        let body = json!({"by": "crew", "why": "rain", "refund_minor": PART_MINOR});
+        let path = format!("/events/e/bookings/{booking}/cancel");
+        self.admin("POST", &path).json(&body).send().await
+    }
+
+    /// A booking that was paid for and cancelled in part, whose gateway refuses to give the part back.
+    async fn sell_and_get_stuck_in_part(&self, till: &Till) -> (String, Value) {
+        let (booking, payment) = self.sell(till).await;
+        till.refuse_refunds(true);
+        self.cancel_in_part(&booking).await.expect(200);
+        self.until_file(&booking, |file| file.saga.stuck.is_some()).await;
+        (booking, payment)
+    }
+
+    /// What the ledger says went back, once nothing is under way any more.
+    async fn refunded_minor(&self) -> i64 {
+        let totals = self.server.ledger().totals().await.unwrap();
+        assert_eq!((totals.stuck_sagas, totals.refunding_minor), (0, 0));
+        totals.refunded_minor
+    }
+
+    /// Stops, and has the program add everything up.
+    async fn audit(self) {
+        let Self { server, dir, .. } = self;
+        server.shutdown().await;
+        let mut audit = std::process::Command::new(env!("CARGO_BIN_EXE_onrush"));
+        audit.args(["audit", "--json", "--data"]).arg(dir.path());
+        let output = audit.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{told}");
+        let line = told.lines().last().unwrap();
+        let told: Value = serde_json::from_str(line).unwrap();
+        assert_eq!((&told["violations"], &told["open_sagas"]), (&json!(0), &json!(0)), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn an_operators_release_of_a_stuck_partial_refund_books_the_part() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let (booking, _) = shop.sell_and_get_stuck_in_part(&till).await;
+    shop.act(&booking, Action::Release).await.expect("it is stuck");
+    shop.until_step(&booking, Step::Failed).await;
+    assert_eq!(shop.refunded_minor().await, PART_MINOR);
+    shop.audit().await;
+}
+
+#[tokio::test]
+async fn a_part_that_was_asked_for_again_and_again_is_released_once() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let (booking, _) = shop.sell_and_get_stuck_in_part(&till).await;
+    for action in [Action::Retry, Action::Refund, Action::Release] {
+        shop.act(&booking, action).await.expect("it is stuck");
+    }
+    let file = shop.until_step(&booking, Step::Failed).await;
+    assert_eq!(file.refunds.len(), 4);
+    assert_eq!(shop.refunded_minor().await, PART_MINOR);
+    shop.audit().await;
+}
+
+#[tokio::test]
+async fn a_part_that_went_back_after_all_is_not_booked_a_second_time_by_a_release() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let (booking, payment) = shop.sell_and_get_stuck_in_part(&till).await;
+    let first = shop.file(&booking).await.refunds[0].refund.clone();
+    // The gateway does not answer the second time, and then says that it made the first one.
+    till.refuse_refunds(false);
+    till.down(true);
+    shop.act(&booking, Action::Retry).await.expect("it is stuck");
+    let mut told = message("refund.done", &payment);
+    told["refund"] = json!(first);
+    send(&shop, &told).await.expect(200);
+    let file = shop.until_file(&booking, |file| file.saga.stuck.is_some()).await;
+    assert_eq!(file.refunds[0].status, RefundStatus::Done);
+    shop.act(&booking, Action::Release).await.expect("it is stuck");
+    shop.until_step(&booking, Step::Failed).await;
+    assert_eq!(shop.refunded_minor().await, PART_MINOR);
+    shop.audit().await;
+}
+
+/// A booking that the engine confirmed, whose saga is stuck before it could write that down.
+async fn confirmed_and_stuck(shop: &Shop, till: &Till) -> String {
+    let guest = shop.guest().await;
+    let text = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&text, "p").await.expect(201).text("payment");
+    let (booking, user): (BookingId, UserId) = (text.parse().unwrap(), guest.user.parse().unwrap());
+    let payment: PaymentId = payment.parse().unwrap();
+    let confirm = Command::Confirm { booking, user, payment: Some(payment.clone()) };
+    as_if_it_had_died(shop, confirm).await;
+    till.capture_other(payment.as_str(), AMOUNT_MINOR + 1);
+    shop.clock.advance_ms(301_000);
+    shop.until_file(&text, |file| file.saga.stuck.is_some()).await;
+    till.capture_other(payment.as_str(), AMOUNT_MINOR);
+    text
+}
+
+#[tokio::test]
+async fn an_operators_release_gives_nothing_back_for_a_booking_that_is_confirmed() {
+    let till = Till::start();
+    let shop = shop_with(&till).await;
+    let booking = confirmed_and_stuck(&shop, &till).await;
+    let file = shop.act(&booking, Action::Release).await.expect("it is stuck");
+    assert!(file.refunds.is_empty(), "{file:?}");
+}
+
+#[tokio::test]
+async fn an_operators_refund_gives_back_what_the_cancellation_promised() {
+    for action in [Action::Refund, Action::Release] {
+        let till = Till::start();
+        let shop = shop_with(&till).await;
+        let text = confirmed_and_stuck(&shop, &till).await;
+        let reason = Reason { by: "crew".into(), why: "rain".into() };
+        let terms = CancelTerms::Organiser { refund_minor: Some(PART_MINOR) };
+        let booking = text.parse().unwrap();
+        as_if_it_had_died(&shop, Command::CancelConfirmed { booking, reason, terms }).await;
+        shop.act(&text, action).await.expect("it is stuck");
+        let file = shop.until_step(&text, Step::Failed).await;
+        let back: Vec<i64> = file.refunds.iter().map(|row| row.amount_minor).collect();
+        assert_eq!(back, [PART_MINOR], "{action:?}");
+    }
+}

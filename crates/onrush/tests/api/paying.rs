@@ -1,0 +1,305 @@
+//! Paying: from the hold to the confirmed booking, and every way in which that goes wrong.
+
+use crate::client::{Answer, Request};
+use crate::shop::{Guest, Shop};
+use onrush_base::config::GatewayName;
+use onrush_core::booking::Stage;
+use onrush_ledger::booking::{Booking, Buyer};
+use onrush_ledger::saga::Transition;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+pub(crate) const GOOD_CARD: &str = "4242 4242 4242 4242";
+pub(crate) const POOR_CARD: &str = "4000 0000 0000 0010";
+
+/// A shop with the sandbox, and an event `e` whose ten standing places cost 25.00 each.
+pub(crate) async fn paid_shop() -> Shop {
+    let shop = Shop::start_with(|config| config.gateway = GatewayName::Sandbox).await;
+    open_paid_event(&shop).await;
+    shop
+}
+
+/// The event `e`, whose ten standing places cost 25.00 each.
+pub(crate) async fn open_paid_event(shop: &Shop) {
+    paid_event(shop, "e").await;
+}
+
+/// An event whose ten standing places cost 25.00 each.
+pub(crate) async fn paid_event(shop: &Shop, event: &str) {
+    let body = json!({"event": event, "title": "Paid", "currency": "EUR", "room": null, "max_per_user": 4,
+        "fees": {"fixed_minor": 100, "percent_bp": 500}});
+    shop.organise("POST", "/events", &body).await;
+    shop.add_pool(event, "ga", 10, 2_500).await;
+    shop.organise_plainly(&format!("/events/{event}/open")).await;
+}
+
+impl Guest<'_> {
+    /// Holds units of `ga` in event `e`; says the booking's id.
+    pub(crate) async fn hold_ga(&self, key: &str, quantity: u32) -> String {
+        self.hold("e", key, &json!({"pools": {"ga": quantity}})).await.expect(201).text("booking")
+    }
+
+    pub(crate) async fn pay(&self, booking: &str, key: &str) -> Answer {
+        self.ask("POST", &format!("/bookings/{booking}/payment")).key(key).send().await
+    }
+
+    pub(crate) async fn booking(&self, booking: &str) -> Value {
+        self.get(&format!("/bookings/{booking}")).await.expect(200).json()
+    }
+
+    /// Asks until the booking has a status: what the gateway tells goes its own way.
+    pub(crate) async fn until_status(&self, booking: &str, status: &str) -> Value {
+        let wait = async {
+            loop {
+                let now = self.booking(booking).await;
+                if now["status"] == status {
+                    return now;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), wait)
+            .await
+            .unwrap_or_else(|_| panic!("{booking} never became {status}"))
+    }
+}
+
+/// Types a card into the sandbox's page and presses "pay".
+pub(crate) async fn use_card(url: &str, card: &str) -> Answer {
+    let rest = url.strip_prefix("http://").unwrap();
+    let (host, path) = rest.split_at(rest.find('/').unwrap());
+    let form = format!("card={}&action=pay", card.replace(' ', ""));
+    Request::new(host.parse().unwrap(), "POST", path)
+        .header("Accept", "application/json")
+        .header("Content-Type", "application/x-www-form-urlencoded")
+        .body(form)
+        .send()
+        .await
+}
+
+async fn free(shop: &Shop) -> i64 {
+    let answer = shop.ask("GET", "/events/e/availability").send().await;
+    answer.expect(200).json()["pools"][0]["free"].as_i64().unwrap()
+}
+
+/// What the sandbox took and gave back.
+async fn sandbox_totals(shop: &Shop) -> (i64, i64) {
+    let totals = shop.server.sandbox().unwrap().totals().await.unwrap();
+    (totals.captured_minor, totals.refunded_minor)
+}
+
+#[tokio::test]
+async fn a_hold_that_is_paid_for_is_confirmed() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 2).await;
+    let held = guest.booking(&booking).await;
+    // 2 x 25.00, and 5 % of that and 1.00 on top.
+    assert_eq!((&held["amount_minor"], &held["fee_minor"]), (&json!(5_350), &json!(350)));
+
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    assert_eq!(payment["amount_minor"], 5_350);
+    assert_eq!(payment["status"], "open");
+    assert_eq!(guest.booking(&booking).await["status"], "paying");
+    use_card(payment["url"].as_str().unwrap(), GOOD_CARD).await.expect(200);
+    let confirmed = guest.until_status(&booking, "confirmed").await;
+    assert_eq!(confirmed["payment"], payment["payment"]);
+    assert_eq!(free(&shop).await, 8);
+    assert_eq!(sandbox_totals(&shop).await, (5_350, 0));
+}
+
+#[tokio::test]
+async fn the_page_where_the_buyer_pays_leads_back_to_the_booking() {
+    for public_url in [None, Some("https://tickets.example")] {
+        let shop = Shop::start_with(|config| {
+            config.gateway = GatewayName::Sandbox;
+            config.public_url = public_url.map(str::to_owned);
+        })
+        .await;
+        open_paid_event(&shop).await;
+        let guest = shop.guest().await;
+        let booking = guest.hold_ga("h", 1).await;
+        let payment = guest.pay(&booking, "p").await.expect(201).json();
+        assert_eq!(payment.get("publishable_key"), None);
+        let rest = payment["url"].as_str().unwrap().strip_prefix("http://").unwrap();
+        let (host, path) = rest.split_at(rest.find('/').unwrap());
+        let page = Request::new(host.parse().unwrap(), "GET", path).send().await.expect(200);
+        let here = format!("http://{}", shop.server.public_addr());
+        let link = format!("href=\"{}/bookings/{booking}\"", public_url.unwrap_or(&here));
+        let page = String::from_utf8(page.body).unwrap();
+        assert!(page.contains(&link), "{link} is not in {page}");
+    }
+}
+
+#[tokio::test]
+async fn the_same_key_again_gives_the_same_answer_and_one_payment() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let first = guest.pay(&booking, "p").await.expect(201);
+    let again = guest.pay(&booking, "p").await.expect(201);
+    assert_eq!(first.body, again.body);
+    let path = format!("/bookings/{booking}/payment");
+    let buyer = json!({"buyer": {"name": "Ann", "email": "ann@post.example", "language": "en"}});
+    let other = guest.ask("POST", &path).key("p").json(&buyer).send().await;
+    assert_eq!(other.problem(), (422, "BOOKING_MISMATCH".into()));
+    // Another key finds the payment that runs (S3.5).
+    let existing = guest.pay(&booking, "q").await.expect(200).json();
+    assert_eq!(existing["payment"], first.json()["payment"]);
+}
+
+#[tokio::test]
+async fn a_declined_payment_keeps_the_hold_for_another() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    use_card(payment["url"].as_str().unwrap(), POOR_CARD).await;
+    guest.until_status(&booking, "held").await;
+    let failed = guest.get(&format!("/bookings/{booking}/payment")).await.expect(200).json();
+    assert_eq!(
+        (&failed["status"], &failed["why"]),
+        (&json!("failed"), &json!("insufficient_funds"))
+    );
+
+    let second = guest.pay(&booking, "p2").await.expect(201).json();
+    assert_ne!(second["payment"], payment["payment"]);
+    use_card(second["url"].as_str().unwrap(), GOOD_CARD).await.expect(200);
+    guest.until_status(&booking, "confirmed").await;
+    assert_eq!(sandbox_totals(&shop).await.0, 2_725);
+}
+
+#[tokio::test]
+async fn a_hold_that_runs_out_cancels_its_payment() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    shop.clock.advance_ms(600_000);
+    guest.until_status(&booking, "expired").await;
+    let path = format!("/bookings/{booking}/payment");
+    let failed = async {
+        while guest.get(&path).await.expect(200).json()["status"] != "failed" {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), failed).await.expect("the payment is cancelled");
+    // The page takes no money for it any more.
+    use_card(payment["url"].as_str().unwrap(), GOOD_CARD).await;
+    assert_eq!(sandbox_totals(&shop).await, (0, 0));
+    assert_eq!(free(&shop).await, 10);
+}
+
+#[tokio::test]
+async fn the_box_office_cannot_confirm_what_is_being_paid_for_online() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    let path = format!("/events/e/bookings/{booking}/confirm");
+    let till = shop.admin("POST", &path).json(&json!({"payment": "till-7"})).send().await;
+    assert_eq!(till.problem(), (409, "PAYMENT_MISMATCH".into()));
+    use_card(payment["url"].as_str().unwrap(), GOOD_CARD).await.expect(200);
+    let confirmed = guest.until_status(&booking, "confirmed").await;
+    assert_eq!(confirmed["payment"], payment["payment"]);
+}
+
+#[tokio::test]
+async fn the_payment_that_is_shown_is_the_present_one() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let payment = guest.pay(&booking, "p").await.expect(201).json();
+    let ledger = shop.server.ledger();
+    let file = ledger.file(&booking.parse().unwrap()).await.unwrap().unwrap();
+    let (mut saga, mut stray) = (file.saga, file.payments[0].clone());
+    saga.version += 1;
+    stray.payment = format!("{booking}.00000000stray").parse().unwrap();
+    (stray.stage, stray.created_at) = (Stage::Void, stray.created_at.plus_ms(1));
+    let transition = Transition {
+        saga,
+        payments: vec![stray],
+        refunds: Vec::new(),
+        buyer: None,
+        note: "a stray payment".into(),
+        messages: Vec::new(),
+    };
+    ledger.advance(transition).await.unwrap();
+    let shown = guest.get(&format!("/bookings/{booking}/payment")).await.expect(200).json();
+    assert_eq!(shown["payment"], payment["payment"]);
+}
+
+#[tokio::test]
+async fn a_buyer_can_be_erased_when_the_engine_has_forgotten_the_booking() {
+    let shop = paid_shop().await;
+    let (guest, other) = (shop.guest().await, shop.guest().await);
+    let booking = guest.hold_ga("h", 1).await;
+    let (id, ledger) = (booking.parse().unwrap(), shop.server.ledger());
+    let [name, email, language] = ["Ann", "ann@post.example", "en"].map(str::to_owned);
+    ledger.set_buyer(&id, Buyer { name, email, language }).await.unwrap();
+    guest.ask("POST", &format!("/bookings/{booking}/cancel")).send().await.expect(200);
+    let follows = async {
+        let is_released = |known: &Booking| known.status == "released";
+        while !ledger.booking(&id).await.unwrap().as_ref().is_some_and(is_released) {
+            tokio::task::yield_now().await;
+        }
+        shop.clock.advance_ms(25 * 3_600_000);
+        // The ledger still shows the booking; tickets are the engine's alone.
+        while guest.get(&format!("/bookings/{booking}/tickets")).await.status != 404 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), follows).await.expect("it is forgotten");
+    let path = format!("/bookings/{booking}/buyer");
+    let stranger = other.ask("DELETE", &path).send().await;
+    assert_eq!(stranger.problem(), (404, "RESERVATION_NOT_FOUND".into()));
+    for erased in [1, 0] {
+        let answer = guest.ask("DELETE", &path).send().await.expect(200);
+        assert_eq!(answer.json(), json!({"erased": erased}));
+    }
+    assert_eq!(ledger.buyer(&id).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_refused_confirmation_leaves_no_buyer_behind() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let (id, ledger) = (booking.parse().unwrap(), shop.server.ledger());
+    let buyer = |name: &str| json!({"name": name, "email": "ann@post.example", "language": "en"});
+    let wish = json!({"buyer": buyer("Ann")});
+    let path = format!("/bookings/{booking}/confirm");
+    let refused = guest.ask("POST", &path).json(&wish).send().await;
+    assert_eq!(refused.problem(), (402, "PAYMENT_REQUIRED".into()));
+    assert_eq!(ledger.buyer(&id).await.unwrap(), None);
+    let till = format!("/events/e/bookings/{booking}/confirm");
+    let refused = shop.admin("POST", &till).json(&wish).send().await;
+    assert_eq!(refused.problem(), (402, "PAYMENT_REQUIRED".into()));
+    assert_eq!(ledger.buyer(&id).await.unwrap(), None);
+    // Whoever was known before still is.
+    let put = guest.ask("PUT", &format!("/bookings/{booking}/buyer"));
+    put.json(&buyer("Bo")).send().await.expect(200);
+    guest.ask("POST", &path).json(&wish).send().await.expect(402);
+    assert_eq!(ledger.buyer(&id).await.unwrap().unwrap().name, "Bo");
+}
+
+#[tokio::test]
+async fn a_visitor_names_the_buyer_of_their_own_live_bookings_only() {
+    let shop = paid_shop().await;
+    let (guest, other) = (shop.guest().await, shop.guest().await);
+    let booking = guest.hold_ga("h", 1).await;
+    let path = format!("/bookings/{booking}/buyer");
+    let buyer = json!({"name": "Ann", "email": "ann@post.example", "language": "en"});
+    let stranger = other.ask("PUT", &path).json(&buyer).send().await;
+    assert_eq!(stranger.problem(), (404, "RESERVATION_NOT_FOUND".into()));
+    for _ in 0..2 {
+        let named = guest.ask("PUT", &path).json(&buyer).send().await.expect(200);
+        assert_eq!(named.json(), buyer);
+    }
+    let bad = json!({"name": "Ann", "email": "no address"});
+    let bad = guest.ask("PUT", &path).json(&bad).send().await;
+    assert_eq!(bad.problem(), (422, "INVALID_BODY".into()));
+    guest.ask("POST", &format!("/bookings/{booking}/cancel")).send().await.expect(200);
+    let late = guest.ask("PUT", &path).json(&buyer).send().await;
+    assert_eq!(late.problem(), (409, "INVALID_STATUS".into()));
+}

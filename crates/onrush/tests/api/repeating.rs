@@ -1,0 +1,318 @@
+//! Requests with a key, sent again: S1.1.
+
+use crate::paying::{GOOD_CARD, paid_shop, use_card};
+use crate::sandboxed::Sandboxed;
+use crate::shop::{Guest, Shop};
+use serde_json::json;
+use std::time::Duration;
+
+impl Guest<'_> {
+    async fn on_booking(&self, booking: &str, what: &str, key: &str) -> crate::client::Answer {
+        self.ask("POST", &format!("/bookings/{booking}/{what}")).key(key).send().await
+    }
+}
+
+#[tokio::test]
+async fn an_extension_under_the_same_key_is_given_once() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    shop.clock.advance_ms(60_000);
+    let first = guest.on_booking(&booking, "extend", "x").await.expect(200);
+    assert_eq!(first.json()["extensions"], 1);
+    shop.clock.advance_ms(60_000);
+    let before = shop.committed();
+    let again = guest.on_booking(&booking, "extend", "x").await.expect(200);
+    assert_eq!((first.status, &first.body), (again.status, &again.body));
+    assert_eq!(first.header("content-type"), again.header("content-type"));
+    assert_eq!(shop.committed(), before);
+    // Another key is another wish, and so is none.
+    let more = guest.on_booking(&booking, "extend", "y").await;
+    assert_eq!(more.problem(), (409, "EXTENSION_LIMIT".into()));
+    let more = guest.ask("POST", &format!("/bookings/{booking}/extend")).send().await;
+    assert_eq!(more.problem(), (409, "EXTENSION_LIMIT".into()));
+}
+
+#[tokio::test]
+async fn a_cancellation_under_the_same_key_gets_the_first_answer() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let first = guest.on_booking(&booking, "cancel", "x").await.expect(200);
+    assert_eq!(first.json()["status"], "released");
+    let again = guest.on_booking(&booking, "cancel", "x").await.expect(200);
+    assert_eq!(first.body, again.body);
+    let other = guest.on_booking(&booking, "cancel", "y").await;
+    assert_eq!(other.problem(), (409, "ALREADY_RELEASED".into()));
+    // A refusal is decided afresh, and comes to the same.
+    let refused = guest.on_booking(&booking, "cancel", "y").await;
+    assert_eq!((other.status, &other.body), (refused.status, &refused.body));
+}
+
+#[tokio::test]
+async fn a_key_is_its_owners_and_its_operations_alone() {
+    let shop = paid_shop().await;
+    let (ann, bob) = (shop.guest().await, shop.guest().await);
+    let booking = ann.hold_ga("h", 1).await;
+    shop.clock.advance_ms(60_000);
+    ann.on_booking(&booking, "extend", "k").await.expect(200);
+    let stranger = bob.on_booking(&booking, "extend", "k").await;
+    assert_eq!(stranger.problem(), (404, "RESERVATION_NOT_FOUND".into()));
+    let cancelled = ann.on_booking(&booking, "cancel", "k").await.expect(200);
+    assert_eq!(cancelled.json()["status"], "released");
+}
+
+#[tokio::test]
+async fn a_key_with_another_body_is_refused_and_nothing_is_done() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    let path = format!("/bookings/{booking}/payment");
+    let first = guest.on_booking(&booking, "payment", "x").await.expect(201);
+    let buyer = json!({"buyer": {"name": "Ann", "email": "ann@post.example", "language": "en"}});
+    let other = guest.ask("POST", &path).key("x").json(&buyer).send().await;
+    assert_eq!(other.problem(), (422, "BOOKING_MISMATCH".into()));
+    let id = booking.parse().unwrap();
+    assert_eq!(shop.server.ledger().buyer(&id).await.unwrap(), None);
+    assert_eq!(guest.on_booking(&booking, "payment", "x").await.body, first.body);
+    for (what, key) in [("extend", "x y"), ("cancel", "")] {
+        let path = format!("/bookings/{booking}/{what}");
+        let odd = guest.ask("POST", &path).key(key).send().await;
+        assert_eq!(odd.problem(), (400, "IDEMPOTENCY_KEY_INVALID".into()));
+    }
+    assert_eq!(guest.booking(&booking).await["status"], "paying");
+}
+
+#[tokio::test]
+async fn bodies_that_mean_the_same_are_the_same_wish() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let (empty, named) = (guest.hold_ga("h", 1).await, guest.hold_ga("i", 1).await);
+    let send = async |booking: &str, body: &str| {
+        let request = guest.ask("POST", &format!("/bookings/{booking}/payment")).key("p");
+        let request = request.header("Content-Type", "application/json").body(body);
+        request.send().await.expect(201).body
+    };
+    let first = guest.on_booking(&empty, "payment", "p").await.expect(201).body;
+    for body in ["", "{}", " { } ", "null"] {
+        assert_eq!(send(&empty, body).await, first, "{body:?}");
+    }
+    let first = send(&named, r#"{"buyer": {"name": "Ann", "email": "a@b.example"}}"#).await;
+    let other = send(&named, r#"{ "buyer":{"email":"a@b.example","name":"Ann"} }"#).await;
+    assert_eq!(first, other);
+}
+
+#[tokio::test]
+async fn what_is_not_the_callers_leaves_no_record() {
+    let shop = paid_shop().await;
+    let (ann, bob) = (shop.guest().await, shop.guest().await);
+    let booking = ann.hold_ga("h", 1).await;
+    let unknown = format!("e.{}", "0".repeat(32));
+    for (index, booking) in
+        [&booking, &unknown, &format!("nowhere{}", &unknown[1..])].into_iter().enumerate()
+    {
+        for what in ["payment", "extend", "cancel"] {
+            let answer = bob.on_booking(booking, what, &format!("k{index}")).await;
+            assert_eq!(answer.problem(), (404, "RESERVATION_NOT_FOUND".into()), "{what}");
+        }
+    }
+    let ledger = rusqlite::Connection::open(shop.dir.path().join("ledger.db")).unwrap();
+    let count =
+        || ledger.query_row("SELECT count(*) FROM requests", [], |row| row.get::<_, u32>(0));
+    assert_eq!(count().unwrap(), 0);
+    ann.on_booking(&booking, "cancel", "k").await.expect(200);
+    assert_eq!(count().unwrap(), 1);
+}
+
+fn records(shop: &Shop) -> u32 {
+    let ledger = rusqlite::Connection::open(shop.dir.path().join("ledger.db")).unwrap();
+    ledger.query_row("SELECT count(*) FROM requests", [], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn what_was_refused_leaves_no_record() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    shop.clock.advance_ms(60_000);
+    guest.on_booking(&booking, "extend", "x").await.expect(200);
+    assert_eq!(records(&shop), 1);
+    for n in 0..20 {
+        let more = guest.on_booking(&booking, "extend", &format!("x{n}")).await;
+        assert_eq!(more.problem(), (409, "EXTENSION_LIMIT".into()));
+    }
+    guest.on_booking(&booking, "cancel", "c").await.expect(200);
+    for (what, code) in [("cancel", "ALREADY_RELEASED"), ("payment", "ALREADY_RELEASED")] {
+        for n in 0..20 {
+            let more = guest.on_booking(&booking, what, &format!("r{n}")).await;
+            assert_eq!(more.problem(), (409, code.into()), "{what}");
+        }
+    }
+    assert_eq!(records(&shop), 2);
+    // What was done is answered as it was.
+    let again = guest.on_booking(&booking, "extend", "x").await.expect(200);
+    assert_eq!(again.json()["status"], "held");
+}
+
+/// The free space of the disk that the tests write on, and twice as much.
+fn twice_what_is_free(dir: &std::path::Path) -> u64 {
+    let disk = rustix::fs::statvfs(dir).unwrap();
+    2 * disk.f_bavail * disk.f_frsize
+}
+
+#[tokio::test]
+async fn a_low_disk_refuses_what_asks_for_more_and_lets_payments_and_releases_through() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let [paid, given_back, kept] = ["p", "g", "k"].map(|key| guest.hold_ga(key, 1));
+    let (paid, given_back, kept) = (paid.await, given_back.await, kept.await);
+    shop.clock.advance_ms(60_000);
+    let first = guest.on_booking(&paid, "extend", "x").await.expect(200);
+    let token = guest.token;
+    let (dir, clock) = (shop.dir, shop.clock);
+    shop.server.shutdown().await;
+
+    let low_disk_bytes = twice_what_is_free(dir.path());
+    let shop = Shop::start_with_options(
+        dir,
+        clock,
+        |config| config.gateway = onrush_base::config::GatewayName::Sandbox,
+        |options| options.low_disk_bytes = low_disk_bytes,
+    )
+    .await;
+    let guest = Guest { shop: &shop, token, user: String::new() };
+    let before = records(&shop);
+    for key in ["y", "z"] {
+        let keyed = guest.on_booking(&kept, "extend", key).await;
+        assert_eq!(keyed.problem(), (503, "DISK_LOW".into()));
+    }
+    let plain = guest.ask("POST", &format!("/bookings/{kept}/extend")).send().await;
+    assert_eq!(plain.problem(), (503, "DISK_LOW".into()));
+    let hold = guest.hold("e", "n", &json!({"pools": {"ga": 1}})).await;
+    assert_eq!(hold.problem(), (503, "DISK_LOW".into()));
+    assert_eq!(records(&shop), before);
+    // What is known under its key is answered, and who pays or gives back is let through.
+    let again = guest.on_booking(&paid, "extend", "x").await.expect(200);
+    assert_eq!(first.body, again.body);
+    guest.on_booking(&paid, "payment", "p").await.expect(201);
+    guest.on_booking(&given_back, "cancel", "c").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_disk_that_is_all_but_full_begins_no_payment_and_lets_those_under_way_end() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let (paying, held) = (guest.hold_ga("p", 1).await, guest.hold_ga("h", 1).await);
+    let first = guest.on_booking(&paying, "payment", "p").await.expect(201);
+    let token = guest.token;
+    let (dir, clock) = (shop.dir, shop.clock);
+    shop.server.shutdown().await;
+
+    let low_disk_bytes = 4 * twice_what_is_free(dir.path());
+    let shop = Shop::start_with_options(
+        dir,
+        clock,
+        |config| config.gateway = onrush_base::config::GatewayName::Sandbox,
+        |options| options.low_disk_bytes = low_disk_bytes,
+    )
+    .await;
+    let guest = Guest { shop: &shop, token, user: String::new() };
+    let refused = guest.on_booking(&held, "payment", "q").await;
+    assert_eq!(refused.problem(), (503, "DISK_LOW".into()));
+    assert_eq!(guest.booking(&held).await["status"], "held");
+    let again = guest.on_booking(&paying, "payment", "p").await.expect(201);
+    assert_eq!(first.body, again.body);
+    guest.on_booking(&paying, "payment", "other").await.expect(200);
+    guest.on_booking(&held, "cancel", "c").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_caller_who_hangs_up_at_once_can_ask_again() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    shop.clock.advance_ms(60_000);
+    for round in 0..30 {
+        let key = format!("k{round}");
+        let request = guest.ask("POST", &format!("/bookings/{booking}/extend")).key(&key);
+        drop(request.start().await);
+        let answered = async {
+            loop {
+                let answer = guest.on_booking(&booking, "extend", &key).await;
+                if answer.status == 200 || answer.problem().1 != "IN_PROGRESS" {
+                    return answer;
+                }
+            }
+        };
+        let answer = tokio::time::timeout(Duration::from_secs(10), answered).await;
+        let answer = answer.unwrap_or_else(|_| panic!("{key} is under way for ever"));
+        let extended = answer.status == 200;
+        assert!(extended || answer.problem() == (409, "EXTENSION_LIMIT".into()), "{answer:?}");
+    }
+    assert_eq!(guest.booking(&booking).await["extensions"], 1);
+}
+
+#[tokio::test]
+async fn a_request_that_is_under_way_is_not_begun_again() {
+    let sandboxed = Sandboxed::start(|_| {}).await;
+    let guest = sandboxed.shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    sandboxed.script(&json!({"fault": "delay", "on": "create"})).await;
+    let request = guest.ask("POST", &format!("/bookings/{booking}/payment")).key("p");
+    let first = tokio::spawn(request.clone().send());
+    guest.until_status(&booking, "paying").await;
+    let second = request.clone().send().await;
+    assert_eq!(second.problem(), (409, "IN_PROGRESS".into()));
+    let first = first.await.unwrap().expect(201);
+    // Once it is answered, the answer is there for all.
+    let third = request.send().await.expect(201);
+    assert_eq!(first.body, third.body);
+    use_card(first.json()["url"].as_str().unwrap(), GOOD_CARD).await.expect(200);
+    guest.until_status(&booking, "confirmed").await;
+    assert_eq!(sandboxed.totals().await.0, 2_725);
+}
+
+#[tokio::test]
+async fn a_caller_who_hangs_up_stops_nothing() {
+    let sandboxed = Sandboxed::start(|_| {}).await;
+    let guest = sandboxed.shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    sandboxed.script(&json!({"fault": "delay", "on": "create"})).await;
+    let request = guest.ask("POST", &format!("/bookings/{booking}/payment")).key("p");
+    let connection = request.clone().start().await;
+    guest.until_status(&booking, "paying").await;
+    drop(connection);
+    let answered = async {
+        loop {
+            let answer = request.clone().send().await;
+            if answer.status == 201 {
+                return answer;
+            }
+            assert_eq!(answer.problem(), (409, "IN_PROGRESS".into()));
+        }
+    };
+    let answer = tokio::time::timeout(Duration::from_secs(20), answered).await.unwrap();
+    assert_eq!(answer.json()["status"], "open");
+}
+
+#[tokio::test]
+async fn nothing_is_begun_while_the_ledger_cannot_remember_it() {
+    let shop = paid_shop().await;
+    let guest = shop.guest().await;
+    let booking = guest.hold_ga("h", 1).await;
+    shop.clock.advance_ms(60_000);
+    let before = guest.booking(&booking).await;
+    let committed = shop.committed();
+    shop.server.sqlite_ledger().expect("a file").break_for_tests(true);
+    for what in ["payment", "extend", "cancel"] {
+        let answer = guest.on_booking(&booking, what, "k").await;
+        assert_eq!(answer.problem(), (503, "LEDGER_UNAVAILABLE".into()), "{what}");
+    }
+    assert_eq!(guest.booking(&booking).await, before);
+    assert_eq!(shop.committed(), committed);
+    assert_eq!(shop.server.sandbox().unwrap().totals().await.unwrap().captured_minor, 0);
+    shop.server.sqlite_ledger().expect("a file").break_for_tests(false);
+    // The same keys are as good as new.
+    guest.on_booking(&booking, "extend", "k").await.expect(200);
+    guest.on_booking(&booking, "payment", "k").await.expect(201);
+}

@@ -1,0 +1,251 @@
+//! Tickets: what they say, who believes them, and who gets in with them.
+
+use crate::client::{Answer, Request};
+use crate::shop::{ADMIN_KEY, Guest, Shop};
+use onrush_base::config::Secret;
+use serde_json::{Value, json};
+use std::process::{Command, Output};
+
+const SCANNER_KEY: &str = "a scanner for tests only";
+
+async fn shop_with_scanner() -> Shop {
+    Shop::start_with(|config| config.scanner_key = Some(Secret::from(SCANNER_KEY.to_owned()))).await
+}
+
+/// A confirmed booking of these lines, free of charge.
+async fn confirmed(guest: &Guest<'_>, event: &str, wish: &Value) -> String {
+    let booking = guest.hold(event, "k", wish).await.expect(201).text("booking");
+    guest.ask("POST", &format!("/bookings/{booking}/confirm")).send().await.expect(200);
+    booking
+}
+
+async fn tickets(guest: &Guest<'_>, booking: &str) -> Vec<Value> {
+    let answer = guest.get(&format!("/bookings/{booking}/tickets")).await.expect(200).json();
+    assert_eq!(answer["booking"], booking);
+    answer["tickets"].as_array().unwrap().clone()
+}
+
+fn scan(shop: &Shop, body: &Value) -> Request {
+    shop.ask("POST", "/check-in").bearer(SCANNER_KEY).json(body)
+}
+
+async fn scan_code(shop: &Shop, code: &str) -> Answer {
+    scan(shop, &json!({ "code": code })).send().await
+}
+
+/// Runs `onrush verify-ticket`, which asks no server.
+fn verify_offline(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onrush"));
+    command.arg("verify-ticket").args(arguments).stdin(std::process::Stdio::null());
+    command.output().unwrap()
+}
+
+#[tokio::test]
+async fn a_confirmed_booking_has_a_ticket_for_each_unit_and_nobody_else_sees_them() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    crate::seat_maps::import_small_house(&shop, "e").await;
+    let guest = shop.guest().await;
+    let wish = json!({"pools": {"ga": 2}, "seats": ["A-1"]});
+    let held = guest.hold("e", "k", &wish).await.expect(201).text("booking");
+    let path = format!("/bookings/{held}/tickets");
+    let early = guest.get(&path).await;
+    assert_eq!(early.problem(), (409, "INVALID_STATUS".into()));
+    assert_eq!(early.json()["booking_status"], "held");
+    let booking = confirmed(&guest, "e", &wish).await;
+    assert_eq!(booking, held);
+
+    let all = tickets(&guest, &booking).await;
+    let facts: Vec<_> = all.iter().map(|ticket| (&ticket["ticket"], &ticket["for"])).collect();
+    let (ga, seat) = (json!({"pool": "ga"}), json!({"seat": "A-1"}));
+    assert_eq!(facts, [(&json!(1), &ga), (&json!(2), &ga), (&json!(3), &seat)]);
+    // The clock moves on, and the tickets stay what they are.
+    shop.clock.advance_ms(60_000);
+    assert_eq!(tickets(&guest, &booking).await, all);
+
+    let neighbour = shop.guest().await;
+    for path in [path.clone(), format!("{path}/1.svg")] {
+        let answer = neighbour.get(&path).await;
+        assert_eq!(answer.problem(), (404, "RESERVATION_NOT_FOUND".into()), "{path}");
+    }
+    let picture = guest.get(&format!("{path}/3.svg")).await.expect(200);
+    assert_eq!(picture.header("content-type"), Some("image/svg+xml"));
+    let code = all[2]["code"].as_str().unwrap();
+    assert_eq!(picture.body, onrush_base::tickets::qr::svg(code).unwrap().into_bytes());
+    let missing = guest.get(&format!("{path}/4.svg")).await;
+    assert_eq!(missing.problem(), (404, "TICKET_NOT_FOUND".into()));
+    for file in ["0.svg", "01.svg", "+1.svg", "1.png", "1", "99999999999.svg"] {
+        let answer = guest.get(&format!("{path}/{file}")).await;
+        assert_eq!(answer.problem(), (400, "INVALID_ID".into()), "{file}");
+    }
+}
+
+#[tokio::test]
+async fn fifty_scanners_at_once_admit_a_ticket_once() {
+    let shop = shop_with_scanner().await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    let booking = confirmed(&guest, "e", &json!({"pools": {"ga": 2}})).await;
+    let all = tickets(&guest, &booking).await;
+    let code = all[0]["code"].as_str().unwrap();
+    let scans = (0..50).map(|_| scan_code(&shop, code));
+    let answers = futures_util::future::join_all(scans).await;
+    let (admitted, refused): (Vec<_>, Vec<_>) =
+        answers.iter().partition(|answer| answer.status == 200);
+    assert_eq!((admitted.len(), refused.len()), (1, 49));
+    let admitted = admitted[0].json();
+    assert_eq!(admitted["booking"], booking.as_str());
+    assert_eq!((&admitted["ticket"], &admitted["event"]), (&json!(1), &json!("e")));
+    assert_eq!(admitted["for"], json!({"pool": "ga"}));
+    for answer in refused {
+        assert_eq!(answer.problem(), (409, "ALREADY_CHECKED_IN".into()));
+        assert_eq!(answer.json()["checked_in_at"], admitted["checked_in_at"]);
+    }
+    let other = all[1]["code"].as_str().unwrap();
+    let body = json!({"code": format!(" {other}\n"), "event": "e"});
+    assert_eq!(scan(&shop, &body).send().await.expect(200).json()["ticket"], 2);
+    let view = guest.get(&format!("/bookings/{booking}")).await.expect(200).json();
+    assert_eq!(view["checked_in"], json!([1, 2]));
+}
+
+#[tokio::test]
+async fn what_we_did_not_sign_lets_nobody_in() {
+    let shop = shop_with_scanner().await;
+    let stranger = Shop::start().await;
+    let wish = json!({"pools": {"ga": 1}});
+    for shop in [&shop, &stranger] {
+        shop.flash_sale("e").await;
+    }
+    let (guest, other) = (shop.guest().await, stranger.guest().await);
+    let booking = confirmed(&guest, "e", &wish).await;
+    let code = tickets(&guest, &booking).await[0]["code"].as_str().unwrap().to_owned();
+    let others = confirmed(&other, "e", &wish).await;
+    let others = tickets(&other, &others).await[0]["code"].as_str().unwrap().to_owned();
+    let [header, claims, signature]: [&str; 3] =
+        code.split('.').collect::<Vec<_>>().try_into().unwrap();
+    let second = {
+        use base64::Engine as _;
+        let engine = base64::prelude::BASE64_URL_SAFE_NO_PAD;
+        let said = String::from_utf8(engine.decode(claims).unwrap()).unwrap();
+        let altered = said.replace("\"ticket\":1", "\"ticket\":2");
+        assert_ne!(said, altered);
+        format!("{header}.{}.{signature}", engine.encode(altered))
+    };
+    let forged = [
+        String::new(),
+        "1".into(),
+        "..".into(),
+        format!("{header}.{claims}."),
+        format!("{header}.{claims}"),
+        format!("{code}A"),
+        second,
+        others,
+        "x".repeat(60_000),
+    ];
+    let before = shop.committed();
+    for forged in &forged {
+        let answer = scan_code(&shop, forged).await;
+        assert_eq!(answer.problem(), (422, "TICKET_NOT_GENUINE".into()), "{forged:.80}");
+    }
+    let elsewhere = scan(&shop, &json!({"code": code, "event": "f"})).send().await;
+    assert_eq!(elsewhere.problem(), (422, "TICKET_NOT_GENUINE".into()));
+    assert_eq!(elsewhere.json()["event"], "e");
+    assert_eq!(shop.committed(), before);
+    scan_code(&shop, &code).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_cancelled_bookings_ticket_lets_nobody_in() {
+    let shop = shop_with_scanner().await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    let booking = confirmed(&guest, "e", &json!({"pools": {"ga": 1}})).await;
+    let code = tickets(&guest, &booking).await[0]["code"].as_str().unwrap().to_owned();
+    let reason = json!({"by": "box office", "why": "asked for"});
+    shop.organise("POST", &format!("/events/e/bookings/{booking}/cancel"), &reason).await;
+    let answer = scan_code(&shop, &code).await;
+    assert_eq!(answer.problem(), (409, "INVALID_STATUS".into()));
+    assert_eq!(answer.json()["booking_status"], "cancelled");
+}
+
+#[tokio::test]
+async fn the_scanner_key_lets_people_in_and_opens_nothing_else() {
+    let shop = shop_with_scanner().await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    let booking = confirmed(&guest, "e", &json!({"pools": {"ga": 1}})).await;
+    let code = tickets(&guest, &booking).await[0]["code"].clone();
+    let check_in = |token: &str| {
+        shop.ask("POST", "/check-in").bearer(token).json(&json!({ "code": code })).send()
+    };
+    for token in [guest.token.as_str(), "a scanner for tests onlY", ""] {
+        let answer = check_in(token).await;
+        assert_eq!(answer.problem(), (401, "TOKEN_INVALID".into()), "{token}");
+    }
+    let feed = shop.ask("GET", "/admin/feed").bearer(SCANNER_KEY).send().await;
+    assert_eq!(feed.problem(), (401, "TOKEN_INVALID".into()));
+    check_in(ADMIN_KEY).await.expect(200);
+    assert_eq!(check_in(SCANNER_KEY).await.problem(), (409, "ALREADY_CHECKED_IN".into()));
+}
+
+#[tokio::test]
+async fn anybody_verifies_a_ticket_offline_with_the_published_keys() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    let booking = confirmed(&guest, "e", &json!({"pools": {"ga": 1}})).await;
+    let code = tickets(&guest, &booking).await[0]["code"].as_str().unwrap().to_owned();
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let published = shop.ask("GET", "/keys").send().await.expect(200);
+    let keys = file("keys.json", &published.body);
+    let mut passes = published.json();
+    passes["keys"].as_array_mut().unwrap().retain(|key| key["for"] == "passes");
+    let passes = file("passes.json", passes.to_string().as_bytes());
+    let list = |event: &str, bookings: Value| {
+        let list = json!({"event": event, "at": 1, "bookings": bookings});
+        file(&format!("{event}.json"), list.to_string().as_bytes())
+    };
+    let none = list("e", json!([]));
+    // The server may be gone by now.
+    shop.server.shutdown().await;
+
+    let genuine = verify_offline(&["--keys", &keys, "--revoked", &none, "--event", "e", &code]);
+    let text = String::from_utf8(genuine.stdout).unwrap();
+    assert_eq!(genuine.status.code(), Some(0), "{text}");
+    assert!(text.contains(&booking) && text.contains("cannot be known offline"), "{text}");
+    let json_of = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).unwrap();
+    let as_json = verify_offline(&["--json", "--keys", &keys, &code]);
+    let report = json_of(&as_json);
+    assert_eq!((&report["valid"], &report["admits_once"]), (&json!(true), &json!(false)));
+    assert_eq!(report["ticket"]["booking"], booking.as_str());
+
+    let other = if &code[120..121] == "A" { "B" } else { "A" };
+    let altered = format!("{}{other}{}", &code[..120], &code[121..]);
+    let revoked = list("e", json!([booking]));
+    let elsewhere = list("f", json!([booking]));
+    for (exit, arguments) in [
+        (1, vec!["--keys", &keys, &altered]),
+        (1, vec!["--keys", &keys, "nonsense"]),
+        (1, vec!["--keys", &keys, "--event", "f", &code]),
+        (1, vec!["--keys", &keys, "--revoked", &revoked, &code]),
+        (2, vec!["--keys", &keys, "--revoked", &elsewhere, &code]),
+        (2, vec!["--keys", &passes, &code]),
+        (2, vec!["--keys", "-", "-"]),
+        (2, vec!["--keys", &keys]),
+        (3, vec!["--keys", "/no/such/file", &code]),
+        (3, vec!["--keys", &none, &code]),
+    ] {
+        let output = verify_offline(&arguments);
+        assert_eq!(output.status.code(), Some(exit), "{arguments:?} {output:?}");
+        if exit == 1 {
+            let arguments = [&["--json"], &arguments[..]].concat();
+            let report = json_of(&verify_offline(&arguments));
+            assert_eq!(report["valid"], false, "{report}");
+        }
+    }
+}

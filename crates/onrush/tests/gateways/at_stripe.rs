@@ -1,0 +1,369 @@
+//! A server whose money Stripe takes: what it takes, what it is told, and what is seen when it is ill.
+
+use crate::client::{Answer, Request};
+use crate::fake_stripe::{FakeStripe, Trouble, WEBHOOK_SECRET};
+use crate::fake_stripe_form::SECRET_KEY;
+use crate::inbox::{PATIENCE, Received};
+use crate::shop::{Guest, Shop};
+use onrush_base::config::Config;
+use onrush_base::config::GatewayName;
+use onrush_core::booking::Step;
+use onrush_core::ids::BookingId;
+use onrush_ledger::saga::File;
+use onrush_store::embedded::ManualClock;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A shop and the Stripe that it pays at.
+pub(crate) struct StripeShop {
+    pub(crate) fake: FakeStripe,
+    pub(crate) shop: Shop,
+}
+
+/// The settings that have Stripe at this address, and more lines of its section.
+fn configure(config: &mut Config, url: &str, lines: &str) {
+    let text = format!(
+        "[stripe]\nsecret_key = \"{SECRET_KEY}\"\nwebhook_secret = \"{WEBHOOK_SECRET}\"\n\
+         base_url = \"{url}\"\n{lines}"
+    );
+    config.stripe = toml::from_str::<Config>(&text).expect("these are settings").stripe;
+    config.gateway = GatewayName::Stripe;
+}
+
+impl StripeShop {
+    pub(crate) async fn start() -> Self {
+        Self::start_with("", |_| {}).await
+    }
+
+    pub(crate) async fn start_with(lines: &str, change: impl FnOnce(&mut Config)) -> Self {
+        let fake = FakeStripe::start();
+        let url = fake.url();
+        let shop = Shop::start_with(|config| {
+            configure(config, &url, lines);
+            change(config);
+        })
+        .await;
+        Self { fake, shop }
+    }
+
+    /// The same directory, run by a server whose money Stripe takes.
+    async fn take_over(dir: TempDir, clock: ManualClock) -> Self {
+        let fake = FakeStripe::start();
+        let url = fake.url();
+        let shop = Shop::start_in(dir, clock, |config| configure(config, &url, "")).await;
+        Self { fake, shop }
+    }
+
+    /// An event `e` that is open and whose standing places cost 25.00 each.
+    pub(crate) async fn sell(&self, capacity: u32) {
+        let body = json!({"event": "e", "title": "Rush & Roll", "currency": "EUR", "room": null});
+        self.shop.organise("POST", "/events", &body).await;
+        self.shop.add_pool("e", "ga", capacity, 2_500).await;
+        self.shop.organise_plainly("/events/e/open").await;
+    }
+
+    /// Brings one of Stripe's messages.
+    pub(crate) async fn bring(&self, received: &Received) -> Answer {
+        let header = |name: &str| received.headers[name].to_str().unwrap().to_owned();
+        Request::new(self.shop.server.public_addr(), "POST", "/api/v1/payments/webhook/stripe")
+            .header("stripe-signature", &header("stripe-signature"))
+            .header("Content-Type", "application/json")
+            .body(received.body.to_vec())
+            .send()
+            .await
+    }
+
+    /// Brings all that was not brought before.
+    pub(crate) async fn bring_from(&self, first: usize) {
+        for received in self.fake.events().iter().skip(first) {
+            self.bring(received).await.expect(200);
+        }
+    }
+
+    pub(crate) async fn file(&self, booking: &str) -> File {
+        let booking: BookingId = booking.parse().unwrap();
+        self.shop.server.ledger().file(&booking).await.unwrap().expect("there is a saga")
+    }
+
+    /// Waits until a saga is where it should be, and looks for it meanwhile as if time passed.
+    pub(crate) async fn until(&self, booking: &str, fits: impl Fn(&File) -> bool) -> File {
+        let wait = async {
+            loop {
+                let file = self.file(booking).await;
+                if fits(&file) {
+                    return file;
+                }
+                self.shop.server.sagas().look();
+                tokio::task::yield_now().await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, wait).await {
+            Ok(file) => file,
+            Err(_) => panic!("it stays at {:#?}", self.file(booking).await),
+        }
+    }
+
+    /// The server's word about its gateway, once it is this.
+    async fn until_gateway(&self, state: &str) -> Value {
+        let wait = async {
+            loop {
+                let told = self.shop.admin("GET", "/gateway").send().await.expect(200).json();
+                if told["state"] == state {
+                    return told;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, wait).await.expect("it is never said")
+    }
+
+    async fn operator(&self, path: &str) -> Answer {
+        let to = self.shop.server.operator_addr().unwrap();
+        Request::new(to, "GET", path).send().await
+    }
+}
+
+/// A payment that waits for its buyer: the booking and the payment's id.
+pub(crate) async fn paying(guest: &Guest<'_>, key: &str) -> (String, String) {
+    let held = guest.hold("e", key, &json!({"pools": {"ga": 1}})).await.expect(201);
+    let booking = held.text("booking");
+    let payment = pay(guest, &booking, key).await.expect(201).text("payment");
+    (booking, payment)
+}
+
+pub(crate) async fn pay(guest: &Guest<'_>, booking: &str, key: &str) -> Answer {
+    guest.ask("POST", &format!("/bookings/{booking}/payment")).key(key).send().await
+}
+
+fn cannot_take(answer: &Answer, said: &str) {
+    assert_eq!(answer.problem(), (409, "GATEWAY_CANNOT_TAKE".into()), "{said}");
+    let detail = answer.text("detail");
+    assert!(detail.contains(said), "{said}: {detail}");
+}
+
+#[tokio::test]
+async fn an_event_in_a_currency_that_stripe_does_not_take_is_refused_when_it_is_made() {
+    let at = StripeShop::start().await;
+    for currency in ["IQD", "CLF", "XAU", "ZZZ"] {
+        let body = json!({"event": "odd", "title": "Odd", "currency": currency});
+        let answer = at.shop.admin("POST", "/events").json(&body).send().await;
+        cannot_take(&answer, currency);
+    }
+    let body = json!({"event": "odd", "title": "Odd", "currency": "EUR"});
+    at.shop.admin("POST", "/events").json(&body).send().await.expect(201);
+}
+
+#[tokio::test]
+async fn a_price_that_stripe_does_not_take_is_refused_when_it_is_set() {
+    let at = StripeShop::start().await;
+    for (event, currency, fees) in [
+        ("eur", "EUR", json!({})),
+        ("kwd", "KWD", json!({})),
+        ("fee", "KWD", json!({"percent_bp": 250})),
+        ("mga", "MGA", json!({})),
+        ("idr", "IDR", json!({})),
+    ] {
+        let body = json!({"event": event, "title": "Priced", "currency": currency, "fees": fees});
+        at.shop.organise("POST", "/events", &body).await;
+    }
+    for (n, (event, price_minor, said)) in [
+        ("eur", 49, Some("0.50 EUR")),
+        ("eur", 50, None),
+        ("eur", 0, None),
+        ("eur", 99_999_999, None),
+        ("eur", 100_000_000, Some("999999.99 EUR")),
+        ("kwd", 15_131, Some("0.010 KWD")),
+        ("kwd", 15_130, None),
+        // 2.5 % of it is 0.378, which cannot be paid.
+        ("fee", 15_130, Some("0.010 KWD")),
+        ("fee", 20_000, None),
+        ("mga", 16_650, Some("1.00 MGA")),
+        ("mga", 16_600, None),
+        ("idr", 999_999_999_999_i64, None),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let body = json!({"pool": format!("p{n}"), "capacity": 1, "price_minor": price_minor});
+        let path = format!("/events/{event}/pools");
+        let answer = at.shop.admin("POST", &path).json(&body).send().await;
+        match said {
+            Some(said) => cannot_take(&answer, said),
+            None => drop(answer.expect(201)),
+        }
+    }
+    let seat = json!({"seat_guid": "A-1", "seat_number": "1", "position": {"x": 0, "y": 0},
+        "category": "Stalls"});
+    let row = json!({"row_number": "A", "position": {"x": 0, "y": 0}, "seats": [seat]});
+    let zone = json!({"name": "Z", "position": {"x": 0, "y": 0}, "zone_id": "z", "rows": [row]});
+    let plan = json!({"name": "P", "size": {"width": 10, "height": 10}, "zones": [zone],
+        "categories": [{"name": "Stalls", "color": "#7f4a91"}]});
+    let import = |price_minor: i64| json!({"plan": plan, "prices": {"Stalls": price_minor}});
+    let answer = at.shop.admin("PUT", "/events/eur/seat-map").json(&import(49)).send().await;
+    cannot_take(&answer, "Stalls");
+    at.shop.admin("PUT", "/events/eur/seat-map").json(&import(50)).send().await.expect(200);
+}
+
+#[tokio::test]
+async fn a_change_of_currency_or_fees_that_stripe_does_not_take_is_refused() {
+    let at = StripeShop::start().await;
+    let body = json!({"event": "e", "title": "Rush", "currency": "EUR"});
+    at.shop.organise("POST", "/events", &body).await;
+    at.shop.add_pool("e", "ga", 10, 900).await;
+    let change = async |body: Value| at.shop.admin("PATCH", "/events/e").json(&body).send().await;
+    cannot_take(&change(json!({"currency": "IQD"})).await, "IQD");
+    // 9.00 MXN is less than Stripe takes.
+    cannot_take(&change(json!({"currency": "MXN"})).await, "10.00 MXN");
+    cannot_take(&change(json!({"fees": {"fixed_minor": 100_000_000}})).await, "999999.99 EUR");
+    // Without a price the currency may still be another.
+    let body = json!({"event": "f", "title": "Rush", "currency": "EUR"});
+    at.shop.organise("POST", "/events", &body).await;
+    at.shop.organise("PATCH", "/events/f", &json!({"currency": "USD"})).await;
+    change(json!({"fees": {"fixed_minor": 150}})).await.expect(200);
+    change(json!({"title": "Rush hour"})).await.expect(200);
+}
+
+#[tokio::test]
+async fn an_event_that_was_made_before_stripe_was_asked_goes_on() {
+    let shop = Shop::start().await;
+    let body = json!({"event": "old", "title": "Old", "currency": "ZZZ", "room": null});
+    shop.organise("POST", "/events", &body).await;
+    shop.add_pool("old", "ga", 10, 3).await;
+    let Shop { server, clock, dir } = shop;
+    server.shutdown().await;
+    let at = StripeShop::take_over(dir, clock).await;
+    let change = json!({"title": "Older", "hold_ttl_ms": 300_000});
+    at.shop.admin("PATCH", "/events/old").json(&change).send().await.expect(200);
+    at.shop.organise_plainly("/events/old/open").await;
+    let guest = at.shop.guest().await;
+    guest.hold("old", "h", &json!({"pools": {"ga": 1}})).await.expect(201);
+}
+
+#[tokio::test]
+async fn a_key_that_stripe_refuses_is_seen_at_once_and_until_it_works_again() {
+    let at = StripeShop::start().await;
+    at.sell(10).await;
+    at.until_gateway("ok").await;
+    let ready = at.operator("/readyz").await.expect(200);
+    assert_eq!(ready.body, b"ready\n");
+
+    at.fake.revoke_key(true);
+    let guest = at.shop.guest().await;
+    let held = guest.hold("e", "h", &json!({"pools": {"ga": 1}})).await.expect(201);
+    let booking = held.text("booking");
+    let answer = pay(&guest, &booking, "p").await;
+    assert_eq!(answer.problem(), (503, "GATEWAY_UNAVAILABLE".into()));
+    let told = at.shop.admin("GET", "/gateway").send().await.expect(200).json();
+    assert_eq!((&told["gateway"], &told["state"]), (&json!("stripe"), &json!("key_refused")));
+    assert_eq!(told["last_failure"]["kind"], "key_refused");
+    assert!(told["since"].is_i64() && told["last_success_at"].is_i64(), "{told}");
+    assert!(told["what_to_do"].as_str().unwrap().contains("stripe.secret_key"), "{told}");
+    assert!(!told.to_string().contains(SECRET_KEY));
+    // The sale goes on: others may look, wait and hold.
+    let ready = at.operator("/readyz").await.expect(200);
+    let text = String::from_utf8(ready.body).unwrap();
+    assert!(text.starts_with("ready\n") && text.contains("key_refused"), "{text}");
+    let metrics = at.operator("/metrics").await.expect(200);
+    let metrics = String::from_utf8(metrics.body).unwrap();
+    assert!(metrics.contains("onrush_gateway_up{gateway=\"stripe\"} 0"), "{metrics}");
+
+    at.fake.revoke_key(false);
+    at.shop.clock.advance_ms(60_000);
+    at.until(&booking, |file| file.payments.iter().any(|row| row.reference.is_some())).await;
+    let told = at.until_gateway("ok").await;
+    assert_eq!(told["last_failure"]["kind"], "key_refused");
+    let metrics = String::from_utf8(at.operator("/metrics").await.body).unwrap();
+    assert!(metrics.contains("onrush_gateway_up{gateway=\"stripe\"} 1"), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_wrong_key_is_seen_before_the_first_buyer_comes() {
+    let fake = FakeStripe::start();
+    fake.revoke_key(true);
+    let url = fake.url();
+    let shop = Shop::start_with(|config| configure(config, &url, "")).await;
+    let at = StripeShop { fake, shop };
+    at.until_gateway("key_refused").await;
+}
+
+#[tokio::test]
+async fn only_methods_that_answer_in_time_are_offered_unless_it_is_said() {
+    let delayed = ["sepa_debit", "us_bank_account", "bacs_debit", "boleto", "customer_balance"];
+    for (lines, excludes) in
+        [("", true), ("delayed_methods = false\n", true), ("delayed_methods = true\n", false)]
+    {
+        let at = StripeShop::start_with(lines, |_| {}).await;
+        at.sell(10).await;
+        paying(&at.shop.guest().await, "k").await;
+        let intent = at.fake.intents().remove(0);
+        let excluded: Vec<&str> = intent["excluded_payment_method_types"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|method| method.as_str().unwrap())
+            .collect();
+        for method in delayed {
+            assert_eq!(excluded.contains(&method), excludes, "{lines}{method}: {excluded:?}");
+        }
+        for method in ["card", "paypal", "promptpay", "ideal"] {
+            assert!(!excluded.contains(&method), "{method}");
+        }
+    }
+}
+
+/// A debit takes days. The hold does not wait for it, and neither does an operator: Stripe's word does.
+#[tokio::test]
+async fn a_debit_that_outlasts_its_hold_buys_late_or_goes_back_and_is_never_stuck() {
+    for sold_out in [false, true] {
+        let at = StripeShop::start_with("delayed_methods = true\n", |config| {
+            config.saga.tries = 3;
+        })
+        .await;
+        at.sell(1).await;
+        let guest = at.shop.guest().await;
+        let (booking, payment) = paying(&guest, "k").await;
+        at.fake.process(&payment);
+        at.bring_from(0).await;
+        // The hold runs out, and hours pass.
+        at.shop.clock.advance_ms(3_600_000);
+        at.until(&booking, |file| file.payments[0].why.is_some()).await;
+        for _ in 0..6 {
+            let before = at.file(&booking).await.saga.version;
+            at.shop.clock.advance_ms(3_600_000);
+            at.until(&booking, |file| file.saga.stuck.is_some() || file.saga.version > before)
+                .await;
+        }
+        let file = at.file(&booking).await;
+        assert_eq!((file.saga.stuck, file.saga.tries), (None, 0));
+        assert_eq!(file.saga.step, Step::PaymentSent);
+        if sold_out {
+            let other = at.shop.guest().await;
+            other.hold("e", "o", &json!({"pools": {"ga": 1}})).await.expect(201);
+        }
+        let told = at.fake.events().len();
+        assert!(at.fake.pay(&payment));
+        at.bring_from(told).await;
+        let end = if sold_out { Step::Failed } else { Step::Confirmed };
+        at.until(&booking, |file| file.saga.step == end).await;
+        let back: i64 = at.fake.refunds().iter().map(|it| it["amount"].as_i64().unwrap()).sum();
+        assert_eq!(back, if sold_out { 2_500 } else { 0 });
+    }
+}
+
+#[tokio::test]
+async fn the_buyer_reads_the_events_title_and_a_new_title_does_not_break_a_payment() {
+    let at = StripeShop::start().await;
+    at.sell(10).await;
+    let guest = at.shop.guest().await;
+    let held = guest.hold("e", "h", &json!({"pools": {"ga": 1}})).await.expect(201);
+    let booking = held.text("booking");
+    at.fake.trouble("/payment_intents", Trouble::Lost);
+    let answer = pay(&guest, &booking, "p").await;
+    assert_eq!(answer.problem(), (503, "GATEWAY_UNAVAILABLE".into()));
+    at.shop.organise("PATCH", "/events/e", &json!({"title": "Another name"})).await;
+    at.shop.clock.advance_ms(60_000);
+    at.until(&booking, |file| file.payments[0].reference.is_some()).await;
+    let intents = at.fake.intents();
+    assert_eq!(intents.len(), 1);
+    assert_eq!(intents[0]["description"], "Rush & Roll");
+}

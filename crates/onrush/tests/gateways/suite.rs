@@ -1,0 +1,304 @@
+//! What every gateway must do, whichever it is.
+
+use crate::fake_stripe::{FakeStripe, Trouble, WEBHOOK_SECRET};
+use crate::fake_stripe_form::SECRET_KEY;
+use crate::stage::{GOOD_CARD, Stage, order, secret};
+use onrush_saga::gateway::stripe::StripeGateway;
+use onrush_saga::gateway::{Gateway, Order};
+use serde_json::json;
+
+/// A gateway with its other side: the buyer, and what goes wrong.
+pub(crate) trait Rig {
+    fn gateway(&self) -> &dyn Gateway;
+    /// The buyer pays; says whether money was taken by it.
+    async fn pay(&self, order: &Order) -> bool;
+    /// The buyer's card is declined for want of money.
+    async fn decline(&self, order: &Order);
+    /// The answer to the next such call is lost after it was done.
+    async fn lose_answer(&self, call: &'static str);
+    /// Money that was taken and that went back, over everything.
+    async fn money(&self) -> (i64, i64);
+    /// How many payments there are.
+    async fn payments(&self) -> usize;
+}
+
+impl Rig for Stage {
+    fn gateway(&self) -> &dyn Gateway {
+        &self.gateway
+    }
+
+    async fn pay(&self, order: &Order) -> bool {
+        let before = self.totals().await.captured_payments;
+        // An answer that refuses is an answer.
+        drop(Stage::pay(self, order, GOOD_CARD).await.unwrap());
+        self.totals().await.captured_payments > before
+    }
+
+    async fn decline(&self, order: &Order) {
+        drop(Stage::pay(self, order, "4000000000000010").await.unwrap());
+    }
+
+    async fn lose_answer(&self, call: &'static str) {
+        self.script(json!({"fault": "lost_answer", "on": call})).await;
+    }
+
+    async fn money(&self) -> (i64, i64) {
+        let totals = self.totals().await;
+        (totals.captured_minor, totals.refunded_minor)
+    }
+
+    async fn payments(&self) -> usize {
+        self.totals().await.payments as usize
+    }
+}
+
+/// Stripe's client and the fake.
+pub(crate) struct StripeRig {
+    pub(crate) fake: FakeStripe,
+    pub(crate) gateway: StripeGateway,
+}
+
+impl StripeRig {
+    pub(crate) fn start() -> Self {
+        let fake = FakeStripe::start();
+        let gateway = StripeGateway::new(&secret(SECRET_KEY), secret(WEBHOOK_SECRET));
+        let gateway = gateway.with_base_url(&fake.url());
+        Self { fake, gateway }
+    }
+}
+
+impl Rig for StripeRig {
+    fn gateway(&self) -> &dyn Gateway {
+        &self.gateway
+    }
+
+    async fn pay(&self, order: &Order) -> bool {
+        self.fake.pay(order.payment.as_str())
+    }
+
+    async fn decline(&self, order: &Order) {
+        self.fake.decline(order.payment.as_str(), "insufficient_funds");
+    }
+
+    async fn lose_answer(&self, call: &'static str) {
+        let path_end = match call {
+            "create" => "/payment_intents",
+            "cancel" => "/cancel",
+            "refund" => "/refunds",
+            other => panic!("no path for {other}"),
+        };
+        self.fake.trouble(path_end, Trouble::Lost);
+    }
+
+    async fn money(&self) -> (i64, i64) {
+        let sum = |all: Vec<serde_json::Value>, member: &str| {
+            all.iter().map(|it| it[member].as_i64().unwrap()).sum()
+        };
+        (sum(self.fake.intents(), "amount_received"), sum(self.fake.refunds(), "amount"))
+    }
+
+    async fn payments(&self) -> usize {
+        self.fake.intents().len()
+    }
+}
+
+mod facts {
+    use super::{Order, Rig, order};
+    use crate::stage::refund_of;
+    use onrush_saga::gateway::{GatewayError, RefundStanding, Standing};
+
+    fn reference(standing: &Standing) -> String {
+        match standing {
+            Standing::Open { reference, .. } => reference.clone(),
+            other => panic!("not open: {other:?}"),
+        }
+    }
+
+    fn captured(order: &Order, standing: Standing) -> String {
+        match standing {
+            Standing::Captured { reference, amount_minor, currency } => {
+                assert_eq!((amount_minor, currency), (order.amount_minor, order.currency));
+                reference
+            }
+            other => panic!("not captured: {other:?}"),
+        }
+    }
+
+    pub(super) async fn creating_twice_is_one_payment(rig: &impl Rig) {
+        let order = order("p-1");
+        let first = rig.gateway().create(&order).await.unwrap();
+        assert_eq!(rig.gateway().create(&order).await.unwrap(), first);
+        assert_eq!(rig.payments().await, 1);
+        let other = Order { amount_minor: 1, ..order };
+        assert!(rig.gateway().create(&other).await.is_err());
+        assert_eq!(rig.payments().await, 1);
+    }
+
+    pub(super) async fn buyer_has_somewhere_to_pay(rig: &impl Rig) {
+        let standing = rig.gateway().create(&order("p-1")).await.unwrap();
+        let Standing::Open { url, client_secret, .. } = standing else {
+            panic!("not open: {standing:?}")
+        };
+        assert!(url.is_some() || client_secret.is_some());
+    }
+
+    pub(super) async fn status_is_known_by_key_and_by_reference(rig: &impl Rig) {
+        let order = order("p-1");
+        assert_eq!(rig.gateway().status(&order).await, Ok(Standing::Unknown));
+        let open = rig.gateway().create(&order).await.unwrap();
+        let named = Order { reference: Some(reference(&open)), ..order.clone() };
+        for order in [&order, &named] {
+            assert_eq!(rig.gateway().status(order).await, Ok(open.clone()));
+        }
+        assert!(rig.pay(&order).await);
+        for order in [&order, &named] {
+            let standing = rig.gateway().status(order).await.unwrap();
+            assert_eq!(captured(order, standing), reference(&open));
+        }
+    }
+
+    pub(super) async fn declined_payment_may_still_be_paid(rig: &impl Rig) {
+        let order = order("p-1");
+        let open = rig.gateway().create(&order).await.unwrap();
+        rig.decline(&order).await;
+        let why = "insufficient_funds".to_owned();
+        let declined = Standing::Declined { reference: reference(&open), why };
+        assert_eq!(rig.gateway().status(&order).await, Ok(declined));
+        assert!(rig.pay(&order).await);
+        captured(&order, rig.gateway().status(&order).await.unwrap());
+    }
+
+    pub(super) async fn cancelled_payment_cannot_be_paid(rig: &impl Rig) {
+        for (payment, declined) in [("p-1", false), ("p-2", true)] {
+            let order = order(payment);
+            rig.gateway().create(&order).await.unwrap();
+            if declined {
+                rig.decline(&order).await;
+            }
+            for _ in 0..2 {
+                let standing = rig.gateway().cancel(&order).await;
+                assert!(matches!(standing, Ok(Standing::Cancelled { .. })), "{standing:?}");
+            }
+            assert!(!rig.pay(&order).await);
+            let standing = rig.gateway().status(&order).await;
+            assert!(matches!(standing, Ok(Standing::Cancelled { .. })), "{standing:?}");
+        }
+        assert_eq!(rig.money().await, (0, 0));
+    }
+
+    pub(super) async fn cancelling_by_reference_is_the_same(rig: &impl Rig) {
+        let order = order("p-1");
+        let open = rig.gateway().create(&order).await.unwrap();
+        let named = Order { reference: Some(reference(&open)), ..order.clone() };
+        let standing = rig.gateway().cancel(&named).await;
+        assert!(matches!(standing, Ok(Standing::Cancelled { .. })), "{standing:?}");
+        assert!(!rig.pay(&order).await);
+    }
+
+    pub(super) async fn cancelling_what_is_paid_says_so(rig: &impl Rig) {
+        let order = order("p-1");
+        let open = rig.gateway().create(&order).await.unwrap();
+        assert!(rig.pay(&order).await);
+        let named = Order { reference: Some(reference(&open)), ..order.clone() };
+        for order in [&order, &named] {
+            captured(order, rig.gateway().cancel(order).await.unwrap());
+        }
+        assert_eq!(rig.money().await, (1_250, 0));
+    }
+
+    pub(super) async fn cancelled_before_it_is_created_it_never_opens(rig: &impl Rig) {
+        let order = order("p-1");
+        let standing = rig.gateway().cancel(&order).await;
+        assert!(matches!(standing, Ok(Standing::Cancelled { .. })), "{standing:?}");
+        // The create that was still under way arrives now. Whatever it is told, no money can be taken.
+        drop(rig.gateway().create(&order).await);
+        let standing = rig.gateway().status(&order).await;
+        assert!(matches!(standing, Ok(Standing::Cancelled { .. })), "{standing:?}");
+    }
+
+    pub(super) async fn refund_is_made_once_for_each_key(rig: &impl Rig) {
+        let order = order("p-1");
+        rig.gateway().create(&order).await.unwrap();
+        assert!(rig.pay(&order).await);
+        let first = refund_of(&order, 1, 1_000);
+        let done = rig.gateway().refund(&first).await.unwrap();
+        assert!(matches!(done, RefundStanding::Done { .. }), "{done:?}");
+        assert_eq!(rig.gateway().refund(&first).await.unwrap(), done);
+        assert_eq!(rig.money().await, (1_250, 1_000));
+        let rest = rig.gateway().refund(&refund_of(&order, 2, 250)).await.unwrap();
+        assert_ne!(rest, done);
+        assert_eq!(rig.money().await, (1_250, 1_250));
+    }
+
+    pub(super) async fn more_than_was_taken_does_not_go_back(rig: &impl Rig) {
+        let order = order("p-1");
+        let refused = |answer: &Result<RefundStanding, GatewayError>| {
+            assert!(matches!(answer, Err(GatewayError::Refused(_))), "{answer:?}");
+        };
+        rig.gateway().create(&order).await.unwrap();
+        refused(&rig.gateway().refund(&refund_of(&order, 1, 1)).await);
+        assert!(rig.pay(&order).await);
+        refused(&rig.gateway().refund(&refund_of(&order, 2, 1_251)).await);
+        rig.gateway().refund(&refund_of(&order, 3, 1_000)).await.unwrap();
+        refused(&rig.gateway().refund(&refund_of(&order, 4, 251)).await);
+        rig.gateway().refund(&refund_of(&order, 5, 250)).await.unwrap();
+        refused(&rig.gateway().refund(&refund_of(&order, 6, 1)).await);
+        assert_eq!(rig.money().await, (1_250, 1_250));
+    }
+
+    pub(super) async fn lost_answers_are_found_again(rig: &impl Rig) {
+        let (kept, dropped) = (order("p-1"), order("p-2"));
+        let lost = |why: Option<GatewayError>| {
+            assert!(matches!(why, Some(GatewayError::Unavailable(_))), "{why:?}");
+        };
+        rig.lose_answer("create").await;
+        lost(rig.gateway().create(&kept).await.err());
+        assert_eq!(rig.payments().await, 1);
+        reference(&rig.gateway().create(&kept).await.unwrap());
+        assert_eq!(rig.payments().await, 1);
+
+        rig.gateway().create(&dropped).await.unwrap();
+        rig.lose_answer("cancel").await;
+        lost(rig.gateway().cancel(&dropped).await.err());
+        let standing = rig.gateway().cancel(&dropped).await;
+        assert!(matches!(standing, Ok(Standing::Cancelled { .. })), "{standing:?}");
+
+        assert!(rig.pay(&kept).await);
+        rig.lose_answer("refund").await;
+        let refund = refund_of(&kept, 1, 700);
+        lost(rig.gateway().refund(&refund).await.err());
+        rig.gateway().refund(&refund).await.unwrap();
+        assert_eq!(rig.money().await, (1_250, 700));
+    }
+}
+
+macro_rules! every_gateway {
+    ($($fact:ident),* $(,)?) => {
+        mod sandbox {
+            $(#[tokio::test]
+            async fn $fact() {
+                super::facts::$fact(&super::Stage::start().await).await;
+            })*
+        }
+        mod stripe {
+            $(#[tokio::test]
+            async fn $fact() {
+                super::facts::$fact(&super::StripeRig::start()).await;
+            })*
+        }
+    };
+}
+
+every_gateway!(
+    creating_twice_is_one_payment,
+    buyer_has_somewhere_to_pay,
+    status_is_known_by_key_and_by_reference,
+    declined_payment_may_still_be_paid,
+    cancelled_payment_cannot_be_paid,
+    cancelling_by_reference_is_the_same,
+    cancelling_what_is_paid_says_so,
+    cancelled_before_it_is_created_it_never_opens,
+    refund_is_made_once_for_each_key,
+    more_than_was_taken_does_not_go_back,
+    lost_answers_are_found_again,
+);

@@ -1,0 +1,244 @@
+//! Couriers: one for each channel, who takes what is due from the outbox and tries until it arrives
+//! or is given up.
+
+use futures_util::FutureExt;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use onrush_base::auth::random;
+use onrush_ledger::Ledger;
+use onrush_ledger::delivery::{Delivered, Delivery, Message};
+use onrush_store::embedded::Clock;
+use std::collections::{HashSet, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+
+/// For how long a message is tried: three days.
+pub const GIVE_UP_AFTER_MS: i64 = 3 * 24 * 3_600_000;
+/// The pause after the first failure; each further one doubles it.
+const FIRST_PAUSE_MS: i64 = 1_000;
+/// The longest pause between two attempts.
+const LONGEST_PAUSE_MS: i64 = 3_600_000;
+/// Deliveries that are read from the outbox at once.
+const BATCH: usize = 256;
+/// How long to wait when the ledger does not answer.
+const LEDGER_PAUSE: Duration = Duration::from_secs(1);
+/// The longest sleep: clocks are set, and a timer that runs for days need not be trusted.
+const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+/// How long deliveries under way have after the server was told to stop. What does not end by then
+/// is sent again.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// What came of one attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    /// It arrived, or nobody is to be told any more.
+    Done,
+    /// It did not arrive, and may later.
+    Failed(String),
+    /// It did not arrive, and never will.
+    Hopeless(String),
+}
+
+/// An attempt under way.
+pub type Attempting = Pin<Box<dyn Future<Output = Attempt> + Send>>;
+
+/// One way to tell somebody.
+pub trait Channel: Send + Sync + 'static {
+    /// Its name in the outbox.
+    fn name(&self) -> &str;
+
+    /// How many attempts may be under way at a time.
+    fn parallel(&self) -> usize;
+
+    /// Tries once. It ends in bounded time.
+    fn attempt(&self, message: Message) -> Attempting;
+}
+
+/// The courier of one channel.
+pub struct Courier {
+    channel: Arc<dyn Channel>,
+    ledger: Arc<dyn Ledger>,
+    clock: Clock,
+    bell: Notify,
+}
+
+/// What a courier has in hand.
+#[derive(Default)]
+struct Hands {
+    /// Read from the outbox and not tried yet.
+    waiting: VecDeque<Delivery>,
+    /// Everything that is not to be taken from the outbox again: waiting, under way, or not written down yet.
+    taken: HashSet<String>,
+    /// What came of attempts, until the ledger has it.
+    outcomes: Vec<(String, Delivered)>,
+}
+
+impl Courier {
+    /// A courier who has not started yet.
+    #[must_use]
+    pub fn new(channel: Arc<dyn Channel>, ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
+        Self { channel, ledger, clock, bell: Notify::new() }
+    }
+
+    /// Says that there may be something new in the outbox.
+    pub fn ring(&self) {
+        self.bell.notify_one();
+    }
+
+    /// Delivers until `stop` says so.
+    pub async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
+        let (mut hands, mut running) = (Hands::default(), FuturesUnordered::new());
+        while !*stop.borrow() {
+            let mut readable = true;
+            if hands.waiting.is_empty() && running.len() < self.channel.parallel() {
+                readable = self.fetch(&mut hands).await;
+            }
+            while running.len() < self.channel.parallel()
+                && let Some(delivery) = hands.waiting.pop_front()
+            {
+                running.push(self.clone().deliver(delivery));
+            }
+            let pause = match readable {
+                true => self.pause(&hands, running.is_empty()).await,
+                false => LEDGER_PAUSE,
+            };
+            tokio::select! {
+                Some(outcome) = running.next() => {
+                    hands.outcomes.push(outcome);
+                    // Those that ended at the same time are written down together.
+                    while let Some(Some(outcome)) = running.next().now_or_never() {
+                        hands.outcomes.push(outcome);
+                    }
+                    self.write_down(&mut hands).await;
+                }
+                () = self.bell.notified() => {}
+                () = tokio::time::sleep(pause) => self.write_down(&mut hands).await,
+                // Whoever could say so being gone is a reason to stop as well.
+                () = async { drop(stop.wait_for(|stop| *stop).await) } => break,
+            }
+        }
+        let drain = async {
+            while let Some(outcome) = running.next().await {
+                hands.outcomes.push(outcome);
+            }
+        };
+        // What is still under way is sent again at the next start.
+        drop(tokio::time::timeout(DRAIN, drain).await);
+        self.write_down(&mut hands).await;
+    }
+
+    /// Takes what is due from the outbox; says whether it could be read.
+    async fn fetch(&self, hands: &mut Hands) -> bool {
+        let limit = BATCH + hands.taken.len();
+        match self.ledger.deliveries(self.channel.name(), self.clock.now(), limit).await {
+            Ok(due) => {
+                for delivery in due {
+                    if hands.taken.insert(delivery.message.id.clone()) {
+                        hands.waiting.push_back(delivery);
+                    }
+                }
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, channel = self.channel.name(), "the outbox cannot be read");
+                false
+            }
+        }
+    }
+
+    /// How long to wait at most if nothing happens.
+    async fn pause(&self, hands: &Hands, idle: bool) -> Duration {
+        if !hands.outcomes.is_empty() {
+            return LEDGER_PAUSE;
+        }
+        if !idle {
+            // The end of an attempt comes first.
+            return LONGEST_SLEEP;
+        }
+        match self.ledger.next_delivery(self.channel.name()).await {
+            Ok(None) => LONGEST_SLEEP,
+            Ok(Some(next)) => {
+                let pause_ms = next.since_ms(self.clock.now());
+                // What is due by now and was not given to us is asked for again, but not at full speed.
+                match u64::try_from(pause_ms) {
+                    Ok(pause_ms) if pause_ms > 0 => {
+                        Duration::from_millis(pause_ms).min(LONGEST_SLEEP)
+                    }
+                    Ok(_) | Err(_) => Duration::from_millis(10),
+                }
+            }
+            Err(_) => LEDGER_PAUSE,
+        }
+    }
+
+    async fn deliver(self: Arc<Self>, delivery: Delivery) -> (String, Delivered) {
+        let Delivery { message, attempts, since } = delivery;
+        let id = message.id.clone();
+        let attempt = self.channel.attempt(message).await;
+        let at = self.clock.now();
+        let outcome = match attempt {
+            Attempt::Done => Delivered::Done,
+            Attempt::Failed(error) => {
+                let again = at.plus_ms(pause_ms(attempts, u64::from_le_bytes(random())));
+                if again.since_ms(since) >= GIVE_UP_AFTER_MS {
+                    Delivered::Dead { at, error }
+                } else {
+                    Delivered::Again { at: again, error }
+                }
+            }
+            Attempt::Hopeless(error) => Delivered::Dead { at, error },
+        };
+        if let Delivered::Dead { error, .. } = &outcome {
+            tracing::warn!(channel = self.channel.name(), message = id, error, "given up");
+        }
+        (id, outcome)
+    }
+
+    /// Tells the ledger what came of attempts; what it does not take is told again.
+    async fn write_down(&self, hands: &mut Hands) {
+        if hands.outcomes.is_empty() {
+            return;
+        }
+        match self.ledger.delivered(self.channel.name(), hands.outcomes.clone()).await {
+            Ok(()) => {
+                for (id, _) in hands.outcomes.drain(..) {
+                    hands.taken.remove(&id);
+                }
+            }
+            Err(error) => {
+                let channel = self.channel.name();
+                tracing::warn!(%error, channel, "what became of deliveries cannot be written down");
+            }
+        }
+    }
+}
+
+/// The pause after a failure with `attempts` before it: doubled each time, and moved by up to a
+/// quarter either way, so that what failed together does not come back together.
+fn pause_ms(attempts: u32, dice: u64) -> i64 {
+    let doubled = FIRST_PAUSE_MS.saturating_mul(1_i64 << attempts.min(30)).min(LONGEST_PAUSE_MS);
+    let span = doubled / 2;
+    let offset = i64::try_from(dice % u64::try_from(span).unwrap_or(1)).unwrap_or(0);
+    doubled - span / 2 + offset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_an_hour_and_differ_by_a_quarter_at_most() {
+        for (attempts, least_ms, most_ms) in
+            [(0, 750, 1_250), (1, 1_500, 2_500), (5, 24_000, 40_000), (40, 2_700_000, 4_500_000)]
+        {
+            for dice in [0, 1, 249, 250, 499, u64::MAX] {
+                let pause_ms = pause_ms(attempts, dice);
+                assert!((least_ms..=most_ms).contains(&pause_ms), "{attempts} {dice} {pause_ms}");
+            }
+        }
+        assert_ne!(pause_ms(3, 1), pause_ms(3, 2));
+    }
+}

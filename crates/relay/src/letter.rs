@@ -1,0 +1,384 @@
+//! What a mail says: a pure function from facts to text, HTML and pictures.
+
+use crate::catalogue::{Catalogue, Wording, closest, fill};
+use onrush_base::amount::readable;
+use onrush_base::config::kinds::{
+    BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, BOOKING_REFUNDED, PAYMENT_LATE_REFUNDED,
+};
+use onrush_base::tickets::{Ticket, Unit, qr};
+use onrush_core::lines::Lines;
+use onrush_core::money::Currency;
+use std::fmt::Write;
+
+/// Tickets whose codes stand in the mail itself; with more, the mail says where they are.
+pub const MAX_INLINE: usize = 10;
+
+/// Characters of a buyer's name that a mail repeats; a longer one is more than a name.
+const MAX_NAME_CHARS: usize = 60;
+
+/// What a mail is made of.
+#[derive(Clone, Debug)]
+pub struct Facts<'a> {
+    /// What it is about: a message's kind.
+    pub kind: &'a str,
+    /// The buyer's language tag.
+    pub language: &'a str,
+    /// The buyer's name, or nothing.
+    pub name: &'a str,
+    /// The event's title.
+    pub title: &'a str,
+    /// Where it takes place, or nothing.
+    pub venue: &'a str,
+    /// The booking.
+    pub booking: &'a str,
+    /// What it is about.
+    pub lines: &'a Lines,
+    /// What it costs, fees included.
+    pub amount_minor: i64,
+    /// How much of that is fees.
+    pub fee_minor: i64,
+    /// In which currency.
+    pub currency: Currency,
+    /// What goes back.
+    pub refund_minor: i64,
+    /// Why it was cancelled, or nothing.
+    pub why: &'a str,
+    /// Whether it was confirmed after its hold had run out.
+    pub late: bool,
+    /// The tickets, if it is confirmed.
+    pub tickets: &'a [Ticket],
+    /// The booking's page.
+    pub url: Option<&'a str>,
+    /// Whether that address opens the booking to whoever has it.
+    pub url_is_secret: bool,
+}
+
+/// A mail without its address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Letter {
+    /// One line.
+    pub subject: String,
+    /// For programs that show text.
+    pub text: String,
+    /// For those that show HTML.
+    pub html: String,
+    /// What the HTML shows: a name for each picture, and its PNG.
+    pub pictures: Vec<(String, Vec<u8>)>,
+}
+
+/// Writes the mail; `None` if there is none of this kind.
+#[must_use]
+pub fn compose(facts: &Facts<'_>) -> Option<Letter> {
+    let (language, texts) = closest(facts.language);
+    let wording = wording(texts, facts)?;
+    let greeting = match addressable(facts.name) {
+        None => texts.greeting_without_name.clone(),
+        Some(name) => fill(&texts.greeting, &[("name", &name)]),
+    };
+    let rows = rows(texts, facts);
+    let tickets = Tickets::new(texts, facts);
+
+    let mut text = format!("{greeting}\n\n{}\n\n", wording.text);
+    for (label, value) in &rows {
+        line(&mut text, &format!("{label}: {value}"));
+    }
+    text.push('\n');
+    if let Some(explained) = &tickets.explained {
+        line(&mut text, explained);
+    }
+    for (label, _) in &tickets.shown {
+        line(&mut text, &format!("- {label}"));
+    }
+    if let Some(url) = facts.url {
+        line(&mut text, &format!("{}: {url}", texts.open_booking));
+        if facts.url_is_secret {
+            line(&mut text, &texts.open_booking_secret);
+        }
+    }
+
+    let mut html = format!(
+        "<!DOCTYPE html><html lang=\"{language}\"><head><meta charset=\"utf-8\"></head>\
+         <body style=\"font-family:sans-serif\"><p>{}</p><p>{}</p><table>",
+        escaped(&greeting),
+        escaped(&wording.text)
+    );
+    for (label, value) in &rows {
+        let (label, value) = (escaped(label), escaped(value));
+        let row = "<tr><th align=\"left\" valign=\"top\" style=\"padding-right:1em\">";
+        html.push_str(&format!("{row}{label}</th><td>{value}</td></tr>"));
+    }
+    html.push_str("</table>");
+    if let Some(explained) = &tickets.explained {
+        html.push_str(&format!("<p>{}</p>", escaped(explained)));
+    }
+    for (index, (label, _)) in tickets.shown.iter().enumerate() {
+        let (label, name) = (escaped(label), picture_name(index));
+        html.push_str(&format!("<p>{label}<br><img src=\"cid:{name}\" alt=\"{label}\"></p>"));
+    }
+    if let Some(url) = facts.url {
+        let (url, label) = (escaped(url), escaped(&texts.open_booking));
+        // Mail programs that show pages of others shall not tell them where their reader comes from.
+        html.push_str(&format!("<p><a href=\"{url}\" rel=\"noreferrer\">{label}</a>"));
+        if facts.url_is_secret {
+            html.push_str(&format!("<br>{}", escaped(&texts.open_booking_secret)));
+        }
+        html.push_str("</p>");
+    }
+    html.push_str("</body></html>");
+
+    let shown = tickets.shown.into_iter().enumerate();
+    let pictures = shown.map(|(index, (_, png))| (picture_name(index), png)).collect();
+    let subject = one_line(&fill(&wording.subject, &[("title", facts.title)]));
+    Some(Letter { subject, text, html, pictures })
+}
+
+fn wording<'t>(texts: &'t Catalogue, facts: &Facts<'_>) -> Option<&'t Wording> {
+    match facts.kind {
+        BOOKING_CONFIRMED if facts.late => Some(&texts.booking_confirmed_late),
+        BOOKING_CONFIRMED => Some(&texts.booking_confirmed),
+        BOOKING_EXPIRED => Some(&texts.booking_expired),
+        BOOKING_CANCELLED => Some(&texts.booking_cancelled),
+        BOOKING_REFUNDED => Some(&texts.booking_refunded),
+        PAYMENT_LATE_REFUNDED => Some(&texts.payment_late_refunded),
+        _ => None,
+    }
+}
+
+/// What is known of the booking, line by line.
+fn rows(texts: &Catalogue, facts: &Facts<'_>) -> Vec<(String, String)> {
+    let pools = facts.lines.pools().iter().map(|line| format!("{} × {}", line.quantity, line.pool));
+    let seats = facts.lines.seats().iter();
+    let seats = seats.map(|seat| fill(&texts.seat, &[("seat", seat.as_str())]));
+    let contents = pools.chain(seats).collect::<Vec<_>>().join(", ");
+    let money = |amount_minor| readable(amount_minor, facts.currency);
+    let mut amount = money(facts.amount_minor);
+    if facts.fee_minor > 0 {
+        // Writing to memory does not fail.
+        let _ = write!(amount, " ({} {})", texts.fee, money(facts.fee_minor));
+    }
+    let refund = if facts.refund_minor > 0 { money(facts.refund_minor) } else { String::new() };
+    [
+        (&texts.event, facts.title.to_owned()),
+        (&texts.venue, facts.venue.to_owned()),
+        (&texts.booking, facts.booking.to_owned()),
+        (&texts.contents, contents),
+        (&texts.amount, amount),
+        (&texts.refund, refund),
+        (&texts.why, facts.why.to_owned()),
+    ]
+    .into_iter()
+    .filter(|(_, value)| !value.is_empty())
+    .map(|(label, value)| (label.clone(), one_line(&value)))
+    .collect()
+}
+
+/// What a mail says of tickets.
+struct Tickets {
+    explained: Option<String>,
+    /// A label for each code that is shown, and its picture.
+    shown: Vec<(String, Vec<u8>)>,
+}
+
+impl Tickets {
+    fn new(texts: &Catalogue, facts: &Facts<'_>) -> Self {
+        let count = facts.tickets.len();
+        if count == 0 {
+            return Self { explained: None, shown: Vec::new() };
+        }
+        let shown = (count <= MAX_INLINE)
+            .then(|| facts.tickets.iter().map(|ticket| shown(texts, ticket)).collect())
+            .and_then(|shown: Vec<Option<_>>| shown.into_iter().collect::<Option<Vec<_>>>());
+        match shown {
+            Some(shown) => Self { explained: Some(texts.tickets_here.clone()), shown },
+            None => {
+                let count = count.to_string();
+                let elsewhere = fill(&texts.tickets_elsewhere, &[("count", &count)]);
+                Self { explained: Some(elsewhere), shown: Vec::new() }
+            }
+        }
+    }
+}
+
+fn shown(texts: &Catalogue, ticket: &Ticket) -> Option<(String, Vec<u8>)> {
+    let unit = match &ticket.unit {
+        Unit::Pool(pool) => pool.to_string(),
+        Unit::Seat(seat) => fill(&texts.seat, &[("seat", seat.as_str())]),
+    };
+    let number = fill(&texts.ticket, &[("number", &ticket.number.to_string())]);
+    Some((format!("{number}: {unit}"), qr::png(&ticket.code).ok()?))
+}
+
+fn picture_name(index: usize) -> String {
+    format!("ticket-{}", index + 1)
+}
+
+fn line(text: &mut String, content: &str) {
+    text.push_str(content);
+    text.push('\n');
+}
+
+/// The name as a mail may use it. Anyone can have mail sent to anyone under a name of their choice,
+/// so what looks like a message or an address of the web is not repeated.
+#[must_use]
+pub fn addressable(name: &str) -> Option<String> {
+    let name = one_line(name);
+    let lower = name.to_ascii_lowercase();
+    let fits = !name.is_empty() && name.chars().count() <= MAX_NAME_CHARS;
+    (fits && !lower.contains("://") && !lower.contains("www.")).then_some(name)
+}
+
+/// The text on one line: no break, no other control character.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
+}
+
+/// The text as HTML shows it, inside an element or a quoted attribute.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onrush_core::lines::PoolLine;
+
+    fn letter(change: impl FnOnce(&mut Facts<'_>)) -> Option<Letter> {
+        letter_with(&[], change)
+    }
+
+    fn letter_with(tickets: &[Ticket], change: impl FnOnce(&mut Facts<'_>)) -> Option<Letter> {
+        let pools = vec![PoolLine { pool: "ga".parse().unwrap(), quantity: 2 }];
+        let lines = Lines::new(pools, vec!["A-1".parse().unwrap()]).unwrap();
+        let mut facts = Facts {
+            kind: BOOKING_CONFIRMED,
+            language: "en",
+            name: "Ann",
+            title: "Winter tour",
+            venue: "",
+            booking: "e.1",
+            lines: &lines,
+            amount_minor: 12_500,
+            fee_minor: 500,
+            currency: "EUR".parse().unwrap(),
+            refund_minor: 0,
+            why: "",
+            late: false,
+            tickets,
+            url: None,
+            url_is_secret: false,
+        };
+        change(&mut facts);
+        compose(&facts)
+    }
+
+    #[test]
+    fn a_letter_says_what_was_bought_and_for_how_much() {
+        let letter = letter(|_| {}).unwrap();
+        assert_eq!(letter.subject, "Your tickets: Winter tour");
+        for part in [
+            "Hello Ann,",
+            "Booking: e.1",
+            "2 × ga, Seat A-1",
+            "125.00 EUR (including fees of 5.00 EUR)",
+        ] {
+            assert!(letter.text.contains(part), "{part}: {}", letter.text);
+        }
+        assert!(!letter.text.contains("Refund") && !letter.text.contains("Reason"));
+    }
+
+    #[test]
+    fn currencies_without_decimals_and_languages_are_minded() {
+        let letter = letter(|facts| {
+            facts.currency = "VND".parse().unwrap();
+            facts.language = "vi-VN";
+            facts.fee_minor = 0;
+        });
+        let letter = letter.unwrap();
+        assert!(letter.text.contains("Xin chào Ann,") && letter.text.contains("12500 VND"));
+        assert!(letter.html.contains("lang=\"vi\""), "{}", letter.html);
+    }
+
+    #[test]
+    fn whatever_people_call_themselves_stays_text() {
+        let letter = letter(|facts| {
+            facts.name = "<script>alert('x')</script>";
+            facts.title = "A & B\r\nBcc: all@shop.example";
+            facts.why = "\"<b>\"";
+            facts.url = Some("https://shop.example/?a=1&b=\"");
+        });
+        let letter = letter.unwrap();
+        assert!(!letter.html.contains("<script") && !letter.html.contains("<b>"));
+        assert!(letter.html.contains("&lt;script&gt;") && letter.html.contains("a=1&amp;b=&quot;"));
+        assert!(!letter.subject.contains(['\r', '\n']), "{}", letter.subject);
+    }
+
+    #[test]
+    fn names_that_are_messages_are_not_repeated() {
+        const LONGEST: &str = "éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé";
+        const TOO_LONG: &str = "ééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé";
+        for (name, greeted) in [
+            ("Ann", Some("Ann")),
+            (" Ann\r\nLee ", Some("Ann  Lee")),
+            (LONGEST, Some(LONGEST)),
+            (TOO_LONG, None),
+            ("Win at HTTPS://bad.example", None),
+            ("see WWW.bad.example", None),
+            ("", None),
+        ] {
+            assert_eq!(addressable(name).as_deref(), greeted, "{name}");
+            let letter = letter(|facts| facts.name = name).unwrap();
+            let neutral = letter.text.starts_with("Hello,\n");
+            assert_eq!(neutral, greeted.is_none(), "{name}: {}", letter.text);
+            assert!(
+                !letter.subject.contains("bad.example") && !letter.html.contains("bad.example")
+            );
+        }
+    }
+
+    #[test]
+    fn a_link_that_opens_the_booking_is_said_to_be_one() {
+        let url = "https://shop.example/bookings/e.1#b1.e.1.0.aa.bb";
+        for secret in [false, true] {
+            let letter = letter(|facts| (facts.url, facts.url_is_secret) = (Some(url), secret));
+            let letter = letter.unwrap();
+            for content in [&letter.text, &letter.html] {
+                assert!(content.contains(url), "{content}");
+                assert_eq!(content.contains("without an account"), secret, "{content}");
+            }
+        }
+        let without = letter(|facts| facts.url_is_secret = true).unwrap();
+        assert!(!without.text.contains("without an account"), "{}", without.text);
+    }
+
+    #[test]
+    fn up_to_ten_tickets_are_shown_and_more_are_elsewhere() {
+        let unit = Unit::Seat("A-1".parse().unwrap());
+        let ticket = |number| Ticket { number, unit: unit.clone(), code: format!("c{number}") };
+        let tickets: Vec<_> = (1..=11).map(ticket).collect();
+        let ten = letter_with(&tickets[..10], |_| {}).unwrap();
+        assert_eq!(ten.pictures.len(), 10);
+        assert_eq!(ten.pictures[9], ("ticket-10".into(), qr::png("c10").unwrap()));
+        assert!(ten.html.contains("cid:ticket-10") && ten.text.contains("Ticket 10: Seat A-1"));
+        let eleven = letter_with(&tickets, |_| {}).unwrap();
+        assert!(eleven.pictures.is_empty() && !eleven.html.contains("cid:"));
+        assert!(eleven.text.contains("your 11 tickets"), "{}", eleven.text);
+    }
+
+    #[test]
+    fn kinds_without_a_wording_have_no_letter() {
+        assert_eq!(letter(|facts| facts.kind = "ticket_checked_in"), None);
+    }
+}

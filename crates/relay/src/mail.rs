@@ -1,0 +1,344 @@
+//! Mail to buyers, over the shop's own SMTP server.
+//!
+//! Anyone can type anyone's address. So nothing is sent about a booking that nobody tried to pay
+//! for, and mail about one that no money was taken for repeats nothing that its buyer typed, and
+//! comes at most once a day to an address for an event. Mail about money is never held back.
+
+use crate::courier::{Attempt, Attempting, Channel};
+use crate::letter::{Facts, Letter, addressable, compose, one_line};
+use crate::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK, MAIL};
+use crate::parts::Parts;
+use lettre::message::header::ContentType;
+use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
+use lettre::transport::smtp::authentication::Credentials;
+use lettre::transport::smtp::client::{Tls as Wire, TlsParameters};
+use lettre::transport::smtp::{self, PoolConfig};
+use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
+use onrush_base::auth::link::BookingLinks;
+use onrush_base::config::ConfigError;
+use onrush_base::config::kinds::{BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED};
+use onrush_base::config::relay::{MailSettings, Tls};
+use onrush_base::tickets::{Confirmed, TicketSigner};
+use onrush_core::booking::Stage;
+use onrush_core::ids::{BookingId, EventId};
+use onrush_core::{Query, View};
+use onrush_ledger::booking::{Booking, Buyer};
+use onrush_ledger::delivery::Message;
+use onrush_ledger::projection::CatalogueText;
+use onrush_ledger::saga::tells_of_a_decline;
+use onrush_ledger::{Ledger, LedgerError};
+use onrush_store::Engine;
+use onrush_store::embedded::Clock;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the server may take for each answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long one attempt may take altogether.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Connections to the server at a time.
+const PARALLEL: u32 = 4;
+
+/// The channel to buyers.
+pub struct MailChannel {
+    work: Arc<Work>,
+}
+
+struct Work {
+    ledger: Arc<dyn Ledger>,
+    engine: Arc<dyn Engine>,
+    tickets: Arc<TicketSigner>,
+    clock: Clock,
+    server: AsyncSmtpTransport<Tokio1Executor>,
+    from: Mailbox,
+    reply_to: Option<Mailbox>,
+    links: Arc<BookingLinks>,
+}
+
+/// What the body of a message may say, as far as a mail needs it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Said {
+    refund_minor: i64,
+    why: String,
+    late: bool,
+}
+
+impl MailChannel {
+    /// The channel over one server. It is not connected to yet.
+    ///
+    /// # Errors
+    /// The settings cannot be used.
+    pub fn new(settings: &MailSettings, parts: &Parts) -> Result<Self, ConfigError> {
+        settings.check().map_err(ConfigError::new)?;
+        let (host, port) = settings.server().map_err(ConfigError::new)?;
+        let tls = || {
+            TlsParameters::new(host.to_owned())
+                .map_err(|error| ConfigError::new(format!("mail.smtp: {error}")))
+        };
+        let wire = match settings.tls {
+            Tls::Starttls => Wire::Required(tls()?),
+            Tls::Tls => Wire::Wrapper(tls()?),
+            Tls::None => Wire::None,
+        };
+        let mut server = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(host)
+            .port(port)
+            .tls(wire)
+            .timeout(Some(ANSWER_TIMEOUT))
+            .pool_config(PoolConfig::new().max_size(PARALLEL));
+        if let (Some(user), Some(password)) = (&settings.user, &settings.password) {
+            let password = password.reveal().to_owned();
+            server = server.credentials(Credentials::new(user.clone(), password));
+        }
+        let work = Work {
+            ledger: parts.ledger.clone(),
+            engine: parts.engine.clone(),
+            tickets: parts.tickets.clone(),
+            clock: parts.clock.clone(),
+            server: server.build(),
+            from: settings.from().map_err(ConfigError::new)?,
+            reply_to: settings.reply_to().map_err(ConfigError::new)?,
+            links: parts.links.clone(),
+        };
+        Ok(Self { work: Arc::new(work) })
+    }
+}
+
+impl Channel for MailChannel {
+    fn name(&self) -> &str {
+        MAIL
+    }
+
+    fn parallel(&self) -> usize {
+        PARALLEL as usize
+    }
+
+    fn attempt(&self, message: Message) -> Attempting {
+        let work = self.work.clone();
+        Box::pin(async move {
+            match tokio::time::timeout(TIMEOUT, work.attempt(&message)).await {
+                Ok(Ok(attempt)) => attempt,
+                Ok(Err(error)) => Attempt::Failed(format!("the ledger: {error}")),
+                Err(_) => Attempt::Failed("the mail server took too long".into()),
+            }
+        })
+    }
+}
+
+impl Work {
+    async fn attempt(self: &Arc<Self>, message: &Message) -> Result<Attempt, LedgerError> {
+        let Some(id) = &message.booking else { return Ok(Attempt::Done) };
+        // Who the buyer is, is asked only now: they may have asked to be forgotten.
+        let Some(mut buyer) = self.ledger.buyer(id).await? else { return Ok(Attempt::Done) };
+        if buyer.email.is_empty() {
+            return Ok(Attempt::Done);
+        }
+        if message.kind == BOOKING_EXPIRED {
+            match self.tried_to_pay(id).await? {
+                Some(true) => {}
+                Some(false) => return Ok(Attempt::Done),
+                None => return Ok(Attempt::Failed("the payment's end is not known yet".into())),
+            }
+        }
+        let Some(booking) = self.ledger.booking(id).await? else {
+            return Ok(Attempt::Failed("the booking is not in the ledger yet".into()));
+        };
+        // Void tickets are not sent. That the booking was cancelled is another mail.
+        if message.kind == BOOKING_CONFIRMED && booking.status != "confirmed" {
+            return Ok(Attempt::Done);
+        }
+        if message.kind == BOOKING_EXPIRED || booking.amount_minor == 0 {
+            buyer.name.clear();
+        }
+        if is_limited(message, &booking) {
+            let address = address_hash(&buyer.email);
+            let at = self.clock.now();
+            if !self.ledger.may_mail(address, &message.event, &message.id, at).await? {
+                tracing::info!(message = %message.id, "a mail was left out: the address had one");
+                return Ok(Attempt::Done);
+            }
+        }
+        let texts = self.texts(&message.event, &buyer.language).await?;
+        // Whichever link counts by now: an earlier one may have been withdrawn since this was to be told.
+        let generation = self.ledger.link_generation(id).await?;
+        let email = buyer.email.clone();
+        let (work, message) = (self.clone(), message.clone());
+        // Signatures and pictures of many tickets take long, and others wait for this thread.
+        let written = tokio::task::spawn_blocking(move || {
+            let letter = work.letter(&message, &booking, &buyer, &texts, generation)?;
+            Some(work.mail(&message.id, &buyer, letter))
+        });
+        let mail = match written.await {
+            Ok(None) => return Ok(Attempt::Done),
+            Ok(Some(Ok(mail))) => mail,
+            Ok(Some(Err(why))) => return Ok(Attempt::Hopeless(why)),
+            Err(_) => return Ok(Attempt::Failed("the mail could not be written".into())),
+        };
+        Ok(match self.server.send(mail).await {
+            Ok(_) => Attempt::Done,
+            Err(error) => failed(&error, &email),
+        })
+    }
+
+    /// Whether somebody really tried to pay for a booking: money was taken, or the gateway
+    /// declined. `None` while that is not known.
+    async fn tried_to_pay(&self, booking: &BookingId) -> Result<Option<bool>, LedgerError> {
+        let Some(file) = self.ledger.file(booking).await? else { return Ok(Some(false)) };
+        let (mut is_open, mut was_taken) = (false, false);
+        for payment in &file.payments {
+            match payment.stage {
+                Stage::Creating | Stage::Open | Stage::Closing => is_open = true,
+                Stage::Closed | Stage::Void => {}
+                Stage::Captured | Stage::Refunding | Stage::Returned | Stage::Refunded => {
+                    was_taken = true;
+                }
+            }
+        }
+        if was_taken {
+            return Ok(Some(true));
+        }
+        if file.payments.is_empty() {
+            return Ok(Some(false));
+        }
+        let history = self.ledger.history(booking).await?;
+        let declined = history.iter().any(|line| tells_of_a_decline(&line.note));
+        Ok(if declined || !is_open { Some(declined) } else { None })
+    }
+
+    /// What is to be read about the event: in the buyer's language, or another one, or at least its title.
+    async fn texts(&self, event: &EventId, language: &str) -> Result<CatalogueText, LedgerError> {
+        let mut texts = self.ledger.texts(event).await?;
+        let primary = |tag: &str| tag.split(['-', '_']).next().map(str::to_ascii_lowercase);
+        let rank = |tag: &str| {
+            let is = |wanted: &str| primary(tag) == primary(wanted);
+            (tag != language, !is(language), !is("en"))
+        };
+        texts.sort_by_key(|(tag, _)| rank(tag));
+        let mut text = texts.into_iter().next().map(|(_, text)| text).unwrap_or_default();
+        if text.title.is_empty() {
+            let title = match self.engine.query(event.clone(), Query::Event).await {
+                Ok(answer) => match answer.value {
+                    View::Event(view) => view.settings.title.to_string(),
+                    View::Availability(_)
+                    | View::Seats(_)
+                    | View::Place(_)
+                    | View::Booking(_)
+                    | View::Bookings(_)
+                    | View::Claim(_)
+                    | View::Bans(_) => String::new(),
+                },
+                Err(_) => String::new(),
+            };
+            text.title = if title.is_empty() { event.to_string() } else { title };
+        }
+        Ok(text)
+    }
+
+    fn letter(
+        &self,
+        message: &Message,
+        booking: &Booking,
+        buyer: &Buyer,
+        texts: &CatalogueText,
+        generation: u32,
+    ) -> Option<Letter> {
+        let said: Said = serde_json::from_str(&message.body).unwrap_or_default();
+        let confirmed = Confirmed {
+            booking: &booking.booking,
+            event: &booking.event,
+            user: &booking.user,
+            lines: &booking.lines,
+            // It happened when the booking was confirmed, so that these are the tickets that
+            // everybody else sees.
+            at: message.at,
+        };
+        let tickets = match message.kind.as_str() {
+            BOOKING_CONFIRMED => self.tickets.sign_all(confirmed),
+            _ => Vec::new(),
+        };
+        let link = self.links.make(&booking.booking, generation);
+        let url = self.links.address(&booking.booking, &link);
+        compose(&Facts {
+            kind: &message.kind,
+            language: &buyer.language,
+            name: &buyer.name,
+            title: &texts.title,
+            venue: &texts.venue,
+            booking: booking.booking.as_str(),
+            lines: &booking.lines,
+            amount_minor: booking.amount_minor,
+            fee_minor: booking.fee_minor,
+            currency: booking.currency,
+            refund_minor: said.refund_minor,
+            why: if message.kind == BOOKING_CANCELLED { &said.why } else { "" },
+            late: said.late,
+            tickets: &tickets,
+            url: url.as_deref(),
+            url_is_secret: self.links.is_in_address(),
+        })
+    }
+
+    fn mail(&self, id: &str, buyer: &Buyer, letter: Letter) -> Result<lettre::Message, String> {
+        // What goes wrong is kept, so it must not say who it is.
+        let address: Address =
+            buyer.email.parse().map_err(|_| "the buyer's address is none".to_owned())?;
+        let name = addressable(&buyer.name);
+        let mut pictured = MultiPart::related().singlepart(SinglePart::html(letter.html));
+        for (name, png) in letter.pictures {
+            let picture = ContentType::parse("image/png").map_err(|error| error.to_string())?;
+            pictured = pictured.singlepart(Attachment::new_inline(name).body(png, picture));
+        }
+        let content =
+            MultiPart::alternative().singlepart(SinglePart::plain(letter.text)).multipart(pictured);
+        let mut mail = lettre::Message::builder()
+            .from(self.from.clone())
+            .to(Mailbox::new(name, address))
+            .subject(letter.subject)
+            // The same message has the same id however often it is sent, so that mail programs can
+            // drop repeats.
+            .message_id(Some(format!("<{id}@{}>", self.from.email.domain())));
+        if let Some(reply_to) = &self.reply_to {
+            mail = mail.reply_to(reply_to.clone());
+        }
+        mail.multipart(content).map_err(|error| format!("the mail cannot be written: {error}"))
+    }
+}
+
+/// Whether a stranger could have it sent at no cost: without money, and by their own doing.
+fn is_limited(message: &Message, booking: &Booking) -> bool {
+    match message.kind.as_str() {
+        BOOKING_EXPIRED => true,
+        BOOKING_CONFIRMED => booking.amount_minor == 0,
+        BOOKING_CANCELLED => {
+            let said: Said = serde_json::from_str(&message.body).unwrap_or_default();
+            booking.amount_minor == 0
+                && [CANCELLED_BY_BUYER, CANCELLED_BY_LINK].contains(&said.why.as_str())
+        }
+        _ => false,
+    }
+}
+
+/// A hash of the mailbox that an address means: whatever the capitals, and whatever follows a plus sign.
+fn address_hash(email: &str) -> [u8; 32] {
+    let email = email.to_lowercase();
+    let mailbox = match email.rsplit_once('@') {
+        Some((local, host)) => {
+            let local = local.split_once('+').map_or(local, |(before, _)| before);
+            format!("{local}@{host}")
+        }
+        None => email,
+    };
+    Sha256::digest(mailbox).into()
+}
+
+/// What a failure means. Only what is said of this address is final: the rest is the server's
+/// trouble or ours.
+fn failed(error: &smtp::Error, email: &str) -> Attempt {
+    let said = one_line(&error.to_string()).replace(email, "(the buyer's address)");
+    match error.status().map(|code| code.to_string()).as_deref() {
+        Some("550" | "551" | "553") => Attempt::Hopeless(said),
+        Some(_) | None => Attempt::Failed(said),
+    }
+}

@@ -1,0 +1,148 @@
+//! Outgoing webhooks: one signed POST a message.
+
+use crate::courier::{Attempt, Attempting, Channel};
+use crate::messages::{said_of, webhook_channel};
+use crate::parts::Parts;
+use axum::http::header::{CONTENT_TYPE, USER_AGENT};
+use axum::http::{Method, Request, StatusCode, Uri};
+use bytes::Bytes;
+use onrush_base::config::ConfigError;
+use onrush_base::config::relay::WebhookSettings;
+use onrush_base::http_client::{AddressPolicy, CallError, HttpClient};
+use onrush_base::signature;
+use onrush_core::Time;
+use onrush_core::ids::{BookingId, EventId};
+use onrush_ledger::Ledger;
+use onrush_ledger::booking::Booking;
+use onrush_ledger::delivery::Message;
+use onrush_store::embedded::Clock;
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// How long one attempt may take, in milliseconds.
+const TIMEOUT_MS: u64 = 10_000;
+/// Attempts to one receiver at a time.
+const PARALLEL: usize = 16;
+/// The header with the signature: `t=<seconds>,v1=<HMAC-SHA256 of "t.body" in hexadecimal>`.
+pub const SIGNATURE_HEADER: &str = "onrush-signature";
+/// The header with the message's id.
+pub const MESSAGE_ID_HEADER: &str = "onrush-message-id";
+
+/// One receiver.
+pub struct WebhookChannel {
+    name: String,
+    receiver: Arc<Receiver>,
+}
+
+struct Receiver {
+    url: Uri,
+    secret: String,
+    client: HttpClient,
+    clock: Clock,
+    ledger: Arc<dyn Ledger>,
+}
+
+/// What is sent.
+#[derive(Serialize)]
+struct Body<'a> {
+    id: &'a str,
+    kind: &'a str,
+    event: &'a EventId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    booking: Option<&'a BookingId>,
+    at: Time,
+    data: Value,
+}
+
+impl WebhookChannel {
+    /// The channel of one receiver.
+    ///
+    /// # Errors
+    /// Its settings cannot be used.
+    pub fn new(settings: &WebhookSettings, parts: &Parts) -> Result<Self, ConfigError> {
+        settings.check().map_err(ConfigError::new)?;
+        let policy = match settings.allow_private {
+            true => AddressPolicy::Any,
+            false => AddressPolicy::PublicOnly,
+        };
+        let receiver = Receiver {
+            url: settings.url.parse().map_err(|error| ConfigError::new(format!("{error}")))?,
+            secret: settings.secret.reveal().to_owned(),
+            client: HttpClient::new(policy),
+            clock: parts.clock.clone(),
+            ledger: parts.ledger.clone(),
+        };
+        Ok(Self { name: webhook_channel(&settings.name), receiver: Arc::new(receiver) })
+    }
+}
+
+impl Receiver {
+    async fn attempt(&self, message: &Message) -> Attempt {
+        let about = match &message.booking {
+            Some(booking) => match self.ledger.booking(booking).await {
+                Ok(about) => about,
+                Err(error) => return Attempt::Failed(format!("the ledger: {error}")),
+            },
+            None => None,
+        };
+        let request = match self.request(message, about.as_ref()) {
+            Ok(request) => request,
+            Err(why) => return Attempt::Hopeless(format!("it cannot be sent: {why}")),
+        };
+        match self.client.call(request, TIMEOUT_MS).await {
+            Ok(answer) if answer.status().is_success() => Attempt::Done,
+            Ok(answer) if answer.status() == StatusCode::GONE => {
+                Attempt::Hopeless("the receiver wants no more of it: 410".into())
+            }
+            Ok(answer) => {
+                Attempt::Failed(format!("the receiver answered {}", answer.status().as_u16()))
+            }
+            // The same address will not become a public one.
+            Err(error @ CallError::Forbidden) => Attempt::Hopeless(error.to_string()),
+            Err(
+                error @ (CallError::Unreachable(_)
+                | CallError::TimedOut
+                | CallError::Broken(_)
+                | CallError::TooLong),
+            ) => Attempt::Failed(error.to_string()),
+        }
+    }
+
+    fn request(
+        &self,
+        message: &Message,
+        about: Option<&Booking>,
+    ) -> Result<Request<Bytes>, String> {
+        let data = said_of(&message.body, about).map_err(|error| error.to_string())?;
+        let Message { id, kind, event, booking, at, body: _, channels: _ } = message;
+        let body = Body { id, kind, event, booking: booking.as_ref(), at: *at, data };
+        let body = serde_json::to_vec(&body).map_err(|error| error.to_string())?;
+        // Each attempt has a signature of its own: an old one would not be believed.
+        let now_s = self.clock.now().0.div_euclid(1_000);
+        Request::builder()
+            .method(Method::POST)
+            .uri(&self.url)
+            .header(CONTENT_TYPE, "application/json")
+            .header(USER_AGENT, concat!("onrush/", env!("CARGO_PKG_VERSION")))
+            .header(SIGNATURE_HEADER, signature::sign(self.secret.as_bytes(), &body, now_s))
+            .header(MESSAGE_ID_HEADER, id)
+            .body(body.into())
+            .map_err(|error| error.to_string())
+    }
+}
+
+impl Channel for WebhookChannel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn parallel(&self) -> usize {
+        PARALLEL
+    }
+
+    fn attempt(&self, message: Message) -> Attempting {
+        let receiver = self.receiver.clone();
+        Box::pin(async move { receiver.attempt(&message).await })
+    }
+}

@@ -1,0 +1,600 @@
+//! The driver: it does what a saga's row says is to be done, and writes down what came of it,
+//! before and after.
+
+use super::draft::Draft;
+use super::gateway::{GatewayError, Order, Standing};
+use super::kill;
+use super::look::{DriveError, Look, Trouble};
+use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga};
+use super::sagas::Sagas;
+use onrush_base::amount::readable;
+use onrush_base::metrics::count;
+use onrush_core::booking::{Outcome, Stage, Step, Todo, todo};
+use onrush_core::hold::{HoldState, OnDecline};
+use onrush_core::ids::{BookingId, PaymentId};
+use onrush_core::view::HoldView;
+use onrush_core::{Command, Query, Refusal, Reply, Time, View};
+use onrush_ledger::money::Payment;
+use onrush_ledger::saga::{File, declined};
+use onrush_ledger::{LedgerError, booking_of};
+use onrush_store::Failure;
+use smallvec::SmallVec;
+use std::time::Duration;
+
+/// More steps than any saga has in one go: only a fault of ours takes as many.
+const MOST_STEPS: u32 = 32;
+/// How the reason begins for which money goes back that bought nothing.
+pub(super) const UNCONFIRMED: &str = "the booking cannot be confirmed";
+/// Why money goes back for a booking that its buyer or the organiser took back.
+const CANCELLED: &str = "the booking was cancelled";
+
+impl Sagas {
+    /// Drives a saga until nothing is to be done now. `woken` looks also at what only waits for others.
+    pub(super) async fn drive(&self, booking: &BookingId, woken: bool) -> Result<File, DriveError> {
+        let _held = self.locks.hold(booking).await;
+        let file = self.ledger.file(booking).await?.ok_or(DriveError::NoSaga)?;
+        self.drive_on(file, woken).await
+    }
+
+    /// The same for a file that was just read, by whoever holds its lock.
+    pub(super) async fn drive_on(
+        &self,
+        mut file: File,
+        mut woken: bool,
+    ) -> Result<File, DriveError> {
+        for _ in 0..MOST_STEPS {
+            if file.saga.stuck.is_some() {
+                return Ok(file);
+            }
+            // Money that has no business here goes back first, whatever else the booking waits for.
+            let look = match self.look_at_strays(&file, woken).await {
+                Ok(Look::Rest) => self.look_at(&file, woken).await,
+                look => look,
+            };
+            let (draft, more, ask) = match look {
+                Ok(Look::Rest) if self.is_due(&file) => (self.at_rest(&file), false, false),
+                Ok(Look::Rest) => return Ok(file),
+                Ok(Look::Write(draft)) => (draft, true, false),
+                Ok(Look::WriteAndAsk(draft)) => (draft, true, true),
+                Ok(Look::WriteAndRest(draft)) => (draft, false, false),
+                Err(Trouble::Later(why)) if !self.is_its_turn(&file) => {
+                    // Only attempts in their own time count: whoever asks in between uses up
+                    // nobody's patience.
+                    tracing::debug!(booking = %file.saga.booking, %why, "asked in between, in vain");
+                    return Ok(file);
+                }
+                Err(trouble) => (self.troubled(&file, trouble), false, false),
+            };
+            match self.write(draft).await {
+                Ok(written) => {
+                    file = written;
+                    woken = ask;
+                    if !more {
+                        return Ok(file);
+                    }
+                }
+                Err(LedgerError::Conflict) => {
+                    let booking = file.saga.booking.clone();
+                    file = self.ledger.file(&booking).await?.ok_or(DriveError::NoSaga)?;
+                    // The feed had it woken meanwhile, which what is written next would undo.
+                    woken = true;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        tracing::error!(booking = %file.saga.booking, "a saga does not come to rest");
+        Ok(file)
+    }
+
+    fn is_due(&self, file: &File) -> bool {
+        file.saga.next_at.is_some_and(|next_at| next_at <= self.now())
+    }
+
+    /// Whether the pause after the last failure is over, if there was one.
+    pub(super) fn is_its_turn(&self, file: &File) -> bool {
+        let is_over = file.saga.next_at.is_none_or(|next_at| next_at <= self.now());
+        file.saga.tries == 0 || is_over
+    }
+
+    /// Nothing is to be done although it was due: nobody needs to look again.
+    fn at_rest(&self, file: &File) -> Draft {
+        let mut draft = self.draft(file);
+        draft.note("looked at; nothing is to be done");
+        draft
+    }
+
+    /// Writes a draft down, durably.
+    pub(super) async fn write(&self, mut draft: Draft) -> Result<File, LedgerError> {
+        if draft.file().strays().next().is_some() && draft.file().saga.next_at.is_none() {
+            draft.next_at(Some(self.now().plus_ms(self.patience.abandoned_after_ms)));
+        }
+        let gets_stuck = draft.gets_stuck();
+        let stages: SmallVec<[Stage; 2]> = draft.new_stages().collect();
+        let (transition, file) = draft.finish();
+        let has_messages = !transition.messages.is_empty();
+        let position = file.position();
+        kill::point("before", position);
+        let next_at = file.saga.next_at;
+        self.ledger.advance(transition).await?;
+        kill::point("after", position);
+        if has_messages {
+            self.told.notify_one();
+        }
+        self.counts.add(&stages);
+        if gets_stuck {
+            count(&self.counts.stuck);
+            let (booking, why) = (&file.saga.booking, file.saga.stuck.as_deref().unwrap_or(""));
+            tracing::warn!(%booking, why, "a saga is stuck: see /api/v1/admin/sagas?stuck=true");
+        }
+        if let Some(next_at) = next_at {
+            self.due_at(next_at);
+        }
+        Ok(file)
+    }
+
+    pub(super) fn draft(&self, file: &File) -> Draft {
+        let mut draft = Draft::of(file, self.now());
+        draft.next_at(None);
+        draft
+    }
+
+    /// A draft whose next step is taken at once, and by recovery if this process dies before.
+    pub(super) fn moving(&self, file: &File) -> Draft {
+        let mut draft = Draft::of(file, self.now());
+        draft.next_at(Some(self.now().plus_ms(self.patience.abandoned_after_ms)));
+        draft
+    }
+
+    fn troubled(&self, file: &File, trouble: Trouble) -> Draft {
+        let mut draft = self.draft(file);
+        let tries = file.saga.tries + 1;
+        draft.tries(tries);
+        match trouble {
+            Trouble::Later(why) if tries < self.patience.tries => {
+                draft.note(&why);
+                draft.next_at(Some(self.now().plus_ms(self.pause_ms(tries))));
+            }
+            Trouble::Later(why) | Trouble::Stuck(why) => {
+                draft.note(&why);
+                draft.stuck(Some(&why));
+            }
+        }
+        draft
+    }
+
+    /// Twice as long after each failure, and up to half of it left to chance, so that not all come at once.
+    fn pause_ms(&self, tries: u32) -> i64 {
+        let doubled = self.patience.first_pause_ms.saturating_mul(1 << (tries - 1).min(30));
+        let longest = doubled.min(self.patience.longest_pause_ms).max(1);
+        let chance = i64::from(onrush_base::auth::random::<1>()[0]);
+        longest - longest * chance / 512
+    }
+
+    async fn look_at(&self, file: &File, woken: bool) -> Result<Look, Trouble> {
+        let position = file.position();
+        match todo(position) {
+            Todo::Rest => Ok(Look::Rest),
+            Todo::AskHold if woken => self.ask_hold(file).await,
+            Todo::Watch if woken => self.watch(file).await,
+            Todo::AskHold | Todo::Watch => Ok(Look::Rest),
+            Todo::Create => self.create(file, woken).await,
+            Todo::Cancel => self.cancel(file).await,
+            Todo::TellFailed => self.tell_failed(file).await,
+            Todo::Confirm => self.confirm(file).await,
+            Todo::Refund => self.refund_present(file).await,
+            Todo::TellRefunded => self.tell_refunded(file).await,
+        }
+    }
+
+    /// What the engine knows of a booking; `None` if nothing.
+    pub(super) async fn hold(&self, file: &File) -> Result<Option<HoldView>, Trouble> {
+        let query = Query::Booking { booking: file.saga.booking.clone(), user: None };
+        match self.engine.query(file.saga.event.clone(), query).await {
+            Ok(answer) => match answer.value {
+                View::Booking(view) => Ok(Some(view)),
+                View::Event(_)
+                | View::Availability(_)
+                | View::Seats(_)
+                | View::Place(_)
+                | View::Bookings(_)
+                | View::Claim(_)
+                | View::Bans(_) => Err(Trouble::Stuck("the engine answered something else".into())),
+            },
+            Err(Failure::Refused(Refusal::ReservationNotFound | Refusal::EventNotFound)) => {
+                Ok(None)
+            }
+            // Nothing else refuses a question; what might is no answer to it.
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    async fn ask_hold(&self, file: &File) -> Result<Look, Trouble> {
+        let view = self.hold(file).await?;
+        let mut draft = self.draft(file);
+        let state = view.as_ref().map(|view| &view.state);
+        if file.saga.step == Step::Confirmed {
+            return match state {
+                Some(HoldState::Cancelled { refund_minor, .. }) if *refund_minor > 0 => {
+                    self.give_back(file, *refund_minor, Outcome::Cancelled, CANCELLED)
+                }
+                Some(HoldState::Cancelled { .. }) => {
+                    draft.advance(Outcome::CancelledUnrefunded, CANCELLED)?;
+                    Ok(Look::WriteAndRest(draft))
+                }
+                None => self.cancelled_and_forgotten(file).await,
+                Some(
+                    HoldState::Confirmed { .. }
+                    | HoldState::Held { .. }
+                    | HoldState::Paying { .. }
+                    | HoldState::Released { .. }
+                    | HoldState::Expired { .. },
+                ) => Ok(Look::Rest),
+            };
+        }
+        match state {
+            Some(HoldState::Held { until }) => {
+                draft.advance(Outcome::Held, "the units are held")?;
+                draft.next_at(Some(until.plus_ms(AFTER_HOLD_MS)));
+                Ok(Look::WriteAndRest(draft))
+            }
+            // A payment was begun, and nobody lived to write it down.
+            Some(
+                HoldState::Paying { payment, .. }
+                | HoldState::Expired { payment: Some(payment), .. },
+            ) if booking_of(payment).as_ref() == Some(&file.saga.booking) => {
+                let Some(gateway) = &self.gateway else {
+                    return Err(Trouble::Stuck("no payment gateway is configured".into()));
+                };
+                let mut draft = self.moving(file);
+                let at = self.now();
+                let known = file.payments.iter().find(|row| row.payment == *payment);
+                if let Some(known) = known {
+                    return self.end_again(file, known).await;
+                }
+                let row = payment_of_saga(&file.saga, payment, gateway.name(), OnDecline::Keep, at);
+                draft.begin_payment(row, "a payment was begun and not written down")?;
+                // The hold may have run out since, and then no gateway shall hear of it.
+                Ok(Look::WriteAndAsk(draft))
+            }
+            // Somebody else's payment, such as the box office's, is somebody else's business.
+            Some(HoldState::Paying { until, .. }) => {
+                draft.note("a payment runs that is not ours");
+                draft.next_at(Some(until.plus_ms(AFTER_HOLD_MS)));
+                Ok(Look::WriteAndRest(draft))
+            }
+            Some(HoldState::Confirmed { .. }) => {
+                draft.advance(Outcome::HoldConfirmed, "confirmed without a payment of ours")?;
+                Ok(Look::WriteAndRest(draft))
+            }
+            Some(
+                HoldState::Released { .. }
+                | HoldState::Expired { .. }
+                | HoldState::Cancelled { .. },
+            )
+            | None => {
+                draft.advance(Outcome::NotHeld, "the units are not held")?;
+                Ok(Look::WriteAndRest(draft))
+            }
+        }
+    }
+
+    /// A payment whose end the ledger has passed runs in the engine, which has lost what it was
+    /// told: it is told again.
+    async fn end_again(&self, file: &File, payment: &Payment) -> Result<Look, Trouble> {
+        if payment.stage != Stage::Void {
+            let payment = &payment.payment;
+            return Err(Trouble::Stuck(format!("payment {payment} has ended and runs")));
+        }
+        let why = payment.why.clone().unwrap_or_else(|| "cancelled".into());
+        let told = self.fail_in_engine(file, payment, &why, payment.on_decline).await?;
+        let mut draft = self.draft(file);
+        match told.map(|view| view.state) {
+            Some(HoldState::Held { until }) => {
+                draft.advance(Outcome::Held, "the engine was told again that the payment ended")?;
+                draft.next_at(Some(until.plus_ms(AFTER_HOLD_MS)));
+            }
+            Some(
+                HoldState::Released { .. }
+                | HoldState::Expired { .. }
+                | HoldState::Cancelled { .. },
+            ) => draft.advance(Outcome::NotHeld, "the units are not held")?,
+            Some(HoldState::Paying { .. } | HoldState::Confirmed { .. }) | None => {
+                return Err(Trouble::Later("the booking goes on otherwise".into()));
+            }
+        }
+        Ok(Look::WriteAndRest(draft))
+    }
+
+    /// The engine forgets a cancelled booking after a day. What goes back for it was told by the feed before.
+    async fn cancelled_and_forgotten(&self, file: &File) -> Result<Look, Trouble> {
+        let row = self.ledger.booking(&file.saga.booking).await;
+        let row = row.map_err(|error| Trouble::Later(error.to_string()))?;
+        let Some(row) = row.filter(|row| row.status == "cancelled") else {
+            return Err(Trouble::Stuck("the engine knows no such booking any more".into()));
+        };
+        if row.refund_minor > 0 {
+            return self.give_back(file, row.refund_minor, Outcome::Cancelled, CANCELLED);
+        }
+        let mut draft = self.draft(file);
+        draft.advance(Outcome::CancelledUnrefunded, CANCELLED)?;
+        Ok(Look::WriteAndRest(draft))
+    }
+
+    /// The present payment; a saga at a step that has one has it.
+    pub(super) fn present(file: &File) -> Result<&Payment, Trouble> {
+        file.present().ok_or_else(|| Trouble::Stuck("the saga's payment is missing".into()))
+    }
+
+    /// Until when the hold waits for this payment; `None` if it does not.
+    async fn waits_until(&self, file: &File, payment: &PaymentId) -> Result<Option<Time>, Trouble> {
+        let view = self.hold(file).await?;
+        Ok(match view.map(|view| view.state) {
+            Some(HoldState::Paying { payment: running, until, .. }) if running == *payment => {
+                Some(until)
+            }
+            Some(
+                HoldState::Held { .. }
+                | HoldState::Paying { .. }
+                | HoldState::Confirmed { .. }
+                | HoldState::Released { .. }
+                | HoldState::Expired { .. }
+                | HoldState::Cancelled { .. },
+            )
+            | None => None,
+        })
+    }
+
+    async fn watch(&self, file: &File) -> Result<Look, Trouble> {
+        let payment = Self::present(file)?;
+        let Some(until) = self.waits_until(file, &payment.payment).await? else {
+            let mut draft = self.moving(file);
+            draft.advance(Outcome::PaymentUnwanted, "the hold does not wait for the payment")?;
+            draft.present(|row| row.why = Some("timeout".into()));
+            return Ok(Look::Write(draft));
+        };
+        let order = order_of(&file.saga, payment);
+        let standing = self.asked(|gateway| gateway.status(&order)).await?;
+        self.heard(file, standing, until)
+    }
+
+    async fn create(&self, file: &File, woken: bool) -> Result<Look, Trouble> {
+        let payment = Self::present(file)?;
+        // The one who just began it knows that the hold waits.
+        let until = if woken || file.saga.tries > 0 {
+            self.waits_until(file, &payment.payment).await?
+        } else {
+            Some(self.now().plus_ms(self.patience.ask_after_ms))
+        };
+        let Some(until) = until else {
+            let mut draft = self.moving(file);
+            draft.advance(Outcome::PaymentUnwanted, "the hold does not wait for the payment")?;
+            draft.present(|row| row.why = Some("timeout".into()));
+            return Ok(Look::Write(draft));
+        };
+        let description = self.title(&file.saga.event).await?;
+        let order = Order { description, ..order_of(&file.saga, payment) };
+        match self.asked(|gateway| gateway.create(&order)).await {
+            Ok(standing) => self.heard(file, standing, until),
+            Err(GatewayError::Refused(why)) => {
+                let mut draft = self.moving(file);
+                draft.advance(Outcome::PaymentUnwanted, &format!("the gateway refuses: {why}"))?;
+                draft.present(|row| row.why = Some(why));
+                Ok(Look::Write(draft))
+            }
+            Err(error @ GatewayError::Unavailable(_)) => Err(error.into()),
+        }
+    }
+
+    /// What the gateway says of the present payment, while the hold waits for it.
+    fn heard(&self, file: &File, standing: Standing, until: Time) -> Result<Look, Trouble> {
+        let mut draft = self.moving(file);
+        match standing {
+            Standing::Open { reference, url, client_secret } => {
+                draft.advance(Outcome::PaymentOpen, "the gateway waits for the buyer")?;
+                draft.present(|row| {
+                    row.reference = Some(reference);
+                    row.url = url;
+                    row.client_secret = client_secret;
+                });
+                let ask_at = self.now().plus_ms(self.patience.ask_after_ms);
+                draft.next_at(Some(ask_at.min(until.plus_ms(AFTER_HOLD_MS))));
+                Ok(Look::WriteAndRest(draft))
+            }
+            Standing::Processing { reference } => {
+                draft.advance(Outcome::PaymentOpen, "the money is under way")?;
+                draft.present(|row| row.reference = Some(reference));
+                let ask_at = self.now().plus_ms(self.patience.ask_after_ms);
+                draft.next_at(Some(ask_at.min(until.plus_ms(AFTER_HOLD_MS))));
+                Ok(Look::WriteAndRest(draft))
+            }
+            Standing::Captured { .. } => self.captured(file, standing),
+            Standing::Declined { reference, why } => {
+                draft.advance(Outcome::PaymentUnwanted, &declined(&why))?;
+                draft.present(|row| (row.reference, row.why) = (Some(reference), Some(why)));
+                Ok(Look::Write(draft))
+            }
+            Standing::Cancelled { why } => {
+                draft.advance(Outcome::PaymentClosed, &format!("cancelled: {why}"))?;
+                draft.present(|row| row.why = Some(why));
+                Ok(Look::Write(draft))
+            }
+            Standing::Unknown => {
+                draft.advance(Outcome::PaymentUnwanted, "the gateway knows no such payment")?;
+                Ok(Look::Write(draft))
+            }
+        }
+    }
+
+    /// Money was taken for the present payment.
+    fn captured(&self, file: &File, standing: Standing) -> Result<Look, Trouble> {
+        let Standing::Captured { reference, amount_minor, currency } = standing else {
+            return Err(Trouble::Stuck("only captured money counts".into()));
+        };
+        let payment = Self::present(file)?;
+        if (amount_minor, currency) != (payment.amount_minor, payment.currency) {
+            let why = format!(
+                "{} were taken and {} were asked for",
+                readable(amount_minor, currency),
+                readable(payment.amount_minor, payment.currency)
+            );
+            let mut draft = self.draft(file);
+            draft.present(|row| {
+                row.flagged = true;
+                row.captured_minor = amount_minor;
+                row.why = Some(why.clone());
+                row.reference = Some(reference);
+            });
+            draft.note(&why);
+            draft.stuck(Some(&why));
+            return Ok(Look::WriteAndRest(draft));
+        }
+        let mut draft = self.moving(file);
+        draft.advance(Outcome::MoneyTaken, "money was taken")?;
+        draft.captured_at(self.now());
+        draft.present(|row| {
+            row.captured_minor = amount_minor;
+            row.reference = Some(reference);
+        });
+        Ok(Look::Write(draft))
+    }
+
+    async fn cancel(&self, file: &File) -> Result<Look, Trouble> {
+        let payment = Self::present(file)?;
+        let order = order_of(&file.saga, payment);
+        match self.asked(|gateway| gateway.cancel(&order)).await? {
+            standing @ Standing::Captured { .. } => self.captured(file, standing),
+            Standing::Cancelled { why } => {
+                let mut draft = self.moving(file);
+                draft.advance(Outcome::PaymentClosed, "the gateway will take no money")?;
+                draft.present(|row| {
+                    row.why.get_or_insert(why);
+                });
+                Ok(Look::Write(draft))
+            }
+            // Nothing is wrong: a debit takes days, and nobody can hurry it. The gateway tells when
+            // it knows, and is asked now and then in case that is lost.
+            Standing::Processing { reference } => {
+                let mut draft = self.draft(file);
+                draft.tries(0);
+                draft.present(|row| row.reference = Some(reference));
+                draft.note("the money is under way and cannot be called back yet");
+                draft.next_at(Some(self.now().plus_ms(self.patience.ask_after_ms)));
+                Ok(Look::WriteAndRest(draft))
+            }
+            Standing::Open { .. } | Standing::Declined { .. } | Standing::Unknown => {
+                Err(Trouble::Later("the gateway has not cancelled the payment".into()))
+            }
+        }
+    }
+
+    async fn tell_failed(&self, file: &File) -> Result<Look, Trouble> {
+        let payment = Self::present(file)?;
+        let why = payment.why.clone().unwrap_or_else(|| "cancelled".into());
+        let told = self.fail_in_engine(file, payment, &why, payment.on_decline).await?;
+        let state = match told {
+            Some(view) => Some(view.state),
+            None => self.hold(file).await?.map(|view| view.state),
+        };
+        let mut draft = self.draft(file);
+        match state {
+            Some(HoldState::Held { until }) => {
+                draft.advance(Outcome::HoldKept, "the hold waits for another payment")?;
+                draft.next_at(Some(until.plus_ms(AFTER_HOLD_MS)));
+            }
+            Some(
+                HoldState::Released { .. }
+                | HoldState::Expired { .. }
+                | HoldState::Cancelled { .. },
+            )
+            | None => draft.advance(Outcome::HoldGone, "there is no hold any more")?,
+            // The engine was told before, and that could not be written down; the next payment runs
+            // already. Nobody else is about to write that one down: who begins a payment keeps
+            // others out until it is.
+            Some(HoldState::Paying { .. } | HoldState::Confirmed { .. }) => {
+                let mut draft = self.moving(file);
+                draft.advance(Outcome::HoldKept, "the booking goes on with another payment")?;
+                return Ok(Look::WriteAndAsk(draft));
+            }
+        }
+        Ok(Look::WriteAndRest(draft))
+    }
+
+    /// Tells the engine that a payment ended without money for us; `None` if it does not wait for that one.
+    pub(super) async fn fail_in_engine(
+        &self,
+        file: &File,
+        payment: &Payment,
+        why: &str,
+        then: OnDecline,
+    ) -> Result<Option<HoldView>, Trouble> {
+        let command = Command::FailPayment {
+            booking: file.saga.booking.clone(),
+            payment: payment.payment.clone(),
+            why: why.chars().take(500).collect::<String>().into(),
+            then,
+        };
+        match self.engine.execute(file.saga.event.clone(), command).await {
+            Ok(answer) => match answer.value {
+                Reply::Hold(view) => Ok(Some(view)),
+                Reply::Done
+                | Reply::Place(_)
+                | Reply::Left(_)
+                | Reply::Claim(_)
+                | Reply::Removed(_) => Ok(None),
+            },
+            Err(Failure::Refused(_)) => Ok(None),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    async fn confirm(&self, file: &File) -> Result<Look, Trouble> {
+        let payment = Self::present(file)?;
+        let command = Command::Confirm {
+            booking: file.saga.booking.clone(),
+            user: file.saga.user.clone(),
+            payment: Some(payment.payment.clone()),
+        };
+        match self.engine.execute(file.saga.event.clone(), command).await {
+            Ok(_) => {
+                let mut draft = self.draft(file);
+                draft.advance(Outcome::HoldConfirmed, "the booking is confirmed")?;
+                Ok(Look::WriteAndRest(draft))
+            }
+            Err(Failure::Refused(Refusal::InvalidStatus { .. }))
+                if self.was_cancelled(file).await? =>
+            {
+                // It had been confirmed, which could not be written down, and was cancelled since:
+                // what goes back for that is the cancellation's to say.
+                let mut draft = self.moving(file);
+                draft.advance(Outcome::HoldConfirmed, "the booking had been confirmed")?;
+                Ok(Look::WriteAndAsk(draft))
+            }
+            Err(Failure::Refused(refusal)) => {
+                let why = format!("{UNCONFIRMED}: {}", refusal.code());
+                self.give_back(file, payment.captured_minor, Outcome::ConfirmRefused, &why)
+            }
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// Whether the booking was confirmed once, and cancelled since: only confirmed ones are ever cancelled.
+    async fn was_cancelled(&self, file: &File) -> Result<bool, Trouble> {
+        let view = self.hold(file).await?;
+        Ok(view.is_some_and(|view| matches!(view.state, HoldState::Cancelled { .. })))
+    }
+
+    /// Asks the gateway something, for as long as patience lasts.
+    pub(super) async fn asked<'a, T>(
+        &'a self,
+        ask: impl FnOnce(&'a dyn super::gateway::Gateway) -> super::gateway::Answer<'a, T>,
+    ) -> Result<T, GatewayError> {
+        let Some(gateway) = &self.gateway else {
+            return Err(GatewayError::Unavailable("no payment gateway is configured".into()));
+        };
+        let patience = Duration::from_millis(self.patience.gateway_timeout_ms);
+        match tokio::time::timeout(patience, ask(&**gateway)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(GatewayError::Unavailable("no answer in time".into())),
+        }
+    }
+}

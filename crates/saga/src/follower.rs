@@ -1,0 +1,439 @@
+//! Follows the feed into the ledger: bookings and catalogue as rows, and sagas that have something to do.
+
+use super::kill;
+use super::rows::saga_of_hold;
+use super::sagas::Sagas;
+use onrush_core::booking::{Position, Step};
+use onrush_core::change::{BookingChange, HoldChange, SetupChange};
+use onrush_core::hold::HoldTerms;
+use onrush_core::ids::{BookingId, EventId, PaymentId, PoolId};
+use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::money::Currency;
+use onrush_core::settings::Settings;
+use onrush_core::{Change, Query, Time, View};
+use onrush_ledger::booking::Booking;
+use onrush_ledger::projection::{Fact, Moved, Projection, room_night};
+use onrush_ledger::saga::Saga;
+use onrush_relay::messages::of_change;
+use onrush_store::{Failure, FeedEntry, FeedPage, Seq};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long to wait for a ledger or a journal that does not answer.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long to gather before the ledger is written: a sync for each of the engine's batches would
+/// slow both down.
+const GATHER: Duration = Duration::from_millis(20);
+/// How long the ledger may not know how far the feed was followed if nothing concerned it.
+const QUIET: Duration = Duration::from_millis(200);
+/// Pages that are gathered at once, so that a feed that never pauses is written down all the same.
+const MAX_PAGES: u32 = 16;
+/// Facts that are written at once, about: what concerns payments waits for such a transaction.
+const MAX_FACTS: usize = 1_024;
+
+/// How long the other nodes wait for a word of the one that follows the feed.
+const TURN_MS: u32 = 5_000;
+/// How often that one says that it still does.
+const SAY_SO_EVERY: Duration = Duration::from_secs(1);
+/// What the turn is called.
+const TURN: &str = "follower";
+
+/// Follows the feed until the engine has stopped. Of several nodes one does, and another one takes
+/// over if it dies.
+pub(crate) async fn run(sagas: Arc<Sagas>) {
+    loop {
+        if !wait_for_turn(&sagas).await {
+            return;
+        }
+        let followed = Follower::new(sagas.clone()).follow().await;
+        if let Some(commons) = &sagas.commons {
+            // If this cannot be said now, the others wait a little longer.
+            drop(commons.end_turn(TURN.into()).await);
+        }
+        let Err(error) = followed else { return };
+        tracing::error!(error, "the feed cannot be followed into the ledger; trying again");
+        tokio::select! {
+            () = tokio::time::sleep(PAUSE) => {}
+            () = sagas.stopped() => return,
+        }
+    }
+}
+
+/// Waits until no other node follows the feed; false if everything stops meanwhile.
+async fn wait_for_turn(sagas: &Sagas) -> bool {
+    let Some(commons) = &sagas.commons else { return !sagas.is_stopping() };
+    while !sagas.is_stopping() {
+        match commons.take_turn(TURN.into(), TURN_MS).await {
+            Ok(true) => return true,
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%error, "who follows the feed is not known just now"),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(PAUSE) => {}
+            () = sagas.stopped() => {}
+        }
+    }
+    false
+}
+
+/// What is remembered from page to page.
+struct Follower {
+    sagas: Arc<Sagas>,
+    currencies: HashMap<EventId, Currency>,
+    /// Holds free of charge that live: the ledger hears of them only if they are confirmed, so that
+    /// a flash sale that costs nothing costs the ledger nothing either.
+    free: HashMap<BookingId, Arc<HoldTerms>>,
+    /// When the other nodes are to hear again that it is our turn.
+    say_so_by: Instant,
+}
+
+impl Follower {
+    fn new(sagas: Arc<Sagas>) -> Self {
+        let say_so_by = Instant::now() + SAY_SO_EVERY;
+        Self { sagas, currencies: HashMap::new(), free: HashMap::new(), say_so_by }
+    }
+
+    async fn follow(mut self) -> Result<(), String> {
+        let sagas = self.sagas.clone();
+        let position = sagas.ledger.position().await.map_err(|error| error.to_string())?;
+        let cursor = position.seq;
+        if let Some(pairing) = &sagas.pairing {
+            // Files that do not belong together are noticed at the start; a ledger elsewhere may be
+            // put back meanwhile.
+            let pairing = pairing.clone();
+            let checked = tokio::task::spawn_blocking(move || pairing.check(&position)).await;
+            if let Err(why) = checked.map_err(|error| error.to_string())? {
+                sagas.failure.send_replace(Some(why.clone()));
+                return Err(why);
+            }
+        }
+        let mut feed = sagas.engine.subscribe(Seq(cursor));
+        let mut projection = Projection { after: cursor, ..Projection::default() };
+        let mut write_by = Instant::now() + QUIET;
+        loop {
+            let moved = projection.cursor > 0;
+            let mut ends = tokio::select! {
+                page = feed.next() => self.gather(page?, &mut projection).await?,
+                () = tokio::time::sleep_until(write_by), if moved => false,
+                () = tokio::time::sleep_until(self.say_so_by), if sagas.commons.is_some() => false,
+                () = sagas.stopped() => return Ok(()),
+            };
+            self.keep_turn().await?;
+            if !ends {
+                // Whoever is far behind finds the next pages at once all the same.
+                tokio::time::sleep(GATHER).await;
+            }
+            for _ in 0..MAX_PAGES {
+                if ends || projection.facts.len() >= MAX_FACTS {
+                    break;
+                }
+                match tokio::time::timeout(GATHER / 4, feed.next()).await {
+                    Ok(page) => ends = self.gather(page?, &mut projection).await?,
+                    Err(_) => break,
+                }
+            }
+            let says_something = !projection.facts.is_empty() || !projection.messages.is_empty();
+            if says_something || ends || Instant::now() >= write_by {
+                let after = projection.cursor.max(projection.after);
+                let next = Projection { after, ..Projection::default() };
+                self.write(std::mem::replace(&mut projection, next)).await?;
+                write_by = Instant::now() + QUIET;
+            }
+            if ends {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Tells the other nodes that it is still our turn; an error if it is not.
+    async fn keep_turn(&mut self) -> Result<(), String> {
+        let Some(commons) = &self.sagas.commons else { return Ok(()) };
+        if Instant::now() < self.say_so_by {
+            return Ok(());
+        }
+        self.say_so_by = Instant::now() + SAY_SO_EVERY;
+        match commons.take_turn(TURN.into(), TURN_MS).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err("another node follows the feed by now".into()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    async fn write(&self, projection: Projection) -> Result<(), String> {
+        let wakes = projection.facts.iter().any(|fact| match fact {
+            Fact::Moved(moved) => moved.wake,
+            Fact::Event { .. }
+            | Fact::Price { .. }
+            | Fact::Held { .. }
+            | Fact::Until { .. }
+            | Fact::Stock { .. }
+            | Fact::CheckedIn { .. } => false,
+        });
+        let tells = !projection.messages.is_empty();
+        let holds = projection.facts.iter().any(|fact| matches!(fact, Fact::Held { .. }));
+        let held = Position { step: Step::ReserveOk, stage: None };
+        if holds {
+            kill::point("before", held);
+        }
+        let cursor = projection.cursor;
+        self.sagas.ledger.project(projection).await.map_err(|error| error.to_string())?;
+        if let Some(pairing) = self.sagas.pairing.as_ref().filter(|_| cursor > 0) {
+            pairing.followed(cursor);
+        }
+        if holds {
+            kill::point("after", held);
+        }
+        if wakes {
+            self.sagas.due.notify_one();
+        }
+        if tells {
+            self.sagas.told.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Adds a page; true if it was the last one.
+    async fn gather(
+        &mut self,
+        page: Option<FeedPage>,
+        projection: &mut Projection,
+    ) -> Result<bool, String> {
+        let Some(page) = page else { return Ok(true) };
+        // An engine whose clock was set back is ahead of everyone until its clock has caught up.
+        // What it decided is to be done now, and not then.
+        let now = self.sagas.now();
+        for entry in &page {
+            projection.cursor = entry.seq.0;
+            projection.at = Some(entry.at);
+            for (index, change) in entry.changes.iter().enumerate() {
+                let currency = self.currency(&entry.event, change).await?;
+                if let Some(terms) = self.confirmed_free(entry, change).await? {
+                    projection.facts.push(held(&entry.event, &terms, currency, None, entry.at));
+                }
+                if !self.is_free(change) {
+                    add(&mut projection.facts, entry, change, currency, now);
+                }
+                let (seq, at) = (entry.seq.0, entry.at.min(now));
+                // What the booking is about is added when the message is sent.
+                let channels = &self.sagas.channels;
+                let message = of_change(seq, index, at, &entry.event, change, None, channels);
+                projection.messages.extend(message);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn currency(&mut self, event: &EventId, change: &Change) -> Result<Currency, String> {
+        if let Change::Setup(
+            SetupChange::EventCreated { settings } | SetupChange::SettingsChanged { settings },
+        ) = change
+        {
+            self.currencies.insert(event.clone(), settings.currency);
+        }
+        if let Some(currency) = self.currencies.get(event) {
+            return Ok(*currency);
+        }
+        let currency = self.sagas.currency(event).await.map_err(|error| error.to_string())?;
+        self.currencies.insert(event.clone(), currency);
+        Ok(currency)
+    }
+
+    /// What a hold is about that is confirmed without a payment. After a restart only the engine knows.
+    async fn confirmed_free(
+        &mut self,
+        entry: &FeedEntry,
+        change: &Change,
+    ) -> Result<Option<Arc<HoldTerms>>, String> {
+        let Change::Booking(BookingChange::HoldConfirmed { booking, payment: None }) = change
+        else {
+            return Ok(None);
+        };
+        if let Some(terms) = self.free.remove(booking) {
+            return Ok(Some(terms));
+        }
+        let query = Query::Booking { booking: booking.clone(), user: None };
+        match self.sagas.engine.query(entry.event.clone(), query).await {
+            Ok(answer) => match answer.value {
+                View::Booking(view) => Ok(Some(view.terms)),
+                View::Event(_)
+                | View::Availability(_)
+                | View::Seats(_)
+                | View::Place(_)
+                | View::Bookings(_)
+                | View::Claim(_)
+                | View::Bans(_) => Err("the engine answered something else".into()),
+            },
+            // It was cancelled and forgotten since; there is nobody left whom it concerns.
+            Err(Failure::Refused(_)) => Ok(None),
+            Err(failure) => Err(failure.to_string()),
+        }
+    }
+
+    /// Whether a change is about a hold free of charge, as far as the ledger need not know of it.
+    fn is_free(&mut self, change: &Change) -> bool {
+        if let Change::Hold(HoldChange::HoldPlaced { terms, .. }) = change
+            && terms.amount_minor == 0
+        {
+            self.free.insert(terms.booking.clone(), terms.clone());
+            return true;
+        }
+        let Change::Hold(
+            HoldChange::HoldReleased { booking } | HoldChange::HoldExpired { booking },
+        ) = change
+        else {
+            return false;
+        };
+        self.free.remove(booking).is_some()
+    }
+}
+
+/// A booking that is held.
+fn held(
+    event: &EventId,
+    terms: &HoldTerms,
+    currency: Currency,
+    saga: Option<Box<Saga>>,
+    at: Time,
+) -> Fact {
+    let booking = Box::new(Booking {
+        booking: terms.booking.clone(),
+        event: event.clone(),
+        user: terms.user.clone(),
+        status: "held".into(),
+        lines: terms.lines.clone(),
+        amount_minor: terms.amount_minor,
+        fee_minor: terms.fee_minor,
+        currency,
+        payment: None,
+        refund_minor: 0,
+        checked_in: 0,
+        created_at: terms.created_at,
+        updated_at: at,
+    });
+    Fact::Held { booking, saga }
+}
+
+/// What one change makes of the ledger's rows. Sagas that have something to do because of it do it by `now`.
+fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Currency, now: Time) {
+    let (event, at) = (&entry.event, entry.at.min(now));
+    let moved =
+        |booking: &BookingId, status: &'static str, payment: Option<&PaymentId>, wake: bool| {
+            Fact::Moved(Box::new(Moved {
+                booking: booking.clone(),
+                status,
+                payment: payment.cloned(),
+                refund_minor: 0,
+                at,
+                wake,
+            }))
+        };
+    match change {
+        Change::Setup(change) => add_setup(facts, event, change, at),
+        Change::Hold(change) => match change {
+            HoldChange::HoldPlaced { terms, until } => {
+                let saga = saga_of_hold(event, terms, currency, *until);
+                facts.push(held(event, terms, currency, Some(Box::new(saga)), entry.at));
+                if terms.lines.pools().iter().any(|line| room_night(&line.pool).is_some()) {
+                    facts.push(Fact::Until { booking: terms.booking.clone(), until: *until });
+                }
+            }
+            HoldChange::HoldExtended { booking, until } => {
+                facts.push(Fact::Until { booking: booking.clone(), until: *until });
+            }
+            HoldChange::HoldReleased { booking } => {
+                facts.push(moved(booking, "released", None, false))
+            }
+            // A payment that ran has to be cancelled.
+            HoldChange::HoldExpired { booking } => {
+                facts.push(moved(booking, "expired", None, true))
+            }
+            HoldChange::HoldForgotten { .. } => {}
+        },
+        Change::Booking(change) => match change {
+            BookingChange::PaymentBegun { booking, payment, until } => {
+                facts.push(moved(booking, "paying", Some(payment), true));
+                facts.push(Fact::Until { booking: booking.clone(), until: *until });
+            }
+            BookingChange::PaymentFailed { booking, until, .. } => {
+                facts.push(moved(booking, "held", None, false));
+                facts.push(Fact::Until { booking: booking.clone(), until: *until });
+            }
+            BookingChange::HoldConfirmed { booking, payment } => {
+                facts.push(moved(booking, "confirmed", payment.as_ref(), false));
+            }
+            BookingChange::HoldConfirmedLate { booking, payment } => {
+                facts.push(moved(booking, "confirmed", Some(payment), false));
+            }
+            BookingChange::ConfirmedCancelled { booking, refund_minor, reason: _ } => {
+                facts.push(Fact::Moved(Box::new(Moved {
+                    booking: booking.clone(),
+                    status: "cancelled",
+                    payment: None,
+                    refund_minor: *refund_minor,
+                    at,
+                    wake: true,
+                })));
+            }
+            BookingChange::CheckedIn { booking, ticket: _ } => {
+                facts.push(Fact::CheckedIn { booking: booking.clone(), at });
+            }
+            BookingChange::LatePaymentFailed { .. } => {}
+        },
+        Change::Sale(_) | Change::Queue(_) | Change::Visitor(_) | Change::Claim(_) => {}
+    }
+}
+
+fn add_setup(facts: &mut Vec<Fact>, event: &EventId, change: &SetupChange, at: Time) {
+    match change {
+        SetupChange::EventCreated { settings } | SetupChange::SettingsChanged { settings } => {
+            facts.push(catalogue(event, settings, at));
+        }
+        SetupChange::PoolAdded { spec } => {
+            facts.push(Fact::Price {
+                event: event.clone(),
+                kind: "pool",
+                name: spec.pool.to_string(),
+                price_minor: spec.price_minor,
+            });
+            facts.extend(stock(event, &spec.pool, i64::from(spec.capacity)));
+        }
+        SetupChange::CapacityAdjusted { pool, before, after, reason: _ } => {
+            facts.extend(stock(event, pool, i64::from(*after) - i64::from(*before)));
+        }
+        SetupChange::UnitsBlocked { lines, reason: _ } => facts.extend(stocks(event, lines, -1)),
+        SetupChange::UnitsUnblocked { lines, reason: _ } => facts.extend(stocks(event, lines, 1)),
+        SetupChange::SeatsAdded { categories, .. } => {
+            facts.extend(categories.iter().map(|category| Fact::Price {
+                event: event.clone(),
+                kind: "category",
+                name: category.name.to_string(),
+                price_minor: category.price_minor,
+            }));
+        }
+    }
+}
+
+/// Room-nights of these lines that came on sale (`sign` 1) or went off it (-1).
+fn stocks(event: &EventId, lines: &Lines, sign: i64) -> impl Iterator<Item = Fact> {
+    let units = move |line: &PoolLine| stock(event, &line.pool, sign * i64::from(line.quantity));
+    lines.pools().iter().filter_map(units)
+}
+
+/// Room-nights that came on sale or went off it.
+fn stock(event: &EventId, pool: &PoolId, change: i64) -> Option<Fact> {
+    room_night(pool)?;
+    Some(Fact::Stock { event: event.clone(), pool: pool.clone(), change })
+}
+
+fn catalogue(event: &EventId, settings: &Settings, at: Time) -> Fact {
+    Fact::Event {
+        event: event.clone(),
+        title: settings.title.to_string(),
+        currency: settings.currency.to_string(),
+        settings: serde_json::to_string(settings)
+            .expect("settings are plain data, so they are JSON"),
+        at,
+    }
+}

@@ -1,0 +1,329 @@
+//! Payment gateways, behind one seam. Each call carries a key, so that a repeated one does nothing twice.
+
+pub mod health;
+pub mod sandbox;
+pub mod stripe;
+pub mod takes;
+
+use axum::http::HeaderMap;
+use onrush_base::signature::Unsigned;
+use onrush_core::ids::{BookingId, EventId, PaymentId};
+use onrush_core::money::Currency;
+use onrush_ledger::desk::{DeskKind, DeskStatus};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use takes::Takes;
+
+/// A future answer of a gateway.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, GatewayError>> + Send + 'a>>;
+
+/// A service that takes money.
+pub trait Gateway: Send + Sync + 'static {
+    /// Its name, as it appears in paths, rows and logs.
+    fn name(&self) -> &'static str;
+
+    /// What amounts of a currency must be multiples of for this gateway, in minor units.
+    fn step_minor(&self, currency: Currency) -> i64;
+
+    /// Creates a payment, or finds the one that was created under the same id before.
+    fn create<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing>;
+
+    /// What became of a payment that may or may not have been created.
+    fn status<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing>;
+
+    /// Makes sure that no money will be taken any more, if none was. A payment that the gateway
+    /// never heard of counts as cancelled only if the gateway will not create it later because of
+    /// an earlier call that is still under way.
+    fn cancel<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing>;
+
+    /// Gives money back, or finds the refund that was made under the same key before.
+    fn refund<'a>(&'a self, order: &'a RefundOrder) -> Answer<'a, RefundStanding>;
+
+    /// What amounts of a currency it takes.
+    ///
+    /// # Errors
+    /// A sentence that says why it takes none.
+    fn takes(&self, currency: Currency) -> Result<Takes, String>;
+
+    /// Asks for something that changes nothing, to see whether the gateway answers and knows us.
+    fn probe(&self) -> Answer<'_, ()>;
+
+    /// Which payment of ours it is that the gateway calls `reference`; `None` if it is somebody else's.
+    fn ours<'a>(&'a self, reference: &'a str) -> Answer<'a, Option<Ours>>;
+
+    /// Refunds of the payment that it calls `reference` that were made at its own desk.
+    fn desk_refunds<'a>(&'a self, reference: &'a str) -> Answer<'a, Vec<DeskNews>>;
+
+    /// Reads a message of the gateway: who sent it must be proven by its signature, and it must be fresh.
+    ///
+    /// # Errors
+    /// [`NotGenuine`], with what is wrong.
+    fn read_webhook(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+        now_s: i64,
+    ) -> Result<Notice, NotGenuine>;
+}
+
+/// What is to be paid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// The payment: its idempotency key as well.
+    pub payment: PaymentId,
+    /// What it is for.
+    pub booking: BookingId,
+    /// The event.
+    pub event: EventId,
+    /// How much, in minor units.
+    pub amount_minor: i64,
+    /// In which currency.
+    pub currency: Currency,
+    /// What the buyer reads.
+    pub description: String,
+    /// What the gateway calls it, if it said so before.
+    pub reference: Option<String>,
+    /// When it was written down, in seconds since the epoch: the gateway was asked no earlier. Keys
+    /// are kept for a day by gateways, so an older payment must not be repeated but looked up.
+    pub written_at_s: i64,
+}
+
+/// What is to be given back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefundOrder {
+    /// Its idempotency key: `refund:<booking>:<n>`.
+    pub refund: String,
+    /// What was paid.
+    pub payment: Order,
+    /// How much goes back, in minor units.
+    pub amount_minor: i64,
+    /// When it was written down, in seconds since the epoch.
+    pub written_at_s: i64,
+    /// What the gateway calls it, if it said so before.
+    pub reference: Option<String>,
+}
+
+/// Where a payment stands at the gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The gateway never heard of it.
+    Unknown,
+    /// It waits for the buyer.
+    Open {
+        /// What the gateway calls it.
+        reference: String,
+        /// Where the buyer pays, if the gateway has a page.
+        url: Option<String>,
+        /// What the buyer's page needs to pay, if the gateway works that way.
+        client_secret: Option<String>,
+    },
+    /// The buyer did their part and the money is under way, which may take days: it can neither be
+    /// cancelled nor be paid again until the gateway knows.
+    Processing {
+        /// What the gateway calls it.
+        reference: String,
+    },
+    /// The buyer's attempt was declined. Money may still be taken, unless it is cancelled.
+    Declined {
+        /// What the gateway calls it.
+        reference: String,
+        /// `insufficient_funds`, `timeout`, `cancelled`, or another word of the gateway's.
+        why: String,
+    },
+    /// No money was taken, and none will be.
+    Cancelled {
+        /// Why, in the gateway's words.
+        why: String,
+    },
+    /// Money was taken.
+    Captured {
+        /// What the gateway calls it.
+        reference: String,
+        /// How much, in minor units.
+        amount_minor: i64,
+        /// In which currency.
+        currency: Currency,
+    },
+}
+
+/// Where a refund stands at the gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefundStanding {
+    /// The gateway works on it.
+    Pending {
+        /// What the gateway calls it.
+        reference: String,
+    },
+    /// The money is back.
+    Done {
+        /// What the gateway calls it.
+        reference: String,
+    },
+    /// It will not be made.
+    Failed {
+        /// Why, in the gateway's words.
+        why: String,
+    },
+}
+
+/// A genuine message of a gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The message's own id.
+    pub id: String,
+    /// What it tells of; `None` if it is nothing that concerns payments or refunds of ours.
+    pub news: Option<News>,
+}
+
+/// What a message tells of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// Of a payment.
+    Payment {
+        /// Which.
+        payment: PaymentId,
+        /// What it is said to be for.
+        booking: BookingId,
+        /// Where it stands.
+        standing: Standing,
+    },
+    /// Of a refund.
+    Refund {
+        /// Of which payment.
+        payment: PaymentId,
+        /// Its key.
+        refund: String,
+        /// Where it stands.
+        standing: RefundStanding,
+    },
+    /// Of something that the gateway's own desk did.
+    Desk(DeskNews),
+    /// Of money that went back altogether, of which the gateway's desk may have sent some.
+    WentBack {
+        /// What the gateway calls the payment.
+        reference: String,
+        /// Our payment, if the message names it.
+        payment: Option<PaymentId>,
+        /// How much went back so far, in minor units.
+        back_minor: i64,
+    },
+}
+
+/// A payment of ours, as the gateway remembers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ours {
+    /// The payment.
+    pub payment: PaymentId,
+    /// What it is for.
+    pub booking: BookingId,
+}
+
+/// Something that the gateway's own desk did: nobody here asked for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeskNews {
+    /// What was done.
+    pub kind: DeskKind,
+    /// Whether the money moved.
+    pub status: DeskStatus,
+    /// What the gateway calls it.
+    pub reference: String,
+    /// What the gateway calls the payment that it is about.
+    pub of: String,
+    /// Which payment of ours that is, if the message says so.
+    pub ours: Option<Ours>,
+    /// How much, in minor units.
+    pub amount_minor: i64,
+    /// In which currency.
+    pub currency: Currency,
+    /// Why, in the gateway's words.
+    pub why: String,
+}
+
+/// Why a gateway's answer is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GatewayError {
+    /// No answer, or one that says to come again. Whether it did what was asked is unknown: ask
+    /// again with the same key.
+    Unavailable(Away),
+    /// It understood, and will never do it.
+    Refused(String),
+}
+
+/// Why a gateway is of no use now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Away {
+    /// It does not answer, or says to come again.
+    Silent(String),
+    /// It does not know us: the account's key is wrong, was revoked, or may not do this. Nothing
+    /// was done, and nothing will be until an operator mends it.
+    KeyRefused(String),
+}
+
+impl From<String> for Away {
+    fn from(why: String) -> Self {
+        Self::Silent(why)
+    }
+}
+
+impl From<&str> for Away {
+    fn from(why: &str) -> Self {
+        Self::Silent(why.to_owned())
+    }
+}
+
+impl fmt::Display for Away {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Silent(why) => write!(f, "does not answer: {why}"),
+            Self::KeyRefused(why) => write!(f, "does not know our key: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for GatewayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable(why) => write!(f, "the payment gateway {why}"),
+            Self::Refused(why) => write!(f, "the payment gateway refuses: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for GatewayError {}
+
+/// Why a message is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotGenuine {
+    /// It has no signature, or one of the wrong form.
+    SignatureMissing,
+    /// The signature does not fit.
+    SignatureWrong,
+    /// It was signed more than five minutes ago, or in the future.
+    TooOld,
+    /// It is signed and cannot be understood.
+    Unreadable,
+}
+
+impl fmt::Display for NotGenuine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SignatureMissing => "the message is not signed; sign it with the shared secret",
+            Self::SignatureWrong => "the signature does not fit; check the shared secret",
+            Self::TooOld => "the signature is more than five minutes old or new; check both clocks",
+            Self::Unreadable => "the message is signed and cannot be understood",
+        })
+    }
+}
+
+impl std::error::Error for NotGenuine {}
+
+impl From<Unsigned> for NotGenuine {
+    fn from(why: Unsigned) -> Self {
+        match why {
+            Unsigned::Malformed => Self::SignatureMissing,
+            Unsigned::Wrong => Self::SignatureWrong,
+            Unsigned::TooOld => Self::TooOld,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What Stripe's own desk does: refunds without a word of ours in them, disputes, and money that
+//! went back altogether.
+
+use super::money::from_stripe;
+use super::wire::{Charge, Dispute, Metadata, Refund};
+use super::{StripeGateway, segment};
+use crate::gateway::{DeskNews, GatewayError, News, NotGenuine, Ours, RefundStanding};
+use onrush_ledger::desk::{DeskKind, DeskStatus};
+
+/// The payment of ours that an object's metadata names.
+pub(super) fn ours(metadata: &Metadata) -> Option<Ours> {
+    let payment = metadata.get("payment")?.parse().ok()?;
+    let booking = metadata.get("booking")?.parse().ok()?;
+    Some(Ours { payment, booking })
+}
+
+/// A refund that is none of ours; `None` if it is, or of a payment that cannot be ours.
+fn news(made: Refund) -> Result<Option<DeskNews>, NotGenuine> {
+    if made.metadata.get("refund").is_some() {
+        return Ok(None);
+    }
+    let Some(of) = made.payment_intent.clone() else { return Ok(None) };
+    let money = from_stripe(made.amount, &made.currency).ok_or(NotGenuine::Unreadable)?;
+    let (amount_minor, currency) = money;
+    let reference = made.id.clone();
+    let reason = made.reason.clone().unwrap_or_else(|| "no reason given".into());
+    let (status, why) = match made.standing().ok_or(NotGenuine::Unreadable)? {
+        RefundStanding::Pending { .. } => (DeskStatus::Open, reason),
+        RefundStanding::Done { .. } => (DeskStatus::Moved, reason),
+        RefundStanding::Failed { why } => (DeskStatus::Stayed, format!("{why}: {reason}")),
+    };
+    let kind = DeskKind::Refund;
+    Ok(Some(DeskNews { kind, status, reference, of, ours: None, amount_minor, currency, why }))
+}
+
+pub(super) fn refund(made: Refund) -> Result<Option<News>, NotGenuine> {
+    Ok(news(made)?.map(News::Desk))
+}
+
+pub(super) fn dispute(dispute: Dispute) -> Result<Option<News>, NotGenuine> {
+    let Dispute { id, payment_intent, amount, currency, status, reason } = dispute;
+    let Some(of) = payment_intent else { return Ok(None) };
+    let money = from_stripe(amount, &currency).ok_or(NotGenuine::Unreadable)?;
+    let (amount_minor, currency) = money;
+    let reason = reason.unwrap_or_else(|| "no reason given".into());
+    Ok(Some(News::Desk(DeskNews {
+        kind: DeskKind::Dispute,
+        status: match status.as_str() {
+            "lost" => DeskStatus::Moved,
+            "won" | "warning_closed" | "prevented" => DeskStatus::Stayed,
+            _ => DeskStatus::Open,
+        },
+        reference: id,
+        of,
+        ours: None,
+        amount_minor,
+        currency,
+        why: format!("{status}: {reason}"),
+    })))
+}
+
+pub(super) fn went_back(charge: Charge) -> Result<Option<News>, NotGenuine> {
+    let Some(reference) = charge.payment_intent else { return Ok(None) };
+    let back = from_stripe(charge.amount_refunded, &charge.currency);
+    let (back_minor, _) = back.ok_or(NotGenuine::Unreadable)?;
+    let payment = ours(&charge.metadata).map(|ours| ours.payment);
+    Ok(Some(News::WentBack { reference, payment, back_minor }))
+}
+
+impl StripeGateway {
+    pub(super) async fn refunds_at_desk(
+        &self,
+        reference: &str,
+    ) -> Result<Vec<DeskNews>, GatewayError> {
+        let unclear = |_| GatewayError::Unavailable("its refunds cannot be understood".into());
+        let made = self.refunds_of(segment(reference)?).await?;
+        let news = made.into_iter().map(|made| news(made).map_err(unclear));
+        news.filter_map(Result::transpose).collect()
+    }
+}

@@ -1,0 +1,36 @@
+//! Money: gateways take it, and the driver of sagas sees every payment through.
+//!
+//! ```text
+//! visitor ── pay ──► start ─┐                         ┌─► engine   (BeginPayment, Confirm, FailPayment)
+//! gateway ── webhook ► notice ─► driver ── todo ──────┼─► gateway  (create, status, cancel, refund)
+//! feed ────► follower ► ledger ► recovery ─┘  ▲       └─► ledger   (before and after each of them)
+//! operator ──────────────────────────────────-┘
+//! ```
+//!
+//! What to do next follows from the ledger's row alone, so that after a crash the driver goes on
+//! where it was.
+
+mod desk;
+mod draft;
+mod driver;
+mod follower;
+pub mod gateway;
+pub mod kill;
+mod locks;
+mod look;
+mod notice;
+mod operator;
+pub mod pairing;
+mod recovery;
+mod refunds;
+mod rows;
+mod sagas;
+mod start;
+mod tasks;
+
+pub use desk::sentence as desk_sentence;
+pub use look::DriveError;
+pub use notice::NoticeError;
+pub use operator::Action;
+pub use sagas::{Counts, Parts, Sagas};
+pub use start::{StartError, Started, Wish};

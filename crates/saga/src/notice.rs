@@ -1,0 +1,320 @@
+//! A gateway tells of something.
+
+use super::draft::Draft;
+use super::gateway::{DeskNews, News, Notice, Ours, RefundStanding, Standing};
+use super::look::DriveError;
+use super::sagas::Sagas;
+use onrush_base::amount::readable;
+use onrush_core::booking::{Outcome, Stage, Step};
+use onrush_core::ids::{BookingId, PaymentId};
+use onrush_ledger::desk::{DeskKind, DeskStatus};
+use onrush_ledger::money::{Payment, Refund, RefundStatus};
+use onrush_ledger::saga::{File, declined};
+use onrush_ledger::{LedgerError, booking_of};
+
+/// Why a genuine message changed nothing.
+#[derive(Debug)]
+pub enum NoticeError {
+    /// It contradicts what was asked for; what exists was flagged.
+    Mismatch(String),
+    /// The ledger failed: the gateway should send it again.
+    Ledger(LedgerError),
+    /// What the message is about has to be asked of the gateway, which does not answer: it should
+    /// send it again.
+    Gateway(String),
+}
+
+impl From<LedgerError> for NoticeError {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+impl From<DriveError> for NoticeError {
+    fn from(error: DriveError) -> Self {
+        match error {
+            DriveError::NoSaga => Self::Mismatch("there is no such payment".into()),
+            DriveError::Ledger(error) => Self::Ledger(error),
+        }
+    }
+}
+
+impl Sagas {
+    /// Takes a genuine message in: what it tells is durable when this returns, and driven on as far
+    /// as possible.
+    ///
+    /// # Errors
+    /// See [`NoticeError`].
+    pub async fn notice(&self, notice: Notice) -> Result<(), NoticeError> {
+        match notice.news {
+            None => Ok(()),
+            Some(News::Payment { payment, booking, standing }) => {
+                self.payment_news(&payment, &booking, standing).await
+            }
+            Some(News::Refund { payment, refund, standing }) => {
+                self.refund_news(&payment, &refund, standing).await
+            }
+            Some(News::Desk(news)) => self.desk_news(news).await,
+            Some(News::WentBack { reference, payment, back_minor }) => {
+                self.went_back(&reference, payment.as_ref(), back_minor).await
+            }
+        }
+    }
+
+    async fn payment_news(
+        &self,
+        payment: &PaymentId,
+        booking: &BookingId,
+        standing: Standing,
+    ) -> Result<(), NoticeError> {
+        let unknown = || NoticeError::Mismatch("there is no such payment".into());
+        let own = booking_of(payment).ok_or_else(unknown)?;
+        let _held = self.locks.hold(&own).await;
+        loop {
+            let file = self.ledger.file(&own).await?.ok_or_else(unknown)?;
+            let row = file.payments.iter().find(|row| row.payment == *payment);
+            let row = row.ok_or_else(unknown)?;
+            if let Some(news) = second_payment(row, booking, &standing) {
+                drop(file);
+                return self.desk_entry(news, &own).await;
+            }
+            if let Some(why) = contradiction(row, booking, &standing) {
+                match self.flag(&file, payment, &why).await {
+                    Err(LedgerError::Conflict) => continue,
+                    flagged => flagged?,
+                }
+                return Err(NoticeError::Mismatch(why));
+            }
+            let present = file.saga.payment.as_ref() == Some(payment);
+            let draft = match told(&file, row, present, &standing, self.now()) {
+                Some(mut draft) => {
+                    draft.next_at(Some(self.now().plus_ms(self.patience.abandoned_after_ms)));
+                    // News is what a saga that had given up was waiting for.
+                    draft.stuck(None);
+                    draft.tries(0);
+                    if matches!(standing, Standing::Captured { .. }) {
+                        draft.captured_at(self.now());
+                    }
+                    draft
+                }
+                // It is known already, or out of date.
+                None => return Ok(()),
+            };
+            match self.write(draft).await {
+                Ok(file) => {
+                    // It is safe now; what is left to do is not the gateway's concern.
+                    self.drive_on(file, false).await?;
+                    return Ok(());
+                }
+                Err(LedgerError::Conflict) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    async fn flag(&self, file: &File, payment: &PaymentId, why: &str) -> Result<(), LedgerError> {
+        tracing::warn!(%payment, why, "a gateway's message contradicts what was asked for");
+        let known = file.payments.iter().any(|row| row.payment == *payment && row.flagged);
+        if known {
+            return Ok(());
+        }
+        let mut draft = Draft::of(file, self.now());
+        draft.payment(payment, |row| {
+            row.flagged = true;
+            row.why = Some(why.to_owned());
+        });
+        draft.note(&format!("a message was refused: {why}"));
+        let ended = file.payments.iter().find(|row| row.payment == *payment).is_some_and(|row| {
+            matches!(row.stage, Stage::Closed | Stage::Void | Stage::Returned | Stage::Refunded)
+        });
+        if ended {
+            // Nobody would ask the gateway about it again.
+            draft.stuck(Some(&format!("a payment that had ended: {why}")));
+        }
+        self.write(draft).await.map(drop)
+    }
+
+    async fn refund_news(
+        &self,
+        payment: &PaymentId,
+        refund: &str,
+        standing: RefundStanding,
+    ) -> Result<(), NoticeError> {
+        let unknown = || NoticeError::Mismatch("there is no such refund".into());
+        let own = booking_of(payment).ok_or_else(unknown)?;
+        let _held = self.locks.hold(&own).await;
+        loop {
+            let file = self.ledger.file(&own).await?.ok_or_else(unknown)?;
+            let is_it = |row: &&Refund| row.refund == refund && row.payment == *payment;
+            let row = file.refunds.iter().find(is_it).ok_or_else(unknown)?;
+            let draft = match (row.status, &standing) {
+                (RefundStatus::Requested | RefundStatus::Sent, RefundStanding::Pending { .. })
+                | (
+                    RefundStatus::Done,
+                    RefundStanding::Pending { .. } | RefundStanding::Done { .. },
+                )
+                | (
+                    RefundStatus::Failed,
+                    RefundStanding::Pending { .. } | RefundStanding::Failed { .. },
+                ) => return Ok(()),
+                // The driver asks the gateway again under the same key, and writes what it says.
+                (
+                    RefundStatus::Requested | RefundStatus::Sent,
+                    RefundStanding::Done { .. } | RefundStanding::Failed { .. },
+                ) => {
+                    self.drive_on(file, true).await?;
+                    return Ok(());
+                }
+                // The buyer's bank sent it back after all.
+                (RefundStatus::Done, RefundStanding::Failed { why }) => {
+                    self.bounced(&file, payment, refund, why)
+                }
+                (RefundStatus::Failed, RefundStanding::Done { reference }) => {
+                    self.done_after_all(&file, payment, refund, reference)
+                }
+            };
+            match self.write(draft).await {
+                Ok(file) => {
+                    self.drive_on(file, true).await?;
+                    return Ok(());
+                }
+                Err(LedgerError::Conflict) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Money that had gone back is here again: somebody has to find another way.
+    fn bounced(&self, file: &File, payment: &PaymentId, refund: &str, why: &str) -> Draft {
+        let why = format!("a refund came back: {why}");
+        let mut draft = Draft::of(file, self.now());
+        draft.refund(refund, |row| {
+            row.status = RefundStatus::Failed;
+            row.why.clone_from(&why);
+        });
+        if file.saga.payment.as_ref() == Some(payment) {
+            draft.settle(Step::Compensating, Stage::Refunding);
+            draft.note(&why);
+        } else {
+            draft.stray(payment, Stage::Refunding, &why);
+        }
+        draft.stuck(Some(&why));
+        draft
+    }
+
+    /// A refund that was said to have failed was made after all.
+    fn done_after_all(
+        &self,
+        file: &File,
+        payment: &PaymentId,
+        refund: &str,
+        reference: &str,
+    ) -> Draft {
+        let mut draft = Draft::of(file, self.now());
+        draft.refund(refund, |row| {
+            row.status = RefundStatus::Done;
+            row.reference = Some(reference.to_owned());
+        });
+        let note = "the refund was made after all";
+        let asked_again = file.refunds.iter().any(|row| {
+            row.payment == *payment
+                && row.refund != refund
+                && matches!(
+                    row.status,
+                    RefundStatus::Requested | RefundStatus::Sent | RefundStatus::Done
+                )
+        });
+        if asked_again {
+            // Another one is under way or made: somebody has to look which of the two to stop.
+            draft.note(note);
+            draft.stuck(Some("a refund that had failed was made after all, beside another one"));
+            return draft;
+        }
+        draft.stuck(None);
+        draft.tries(0);
+        draft.next_at(Some(self.now()));
+        let present = file.saga.payment.as_ref() == Some(payment);
+        if !(present && draft.advance(Outcome::MoneyReturned, note).is_ok()) {
+            draft.stray(payment, Stage::Refunded, note);
+        }
+        draft
+    }
+}
+
+/// What in a message contradicts the payment's row.
+fn contradiction(row: &Payment, booking: &BookingId, standing: &Standing) -> Option<String> {
+    if row.booking != *booking {
+        return Some(format!("the message names booking {booking}"));
+    }
+    let Standing::Captured { amount_minor, currency, .. } = standing else { return None };
+    let (asked, in_currency) = (row.amount_minor, row.currency);
+    ((*amount_minor, *currency) != (asked, in_currency)).then(|| {
+        let (said, asked) = (readable(*amount_minor, *currency), readable(asked, in_currency));
+        format!("the message says {said}; {asked} were asked for")
+    })
+}
+
+/// Money that was taken for the same order once more: the gateway calls this payment otherwise than
+/// the one that was paid.
+fn second_payment(row: &Payment, booking: &BookingId, standing: &Standing) -> Option<DeskNews> {
+    let Standing::Captured { reference, amount_minor, currency } = standing else { return None };
+    let known = row.reference.as_ref().filter(|_| row.captured_minor > 0)?;
+    (known != reference && row.booking == *booking).then(|| DeskNews {
+        kind: DeskKind::SecondPayment,
+        status: DeskStatus::Moved,
+        reference: reference.clone(),
+        of: reference.clone(),
+        ours: Some(Ours { payment: row.payment.clone(), booking: booking.clone() }),
+        amount_minor: *amount_minor,
+        currency: *currency,
+        why: format!("the order was paid before, by {known}"),
+    })
+}
+
+/// What a message makes of a file; `None` if nothing.
+fn told(
+    file: &File,
+    row: &Payment,
+    present: bool,
+    standing: &Standing,
+    at: onrush_core::Time,
+) -> Option<Draft> {
+    let mut draft = Draft::of(file, at);
+    match standing {
+        Standing::Captured { reference, amount_minor, .. } => {
+            if row.captured_minor > 0 {
+                return None;
+            }
+            let advanced = present && draft.advance(Outcome::MoneyTaken, "money was taken").is_ok();
+            if !advanced {
+                let note = "money was taken for a payment that had ended";
+                draft.stray(&row.payment, Stage::Captured, note);
+                if present {
+                    draft.abandon_present();
+                }
+            }
+            draft.payment(&row.payment, |row| {
+                row.captured_minor = *amount_minor;
+                row.reference = Some(reference.clone());
+            });
+            Some(draft)
+        }
+        Standing::Declined { why, .. } if present && row.stage < Stage::Closing => {
+            draft.advance(Outcome::PaymentUnwanted, &declined(why)).ok()?;
+            draft.present(|row| row.why = Some(why.clone()));
+            Some(draft)
+        }
+        Standing::Cancelled { why } if present && row.stage < Stage::Closed => {
+            draft.advance(Outcome::PaymentClosed, &format!("cancelled: {why}")).ok()?;
+            draft.present(|row| {
+                row.why.get_or_insert_with(|| why.clone());
+            });
+            Some(draft)
+        }
+        Standing::Declined { .. }
+        | Standing::Cancelled { .. }
+        | Standing::Open { .. }
+        | Standing::Processing { .. }
+        | Standing::Unknown => None,
+    }
+}

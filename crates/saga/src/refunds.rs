@@ -1,0 +1,160 @@
+//! Money that goes back.
+
+use super::draft::Draft;
+use super::driver::UNCONFIRMED;
+use super::gateway::{GatewayError, RefundOrder, RefundStanding};
+use super::look::{Look, Trouble};
+use super::rows::{order_of, refund_of};
+use super::sagas::Sagas;
+use onrush_core::booking::{Outcome, Stage};
+use onrush_core::hold::OnDecline;
+use onrush_core::ids::PaymentId;
+use onrush_ledger::money::{Payment, Refund, RefundStatus};
+use onrush_ledger::saga::File;
+use onrush_relay::messages::refund_done;
+
+/// Why money of a payment that is not the present one goes back.
+pub(super) const STRAY: &str = "the booking does not wait for this payment";
+
+impl Sagas {
+    /// Money is to go back for the present payment.
+    pub(super) fn give_back(
+        &self,
+        file: &File,
+        amount_minor: i64,
+        outcome: Outcome,
+        why: &str,
+    ) -> Result<Look, Trouble> {
+        let mut draft = self.moving(file);
+        let paid_here =
+            |row: &&Payment| row.stage == Stage::Captured && row.captured_minor >= amount_minor;
+        let Some(payment) = file.present().filter(paid_here) else {
+            // Paid at the box office: what it took, it gives back.
+            let mut draft = self.draft(file);
+            draft.advance(Outcome::CancelledUnrefunded, "nothing was paid here; refund by hand")?;
+            return Ok(Look::WriteAndRest(draft));
+        };
+        draft.advance(outcome, why)?;
+        draft.add_refund(refund_of(file, payment, amount_minor, why, self.now()));
+        Ok(Look::Write(draft))
+    }
+
+    /// A payment's refund that has not come to its end.
+    fn open_refund<'a>(file: &'a File, payment: &PaymentId) -> Result<&'a Refund, Trouble> {
+        let open = |refund: &&Refund| {
+            refund.payment == *payment
+                && matches!(refund.status, RefundStatus::Requested | RefundStatus::Sent)
+        };
+        let refund = file.refunds.iter().find(open);
+        refund.ok_or_else(|| Trouble::Stuck("the refund's row is missing".into()))
+    }
+
+    async fn refund_at_gateway(
+        &self,
+        file: &File,
+        payment: &Payment,
+    ) -> Result<(Refund, RefundStanding), Trouble> {
+        let refund = Self::open_refund(file, &payment.payment)?.clone();
+        let order = RefundOrder {
+            refund: refund.refund.clone(),
+            payment: order_of(&file.saga, payment),
+            amount_minor: refund.amount_minor,
+            written_at_s: refund.created_at.0.div_euclid(1_000),
+            reference: refund.reference.clone(),
+        };
+        match self.asked(|gateway| gateway.refund(&order)).await {
+            Ok(standing) => Ok((refund, standing)),
+            // It will never make this one; another may be made under a key of its own.
+            Err(GatewayError::Refused(why)) => Ok((refund, RefundStanding::Failed { why })),
+            Err(error @ GatewayError::Unavailable(_)) => Err(error.into()),
+        }
+    }
+
+    pub(super) async fn refund_present(&self, file: &File) -> Result<Look, Trouble> {
+        let payment = Self::present(file)?;
+        let (refund, standing) = self.refund_at_gateway(file, payment).await?;
+        match standing {
+            RefundStanding::Done { reference } => {
+                let mut draft = self.moving(file);
+                draft.advance(Outcome::MoneyReturned, "the money went back")?;
+                self.refund_done(&mut draft, &refund, reference);
+                Ok(Look::Write(draft))
+            }
+            RefundStanding::Pending { reference } => Ok(self.refund_sent(file, &refund, reference)),
+            RefundStanding::Failed { why } => Ok(self.refund_failed(file, &refund, &why)),
+        }
+    }
+
+    fn refund_done(&self, draft: &mut Draft, refund: &Refund, reference: String) {
+        draft.refund(&refund.refund, |row| {
+            row.status = RefundStatus::Done;
+            row.reference = Some(reference);
+        });
+        let late = refund.why.starts_with(UNCONFIRMED) || refund.why == STRAY;
+        let event = &draft.file().saga.event;
+        if let Some(message) = refund_done(refund, event, self.now(), late, None, &self.channels) {
+            draft.tell(message);
+        }
+    }
+
+    fn refund_sent(&self, file: &File, refund: &Refund, reference: String) -> Look {
+        let mut draft = self.draft(file);
+        draft.refund(&refund.refund, |row| {
+            row.status = RefundStatus::Sent;
+            row.reference = Some(reference);
+        });
+        draft.note("the gateway works on the refund");
+        draft.next_at(Some(self.now().plus_ms(self.patience.longest_pause_ms)));
+        Look::WriteAndRest(draft)
+    }
+
+    fn refund_failed(&self, file: &File, refund: &Refund, why: &str) -> Look {
+        let why = format!("the gateway will not give the money back: {why}");
+        let mut draft = self.draft(file);
+        draft.refund(&refund.refund, |row| {
+            row.status = RefundStatus::Failed;
+            row.why.clone_from(&why);
+        });
+        draft.note(&why);
+        draft.stuck(Some(&why));
+        Look::WriteAndRest(draft)
+    }
+
+    pub(super) async fn tell_refunded(&self, file: &File) -> Result<Look, Trouble> {
+        let payment = Self::present(file)?;
+        // A booking that was cancelled knows of its refund already, and the engine says so. A hold
+        // that still waits for the payment waits for nothing.
+        self.fail_in_engine(file, payment, "refunded", OnDecline::Release).await?;
+        let mut draft = self.draft(file);
+        draft.advance(Outcome::Acknowledged, "nothing is held and nothing is owed")?;
+        Ok(Look::WriteAndRest(draft))
+    }
+
+    /// Money of a payment that is not the present one goes back.
+    ///
+    /// A refund that has to wait is looked at again only when the saga is woken, so that the rest
+    /// goes on meanwhile.
+    pub(super) async fn look_at_strays(&self, file: &File, woken: bool) -> Result<Look, Trouble> {
+        let Some(stray) = file.strays().next() else { return Ok(Look::Rest) };
+        if stray.stage == Stage::Refunding && file.saga.tries > 0 && !woken {
+            return Ok(Look::Rest);
+        }
+        if stray.stage == Stage::Captured {
+            let mut draft = self.moving(file);
+            draft.stray(&stray.payment, Stage::Refunding, STRAY);
+            draft.add_refund(refund_of(file, stray, stray.captured_minor, STRAY, self.now()));
+            return Ok(Look::Write(draft));
+        }
+        let (refund, standing) = self.refund_at_gateway(file, stray).await?;
+        match standing {
+            RefundStanding::Done { reference } => {
+                let mut draft = Draft::of(file, self.now());
+                draft.stray(&stray.payment, Stage::Refunded, "a stray payment went back");
+                self.refund_done(&mut draft, &refund, reference);
+                Ok(Look::Write(draft))
+            }
+            RefundStanding::Pending { reference } => Ok(self.refund_sent(file, &refund, reference)),
+            RefundStanding::Failed { why } => Ok(self.refund_failed(file, &refund, &why)),
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! A buyer wants to pay.
+
+use super::draft::Draft;
+use super::look::DriveError;
+use super::rows::{payment_of_saga, saga_of_hold};
+use super::sagas::Sagas;
+use onrush_core::booking::{Position, Stage, Step};
+use onrush_core::hold::{HoldState, OnDecline};
+use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
+use onrush_core::limits::MAX_TEXT_CHARS;
+use onrush_core::money::Currency;
+use onrush_core::settings::Settings;
+use onrush_core::view::HoldView;
+use onrush_core::{Command, Query, Refusal, Reply, Time, View};
+use onrush_ledger::LedgerError;
+use onrush_ledger::booking::Buyer;
+use onrush_ledger::money::Payment;
+use onrush_ledger::saga::File;
+use onrush_store::Failure;
+
+/// Payments that have ended and are met one after the other by one request, at most.
+const ROUNDS: usize = 3;
+/// The shortest time after which to ask again.
+const SOON_MS: u32 = 500;
+/// Where a saga stands whose hold waits for another payment.
+const KEPT: Position = Position { step: Step::ReserveOk, stage: Some(Stage::Void) };
+
+/// What a buyer wants.
+pub struct Wish {
+    /// The booking.
+    pub booking: BookingId,
+    /// Its event.
+    pub event: EventId,
+    /// Who wants it.
+    pub user: UserId,
+    /// Who pays, as tickets and mail name them.
+    pub buyer: Option<Buyer>,
+    /// What a decline does to the hold.
+    pub on_decline: OnDecline,
+}
+
+/// A payment that runs.
+pub struct Started {
+    /// It.
+    pub payment: Payment,
+    /// The booking's saga.
+    pub step: Step,
+    /// Until when the hold waits for it.
+    pub until: Time,
+    /// Whether it had been begun before.
+    pub existed: bool,
+}
+
+/// Why no payment runs.
+#[derive(Debug)]
+pub enum StartError {
+    /// No gateway is configured.
+    Off,
+    /// The engine says no, or nothing.
+    Engine(Failure),
+    /// The ledger failed.
+    Ledger(LedgerError),
+    /// The gateway does not answer. The payment is tried again under the same key, at its own time.
+    GatewayUnavailable {
+        /// What is known.
+        why: String,
+        /// When it will have been tried again.
+        retry_after_ms: u32,
+    },
+    /// The gateway will not have the payment.
+    GatewayRefused(String),
+    /// An operator has to act.
+    Stuck,
+}
+
+impl From<Failure> for StartError {
+    fn from(failure: Failure) -> Self {
+        Self::Engine(failure)
+    }
+}
+
+impl From<LedgerError> for StartError {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+impl From<DriveError> for StartError {
+    fn from(error: DriveError) -> Self {
+        match error {
+            DriveError::Ledger(error) => Self::Ledger(error),
+            DriveError::NoSaga => Self::Ledger(LedgerError::Unavailable("a saga vanished".into())),
+        }
+    }
+}
+
+impl Sagas {
+    /// Begins a payment, or finds the one that runs (S3.5).
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub async fn start(&self, wish: Wish) -> Result<Started, StartError> {
+        let gateway = self.gateway.as_ref().ok_or(StartError::Off)?.name();
+        // Held from here on: nobody else shall find the payment begun and not written down.
+        let _held = self.locks.hold(&wish.booking).await;
+        for _ in 0..ROUNDS {
+            if let Some(started) = self.begin(&wish, gateway).await? {
+                return Ok(started);
+            }
+        }
+        let why = "the last payment is still being called off".into();
+        Err(StartError::GatewayUnavailable { why, retry_after_ms: SOON_MS })
+    }
+
+    /// Begins a payment, or finds the one that runs; `None` if that one has ended by now and
+    /// another one may begin.
+    async fn begin(&self, wish: &Wish, gateway: &str) -> Result<Option<Started>, StartError> {
+        let Wish { booking, event, user, buyer, on_decline } = wish;
+        let fresh = fresh_payment(booking);
+        let begin = Command::BeginPayment {
+            booking: booking.clone(),
+            user: user.clone(),
+            payment: fresh.clone(),
+        };
+        let answer = self.engine.execute(event.clone(), begin).await?;
+        let (view, payment, until) = paying(answer.value)?;
+        let mut file = match self.ledger.file(booking).await? {
+            Some(file) => file,
+            None => self.open_file(event, &view, until).await?,
+        };
+        let mut existed = payment != fresh;
+        let known = file.payments.iter().find(|row| row.payment == payment);
+        let stage = known.map(|row| row.stage);
+        if let Some(ended) = known.filter(|row| row.stage == Stage::Void) {
+            // The engine has lost what it was told of its end, or has gone on since.
+            let why = ended.why.as_deref().unwrap_or("cancelled");
+            self.end_in_engine(event, booking, &payment, why, ended.on_decline).await?;
+            return Ok(None);
+        }
+        if file.saga.payment.as_ref() != Some(&payment) && known.is_some() {
+            // It ended while this request waited its turn, and another one may run by now.
+            return self.started(file, &payment, until, true).map(Some);
+        }
+        while file.saga.payment.as_ref() != Some(&payment) {
+            existed = false;
+            let at = self.now();
+            let mut draft = Draft::of(&file, at);
+            let row = payment_of_saga(&file.saga, &payment, gateway, *on_decline, at);
+            if let Err(illegal) = draft.begin_payment(row, "the buyer wants to pay") {
+                tracing::error!(%booking, %illegal, "a payment cannot begin");
+                // The engine must not wait for it.
+                let (why, then) = ("the saga has ended", OnDecline::Release);
+                self.end_in_engine(event, booking, &payment, why, then).await?;
+                return Err(StartError::Stuck);
+            }
+            draft.buyer(buyer.clone());
+            draft.next_at(Some(at.plus_ms(self.patience.abandoned_after_ms)));
+            file = match self.write(draft).await {
+                Ok(file) => file,
+                // The feed's follower wrote first.
+                Err(LedgerError::Conflict) => {
+                    self.ledger.file(booking).await?.ok_or(DriveError::NoSaga)?
+                }
+                Err(error) => return Err(error.into()),
+            };
+        }
+        if let Some(buyer) = buyer.clone().filter(|_| existed)
+            && self.ledger.buyer(booking).await?.is_none()
+        {
+            // Recovery wrote the payment down, and could not know who pays.
+            self.ledger.set_buyer(booking, buyer).await?;
+        }
+        // While the gateway is away it is asked in the saga's own time, however often the buyer asks.
+        let asks_gateway = matches!(stage, Some(Stage::Creating | Stage::Closing));
+        if !(existed && asks_gateway && !self.is_its_turn(&file)) {
+            file = self.drive_on(file, false).await?;
+        }
+        if existed && matches!(stage, Some(Stage::Closing | Stage::Closed)) {
+            // Its end was decided before this request, and is no answer to it.
+            if file.position() == KEPT {
+                return Ok(None);
+            }
+            if file.saga.stuck.is_none() && file.saga.step == Step::PaymentSent {
+                return Err(self.ask_again(&file, "the last payment is still being called off"));
+            }
+        }
+        let answer = self.started(file, &payment, until, existed);
+        let is_refused = matches!(&answer, Err(StartError::GatewayRefused(_)));
+        // The hold may have run out while the gateway was silent: then that is why, and not the gateway.
+        if is_refused && self.has_run_out(event, booking).await? {
+            return Err(Failure::Refused(Refusal::HoldExpired).into());
+        }
+        answer.map(Some)
+    }
+
+    async fn has_run_out(&self, event: &EventId, booking: &BookingId) -> Result<bool, Failure> {
+        let query = Query::Booking { booking: booking.clone(), user: None };
+        let answer = self.engine.query(event.clone(), query).await?;
+        let View::Booking(view) = &answer.value else { return Err(Failure::Stopped) };
+        Ok(match &view.state {
+            HoldState::Expired { .. } => true,
+            HoldState::Held { until } | HoldState::Paying { until, .. } => *until <= answer.at,
+            HoldState::Confirmed { .. }
+            | HoldState::Released { .. }
+            | HoldState::Cancelled { .. } => false,
+        })
+    }
+
+    /// Has the engine wait for a payment no longer, if it does.
+    async fn end_in_engine(
+        &self,
+        event: &EventId,
+        booking: &BookingId,
+        payment: &PaymentId,
+        why: &str,
+        then: OnDecline,
+    ) -> Result<(), StartError> {
+        let why = why.chars().take(MAX_TEXT_CHARS).collect::<String>().into();
+        let (booking, payment) = (booking.clone(), payment.clone());
+        let fail = Command::FailPayment { booking, payment, why, then };
+        match self.engine.execute(event.clone(), fail).await {
+            // Refused: it does not wait for it.
+            Ok(_) | Err(Failure::Refused(_)) => Ok(()),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// What is answered about a payment that was found or begun.
+    fn started(
+        &self,
+        file: File,
+        payment: &PaymentId,
+        until: Time,
+        existed: bool,
+    ) -> Result<Started, StartError> {
+        let row = file.payments.iter().find(|row| row.payment == *payment);
+        let Some(payment) = row.cloned() else { return Err(StartError::Stuck) };
+        if file.saga.stuck.is_some() {
+            return Err(StartError::Stuck);
+        }
+        match payment.stage {
+            Stage::Creating => Err(self.ask_again(&file, "no answer yet")),
+            Stage::Closing | Stage::Closed | Stage::Void => {
+                Err(StartError::GatewayRefused(payment.why.unwrap_or_default()))
+            }
+            Stage::Open
+            | Stage::Captured
+            | Stage::Refunding
+            | Stage::Returned
+            | Stage::Refunded => Ok(Started { payment, step: file.saga.step, until, existed }),
+        }
+    }
+
+    /// The buyer is to ask again once the saga has had its turn.
+    fn ask_again(&self, file: &File, why: &str) -> StartError {
+        let pause_ms = file.saga.next_at.map_or(0, |at| at.since_ms(self.now()));
+        let retry_after_ms = u32::try_from(pause_ms).unwrap_or(0).max(SOON_MS);
+        StartError::GatewayUnavailable { why: why.into(), retry_after_ms }
+    }
+
+    /// A booking whose saga the follower has not written yet.
+    async fn open_file(
+        &self,
+        event: &EventId,
+        view: &HoldView,
+        until: Time,
+    ) -> Result<File, StartError> {
+        let currency = self.currency(event).await?;
+        let mut saga = saga_of_hold(event, &view.terms, currency, until);
+        saga.version = 0;
+        Ok(File { saga, payments: Vec::new(), refunds: Vec::new() })
+    }
+
+    /// The currency of an event's prices.
+    pub(super) async fn currency(&self, event: &EventId) -> Result<Currency, Failure> {
+        Ok(self.settings(event).await?.currency)
+    }
+
+    /// What buyers read about what they pay for: the event's title.
+    pub(super) async fn title(&self, event: &EventId) -> Result<String, Failure> {
+        Ok(self.settings(event).await?.title.into())
+    }
+
+    async fn settings(&self, event: &EventId) -> Result<Settings, Failure> {
+        match self.engine.query(event.clone(), Query::Event).await?.value {
+            View::Event(view) => Ok(view.settings),
+            View::Availability(_)
+            | View::Seats(_)
+            | View::Place(_)
+            | View::Booking(_)
+            | View::Bookings(_)
+            | View::Claim(_)
+            | View::Bans(_) => Err(Failure::Stopped),
+        }
+    }
+}
+
+/// The booking's id and 12 digits that nobody can guess: it leads back to the booking without an index.
+fn fresh_payment(booking: &BookingId) -> PaymentId {
+    let digits = onrush_base::auth::hex(&onrush_base::auth::random::<6>());
+    format!("{booking}.{digits}").parse().expect("a booking id, a dot and 12 digits are an id")
+}
+
+/// The payment that runs, and until when the hold waits for it.
+fn paying(reply: Reply) -> Result<(HoldView, PaymentId, Time), StartError> {
+    if let Reply::Hold(view) = reply
+        && let HoldState::Paying { until, payment, .. } = &view.state
+    {
+        let (payment, until) = (payment.clone(), *until);
+        return Ok((view, payment, until));
+    }
+    Err(StartError::Engine(Failure::Stopped))
+}

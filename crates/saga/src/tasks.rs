@@ -1,0 +1,42 @@
+//! The tasks that drive sagas and look after what they leave behind.
+
+use super::sagas::Sagas;
+use super::{follower, recovery};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// How often old answers are forgotten.
+const TIDY_EVERY: Duration = Duration::from_secs(3_600);
+
+impl Sagas {
+    /// Starts the tasks that drive sagas; they end some time after [`Self::stop`].
+    pub fn run(self: &Arc<Self>) -> [JoinHandle<()>; 4] {
+        [
+            tokio::spawn(follower::run(self.clone())),
+            tokio::spawn(recovery::run(self.clone())),
+            tokio::spawn(self.clone().forget_answers()),
+            tokio::spawn(self.clone().look_after_gateway()),
+        ]
+    }
+
+    async fn look_after_gateway(self: Arc<Self>) {
+        let Some(gateway) = &self.gateway else { return };
+        let patience = Duration::from_millis(self.patience.gateway_timeout_ms);
+        gateway.look_after(patience, self.stopped()).await;
+    }
+
+    /// Forgets answers to requests with a key a day after they were given.
+    async fn forget_answers(self: Arc<Self>) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(TIDY_EVERY) => {}
+                () = self.stopped() => return,
+            }
+            let before = self.now().plus_ms(-onrush_ledger::request::KEPT_MS);
+            if let Err(error) = self.ledger.forget_answers(before).await {
+                tracing::warn!(%error, "old answers could not be forgotten");
+            }
+        }
+    }
+}

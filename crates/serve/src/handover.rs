@@ -1,0 +1,194 @@
+//! How a connection becomes a stream without the buffers that requests need.
+//!
+//! hyper reads requests and writes the head of the answer. Once that is flushed, the socket is
+//! taken out of its hands and this module writes the messages itself, in chunks: a stream that only
+//! waits costs a tenth of what it would.
+
+use super::bodies::BodyTerms;
+use super::chatter::Chatter;
+use super::stall::Stall;
+use axum::body::Body;
+use bytes::{Buf, Bytes};
+use futures_util::Stream;
+use http_body::Frame;
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Instant;
+use tokio::io::AsyncWrite;
+use tokio::net::TcpStream;
+
+/// What a stream says, in chunks of an HTTP body; dropping it closes the stream.
+type Chunks = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+
+/// What handlers and their connection agree on.
+pub struct Handover {
+    /// On what terms the connection's bodies are read.
+    pub bodies: Arc<BodyTerms>,
+    stage: AtomicU8,
+    direction: AtomicU8,
+    open: Mutex<Option<Chunks>>,
+}
+
+/// Requests come, and answers go.
+const BOTH_WAYS: u8 = 0;
+/// The client of a stream has little to say.
+const ONE_WAY: u8 = 1;
+/// The client said too much.
+const TALKED: u8 = 2;
+
+/// Nothing is to be handed over, or the head is not in hyper's buffer yet.
+const HEAD_MISSING: u8 = 0;
+/// The head is in hyper's buffer.
+const HEAD_BUFFERED: u8 = 1;
+/// The head is on its way to the client.
+const HEAD_FLUSHED: u8 = 2;
+
+impl Handover {
+    /// A connection for requests, with these terms for their bodies.
+    #[must_use]
+    pub fn new(bodies: Arc<BodyTerms>) -> Self {
+        let (stage, direction) = (AtomicU8::new(HEAD_MISSING), AtomicU8::new(BOTH_WAYS));
+        Self { bodies, stage, direction, open: Mutex::default() }
+    }
+
+    /// Has the connection listen no more than a stream has to.
+    pub fn make_one_way(&self) {
+        self.direction.store(ONE_WAY, Ordering::Relaxed);
+    }
+
+    /// Whether it is a stream.
+    pub fn is_one_way(&self) -> bool {
+        self.direction.load(Ordering::Relaxed) != BOTH_WAYS
+    }
+
+    /// Notes that more was said than a stream hears.
+    pub fn note_chatter(&self) {
+        self.direction.store(TALKED, Ordering::Relaxed);
+    }
+
+    /// Whether that was noted.
+    pub fn was_talked_to(&self) -> bool {
+        self.direction.load(Ordering::Relaxed) == TALKED
+    }
+
+    /// Leaves a stream for the connection, and gives the body that goes with the answer's head.
+    ///
+    /// `chunks` are written to the socket as they are, each as chunked bodies have them.
+    pub fn offer(self: &Arc<Self>, chunks: impl Stream<Item = Bytes> + Send + 'static) -> Body {
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::pin(chunks));
+        Body::new(NeverReady { handover: self.clone() })
+    }
+
+    /// To be called whenever everything in hyper's buffer is on its way.
+    pub fn flushed(&self) {
+        if self.stage.load(Ordering::Relaxed) == HEAD_BUFFERED {
+            self.stage.store(HEAD_FLUSHED, Ordering::Relaxed);
+        }
+    }
+
+    /// The stream, once its head is on its way: from then on the socket is the stream's.
+    pub fn take(&self) -> Option<Chunks> {
+        if self.stage.load(Ordering::Relaxed) == HEAD_FLUSHED {
+            self.stage.store(HEAD_MISSING, Ordering::Relaxed);
+            self.open.lock().unwrap_or_else(PoisonError::into_inner).take()
+        } else {
+            None
+        }
+    }
+}
+
+/// A body that is only looked at: hyper asks for its first part after it has buffered the head.
+struct NeverReady {
+    handover: Arc<Handover>,
+}
+
+impl http_body::Body for NeverReady {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        // It asks again after the flush, which takes nothing back.
+        if self.handover.stage.load(Ordering::Relaxed) == HEAD_MISSING {
+            self.handover.stage.store(HEAD_BUFFERED, Ordering::Relaxed);
+        }
+        Poll::Pending
+    }
+}
+
+/// A socket that carries a stream until one side has enough. `G` is dropped with it.
+pub struct Streaming<G> {
+    socket: TcpStream,
+    chunks: Chunks,
+    unsent: Bytes,
+    ending: bool,
+    stall: Stall,
+    chatter: Chatter,
+    _guard: G,
+}
+
+impl<G> Streaming<G> {
+    /// A stream over a socket to which the head was written.
+    pub fn new(socket: TcpStream, chunks: Chunks, stall: Stall, guard: G) -> Self {
+        let chatter = Chatter::new(Instant::now());
+        let (unsent, ending) = (Bytes::new(), false);
+        Self { socket, chunks, unsent, ending, stall, chatter, _guard: guard }
+    }
+
+    /// Whether the client is gone, or talks. What clients send is thrown away.
+    fn poll_gone(&mut self, context: &mut Context<'_>) -> bool {
+        let mut thrown_away = [0; 512];
+        while self.socket.poll_read_ready(context).is_ready() {
+            match self.socket.try_read(&mut thrown_away) {
+                Ok(0) => return true,
+                Ok(said) => {
+                    if !self.chatter.hear(said, Instant::now()) {
+                        return true;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return true,
+            }
+        }
+        false
+    }
+}
+
+impl<G: Unpin> Future for Streaming<G> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        if this.poll_gone(context) {
+            return Poll::Ready(());
+        }
+        loop {
+            if !this.unsent.is_empty() {
+                let wrote = Pin::new(&mut this.socket).poll_write(context, &this.unsent);
+                match this.stall.watch(context, &this.socket, wrote) {
+                    Poll::Ready(Ok(written)) => this.unsent.advance(written),
+                    Poll::Ready(Err(_)) => return Poll::Ready(()),
+                    Poll::Pending => return Poll::Pending,
+                }
+            } else if this.ending {
+                return Poll::Ready(());
+            } else {
+                match this.chunks.as_mut().poll_next(context) {
+                    Poll::Ready(Some(chunk)) => this.unsent = chunk,
+                    Poll::Ready(None) => {
+                        this.unsent = Bytes::from_static(b"0\r\n\r\n");
+                        this.ending = true;
+                    }
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! The listeners: connections in, requests through a router, and what no stranger may take up.
+
+mod accept;
+pub mod bodies;
+mod chatter;
+pub mod connection;
+mod files;
+mod gate;
+pub mod handover;
+pub mod pressure;
+mod repeats;
+mod socket;
+mod stall;
+mod traffic;
+
+pub use accept::{listen, serve_on, serve_router};
+pub use files::{Share, allow_open_files, files_wanted, shortage};
+pub use gate::{Terms, Unserved, subscriber};
+pub use traffic::{Told, Traffic};

@@ -1,0 +1,349 @@
+//! What runs the rules and what remembers money, as configured: opened together, closed together.
+
+use super::start_error::StartError;
+use onrush_base::auth::keys::KeyDir;
+use onrush_base::commons::Commons;
+use onrush_base::config::{Config, LedgerName};
+use onrush_ledger::Ledger;
+use onrush_ledger::sqlite::SqliteLedger;
+use onrush_saga::pairing::{Before, Pairing, ledger_is_missing, remember_keys};
+use onrush_store::Engine;
+use onrush_store::embedded::{Clock, Embedded, Options, Space};
+use onrush_store::flags::Flags;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[cfg(feature = "cluster")]
+use crate::cluster::{self, PgCommons, PublisherParts, Publishers, RedisNode};
+#[cfg(feature = "cluster")]
+use onrush_base::config::EngineName;
+#[cfg(feature = "cluster")]
+use onrush_bridge::cursors::Cursors;
+#[cfg(feature = "cluster")]
+use onrush_bridge::rabbit::Wake;
+#[cfg(feature = "cluster")]
+use onrush_ledger::postgres::PgLedger;
+
+/// How long to wait for others to let go of the engine, at most.
+const LET_GO_TRIES: u32 = 200;
+const LET_GO_PAUSE: Duration = Duration::from_millis(5);
+
+/// The engine and the ledger of one process, and what it shares with others.
+pub(crate) struct Backend {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) ledger: Arc<dyn Ledger>,
+    /// The engine's clock.
+    pub(crate) clock: Clock,
+    /// What holds journal and ledger against each other, if the journal is this process' own.
+    pub(crate) pairing: Option<Pairing>,
+    /// Flags of the engine on Redis.
+    pub(crate) flags: Arc<Flags>,
+    /// What all nodes share, if there are several.
+    pub(crate) commons: Option<Arc<dyn Commons>>,
+    /// Leases and cursors of those who publish the feed, if nodes share any.
+    #[cfg(feature = "cluster")]
+    pub(crate) cursors: Option<Arc<dyn Cursors>>,
+    #[cfg(feature = "cluster")]
+    publishers: Option<Publishers>,
+    engine_kind: EngineKind,
+    ledger_kind: LedgerKind,
+}
+
+enum EngineKind {
+    Embedded(Arc<Embedded>),
+    #[cfg(feature = "cluster")]
+    Redis(RedisNode),
+}
+
+enum LedgerKind {
+    Sqlite(Arc<SqliteLedger>),
+    #[cfg(feature = "cluster")]
+    Postgres(Arc<PgLedger>),
+}
+
+impl Backend {
+    /// Opens what is configured. Recovery reads files for as long as it takes.
+    ///
+    /// # Errors
+    /// Whatever stands in the way, as a sentence.
+    pub(crate) async fn open(config: &Config, options: Options) -> Result<Self, StartError> {
+        match (config.ledger, config.engine) {
+            (LedgerName::Sqlite, _) => {
+                let before = look(config).await?;
+                let must_exist = before.has_decisions() && !config.accept_restored;
+                let ledger = Arc::new(open_sqlite(config, must_exist).await?);
+                let opened = open_embedded(config, options, before, &*ledger).await?;
+                let (engine, clock, pairing) = opened;
+                Ok(Self {
+                    pairing: Some(pairing),
+                    engine: engine.clone(),
+                    ledger: ledger.clone(),
+                    clock,
+                    flags: Arc::default(),
+                    commons: None,
+                    #[cfg(feature = "cluster")]
+                    cursors: None,
+                    #[cfg(feature = "cluster")]
+                    publishers: None,
+                    engine_kind: EngineKind::Embedded(engine),
+                    ledger_kind: LedgerKind::Sqlite(ledger),
+                })
+            }
+            #[cfg(feature = "cluster")]
+            (LedgerName::Postgres, engine) => {
+                let mut shared = Self::open_shared(config, engine, options).await?;
+                shared.publish(config);
+                Ok(shared)
+            }
+            #[cfg(not(feature = "cluster"))]
+            (LedgerName::Postgres, _) => Err(StartError::Cluster(
+                "this program was built without PostgreSQL and Redis".into(),
+            )),
+        }
+    }
+
+    #[cfg(feature = "cluster")]
+    async fn open_shared(
+        config: &Config,
+        engine: EngineName,
+        options: Options,
+    ) -> Result<Self, StartError> {
+        let missing = |what: &str| StartError::Cluster(format!("{what}: it is not configured"));
+        let settings = config.postgres.as_ref().ok_or_else(|| missing("postgres"))?;
+        let ledger = cluster::open_ledger(settings).await.map_err(StartError::Cluster)?;
+        // A name for leases that no other node has, nor this one after a restart.
+        let node = uuid::Uuid::now_v7().simple().to_string();
+        let shared = Arc::new(PgCommons::new(ledger.clone(), node.clone()));
+        let ledger_kind = LedgerKind::Postgres(ledger.clone());
+        match engine {
+            EngineName::Embedded => {
+                let before = look(config).await?;
+                let opened = open_embedded(config, options, before, &*ledger).await?;
+                let (engine, clock, pairing) = opened;
+                Ok(Self {
+                    engine: engine.clone(),
+                    ledger,
+                    clock,
+                    pairing: Some(pairing),
+                    flags: Arc::default(),
+                    commons: Some(shared.clone()),
+                    cursors: Some(shared),
+                    publishers: None,
+                    engine_kind: EngineKind::Embedded(engine),
+                    ledger_kind,
+                })
+            }
+            EngineName::Redis => {
+                let redis = config.redis.as_ref().ok_or_else(|| missing("redis"))?;
+                let opened = RedisNode::open(redis, config, &ledger, node).await;
+                let redis = opened.map_err(StartError::Cluster)?;
+                Ok(Self {
+                    engine: redis.engine.clone(),
+                    ledger,
+                    clock: redis.clock.clone(),
+                    // Archive and ledger are in one database.
+                    pairing: None,
+                    flags: redis.flags.clone(),
+                    commons: Some(shared.clone()),
+                    cursors: Some(shared),
+                    publishers: None,
+                    engine_kind: EngineKind::Redis(redis),
+                    ledger_kind,
+                })
+            }
+        }
+    }
+
+    /// The ledger in a file, if it is that one.
+    pub(crate) fn sqlite_ledger(&self) -> Option<&Arc<SqliteLedger>> {
+        match &self.ledger_kind {
+            LedgerKind::Sqlite(ledger) => Some(ledger),
+            #[cfg(feature = "cluster")]
+            LedgerKind::Postgres(_) => None,
+        }
+    }
+
+    /// What the disk has left for journal and ledger, if both are on it.
+    pub(crate) fn space(&self) -> Option<Arc<Space>> {
+        match (&self.engine_kind, &self.ledger_kind) {
+            (EngineKind::Embedded(engine), LedgerKind::Sqlite(_)) => Some(engine.space()),
+            #[cfg(feature = "cluster")]
+            (EngineKind::Embedded(_) | EngineKind::Redis(_), LedgerKind::Postgres(_))
+            | (EngineKind::Redis(_), LedgerKind::Sqlite(_)) => None,
+        }
+    }
+
+    /// Starts what carries the feed to RabbitMQ and Kafka, as far as that is configured.
+    #[cfg(feature = "cluster")]
+    fn publish(&mut self, config: &Config) {
+        let Some(cursors) = &self.cursors else { return };
+        let wake: Wake = match &self.engine_kind {
+            // It meets its deadlines by itself.
+            EngineKind::Embedded(_) => Arc::new(|_| {}),
+            EngineKind::Redis(node) => {
+                let engine = Arc::downgrade(&node.engine);
+                Arc::new(move |event| {
+                    if let Some(engine) = engine.upgrade() {
+                        engine.wake(event);
+                    }
+                })
+            }
+        };
+        let parts = PublisherParts {
+            engine: self.engine.clone(),
+            ledger: self.ledger.clone(),
+            cursors: cursors.clone(),
+            wake,
+            clock: self.clock.clone(),
+        };
+        self.publishers = Some(Publishers::start(config, &parts));
+    }
+
+    /// Waits until the engine has stopped by itself or the ledger turned out to be damaged, and says why.
+    pub(crate) async fn failed(&self) -> String {
+        tokio::select! {
+            why = self.engine_failed() => why,
+            why = self.ledger_failed() => why,
+        }
+    }
+
+    async fn engine_failed(&self) -> String {
+        match &self.engine_kind {
+            EngineKind::Embedded(engine) => {
+                engine.stopped().await;
+                engine.failure().unwrap_or_else(|| "the engine was closed".into())
+            }
+            // A Redis that is away comes back; a node waits for it.
+            #[cfg(feature = "cluster")]
+            EngineKind::Redis(_) => std::future::pending().await,
+        }
+    }
+
+    async fn ledger_failed(&self) -> String {
+        match &self.ledger_kind {
+            LedgerKind::Sqlite(ledger) => ledger.damaged().await,
+            #[cfg(feature = "cluster")]
+            LedgerKind::Postgres(_) => std::future::pending().await,
+        }
+    }
+
+    /// Has the journal remember the keys there are by now.
+    pub(crate) fn remember_keys(&self, keys: &KeyDir) -> Result<(), String> {
+        match &self.engine_kind {
+            EngineKind::Embedded(engine) => remember_keys(engine, keys),
+            #[cfg(feature = "cluster")]
+            EngineKind::Redis(_) => Ok(()),
+        }
+    }
+
+    /// Closes everything, once everybody else has let go of it.
+    pub(crate) async fn close(self) {
+        #[cfg(feature = "cluster")]
+        if let Some(publishers) = self.publishers {
+            publishers.end().await;
+        }
+        let Self { engine, ledger, commons, pairing, engine_kind, ledger_kind, .. } = self;
+        drop((engine, ledger, commons, pairing));
+        match engine_kind {
+            EngineKind::Embedded(engine) => {
+                let_go(&engine).await;
+                // The last one to let go closes it, which waits for its threads.
+                drop(tokio::task::spawn_blocking(move || drop(engine)).await);
+            }
+            #[cfg(feature = "cluster")]
+            EngineKind::Redis(node) => {
+                let engine = node.end().await;
+                let_go(&engine).await;
+                if let Ok(engine) = Arc::try_unwrap(engine) {
+                    engine.close().await;
+                }
+            }
+        }
+        match ledger_kind {
+            LedgerKind::Sqlite(ledger) => {
+                drop(tokio::task::spawn_blocking(move || drop(ledger)).await);
+            }
+            #[cfg(feature = "cluster")]
+            LedgerKind::Postgres(ledger) => {
+                let_go(&ledger).await;
+                if let Ok(ledger) = Arc::try_unwrap(ledger) {
+                    ledger.close().await;
+                }
+            }
+        }
+    }
+}
+
+/// Waits for others to let go. Streams that just heard goodbye still do; whoever else has it keeps it open.
+async fn let_go<T>(shared: &Arc<T>) {
+    for _ in 0..LET_GO_TRIES {
+        if Arc::strong_count(shared) == 1 {
+            return;
+        }
+        tokio::time::sleep(LET_GO_PAUSE).await;
+    }
+}
+
+/// Looks at the journal before anything is opened that writes.
+async fn look(config: &Config) -> Result<Before, StartError> {
+    let data = config.data.clone();
+    let accept = config.accept_restored;
+    let looked = tokio::task::spawn_blocking(move || -> Result<_, StartError> {
+        let before = Before::look(&data, accept).map_err(StartError::Engine)?;
+        Ok((before.check_keys(&data), before))
+    });
+    let (keys, before) =
+        looked.await.map_err(|error| StartError::Data(io::Error::other(error)))??;
+    match keys {
+        Err(why) if accept => tracing::warn!(why, "accepted"),
+        // Nodes of a cluster get their keys from the database.
+        Err(_) if config.ledger == LedgerName::Postgres => {}
+        Err(why) => return Err(StartError::Restored(why)),
+        Ok(()) => {}
+    }
+    Ok(before)
+}
+
+async fn open_sqlite(config: &Config, must_exist: bool) -> Result<SqliteLedger, StartError> {
+    let data = config.data.clone();
+    let opened = tokio::task::spawn_blocking(move || -> Result<SqliteLedger, StartError> {
+        if must_exist && !SqliteLedger::exists(&data).map_err(StartError::Ledger)? {
+            return Err(StartError::Restored(ledger_is_missing(&data)));
+        }
+        SqliteLedger::open(&data).map_err(StartError::Ledger)
+    });
+    opened.await.map_err(|error| StartError::Data(io::Error::other(error)))?
+}
+
+/// Opens the engine, once journal and ledger turn out to belong together.
+async fn open_embedded(
+    config: &Config,
+    options: Options,
+    before: Before,
+    ledger: &dyn Ledger,
+) -> Result<(Arc<Embedded>, Clock, Pairing), StartError> {
+    let unread = |error: onrush_ledger::LedgerError| StartError::Restored(error.to_string());
+    let position = ledger.position().await.map_err(unread)?;
+    let position = before.position(position, config.accept_restored);
+    let position = position.map_err(StartError::Restored)?;
+    // The look is over: nothing is open on the file when the engine opens it.
+    drop(before);
+    let data = config.data.clone();
+    let clock = options.clock.clone();
+    let runtime = tokio::runtime::Handle::current();
+    let longest_wait = match config.shed_after_ms {
+        0 => Duration::MAX,
+        ms => Duration::from_millis(ms.into()),
+    };
+    let accept_restored = options.accept_restored || config.accept_restored;
+    let runtime = options.runtime.or(Some(runtime));
+    let options = Options { runtime, accept_restored, longest_wait, ..options };
+    let engine = tokio::task::spawn_blocking(move || Embedded::open(&data, options)).await;
+    let engine = match engine {
+        Ok(opened) => Arc::new(opened.map_err(StartError::Engine)?),
+        Err(error) => return Err(StartError::Data(io::Error::other(error))),
+    };
+    let pairing = Pairing::begin(engine.clone(), ledger, position).await;
+    Ok((engine, clock, pairing.map_err(StartError::Restored)?))
+}
