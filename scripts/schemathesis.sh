@@ -13,7 +13,7 @@ fi
 # The program as the tests have it: there is nothing to build after them.
 cargo build -p onrush --features cluster,testing --locked --quiet
 
-export ONRUSH_ADMIN_KEY=schemathesis-admin-key ONRUSH_VISITORS_PER_MIN=1000000 ONRUSH_LIMITS=off ONRUSH_SHED_AFTER_MS=0 ONRUSH_LIMITS_ADDRESS_WRONG_KEYS_PER_MIN=off ONRUSH_GATEWAY=sandbox ONRUSH_S3_PATHS=true
+export ONRUSH_ADMIN_KEY=schemathesis-admin-key ONRUSH_VISITORS_PER_MIN=1000000 ONRUSH_LIMITS=off ONRUSH_SHED_AFTER_MS=0 ONRUSH_LIMITS_ADDRESS_WRONG_KEYS_PER_MIN=off ONRUSH_GATEWAY=sandbox ONRUSH_BOOKING_PATHS=true
 
 # Usage: as <visitor|organiser> <options of schemathesis>
 as() (

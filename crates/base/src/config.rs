@@ -120,8 +120,9 @@ pub struct Config {
     pub stripe: Option<StripeSettings>,
     /// How patient the driver of sagas is.
     pub saga: Patience,
-    /// Whether the paths of S3 (`/api/booking/…`, `/api/seats/…`) are served too.
-    pub s3_paths: bool,
+    /// Whether the inherited paths (`/api/booking/…`, `/api/seats/…`) are served too.
+    #[serde(alias = "s3_paths")]
+    pub booking_paths: bool,
 }
 
 /// The shop's JWTs: signed with HS256, nothing else.
@@ -172,7 +173,7 @@ impl Default for Config {
             sandbox: SandboxSettings::default(),
             stripe: None,
             saga: Patience::default(),
-            s3_paths: false,
+            booking_paths: false,
         }
     }
 }
@@ -197,8 +198,14 @@ impl Config {
                 })?
             }
         };
+        let variables: BTreeMap<String, String> = variables.into_iter().collect();
+        let is_set = |name: &str| variables.contains_key(name);
+        if is_set("ONRUSH_BOOKING_PATHS") && is_set("ONRUSH_S3_PATHS") {
+            let why = "ONRUSH_BOOKING_PATHS: ONRUSH_S3_PATHS is its old name; set one of the two";
+            return Err(ConfigError::new(why));
+        }
         // All limits before each.
-        for (name, text) in variables.into_iter().collect::<BTreeMap<_, _>>() {
+        for (name, text) in variables {
             if let Some(flag) = name.strip_prefix("FEATURE_") {
                 config
                     .flags
@@ -273,7 +280,7 @@ impl Config {
             "SANDBOX_WEBHOOK_SECRET" => {
                 self.sandbox.webhook_secret = Some(Secret::from(text.to_owned()))
             }
-            "S3_PATHS" => self.s3_paths = parsed(text)?,
+            "BOOKING_PATHS" | "S3_PATHS" => self.booking_paths = parsed(text)?,
             // Other variables of this prefix belong to the command line.
             _ => {
                 if let Some(number) = self.connections.by_variable(key) {
@@ -424,6 +431,26 @@ mod tests {
             let why = Config::load(None, variables(&[(&name, text)])).unwrap_err().to_string();
             assert!(why.starts_with(&name), "{why}");
         }
+    }
+
+    #[test]
+    fn booking_paths_have_an_old_name_that_does_not_go_together_with_the_new_one() {
+        let by_file =
+            |text: &str| toml::from_str::<Config>(text).map(|config| config.booking_paths);
+        let by_variable = |pairs: &[(&str, &str)]| {
+            Config::load(None, variables(pairs)).map(|config| config.booking_paths)
+        };
+        for name in ["booking_paths", "s3_paths"] {
+            assert!(by_file(&format!("{name} = true")).unwrap(), "{name}");
+            let variable = format!("ONRUSH_{}", name.to_ascii_uppercase());
+            assert!(by_variable(&[(&variable, "true")]).unwrap(), "{variable}");
+        }
+        let text = "booking_paths = true\ns3_paths = true";
+        let why = parse::complaint(text, &by_file(text).unwrap_err());
+        assert!(why.ends_with("s3_paths is its old name; set one of the two"), "{why}");
+        let both = [("ONRUSH_BOOKING_PATHS", "true"), ("ONRUSH_S3_PATHS", "true")];
+        let why = by_variable(&both).unwrap_err().to_string();
+        assert!(why.ends_with("ONRUSH_S3_PATHS is its old name; set one of the two"), "{why}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(super) fn point(when: &str, position: onrush_core::booking::Position) {
 ///
 /// `ONRUSH_KILL_LOG` names a file that gets a line for each point reached.
 #[cfg(feature = "testing")]
-pub(crate) fn reached(here: &str) {
+pub fn reached(here: &str) {
     use rustix::process::{Signal, getpid, kill_process};
     use std::io::Write;
     use std::sync::LazyLock;

@@ -17,7 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 /// Everything the public listener answers.
 pub fn public_router(state: HttpState) -> Router {
-    let (router, document) = described(state.config.s3_paths).split_for_parts();
+    let (router, document) = described(state.config.booking_paths).split_for_parts();
     let text: Arc<str> = document.to_json().expect("the OpenAPI document is JSON").into();
     router
         .route("/api/openapi.json", get(move || openapi::document(text)))
@@ -43,7 +43,7 @@ pub fn operator_router(state: Arc<OnceLock<HttpState>>, traffic: Arc<Traffic>) -
 
 /// The paths that the OpenAPI document describes, with their whole path each: nesting would rewrite
 /// every request's.
-fn described(s3_paths: bool) -> OpenApiRouter<HttpState> {
+fn described(booking_paths: bool) -> OpenApiRouter<HttpState> {
     let mut all = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .merge(visitors::routes())
         .merge(events::routes())
@@ -59,7 +59,7 @@ fn described(s3_paths: bool) -> OpenApiRouter<HttpState> {
         .merge(messages::routes())
         .merge(system::routes());
     openapi::let_sessions_in(all.get_openapi_mut());
-    if s3_paths { all.merge(compat::routes()) } else { all }
+    if booking_paths { all.merge(compat::routes()) } else { all }
 }
 
 async fn no_such_path() -> Problem {

@@ -11,7 +11,14 @@ pub(super) fn complaint(text: &str, error: &toml::de::Error) -> String {
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         format!("line {line}, column {column}: ")
     });
-    format!("{}{}", place.unwrap_or_default(), without_values(error.message()))
+    // One key twice is no TOML; one field twice has been set by both of its names.
+    let why = match error.message() {
+        "duplicate field `booking_paths`" => {
+            "booking_paths: s3_paths is its old name; set one of the two".to_owned()
+        }
+        message => without_values(message),
+    };
+    format!("{}{why}", place.unwrap_or_default())
 }
 
 /// A message without the values that it repeats. What stands in back quotes is shown if it is a

@@ -244,7 +244,7 @@ fn configure(args: &DemoArgs, data: &Path) -> Config {
             longest_pause_ms: 2_000,
             ..Patience::default()
         },
-        s3_paths: true,
+        booking_paths: true,
         ..Config::default()
     }
 }

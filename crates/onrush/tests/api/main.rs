@@ -2,6 +2,7 @@
 //! directory of its own.
 
 mod bad_input;
+mod booking_paths;
 mod bookings_pages;
 mod chance;
 mod claiming;
@@ -23,7 +24,6 @@ mod paying;
 mod removing;
 mod repeating;
 mod returning;
-mod s3_paths;
 mod samples;
 mod sandboxed;
 mod seat_maps;

@@ -507,7 +507,7 @@ async fn a_seat_sold_over_the_paths_of_s3_is_mailed() {
     let shop = Shop::start_with(|config| {
         with_mail(config, &sink);
         config.gateway = GatewayName::Sandbox;
-        config.s3_paths = true;
+        config.booking_paths = true;
     })
     .await;
     let body = json!({"event": "s", "title": "Seats", "currency": "EUR", "room": {}});

@@ -1,5 +1,5 @@
 //! The inherited paths, with the fields and the words of S3, over the same commands as `/api/v1`.
-//! They are served where `s3_paths` is set.
+//! They are served where `booking_paths` is set.
 
 pub mod cancel;
 pub mod payment;

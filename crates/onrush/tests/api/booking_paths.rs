@@ -1,4 +1,4 @@
-//! The paths of S3: its sequences, its words, and the traps that the earlier design fell into.
+//! The inherited paths: S3's sequences, its words, and the traps that the earlier design fell into.
 
 mod messages;
 
@@ -15,7 +15,7 @@ const FAILURE: &str = "/api/booking/payment/failure";
 
 /// A shop with S3's paths, and an open event `s` with three seats for 25.00 each behind a waiting room.
 async fn s3_shop(room: Value) -> Sandboxed {
-    let sandboxed = Sandboxed::start(|config| config.s3_paths = true).await;
+    let sandboxed = Sandboxed::start(|config| config.booking_paths = true).await;
     add_house(&sandboxed.shop, "s", room).await;
     sandboxed
 }
