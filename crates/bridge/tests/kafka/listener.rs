@@ -1,7 +1,7 @@
 //! A receiver of everything, as docs/kafka.md describes one.
 
 use onrush_base::config::kafka::KafkaSettings;
-use onrush_bridge::kafka::Topic;
+use onrush_bridge::kafka::{Topic, topic_of};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::{Headers, Message as _};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};

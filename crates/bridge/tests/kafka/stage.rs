@@ -3,7 +3,7 @@
 use crate::listener::Listener;
 use onrush_base::config::kafka::KafkaSettings;
 use onrush_bridge::cursors::{Cursors, Fence, MemoryCursors, Pending};
-use onrush_bridge::kafka::{self, Health, Parts, Topic};
+use onrush_bridge::kafka::{self, Health, Parts, Topic, topic_of};
 use onrush_core::ids::EventId;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{RoomSettings, Settings};
