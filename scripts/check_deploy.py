@@ -79,7 +79,7 @@ def complaints_about_github():
 
 
 def main():
-    sources = [TOP / "crates/server/src/config.rs", TOP / "crates/server/src/config/servers.rs"]
+    sources = [TOP / "crates/base/src/config.rs", TOP / "crates/base/src/config/servers.rs"]
     known = set(re.findall(r'"([A-Z][A-Z0-9_]+)"', "".join(source.read_text() for source in sources)))
     found = [
         *complaints_about_compose((TOP / "deploy/compose.yaml").read_text(), known),

@@ -154,14 +154,14 @@ step "bill of materials"
 if [ -n "$dry" ]; then
   echo "  would run in a copy of the tree, for each binary with its target and features:"
   echo "    cargo cyclonedx --format json --target TARGET [--features cluster] --override-filename onrush"
-  echo "  would keep crates/server/onrush.json as $out/$one.cdx.json and $out/$cluster.cdx.json"
+  echo "  would keep crates/onrush/onrush.json as $out/$one.cdx.json and $out/$cluster.cdx.json"
 else
   work=$(mktemp -d)
   git ls-files -z | tar --null -cf - -T - | tar -xf - -C "$work"
   bill() {
     local target=$1 binary=$2
-    (cd "$work/crates/server" && cargo cyclonedx --quiet --format json --target "$target" --override-filename onrush "${@:3}")
-    mv "$work/crates/server/onrush.json" "$out/$binary.cdx.json"
+    (cd "$work/crates/onrush" && cargo cyclonedx --quiet --format json --target "$target" --override-filename onrush "${@:3}")
+    mv "$work/crates/onrush/onrush.json" "$out/$binary.cdx.json"
     grep -q '"bomFormat": *"CycloneDX"' "$out/$binary.cdx.json" || stop "$binary.cdx.json is no bill of materials"
   }
   bill "$static_target" "$one"

@@ -11,7 +11,10 @@ pub const PAGE: &str = "ARCHITECTURE.md";
 /// The table's heading.
 pub const HEADING: &str = "Crates";
 /// Its columns of arrows, by when they hold.
-const COLUMNS: [&str; 3] = ["imports", "with `cluster` also", "in tests also"];
+const COLUMNS: [&str; 3] = ["imports", "with a feature also", "in tests also"];
+
+/// Features that may bring crates: many processes; servers to throw away.
+const FEATURES: [&str; 2] = ["cluster", "servers"];
 
 /// For each crate, by its folder's name, what each column has.
 pub type Crates = BTreeMap<String, [BTreeSet<String>; 3]>;
@@ -100,10 +103,11 @@ pub fn in_manifests(repository: &Repository) -> (Crates, Vec<String>) {
                 let optional = how.get("optional").and_then(Value::as_bool) == Some(true);
                 let kind = if tests { 2 } else { usize::from(optional) };
                 arrows[kind].insert(to.clone());
-                if optional && !enabled_by(manifest, name, "cluster") {
+                if optional && !FEATURES.iter().any(|feature| enabled_by(manifest, name, feature)) {
                     found.push(format!(
                         "crates/{folder}/Cargo.toml: {to} comes with another feature than \
-                         `cluster`; the table of {PAGE} has no column for that, so give it one.",
+                         {}; let one of these bring it, or say here that it may.",
+                        FEATURES.join(" and "),
                     ));
                 }
             }

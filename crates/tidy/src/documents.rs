@@ -12,7 +12,7 @@ const KEYS_PAGE: &str = "docs/design/redis-keys.md";
 const KEYS: &str = "crates/store/src/redis/keys.rs";
 const LUA: &str = "crates/store/lua/";
 const GLOSSARY: &str = "docs/glossary.md";
-const TEMPLATE: &str = "crates/server/src/config/template.toml";
+const TEMPLATE: &str = "crates/base/src/config/template.toml";
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 
 /// A sentence for each key of an event that only the code or only the document has, and for the

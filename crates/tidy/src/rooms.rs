@@ -1,8 +1,8 @@
-//! Which room of the server may import which: the table of ARCHITECTURE.md, "Who imports whom", and
-//! the code have the same arrows.
+//! Which room may import which within the crates that have several: the table of ARCHITECTURE.md,
+//! "Who imports whom", and the code have the same arrows.
 //!
-//! A room is a folder or file directly in `crates/server/src`. The rows stand from the top of the
-//! server to its ground: a room imports only rooms that stand below it.
+//! A room is a folder or file directly in the `src` of such a crate. The rows stand from the top to
+//! the ground: a room imports only rooms that stand below it.
 
 use crate::imports::{self, Arrows};
 use crate::markdown::{quoted, tables};
@@ -15,7 +15,7 @@ pub const PAGE: &str = "ARCHITECTURE.md";
 /// The table's heading.
 pub const HEADING: &str = "Who imports whom";
 /// Where the rooms are.
-const SERVER: &str = "crates/server/src/";
+const ROOMED: [&str; 2] = ["crates/api/src/", "crates/base/src/"];
 
 /// For each room the rooms that it imports, each with a file that does.
 pub type Rooms = BTreeMap<String, BTreeMap<String, String>>;
@@ -36,7 +36,7 @@ pub fn in_code(arrows: &Arrows) -> Rooms {
 
 /// The room of a file; the crate's root is in none.
 fn room_of(file: &str) -> Option<&str> {
-    let below = file.strip_prefix(SERVER)?;
+    let below = ROOMED.iter().find_map(|crate_of| file.strip_prefix(crate_of))?;
     let room = below.split('/').next()?;
     let room = room.strip_suffix(".rs").unwrap_or(room);
     (room != "lib").then_some(room)
@@ -108,8 +108,10 @@ pub fn table(repository: &Repository) -> String {
     let (arrows, _) = imports::of(repository);
     let rooms = in_code(&arrows);
     let is_folder = |room: &str| {
-        let inside = format!("{SERVER}{room}/");
-        arrows.keys().any(|file| file.starts_with(&inside))
+        ROOMED.iter().any(|crate_of| {
+            let inside = format!("{crate_of}{room}/");
+            arrows.keys().any(|file| file.starts_with(&inside))
+        })
     };
     let mut left: BTreeSet<&str> = rooms.keys().map(String::as_str).collect();
     let mut printed = String::from("| room | imports |\n|---|---|\n");

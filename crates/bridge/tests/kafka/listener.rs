@@ -43,7 +43,7 @@ impl Listener {
             .create()
             .unwrap();
         let topics: HashMap<_, _> =
-            Topic::ALL.into_iter().map(|topic| (topic_of(&settings, topic), topic)).collect();
+            Topic::ALL.into_iter().map(|topic| (topic_of(settings, topic), topic)).collect();
         let mut wanted = TopicPartitionList::new();
         for topic in topics.keys() {
             for partition in 0..settings.partitions.unwrap() {

@@ -28,7 +28,7 @@ fn crates_depend_on_what_the_architecture_allows() {
 }
 
 #[test]
-fn rooms_of_the_server_import_what_the_architecture_allows() {
+fn rooms_import_what_the_architecture_allows() {
     nothing(&rooms::findings(&HERE));
 }
 

@@ -119,7 +119,7 @@ fn circle_within_a_folder_may_have_eight_files() {
 }
 
 const CRATES: &str = "## Crates\n\n\
-    | crate | imports | with `cluster` also | in tests also |\n|---|---|---|---|\n";
+    | crate | imports | with a feature also | in tests also |\n|---|---|---|---|\n";
 
 #[test]
 fn arrows_between_crates_are_those_of_the_table() {
@@ -173,7 +173,10 @@ fn crate_that_comes_with_an_unknown_feature_is_found() {
         ("crates/shop/Cargo.toml", shop),
         ("crates/kit/Cargo.toml", "[package]\nname = \"kit\"\n"),
     ]);
-    told(&crates::findings(&repository), &["kit comes with another feature than `cluster`"]);
+    told(
+        &crates::findings(&repository),
+        &["kit comes with another feature than cluster and servers"],
+    );
 }
 
 /// A server with three rooms, of which the first imports the second, and a table.
@@ -181,11 +184,11 @@ fn house(rows: &str) -> Repository {
     let page = format!("### Who imports whom\n\n| room | imports |\n|---|---|\n{rows}");
     Repository::of(&[
         ("ARCHITECTURE.md", &page),
-        ("crates/server/src/lib.rs", "mod http; mod saga; mod config;"),
-        ("crates/server/src/http/mod.rs", "mod door;"),
-        ("crates/server/src/http/door.rs", "use crate::saga::start;"),
-        ("crates/server/src/saga.rs", "pub fn start() {}"),
-        ("crates/server/src/config/mod.rs", ""),
+        ("crates/api/src/lib.rs", "mod http; mod saga; mod config;"),
+        ("crates/api/src/http/mod.rs", "mod door;"),
+        ("crates/api/src/http/door.rs", "use crate::saga::start;"),
+        ("crates/api/src/saga.rs", "pub fn start() {}"),
+        ("crates/api/src/config/mod.rs", ""),
     ])
 }
 
@@ -195,9 +198,7 @@ fn arrows_between_rooms_are_those_of_the_table() {
         ("| `http/` | saga |\n| `saga.rs` | – |\n| `config/` | – |\n", vec![]),
         (
             "| `http/` | – |\n| `saga.rs` | – |\n| `config/` | – |\n",
-            vec![
-                "crates/server/src/http/door.rs: http imports saga, which ARCHITECTURE.md does not",
-            ],
+            vec!["crates/api/src/http/door.rs: http imports saga, which ARCHITECTURE.md does not"],
         ),
         (
             "| `http/` | saga, config |\n| `saga.rs` | – |\n| `config/` | – |\n",
@@ -342,7 +343,7 @@ fn settings_that_are_not_there_are_found() {
         `ONRUSH_LISTENS`\n\n\
         ```toml\nlisten = \"c\"   # here\n[limits]\nreads_per_min = 2\nwrites_per_min = 2\n```\n\n\
         ```toml\nlisten = \"c\"\nfrom = \"d\"\n[[mail]]\nfrom = \"d\"\n```\n";
-    let files = [("crates/server/src/config/template.toml", template), ("docs/operating.md", page)];
+    let files = [("crates/base/src/config/template.toml", template), ("docs/operating.md", page)];
     told(
         &documents::settings(&Repository::of(&files)),
         &[
