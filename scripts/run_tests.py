@@ -23,9 +23,9 @@ LIMIT_S = 1_200
 SLOWEST = 10
 
 # They take minutes and wait most of the time: whoever begins with them has something to do beside them.
-FIRST = ["server/cluster", "server/cli_saga_kill", "store/conformance", "server/kafka", "server/rabbit", "server/api"]
+FIRST = ["onrush/cluster", "onrush/cli_saga_kill", "store/conformance", "bridge/kafka", "bridge/rabbit", "onrush/api"]
 # They look at how long something takes, or keep all processors busy.
-ALONE = {"server/cli_demo_stay", "server/cli_runs", "store/redis"}
+ALONE = {"onrush/cli_demo_stay", "onrush/cli_runs", "store/redis"}
 
 RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored;", re.MULTILINE)
 TOOK = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. \w+ <([\d.]+)s>$", re.MULTILINE)
