@@ -1,7 +1,6 @@
 //! Draws at the edge: the seeds, which stay out of journal, feed and logs until they are revealed,
 //! and the list of entrants.
 
-use crate::answers::{AskError, event_view};
 use crate::broken::Broken;
 use bytes::Bytes;
 use onrush_base::auth::keys::KeyDir;
@@ -9,10 +8,11 @@ use onrush_base::commons::Commons;
 use onrush_base::vault;
 use onrush_core::change::QueueChange;
 use onrush_core::ids::{EventId, PlaceId};
+use onrush_core::question::EventNow;
 use onrush_core::settings::Digest;
 use onrush_core::view::EventView;
 use onrush_core::{Change, Command, Phase, Time};
-use onrush_store::{Engine, Failure, Feed, Seq};
+use onrush_store::{Answer, Ask, Engine, Failure, Feed, Seq};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::fmt::{self, Write};
@@ -29,7 +29,7 @@ const TRY_AGAIN: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub enum DrawError {
     /// The engine refuses or fails.
-    Ask(AskError),
+    Ask(Failure),
     /// The event has no draw.
     NoDraw,
     /// The list of entrants is not fixed yet.
@@ -66,15 +66,9 @@ impl fmt::Display for DrawError {
 
 impl std::error::Error for DrawError {}
 
-impl From<AskError> for DrawError {
-    fn from(error: AskError) -> Self {
-        Self::Ask(error)
-    }
-}
-
 impl From<Failure> for DrawError {
     fn from(failure: Failure) -> Self {
-        Self::Ask(failure.into())
+        Self::Ask(failure)
     }
 }
 
@@ -156,7 +150,7 @@ impl Draws {
         event: &EventId,
         public_value: Option<Box<str>>,
     ) -> Result<(), DrawError> {
-        let (_, view) = event_view(&*self.engine, event).await?;
+        let view = self.engine.ask(event.clone(), EventNow).await?.value;
         let seed = match view.draw {
             None => None,
             // A seed that is revealed already is no secret; the rules say what is wrong then.
@@ -195,7 +189,10 @@ impl Draws {
         let Ok(events) = self.engine.events().await else { return Wait::For(TRY_AGAIN) };
         let mut wait = Wait::Nothing;
         for event in events.value {
-            let Ok((at, view)) = event_view(&*self.engine, &event).await else { continue };
+            let Ok(Answer { at, value: view }) = self.engine.ask(event.clone(), EventNow).await
+            else {
+                continue;
+            };
             let next = match opening(at, &view) {
                 Opening::NotOurs => Wait::Nothing,
                 Opening::PrequeueFirst => Wait::Feed,
@@ -226,7 +223,7 @@ impl Draws {
     /// # Errors
     /// See [`DrawError`].
     pub async fn entrants(&self, event: &EventId) -> Result<Bytes, DrawError> {
-        let (_, view) = event_view(&*self.engine, event).await?;
+        let view = self.engine.ask(event.clone(), EventNow).await?.value;
         let draw = view.draw.ok_or(DrawError::NoDraw)?;
         let hash = draw.entrants_hash.ok_or(DrawError::PrequeueNotClosed)?;
         let path = self.lists.join(format!("entrants-{event}.txt"));

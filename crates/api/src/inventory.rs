@@ -4,15 +4,15 @@
 //! be. A sync sets capacities and nothing else, so it is safe while the sale runs: it neither
 //! brings sold units back nor takes held ones away.
 
-use crate::answers::{AskError, event_view};
 use crate::prices::{PriceError, check_prices};
 use onrush_base::commons::{Commons, WantedPool};
 use onrush_core::ids::{EventId, PoolId};
+use onrush_core::question::{AvailabilityNow, EventNow};
 use onrush_core::spec::{PoolSpec, Reason};
 use onrush_core::view::PoolView;
-use onrush_core::{Command, Query, Refusal, View};
+use onrush_core::{Command, Refusal};
 use onrush_saga::gateway::Gateway;
-use onrush_store::{Engine, Failure};
+use onrush_store::{Ask, Engine, Failure};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
@@ -76,7 +76,7 @@ pub enum InventoryError {
     /// The inventory cannot be read; the log has why.
     Unread,
     /// The engine fails.
-    Ask(AskError),
+    Ask(Failure),
 }
 
 impl fmt::Display for InventoryError {
@@ -92,13 +92,7 @@ impl std::error::Error for InventoryError {}
 
 impl From<Failure> for InventoryError {
     fn from(failure: Failure) -> Self {
-        Self::Ask(failure.into())
-    }
-}
-
-impl From<AskError> for InventoryError {
-    fn from(error: AskError) -> Self {
-        Self::Ask(error)
+        Self::Ask(failure)
     }
 }
 
@@ -160,12 +154,10 @@ async fn pools_of(
     engine: &dyn Engine,
     event: &EventId,
 ) -> Result<Option<HashMap<PoolId, PoolView>>, InventoryError> {
-    match engine.query(event.clone(), Query::Availability).await {
+    match engine.ask(event.clone(), AvailabilityNow).await {
         Ok(answer) => {
-            let View::Availability(view) = answer.value else {
-                return Err(AskError::OddAnswer.into());
-            };
-            Ok(Some(view.pools.into_iter().map(|pool| (pool.pool.clone(), pool)).collect()))
+            let pools = answer.value.pools.into_iter();
+            Ok(Some(pools.map(|pool| (pool.pool.clone(), pool)).collect()))
         }
         Err(Failure::Refused(Refusal::EventNotFound)) => Ok(None),
         Err(failure) => Err(failure.into()),
@@ -174,7 +166,7 @@ async fn pools_of(
 
 /// Whether the payment gateway takes the price of a pool that is to be added.
 async fn price_is_taken(with: SyncDeps<'_>, row: &WantedPool) -> Result<(), PriceError> {
-    let (_, view) = event_view(with.engine, &row.event).await.map_err(PriceError::Ask)?;
+    let view = with.engine.ask(row.event.clone(), EventNow).await?.value;
     check_prices(with.gateway, &view.settings, [(row.pool.as_str(), row.price_minor)])
 }
 

@@ -1,14 +1,13 @@
 //! What the gateway takes: organisers hear of it when they name a currency, a price or fees, and
 //! not their buyers when they pay. Events that were made before go on as they are.
 
-use crate::answers::AskError;
 use onrush_core::ids::EventId;
 use onrush_core::limits::MAX_PRICE_MINOR;
+use onrush_core::question::AvailabilityNow;
 use onrush_core::settings::Settings;
-use onrush_core::{Query, View};
 use onrush_saga::gateway::Gateway;
 use onrush_saga::gateway::takes::Takes;
-use onrush_store::{Engine, Failure};
+use onrush_store::{Ask, Engine, Failure};
 use std::fmt;
 
 /// Why a price cannot be set.
@@ -17,7 +16,7 @@ pub enum PriceError {
     /// The gateway does not take it, for this reason.
     CannotTake(String),
     /// The event's other prices cannot be looked at.
-    Ask(AskError),
+    Ask(Failure),
 }
 
 impl fmt::Display for PriceError {
@@ -33,7 +32,7 @@ impl std::error::Error for PriceError {}
 
 impl From<Failure> for PriceError {
     fn from(failure: Failure) -> Self {
-        Self::Ask(failure.into())
+        Self::Ask(failure)
     }
 }
 
@@ -103,10 +102,7 @@ pub async fn check_change(
     if before.currency != after.currency {
         check_currency(gateway, after)?;
     }
-    let answer = engine.query(event.clone(), Query::Availability).await?;
-    let View::Availability(view) = answer.value else {
-        return Err(PriceError::Ask(AskError::OddAnswer));
-    };
+    let view = engine.ask(event.clone(), AvailabilityNow).await?.value;
     let pools = view.pools.iter().map(|pool| (pool.pool.as_str(), pool.price_minor));
     let seats = view.categories.iter().map(|category| (&*category.name, category.price_minor));
     check_prices(gateway, after, pools.chain(seats))

@@ -1,4 +1,4 @@
-//! What can be asked about an event without changing it, and the answers to commands.
+//! What can be seen of an event, and the answers to commands.
 
 use crate::hold::{CheckIn, HoldState, HoldTerms};
 use crate::ids::{BookingId, ClaimId, EventId, PlaceId, PoolId, SeatId, UserId};
@@ -9,74 +9,19 @@ use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A question about one event.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Query {
-    /// Settings, phase and counts.
-    Event,
-    /// Pools and what is left of them; seats by category.
-    Availability,
-    /// Every seat.
-    Seats,
-    /// A user's first place or session, or a particular one.
-    Place {
-        /// Whose.
-        user: UserId,
-        /// Which; `None` is the session if there is one, else the place served first.
-        place: Option<PlaceId>,
-    },
-    /// One booking.
-    Booking {
-        /// Which.
-        booking: BookingId,
-        /// Whose; `None` asks for anyone's (operators only).
-        user: Option<UserId>,
-    },
-    /// A page of a user's bookings, oldest first.
-    Bookings {
-        /// Whose.
-        user: UserId,
-        /// The last booking of the page before; `None` begins with the oldest.
-        after: Option<BookingId>,
-        /// How many at most.
-        limit: u32,
-    },
-    /// One claim.
-    Claim {
-        /// Which.
-        claim: ClaimId,
-        /// Whose; `None` asks for anyone's (operators only).
-        user: Option<UserId>,
-    },
-    /// Who is banned, by user id (operators only).
-    Bans {
-        /// Only users whose id sorts after this one.
-        after: Option<UserId>,
-        /// How many at most.
-        at_most: u32,
-    },
-}
+/// Lets what an answer carries be had alone; an answer of another kind is given back.
+macro_rules! alone {
+    ($answers:ident::$name:ident($answer:ty)) => {
+        impl TryFrom<$answers> for $answer {
+            type Error = $answers;
 
-/// The answer to a [`Query`], in the same order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum View {
-    /// To [`Query::Event`].
-    Event(Box<EventView>),
-    /// To [`Query::Availability`].
-    Availability(Box<AvailabilityView>),
-    /// To [`Query::Seats`].
-    Seats(Vec<SeatView>),
-    /// To [`Query::Place`].
-    Place(PlaceView),
-    /// To [`Query::Booking`].
-    Booking(HoldView),
-    /// To [`Query::Bookings`].
-    Bookings(Vec<HoldView>),
-    /// To [`Query::Claim`].
-    Claim(ClaimView),
-    /// To [`Query::Bans`].
-    Bans(Vec<BanView>),
+            fn try_from(answer: $answers) -> Result<Self, $answers> {
+                if let $answers::$name(alone) = answer { Ok(alone) } else { Err(answer) }
+            }
+        }
+    };
 }
+pub(crate) use alone;
 
 /// The answer to a [`crate::command::Command`] that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +39,20 @@ pub enum Reply {
     Claim(ClaimView),
     /// To `RemoveVisitor`.
     Removed(RemovedView),
+}
+
+alone!(Reply::Place(PlaceView));
+alone!(Reply::Left(LeftFrom));
+alone!(Reply::Hold(HoldView));
+alone!(Reply::Claim(ClaimView));
+alone!(Reply::Removed(RemovedView));
+
+impl TryFrom<Reply> for () {
+    type Error = Reply;
+
+    fn try_from(reply: Reply) -> Result<Self, Reply> {
+        if reply == Reply::Done { Ok(()) } else { Err(reply) }
+    }
 }
 
 /// What a visitor left (S3.9).

@@ -21,14 +21,14 @@ use onrush_base::config::relay::{MailSettings, Tls};
 use onrush_base::tickets::{Confirmed, TicketSigner};
 use onrush_core::booking::Stage;
 use onrush_core::ids::{BookingId, EventId};
-use onrush_core::{Query, View};
+use onrush_core::question::EventNow;
 use onrush_ledger::booking::{Booking, Buyer};
 use onrush_ledger::delivery::Message;
 use onrush_ledger::projection::CatalogueText;
 use onrush_ledger::saga::tells_of_a_decline;
 use onrush_ledger::{Ledger, LedgerError};
-use onrush_store::Engine;
 use onrush_store::embedded::Clock;
+use onrush_store::{Ask, Engine};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -218,17 +218,8 @@ impl Work {
         texts.sort_by_key(|(tag, _)| rank(tag));
         let mut text = texts.into_iter().next().map(|(_, text)| text).unwrap_or_default();
         if text.title.is_empty() {
-            let title = match self.engine.query(event.clone(), Query::Event).await {
-                Ok(answer) => match answer.value {
-                    View::Event(view) => view.settings.title.to_string(),
-                    View::Availability(_)
-                    | View::Seats(_)
-                    | View::Place(_)
-                    | View::Booking(_)
-                    | View::Bookings(_)
-                    | View::Claim(_)
-                    | View::Bans(_) => String::new(),
-                },
+            let title = match self.engine.ask(event.clone(), EventNow).await {
+                Ok(answer) => answer.value.settings.title.to_string(),
                 Err(_) => String::new(),
             };
             text.title = if title.is_empty() { event.to_string() } else { title };

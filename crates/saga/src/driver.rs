@@ -12,12 +12,13 @@ use onrush_base::metrics::count;
 use onrush_core::booking::{Outcome, Stage, Step, Todo, todo};
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId};
+use onrush_core::question::BookingOf;
 use onrush_core::view::HoldView;
-use onrush_core::{Command, Query, Refusal, Reply, Time, View};
+use onrush_core::{Command, Refusal, Time};
 use onrush_ledger::money::Payment;
 use onrush_ledger::saga::{File, declined};
 use onrush_ledger::{LedgerError, booking_of};
-use onrush_store::Failure;
+use onrush_store::{Ask, Failure};
 use smallvec::SmallVec;
 use std::time::Duration;
 
@@ -188,18 +189,9 @@ impl Sagas {
 
     /// What the engine knows of a booking; `None` if nothing.
     pub(super) async fn hold(&self, file: &File) -> Result<Option<HoldView>, Trouble> {
-        let query = Query::Booking { booking: file.saga.booking.clone(), user: None };
-        match self.engine.query(file.saga.event.clone(), query).await {
-            Ok(answer) => match answer.value {
-                View::Booking(view) => Ok(Some(view)),
-                View::Event(_)
-                | View::Availability(_)
-                | View::Seats(_)
-                | View::Place(_)
-                | View::Bookings(_)
-                | View::Claim(_)
-                | View::Bans(_) => Err(Trouble::Stuck("the engine answered something else".into())),
-            },
+        let anyones = BookingOf { booking: file.saga.booking.clone(), user: None };
+        match self.engine.ask(file.saga.event.clone(), anyones).await {
+            Ok(answer) => Ok(Some(answer.value)),
             Err(Failure::Refused(Refusal::ReservationNotFound | Refusal::EventNotFound)) => {
                 Ok(None)
             }
@@ -533,15 +525,8 @@ impl Sagas {
             why: why.chars().take(500).collect::<String>().into(),
             then,
         };
-        match self.engine.execute(file.saga.event.clone(), command).await {
-            Ok(answer) => match answer.value {
-                Reply::Hold(view) => Ok(Some(view)),
-                Reply::Done
-                | Reply::Place(_)
-                | Reply::Left(_)
-                | Reply::Claim(_)
-                | Reply::Removed(_) => Ok(None),
-            },
+        match self.engine.run(file.saga.event.clone(), command).await {
+            Ok(answer) => Ok(Some(answer.value)),
             Err(Failure::Refused(_)) => Ok(None),
             Err(failure) => Err(failure.into()),
         }

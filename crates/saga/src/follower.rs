@@ -9,13 +9,14 @@ use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{BookingId, EventId, PaymentId, PoolId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::money::Currency;
+use onrush_core::question::BookingOf;
 use onrush_core::settings::Settings;
-use onrush_core::{Change, Query, Time, View};
+use onrush_core::{Change, Time};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::projection::{Fact, Moved, Projection, room_night};
 use onrush_ledger::saga::Saga;
 use onrush_relay::messages::of_change;
-use onrush_store::{Failure, FeedEntry, FeedPage, Seq};
+use onrush_store::{Ask, Failure, FeedEntry, FeedPage, Seq};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -253,18 +254,9 @@ impl Follower {
         if let Some(terms) = self.free.remove(booking) {
             return Ok(Some(terms));
         }
-        let query = Query::Booking { booking: booking.clone(), user: None };
-        match self.sagas.engine.query(entry.event.clone(), query).await {
-            Ok(answer) => match answer.value {
-                View::Booking(view) => Ok(Some(view.terms)),
-                View::Event(_)
-                | View::Availability(_)
-                | View::Seats(_)
-                | View::Place(_)
-                | View::Bookings(_)
-                | View::Claim(_)
-                | View::Bans(_) => Err("the engine answered something else".into()),
-            },
+        let anyones = BookingOf { booking: booking.clone(), user: None };
+        match self.sagas.engine.ask(entry.event.clone(), anyones).await {
+            Ok(answer) => Ok(Some(answer.value.terms)),
             // It was cancelled and forgotten since; there is nobody left whom it concerns.
             Err(Failure::Refused(_)) => Ok(None),
             Err(failure) => Err(failure.to_string()),

@@ -9,14 +9,15 @@ use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::limits::MAX_TEXT_CHARS;
 use onrush_core::money::Currency;
+use onrush_core::question::{BookingOf, EventNow};
 use onrush_core::settings::Settings;
 use onrush_core::view::HoldView;
-use onrush_core::{Command, Query, Refusal, Reply, Time, View};
+use onrush_core::{Command, Refusal, Time};
 use onrush_ledger::LedgerError;
 use onrush_ledger::booking::Buyer;
 use onrush_ledger::money::Payment;
 use onrush_ledger::saga::File;
-use onrush_store::Failure;
+use onrush_store::{Ask, Failure};
 
 /// Payments that have ended and are met one after the other by one request, at most.
 const ROUNDS: usize = 3;
@@ -122,8 +123,8 @@ impl Sagas {
             user: user.clone(),
             payment: fresh.clone(),
         };
-        let answer = self.engine.execute(event.clone(), begin).await?;
-        let (view, payment, until) = paying(answer.value)?;
+        let view: HoldView = self.engine.run(event.clone(), begin).await?.value;
+        let (payment, until) = paying(&view)?;
         let mut file = match self.ledger.file(booking).await? {
             Some(file) => file,
             None => self.open_file(event, &view, until).await?,
@@ -194,10 +195,9 @@ impl Sagas {
     }
 
     async fn has_run_out(&self, event: &EventId, booking: &BookingId) -> Result<bool, Failure> {
-        let query = Query::Booking { booking: booking.clone(), user: None };
-        let answer = self.engine.query(event.clone(), query).await?;
-        let View::Booking(view) = &answer.value else { return Err(Failure::Stopped) };
-        Ok(match &view.state {
+        let anyones = BookingOf { booking: booking.clone(), user: None };
+        let answer = self.engine.ask(event.clone(), anyones).await?;
+        Ok(match &answer.value.state {
             HoldState::Expired { .. } => true,
             HoldState::Held { until } | HoldState::Paying { until, .. } => *until <= answer.at,
             HoldState::Confirmed { .. }
@@ -282,16 +282,7 @@ impl Sagas {
     }
 
     async fn settings(&self, event: &EventId) -> Result<Settings, Failure> {
-        match self.engine.query(event.clone(), Query::Event).await?.value {
-            View::Event(view) => Ok(view.settings),
-            View::Availability(_)
-            | View::Seats(_)
-            | View::Place(_)
-            | View::Booking(_)
-            | View::Bookings(_)
-            | View::Claim(_)
-            | View::Bans(_) => Err(Failure::Stopped),
-        }
+        Ok(self.engine.ask(event.clone(), EventNow).await?.value.settings)
     }
 }
 
@@ -302,12 +293,9 @@ fn fresh_payment(booking: &BookingId) -> PaymentId {
 }
 
 /// The payment that runs, and until when the hold waits for it.
-fn paying(reply: Reply) -> Result<(HoldView, PaymentId, Time), StartError> {
-    if let Reply::Hold(view) = reply
-        && let HoldState::Paying { until, payment, .. } = &view.state
-    {
-        let (payment, until) = (payment.clone(), *until);
-        return Ok((view, payment, until));
+fn paying(view: &HoldView) -> Result<(PaymentId, Time), StartError> {
+    if let HoldState::Paying { until, payment, .. } = &view.state {
+        return Ok((payment.clone(), *until));
     }
     Err(StartError::Engine(Failure::Stopped))
 }

@@ -4,9 +4,10 @@ use onrush_core::ids::{EventId, PoolId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::Settings;
 use onrush_core::spec::PoolSpec;
-use onrush_core::{Command, Refusal, Reply};
+use onrush_core::view::HoldView;
+use onrush_core::{Command, Refusal};
 use onrush_store::embedded::{Embedded, Options};
-use onrush_store::{Engine, Failure};
+use onrush_store::{Ask, Engine, Failure};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -27,7 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let two = Lines::new(two, vec![]).map_err(Failure::Refused)?;
     let ann =
         Command::Hold { booking: "gala.1".parse()?, user: "ann".parse()?, lines: two.clone() };
-    let Reply::Hold(hold) = run(ann).await?.value else { unreachable!("a hold is answered so") };
+    let hold: HoldView = engine.run(event.clone(), ann).await?.value;
     println!("{} costs {} cents: {:?}", hold.terms.booking, hold.terms.amount_minor, hold.state);
 
     // A refusal is a value: one place is left, and two are asked for.

@@ -2,7 +2,7 @@
 
 use onrush_core::change::Change;
 use onrush_core::ids::EventId;
-use onrush_core::{Command, Query, Refusal, Reply, Time, View};
+use onrush_core::{Command, Query, Question, Refusal, Reply, Time, View};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::future::Future;
@@ -122,10 +122,11 @@ pub trait Feed: Send {
 #[doc = include_str!("../examples/embed.rs")]
 /// ```
 pub trait Engine: Send + Sync + 'static {
-    /// Runs a command. Everything that is answered, also a refusal, is durable by then.
+    /// Runs a command. Everything that is answered, also a refusal, is durable by then. Whoever
+    /// goes on with the reply takes [`Ask::run`].
     fn execute(&self, event: EventId, command: Command) -> Pending<Reply>;
 
-    /// Answers a question, as durably.
+    /// Answers a question, as durably. [`Ask::ask`] has the answer's type from the question.
     fn query(&self, event: EventId, query: Query) -> Pending<View>;
 
     /// The ids of all events, in the order they were created.
@@ -140,4 +141,48 @@ pub trait Engine: Send + Sync + 'static {
     /// How long answers take just now: what the oldest ask without one has been waiting for; zero
     /// while nothing waits.
     fn waiting(&self) -> Duration;
+}
+
+/// Answers of the type that was asked for, from any engine.
+pub trait Ask: Engine {
+    /// Asks a question now; the future waits for its answer.
+    ///
+    /// # Panics
+    /// The future does, if the engine answers another question than it was asked: a bug of the
+    /// engine.
+    fn ask<Q: Question>(
+        &self,
+        event: EventId,
+        question: Q,
+    ) -> impl Future<Output = Result<Answer<Q::Answer>, Failure>> + Send + use<Self, Q> {
+        only(self.query(event, question.into()))
+    }
+
+    /// Runs a command now; the future waits for the reply: a
+    /// [`HoldView`](onrush_core::view::HoldView) for what is about bookings, `()` where there is
+    /// nothing to tell. [`Reply`] says which command has which.
+    ///
+    /// # Panics
+    /// The future does, if the command's reply is of another kind: a bug of the caller or of the
+    /// engine.
+    fn run<R: TryFrom<Reply, Error = Reply>>(
+        &self,
+        event: EventId,
+        command: Command,
+    ) -> impl Future<Output = Result<Answer<R>, Failure>> + Send + use<Self, R> {
+        only(self.execute(event, command))
+    }
+}
+
+impl<E: Engine + ?Sized> Ask for E {}
+
+/// What an answer carries.
+async fn only<T, A>(pending: Pending<A>) -> Result<Answer<T>, Failure>
+where
+    T: TryFrom<A, Error = A>,
+    A: fmt::Debug,
+{
+    let Answer { at, value } = pending.await?;
+    let value = value.try_into().expect("an engine answers what it was asked");
+    Ok(Answer { at, value })
 }

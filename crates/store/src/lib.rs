@@ -8,4 +8,4 @@ pub mod flags;
 #[cfg(feature = "cluster")]
 pub mod redis;
 
-pub use engine::{Answer, Engine, Failure, Feed, FeedEntry, FeedPage, Pending, Seq};
+pub use engine::{Answer, Ask, Engine, Failure, Feed, FeedEntry, FeedPage, Pending, Seq};

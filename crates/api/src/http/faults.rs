@@ -1,6 +1,5 @@
 //! The problems that failures of services become.
 
-use crate::answers::AskError;
 use crate::broken::Broken;
 use crate::draw::DrawError;
 use crate::http::problem::{Code, Problem};
@@ -8,30 +7,10 @@ use crate::inventory::InventoryError;
 use crate::live::error::LiveError;
 use crate::prices::PriceError;
 use onrush_base::commons::TurnError;
-use onrush_core::view::HoldView;
-use onrush_core::{Refusal, Reply};
+use onrush_core::Refusal;
 
 /// After how long to come back when there is no room for a stream.
 const COME_BACK_MS: u32 = 10_000;
-
-/// The hold that a command about a booking is answered with.
-///
-/// # Errors
-/// `INTERNAL`, if it is another answer.
-pub fn hold_of(reply: Reply) -> Result<HoldView, Problem> {
-    match reply {
-        Reply::Hold(view) => Ok(view),
-        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_) => {
-            Err(odd_answer())
-        }
-    }
-}
-
-/// The engine answered something else than was asked: a fault of ours.
-#[must_use]
-pub fn odd_answer() -> Problem {
-    AskError::OddAnswer.into()
-}
 
 /// Something of ours does not work, such as a disk.
 #[must_use]
@@ -49,15 +28,6 @@ pub fn refused(refusal: Refusal) -> Problem {
 #[must_use]
 pub fn hide_event(problem: Problem, instead: Refusal) -> Problem {
     if problem.code() == Refusal::EventNotFound.code() { instead.into() } else { problem }
-}
-
-impl From<AskError> for Problem {
-    fn from(error: AskError) -> Self {
-        match error {
-            AskError::Engine(failure) => failure.into(),
-            AskError::OddAnswer => Self::new(Code::Internal, error.to_string()),
-        }
-    }
 }
 
 impl From<Broken> for Problem {

@@ -1,10 +1,8 @@
 //! What handlers are given: groups of services, each for one kind of work. A handler asks for those
 //! that it needs, and its signature says so.
 
-use crate::answers::event_view;
 use crate::draw::Draws;
 use crate::history::Histories;
-use crate::http::faults::hold_of;
 use crate::http::limits::Limits;
 use crate::http::problem::{Code, Problem};
 use crate::live::samples::Samples;
@@ -28,7 +26,8 @@ use onrush_base::config::Config;
 use onrush_base::metrics::Metrics;
 use onrush_base::tickets::TicketSigner;
 use onrush_core::ids::EventId;
-use onrush_core::view::{EventView, HoldView};
+use onrush_core::question::EventNow;
+use onrush_core::view::EventView;
 use onrush_core::{Command, Reply, Time};
 use onrush_ledger::Ledger;
 use onrush_relay::Relay;
@@ -36,7 +35,7 @@ use onrush_saga::Sagas;
 use onrush_serve::Share;
 use onrush_store::embedded::{Clock, Space};
 use onrush_store::flags::Flags;
-use onrush_store::{Engine, Failure};
+use onrush_store::{Answer, Ask, Engine, Failure};
 use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -292,24 +291,15 @@ impl Groups {
 }
 
 impl Sale {
-    /// Runs a command.
+    /// Runs a command, as [`Ask::run`] does.
     ///
     /// # Errors
     /// Whatever the engine says.
-    pub async fn run(&self, event: &EventId, command: Command) -> Result<Reply, Failure> {
-        Ok(self.engine.execute(event.clone(), command).await?.value)
-    }
-
-    /// Runs a command about a booking.
-    ///
-    /// # Errors
-    /// Whatever the engine says.
-    pub async fn run_booking(
-        &self,
-        event: &EventId,
-        command: Command,
-    ) -> Result<HoldView, Problem> {
-        hold_of(self.run(event, command).await?)
+    pub async fn run<R>(&self, event: &EventId, command: Command) -> Result<R, Failure>
+    where
+        R: TryFrom<Reply, Error = Reply>,
+    {
+        Ok(self.engine.run(event.clone(), command).await?.value)
     }
 
     /// An event as it is now.
@@ -317,7 +307,7 @@ impl Sale {
     /// # Errors
     /// Whatever the engine says.
     pub async fn view_event(&self, event: &EventId) -> Result<(Time, EventView), Problem> {
-        let (at, view) = event_view(&*self.engine, event).await?;
+        let Answer { at, value: view } = self.engine.ask(event.clone(), EventNow).await?;
         Ok((at, *view))
     }
 }

@@ -30,7 +30,7 @@ pub struct Conn {
     pub event: EventId,
     /// Whose it is.
     pub user: UserId,
-    /// The place it is about; `None` is the one that [`onrush_core::Query::Place`] picks.
+    /// The place it is about; `None` is the one that [`onrush_core::question::PlaceOf`] picks.
     pub place: Option<PlaceId>,
     doing: AtomicU8,
     /// The event's count of moves when the position was last looked up.

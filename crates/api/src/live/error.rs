@@ -1,6 +1,5 @@
 //! Why live updates cannot be had.
 
-use crate::answers::AskError;
 use crate::broken::Broken;
 use onrush_store::Failure;
 use std::fmt;
@@ -9,7 +8,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiveError {
     /// The engine refuses or fails.
-    Ask(AskError),
+    Ask(Failure),
     /// The server is stopping.
     Stopping,
     /// As many streams are open as may be.
@@ -45,14 +44,8 @@ impl fmt::Display for LiveError {
 
 impl std::error::Error for LiveError {}
 
-impl From<AskError> for LiveError {
-    fn from(error: AskError) -> Self {
-        Self::Ask(error)
-    }
-}
-
 impl From<Failure> for LiveError {
     fn from(failure: Failure) -> Self {
-        Self::Ask(failure.into())
+        Self::Ask(failure)
     }
 }

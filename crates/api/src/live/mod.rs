@@ -19,7 +19,7 @@ mod shares;
 pub mod snapshot;
 mod tick;
 
-use crate::answers::{AskError, event_view, every_booking_of};
+use crate::answers::every_booking_of;
 use bytes::Bytes;
 use conn::{Conn, Doing};
 use error::LiveError;
@@ -29,9 +29,10 @@ use message::{Content, Message};
 use onrush_base::auth::pass::PassSigner;
 use onrush_base::auth::unix_now_s;
 use onrush_core::ids::{BookingId, EventId, PlaceId, UserId};
+use onrush_core::question::{EventNow, PlaceOf};
 use onrush_core::view::{PlaceState, PlaceView};
-use onrush_core::{Query, Refusal, Time, View};
-use onrush_store::{Engine, Failure};
+use onrush_core::{Refusal, Time};
+use onrush_store::{Ask, Engine, Failure};
 use place::PlaceBody;
 use seats::Boards;
 use shares::Shares;
@@ -179,10 +180,9 @@ impl Hub {
     ) -> Result<Open, LiveError> {
         // Registered before anything is asked, so that what happens meanwhile is told as well.
         let open = self.add(Conn::new(event.clone(), user.clone(), place), address)?;
-        let (_, view) = event_view(&*self.engine, &event).await?;
+        let view = self.engine.ask(event.clone(), EventNow).await?.value;
         let roomless = view.settings.room.is_none();
-        let query = Query::Place { user: user.clone(), place };
-        let place = self.place(&event, query).await?;
+        let place = self.place(&event, PlaceOf { user: user.clone(), place }).await?;
         let mut first = vec![Message::new(&Content::Phase { phase: view.phase })];
         let doing = doing(place.as_ref());
         let has_holds = place.as_ref().is_some_and(|view| match view.state {
@@ -285,18 +285,9 @@ impl Hub {
     }
 
     /// A user's place; `None` if there is none.
-    async fn place(&self, event: &EventId, query: Query) -> Result<Option<PlaceView>, LiveError> {
-        match self.engine.query(event.clone(), query).await {
-            Ok(answer) => match answer.value {
-                View::Place(view) => Ok(Some(view)),
-                View::Event(_)
-                | View::Availability(_)
-                | View::Seats(_)
-                | View::Booking(_)
-                | View::Bookings(_)
-                | View::Claim(_)
-                | View::Bans(_) => Err(AskError::OddAnswer.into()),
-            },
+    async fn place(&self, event: &EventId, of: PlaceOf) -> Result<Option<PlaceView>, LiveError> {
+        match self.engine.ask(event.clone(), of).await {
+            Ok(answer) => Ok(Some(answer.value)),
             Err(Failure::Refused(Refusal::PlaceNotFound)) => Ok(None),
             Err(failure) => Err(failure.into()),
         }

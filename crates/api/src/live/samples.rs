@@ -7,14 +7,14 @@
 
 use super::error::LiveError;
 use super::sample::{Counts, Past, Sample};
-use crate::answers::event_view;
 use crate::live::pace::Paces;
 use bytes::Bytes;
 use onrush_core::change::{BookingChange, HoldChange, QueueChange};
 use onrush_core::ids::{BookingId, EventId};
+use onrush_core::question::{BookingOf, EventNow};
 use onrush_core::view::EventView;
-use onrush_core::{Change, Query, Time, View};
-use onrush_store::{Answer, Engine, Failure, FeedPage};
+use onrush_core::{Change, Time};
+use onrush_store::{Answer, Ask, Engine, Failure, FeedPage};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -72,7 +72,7 @@ impl Samples {
     /// # Errors
     /// [`LiveError::Ask`], [`LiveError::Stopping`].
     pub async fn watch(&self, event: &EventId) -> Result<mpsc::Receiver<Bytes>, LiveError> {
-        let (at, view) = event_view(&*self.engine, event).await?;
+        let Answer { at, value: view } = self.engine.ask(event.clone(), EventNow).await?;
         self.board().watch(event, at, &view, Instant::now()).ok_or(LiveError::Stopping)
     }
 
@@ -128,11 +128,11 @@ impl Samples {
         let ask = |event: EventId| {
             let unknown = self.board().take_unknown(&event);
             let amount = |booking: BookingId| {
-                let query = Query::Booking { booking: booking.clone(), user: None };
-                (booking, self.engine.query(event.clone(), query))
+                let anyones = BookingOf { booking: booking.clone(), user: None };
+                (booking, self.engine.ask(event.clone(), anyones))
             };
             let amounts: Vec<_> = unknown.into_iter().map(amount).collect();
-            let view = self.engine.query(event.clone(), Query::Event);
+            let view = self.engine.ask(event.clone(), EventNow);
             (event, amounts, view)
         };
         // All are asked before any answer is awaited, so that they are answered together.
@@ -141,17 +141,15 @@ impl Samples {
             let (mut sold_minor, mut again) = (0, Vec::new());
             for (booking, amount) in amounts {
                 match amount.await {
-                    Ok(Answer { value: View::Booking(view), .. }) => {
-                        sold_minor += view.terms.amount_minor;
-                    }
+                    Ok(answer) => sold_minor += answer.value.terms.amount_minor,
                     // What the engine does not know any more was cancelled long ago.
-                    Ok(_) | Err(Failure::Refused(_)) => {}
+                    Err(Failure::Refused(_)) => {}
                     Err(_) => again.push(booking),
                 }
             }
             self.board().learn(&event, sold_minor, again);
             // An engine that does not answer just now leaves a gap.
-            if let Ok(Answer { at, value: View::Event(view) }) = view.await {
+            if let Ok(Answer { at, value: view }) = view.await {
                 self.board().add(&event, at, &view);
             }
         }

@@ -7,14 +7,13 @@
 use super::error::LiveError;
 use super::house::Versions;
 use super::snapshot::{Board, Snapshot, letter};
-use crate::answers::AskError;
 use crate::broken::Broken;
 use crate::plans::PlanDir;
 use bytes::Bytes;
 use onrush_core::ids::EventId;
+use onrush_core::question::{AvailabilityNow, SeatsNow};
 use onrush_core::view::SeatView;
-use onrush_core::{Query, Time, View};
-use onrush_store::Engine;
+use onrush_store::{Answer, Ask, Engine};
 use serde_json::json;
 use std::collections::HashMap;
 use std::io::Write;
@@ -93,7 +92,7 @@ impl Boards {
     /// # Errors
     /// As [`Self::now`].
     pub async fn for_organiser(&self, event: &EventId) -> Result<Bytes, LiveError> {
-        let (at, views) = self.query(event).await?;
+        let Answer { at, value: views } = self.engine.ask(event.clone(), SeatsNow).await?;
         let board = self.board(event, &views, None).await?;
         let mut out = Vec::with_capacity(board.fragments.len() + board.seats.len() * 8 + 1_024);
         board.start(event, at, &mut out);
@@ -116,24 +115,10 @@ impl Boards {
     async fn read(&self, event: &EventId, last: Option<&Snapshot>) -> Result<Snapshot, LiveError> {
         let asked = Instant::now();
         let committed = self.engine.committed();
-        let (at, views) = self.query(event).await?;
+        let Answer { at, value: views } = self.engine.ask(event.clone(), SeatsNow).await?;
         let board = self.board(event, &views, last).await?;
         let letters = views.iter().map(|view| letter(view.status)).collect();
         Ok(Snapshot::new(event.clone(), (at, asked, committed), board, letters))
-    }
-
-    async fn query(&self, event: &EventId) -> Result<(Time, Vec<SeatView>), LiveError> {
-        let answer = self.engine.query(event.clone(), Query::Seats).await?;
-        match answer.value {
-            View::Seats(seats) => Ok((answer.at, seats)),
-            View::Event(_)
-            | View::Availability(_)
-            | View::Place(_)
-            | View::Booking(_)
-            | View::Bookings(_)
-            | View::Claim(_)
-            | View::Bans(_) => Err(AskError::OddAnswer.into()),
-        }
     }
 
     /// The last board if it is still about the same seats, else a new one.
@@ -148,11 +133,8 @@ impl Boards {
         {
             return Ok(last.board.clone());
         }
-        let answer = self.engine.query(event.clone(), Query::Availability).await?;
-        let View::Availability(availability) = answer.value else {
-            return Err(AskError::OddAnswer.into());
-        };
-        let prices: Vec<(Box<str>, i64)> = availability
+        let left = self.engine.ask(event.clone(), AvailabilityNow).await?.value;
+        let prices: Vec<(Box<str>, i64)> = left
             .categories
             .into_iter()
             .map(|category| (category.name, category.price_minor))

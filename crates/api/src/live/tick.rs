@@ -4,11 +4,11 @@ use super::conn::{Conn, Doing};
 use super::error::LiveError;
 use super::message::{Content, Message};
 use super::{EXPIRING_MS, FAR_TICKS, Hub, KEEP_ALIVE_TICKS, Streams, TICKS_PER_S, doing};
-use crate::answers::AskError;
 use onrush_core::ids::{BookingId, EventId};
+use onrush_core::question::{BookingOf, EventNow, PlaceOf};
 use onrush_core::view::{PlaceState, PlaceView};
-use onrush_core::{Command, Query, Refusal, View};
-use onrush_store::Failure;
+use onrush_core::{Command, Refusal};
+use onrush_store::{Ask, Failure};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -54,26 +54,17 @@ impl Hub {
     async fn tell_positions(&self, conns: Vec<Arc<Conn>>) {
         // All are asked before any answer is awaited, so that they are decided and committed together.
         let ask = |conn: Arc<Conn>| {
-            let query = Query::Place { user: conn.user.clone(), place: conn.place };
-            let answer = self.engine.query(conn.event.clone(), query);
+            let place = PlaceOf { user: conn.user.clone(), place: conn.place };
+            let answer = self.engine.ask(conn.event.clone(), place);
             (conn, answer)
         };
         let asked: Vec<_> = conns.into_iter().map(ask).collect();
         for (conn, answer) in asked {
             let place = match answer.await {
-                Ok(answer) => match answer.value {
-                    View::Place(place) => {
-                        self.give_sign_of_life(&conn, &place);
-                        Some(place)
-                    }
-                    View::Event(_)
-                    | View::Availability(_)
-                    | View::Seats(_)
-                    | View::Booking(_)
-                    | View::Bookings(_)
-                    | View::Claim(_)
-                    | View::Bans(_) => continue,
-                },
+                Ok(answer) => {
+                    self.give_sign_of_life(&conn, &answer.value);
+                    Some(answer.value)
+                }
                 Err(Failure::Refused(Refusal::PlaceNotFound)) => None,
                 // Asked again at its next turn.
                 Err(_) => {
@@ -102,7 +93,7 @@ impl Hub {
     }
 
     async fn tell_expiring(&self, event: &EventId) -> Result<(), LiveError> {
-        let now = self.engine.query(event.clone(), Query::Event).await?.at;
+        let now = self.engine.ask(event.clone(), EventNow).await?.at;
         let soon = now.plus_ms(EXPIRING_MS);
         let mut due: Vec<BookingId> = Vec::new();
         if let Some(channel) = self.streams().events.get_mut(event) {
@@ -111,18 +102,9 @@ impl Hub {
             }
         }
         for booking in due {
-            let query = Query::Booking { booking: booking.clone(), user: None };
-            let view = match self.engine.query(event.clone(), query).await {
-                Ok(answer) => match answer.value {
-                    View::Booking(view) => view,
-                    View::Event(_)
-                    | View::Availability(_)
-                    | View::Seats(_)
-                    | View::Place(_)
-                    | View::Bookings(_)
-                    | View::Claim(_)
-                    | View::Bans(_) => return Err(AskError::OddAnswer.into()),
-                },
+            let anyones = BookingOf { booking: booking.clone(), user: None };
+            let view = match self.engine.ask(event.clone(), anyones).await {
+                Ok(answer) => answer.value,
                 Err(Failure::Refused(_)) => continue,
                 Err(failure) => return Err(failure.into()),
             };

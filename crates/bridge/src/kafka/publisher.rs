@@ -6,10 +6,11 @@ use super::outlet::{Outlet, Record, Trouble};
 use super::parts::Parts;
 use crate::cursors::{CursorError, Fence};
 use onrush_base::config::kafka::KafkaSettings;
+use onrush_core::Change;
 use onrush_core::change::HoldChange;
 use onrush_core::ids::{BookingId, EventId};
-use onrush_core::{Change, Query, View};
-use onrush_store::{Failure, FeedEntry, FeedPage, Seq};
+use onrush_core::question::BookingOf;
+use onrush_store::{Ask, Failure, FeedEntry, FeedPage, Seq};
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -288,18 +289,12 @@ impl Publisher {
 
     /// Whose a booking is: the engine knows, and when it has forgotten, the ledger.
     async fn ask(&self, event: &EventId, booking: &BookingId) -> Result<Option<Facts>, Ended> {
-        let query = Query::Booking { booking: booking.clone(), user: None };
-        match self.parts.engine.query(event.clone(), query).await {
-            Ok(answer) => match answer.value {
-                View::Booking(view) => Ok(Some(Facts::new(&view.terms.user, &view.terms.lines))),
-                View::Event(_)
-                | View::Availability(_)
-                | View::Seats(_)
-                | View::Place(_)
-                | View::Bookings(_)
-                | View::Claim(_)
-                | View::Bans(_) => panic!("a question about a booking has one kind of answer"),
-            },
+        let anyones = BookingOf { booking: booking.clone(), user: None };
+        match self.parts.engine.ask(event.clone(), anyones).await {
+            Ok(answer) => {
+                let terms = answer.value.terms;
+                Ok(Some(Facts::new(&terms.user, &terms.lines)))
+            }
             Err(Failure::Refused(_)) => {
                 let booking = self.parts.ledger.booking(booking).await;
                 let booking = booking.map_err(|error| Ended::Other(error.to_string()))?;

@@ -14,8 +14,8 @@ use futures_util::stream::FuturesOrdered;
 use lapin::PublisherConfirm;
 use onrush_base::config::rabbit::RabbitSettings;
 use onrush_core::ids::{BookingId, EventId, UserId};
-use onrush_core::{Query, View};
-use onrush_store::{Failure, FeedEntry, FeedPage, Seq};
+use onrush_core::question::BookingOf;
+use onrush_store::{Ask, Failure, FeedEntry, FeedPage, Seq};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -268,18 +268,8 @@ impl Publisher {
 
     /// Whose a booking is; `None` if it is forgotten.
     async fn user(&self, event: &EventId, booking: BookingId) -> Result<Option<UserId>, Ended> {
-        let query = Query::Booking { booking, user: None };
-        match self.parts.engine.query(event.clone(), query).await {
-            Ok(answer) => match answer.value {
-                View::Booking(view) => Ok(Some(view.terms.user.clone())),
-                View::Event(_)
-                | View::Availability(_)
-                | View::Seats(_)
-                | View::Place(_)
-                | View::Bookings(_)
-                | View::Claim(_)
-                | View::Bans(_) => panic!("a question about a booking has one kind of answer"),
-            },
+        match self.parts.engine.ask(event.clone(), BookingOf { booking, user: None }).await {
+            Ok(answer) => Ok(Some(answer.value.terms.user.clone())),
             Err(Failure::Refused(_)) => Ok(None),
             Err(failure) => Err(Ended::Other(failure.to_string())),
         }

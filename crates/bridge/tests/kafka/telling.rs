@@ -3,10 +3,11 @@
 use crate::listener::Message;
 use crate::stage::{Broker, Stage};
 use onrush_bridge::kafka::Topic;
+use onrush_core::Command;
 use onrush_core::hold::OnDecline;
 use onrush_core::limits::ENDED_KNOWN_MS;
-use onrush_core::{Command, Query};
-use onrush_store::{Engine, Seq};
+use onrush_core::question::BookingOf;
+use onrush_store::{Ask, Engine, Seq};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -111,8 +112,8 @@ async fn whose_a_booking_was_is_known_after_the_engine_forgot_it() {
     stage.clock.advance_ms(2 * ENDED_KNOWN_MS);
     let forgetting = async {
         for booking in bookings {
-            let query = || Query::Booking { booking: booking.parse().unwrap(), user: None };
-            while stage.engine.query("shop".parse().unwrap(), query()).await.is_ok() {
+            let anyones = || BookingOf { booking: booking.parse().unwrap(), user: None };
+            while stage.engine.ask("shop".parse().unwrap(), anyones()).await.is_ok() {
                 tokio::task::yield_now().await;
             }
         }

@@ -3,11 +3,13 @@
 use crate::observer::Observer;
 use crate::stage::{Node, Stage, settings, shared_server};
 use onrush_bridge::cursors::{CursorError, Cursors, Fence, MemoryCursors, Pending};
+use onrush_core::Change;
 use onrush_core::change::QueueChange;
+use onrush_core::question::EventNow;
 use onrush_core::settings::RoomSettings;
-use onrush_core::{Change, Query, View};
+use onrush_core::view::EventView;
 use onrush_store::embedded::Clock;
-use onrush_store::{Engine, Seq};
+use onrush_store::{Ask, Engine, Seq};
 use std::collections::BTreeMap;
 
 /// Long enough that nothing ends by itself.
@@ -166,7 +168,7 @@ async fn publisher_that_dies_before_its_cursor_is_moved_is_repeated_and_that_har
     second.stop().await;
 }
 
-async fn view(stage: &Stage) -> View {
+async fn view(stage: &Stage) -> Box<EventView> {
     let event = "e".parse().expect("an id");
-    stage.engine.query(event, Query::Event).await.expect("it is there").value
+    stage.engine.ask(event, EventNow).await.expect("it is there").value
 }

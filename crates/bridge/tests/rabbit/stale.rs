@@ -3,19 +3,18 @@
 use crate::stage::{Node, Stage, deadline, id, outlet, place, settings, shared_server};
 use onrush_base::config::ladder::Ladder;
 use onrush_bridge::cursors::MemoryCursors;
+use onrush_core::question::PlaceOf;
 use onrush_core::settings::RoomSettings;
 use onrush_core::view::PlaceState;
-use onrush_core::{Command, Query, Time, View};
-use onrush_store::Engine;
+use onrush_core::{Command, Time};
+use onrush_store::Ask;
 use onrush_store::embedded::{Clock, ManualClock};
 
 const START: Time = Time(1_900_000_000_000);
 
 async fn state(stage: &Stage) -> PlaceState {
-    let query = Query::Place { user: id("v1"), place: Some(place(2)) };
-    let answer = stage.engine.query(id("e"), query).await.expect("it is there");
-    let View::Place(view) = answer.value else { panic!("a place is answered by a place") };
-    view.state
+    let question = PlaceOf { user: id("v1"), place: Some(place(2)) };
+    stage.engine.ask(id("e"), question).await.expect("it is there").value.state
 }
 
 #[tokio::test]
@@ -61,7 +60,7 @@ async fn stale_timeout_of_an_earlier_session_does_not_touch_the_later_one() {
     // And its own end is met, by its own message.
     clock.set(until);
     node.next_wake().await;
-    let query = Query::Place { user: user(), place: Some(place(2)) };
-    assert!(stage.engine.query(id("e"), query).await.is_err(), "it is over");
+    let question = PlaceOf { user: user(), place: Some(place(2)) };
+    assert!(stage.engine.ask(id("e"), question).await.is_err(), "it is over");
     node.stop().await;
 }

@@ -2,11 +2,12 @@
 
 use super::Event;
 use crate::ids::{BookingId, UserId};
+use crate::question::{BansAfter, BookingOf, BookingsOf, ClaimOf, PlaceOf, Query, Question, View};
 use crate::refusal::Refusal;
 use crate::seats::{Category, Seat, SeatState};
 use crate::stock::Pool;
 use crate::time::Time;
-use crate::view::{AvailabilityView, EventView, HoldView, Query, SeatView, Units, View};
+use crate::view::{AvailabilityView, EventView, HoldView, SeatView, Units};
 
 impl Event {
     /// Answers a question about the state at `at`.
@@ -18,38 +19,52 @@ impl Event {
             return Err(Refusal::EventNotFound);
         }
         match query {
-            Query::Event => self.view_event(at).map(|view| View::Event(Box::new(view))),
-            Query::Availability => Ok(View::Availability(Box::new(AvailabilityView {
+            Query::Event(_) => self.view_event(at).map(|view| View::Event(Box::new(view))),
+            Query::Availability(_) => Ok(View::Availability(Box::new(AvailabilityView {
                 pools: self.stock.iter().map(Pool::view).collect(),
                 categories: self.seats.categories().map(Category::view).collect(),
             }))),
-            Query::Seats => {
+            Query::Seats(_) => {
                 Ok(View::Seats(self.seats.iter().map(|seat| self.view_seat(seat)).collect()))
             }
-            Query::Place { user, place: None } => self.view_first_place(at, user).map(View::Place),
-            Query::Place { user, place: Some(place) } => {
+            Query::Place(PlaceOf { user, place: None }) => {
+                self.view_first_place(at, user).map(View::Place)
+            }
+            Query::Place(PlaceOf { user, place: Some(place) }) => {
                 self.view_place(at, *place, user).map(View::Place)
             }
-            Query::Booking { booking, user: Some(user) } => {
+            Query::Booking(BookingOf { booking, user: Some(user) }) => {
                 self.booking_of(booking, user).map(|hold| View::Booking(hold.view()))
             }
-            Query::Booking { booking, user: None } => {
+            Query::Booking(BookingOf { booking, user: None }) => {
                 let hold = self.bookings.get(booking).ok_or(Refusal::ReservationNotFound)?;
                 Ok(View::Booking(hold.view()))
             }
-            Query::Bookings { user, after, limit } => {
+            Query::Bookings(BookingsOf { user, after, limit }) => {
                 self.view_bookings(user, after.as_ref(), *limit).map(View::Bookings)
             }
-            Query::Claim { claim, user } => {
+            Query::Claim(ClaimOf { claim, user }) => {
                 let known = self.claims.get(claim).ok_or(Refusal::ClaimNotFound)?;
                 let allowed = user.is_none() || *user == known.user;
                 if allowed { Ok(View::Claim(known.clone())) } else { Err(Refusal::ClaimNotFound) }
             }
-            Query::Bans { after, at_most } => {
+            Query::Bans(BansAfter { after, at_most }) => {
                 let bans = self.bans.after(after.as_ref()).take(*at_most as usize);
                 Ok(View::Bans(bans.collect()))
             }
         }
+    }
+
+    /// Answers a question about the state at `at` with an answer of its own type.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    ///
+    /// # Panics
+    /// Never: each question has one kind of answer.
+    pub fn ask<Q: Question>(&self, at: Time, question: Q) -> Result<Q::Answer, Refusal> {
+        let view = self.query(at, &question.into())?;
+        Ok(view.try_into().expect("a question has one kind of answer"))
     }
 
     fn view_event(&self, at: Time) -> Result<EventView, Refusal> {

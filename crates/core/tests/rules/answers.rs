@@ -4,9 +4,10 @@
 use crate::stage::{
     Stage, arrive, begin, confirm, hold_ga, join, leave, place_id, release, settings,
 };
+use onrush_core::question::PlaceOf;
 use onrush_core::settings::{RoomSettings, Settings};
-use onrush_core::view::LeftFrom;
-use onrush_core::{Command, Query, Refusal, Reply, View};
+use onrush_core::view::{LeftFrom, PlaceView};
+use onrush_core::{Command, Refusal, Reply};
 use serde_json::{Value, json};
 
 const DAY_MS: i64 = 24 * 3_600_000;
@@ -42,12 +43,12 @@ fn a_request_to_join_is_known_for_a_day_after_its_place_is_gone() {
         stage.refused(join(n, user), "DUPLICATE");
     }
     // Another request is another place.
-    let Reply::Place(view) = stage.ok(join(4, "bob")) else { panic!("a place") };
+    let view = PlaceView::try_from(stage.ok(join(4, "bob"))).expect("a place");
     assert_eq!((view.place, view.number), (place_id(4), 4));
     stage.pass_ms(DAY_MS - 300_001);
     stage.refused(join(2, "bob"), "DUPLICATE");
     stage.pass_ms(1);
-    let Reply::Place(view) = stage.ok(join(2, "bob")) else { panic!("a place") };
+    let view = PlaceView::try_from(stage.ok(join(2, "bob"))).expect("a place");
     assert_eq!(view.number, 5);
     stage.check_recovery();
 }
@@ -92,8 +93,8 @@ fn a_session_that_is_over_is_shown_while_its_hold_keeps_the_slot() {
         "place": place_id(1), "number": 1, "status": "ended", "until": until,
     });
     assert_eq!(shown(&stage, "ann"), expected);
-    let query = Query::Place { user: "ann".parse().expect("an id"), place: Some(place_id(1)) };
-    let Ok(View::Place(view)) = stage.event.query(stage.now, &query) else { panic!("a place") };
+    let first = PlaceOf { user: "ann".parse().expect("an id"), place: Some(place_id(1)) };
+    let view = stage.event.ask(stage.now, first).expect("a place");
     assert_eq!(serde_json::to_value(view).expect("JSON"), expected);
     // Nothing but this place is named, and no other can be had meanwhile.
     stage.refused(join(1, "ann"), "DUPLICATE");

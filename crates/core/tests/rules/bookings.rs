@@ -1,13 +1,15 @@
 //! Holds, payments and confirmations, one fact a test.
 
+use crate::money::hold_view;
 use crate::stage::{
     OPENING, Stage, begin, booking_id, cancel, confirm, hold, hold_ga, join, lines, release,
     settings,
 };
+use onrush_core::Command;
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::question::BookingsOf;
 use onrush_core::settings::Settings;
-use onrush_core::{Command, Query, Reply, View};
 
 /// An open event without a waiting room where each unit costs 50.00.
 fn paid() -> Stage {
@@ -33,9 +35,7 @@ fn extend(booking: &str, user: &str) -> Command {
 
 /// When the hold runs out, in milliseconds after the opening.
 fn until_ms(stage: &Stage, booking: &str) -> Option<i64> {
-    let query = Query::Booking { booking: booking_id(booking), user: None };
-    let Ok(View::Booking(view)) = stage.event.query(stage.now, &query) else { panic!("a booking") };
-    view.state.until().map(|until| until.since_ms(OPENING))
+    stage.booking(booking).state.until().map(|until| until.since_ms(OPENING))
 }
 
 #[test]
@@ -193,9 +193,7 @@ fn a_free_booking_is_confirmed_without_a_payment_and_once() {
 #[test]
 fn a_paid_booking_is_confirmed_by_its_payment_and_no_other() {
     let mut stage = paid();
-    let Reply::Hold(view) = stage.ok(hold("b1", "ann", lines(&[("ga", 2)], &["A-1"]))) else {
-        panic!("a hold")
-    };
+    let view = hold_view(stage.ok(hold("b1", "ann", lines(&[("ga", 2)], &["A-1"]))));
     assert_eq!(view.terms.amount_minor, 15_000, "the event prices, and nobody else");
     stage.refused(confirm("b1", "ann", None), "PAYMENT_REQUIRED");
     stage.ok(begin("b1", "ann", "p1"));
@@ -212,7 +210,7 @@ fn a_second_payment_gets_the_one_that_runs() {
     let mut stage = paid();
     stage.ok(hold_ga("b1", "ann", 1));
     stage.ok(begin("b1", "ann", "p1"));
-    let Reply::Hold(view) = stage.ok(begin("b1", "ann", "p2")) else { panic!("a hold") };
+    let view = hold_view(stage.ok(begin("b1", "ann", "p2")));
     assert!(matches!(view.state, HoldState::Paying { payment, .. } if payment.as_str() == "p1"));
 }
 
@@ -346,13 +344,9 @@ fn page(
     limit: u32,
 ) -> Result<Vec<String>, &'static str> {
     let (user, after) = (user.parse().expect("an id"), after.map(booking_id));
-    match stage.event.query(stage.now, &Query::Bookings { user, after, limit }) {
-        Ok(View::Bookings(views)) => {
-            Ok(views.iter().map(|view| view.terms.booking.to_string()).collect())
-        }
-        Ok(other) => panic!("bookings are answered by {other:?}"),
-        Err(refusal) => Err(refusal.code()),
-    }
+    let views = stage.event.ask(stage.now, BookingsOf { user, after, limit });
+    let views = views.map_err(|refusal| refusal.code())?;
+    Ok(views.iter().map(|view| view.terms.booking.to_string()).collect())
 }
 
 #[test]

@@ -4,8 +4,8 @@ use crate::stage::{Stage, hold_ga, reason, settings};
 use onrush_core::change::ClaimChange;
 use onrush_core::settings::Settings;
 use onrush_core::spec::PoolSpec;
-use onrush_core::view::ClaimState;
-use onrush_core::{Change, Command, Reply};
+use onrush_core::view::{ClaimState, ClaimView};
+use onrush_core::{Change, Command};
 
 fn claim(claim: &str, user: &str, quantity: u32, ttl_ms: Option<i64>) -> Command {
     Command::Claim {
@@ -123,7 +123,7 @@ fn a_declaim_at_the_deadline_is_an_expiry() {
 fn services_count_up_and_down_but_never_below_zero_or_above_what_there_is() {
     let mut stage = Stage::flash();
     stage.ok(claim("c1", "ann", 1, None));
-    let Reply::Claim(view) = stage.ok(adjust("s1", 4)) else { panic!("a claim") };
+    let view = ClaimView::try_from(stage.ok(adjust("s1", 4))).expect("a claim");
     assert_eq!((view.before, view.after), (1, 5));
     stage.ok(adjust("s1", 4));
     assert_eq!(stage.free("ga"), 5, "seen before: changes nothing");
@@ -168,7 +168,7 @@ fn every_change_of_claimed_stock_says_who_why_before_and_after() {
 #[test]
 fn no_claim_lasts_longer_than_the_organiser_allows() {
     let until_ms = |stage: &mut Stage, id: &str, ttl_ms| {
-        let Reply::Claim(view) = stage.ok(claim(id, "ann", 1, ttl_ms)) else { panic!("a claim") };
+        let view = ClaimView::try_from(stage.ok(claim(id, "ann", 1, ttl_ms))).expect("a claim");
         match view.state {
             ClaimState::Claimed { until } => until.map(|until| until.since_ms(stage.now)),
             other => panic!("units are claimed, not {other:?}"),

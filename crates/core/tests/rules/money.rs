@@ -61,8 +61,7 @@ pub(crate) fn buy(stage: &mut Stage, command: Command) {
 
 #[track_caller]
 pub(crate) fn hold_view(reply: Reply) -> HoldView {
-    let Reply::Hold(view) = reply else { panic!("a booking is answered, not {reply:?}") };
-    view
+    reply.try_into().expect("a booking is answered")
 }
 
 /// What the last decision changed.

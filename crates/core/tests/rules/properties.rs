@@ -7,9 +7,10 @@ use onrush_core::command::CancelTerms;
 use onrush_core::hold::OnDecline;
 use onrush_core::ids::{PlaceId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::question::{AvailabilityNow, PlaceOf};
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::view::PlaceState;
-use onrush_core::{Command, Event, Query, View};
+use onrush_core::{Command, Event};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
@@ -444,10 +445,10 @@ impl Naive {
     fn check_positions(&self, stage: &Stage) {
         for (position, (place, user)) in (1_u32..).zip(&self.line) {
             let user = user.parse().expect("an id");
-            let query = Query::Place { user, place: Some(place.parse().expect("an id")) };
+            let question = PlaceOf { user, place: Some(place.parse().expect("an id")) };
             // A place whose time is up is gone for its visitor a little before its tick takes it
             // out of the line.
-            if let Ok(View::Place(view)) = stage.event.query(stage.now, &query) {
+            if let Ok(view) = stage.event.ask(stage.now, question) {
                 let PlaceState::Queued { position: shown, .. } = view.state else {
                     panic!("it waits")
                 };
@@ -457,10 +458,7 @@ impl Naive {
     }
 
     fn check_stock(&self, stage: &Stage) {
-        let Ok(View::Availability(view)) = stage.event.query(stage.now, &Query::Availability)
-        else {
-            panic!("availability")
-        };
+        let view = stage.event.ask(stage.now, AvailabilityNow).expect("availability");
         for pool in &view.pools {
             let units = pool.units;
             let all = units.free + units.held + units.sold + units.blocked;

@@ -6,10 +6,11 @@ use crate::stage::{
 use onrush_core::change::{LeftHow, QueueChange, SessionEnd, VisitorChange};
 use onrush_core::hold::OnDecline;
 use onrush_core::limits::MAX_BANS_PER_EVENT;
+use onrush_core::question::BansAfter;
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::spec::Reason;
 use onrush_core::view::{BanView, RemovedView};
-use onrush_core::{Change, Command, Query, Reply, View};
+use onrush_core::{Change, Command};
 
 fn remove(user: &str, ban: bool) -> Command {
     Command::RemoveVisitor { user: user.parse().expect("an id"), reason: reason(), ban }
@@ -31,10 +32,7 @@ fn claim(claim: &str, user: &str) -> Command {
 
 #[track_caller]
 fn removed(stage: &mut Stage, user: &str, ban: bool) -> RemovedView {
-    match stage.ok(remove(user, ban)) {
-        Reply::Removed(view) => view,
-        other => panic!("what was taken is told, not {other:?}"),
-    }
+    stage.ok(remove(user, ban)).try_into().expect("what was taken is told")
 }
 
 /// What the last decision changed.
@@ -210,10 +208,7 @@ fn bans_are_listed_in_pages_and_their_list_has_an_end() {
     }
     let page = |after: Option<&str>, at_most| {
         let after = after.map(|user| user.parse().expect("an id"));
-        match stage.event.query(stage.now, &Query::Bans { after, at_most }) {
-            Ok(View::Bans(bans)) => bans,
-            other => panic!("bans are asked for, not {other:?}"),
-        }
+        stage.event.ask(stage.now, BansAfter { after, at_most }).expect("bans")
     };
     let users = |bans: Vec<BanView>| -> Vec<String> {
         bans.into_iter().map(|ban| ban.user.to_string()).collect()

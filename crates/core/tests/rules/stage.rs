@@ -4,10 +4,11 @@ use crate::shadow::Shadow;
 use onrush_core::command::CancelTerms;
 use onrush_core::ids::{BookingId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::question::{AvailabilityNow, BookingOf, PlaceOf};
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::view::{HoldView, PlaceState, PlaceView};
-use onrush_core::{Change, Command, Event, Query, Refusal, Reply, Time, View};
+use onrush_core::{Change, Command, Event, Refusal, Reply, Time};
 
 /// 2026-12-01T10:00:00Z: an on-sale starts on the hour.
 pub(crate) const OPENING: Time = Time(1_796_119_200_000);
@@ -164,11 +165,8 @@ impl Stage {
     }
 
     pub(crate) fn place(&self, user: &str) -> Result<PlaceView, Refusal> {
-        let query = Query::Place { user: user.parse().expect("an id"), place: None };
-        match self.event.query(self.now, &query)? {
-            View::Place(view) => Ok(view),
-            other => panic!("a place is asked for, not {other:?}"),
-        }
+        let first = PlaceOf { user: user.parse().expect("an id"), place: None };
+        self.event.ask(self.now, first)
     }
 
     /// The position of the user's first place; `None` in the room, and before a draw.
@@ -185,30 +183,19 @@ impl Stage {
     }
 
     pub(crate) fn free(&self, pool: &str) -> u32 {
-        let View::Availability(view) =
-            self.event.query(self.now, &Query::Availability).expect("an event")
-        else {
-            panic!("availability is asked for")
-        };
+        let view = self.event.ask(self.now, AvailabilityNow).expect("an event");
         let pool = view.pools.iter().find(|view| view.pool.as_str() == pool);
         pool.expect("a pool").units.free
     }
 
     pub(crate) fn free_seats(&self) -> u32 {
-        let View::Availability(view) =
-            self.event.query(self.now, &Query::Availability).expect("an event")
-        else {
-            panic!("availability is asked for")
-        };
+        let view = self.event.ask(self.now, AvailabilityNow).expect("an event");
         view.categories.iter().map(|category| category.units.free).sum()
     }
 
     pub(crate) fn booking(&self, booking: &str) -> HoldView {
-        let query = Query::Booking { booking: booking.parse().expect("an id"), user: None };
-        match self.event.query(self.now, &query).expect("a booking") {
-            View::Booking(view) => view,
-            other => panic!("a booking is asked for, not {other:?}"),
-        }
+        let anyones = BookingOf { booking: booking.parse().expect("an id"), user: None };
+        self.event.ask(self.now, anyones).expect("a booking")
     }
 
     pub(crate) fn status(&self, booking: &str) -> &'static str {

@@ -1,6 +1,7 @@
 //! Faults of earlier designs that this one must not have. Each test is named after its trap in the
 //! requirements.
 
+use crate::money::hold_view;
 use crate::stage::{
     Stage, begin, booking_id, confirm, hold, hold_ga, join, leave, lines, reason, release, settings,
 };
@@ -8,8 +9,8 @@ use onrush_core::booking::{self as payment, Outcome, Position, Step, Todo, advan
 use onrush_core::change::HoldChange;
 use onrush_core::hold::OnDecline;
 use onrush_core::settings::{RoomSettings, Settings};
-use onrush_core::view::PlaceState;
-use onrush_core::{Change, Command, Event, Reply};
+use onrush_core::view::{PlaceState, PlaceView};
+use onrush_core::{Change, Command, Event};
 
 fn paid(price_minor: i64) -> Stage {
     let mut stage = Stage::created(Settings { room: None, ..settings() });
@@ -45,9 +46,7 @@ fn s0_a_sync_of_the_capacity_does_not_resurrect_sold_stock() {
 #[test]
 fn s0_the_client_does_not_name_the_price() {
     let mut stage = paid(2_500);
-    let Reply::Hold(view) = stage.ok(hold("b1", "ann", lines(&[("ga", 2)], &["A-1"]))) else {
-        panic!("a hold")
-    };
+    let view = hold_view(stage.ok(hold("b1", "ann", lines(&[("ga", 2)], &["A-1"]))));
     assert_eq!(view.terms.amount_minor, 7_500);
 }
 
@@ -335,7 +334,7 @@ fn s4_order_comes_from_the_one_state_and_not_from_clocks() {
     // orders them.
     let mut stage = small_room(1);
     for n in 1..=3 {
-        let Reply::Place(view) = stage.ok(join(n, &format!("u{n}"))) else { panic!("a place") };
+        let view = PlaceView::try_from(stage.ok(join(n, &format!("u{n}")))).expect("a place");
         assert_eq!(u128::from(view.number), n);
         let PlaceState::Queued { position: Some(position), .. } = view.state else {
             panic!("u{n} waits at a position: {view:?}")

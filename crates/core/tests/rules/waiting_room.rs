@@ -2,10 +2,11 @@
 
 use crate::stage::{Stage, arrive, hold_ga, join, leave, place_id, settings};
 use onrush_core::change::{LeftHow, QueueChange, SessionEnd, VisitorChange};
+use onrush_core::question::EventNow;
 use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
 use onrush_core::view::LeftFrom;
 use onrush_core::waiting_room::draw;
-use onrush_core::{Change, Command, Query, Reply, Time, View};
+use onrush_core::{Change, Command, Reply, Time};
 
 fn room(capacity: u32) -> RoomSettings {
     RoomSettings { capacity, ..RoomSettings::default() }
@@ -85,14 +86,11 @@ fn several_places_of_a_user_are_served_in_the_order_taken_and_block_nobody() {
     stage.ok(leave(1, "ann"));
     stage.tick();
     assert_eq!(admitted(&stage), ["ann", "bob", "ann"]);
-    let View::Place(view) = stage
-        .event
-        .query(stage.now, &Query::Place { user: "ann".parse().expect("an id"), place: None })
-        .expect("a place")
-    else {
-        panic!("a place is asked for")
-    };
-    assert_eq!(view.place, place_id(2), "the second place is served before the third");
+    assert_eq!(
+        stage.place("ann").expect("a place").place,
+        place_id(2),
+        "the second place is served before the third"
+    );
     stage.check_recovery();
 }
 
@@ -342,10 +340,7 @@ fn the_seed_stays_secret_until_the_sale_opens() {
     stage.ok(Command::ClosePrequeue);
     let everything = format!("{:?} {:?}", stage.event, stage.journal);
     assert!(!everything.contains(&seed.to_string()));
-    let View::Event(view) = stage.event.query(stage.now, &Query::Event).expect("an event") else {
-        panic!("the event is asked for")
-    };
-    let draw = view.draw.expect("a draw");
+    let draw = stage.event.ask(stage.now, EventNow).expect("an event").draw.expect("a draw");
     assert_eq!(draw.seed_hash, draw::sha256(&seed.0));
     assert_eq!(draw.entrants, Some(5));
     assert_eq!(draw.entrants_hash, Some(draw::entrants_hash((1..=5).map(place_id))));

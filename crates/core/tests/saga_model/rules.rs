@@ -7,9 +7,10 @@ use onrush_core::command::CancelTerms;
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId, SeatId};
 use onrush_core::lines::Lines;
+use onrush_core::question::{BookingOf, EventNow};
 use onrush_core::settings::Settings;
 use onrush_core::spec::{CategorySpec, Reason, SeatSpec};
-use onrush_core::{Change, Command, Event, Phase, Query, Time, View};
+use onrush_core::{Change, Command, Event, Phase, Time};
 use std::sync::Mutex;
 
 /// How long a hold lasts. Nothing else in the model has a length: a deadline is either reached or not.
@@ -210,21 +211,14 @@ impl Book {
 
 fn facts_of(event: &Event) -> Facts {
     let of = |who| {
-        let query = Query::Booking { booking: booking_of(who), user: None };
-        match event.query(Time(0), &query) {
-            Ok(View::Booking(view)) => Some(view.state),
-            Ok(other) => panic!("a booking is asked for, not {other:?}"),
-            Err(_) => None,
-        }
+        let anyones = BookingOf { booking: booking_of(who), user: None };
+        event.ask(Time(0), anyones).ok().map(|view| view.state)
     };
     let (buyer, competitor) = (of(Who::Buyer), of(Who::Competitor));
     let until = |state: &Option<HoldState>| Some(state.as_ref()?.until()?.0);
     Facts {
         hold_until_ms: [until(&buyer), until(&competitor)].into_iter().flatten().min(),
-        is_open: match event.query(Time(0), &Query::Event) {
-            Ok(View::Event(view)) => view.phase == Phase::Open,
-            other => panic!("an event is asked for, not {other:?}"),
-        },
+        is_open: event.ask(Time(0), EventNow).expect("an event").phase == Phase::Open,
         tick_ms: event.next_deadline().map(|due| due.0),
         buyer: standing(buyer),
         competitor: standing(competitor),

@@ -4,7 +4,9 @@ use crate::paying::paid_event;
 use crate::shop::Shop;
 use crate::till::Till;
 use onrush_base::config::{GatewayName, Secret, StripeSettings};
-use onrush_core::{Command, Query, View};
+use onrush_core::Command;
+use onrush_core::question::EventNow;
+use onrush_store::Ask;
 use serde_json::{Value, json};
 
 const DAY_MS: i64 = 24 * 3_600_000;
@@ -95,10 +97,7 @@ async fn an_event_that_does_not_know_the_gateways_steps_learns_them_before_money
     let shop = shop_with_stripe().await;
     shop.half_back("kwd", "KWD", 15_130).await;
     let event = || "kwd".parse().unwrap();
-    let View::Event(view) = shop.server.engine().query(event(), Query::Event).await.unwrap().value
-    else {
-        panic!("an event is asked for")
-    };
+    let view = shop.server.engine().ask(event(), EventNow).await.unwrap().value;
     let mut settings = view.settings;
     settings.amount_step_minor = 1;
     let change = Command::ChangeSettings { settings: Box::new(settings) };

@@ -8,9 +8,10 @@ use super::wire::{Head, settings_fields};
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::limits::ENDED_KNOWN_MS;
+use onrush_core::question::{AvailabilityNow, BookingsOf, SeatsNow};
 use onrush_core::snapshot::{EventRow, HoldRow, PlaceRow, SessionRow, SessionState, SnapshotRow};
 use onrush_core::view::{AvailabilityView, BanView, ClaimState, ClaimView, SeatStatus};
-use onrush_core::{Event, Query, Time, View};
+use onrush_core::{Event, Time};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Fields or members in one command: scripts of others wait that long at most.
@@ -161,8 +162,7 @@ impl Layout {
     }
 
     fn put_stock(&mut self, event: &Event, at: Time) {
-        let (Ok(View::Availability(stock)), Ok(View::Seats(seats))) =
-            (event.query(at, &Query::Availability), event.query(at, &Query::Seats))
+        let (Ok(stock), Ok(seats)) = (event.ask(at, AvailabilityNow), event.ask(at, SeatsNow))
         else {
             panic!("an event that exists has views");
         };
@@ -492,8 +492,8 @@ impl Holdings {
             if of.bookings.len() > 1 {
                 // Bookings of one millisecond stand in the order they were made, which only the
                 // event itself tells.
-                let query = Query::Bookings { user: user.clone(), after: None, limit: u32::MAX };
-                if let Ok(View::Bookings(views)) = event.query(at, &query) {
+                let all = BookingsOf { user: user.clone(), after: None, limit: u32::MAX };
+                if let Ok(views) = event.ask(at, all) {
                     of.bookings = views.iter().map(|view| view.terms.booking.clone()).collect();
                 }
             }

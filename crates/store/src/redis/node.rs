@@ -14,6 +14,7 @@ use super::{points, query, rebuild, refusal};
 use crate::engine::Failure;
 use crate::flags::{Flag, Flags};
 use onrush_core::ids::EventId;
+use onrush_core::question::PlaceOf;
 use onrush_core::{Command, Query, Refusal, Time};
 use redis::Value;
 use std::hash::{BuildHasher, RandomState};
@@ -98,7 +99,7 @@ impl Node {
     /// The script that answers a question, with all the keys it may want.
     pub(super) fn question(&self, event: &EventId, question: &Query) -> Call {
         let mut call = query::call(question);
-        if let Query::Place { user, .. } = question {
+        if let Query::Place(PlaceOf { user, .. }) = question {
             call.keys.push(keys::places_of(event, user));
             call.args.push(u8::from(self.flags.is_on(Flag::StreamsQueue, user)).to_string());
         }

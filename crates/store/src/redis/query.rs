@@ -4,10 +4,11 @@ use super::rows::ban_view;
 use super::scripts;
 use super::wire::{Call, read_json};
 use onrush_core::ids::{BookingId, EventId, PoolId};
+use onrush_core::question::{BansAfter, BookingOf, BookingsOf, ClaimOf, PlaceOf};
 use onrush_core::settings::Settings;
 use onrush_core::view::{
-    AvailabilityView, BanView, CategoryView, DrawView, EventView, HoldView, PoolView, SeatStatus,
-    SeatView, Units,
+    AvailabilityView, BanView, CategoryView, DrawView, EventView, PoolView, SeatStatus, SeatView,
+    Units,
 };
 use onrush_core::{Query, Reply, View};
 use redis::Value;
@@ -19,27 +20,27 @@ use std::sync::Arc;
 pub(super) fn call(query: &Query) -> Call {
     let text_or_empty = |id: Option<&str>| id.unwrap_or_default().to_owned();
     match query {
-        Query::Event => Call::new(&scripts::QUERY_EVENT, Vec::new()),
-        Query::Availability => Call::new(&scripts::QUERY_AVAILABILITY, Vec::new()),
-        Query::Seats => Call { is_long: true, ..Call::new(&scripts::QUERY_SEATS, Vec::new()) },
-        Query::Place { user, place } => {
+        Query::Event(_) => Call::new(&scripts::QUERY_EVENT, Vec::new()),
+        Query::Availability(_) => Call::new(&scripts::QUERY_AVAILABILITY, Vec::new()),
+        Query::Seats(_) => Call { is_long: true, ..Call::new(&scripts::QUERY_SEATS, Vec::new()) },
+        Query::Place(PlaceOf { user, place }) => {
             let place = place.map(|place| place.to_string()).unwrap_or_default();
             Call::new(&scripts::QUERY_PLACE, vec![user.to_string(), place])
         }
-        Query::Booking { booking, user } => {
+        Query::Booking(BookingOf { booking, user }) => {
             let user = text_or_empty(user.as_ref().map(|user| user.as_str()));
             Call::new(&scripts::QUERY_BOOKING, vec![booking.to_string(), user])
         }
-        Query::Bookings { user, after, limit } => {
+        Query::Bookings(BookingsOf { user, after, limit }) => {
             let after = text_or_empty(after.as_ref().map(|booking| booking.as_str()));
             let arguments = vec![user.to_string(), after, limit.to_string()];
             Call::new(&scripts::QUERY_BOOKINGS, arguments)
         }
-        Query::Claim { claim, user } => {
+        Query::Claim(ClaimOf { claim, user }) => {
             let user = text_or_empty(user.as_ref().map(|user| user.as_str()));
             Call::new(&scripts::QUERY_CLAIM, vec![claim.to_string(), user])
         }
-        Query::Bans { .. } => Call::new(&scripts::QUERY_BANS, Vec::new()),
+        Query::Bans(_) => Call::new(&scripts::QUERY_BANS, Vec::new()),
     }
 }
 
@@ -52,26 +53,21 @@ pub(super) fn view(
 ) -> Result<View, String> {
     let mut more = More(more.into_iter());
     match query {
-        Query::Event => view_event(event, &mut more).map(|view| View::Event(Box::new(view))),
-        Query::Availability => {
+        Query::Event(_) => view_event(event, &mut more).map(|view| View::Event(Box::new(view))),
+        Query::Availability(_) => {
             let pools = pools(&more.texts()?, &more.texts()?)?;
             let categories = categories(&more.texts()?)?;
             Ok(View::Availability(Box::new(AvailabilityView { pools, categories })))
         }
-        Query::Seats => seats(more.texts()?, &more.texts()?).map(View::Seats),
-        Query::Place { .. } => read_json(reply).map(View::Place),
-        Query::Booking { .. } => hold(read_json(reply)?).map(View::Booking),
-        Query::Bookings { .. } => {
+        Query::Seats(_) => seats(more.texts()?, &more.texts()?).map(View::Seats),
+        Query::Place(_) => read_json(reply).map(View::Place),
+        Query::Booking(_) => only(read_json(reply)?).map(View::Booking),
+        Query::Bookings(_) => {
             let holds: Vec<Reply> = read_json(reply)?;
-            holds.into_iter().map(hold).collect::<Result<_, _>>().map(View::Bookings)
+            holds.into_iter().map(only).collect::<Result<_, _>>().map(View::Bookings)
         }
-        Query::Claim { .. } => match read_json(reply)? {
-            Reply::Claim(view) => Ok(View::Claim(view)),
-            Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Removed(_) => {
-                Err(format!("a script answered {reply} about a claim"))
-            }
-        },
-        Query::Bans { after, at_most } => {
+        Query::Claim(_) => only(read_json(reply)?).map(View::Claim),
+        Query::Bans(BansAfter { after, at_most }) => {
             let mut bans: Vec<BanView> = more
                 .texts()?
                 .iter()
@@ -85,13 +81,9 @@ pub(super) fn view(
     }
 }
 
-fn hold(reply: Reply) -> Result<HoldView, String> {
-    match reply {
-        Reply::Hold(view) => Ok(view),
-        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_) => {
-            Err("a script answered something else about a booking".to_owned())
-        }
-    }
+/// What a reply carries.
+fn only<T: TryFrom<Reply, Error = Reply>>(reply: Reply) -> Result<T, String> {
+    reply.try_into().map_err(|reply| format!("a script answered {reply:?} to a question"))
 }
 
 /// What stands beside a reply.

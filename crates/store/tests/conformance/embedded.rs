@@ -4,6 +4,7 @@ use crate::play::{Subject, Trouble};
 use crate::truth::{Decided, Outcome};
 use crate::world::{START, id};
 use onrush_core::ids::{EventId, SeatId};
+use onrush_core::question::EventNow;
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::spec::SeatSpec;
 use onrush_core::{Command, Event, Query, Refusal, Time, View};
@@ -75,7 +76,7 @@ impl Subject for EmbeddedSubject {
     fn set_clock(&mut self, clock: Time) -> Result<Vec<Decided>, Trouble> {
         self.clock.set(clock);
         // The answer to a question comes after everything that is due by then.
-        drop(self.query(&Query::Event)?);
+        drop(self.query(&EventNow.into())?);
         self.decided()
     }
 

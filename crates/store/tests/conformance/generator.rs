@@ -12,11 +12,12 @@ use onrush_core::change::Change;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, PlaceId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::question::EventNow;
 use onrush_core::settings::Digest;
 use onrush_core::snapshot::{HoldRow, SnapshotRow};
 use onrush_core::spec::{CategorySpec, Reason};
-use onrush_core::view::ClaimView;
-use onrush_core::{Command, Event, Phase, Query, View};
+use onrush_core::view::{ClaimView, EventView};
+use onrush_core::{Command, Event, Phase};
 
 /// How sequences are made.
 #[derive(Clone, Debug)]
@@ -149,14 +150,16 @@ impl Generator {
     }
 
     fn is_open(&self) -> bool {
-        let view = self.truth.event.query(self.truth.now(), &Query::Event);
-        matches!(view, Ok(View::Event(view)) if view.phase == Phase::Open)
+        self.view().is_some_and(|view| view.phase == Phase::Open)
     }
 
     /// Whether the sale is over: little can happen then.
     fn is_over(&self) -> bool {
-        let view = self.truth.event.query(self.truth.now(), &Query::Event);
-        matches!(view, Ok(View::Event(view)) if view.phase == Phase::Closed)
+        self.view().is_some_and(|view| view.phase == Phase::Closed)
+    }
+
+    fn view(&self) -> Option<Box<EventView>> {
+        self.truth.event.ask(self.truth.now(), EventNow).ok()
     }
 
     /// Mostly an event with everything in it; sometimes things are missing, or come in another order.
@@ -230,8 +233,7 @@ impl Generator {
 
     /// Mostly a group that means something now: who has no hold cannot pay, who is not in cannot hold.
     fn sensible(&mut self, group: Group) -> Group {
-        let view = self.truth.event.query(self.truth.now(), &Query::Event);
-        let Ok(View::Event(view)) = view else { return group };
+        let Some(view) = self.view() else { return group };
         if self.random.percent(10) {
             return group;
         }

@@ -3,6 +3,9 @@
 use crate::truth::{Decided, Op, Outcome, Truth};
 use crate::world::{START, USERS, user};
 use onrush_core::ids::{EventId, SeatId};
+use onrush_core::question::{
+    AvailabilityNow, BansAfter, BookingOf, BookingsOf, ClaimOf, EventNow, PlaceOf, SeatsNow,
+};
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::spec::SeatSpec;
 use onrush_core::{Command, Event, Query, Refusal, Reply, Time, View};
@@ -194,8 +197,9 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
     /// A line of thousands is not asked about place by place.
     const MOST: usize = 300;
     let rows = &rows[..rows.len().min(MOST)];
-    let all_bans = Query::Bans { after: None, at_most: u32::MAX };
-    let mut queries = vec![Query::Event, Query::Availability, Query::Seats, all_bans];
+    let all_bans = BansAfter { after: None, at_most: u32::MAX };
+    let mut queries: Vec<Query> =
+        vec![EventNow.into(), AvailabilityNow.into(), SeatsNow.into(), all_bans.into()];
     let users = rows.iter().filter_map(|row| match row {
         SnapshotRow::Place(row) => Some(row.user.clone()),
         SnapshotRow::Session(row) => Some(row.user.clone()),
@@ -210,8 +214,8 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
     });
     let users: BTreeSet<_> = (0..USERS).map(user).chain(users).collect();
     for user in users {
-        queries.push(Query::Place { user: user.clone(), place: None });
-        let page = |after, limit| Query::Bookings { user: user.clone(), after, limit };
+        queries.push(PlaceOf { user: user.clone(), place: None }.into());
+        let page = |after, limit| Query::from(BookingsOf { user: user.clone(), after, limit });
         queries.extend([0, 1, 2, u32::MAX].map(|limit| page(None, limit)));
         // After each of their own, and after other users'.
         for row in rows {
@@ -225,27 +229,27 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
         match row {
             SnapshotRow::Place(row) => {
                 let place = Some(row.place);
-                queries.push(Query::Place { user: row.user.clone(), place });
-                queries.push(Query::Place { user: nobody(), place });
+                queries.push(PlaceOf { user: row.user.clone(), place }.into());
+                queries.push(PlaceOf { user: nobody(), place }.into());
             }
             SnapshotRow::Session(row) => {
-                queries.push(Query::Place { user: row.user.clone(), place: Some(row.place) });
+                queries.push(PlaceOf { user: row.user.clone(), place: Some(row.place) }.into());
             }
             SnapshotRow::Hold(row) => {
                 let booking = row.terms.booking.clone();
-                queries.push(Query::Booking { booking: booking.clone(), user: None });
+                queries.push(BookingOf { booking: booking.clone(), user: None }.into());
                 let user = Some(row.terms.user.clone());
-                queries.push(Query::Booking { booking: booking.clone(), user });
-                queries.push(Query::Booking { booking, user: Some(nobody()) });
+                queries.push(BookingOf { booking: booking.clone(), user }.into());
+                queries.push(BookingOf { booking, user: Some(nobody()) }.into());
             }
             SnapshotRow::Claim(row) => {
                 let claim = row.claim.clone();
-                queries.push(Query::Claim { claim: claim.clone(), user: None });
-                queries.push(Query::Claim { claim: claim.clone(), user: row.user.clone() });
-                queries.push(Query::Claim { claim, user: Some(nobody()) });
+                queries.push(ClaimOf { claim: claim.clone(), user: None }.into());
+                queries.push(ClaimOf { claim: claim.clone(), user: row.user.clone() }.into());
+                queries.push(ClaimOf { claim, user: Some(nobody()) }.into());
             }
             SnapshotRow::Ban(ban) => {
-                queries.push(Query::Bans { after: Some(ban.user.clone()), at_most: 2 });
+                queries.push(BansAfter { after: Some(ban.user.clone()), at_most: 2 }.into());
             }
             SnapshotRow::Gone(_)
             | SnapshotRow::Event(_)

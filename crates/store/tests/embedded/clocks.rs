@@ -4,9 +4,10 @@
 use crate::sale::{HOLD_MS, START, Sale, booking, event, hold, open_flash_sale, units};
 use onrush_core::change::SaleChange;
 use onrush_core::hold::HoldState;
-use onrush_core::{Change, Query, Time};
+use onrush_core::question::EventNow;
+use onrush_core::{Change, Time};
 use onrush_store::embedded::{Clock, Embedded, ManualClocks, Options, SteadyClock};
-use onrush_store::{Engine, Seq};
+use onrush_store::{Ask, Engine, Seq};
 
 const HOUR_MS: i64 = 3_600_000;
 /// The thread that beats does so this often: a pause is known only so well.
@@ -242,5 +243,5 @@ async fn engine_time_never_goes_back_and_never_hurries() {
         (before, jumps_ms) = (now, all_jumps_ms);
     }
     assert!(jumps_ms > 0);
-    drop(engine.query(event(), Query::Event).await.expect("it runs"));
+    drop(engine.ask(event(), EventNow).await.expect("it runs"));
 }

@@ -4,11 +4,12 @@ use crate::sale::{
     SEATS, Sale, assert_audit_is_clean, booking, copy_files, event, hold, hold_command, release,
     seat, units,
 };
+use onrush_core::Refusal;
 use onrush_core::hold::HoldState;
-use onrush_core::view::SeatStatus;
-use onrush_core::{Query, Refusal, Reply, View};
+use onrush_core::question::SeatsNow;
+use onrush_core::view::{SeatStatus, SeatView};
 use onrush_store::embedded::{Embedded, Fate, Faults, KillPoint, Options};
-use onrush_store::{Engine, Failure};
+use onrush_store::{Ask, Engine, Failure};
 use std::collections::HashSet;
 use std::fs;
 use std::sync::Arc;
@@ -47,9 +48,8 @@ async fn stampede(point: KillPoint, nth: u64, told: &mut Told) -> Sale {
             for attempt in 0.. {
                 let name = format!("b{n}-{attempt}");
                 let lines = seat((n + attempt) % SEATS);
-                match engine.execute(event(), hold_command(&name, lines)).await {
-                    Ok(answer) => {
-                        assert!(matches!(answer.value, Reply::Hold(_)));
+                match hold(&engine, &name, lines).await {
+                    Ok(_) => {
                         told.held.insert(name);
                     }
                     Err(Failure::Refused(Refusal::SeatUnavailable { seats })) => {
@@ -58,7 +58,7 @@ async fn stampede(point: KillPoint, nth: u64, told: &mut Told) -> Sale {
                     Err(Failure::Stopped) => return told,
                     Err(other) => panic!("{other}"),
                 }
-                match engine.query(event(), Query::Seats).await {
+                match engine.ask(event(), SeatsNow).await {
                     Ok(answer) => told.taken.extend(taken_seats(answer.value)),
                     Err(Failure::Stopped) => return told,
                     Err(other) => panic!("{other}"),
@@ -83,8 +83,7 @@ async fn stampede(point: KillPoint, nth: u64, told: &mut Told) -> Sale {
     left
 }
 
-fn taken_seats(view: View) -> Vec<String> {
-    let View::Seats(seats) = view else { panic!("seats are answered by seats") };
+fn taken_seats(seats: Vec<SeatView>) -> Vec<String> {
     let taken = seats.into_iter().filter(|seat| seat.status != SeatStatus::Free);
     taken.map(|seat| seat.seat.to_string()).collect()
 }
@@ -104,8 +103,8 @@ async fn what_was_answered_survives_a_crash_at_every_point() {
                     "{point:?} of batch {nth}: {name} was held and is {state:?}"
                 );
             }
-            let view = engine.query(event(), Query::Seats).await.expect("an answer").value;
-            let taken: HashSet<String> = taken_seats(view).into_iter().collect();
+            let seats = engine.ask(event(), SeatsNow).await.expect("an answer").value;
+            let taken: HashSet<String> = taken_seats(seats).into_iter().collect();
             let lost: Vec<_> = told.taken.difference(&taken).collect();
             assert!(lost.is_empty(), "{point:?} of batch {nth}: {lost:?} were said to be taken");
             engine.close();

@@ -7,10 +7,11 @@ use crate::sale::{
 use onrush_core::change::HoldChange;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::EventId;
+use onrush_core::question::PlaceOf;
 use onrush_core::view::PlaceState;
-use onrush_core::{Change, Command, Query, View};
+use onrush_core::{Change, Command};
 use onrush_store::embedded::{Embedded, Options};
-use onrush_store::{Engine, Seq};
+use onrush_store::{Ask, Engine, Seq};
 
 #[tokio::test]
 async fn deadlines_of_all_events_fire_in_order_at_their_time() {
@@ -130,12 +131,8 @@ async fn downtime_empties_no_queue() {
     sale.clock.advance_ms(24 * 3_600_000);
     let engine = sale.open();
     for n in 1..=5 {
-        let query = Query::Place { user: id(&format!("v{n}")), place: None };
-        let View::Place(view) =
-            engine.query(crate::sale::event(), query).await.expect("still there").value
-        else {
-            panic!("a place is answered by a place")
-        };
+        let first = PlaceOf { user: id(&format!("v{n}")), place: None };
+        let view = engine.ask(crate::sale::event(), first).await.expect("still there").value;
         match view.state {
             PlaceState::Active { .. } => assert!(n <= 2),
             PlaceState::Queued { position, .. } => assert_eq!(position, Some(n - 2)),

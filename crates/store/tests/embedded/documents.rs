@@ -10,12 +10,13 @@ use onrush_core::command::CancelTerms;
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::question::PlaceOf;
 use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings};
 use onrush_core::spec::{CategorySpec, Reason, SeatSpec};
 use onrush_core::view::PlaceState;
-use onrush_core::{Change, Command, Query, Time, View};
-use onrush_store::Engine;
+use onrush_core::{Change, Command, Time};
 use onrush_store::embedded::Embedded;
+use onrush_store::{Ask, Engine};
 use onrush_testkit::golden;
 use rusqlite::types::Value as Cell;
 use rusqlite::{Connection, OpenFlags};
@@ -65,11 +66,9 @@ impl Gala {
         let (place, user) = (PlaceId::from_u128(u128::from(n)), format!("fan-{n}"));
         self.ask(Command::Join { place, user: id(&user) }).await;
         loop {
-            let query = Query::Place { user: id(&user), place: Some(place) };
-            let answer = self.engine.query(self.event.clone(), query).await.expect("a place");
-            if let View::Place(view) = answer.value
-                && matches!(view.state, PlaceState::Active { .. })
-            {
+            let question = PlaceOf { user: id(&user), place: Some(place) };
+            let answer = self.engine.ask(self.event.clone(), question).await.expect("a place");
+            if matches!(answer.value.state, PlaceState::Active { .. }) {
                 return;
             }
             tokio::task::yield_now().await;

@@ -4,9 +4,10 @@ use crate::sale::{
     Sale, availability, booking, hold, id, open_flash_sale, pool_spec, release, run, units,
 };
 use onrush_core::hold::HoldState;
-use onrush_core::{Command, Query, Refusal};
+use onrush_core::question::{AvailabilityNow, EventNow};
+use onrush_core::{Command, Refusal};
 use onrush_store::embedded::{Embedded, Fate, Faults, KillPoint, Options};
-use onrush_store::{Engine, Failure, Seq};
+use onrush_store::{Ask, Engine, Failure, Seq};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ async fn full_mailbox_says_busy_and_lets_releases_through() {
     let engine = Embedded::open(sale.path(), options).expect("opened");
     let busy = hold(&engine, "b2", units(1)).await.expect_err("refused");
     assert!(matches!(busy, Failure::Busy { retry_after_ms: 1.. }), "{busy}");
-    let busy = engine.query(crate::sale::event(), Query::Event).await.expect_err("refused");
+    let busy = engine.ask(crate::sale::event(), EventNow).await.expect_err("refused");
     assert!(matches!(busy, Failure::Busy { .. }), "{busy}");
     release(&engine, "b1").await.expect("a release is never refused");
     engine.close();
@@ -137,7 +138,7 @@ async fn unknown_event_leaves_no_trace() {
 }
 
 async fn availability_error(engine: &Embedded) -> Failure {
-    engine.query(crate::sale::event(), Query::Availability).await.expect_err("refused")
+    engine.ask(crate::sale::event(), AvailabilityNow).await.expect_err("refused")
 }
 
 #[tokio::test]

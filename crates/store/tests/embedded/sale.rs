@@ -3,12 +3,13 @@
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::question::{AvailabilityNow, BookingOf};
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::view::{AvailabilityView, HoldView};
-use onrush_core::{Command, Query, Reply, Time, View};
+use onrush_core::{Command, Reply, Time};
 use onrush_store::embedded::{Clock, Embedded, ManualClock, OpenError, Options};
-use onrush_store::{Engine, Failure, FeedEntry, Seq};
+use onrush_store::{Ask, Engine, Failure, FeedEntry, Seq};
 use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -141,10 +142,7 @@ pub(crate) async fn hold(
     booking: &str,
     lines: Lines,
 ) -> Result<HoldView, Failure> {
-    match run(engine, hold_command(booking, lines)).await? {
-        Reply::Hold(view) => Ok(view),
-        other => panic!("a hold is answered by {other:?}"),
-    }
+    Ok(engine.run(event(), hold_command(booking, lines)).await?.value)
 }
 
 pub(crate) async fn release(engine: &Embedded, booking: &str) -> Result<Reply, Failure> {
@@ -162,18 +160,12 @@ pub(crate) fn join_command(n: u32) -> Command {
 }
 
 pub(crate) async fn booking(engine: &Embedded, booking: &str) -> Result<HoldState, Failure> {
-    let query = Query::Booking { booking: id(booking), user: None };
-    match engine.query(event(), query).await?.value {
-        View::Booking(view) => Ok(view.state),
-        other => panic!("a booking is answered by {other:?}"),
-    }
+    let anyones = BookingOf { booking: id(booking), user: None };
+    Ok(engine.ask(event(), anyones).await?.value.state)
 }
 
 pub(crate) async fn availability(engine: &Embedded) -> AvailabilityView {
-    match engine.query(event(), Query::Availability).await.expect("an answer").value {
-        View::Availability(view) => *view,
-        other => panic!("availability is answered by {other:?}"),
-    }
+    *engine.ask(event(), AvailabilityNow).await.expect("an answer").value
 }
 
 /// The feed from `after` up to `last`.

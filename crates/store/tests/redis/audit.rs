@@ -4,11 +4,12 @@ use crate::stage::{
     MemoryArchive, confirm_command, done, flash_sale, hold, id, lines, new_event, open, options,
     place, settings,
 };
+use onrush_core::Command;
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::spec::{PoolSpec, Reason};
-use onrush_core::{Command, Reply};
-use onrush_store::Engine;
+use onrush_core::view::PlaceView;
 use onrush_store::redis::{Options, RedisEngine};
+use onrush_store::{Ask, Engine};
 use onrush_testkit::{Redis, need};
 
 #[tokio::test]
@@ -29,8 +30,7 @@ async fn a_sound_sale_has_nothing_to_tell() {
     done(&engine, &other, Command::OpenSale { seed: None, public_value: None }).await;
     for (number, user) in [(1, "ada"), (2, "ada"), (3, "bob")] {
         let join = Command::Join { place: place(number), user: id(user) };
-        let answer = engine.execute(other.clone(), join).await.expect("he may join");
-        assert!(matches!(answer.value, Reply::Place(_)));
+        engine.run::<PlaceView>(other.clone(), join).await.expect("he may join");
     }
 
     let report = engine.audit().await.expect("Redis and the archive answer");

@@ -6,11 +6,12 @@ use onrush_core::hold::HoldState;
 use onrush_core::ids::BookingId;
 use onrush_core::limits::{MAX_PRICE_MINOR, MAX_UNITS_PER_HOLD};
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::question::AvailabilityNow;
 use onrush_core::settings::{Fees, RefundRule, Settings};
 use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::view::{ClaimView, HoldView};
-use onrush_core::{Command, Query, Refusal, Reply, Time, View};
-use onrush_store::Engine;
+use onrush_core::{Command, Refusal, Reply, Time};
+use onrush_store::Ask;
 
 const DAY_MS: i64 = 24 * 3_600_000;
 /// An uneven number, so that shares are seldom whole: a double would be wrong here by one.
@@ -60,10 +61,7 @@ impl Node {
     }
 
     async fn free(&self) -> u32 {
-        match self.engine.query(event(), Query::Availability).await.expect("stock").value {
-            View::Availability(view) => view.pools[0].units.free,
-            other => panic!("stock is asked for, and {other:?} answered"),
-        }
+        self.engine.ask(event(), AvailabilityNow).await.expect("stock").value.pools[0].units.free
     }
 
     async fn claim(&self, claim: &str, quantity: u32) -> Result<ClaimView, Refusal> {
@@ -85,17 +83,11 @@ impl Node {
 }
 
 fn hold_view(reply: Reply) -> HoldView {
-    match reply {
-        Reply::Hold(view) => view,
-        other => panic!("{other:?} is about no booking"),
-    }
+    reply.try_into().expect("it is about a booking")
 }
 
 fn claim_view(reply: Reply) -> ClaimView {
-    match reply {
-        Reply::Claim(view) => view,
-        other => panic!("{other:?} is about no claim"),
-    }
+    reply.try_into().expect("it is about a claim")
 }
 
 /// Ten thousand basis points of the largest price are 10^19, more than a double or an `i64` counts.

@@ -5,10 +5,11 @@ use crate::stage::{
     shared_redis, until,
 };
 use futures_util::future::join_all;
-use onrush_core::{Command, Refusal, Reply};
+use onrush_core::view::PlaceView;
+use onrush_core::{Command, Refusal};
 use onrush_store::flags::Flag;
 use onrush_store::redis::{Options, RedisEngine};
-use onrush_store::{Engine, Failure};
+use onrush_store::{Ask, Failure};
 use onrush_testkit::{Redis, need};
 use std::collections::BTreeSet;
 
@@ -80,11 +81,8 @@ async fn places_of_transactions_that_race_have_different_numbers() {
         async move {
             let join = Command::Join { place: place(u128::from(n)), user: id(&format!("u{n}")) };
             loop {
-                match node.execute(event.clone(), join.clone()).await {
-                    Ok(answer) => match answer.value {
-                        Reply::Place(view) => return view.number,
-                        other => panic!("{other:?} is no place"),
-                    },
+                match node.run::<PlaceView>(event.clone(), join.clone()).await {
+                    Ok(answer) => return answer.value.number,
                     Err(Failure::Busy { .. }) => {}
                     Err(failure) => panic!("{failure}"),
                 }

@@ -5,9 +5,10 @@ use crate::stage::{
 };
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::EventId;
-use onrush_core::{Command, Event, Query, View};
+use onrush_core::question::{BookingOf, EventNow};
+use onrush_core::{Command, Event};
 use onrush_store::redis::{Options, Probe, RedisEngine};
-use onrush_store::{Engine, Failure, Seq};
+use onrush_store::{Ask, Engine, Failure, Seq};
 use onrush_testkit::{Redis, RedisCluster, RedisOptions, need};
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -45,7 +46,7 @@ async fn archived(
     until("the archived decisions", || async {
         let count = archive.of_event(event).len();
         // Somebody must ask, or nobody looks.
-        drop(engine.query(event.clone(), Query::Event).await);
+        drop(engine.ask(event.clone(), EventNow).await);
         (count >= decisions).then_some(())
     })
     .await;
@@ -140,12 +141,8 @@ async fn a_redis_that_is_back_at_an_older_state_is_brought_up_to_the_archive() {
     .expect("units are left");
     assert_eq!(free_units(&engine, &event).await, 1, "both bookings and the new hold are there");
     for (user, booking) in [("ada", "b1"), ("bob", "b2")] {
-        let query = Query::Booking { booking: id(booking), user: Some(id(user)) };
-        let View::Booking(view) =
-            engine.query(event.clone(), query).await.expect("it is there").value
-        else {
-            panic!("a booking is asked for")
-        };
+        let question = BookingOf { booking: id(booking), user: Some(id(user)) };
+        let view = engine.ask(event.clone(), question).await.expect("it is there").value;
         assert_eq!(view.state.status(), HoldStatus::Confirmed, "{booking}");
     }
     wait_until_archive_has_all(&redis, &archive, &event).await;
@@ -174,9 +171,9 @@ async fn what_redis_still_has_is_archived_before_the_event_is_rebuilt() {
     assert!(matches!(asked, Err(Failure::Rebuilding { .. })), "{asked:?}");
     archive.set_away(false);
     once_rebuilt(&engine, &event, hold_command("dan", "b4")).await.expect("units are left");
-    let known = |booking: &str| Query::Booking { booking: id(booking), user: None };
-    engine.query(event.clone(), known("b2")).await.expect("the second hold was still in Redis");
-    let lost = engine.query(event.clone(), known("b3")).await;
+    let known = |booking: &str| BookingOf { booking: id(booking), user: None };
+    engine.ask(event.clone(), known("b2")).await.expect("the second hold was still in Redis");
+    let lost = engine.ask(event.clone(), known("b3")).await;
     assert!(matches!(lost, Err(Failure::Refused(_))), "the third was nowhere: {lost:?}");
     assert_eq!(free_units(&engine, &event).await, 2);
     wait_until_archive_has_all(&redis, &archive, &event).await;
@@ -239,11 +236,8 @@ async fn a_confirmation_that_is_lost_before_it_is_archived_is_not_promised() {
     archive.set_away(false);
     once_rebuilt(&other, &event, hold_command("bob", "b2")).await.expect("units are left");
     let confirmed = confirming.await.expect("it ends");
-    let query = Query::Booking { booking: id("b1"), user: None };
-    let View::Booking(view) = other.query(event.clone(), query).await.expect("it is there").value
-    else {
-        panic!("a booking is asked for")
-    };
+    let anyones = BookingOf { booking: id("b1"), user: None };
+    let view = other.ask(event.clone(), anyones).await.expect("it is there").value;
     let promised = confirmed.is_ok();
     assert_eq!((view.state.status() == HoldStatus::Confirmed), promised, "{confirmed:?}");
     once_rebuilt(&one, &event, confirm_command("ada", "b1"))
@@ -279,12 +273,8 @@ async fn a_primary_that_dies_takes_nothing_confirmed_with_it() {
     .await
     .expect("units are left");
     for booking in confirmed {
-        let query = Query::Booking { booking: id(&booking), user: None };
-        let View::Booking(view) =
-            engine.query(event.clone(), query).await.expect("it is there").value
-        else {
-            panic!("a booking is asked for")
-        };
+        let question = BookingOf { booking: id(&booking), user: None };
+        let view = engine.ask(event.clone(), question).await.expect("it is there").value;
         assert_eq!(view.state.status(), HoldStatus::Confirmed, "{booking}");
     }
     assert_eq!(free_units(&engine, &event).await, 959);

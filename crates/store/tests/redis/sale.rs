@@ -6,11 +6,12 @@ use crate::stage::{
 };
 use onrush_core::hold::HoldState;
 use onrush_core::lines::Lines;
+use onrush_core::question::{AvailabilityNow, BookingsOf, EventNow, PlaceOf, SeatsNow};
 use onrush_core::settings::RoomSettings;
 use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
-use onrush_core::view::{LeftFrom, PlaceState, SeatStatus};
-use onrush_core::{Command, Phase, Query, Refusal, Reply, View};
-use onrush_store::{Engine, Failure};
+use onrush_core::view::{HoldView, LeftFrom, PlaceState, PlaceView, SeatStatus};
+use onrush_core::{Command, Phase, Refusal};
+use onrush_store::{Ask, Engine, Failure};
 use onrush_testkit::need;
 
 #[tokio::test]
@@ -26,8 +27,7 @@ async fn visitors_wait_are_admitted_hold_and_are_let_in() {
     done(&engine, &event, Command::OpenPrequeue).await;
     for (number, user) in [(1, "ada"), (2, "bob")] {
         let join = Command::Join { place: place(number), user: id(user) };
-        let answer = engine.execute(event.clone(), join).await.expect("a place").value;
-        let Reply::Place(view) = answer else { panic!("{answer:?} is no place") };
+        let view: PlaceView = engine.run(event.clone(), join).await.expect("a place").value;
         assert!(matches!(view.state, PlaceState::Queued { position: Some(_), .. }), "{view:?}");
     }
     assert_eq!(
@@ -39,9 +39,9 @@ async fn visitors_wait_are_admitted_hold_and_are_let_in() {
     let active = |user: &'static str| {
         let (engine, event) = (&engine, event.clone());
         move || {
-            let asked = engine.query(event.clone(), Query::Place { user: id(user), place: None });
+            let asked = engine.ask(event.clone(), PlaceOf { user: id(user), place: None });
             async {
-                let View::Place(view) = asked.await.expect("a place").value else { return None };
+                let view = asked.await.expect("a place").value;
                 matches!(view.state, PlaceState::Active { .. }).then_some(())
             }
         }
@@ -49,31 +49,24 @@ async fn visitors_wait_are_admitted_hold_and_are_let_in() {
     // Nobody sends a tick: the engine admits by itself, one at a time.
     until("Ada's turn", active("ada")).await;
     hold(&engine, &event, "ada", "b1").await.expect("it is her turn");
-    let confirmed = engine.execute(event.clone(), confirm_command("ada", "b1")).await;
-    let Reply::Hold(view) = confirmed.expect("nothing is to be paid").value else {
-        panic!("no booking")
-    };
+    let confirmed = engine.run::<HoldView>(event.clone(), confirm_command("ada", "b1")).await;
+    let view = confirmed.expect("nothing is to be paid").value;
     assert!(matches!(view.state, HoldState::Confirmed { payment: None, .. }), "{view:?}");
     until("Bob's turn", active("bob")).await;
     let leave = Command::Leave { place: place(2), user: id("bob") };
-    let left = engine.execute(event.clone(), leave).await.expect("he is in").value;
-    assert_eq!(left, Reply::Left(LeftFrom::Active));
+    let left: LeftFrom = engine.run(event.clone(), leave).await.expect("he is in").value;
+    assert_eq!(left, LeftFrom::Active);
 
     let check_in = Command::CheckIn { booking: id("b1"), ticket: 1 };
-    let answer = engine.execute(event.clone(), check_in).await.expect("a ticket").value;
-    let Reply::Hold(view) = answer else { panic!("{answer:?} is no booking") };
+    let view: HoldView = engine.run(event.clone(), check_in).await.expect("a ticket").value;
     assert_eq!(view.checked_in.len(), 1);
 
-    let answer = engine.query(event.clone(), Query::Event).await.expect("the event").value;
-    let View::Event(view) = answer else { panic!("{answer:?} is no event") };
+    let view = engine.ask(event.clone(), EventNow).await.expect("the event").value;
     assert_eq!((view.settings, view.phase), (settings, Phase::Open));
     assert_eq!((view.waiting, view.active, view.places_taken), (0, 0, 2));
     assert_eq!((view.units.free, view.units.sold), (1, 1));
-    let bookings = engine
-        .query(event.clone(), Query::Bookings { user: id("ada"), after: None, limit: 10 })
-        .await;
-    let View::Bookings(bookings) = bookings.expect("her bookings").value else { panic!("none") };
-    assert_eq!(bookings.len(), 1);
+    let hers = BookingsOf { user: id("ada"), after: None, limit: 10 };
+    assert_eq!(engine.ask(event.clone(), hers).await.expect("her bookings").value.len(), 1);
     assert!(engine.events().await.expect("a list").value.contains(&event));
     engine.close().await;
 }
@@ -106,8 +99,7 @@ async fn seats_are_listed_in_the_order_they_were_added_with_whose_they_are() {
     let hold = Command::Hold { booking: id("b1"), user: id("ada"), lines };
     engine.execute(event.clone(), hold).await.expect("the seat is free");
 
-    let answer = engine.query(event.clone(), Query::Seats).await.expect("the seats").value;
-    let View::Seats(seats) = answer else { panic!("{answer:?} are no seats") };
+    let seats = engine.ask(event.clone(), SeatsNow).await.expect("the seats").value;
     let shown: Vec<_> = seats
         .iter()
         .map(|seat| {
@@ -124,8 +116,7 @@ async fn seats_are_listed_in_the_order_they_were_added_with_whose_they_are() {
         ]
     );
     done(&engine, &event, Command::Unblock { lines: broken, reason: reason() }).await;
-    let answer = engine.query(event.clone(), Query::Availability).await.expect("stock").value;
-    let View::Availability(view) = answer else { panic!("{answer:?} is no stock") };
+    let view = engine.ask(event.clone(), AvailabilityNow).await.expect("stock").value;
     let names: Vec<_> = view.categories.iter().map(|category| &*category.name).collect();
     assert_eq!(names, ["near \"the stage\"", "far"]);
     assert_eq!((view.categories[0].units.held, view.categories[1].units.free), (1, 2));
@@ -150,8 +141,7 @@ async fn a_stadium_is_added_at_once() {
     });
     let categories = vec![CategorySpec { name: "all".into(), price_minor: 1_000 }];
     done(&engine, &event, Command::AddSeats { categories, seats: seats.collect() }).await;
-    let answer = engine.query(event.clone(), Query::Seats).await.expect("the seats").value;
-    let View::Seats(seats) = answer else { panic!("no seats") };
+    let seats = engine.ask(event.clone(), SeatsNow).await.expect("the seats").value;
     assert_eq!(seats.len(), SEATS);
     assert_eq!(seats[SEATS - 1].seat.as_str(), "s-249999");
     engine.close().await;

@@ -4,15 +4,16 @@
 mod memory_archive;
 
 pub(crate) use memory_archive::MemoryArchive;
+use onrush_core::Command;
 use onrush_core::ids::{BookingId, EventId, PlaceId, PoolId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::money::Currency;
+use onrush_core::question::AvailabilityNow;
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::spec::PoolSpec;
 use onrush_core::view::HoldView;
-use onrush_core::{Command, Query, Reply, View};
 use onrush_store::redis::{Options, RedisEngine};
-use onrush_store::{Engine, Failure};
+use onrush_store::{Ask, Failure};
 use onrush_testkit::{NotStarted, Redis, Shared};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -69,9 +70,8 @@ pub(crate) fn settings() -> Settings {
 }
 
 pub(crate) async fn done(engine: &RedisEngine, event: &EventId, command: Command) {
-    let answer = engine.execute(event.clone(), command.clone()).await;
-    let answer = answer.unwrap_or_else(|failure| panic!("{command:?}: {failure:?}"));
-    assert_eq!(answer.value, Reply::Done, "{command:?}");
+    let done = engine.run::<()>(event.clone(), command.clone()).await;
+    done.unwrap_or_else(|failure| panic!("{command:?}: {failure:?}"));
 }
 
 pub(crate) fn lines(quantity: u32) -> Lines {
@@ -89,10 +89,7 @@ pub(crate) async fn hold(
     user: &str,
     booking: &str,
 ) -> Result<HoldView, Failure> {
-    match engine.execute(event.clone(), hold_command(user, booking)).await?.value {
-        Reply::Hold(view) => Ok(view),
-        other => panic!("{other:?} is no answer to a hold"),
-    }
+    Ok(engine.run(event.clone(), hold_command(user, booking)).await?.value)
 }
 
 pub(crate) fn confirm_command(user: &str, booking: &str) -> Command {
@@ -101,10 +98,8 @@ pub(crate) fn confirm_command(user: &str, booking: &str) -> Command {
 }
 
 pub(crate) async fn free_units(engine: &RedisEngine, event: &EventId) -> u32 {
-    match engine.query(event.clone(), Query::Availability).await.expect("an answer").value {
-        View::Availability(view) => view.pools.iter().map(|pool| pool.units.free).sum(),
-        other => panic!("{other:?} is no answer about availability"),
-    }
+    let left = engine.ask(event.clone(), AvailabilityNow).await.expect("an answer").value;
+    left.pools.iter().map(|pool| pool.units.free).sum()
 }
 
 /// Tries again until there is something, and says `what` was waited for if there never is.

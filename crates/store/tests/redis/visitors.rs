@@ -4,12 +4,13 @@ use crate::world::{NOON, Node, World, event, key, place, settings, until, user};
 use futures_util::future::join_all;
 use onrush_core::change::{Change, QueueChange, SaleChange};
 use onrush_core::ids::PlaceId;
+use onrush_core::question::PlaceOf;
 use onrush_core::score::Score;
 use onrush_core::settings::{Digest, Order, RoomSettings};
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::view::{PlaceState, PlaceView};
 use onrush_core::waiting_room::draw;
-use onrush_core::{Command, Event, Query, Refusal, Time, View};
+use onrush_core::{Command, Event, Refusal, Time};
 use onrush_store::Engine;
 use onrush_store::flags::Flag;
 use std::collections::{BTreeSet, HashMap};
@@ -137,11 +138,11 @@ async fn assert_positions(world: &World, node: &Node, at: Time) {
     let mut asked = 0;
     for row in rules.snapshot() {
         let SnapshotRow::Place(row) = row else { continue };
-        let query = Query::Place { user: row.user.clone(), place: Some(row.place) };
-        let Ok(View::Place(expected)) = rules.query(at, &query) else { panic!("it waits") };
+        let this = PlaceOf { user: row.user.clone(), place: Some(row.place) };
+        let expected = rules.ask(at, this).expect("it waits");
         assert_eq!(node.place(row.user.clone(), Some(row.place)).await, Ok(expected));
-        let first = Query::Place { user: row.user.clone(), place: None };
-        let Ok(View::Place(expected)) = rules.query(at, &first) else { panic!("it waits") };
+        let first = PlaceOf { user: row.user.clone(), place: None };
+        let expected = rules.ask(at, first).expect("it waits");
         assert_eq!(node.place(row.user, None).await, Ok(expected));
         asked += 1;
     }

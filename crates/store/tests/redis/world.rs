@@ -2,12 +2,13 @@
 
 use crate::stage::MemoryArchive;
 use onrush_core::ids::{EventId, PlaceId, UserId};
+use onrush_core::question::PlaceOf;
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::view::{PlaceState, PlaceView};
-use onrush_core::{Command, Event, Query, Refusal, Reply, Time, View};
+use onrush_core::{Command, Event, Refusal, Reply, Time};
 use onrush_store::flags::Flags;
 use onrush_store::redis::{Options, RedisEngine};
-use onrush_store::{Engine, Failure, FeedEntry};
+use onrush_store::{Ask, Engine, Failure, FeedEntry};
 use onrush_testkit::{Redis, need};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -148,10 +149,8 @@ impl Node {
     }
 
     pub(crate) async fn join(&self, place: PlaceId, user: UserId) -> Result<PlaceView, Refusal> {
-        match self.run(Command::Join { place, user }).await? {
-            Reply::Place(view) => Ok(view),
-            other => panic!("joining is answered by {other:?}"),
-        }
+        let reply = self.run(Command::Join { place, user }).await?;
+        Ok(reply.try_into().expect("joining is answered by a place"))
     }
 
     pub(crate) async fn place(
@@ -159,11 +158,8 @@ impl Node {
         user: UserId,
         place: Option<PlaceId>,
     ) -> Result<PlaceView, Refusal> {
-        match self.engine.query(event(), Query::Place { user, place }).await {
-            Ok(answer) => match answer.value {
-                View::Place(view) => Ok(view),
-                other => panic!("a question about a place is answered by {other:?}"),
-            },
+        match self.engine.ask(event(), PlaceOf { user, place }).await {
+            Ok(answer) => Ok(answer.value),
             Err(Failure::Refused(refusal)) => Err(refusal),
             Err(failure) => panic!("{failure}"),
         }

@@ -18,9 +18,11 @@ use axum::response::Response;
 use onrush_core::command::CancelTerms;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use onrush_core::spec::Reason;
+use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal};
 use onrush_relay::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK};
 use onrush_saga::Sagas;
+use onrush_store::Failure;
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -75,17 +77,17 @@ async fn give_back(
     why: &'static str,
 ) -> Result<Response, Problem> {
     let release = Command::Release { booking: booking.clone(), user: user.clone() };
-    let mut view = sale.run_booking(&event, release).await;
-    if view.as_ref().is_err_and(|problem| problem.code() == Refusal::AlreadyConfirmed.code()) {
+    let mut view = sale.run(&event, release).await;
+    if view == Err(Failure::Refused(Refusal::AlreadyConfirmed)) {
         teach_steps(&sale, &sagas, &event).await;
         let cancel = Command::CancelConfirmed {
             booking,
             reason: Reason { by: user.as_str().into(), why: why.into() },
             terms: CancelTerms::Buyer { user },
         };
-        view = sale.run_booking(&event, cancel).await;
+        view = sale.run(&event, cancel).await;
     }
-    let view = view.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?;
+    let view = view.map_err(|f| hide_event(f.into(), Refusal::ReservationNotFound))?;
     Ok(booking_answer(&event, &view))
 }
 
@@ -126,7 +128,7 @@ pub async fn cancel_confirmed(
         terms: CancelTerms::Organiser { refund_minor },
     };
     teach_steps(&sale, &sagas, &event).await;
-    sale.run(&event, command).await?;
+    sale.run::<HoldView>(&event, command).await?;
     let view = find_booking(&sale, &event, &booking, None).await?;
     Ok(booking_answer(&event, &view))
 }

@@ -6,7 +6,7 @@ use super::keeper::Owner;
 use super::shapes::BookingBody;
 use crate::http::body::OptionalBody;
 use crate::http::caller::{Admin, Ids};
-use crate::http::faults::{hide_event, hold_of};
+use crate::http::faults::hide_event;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::lines::id;
@@ -119,7 +119,7 @@ pub(in crate::http) async fn confirm_for(
     buyer: Option<Buyer>,
     command: Command,
 ) -> Result<HoldView, Problem> {
-    let Some(buyer) = buyer else { return sale.run_booking(&event, command).await };
+    let Some(buyer) = buyer else { return Ok(sale.run(&event, command).await?) };
     let work = async move {
         let before = ledger.buyer(&booking).await?;
         ledger.set_buyer(&booking, buyer.clone()).await?;
@@ -132,7 +132,7 @@ pub(in crate::http) async fn confirm_for(
         {
             tracing::warn!(%error, "the buyer of a booking that was not confirmed stays");
         }
-        hold_of(outcome?)
+        Ok(outcome?)
     };
     // A caller who hangs up must not stop it half-way.
     match tokio::spawn(work).await {

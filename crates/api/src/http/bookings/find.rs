@@ -2,15 +2,16 @@
 
 use super::shapes::BookingBody;
 use crate::http::body::json;
-use crate::http::faults::odd_answer;
 use crate::http::problem::Problem;
 use crate::http::state::Sale;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_base::auth::names::event_of;
+use onrush_core::Refusal;
 use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_core::question::BookingOf;
 use onrush_core::view::HoldView;
-use onrush_core::{Query, Refusal, View};
+use onrush_store::Ask;
 
 /// The event that a booking's id names; an id of another form was never given to anyone.
 pub(in crate::http) fn event_of_booking(booking: &BookingId) -> Result<EventId, Problem> {
@@ -24,10 +25,8 @@ pub(super) async fn find_booking(
     booking: &BookingId,
     user: Option<&UserId>,
 ) -> Result<HoldView, Problem> {
-    let query = Query::Booking { booking: booking.clone(), user: user.cloned() };
-    let answer = sale.engine.query(event.clone(), query).await?;
-    let View::Booking(view) = answer.value else { return Err(odd_answer()) };
-    Ok(view)
+    let question = BookingOf { booking: booking.clone(), user: user.cloned() };
+    Ok(sale.engine.ask(event.clone(), question).await?.value)
 }
 
 pub(super) fn booking_answer(event: &EventId, view: &HoldView) -> Response {

@@ -5,7 +5,7 @@ use super::keeper::Owner;
 use super::shapes::BookingBody;
 use crate::http::body::{JsonBytes, Nothing, OptionalBytes, json};
 use crate::http::caller::{IdempotencyKey, Ids, OptionalKey, Visitor};
-use crate::http::faults::{hide_event, odd_answer};
+use crate::http::faults::hide_event;
 use crate::http::once::{Purpose, Scope};
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
@@ -17,7 +17,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_base::metrics::count;
 use onrush_core::ids::{BookingId, EventId, UserId};
-use onrush_core::{Command, Refusal, Reply};
+use onrush_core::{Command, Refusal};
 use onrush_store::Failure;
 use std::sync::Arc;
 
@@ -45,20 +45,11 @@ pub async fn hold(
     let lines = body.parse::<WishBody<'_>>()?.lines()?;
     let booking = sale.names.booking(&event, user.as_str(), key.as_str());
     let command = Command::Hold { booking, user, lines };
-    match sale.engine.execute(event.clone(), command).await {
-        Ok(answer) => {
+    match sale.run(&event, command).await {
+        Ok(view) => {
             onrush_saga::kill::reached("answering:Hold");
             count(&sale.metrics.holds_accepted);
-            match answer.value {
-                Reply::Hold(view) => {
-                    Ok(json(StatusCode::CREATED, &BookingBody::new(&event, &view)))
-                }
-                Reply::Done
-                | Reply::Place(_)
-                | Reply::Left(_)
-                | Reply::Claim(_)
-                | Reply::Removed(_) => Err(odd_answer()),
-            }
+            Ok(json(StatusCode::CREATED, &BookingBody::new(&event, &view)))
         }
         Err(failure) => {
             if matches!(failure, Failure::Refused(_)) {
@@ -111,7 +102,7 @@ async fn give_time(
     user: UserId,
 ) -> Result<Response, Problem> {
     let command = Command::Extend { booking, user };
-    let view = sale.run_booking(&event, command).await;
-    let view = view.map_err(|problem| hide_event(problem, Refusal::ReservationNotFound))?;
+    let view = sale.run(&event, command).await;
+    let view = view.map_err(|f| hide_event(f.into(), Refusal::ReservationNotFound))?;
     Ok(booking_answer(&event, &view))
 }

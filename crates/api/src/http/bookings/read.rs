@@ -5,7 +5,6 @@ use super::keeper::{Keeper, Kept};
 use super::shapes::{BookingBody, Bookings};
 use crate::http::body::json;
 use crate::http::caller::{Ids, Strict, Visitor};
-use crate::http::faults::odd_answer;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::page::page_size;
@@ -15,10 +14,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_base::auth::names::event_of;
+use onrush_core::Refusal;
 use onrush_core::ids::{BookingId, EventId};
+use onrush_core::question::BookingsOf;
 use onrush_core::view::HoldView;
-use onrush_core::{Query, Refusal, View};
-use onrush_store::Failure;
+use onrush_store::{Ask, Failure};
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::IntoParams;
@@ -84,18 +84,17 @@ pub async fn bookings(
         if wanted == 0 {
             break;
         }
-        let query = Query::Bookings {
+        let page = BookingsOf {
             user: user.clone(),
             after: after.take(),
             limit: u32::try_from(wanted).unwrap_or(u32::MAX),
         };
         let answer =
-            sale.engine.query(event.clone(), query).await.map_err(|failure| match failure {
+            sale.engine.ask(event.clone(), page).await.map_err(|failure| match failure {
                 Failure::Refused(Refusal::ReservationNotFound) => no_such_page(),
                 other => other.into(),
             })?;
-        let View::Bookings(views) = answer.value else { return Err(odd_answer()) };
-        found.extend(views.into_iter().map(|view| (event, view)));
+        found.extend(answer.value.into_iter().map(|view| (event, view)));
     }
     let more = found.len() > limit;
     found.truncate(limit);

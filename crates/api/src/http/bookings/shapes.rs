@@ -1,7 +1,7 @@
 //! Bookings, as visitors and the organiser see them.
 
 use super::buyer::BuyerBody;
-use crate::http::faults::odd_answer;
+use crate::broken::Broken;
 use crate::http::problem::Problem;
 use crate::json::ids::{CurrencyText, EventIdText, IdText, TimeMs};
 use onrush_core::Time;
@@ -183,7 +183,10 @@ impl<'a> BookingBody<'a> {
     /// # Errors
     /// The ledger's word for its status is none.
     pub fn of_past(row: &'a Booking) -> Result<Self, Problem> {
-        let status = BookingStatus::of(&row.status).ok_or_else(odd_answer)?;
+        let status = BookingStatus::of(&row.status).ok_or_else(|| {
+            tracing::error!(booking = %row.booking, status = %row.status, "no status of a booking");
+            Broken::new("reading a booking")
+        })?;
         let ended_at = |is: BookingStatus| (status.word() == is.word()).then_some(row.updated_at);
         Ok(Self {
             booking: row.booking.as_str(),

@@ -3,7 +3,7 @@
 use super::shapes::{ClaimBody, NewClaim};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, IdempotencyKey, Ids, Visitor};
-use crate::http::faults::{hide_event, odd_answer};
+use crate::http::faults::hide_event;
 use crate::http::once::Scope;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
@@ -15,8 +15,10 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_base::auth::names::event_of;
 use onrush_core::ids::{ClaimId, EventId, PoolId};
+use onrush_core::question::ClaimOf;
 use onrush_core::spec::Reason;
-use onrush_core::{Command, Query, Refusal, Reply, View};
+use onrush_core::{Command, Refusal};
+use onrush_store::Ask;
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -51,12 +53,8 @@ pub async fn claim(
 }
 
 async fn take(sale: Arc<Sale>, event: EventId, command: Command) -> Result<Response, Problem> {
-    match sale.run(&event, command).await? {
-        Reply::Claim(view) => Ok(json(StatusCode::CREATED, &ClaimBody::new(&event, &view))),
-        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Removed(_) => {
-            Err(odd_answer())
-        }
-    }
+    let view = sale.run(&event, command).await?;
+    Ok(json(StatusCode::CREATED, &ClaimBody::new(&event, &view)))
 }
 
 /// One of the visitor's own claims.
@@ -72,13 +70,9 @@ pub async fn claim_view(
     Visitor(user): Visitor,
 ) -> Result<Response, Problem> {
     let event = event_of_claim(&claim)?;
-    let query = Query::Claim { claim, user: Some(user) };
-    let answer = sale.engine.query(event.clone(), query).await;
-    let View::Claim(view) = answer.map_err(|f| hide_event(f.into(), Refusal::ClaimNotFound))?.value
-    else {
-        return Err(odd_answer());
-    };
-    Ok(json(StatusCode::OK, &ClaimBody::new(&event, &view)))
+    let answer = sale.engine.ask(event.clone(), ClaimOf { claim, user: Some(user) }).await;
+    let answer = answer.map_err(|failure| hide_event(failure.into(), Refusal::ClaimNotFound))?;
+    Ok(json(StatusCode::OK, &ClaimBody::new(&event, &answer.value)))
 }
 
 /// Gives a claim back; doing it again changes nothing (S2.2).
@@ -94,13 +88,9 @@ pub async fn declaim(
     Visitor(user): Visitor,
 ) -> Result<Response, Problem> {
     let event = event_of_claim(&claim)?;
-    let reply = sale.run(&event, Command::Declaim { claim, user }).await;
-    match reply.map_err(|failure| hide_event(failure.into(), Refusal::ClaimNotFound))? {
-        Reply::Claim(view) => Ok(json(StatusCode::OK, &ClaimBody::new(&event, &view))),
-        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Removed(_) => {
-            Err(odd_answer())
-        }
-    }
+    let view = sale.run(&event, Command::Declaim { claim, user }).await;
+    let view = view.map_err(|failure| hide_event(failure.into(), Refusal::ClaimNotFound))?;
+    Ok(json(StatusCode::OK, &ClaimBody::new(&event, &view)))
 }
 
 /// What stands for the user in the ids of services' adjustments; no visitor has this id, for it is

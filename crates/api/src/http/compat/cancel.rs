@@ -1,10 +1,9 @@
 //! `POST /api/booking/cancel`.
 
-use super::state::{bookings, chosen, place};
+use super::state::{Chosen, bookings, chosen, place};
 use super::words::{OfEvent, Refused, Word, refused};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::Visitor;
-use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::queue::shapes::LeftFromText;
@@ -12,8 +11,8 @@ use crate::http::state::Sale;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use onrush_core::view::{LeftFrom, PlaceState};
-use onrush_core::{Command, Refusal, Reply};
+use onrush_core::view::{HoldView, LeftFrom, PlaceState};
+use onrush_core::{Command, Refusal};
 use onrush_store::Failure;
 use serde::Serialize;
 use std::sync::Arc;
@@ -51,23 +50,21 @@ pub async fn cancel(
     if chosen.as_ref().is_some_and(|chosen| chosen.paying) {
         return Ok(refused(Word::CannotCancel));
     }
-    let command = match (place(&sale, &event, &user).await?, chosen) {
+    let release = |chosen: Chosen<'_>, user| {
+        let booking = chosen.hold.terms.booking.clone();
+        sale.run::<HoldView>(&event, Command::Release { booking, user })
+    };
+    let given_up = match (place(&sale, &event, &user).await?, chosen) {
         // The session is over, and the seat is still held.
-        (None, Some(chosen)) => {
-            Command::Release { booking: chosen.hold.terms.booking.clone(), user }
-        }
+        (None, Some(chosen)) => release(chosen, user).await.map(|_| LeftFrom::Active),
         (Some(view), Some(chosen)) if matches!(view.state, PlaceState::Queued { .. }) => {
-            Command::Release { booking: chosen.hold.terms.booking.clone(), user }
+            release(chosen, user).await.map(|_| LeftFrom::Active)
         }
-        (Some(view), _) => Command::Leave { place: view.place, user },
+        (Some(view), _) => sale.run(&event, Command::Leave { place: view.place, user }).await,
         (None, None) => return Ok(refused(Word::NotFound)),
     };
-    let from = match sale.run(&event, command).await {
-        Ok(Reply::Left(from)) => from,
-        Ok(Reply::Hold(_)) => LeftFrom::Active,
-        Ok(Reply::Done | Reply::Place(_) | Reply::Claim(_) | Reply::Removed(_)) => {
-            return Err(odd_answer());
-        }
+    let from = match given_up {
+        Ok(from) => from,
         Err(Failure::Refused(refusal)) => {
             return match refusal {
                 Refusal::CannotCancel => Ok(refused(Word::CannotCancel)),

@@ -4,7 +4,6 @@ use super::state::{bookings, chosen, completed, place, seconds};
 use super::words::OfEvent;
 use crate::http::body::json;
 use crate::http::caller::{Strict, Visitor};
-use crate::http::faults::odd_answer;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::http::state::Sale;
@@ -14,8 +13,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_base::metrics::count;
 use onrush_core::hold::HoldState;
-use onrush_core::view::{HoldView, PlaceState};
-use onrush_core::{Command, Refusal, Reply};
+use onrush_core::view::{HoldView, PlaceState, PlaceView};
+use onrush_core::{Command, Refusal};
 use onrush_store::Failure;
 use serde::Serialize;
 use std::sync::Arc;
@@ -95,7 +94,7 @@ pub async fn position(
             if see_due {
                 // If it fails, the next question is a sign of life as well.
                 if let Err(failure) =
-                    sale.run(&event, Command::See { place: view.place, user }).await
+                    sale.run::<()>(&event, Command::See { place: view.place, user }).await
                 {
                     tracing::debug!(%failure, %event, "a sign of life was not written down");
                 }
@@ -107,20 +106,13 @@ pub async fn position(
             // S3 knows no showing up: whoever learns that they are in has shown up, and has the
             // whole session.
             let arrive = Command::Arrive { place: view.place, user };
-            match sale.run(&event, arrive).await {
-                Ok(Reply::Place(arrived)) => match arrived.state {
+            match sale.run::<PlaceView>(&event, arrive).await {
+                Ok(arrived) => match arrived.state {
                     PlaceState::Active { until, .. } | PlaceState::Ended { until } => {
                         Ok(active(State3::Active, None, until))
                     }
-                    PlaceState::Queued { .. } => Err(odd_answer()),
+                    PlaceState::Queued { .. } => unreachable!("nobody arrives who is not admitted"),
                 },
-                Ok(
-                    Reply::Done
-                    | Reply::Left(_)
-                    | Reply::Hold(_)
-                    | Reply::Claim(_)
-                    | Reply::Removed(_),
-                ) => Err(odd_answer()),
                 Err(Failure::Refused(Refusal::SessionOver | Refusal::PlaceNotFound)) => {
                     Ok(json(StatusCode::OK, &Standing::NotFound))
                 }

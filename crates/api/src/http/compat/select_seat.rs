@@ -4,7 +4,6 @@ use super::state::{bookings, chosen, place};
 use super::words::{Refused, Word, refused};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::Visitor;
-use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::Problem;
 use crate::http::state::Sale;
@@ -17,7 +16,7 @@ use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, EventId, SeatId, UserId};
 use onrush_core::lines::Lines;
 use onrush_core::view::{HoldView, PlaceState, PlaceView};
-use onrush_core::{Command, Refusal, Reply};
+use onrush_core::{Command, Refusal};
 use onrush_store::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -80,8 +79,8 @@ pub async fn select_seat(
     };
     let booking = booking_of(&sale, &event, &user, &session, &holds);
     let lines = Lines::new(Vec::new(), vec![seat.clone()])?;
-    match sale.run(&event, Command::Hold { booking, user, lines }).await {
-        Ok(Reply::Hold(view)) => match view.state {
+    match sale.run::<HoldView>(&event, Command::Hold { booking, user, lines }).await {
+        Ok(view) => match view.state {
             HoldState::Held { .. } => {
                 count(&sale.metrics.holds_accepted);
                 Ok(selected(seat))
@@ -93,9 +92,6 @@ pub async fn select_seat(
             | HoldState::Expired { .. }
             | HoldState::Cancelled { .. } => Ok(refused(Word::InvalidState)),
         },
-        Ok(
-            Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Claim(_) | Reply::Removed(_),
-        ) => Err(odd_answer()),
         Err(Failure::Refused(refusal)) => {
             count(&sale.metrics.holds_refused);
             match refusal {

@@ -3,7 +3,6 @@
 use super::shapes::stock::Availability;
 use crate::http::body::json;
 use crate::http::caller::Ids;
-use crate::http::faults::odd_answer;
 use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
 use crate::http::state::Sale;
@@ -12,7 +11,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::EventId;
-use onrush_core::{Query, View};
+use onrush_core::question::AvailabilityNow;
+use onrush_store::Ask;
 use std::sync::Arc;
 
 /// What is left of an event: by pool, and by category of seats.
@@ -25,7 +25,6 @@ pub async fn availability(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
 ) -> Result<Response, Problem> {
-    let answer = sale.engine.query(event.clone(), Query::Availability).await?;
-    let View::Availability(view) = answer.value else { return Err(odd_answer()) };
-    Ok(json(StatusCode::OK, &Availability::new(event, answer.at, *view)))
+    let answer = sale.engine.ask(event.clone(), AvailabilityNow).await?;
+    Ok(json(StatusCode::OK, &Availability::new(event, answer.at, *answer.value)))
 }

@@ -3,7 +3,6 @@
 use super::shapes::stock::{EventStock, InventoryStatus, PoolStock};
 use crate::http::body::json;
 use crate::http::caller::{Admin, Strict};
-use crate::http::faults::odd_answer;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
 use crate::http::state::{Nodes, Sale};
@@ -15,9 +14,10 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_base::commons::WantedPool;
 use onrush_core::ids::{EventId, PoolId};
+use onrush_core::question::AvailabilityNow;
 use onrush_core::view::PoolView;
-use onrush_core::{Query, View};
 use onrush_saga::Sagas;
+use onrush_store::Ask;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,8 +58,7 @@ pub async fn inventory_status(
     let mut events = Vec::with_capacity(ids.len());
     for event in ids {
         let (at, view) = sale.view_event(&event).await?;
-        let answer = sale.engine.query(event.clone(), Query::Availability).await?;
-        let View::Availability(left) = answer.value else { return Err(odd_answer()) };
+        let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
         let (rows, others) = wanted.into_iter().partition(|row| row.event == event);
         wanted = others;
         let (pools, missing_pools) = compared(left.pools, rows);

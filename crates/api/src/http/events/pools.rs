@@ -6,7 +6,7 @@ use super::shapes::stock::PoolBody;
 use crate::history::{Step, Subject};
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, Ids};
-use crate::http::faults::{odd_answer, refused};
+use crate::http::faults::refused;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
 use crate::http::shapes::lines::id;
@@ -18,9 +18,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::{EventId, PoolId};
+use onrush_core::question::AvailabilityNow;
 use onrush_core::spec::{PoolSpec, Reason};
-use onrush_core::{Command, Query, Refusal, View};
+use onrush_core::{Command, Refusal};
 use onrush_saga::Sagas;
+use onrush_store::Ask;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -58,7 +60,7 @@ pub async fn add_pool(
     let spec = PoolSpec { pool: id(&pool)?, capacity: capacity.0, price_minor: price_minor.0 };
     let (_, view) = sale.view_event(&event).await?;
     check_prices(sagas.gateway(), &view.settings, [(spec.pool.as_str(), spec.price_minor)])?;
-    sale.run(&event, Command::AddPool { spec }).await?;
+    sale.run::<()>(&event, Command::AddPool { spec }).await?;
     event_answer(&sale, StatusCode::CREATED, &event).await
 }
 
@@ -121,9 +123,8 @@ pub async fn pool_history(
     Ids((event, pool)): Ids<(EventId, PoolId)>,
     _: Admin,
 ) -> Result<Response, Problem> {
-    let answer = sale.engine.query(event.clone(), Query::Availability).await?;
-    let View::Availability(availability) = answer.value else { return Err(odd_answer()) };
-    let Some(view) = availability.pools.iter().find(|view| view.pool == pool) else {
+    let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
+    let Some(view) = left.pools.iter().find(|view| view.pool == pool) else {
         return Err(refused(Refusal::ZoneNotFound { pool }));
     };
     let history = units.histories.of(&event, Subject::Pool(pool)).await?;

@@ -88,6 +88,6 @@ pub(in crate::http) async fn run_and_show(
     event: &EventId,
     command: Command,
 ) -> Result<Response, Problem> {
-    sale.run(event, command).await?;
+    sale.run::<()>(event, command).await?;
     event_answer(sale, StatusCode::OK, event).await
 }

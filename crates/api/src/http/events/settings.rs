@@ -42,7 +42,7 @@ pub async fn create_event(
     change.apply(&mut settings, seed_hash);
     sagas.set_steps(&mut settings);
     check_together(&settings)?;
-    sale.run(&event, Command::CreateEvent { settings: Box::new(settings) }).await?;
+    sale.run::<()>(&event, Command::CreateEvent { settings: Box::new(settings) }).await?;
     sale.draws.settings_changed();
     event_answer(&sale, StatusCode::CREATED, &event).await
 }
@@ -124,7 +124,7 @@ async fn read_and_change(
     sagas.set_steps(&mut settings);
     check_together(&settings)?;
     check_change(&*sale.engine, sagas.gateway(), event, &before, &settings).await?;
-    sale.run(event, Command::ChangeSettings { settings: Box::new(settings) }).await?;
+    sale.run::<()>(event, Command::ChangeSettings { settings: Box::new(settings) }).await?;
     sale.draws.settings_changed();
     event_answer(sale, StatusCode::OK, event).await
 }

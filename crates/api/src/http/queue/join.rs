@@ -3,7 +3,6 @@
 use super::place::{find_place, place_body};
 use crate::http::body::{Nothing, OptionalBody, json};
 use crate::http::caller::{Ids, Joining, OptionalKey};
-use crate::http::faults::odd_answer;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::{Sale, Signers};
@@ -15,7 +14,7 @@ use axum::response::Response;
 use onrush_base::metrics::count;
 use onrush_core::ids::{EventId, PlaceId, UserId};
 use onrush_core::view::{PlaceState, PlaceView};
-use onrush_core::{Command, Refusal, Reply};
+use onrush_core::{Command, Refusal};
 use onrush_store::Failure;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -60,9 +59,9 @@ pub async fn join(
             Ok(json(StatusCode::OK, &place_body(&signers, &event, &user, &view)))
         }
         Joined::Had(refusal, view) => {
-            let mut facts = match serde_json::to_value(place_body(&signers, &event, &user, &view)) {
-                Ok(Value::Object(facts)) => facts,
-                Ok(_) | Err(_) => return Err(odd_answer()),
+            let body = serde_json::to_value(place_body(&signers, &event, &user, &view));
+            let Ok(Value::Object(mut facts)) = body else {
+                panic!("a place is an object: {body:?}")
             };
             // A problem's `status` is the HTTP status.
             if let Some(status) = facts.remove("status") {
@@ -153,14 +152,9 @@ async fn take(
     for _ in 0..TRIES {
         let command = Command::Join { place, user: user.clone() };
         let (had, refusal) = match sale.run(event, command).await {
-            Ok(Reply::Place(view)) => {
+            Ok(view) => {
                 count(&sale.metrics.joins);
                 return Ok(Joined::Taken(view));
-            }
-            Ok(
-                Reply::Done | Reply::Left(_) | Reply::Hold(_) | Reply::Claim(_) | Reply::Removed(_),
-            ) => {
-                return Err(odd_answer());
             }
             Err(Failure::Refused(
                 refusal @ (Refusal::Duplicate { place } | Refusal::AlreadyInQueue { place }),

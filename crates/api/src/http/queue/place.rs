@@ -3,7 +3,6 @@
 use super::shapes::{Left, WhichPlace};
 use crate::http::body::{Nothing, OptionalBody, json};
 use crate::http::caller::{Ids, Strict, Visitor};
-use crate::http::faults::odd_answer;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
 use crate::http::state::{Sale, Signers};
@@ -15,8 +14,10 @@ use axum::response::Response;
 use onrush_base::auth::unix_now_s;
 use onrush_base::metrics::count;
 use onrush_core::ids::{EventId, PlaceId, UserId};
+use onrush_core::question::PlaceOf;
 use onrush_core::view::{PlaceState, PlaceView};
-use onrush_core::{Command, Query, Refusal, Reply, View};
+use onrush_core::{Command, Refusal};
+use onrush_store::Ask;
 use std::sync::Arc;
 
 /// A place as its owner sees it, with a pass if they are active.
@@ -38,11 +39,7 @@ pub(in crate::http) async fn find_place(
     user: &UserId,
     place: Option<PlaceId>,
 ) -> Result<PlaceView, Problem> {
-    let query = Query::Place { user: user.clone(), place };
-    let View::Place(view) = sale.engine.query(event.clone(), query).await?.value else {
-        return Err(odd_answer());
-    };
-    Ok(view)
+    Ok(sale.engine.ask(event.clone(), PlaceOf { user: user.clone(), place }).await?.value)
 }
 
 /// Where the visitor stands (S3.2). A sign of life, but not an arrival.
@@ -70,7 +67,7 @@ pub async fn position(
     if matches!(view.state, PlaceState::Queued { see_due: true, .. }) {
         let command = Command::See { place: view.place, user: user.clone() };
         // If it fails, the next question is a sign of life as well.
-        if let Err(failure) = sale.run(&event, command).await {
+        if let Err(failure) = sale.run::<()>(&event, command).await {
             tracing::debug!(%failure, %event, "a sign of life was not written down");
         }
     }
@@ -97,12 +94,8 @@ pub async fn arrive(
         Some(place) => place,
         None => find_place(&sale, &event, &user, None).await?.place,
     };
-    match sale.run(&event, Command::Arrive { place, user: user.clone() }).await? {
-        Reply::Place(view) => Ok(json(StatusCode::OK, &place_body(&signers, &event, &user, &view))),
-        Reply::Done | Reply::Left(_) | Reply::Hold(_) | Reply::Claim(_) | Reply::Removed(_) => {
-            Err(odd_answer())
-        }
-    }
+    let view = sale.run(&event, Command::Arrive { place, user: user.clone() }).await?;
+    Ok(json(StatusCode::OK, &place_body(&signers, &event, &user, &view)))
 }
 
 /// Gives a place or a session up (S3.9); an active visitor's unpaid holds are released.
@@ -122,10 +115,6 @@ pub async fn leave(
         Some(place) => place,
         None => find_place(&sale, &event, &user, None).await?.place,
     };
-    match sale.run(&event, Command::Leave { place, user }).await? {
-        Reply::Left(from) => Ok(json(StatusCode::OK, &Left { from })),
-        Reply::Done | Reply::Place(_) | Reply::Hold(_) | Reply::Claim(_) | Reply::Removed(_) => {
-            Err(odd_answer())
-        }
-    }
+    let from = sale.run(&event, Command::Leave { place, user }).await?;
+    Ok(json(StatusCode::OK, &Left { from }))
 }

@@ -4,7 +4,7 @@ use super::shapes::SeatStatusName;
 use crate::history::{Step, Subject, What};
 use crate::http::body::json;
 use crate::http::caller::{Admin, Ids};
-use crate::http::faults::{broken, odd_answer, refused};
+use crate::http::faults::{broken, refused};
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
 use crate::http::state::{Sale, Units};
@@ -13,8 +13,10 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::{BookingId, EventId, SeatId, UserId};
+use onrush_core::question::{AvailabilityNow, SeatsNow};
 use onrush_core::view::{SeatStatus, SeatView};
-use onrush_core::{Query, Refusal, Time, View};
+use onrush_core::{Refusal, Time};
+use onrush_store::Ask;
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -80,16 +82,13 @@ pub async fn seat_history(
     _: Admin,
 ) -> Result<Response, Problem> {
     // Asked before the feed is read, so that what led to it is in the history.
-    let View::Seats(seats) = sale.engine.query(event.clone(), Query::Seats).await?.value else {
-        return Err(odd_answer());
-    };
+    let seats = sale.engine.ask(event.clone(), SeatsNow).await?.value;
     let Some(view) = seats.into_iter().find(|view| view.seat == seat) else {
         return Err(refused(Refusal::SeatNotFound { seat }));
     };
-    let answer = sale.engine.query(event.clone(), Query::Availability).await?;
-    let View::Availability(availability) = answer.value else { return Err(odd_answer()) };
-    let category = availability.categories.iter().find(|other| *other.name == *view.category);
-    let price_minor = category.ok_or_else(odd_answer)?.price_minor;
+    let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
+    let category = left.categories.iter().find(|other| *other.name == *view.category);
+    let price_minor = category.expect("a category that has a seat is there for good").price_minor;
     let drawing = units.plans.load(&event).await;
     let drawing = drawing.map_err(|error| broken("reading the seat map", &error))?;
     let drawn =

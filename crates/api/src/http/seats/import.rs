@@ -4,7 +4,7 @@ use crate::http::body::JsonBody;
 use crate::http::caller::{Admin, Ids};
 use crate::http::events::read::event_answer;
 use crate::http::events::shapes::EventBody;
-use crate::http::faults::{broken, odd_answer};
+use crate::http::faults::broken;
 use crate::http::openapi::WriteProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::{Sale, Units};
@@ -15,10 +15,12 @@ use crate::prices::check_prices;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use onrush_core::Command;
 use onrush_core::ids::EventId;
-use onrush_core::{Command, Query, View};
+use onrush_core::question::SeatsNow;
 use onrush_saga::Sagas;
 use onrush_serve::bodies::MAX_PLAN_BYTES;
+use onrush_store::Ask;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -66,8 +68,7 @@ async fn add_seats(
     event: &EventId,
     import: Import,
 ) -> Result<Response, Problem> {
-    let answer = sale.engine.query(event.clone(), Query::Seats).await?;
-    let View::Seats(present) = answer.value else { return Err(odd_answer()) };
+    let present = sale.engine.ask(event.clone(), SeatsNow).await?.value;
     let present: HashSet<_> = present.into_iter().map(|seat| seat.seat).collect();
     // Where a seat exists already the rules refuse the whole plan, and the drawing there is stays as it is.
     if import.seats.iter().all(|seat| !present.contains(&seat.seat)) {
@@ -76,6 +77,6 @@ async fn add_seats(
         kept.map_err(|error| broken("keeping the seat map", &error))?;
     }
     let command = Command::AddSeats { categories: import.categories, seats: import.seats };
-    sale.run(event, command).await?;
+    sale.run::<()>(event, command).await?;
     event_answer(sale, StatusCode::OK, event).await
 }

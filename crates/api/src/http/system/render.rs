@@ -2,11 +2,12 @@
 
 use crate::http::state::Groups;
 use onrush_base::metrics::Metrics;
-use onrush_core::{Query, View};
+use onrush_core::question::EventNow;
 use onrush_saga::Counts;
 use onrush_saga::gateway::health::{Calls, Health, State};
 use onrush_serve::Traffic;
 use onrush_serve::pressure::PressureFigures;
+use onrush_store::Ask;
 use onrush_store::embedded::ClockReport;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -170,10 +171,10 @@ pub(super) async fn render(groups: &Groups, traffic: &Traffic) -> String {
     let units = Family::<ByStatus, Gauge>::default();
     if let Ok(events) = groups.sale.engine.events().await {
         for event in events.value {
-            let Ok(answer) = groups.sale.engine.query(event.clone(), Query::Event).await else {
+            let Ok(answer) = groups.sale.engine.ask(event.clone(), EventNow).await else {
                 continue;
             };
-            let View::Event(view) = answer.value else { continue };
+            let view = answer.value;
             let event = event.to_string();
             let by_event = ByEvent { event: event.clone() };
             waiting.get_or_create(&by_event).set(view.waiting.into());

@@ -2,14 +2,14 @@
 
 use crate::answers::every_booking_of;
 use crate::http::claims::claim::event_of_claim;
-use crate::http::faults::odd_answer;
 use crate::http::problem::Problem;
 use crate::http::state::Sale;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{ClaimId, EventId, UserId};
+use onrush_core::question::{ClaimOf, PlaceOf};
 use onrush_core::view::{ClaimState, HoldView};
-use onrush_core::{Query, Refusal, Time, View};
-use onrush_store::Failure;
+use onrush_core::{Question, Refusal, Time};
+use onrush_store::{Ask, Failure};
 
 /// For how long after an event its visitors may still come back for what they bought.
 const AFTER_EVENT_MS: i64 = 30 * 24 * 3_600_000;
@@ -35,13 +35,17 @@ pub(super) async fn owns_something(
 }
 
 /// What the engine answers; `None` where there is nothing of the kind.
-async fn ask(sale: &Sale, event: &EventId, query: Query) -> Result<Option<View>, Problem> {
+async fn ask<Q: Question>(
+    sale: &Sale,
+    event: &EventId,
+    question: Q,
+) -> Result<Option<Q::Answer>, Problem> {
     let missing = [
         Refusal::EventNotFound.code(),
         Refusal::PlaceNotFound.code(),
         Refusal::ClaimNotFound.code(),
     ];
-    match sale.engine.query(event.clone(), query).await {
+    match sale.engine.ask(event.clone(), question).await {
         Ok(answer) => Ok(Some(answer.value)),
         Err(Failure::Refused(refusal)) if missing.contains(&refusal.code()) => Ok(None),
         Err(failure) => Err(failure.into()),
@@ -49,8 +53,8 @@ async fn ask(sale: &Sale, event: &EventId, query: Query) -> Result<Option<View>,
 }
 
 async fn has_place(sale: &Sale, event: &EventId, user: &UserId) -> Result<bool, Problem> {
-    let query = Query::Place { user: user.clone(), place: None };
-    Ok(ask(sale, event, query).await?.is_some())
+    let first = PlaceOf { user: user.clone(), place: None };
+    Ok(ask(sale, event, first).await?.is_some())
 }
 
 async fn has_booking(sale: &Sale, event: &EventId, user: &UserId) -> Result<bool, Problem> {
@@ -83,9 +87,8 @@ fn is_long_over(starts_at: Option<Time>, now: Time) -> bool {
 
 async fn owns_claim(sale: &Sale, user: &UserId, claim: &ClaimId) -> Result<bool, Problem> {
     let Ok(event) = event_of_claim(claim) else { return Ok(false) };
-    let query = Query::Claim { claim: claim.clone(), user: Some(user.clone()) };
-    let Some(answer) = ask(sale, &event, query).await? else { return Ok(false) };
-    let View::Claim(claim) = answer else { return Err(odd_answer()) };
+    let theirs = ClaimOf { claim: claim.clone(), user: Some(user.clone()) };
+    let Some(claim) = ask(sale, &event, theirs).await? else { return Ok(false) };
     Ok(match claim.state {
         ClaimState::Claimed { .. } => true,
         ClaimState::Returned { .. } | ClaimState::Expired { .. } | ClaimState::Adjusted { .. } => {

@@ -2,7 +2,6 @@
 
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, Ids, Strict};
-use crate::http::faults::odd_answer;
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::Problem;
 use crate::http::shapes::page::page_size;
@@ -12,9 +11,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_core::question::BansAfter;
 use onrush_core::spec::Reason;
 use onrush_core::view::{BanView, RemovedView};
-use onrush_core::{Command, Query, Reply, Time, View};
+use onrush_core::{Command, Time};
+use onrush_store::Ask;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
@@ -76,12 +77,8 @@ pub async fn remove_visitor(
     JsonBody(Removal { by, why, ban }): JsonBody<Removal>,
 ) -> Result<Response, Problem> {
     let command = Command::RemoveVisitor { user, reason: Reason { by, why }, ban };
-    match sale.run(&event, command).await? {
-        Reply::Removed(view) => Ok(json(StatusCode::OK, &RemovedBody::from(view))),
-        Reply::Done | Reply::Place(_) | Reply::Left(_) | Reply::Hold(_) | Reply::Claim(_) => {
-            Err(odd_answer())
-        }
-    }
+    let view: RemovedView = sale.run(&event, command).await?;
+    Ok(json(StatusCode::OK, &RemovedBody::from(view)))
 }
 
 /// Who ends a ban, and why.
@@ -121,7 +118,7 @@ pub async fn unban_visitor(
     JsonBody(Unban { by, why }): JsonBody<Unban>,
 ) -> Result<Response, Problem> {
     let command = Command::UnbanVisitor { user: user.clone(), reason: Reason { by, why } };
-    sale.run(&event, command).await?;
+    sale.run::<()>(&event, command).await?;
     Ok(json(StatusCode::OK, &UnbannedBody { user, banned: false }))
 }
 
@@ -188,11 +185,8 @@ pub async fn bans(
 ) -> Result<Response, Problem> {
     let limit = page_size(limit)?;
     // One more tells whether there is another page.
-    let query =
-        Query::Bans { after, at_most: u32::try_from(limit).map_or(u32::MAX, |limit| limit + 1) };
-    let View::Bans(mut bans) = sale.engine.query(event, query).await?.value else {
-        return Err(odd_answer());
-    };
+    let at_most = u32::try_from(limit).map_or(u32::MAX, |limit| limit + 1);
+    let mut bans = sale.engine.ask(event, BansAfter { after, at_most }).await?.value;
     let is_last = bans.len() <= limit;
     bans.truncate(limit);
     let next = bans.last().filter(|_| !is_last).map(|ban| ban.user.clone());

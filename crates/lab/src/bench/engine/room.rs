@@ -5,6 +5,7 @@ use super::super::common::Common;
 use super::super::results::Results;
 use super::super::results::resident_bytes;
 use onrush_core::ids::{PlaceId, UserId};
+use onrush_core::question::PlaceOf;
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::{Command, Event, Query, Time};
 use onrush_terminal::show::{Progress, count};
@@ -83,7 +84,7 @@ fn measure_size(
     let queries: Result<Vec<Query>, String> = (0..asked)
         .map(|i| {
             let number = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % size;
-            Ok(Query::Place { user: user(number)?, place: None })
+            Ok(PlaceOf { user: user(number)?, place: None }.into())
         })
         .collect();
     let queries = queries?;
