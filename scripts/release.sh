@@ -83,17 +83,19 @@ else
   cargo cyclonedx --version >/dev/null 2>&1 || cargo install --locked "cargo-cyclonedx@$cyclonedx_version"
 fi
 
-# Whatever fails between here and the commit leaves the files as they were.
-committed=
+# Whatever fails between here and the tag leaves main as it was.
+before=$(git rev-parse HEAD)
+tagged=
 versioned=(Cargo.toml Cargo.lock web/openapi.json CHANGELOG.md)
 work=
 clean_up() {
   local code=$?
   [ -z "$work" ] || rm -rf "$work"
-  if [ "$code" != 0 ] && [ -z "$dry$committed" ]; then
+  if [ "$code" != 0 ] && [ -z "$dry$tagged" ]; then
     git checkout --quiet HEAD -- "${versioned[@]}"
+    git reset --quiet --keep "$before"
     rm -rf "$out"
-    echo "release: stopped; ${versioned[*]} are as they were" >&2
+    echo "release: stopped; ${versioned[*]} and main are as they were" >&2
   fi
 }
 trap clean_up EXIT
@@ -124,6 +126,14 @@ if [ -z "$dry" ]; then
   grep -q "^## $version ([0-9-]*)\$" CHANGELOG.md || stop "CHANGELOG.md has no date for $version"
 fi
 
+step "commit"
+# Before the binaries, which say their commit.
+run git add -- "${versioned[@]}"
+if [ -n "$dry" ] || ! git diff --cached --quiet; then
+  run git commit --quiet -m "release: $version"
+fi
+commit=$(git rev-parse --short=10 HEAD)
+
 step "binaries"
 # Lines of the source in a backtrace are not worth their size here.
 export CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_PROFILE_RELEASE_DEBUG=false
@@ -140,7 +150,7 @@ if [ -n "$dry" ]; then
   echo "  would check that both say $version, and that $one asks for no library"
 else
   for binary in "$one" "$cluster"; do
-    [ "$("$out/$binary" --version)" = "onrush $version" ] || stop "$binary does not say $version"
+    [ "$("$out/$binary" --version)" = "onrush $version ($commit)" ] || stop "$binary does not say $version ($commit)"
   done
   # A static binary names no interpreter and no library.
   if readelf --program-headers "$out/$one" | grep -q INTERP; then stop "$one is not static"; fi
@@ -176,12 +186,7 @@ else
   (cd "$out" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS && sha256sum --check --quiet SHA256SUMS)
 fi
 
-step "commit and tag"
-run git add -- "${versioned[@]}"
-if [ -n "$dry" ] || ! git diff --cached --quiet; then
-  run git commit --quiet -m "release: $version"
-fi
-committed=yes
+step "tag"
 run git tag --annotate "$tag" -m "Onrush $version"
 
 if [ -n "$dry" ]; then

@@ -440,3 +440,13 @@ fn configuration_to_start_from_is_as_it_was() {
     let told = printed("config --template");
     golden(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/config.toml"), &told);
 }
+
+#[test]
+fn the_program_says_its_version_and_commit() {
+    let told = printed("--version");
+    let head = concat!("onrush ", env!("CARGO_PKG_VERSION"), " (");
+    let commit = told.trim_end().strip_prefix(head).and_then(|rest| rest.strip_suffix(')'));
+    let is_commit =
+        |commit: &str| commit.len() >= 10 && commit.chars().all(|c| c.is_ascii_hexdigit());
+    assert!(commit.is_some_and(is_commit), "{told}");
+}

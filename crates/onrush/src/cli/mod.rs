@@ -14,7 +14,7 @@ Exit codes: 0 all is well, 1 a violation was found, 2 the command line is wrong,
 
 /// An on-sale engine: queue fairly, hold atomically, never sell a thing twice.
 #[derive(Parser)]
-#[command(name = "onrush", version, after_help = EXIT_CODES)]
+#[command(name = "onrush", version = env!("ONRUSH_VERSION"), after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
