@@ -7,7 +7,7 @@
 
 use super::books::Books;
 use super::verdict::{
-    AtGateway, Sold, Standing, State, Sums, given_back, is_at_its_end, judge, judge_unknown,
+    AtGateway, SagaPlace, Sold, State, Sums, given_back, is_at_its_end, judge, judge_unknown,
 };
 use onrush_core::Change;
 use onrush_core::change::{BookingChange, HoldChange};
@@ -262,7 +262,7 @@ struct Auditor<'a> {
     gateway: Option<Gateway>,
     bookings: HashMap<BookingId, Sold>,
     /// The sagas that were read, and whether they are at their end.
-    sagas: HashMap<BookingId, Standing>,
+    sagas: HashMap<BookingId, SagaPlace>,
     /// How far the ledger has followed the feed.
     followed: u64,
     violations: &'a mut Vec<String>,
@@ -286,11 +286,11 @@ impl Auditor<'_> {
             self.money.kept_minor += verdict.kept_minor;
             self.money.paid_twice += u64::from(verdict.paid_twice);
             self.violations.extend(verdict.violations);
-            self.sagas.insert(booking.clone(), Standing::Ended);
+            self.sagas.insert(booking.clone(), SagaPlace::Ended);
         } else {
             self.money.open_sagas += 1;
             self.money.pending_minor += captured - refunded;
-            self.sagas.insert(booking.clone(), Standing::Open);
+            self.sagas.insert(booking.clone(), SagaPlace::Open);
         }
         for payment in &file.payments {
             if let Some(gateway) = &mut self.gateway {
@@ -320,7 +320,7 @@ impl Auditor<'_> {
         if let Some(gateway) = self.gateway.take() {
             for (payment, there) in &gateway.payments {
                 let Some(booking) = gateway.bookings.get(payment) else { continue };
-                let missing = Standing::Missing { followed: self.followed };
+                let missing = SagaPlace::Missing { followed: self.followed };
                 let saga = self.sagas.get(booking).copied().unwrap_or(missing);
                 let found = judge_unknown(payment, *there, self.bookings.get(booking), saga);
                 if found.is_some() {

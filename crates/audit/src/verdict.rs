@@ -61,7 +61,7 @@ pub(super) struct Verdict {
 
 /// Where the ledger has the saga of a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum SagaPlace {
     /// It has none, having followed the feed as far as this.
     Missing { followed: u64 },
     /// It goes on.
@@ -188,7 +188,7 @@ pub(super) fn judge_unknown(
     payment: &PaymentId,
     there: AtGateway,
     sold: Option<&Sold>,
-    saga: Standing,
+    saga: SagaPlace,
 ) -> Option<String> {
     // What was taken before the journal was read was held before.
     let taken = there.before.captured_minor;
@@ -198,11 +198,11 @@ pub(super) fn judge_unknown(
     let why = match (sold, saga) {
         (None, _) => "a booking that nobody knows",
         // Only sagas that go on begin payments.
-        (Some(_), Standing::Ended) => "a booking whose saga has ended without this payment",
-        (Some(sold), Standing::Missing { followed }) if sold.placed <= followed => {
+        (Some(_), SagaPlace::Ended) => "a booking whose saga has ended without this payment",
+        (Some(sold), SagaPlace::Missing { followed }) if sold.placed <= followed => {
             "a booking that the ledger has lost"
         }
-        (Some(_), Standing::Missing { .. } | Standing::Open) => return None,
+        (Some(_), SagaPlace::Missing { .. } | SagaPlace::Open) => return None,
     };
     Some(format!("payment {payment}: the gateway took {taken} for {why}"))
 }
@@ -492,15 +492,15 @@ mod tests {
         let taken = AtGateway { before: sums((PRICE, 0)), after: sums((PRICE, 0)) };
         let since = AtGateway { before: sums((0, 0)), ..taken };
         let sold = sold(State::NotSold);
-        let missing = |followed| Standing::Missing { followed };
+        let missing = |followed| SagaPlace::Missing { followed };
         for (there, sold, saga, said) in [
             (taken, None, missing(9), Some("nobody knows")),
-            (taken, Some(&sold), Standing::Ended, Some("has ended without")),
+            (taken, Some(&sold), SagaPlace::Ended, Some("has ended without")),
             (taken, Some(&sold), missing(7), Some("has lost")),
             (taken, Some(&sold), missing(6), None),
-            (taken, Some(&sold), Standing::Open, None),
+            (taken, Some(&sold), SagaPlace::Open, None),
             (since, None, missing(9), None),
-            (since, Some(&sold), Standing::Ended, None),
+            (since, Some(&sold), SagaPlace::Ended, None),
         ] {
             let found = judge_unknown(&payment(1), there, sold, saga);
             match said {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// Units of a pool, as bookings and claims tell.
 #[derive(Default)]
-struct Told {
+struct PoolTotals {
     held: u64,
     confirmed: u64,
     claimed: u64,
@@ -34,7 +34,7 @@ impl Event {
 
     /// Stock is conserved: what the pools count is what bookings and claims say.
     fn check_pools(&self, broken: &mut Vec<String>) {
-        let mut told: BTreeMap<&PoolId, Told> = BTreeMap::new();
+        let mut told: BTreeMap<&PoolId, PoolTotals> = BTreeMap::new();
         for (_, hold) in self.bookings.iter() {
             for line in hold.terms.lines.pools() {
                 let told = told.entry(&line.pool).or_default();

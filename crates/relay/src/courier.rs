@@ -67,7 +67,7 @@ pub struct Courier {
 
 /// What a courier has in hand.
 #[derive(Default)]
-struct Hands {
+struct Batch {
     /// Read from the outbox and not tried yet.
     waiting: VecDeque<Delivery>,
     /// Everything that is not to be taken from the outbox again: waiting, under way, or not written down yet.
@@ -90,7 +90,7 @@ impl Courier {
 
     /// Delivers until `stop` says so.
     pub async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
-        let (mut hands, mut running) = (Hands::default(), FuturesUnordered::new());
+        let (mut hands, mut running) = (Batch::default(), FuturesUnordered::new());
         while !*stop.borrow() {
             let mut readable = true;
             if hands.waiting.is_empty() && running.len() < self.channel.parallel() {
@@ -131,7 +131,7 @@ impl Courier {
     }
 
     /// Takes what is due from the outbox; says whether it could be read.
-    async fn fetch(&self, hands: &mut Hands) -> bool {
+    async fn fetch(&self, hands: &mut Batch) -> bool {
         let limit = BATCH + hands.taken.len();
         match self.ledger.deliveries(self.channel.name(), self.clock.now(), limit).await {
             Ok(due) => {
@@ -150,7 +150,7 @@ impl Courier {
     }
 
     /// How long to wait at most if nothing happens.
-    async fn pause(&self, hands: &Hands, idle: bool) -> Duration {
+    async fn pause(&self, hands: &Batch, idle: bool) -> Duration {
         if !hands.outcomes.is_empty() {
             return LEDGER_PAUSE;
         }
@@ -198,7 +198,7 @@ impl Courier {
     }
 
     /// Tells the ledger what came of attempts; what it does not take is told again.
-    async fn write_down(&self, hands: &mut Hands) {
+    async fn write_down(&self, hands: &mut Batch) {
         if hands.outcomes.is_empty() {
             return;
         }

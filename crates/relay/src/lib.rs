@@ -7,13 +7,13 @@
 
 pub mod catalogue;
 pub mod courier;
+mod deps;
 pub mod letter;
 pub mod mail;
 pub mod messages;
-mod parts;
 pub mod webhook;
 
-pub use parts::Parts;
+pub use deps::RelayDeps;
 
 use courier::Courier;
 use messages::Channels;
@@ -34,7 +34,7 @@ impl Relay {
     ///
     /// # Errors
     /// A channel's settings cannot be used.
-    pub fn new(config: &Config, parts: &Parts) -> Result<Self, ConfigError> {
+    pub fn new(config: &Config, parts: &RelayDeps) -> Result<Self, ConfigError> {
         let mut couriers = Vec::new();
         let courier = |channel| Courier::new(channel, parts.ledger.clone(), parts.clock.clone());
         if let Some(settings) = &config.mail {

@@ -5,9 +5,9 @@
 //! comes at most once a day to an address for an event. Mail about money is never held back.
 
 use crate::courier::{Attempt, Attempting, Channel};
+use crate::deps::RelayDeps;
 use crate::letter::{Facts, Letter, addressable, compose, one_line};
 use crate::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK, MAIL};
-use crate::parts::Parts;
 use lettre::message::header::ContentType;
 use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
 use lettre::transport::smtp::authentication::Credentials;
@@ -71,7 +71,7 @@ impl MailChannel {
     ///
     /// # Errors
     /// The settings cannot be used.
-    pub fn new(settings: &MailSettings, parts: &Parts) -> Result<Self, ConfigError> {
+    pub fn new(settings: &MailSettings, parts: &RelayDeps) -> Result<Self, ConfigError> {
         settings.check().map_err(ConfigError::new)?;
         let (host, port) = settings.server().map_err(ConfigError::new)?;
         let tls = || {

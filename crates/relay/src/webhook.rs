@@ -1,8 +1,8 @@
 //! Outgoing webhooks: one signed POST a message.
 
 use crate::courier::{Attempt, Attempting, Channel};
+use crate::deps::RelayDeps;
 use crate::messages::{said_of, webhook_channel};
-use crate::parts::Parts;
 use axum::http::header::{CONTENT_TYPE, USER_AGENT};
 use axum::http::{Method, Request, StatusCode, Uri};
 use bytes::Bytes;
@@ -60,7 +60,7 @@ impl WebhookChannel {
     ///
     /// # Errors
     /// Its settings cannot be used.
-    pub fn new(settings: &WebhookSettings, parts: &Parts) -> Result<Self, ConfigError> {
+    pub fn new(settings: &WebhookSettings, parts: &RelayDeps) -> Result<Self, ConfigError> {
         settings.check().map_err(ConfigError::new)?;
         let policy = match settings.allow_private {
             true => AddressPolicy::Any,

@@ -32,5 +32,5 @@ pub use desk::sentence as desk_sentence;
 pub use look::DriveError;
 pub use notice::NoticeError;
 pub use operator::Action;
-pub use sagas::{Counts, Parts, Sagas};
-pub use start::{StartError, Started, Wish};
+pub use sagas::{Counts, SagaDeps, Sagas};
+pub use start::{PaymentRequest, StartError, Started};

@@ -82,7 +82,7 @@ pub struct Sagas {
 }
 
 /// What sagas need to run.
-pub struct Parts {
+pub struct SagaDeps {
     /// What runs the rules.
     pub engine: Arc<dyn Engine>,
     /// What remembers.
@@ -104,8 +104,9 @@ pub struct Parts {
 impl Sagas {
     /// Sagas that nobody drives yet.
     #[must_use]
-    pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { engine, ledger, gateway, clock, patience, channels, commons, pairing } = parts;
+    pub fn new(parts: SagaDeps) -> Arc<Self> {
+        let SagaDeps { engine, ledger, gateway, clock, patience, channels, commons, pairing } =
+            parts;
         let gateway = gateway.map(|gateway| Arc::new(Watched::new(gateway, clock.clone())));
         Arc::new(Self {
             engine,

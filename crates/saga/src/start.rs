@@ -27,7 +27,7 @@ const SOON_MS: u32 = 500;
 const KEPT: Position = Position { step: Step::ReserveOk, stage: Some(Stage::Void) };
 
 /// What a buyer wants.
-pub struct Wish {
+pub struct PaymentRequest {
     /// The booking.
     pub booking: BookingId,
     /// Its event.
@@ -100,7 +100,7 @@ impl Sagas {
     ///
     /// # Errors
     /// See [`StartError`].
-    pub async fn start(&self, wish: Wish) -> Result<Started, StartError> {
+    pub async fn start(&self, wish: PaymentRequest) -> Result<Started, StartError> {
         let gateway = self.gateway.as_ref().ok_or(StartError::Off)?.name();
         // Held from here on: nobody else shall find the payment begun and not written down.
         let _held = self.locks.hold(&wish.booking).await;
@@ -115,8 +115,12 @@ impl Sagas {
 
     /// Begins a payment, or finds the one that runs; `None` if that one has ended by now and
     /// another one may begin.
-    async fn begin(&self, wish: &Wish, gateway: &str) -> Result<Option<Started>, StartError> {
-        let Wish { booking, event, user, buyer, on_decline } = wish;
+    async fn begin(
+        &self,
+        wish: &PaymentRequest,
+        gateway: &str,
+    ) -> Result<Option<Started>, StartError> {
+        let PaymentRequest { booking, event, user, buyer, on_decline } = wish;
         let fresh = fresh_payment(booking);
         let begin = Command::BeginPayment {
             booking: booking.clone(),

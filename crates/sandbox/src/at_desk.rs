@@ -1,7 +1,7 @@
 //! What the sandbox's own desk does, as people do at a real gateway's: money goes back, is
 //! disputed, or is taken a second time, and nobody in the shop asked for it.
 
-use super::book::{Book, Change, Kind, Now, Payment, Refused, State, Told, refused};
+use super::book::{Book, Change, Kind, Now, Payment, Refused, State, WebhookFacts, refused};
 use onrush_core::ids::PaymentId;
 use serde::{Deserialize, Serialize};
 
@@ -110,7 +110,7 @@ impl Book {
             None => format!("{}-d{}", there.reference(), index + 1),
         };
         let made = DeskMade { kind: thing, reference, amount_minor, why };
-        let told = Told { kind, why: Some(&made.why), refund: None };
+        let told = WebhookFacts { kind, why: Some(&made.why), refund: None };
         let mut messages = there.messages(&[told], None, now);
         for message in &mut messages {
             message.desk = Some(index);

@@ -228,7 +228,7 @@ impl Book {
             State::Captured | State::Cancelled { .. } => Vec::new(),
             State::Open | State::Declined { .. } => {
                 let why = "called_off".to_owned();
-                let told = Told { kind: Kind::Cancelled, why: Some(&why), refund: None };
+                let told = WebhookFacts { kind: Kind::Cancelled, why: Some(&why), refund: None };
                 let messages = there.messages(&[told], fault, now);
                 vec![Change::Cancelled { payment: payment.clone(), why, messages }]
             }
@@ -265,7 +265,7 @@ impl Book {
         }
         let reference = format!("{}-r{}", there.reference(), there.refunds.len() + 1);
         let refund = Refund { refund: key.to_owned(), reference, amount_minor };
-        let told = Told { kind: Kind::RefundDone, why: None, refund: Some(key) };
+        let told = WebhookFacts { kind: Kind::RefundDone, why: None, refund: Some(key) };
         let messages = there.messages(&[told], fault, now);
         Ok(vec![Change::Refunded { payment: payment.clone(), refund, messages }])
     }
@@ -301,15 +301,16 @@ impl Book {
         }
         let payment = payment.clone();
         if let Some(why) = fault.and_then(Fault::decline) {
-            let told = Told { kind: Kind::Declined, why: Some(why), refund: None };
+            let told = WebhookFacts { kind: Kind::Declined, why: Some(why), refund: None };
             let messages = there.messages(&[told], None, now);
             return Ok(vec![Change::Declined { payment, why: why.to_owned(), messages }]);
         }
         if fault == Some(Fault::ErrorThenSuccess) && there.tries == 0 {
             return Ok(vec![Change::Stumbled { payment }]);
         }
-        let captured = Told { kind: Kind::Captured, why: None, refund: None };
-        let declined = Told { kind: Kind::Declined, why: Some("insufficient_funds"), refund: None };
+        let captured = WebhookFacts { kind: Kind::Captured, why: None, refund: None };
+        let declined =
+            WebhookFacts { kind: Kind::Declined, why: Some("insufficient_funds"), refund: None };
         let messages = match fault {
             Some(Fault::OutOfOrder) => there.messages(&[captured, declined], None, now),
             Some(Fault::SecondTry) => there.messages(&[declined, captured], None, now),
@@ -409,7 +410,7 @@ impl Book {
 }
 
 /// What a message says.
-pub(super) struct Told<'a> {
+pub(super) struct WebhookFacts<'a> {
     pub(super) kind: Kind,
     pub(super) why: Option<&'a str>,
     pub(super) refund: Option<&'a str>,
@@ -419,7 +420,7 @@ impl Payment {
     /// The messages that tell of it, as far as the fault lets them.
     pub(super) fn messages(
         &self,
-        told: &[Told<'_>],
+        told: &[WebhookFacts<'_>],
         fault: Option<Fault>,
         now: Now,
     ) -> Vec<Message> {
@@ -427,7 +428,7 @@ impl Payment {
             return Vec::new();
         }
         let wait_ms = if fault == Some(Fault::Late) { now.late_ms } else { 0 };
-        let message = |(n, told): (u32, &Told<'_>)| Message {
+        let message = |(n, told): (u32, &WebhookFacts<'_>)| Message {
             id: format!("{}.{}", self.asked.payment, self.messages + n),
             kind: told.kind,
             payment: self.asked.payment.clone(),

@@ -16,4 +16,4 @@ mod traffic;
 pub use accept::{listen, serve_on, serve_router};
 pub use files::{Share, allow_open_files, files_wanted, shortage};
 pub use gate::{Terms, Unserved, subscriber};
-pub use traffic::{Told, Traffic};
+pub use traffic::{ProblemCode, Traffic};

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 /// The code of the problem that an answer tells, for those who count answers.
 #[derive(Clone, Copy, Debug)]
-pub struct Told(pub &'static str);
+pub struct ProblemCode(pub &'static str);
 
 /// Who hears of refusals: the path of each, and the problem's code.
 type HearsOfRefusals = Box<dyn Fn(&str, &'static str) + Send + Sync>;
@@ -69,7 +69,7 @@ impl Traffic {
         let sent_away =
             [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&status);
         if (asks || sent_away)
-            && let Some(Told(code)) = answer.extensions().get()
+            && let Some(ProblemCode(code)) = answer.extensions().get()
             && let Some(hear) = self.hears_of_refusals.get()
         {
             hear(uri.path(), code);

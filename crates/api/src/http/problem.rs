@@ -4,7 +4,7 @@ use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use onrush_core::{Class, Refusal};
-use onrush_serve::Told;
+use onrush_serve::ProblemCode;
 use onrush_store::Failure;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -415,7 +415,7 @@ impl IntoResponse for Problem {
         let body = self.to_json().to_string();
         let mut response = Response::new(body.into());
         *response.status_mut() = self.0.status;
-        response.extensions_mut().insert(Told(self.0.code));
+        response.extensions_mut().insert(ProblemCode(self.0.code));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = self.0.retry_after_s {

@@ -219,7 +219,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
     let sessions = Sessions::new(&token_key, admin.hash(), scanner.as_ref().map(ScannerKey::hash));
     let links = Arc::new(BookingLinks::open(&keys, config.booking_page())?);
     let tickets = Arc::new(TicketSigner::open(&keys, &config.pass_issuer)?);
-    let parts = onrush_relay::Parts {
+    let parts = onrush_relay::RelayDeps {
         ledger: ledger.clone(),
         engine: engine.clone(),
         tickets: tickets.clone(),

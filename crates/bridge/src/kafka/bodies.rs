@@ -89,9 +89,9 @@ fn json(body: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(body).expect("bodies are plain data, so they are JSON")
 }
 
-/// What S3 wants to be told of a change.
+/// What the inherited topics tell of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Told<'a> {
+pub(super) enum Contract<'a> {
     /// Everything is known.
     Whole(Topic, Vec<u8>),
     /// Whose booking it is and its seats are still to be found out.
@@ -106,8 +106,8 @@ pub(super) enum About<'a> {
     Failed(&'a PaymentId, &'a str),
 }
 
-/// What S3 wants to be told of a change, if anything.
-pub(super) fn of_s3<'a>(entry: &'a FeedEntry, change: &'a Change) -> Option<Told<'a>> {
+/// What the inherited topics tell of a change. if anything.
+pub(super) fn of_s3<'a>(entry: &'a FeedEntry, change: &'a Change) -> Option<Contract<'a>> {
     match change {
         Change::Queue(change) => match change {
             QueueChange::PlaceTaken { place: _, user, number } => {
@@ -117,7 +117,7 @@ pub(super) fn of_s3<'a>(entry: &'a FeedEntry, change: &'a Change) -> Option<Told
                     sequence: *number,
                     timestamp: seconds(entry.at),
                 };
-                Some(Told::Whole(Topic::BookingRequest, json(&body)))
+                Some(Contract::Whole(Topic::BookingRequest, json(&body)))
             }
             QueueChange::PlaceSeen { .. }
             | QueueChange::PlaceLeft { .. }
@@ -126,17 +126,17 @@ pub(super) fn of_s3<'a>(entry: &'a FeedEntry, change: &'a Change) -> Option<Told
         },
         Change::Booking(change) => match change {
             BookingChange::PaymentBegun { booking, payment, until: _ } => {
-                Some(Told::Of(booking, About::Initiated(payment)))
+                Some(Contract::Of(booking, About::Initiated(payment)))
             }
             BookingChange::HoldConfirmed { booking, payment } => {
-                Some(Told::Of(booking, About::Completed(payment.as_ref())))
+                Some(Contract::Of(booking, About::Completed(payment.as_ref())))
             }
             BookingChange::HoldConfirmedLate { booking, payment } => {
-                Some(Told::Of(booking, About::Completed(Some(payment))))
+                Some(Contract::Of(booking, About::Completed(Some(payment))))
             }
             BookingChange::PaymentFailed { booking, payment, why, until: _ }
             | BookingChange::LatePaymentFailed { booking, payment, why } => {
-                Some(Told::Of(booking, About::Failed(payment, why)))
+                Some(Contract::Of(booking, About::Failed(payment, why)))
             }
             BookingChange::ConfirmedCancelled { .. } | BookingChange::CheckedIn { .. } => None,
         },
@@ -242,8 +242,8 @@ mod tests {
     fn told(change: Change, facts: Option<&Facts>) -> (Topic, Value) {
         let entry = entry(change);
         let (topic, body) = match of_s3(&entry, &entry.changes[0]).unwrap() {
-            Told::Whole(topic, body) => (topic, body),
-            Told::Of(_, about) => of_booking(&entry, about, facts),
+            Contract::Whole(topic, body) => (topic, body),
+            Contract::Of(_, about) => of_booking(&entry, about, facts),
         };
         (topic, parsed(&body))
     }

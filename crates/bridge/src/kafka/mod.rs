@@ -16,16 +16,16 @@
 
 mod bodies;
 mod client;
+mod deps;
 mod facts;
 pub mod health;
 mod outlet;
-mod parts;
 mod publisher;
 
 pub use bodies::Topic;
 pub use client::topic_of;
+pub use deps::PublisherDeps;
 pub use health::Health;
-pub use parts::Parts;
 
 use onrush_base::config::kafka::KafkaSettings;
 use tokio::sync::watch;
@@ -36,7 +36,7 @@ use tokio::task::JoinHandle;
 /// Kafka need not be there: it tries again until it is.
 pub fn run(
     settings: &KafkaSettings,
-    parts: &Parts,
+    parts: &PublisherDeps,
     stop: &watch::Receiver<bool>,
 ) -> JoinHandle<()> {
     tokio::spawn(publisher::run(settings.clone(), parts.clone(), stop.clone()))

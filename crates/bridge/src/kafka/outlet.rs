@@ -21,15 +21,15 @@ use std::sync::Arc;
 
 /// Kafka, or the way there, is in trouble.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Trouble(pub(super) String);
+pub(super) struct Undelivered(pub(super) String);
 
-impl fmt::Display for Trouble {
+impl fmt::Display for Undelivered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Kafka cannot be used: {}", self.0)
     }
 }
 
-impl From<KafkaError> for Trouble {
+impl From<KafkaError> for Undelivered {
     fn from(error: KafkaError) -> Self {
         Self(error.to_string())
     }
@@ -72,7 +72,7 @@ impl Outlet {
     pub(super) async fn open(
         settings: &KafkaSettings,
         health: Arc<Health>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, Undelivered> {
         if settings.create_topics {
             make_topics(settings).await?;
         }
@@ -88,7 +88,11 @@ impl Outlet {
     }
 
     /// Sends a message after all that were sent before; waits while too many are under way.
-    pub(super) async fn send(&mut self, record: Record<'_>, fence: Fence) -> Result<(), Trouble> {
+    pub(super) async fn send(
+        &mut self,
+        record: Record<'_>,
+        fence: Fence,
+    ) -> Result<(), Undelivered> {
         while self.under_way.len() >= self.tuning.window {
             self.oldest().await?;
         }
@@ -123,14 +127,14 @@ impl Outlet {
     }
 
     /// Comes back when Kafka has all that was sent.
-    pub(super) async fn settle(&mut self) -> Result<(), Trouble> {
+    pub(super) async fn settle(&mut self) -> Result<(), Undelivered> {
         while !self.under_way.is_empty() {
             self.oldest().await?;
         }
         Ok(())
     }
 
-    async fn oldest(&mut self) -> Result<(), Trouble> {
+    async fn oldest(&mut self) -> Result<(), Undelivered> {
         // It is taken out only when it has arrived, as whoever waits may give up waiting.
         let Some(oldest) = self.under_way.front_mut() else { return Ok(()) };
         let arrived = tokio::time::timeout(self.tuning.patience, oldest).await;
@@ -138,8 +142,8 @@ impl Outlet {
         match arrived {
             Ok(Ok(Ok(_))) => {}
             Ok(Ok(Err((error, _)))) => return Err(error.into()),
-            Ok(Err(_)) => return Err(Trouble("the producer is gone".into())),
-            Err(_) => return Err(Trouble("no acknowledgement came".into())),
+            Ok(Err(_)) => return Err(Undelivered("the producer is gone".into())),
+            Err(_) => return Err(Undelivered("no acknowledgement came".into())),
         }
         self.health
             .set(|state| (state.acknowledged, state.connected) = (state.acknowledged + 1, true));
@@ -157,7 +161,7 @@ impl Drop for Outlet {
     }
 }
 
-async fn make_topics(settings: &KafkaSettings) -> Result<(), Trouble> {
+async fn make_topics(settings: &KafkaSettings) -> Result<(), Undelivered> {
     let admin: AdminClient<Context> = client_of(settings).create_with_context(Context)?;
     let names = Topic::ALL.map(|topic| topic_of(settings, topic));
     // -1: as the broker likes.

@@ -1,9 +1,9 @@
 //! The publisher, on one node at a time: what the feed says goes to Kafka.
 
-use super::bodies::{Told, Topic, of_booking, of_feed, of_s3};
+use super::bodies::{Contract, Topic, of_booking, of_feed, of_s3};
+use super::deps::PublisherDeps;
 use super::facts::{Facts, Remembered};
-use super::outlet::{Outlet, Record, Trouble};
-use super::parts::Parts;
+use super::outlet::{Outlet, Record, Undelivered};
 use crate::cursors::{CursorError, Fence};
 use onrush_base::config::kafka::KafkaSettings;
 use onrush_core::Change;
@@ -21,7 +21,11 @@ use tokio::time::Instant;
 const GOODBYE: Duration = Duration::from_secs(2);
 
 /// Publishes, whenever it is this node's turn, until `stop` says so or the engine has stopped.
-pub(super) async fn run(settings: KafkaSettings, parts: Parts, mut stop: watch::Receiver<bool>) {
+pub(super) async fn run(
+    settings: KafkaSettings,
+    parts: PublisherDeps,
+    mut stop: watch::Receiver<bool>,
+) {
     let name = format!("{}kafka", settings.prefix);
     let mut pause = settings.tuning.first_pause;
     let publisher = Publisher { settings, parts, name, unsaved: Mutex::default() };
@@ -39,7 +43,7 @@ pub(super) async fn run(settings: KafkaSettings, parts: Parts, mut stop: watch::
         let rest = match ended {
             Ended::Done => break,
             Ended::Overtaken => publisher.renewal(),
-            Ended::Broken(Trouble(_)) | Ended::Other(_) => {
+            Ended::Broken(Undelivered(_)) | Ended::Other(_) => {
                 let trouble = ended;
                 publisher.parts.health.set(|state| state.failures += 1);
                 tracing::warn!(%trouble, ?pause, "nothing goes to Kafka; trying again");
@@ -61,7 +65,7 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 
 struct Publisher {
     settings: KafkaSettings,
-    parts: Parts,
+    parts: PublisherDeps,
     /// Of the lease and the cursor.
     name: String,
     /// What Kafka has and the cursor does not say yet.
@@ -75,7 +79,7 @@ enum Ended {
     /// Another node has the lease.
     Overtaken,
     /// Kafka is away.
-    Broken(Trouble),
+    Broken(Undelivered),
     /// Something else is.
     Other(String),
 }
@@ -91,8 +95,8 @@ impl fmt::Display for Ended {
     }
 }
 
-impl From<Trouble> for Ended {
-    fn from(trouble: Trouble) -> Self {
+impl From<Undelivered> for Ended {
+    fn from(trouble: Undelivered) -> Self {
         Self::Broken(trouble)
     }
 }
@@ -273,8 +277,8 @@ impl Publisher {
     ) -> Result<Option<(Topic, Vec<u8>)>, Ended> {
         match of_s3(entry, change) {
             None => Ok(None),
-            Some(Told::Whole(topic, body)) => Ok(Some((topic, body))),
-            Some(Told::Of(booking, about)) => {
+            Some(Contract::Whole(topic, body)) => Ok(Some((topic, body))),
+            Some(Contract::Of(booking, about)) => {
                 let facts = match remembered.get(booking) {
                     Some(facts) => Some(facts),
                     None => self.ask(&entry.event, booking).await?,

@@ -1,10 +1,10 @@
 //! The consumer, on every node: what comes wakes the engine, and what comes early waits on.
 
 use super::bodies::{Content, Message, SlotReleased, Timeout};
+use super::deps::{RabbitDeps, stopped};
+use super::error::RabbitError;
 use super::link::{self, DUE_HEADER, Outlet, Pauses};
-use super::parts::{Parts, stopped};
 use super::topology::Topology;
-use super::trouble::Trouble;
 use futures_util::TryStreamExt;
 use lapin::message::Delivery;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions};
@@ -19,7 +19,7 @@ use tokio::sync::watch;
 pub(super) async fn run(
     settings: RabbitSettings,
     topology: Arc<Topology>,
-    parts: Parts,
+    parts: RabbitDeps,
     mut stop: watch::Receiver<bool>,
 ) {
     let mut pauses = Pauses::default();
@@ -44,7 +44,7 @@ pub(super) async fn run(
 struct Attendant {
     settings: RabbitSettings,
     topology: Arc<Topology>,
-    parts: Parts,
+    parts: RabbitDeps,
 }
 
 /// Which queue a message came from.
@@ -56,7 +56,7 @@ enum Queue {
 
 impl Attendant {
     /// Connects and consumes until something breaks.
-    async fn serve(&self, pauses: &mut Pauses) -> Trouble {
+    async fn serve(&self, pauses: &mut Pauses) -> RabbitError {
         let connected = link::connect(&self.settings, &self.topology, "onrush consumer").await;
         let connection = match connected {
             Ok(connection) => connection,
@@ -64,7 +64,7 @@ impl Attendant {
         };
         let trouble = tokio::select! {
             consumed = self.consume(&connection, pauses) => match consumed {
-                Ok(()) => Trouble::Cancelled,
+                Ok(()) => RabbitError::Cancelled,
                 Err(trouble) => trouble,
             },
             trouble = link::broken(&connection) => trouble,
@@ -73,7 +73,11 @@ impl Attendant {
         trouble
     }
 
-    async fn consume(&self, connection: &Connection, pauses: &mut Pauses) -> Result<(), Trouble> {
+    async fn consume(
+        &self,
+        connection: &Connection,
+        pauses: &mut Pauses,
+    ) -> Result<(), RabbitError> {
         let tuning = &self.settings.tuning;
         let outlet = Outlet::open(connection, self.topology.clone(), tuning).await?;
         let slots = self.subscribe(connection, self.topology.slot_released_queue()).await?;
@@ -83,14 +87,18 @@ impl Attendant {
         let slots = slots.map_ok(|delivery| (Queue::SlotReleased, delivery));
         let timeouts = timeouts.map_ok(|delivery| (Queue::Timeout, delivery));
         futures_util::stream::select(slots, timeouts)
-            .map_err(Trouble::from)
+            .map_err(RabbitError::from)
             .try_for_each_concurrent(usize::from(tuning.prefetch), |(queue, delivery)| {
                 self.handle(&outlet, queue, delivery)
             })
             .await
     }
 
-    async fn subscribe(&self, connection: &Connection, queue: String) -> Result<Consumer, Trouble> {
+    async fn subscribe(
+        &self,
+        connection: &Connection,
+        queue: String,
+    ) -> Result<Consumer, RabbitError> {
         let tuning = &self.settings.tuning;
         link::within(tuning.patience, async {
             let channel = connection.create_channel().await?;
@@ -108,7 +116,7 @@ impl Attendant {
         outlet: &Outlet,
         queue: Queue,
         delivery: Delivery,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RabbitError> {
         let health = &self.parts.health;
         match read(queue, &delivery) {
             Some(message) => match &message.content {

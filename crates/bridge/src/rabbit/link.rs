@@ -1,8 +1,8 @@
 //! Connections to RabbitMQ, and sending over them so that nothing is lost unnoticed.
 
 use super::bodies::{Content, Message};
+use super::error::RabbitError;
 use super::topology::{SLOT_RELEASED_KEY, TIMEOUT_KEY, Topology};
-use super::trouble::Trouble;
 use futures_util::StreamExt;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::types::{AMQPValue, FieldTable};
@@ -26,13 +26,13 @@ const HEARTBEAT_S: u16 = 10;
 const PERSISTENT: u8 = 2;
 
 /// Waits for an answer, within bounds.
-pub(super) async fn within<T, E: Into<Trouble>>(
+pub(super) async fn within<T, E: Into<RabbitError>>(
     patience: Duration,
     answer: impl Future<Output = Result<T, E>>,
-) -> Result<T, Trouble> {
+) -> Result<T, RabbitError> {
     match tokio::time::timeout(patience, answer).await {
         Ok(answer) => answer.map_err(Into::into),
-        Err(_) => Err(Trouble::Silence),
+        Err(_) => Err(RabbitError::Silence),
     }
 }
 
@@ -44,8 +44,8 @@ pub async fn connect(
     settings: &RabbitSettings,
     topology: &Topology,
     name: &str,
-) -> Result<Connection, Trouble> {
-    let mut address = settings.address().map_err(Trouble::Settings)?;
+) -> Result<Connection, RabbitError> {
+    let mut address = settings.address().map_err(RabbitError::Settings)?;
     address.query.heartbeat.get_or_insert(HEARTBEAT_S);
     let properties = ConnectionProperties::default().with_connection_name(name.into());
     within(settings.tuning.patience, async {
@@ -54,13 +54,13 @@ pub async fn connect(
         topology.declare(&channel).await?;
         // Closing is a courtesy: the connection takes its channels along.
         drop(channel.close(200, "done".into()).await);
-        Ok::<_, Trouble>(connection)
+        Ok::<_, RabbitError>(connection)
     })
     .await
 }
 
 /// Comes back when the connection broke.
-pub async fn broken(connection: &Connection) -> Trouble {
+pub async fn broken(connection: &Connection) -> RabbitError {
     let mut events = Box::pin(connection.events_listener());
     // Whatever happened before there was anybody to listen is in the status.
     while connection.status().connected() {
@@ -70,7 +70,7 @@ pub async fn broken(connection: &Connection) -> Trouble {
             None => break,
         }
     }
-    Trouble::Cancelled
+    RabbitError::Cancelled
 }
 
 /// Says goodbye.
@@ -100,7 +100,7 @@ impl Outlet {
         connection: &Connection,
         topology: Arc<Topology>,
         tuning: &Tuning,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, RabbitError> {
         let channel = within(tuning.patience, async {
             let channel = connection.create_channel().await?;
             channel.confirm_select(ConfirmSelectOptions::default()).await?;
@@ -115,7 +115,11 @@ impl Outlet {
     ///
     /// # Errors
     /// The connection is broken.
-    pub async fn send(&self, message: &Message, now: Time) -> Result<PublisherConfirm, Trouble> {
+    pub async fn send(
+        &self,
+        message: &Message,
+        now: Time,
+    ) -> Result<PublisherConfirm, RabbitError> {
         let mut properties = BasicProperties::default()
             .with_delivery_mode(PERSISTENT)
             .with_content_type("application/json".into());
@@ -152,11 +156,13 @@ impl Outlet {
     ///
     /// # Errors
     /// It has not, or nobody knows.
-    pub async fn confirmed(&self, sent: PublisherConfirm) -> Result<(), Trouble> {
+    pub async fn confirmed(&self, sent: PublisherConfirm) -> Result<(), RabbitError> {
         match within(self.patience, sent).await? {
             Confirmation::Ack(None) => Ok(()),
-            Confirmation::Ack(Some(_)) | Confirmation::Nack(Some(_)) => Err(Trouble::Unroutable),
-            Confirmation::Nack(None) => Err(Trouble::Rejected),
+            Confirmation::Ack(Some(_)) | Confirmation::Nack(Some(_)) => {
+                Err(RabbitError::Unroutable)
+            }
+            Confirmation::Nack(None) => Err(RabbitError::Rejected),
             Confirmation::NotRequested => {
                 unreachable!("confirms were asked for when the channel was opened")
             }

@@ -15,15 +15,15 @@
 
 pub mod bodies;
 mod consumer;
+mod deps;
+pub mod error;
 pub mod health;
 pub mod link;
-mod parts;
 mod publisher;
 pub mod topology;
-pub mod trouble;
 
+pub use deps::{RabbitDeps, Wake};
 pub use health::Health;
-pub use parts::{Parts, Wake};
 
 use onrush_base::config::rabbit::RabbitSettings;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use topology::Topology;
 /// RabbitMQ need not be there: they try again until it is.
 pub fn run(
     settings: &RabbitSettings,
-    parts: &Parts,
+    parts: &RabbitDeps,
     stop: &watch::Receiver<bool>,
 ) -> Vec<JoinHandle<()>> {
     let topology = Arc::new(Topology::new(settings));

@@ -4,10 +4,10 @@
 //! is away the feed is not read, so that nothing piles up here, and nobody waits for it.
 
 use super::bodies::{Content, Draft, Message, Timeout, Whose, drafts, seconds};
+use super::deps::{RabbitDeps, stopped};
+use super::error::RabbitError;
 use super::link::{self, Outlet, Pauses};
-use super::parts::{Parts, stopped};
 use super::topology::Topology;
-use super::trouble::Trouble;
 use crate::cursors::{CursorError, Fence};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
@@ -36,7 +36,7 @@ const GOODBYE: Duration = Duration::from_secs(2);
 pub(super) async fn run(
     settings: RabbitSettings,
     topology: Arc<Topology>,
-    parts: Parts,
+    parts: RabbitDeps,
     mut stop: watch::Receiver<bool>,
 ) {
     let name = format!("{}rabbitmq", settings.prefix);
@@ -62,7 +62,7 @@ pub(super) async fn run(
 struct Publisher {
     settings: RabbitSettings,
     topology: Arc<Topology>,
-    parts: Parts,
+    parts: RabbitDeps,
     /// Of the lease and the cursor.
     name: String,
 }
@@ -74,7 +74,7 @@ enum Ended {
     /// Another node has the lease.
     Overtaken,
     /// RabbitMQ is away.
-    Link(Trouble),
+    Link(RabbitError),
     /// Something else is.
     Other(String),
 }
@@ -90,8 +90,8 @@ impl fmt::Display for Ended {
     }
 }
 
-impl From<Trouble> for Ended {
-    fn from(trouble: Trouble) -> Self {
+impl From<RabbitError> for Ended {
+    fn from(trouble: RabbitError) -> Self {
         Self::Link(trouble)
     }
 }
@@ -107,7 +107,7 @@ impl From<CursorError> for Ended {
 
 impl Publisher {
     /// Connects and publishes until the connection breaks, or for good if the engine has stopped.
-    async fn serve(&self, pauses: &mut Pauses) -> Result<(), Trouble> {
+    async fn serve(&self, pauses: &mut Pauses) -> Result<(), RabbitError> {
         let connection = link::connect(&self.settings, &self.topology, "onrush publisher").await?;
         let tuning = &self.settings.tuning;
         let outlet = Outlet::open(&connection, self.topology.clone(), tuning).await?;
@@ -136,7 +136,7 @@ impl Publisher {
     }
 
     /// Publishes whenever the lease can be had.
-    async fn take_turns(&self, outlet: &Outlet) -> Result<(), Trouble> {
+    async fn take_turns(&self, outlet: &Outlet) -> Result<(), RabbitError> {
         loop {
             let ended = match self.lease().await {
                 Ok(fence) => {

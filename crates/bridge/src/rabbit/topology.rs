@@ -1,6 +1,6 @@
 //! Exchanges and queues, by S3's names.
 
-use super::trouble::Trouble;
+use super::error::RabbitError;
 use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{Channel, ExchangeKind};
@@ -70,7 +70,7 @@ impl Topology {
     ///
     /// # Errors
     /// RabbitMQ cannot be reached, or something of the same name is there and differs.
-    pub async fn declare(&self, channel: &Channel) -> Result<(), Trouble> {
+    pub async fn declare(&self, channel: &Channel) -> Result<(), RabbitError> {
         for exchange in [self.slot_released_exchange(), self.timeout_exchange()] {
             let options = ExchangeDeclareOptions { durable: true, ..Default::default() };
             let none = FieldTable::default();
@@ -119,7 +119,7 @@ async fn queue(
     exchange: &str,
     key: &str,
     arguments: FieldTable,
-) -> Result<(), Trouble> {
+) -> Result<(), RabbitError> {
     channel.queue_declare(name.into(), QueueDeclareOptions::durable(), arguments).await?;
     let (options, none) = (QueueBindOptions::default(), FieldTable::default());
     channel.queue_bind(name.into(), exchange.into(), key.into(), options, none).await?;

@@ -3,7 +3,7 @@
 use crate::listener::Listener;
 use onrush_base::config::kafka::KafkaSettings;
 use onrush_bridge::cursors::{Cursors, Fence, MemoryCursors, Pending};
-use onrush_bridge::kafka::{self, Health, Parts, Topic, topic_of};
+use onrush_bridge::kafka::{self, Health, PublisherDeps, Topic, topic_of};
 use onrush_core::ids::EventId;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{RoomSettings, Settings};
@@ -180,7 +180,7 @@ impl Stage {
             saves_hang: AtomicBool::new(false),
         });
         let health = Arc::<Health>::default();
-        let parts = Parts {
+        let parts = PublisherDeps {
             engine: self.engine.clone(),
             ledger: self.ledger.clone() as Arc<dyn Ledger>,
             cursors: gate.clone(),

@@ -7,7 +7,7 @@ use onrush_bridge::rabbit::bodies::{Content, Message, Timeout};
 use onrush_bridge::rabbit::health::{Counts, State};
 use onrush_bridge::rabbit::link::{Outlet, connect};
 use onrush_bridge::rabbit::topology::Topology;
-use onrush_bridge::rabbit::{Health, Parts, Wake, run};
+use onrush_bridge::rabbit::{Health, RabbitDeps, Wake, run};
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::spec::PoolSpec;
@@ -186,7 +186,7 @@ impl Node {
         wakes: mpsc::UnboundedReceiver<(EventId, Time)>,
     ) -> Self {
         let (stop, health) = (watch::Sender::new(false), Arc::new(Health::default()));
-        let parts = Parts {
+        let parts = RabbitDeps {
             engine: stage.engine.clone(),
             cursors: Arc::new(cursors),
             wake,

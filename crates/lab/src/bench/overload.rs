@@ -307,11 +307,12 @@ async fn press(
 /// Whether this is the answer of a server that has too much to do.
 fn is_busy(body: &[u8]) -> bool {
     #[derive(Deserialize)]
-    struct Told {
+    struct ProblemBody {
         code: String,
         retryable: bool,
     }
-    serde_json::from_slice::<Told>(body).is_ok_and(|told| told.code == "BUSY" && told.retryable)
+    serde_json::from_slice::<ProblemBody>(body)
+        .is_ok_and(|told| told.code == "BUSY" && told.retryable)
 }
 
 fn hold_of(token: &str) -> Request {

@@ -22,7 +22,7 @@ pub(super) enum Said<T> {
 }
 
 /// Something that must not happen in a demo: a lost connection, a server error, an answer nobody understands.
-pub(super) type Trouble = String;
+pub(super) type Obstacle = String;
 
 /// A refusal, as far as a fan cares.
 #[derive(Deserialize)]
@@ -235,7 +235,7 @@ impl Api {
     }
 
     /// `POST /visitors`.
-    pub(super) async fn visitor(&self, due: Instant) -> Result<Visitor, Trouble> {
+    pub(super) async fn visitor(&self, due: Instant) -> Result<Visitor, Obstacle> {
         let request = Request::to("POST", "/api/v1/visitors").bare();
         let visitor: Visitor = self.must(Ask::Join, due, request).await?;
         let mut crowd = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
@@ -250,13 +250,13 @@ impl Api {
         due: Instant,
         token: &str,
         key: &str,
-    ) -> Result<Said<Place>, Trouble> {
+    ) -> Result<Said<Place>, Obstacle> {
         let request = Request::to("POST", &self.path("/queue")).token(token).key(key).bare();
         self.ask(Ask::Join, due, request).await
     }
 
     /// `GET …/queue`.
-    pub(super) async fn position(&self, due: Instant, token: &str) -> Result<Place, Trouble> {
+    pub(super) async fn position(&self, due: Instant, token: &str) -> Result<Place, Obstacle> {
         self.must(Ask::Position, due, Request::to("GET", &self.path("/queue")).token(token).bare())
             .await
     }
@@ -266,38 +266,38 @@ impl Api {
         &self,
         due: Instant,
         token: &str,
-    ) -> Result<Said<serde_json::Value>, Trouble> {
+    ) -> Result<Said<serde_json::Value>, Obstacle> {
         let request = Request::to("DELETE", &self.path("/queue")).token(token).bare();
         self.ask(Ask::Other, due, request).await
     }
 
     /// `POST …/queue/arrive`.
-    pub(super) async fn arrive(&self, due: Instant, token: &str) -> Result<Said<Place>, Trouble> {
+    pub(super) async fn arrive(&self, due: Instant, token: &str) -> Result<Said<Place>, Obstacle> {
         let request = Request::to("POST", &self.path("/queue/arrive")).token(token).bare();
         self.ask(Ask::Other, due, request).await
     }
 
     /// `GET …/seats`.
-    pub(super) async fn seats(&self, due: Instant) -> Result<SeatMap, Trouble> {
+    pub(super) async fn seats(&self, due: Instant) -> Result<SeatMap, Obstacle> {
         self.must(Ask::Other, due, Request::to("GET", &self.path("/seats")).bare()).await
     }
 
     /// `GET …/seats/status`: a letter for each seat.
-    pub(super) async fn look(&self, due: Instant) -> Result<Vec<u8>, Trouble> {
+    pub(super) async fn look(&self, due: Instant) -> Result<Vec<u8>, Obstacle> {
         let request = Request::to("GET", &self.path("/seats/status")).bare();
         let letters: SeatLetters = self.must(Ask::Look, due, request).await?;
         Ok(letters.status.into_bytes())
     }
 
     /// `GET …/availability`: standing places that are free.
-    pub(super) async fn standing_free(&self, due: Instant) -> Result<u32, Trouble> {
+    pub(super) async fn standing_free(&self, due: Instant) -> Result<u32, Obstacle> {
         let request = Request::to("GET", &self.path("/availability")).bare();
         let availability: Availability = self.must(Ask::Look, due, request).await?;
         Ok(availability.pools.first().map_or(0, |pool| pool.free))
     }
 
     /// `GET /events/{event}`.
-    pub(super) async fn event(&self, due: Instant) -> Result<EventNow, Trouble> {
+    pub(super) async fn event(&self, due: Instant) -> Result<EventNow, Obstacle> {
         self.must(Ask::Other, due, Request::to("GET", &self.path("")).bare()).await
     }
 
@@ -308,7 +308,7 @@ impl Api {
         token: &str,
         key: &str,
         lines: &str,
-    ) -> Result<Said<Booking>, Trouble> {
+    ) -> Result<Said<Booking>, Obstacle> {
         let request =
             Request::to("POST", &self.path("/bookings")).token(token).key(key).json(lines);
         self.ask(Ask::Hold, due, request).await
@@ -321,7 +321,7 @@ impl Api {
         token: &str,
         booking: &str,
         key: &str,
-    ) -> Result<Said<Payment>, Trouble> {
+    ) -> Result<Said<Payment>, Obstacle> {
         let path = format!("/api/v1/bookings/{booking}/payment");
         self.ask(Ask::Pay, due, Request::to("POST", &path).token(token).key(key).bare()).await
     }
@@ -332,7 +332,7 @@ impl Api {
         due: Instant,
         token: &str,
         booking: &str,
-    ) -> Result<Payment, Trouble> {
+    ) -> Result<Payment, Obstacle> {
         let path = format!("/api/v1/bookings/{booking}/payment");
         self.must(Ask::Standing, due, Request::to("GET", &path).token(token).bare()).await
     }
@@ -343,14 +343,14 @@ impl Api {
         due: Instant,
         token: &str,
         booking: &str,
-    ) -> Result<Booking, Trouble> {
+    ) -> Result<Booking, Obstacle> {
         let path = format!("/api/v1/bookings/{booking}");
         self.must(Ask::Standing, due, Request::to("GET", &path).token(token).bare()).await
     }
 
     /// A card and "pay" on the gateway's page: whether the money was taken. A page that does not
     /// answer leaves that open.
-    pub(super) async fn use_card(&self, url: &str) -> Result<Option<bool>, Trouble> {
+    pub(super) async fn use_card(&self, url: &str) -> Result<Option<bool>, Obstacle> {
         let due = Instant::now();
         let path = url.splitn(4, '/').nth(3).ok_or_else(|| format!("an odd pay page: {url}"))?;
         let request =
@@ -379,7 +379,7 @@ impl Api {
         token: &str,
         booking: &str,
         what: &str,
-    ) -> Result<Said<Booking>, Trouble> {
+    ) -> Result<Said<Booking>, Obstacle> {
         let path = format!("/api/v1/bookings/{booking}/{what}");
         self.ask(ask, due, Request::to("POST", &path).token(token).bare()).await
     }
@@ -391,7 +391,7 @@ impl Api {
         rest: &str,
         key: &str,
         body: &str,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), Obstacle> {
         let path = format!("/api/v1/admin/events{rest}");
         let request = Request::to(method, &path).token(key).json(body);
         self.must::<serde_json::Value>(Ask::Other, Instant::now(), request).await.map(drop)
@@ -403,7 +403,7 @@ impl Api {
         ask: Ask,
         due: Instant,
         request: Request,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, Obstacle> {
         match self.ask(ask, due, request).await? {
             Said::Yes(value) => Ok(value),
             Said::No(problem) => Err(format!("unexpectedly refused: {}", problem.code)),
@@ -416,7 +416,7 @@ impl Api {
         ask: Ask,
         mut due: Instant,
         request: Request,
-    ) -> Result<Said<T>, Trouble> {
+    ) -> Result<Said<T>, Obstacle> {
         for _ in 0..BUSY_TRIES {
             let read = |answer: crate::load::Answer<'_>| {
                 let text = || String::from_utf8_lossy(answer.body).into_owned();

@@ -1,6 +1,6 @@
 //! `--stay`: after the evening a second sale goes on for people, among a crowd that keeps coming.
 
-use super::api::{Api, Trouble};
+use super::api::{Api, Obstacle};
 use super::args::DemoArgs;
 use super::fan::{Fan, MAX_PER_USER, Record, Sale};
 use super::house::House;
@@ -65,7 +65,7 @@ pub(super) async fn sell(
     server: &Server,
     key: &str,
     interrupted: &mut JoinHandle<()>,
-) -> Result<BTreeSet<String>, Trouble> {
+) -> Result<BTreeSet<String>, Obstacle> {
     let sandbox = server.sandbox().ok_or_else(|| "the server has no sandbox".to_owned())?;
     let connections = args.connections as usize;
     let pool = Pool::new(server.public_addr(), connections);
@@ -117,7 +117,7 @@ impl Crowd<'_> {
         line: u32,
         key: &str,
         progress: &mut Progress,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), Obstacle> {
         let api = &self.sale.api;
         let mut step = tokio::time::interval(STEP);
         let mut look_at = Instant::now();
@@ -179,7 +179,7 @@ impl Crowd<'_> {
 }
 
 /// Says what happened to a fan that must not happen.
-fn tell(troubles: &mut u64, trouble: Option<Trouble>) {
+fn tell(troubles: &mut u64, trouble: Option<Obstacle>) {
     /// One that many meet with is known after a few.
     const SHOWN: u64 = 20;
     let Some(trouble) = trouble else { return };
@@ -190,7 +190,7 @@ fn tell(troubles: &mut u64, trouble: Option<Trouble>) {
 }
 
 /// Waits until the ledger knows all that happened. Holds of those who vanished need not be over.
-async fn followed(server: &Server) -> Result<(), Trouble> {
+async fn followed(server: &Server) -> Result<(), Obstacle> {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         let followed = server.ledger().cursor().await.map_err(|error| error.to_string())?;

@@ -1,6 +1,6 @@
 //! One fan: comes, waits, chooses, changes their mind, buys, or is gone.
 
-use super::api::{Api, Ask, Booking, Lines, Place, Said, Trouble};
+use super::api::{Api, Ask, Booking, Lines, Obstacle, Place, Said};
 use super::chance::Chance;
 use super::house::House;
 use crate::load::Request;
@@ -73,7 +73,7 @@ pub(super) enum End {
     /// Still waiting when everything was sold.
     StillWaiting,
     /// Something happened that must not happen.
-    Trouble,
+    Obstacle,
 }
 
 /// What a fan can prove afterwards.
@@ -85,7 +85,7 @@ pub(super) struct Record {
     /// How the evening ended.
     pub(super) end: End,
     /// What happened that must not happen.
-    pub(super) trouble: Option<Trouble>,
+    pub(super) trouble: Option<Obstacle>,
 }
 
 /// What all fans share.
@@ -137,12 +137,12 @@ enum Outcome {
 /// Why a fan stops early.
 enum Stop {
     Ended(End),
-    Trouble(Trouble),
+    Obstacle(Obstacle),
 }
 
-impl From<Trouble> for Stop {
-    fn from(trouble: Trouble) -> Self {
-        Self::Trouble(trouble)
+impl From<Obstacle> for Stop {
+    fn from(trouble: Obstacle) -> Self {
+        Self::Obstacle(trouble)
     }
 }
 
@@ -170,8 +170,8 @@ impl Fan {
             Record { place: None, receipt: None, end: End::StillWaiting, trouble: None };
         match self.try_to_buy(&sale, &mut record).await {
             Ok(end) | Err(Stop::Ended(end)) => record.end = end,
-            Err(Stop::Trouble(trouble)) => {
-                record.end = End::Trouble;
+            Err(Stop::Obstacle(trouble)) => {
+                record.end = End::Obstacle;
                 record.trouble = Some(trouble);
             }
         }
@@ -188,11 +188,13 @@ impl Fan {
             Said::Yes(Place::Queued { place, number, .. } | Place::Active { place, number }) => {
                 Some((place, number))
             }
-            Said::Yes(Place::NotFound) => return Err(Stop::Trouble("joined, but no place".into())),
+            Said::Yes(Place::NotFound) => {
+                return Err(Stop::Obstacle("joined, but no place".into()));
+            }
             // The sale may have been closed while this fan was on the way.
             Said::No(problem) if problem.code == "EVENT_NOT_OPEN" => return Ok(End::SoldOut),
             Said::No(problem) => {
-                return Err(Stop::Trouble(format!("cannot join: {}", problem.code)));
+                return Err(Stop::Obstacle(format!("cannot join: {}", problem.code)));
             }
         };
         match self.nature {
@@ -300,13 +302,13 @@ impl Fan {
                             return Err(Stop::Ended(End::TooSlow));
                         }
                         "EVENT_NOT_OPEN" => return Err(Stop::Ended(End::SoldOut)),
-                        code => return Err(Stop::Trouble(format!("cannot hold: {code}"))),
+                        code => return Err(Stop::Obstacle(format!("cannot hold: {code}"))),
                     }
                     continue;
                 }
             };
             if held.lines != lines {
-                return Err(Stop::Trouble(format!("{}: other lines were held", held.booking)));
+                return Err(Stop::Obstacle(format!("{}: other lines were held", held.booking)));
             }
             if self.nature == Nature::Vanishes {
                 return Err(Stop::Ended(End::Vanished));
@@ -345,13 +347,13 @@ impl Fan {
                         sale.api.booking(Ask::Other, due, token, &held.booking, "cancel").await?;
                         return Err(Stop::Ended(End::Declined));
                     }
-                    code => return Err(Stop::Trouble(format!("cannot pay: {code}"))),
+                    code => return Err(Stop::Obstacle(format!("cannot pay: {code}"))),
                 },
             };
             let typed = Instant::now() + self.chance.between_ms(100, 900);
             tokio::time::sleep_until(typed.into()).await;
             let Some(url) = &payment.url else {
-                return Err(Stop::Trouble(format!("{}: no page to pay at", payment.payment)));
+                return Err(Stop::Obstacle(format!("{}: no page to pay at", payment.payment)));
             };
             sale.api.use_card(url).await?;
             match self.outcome(sale, token, &held.booking, &payment.payment).await? {
@@ -360,7 +362,7 @@ impl Fan {
                 }
                 Outcome::Confirmed(booking) => {
                     let why = format!("{}: something else was confirmed", booking.booking);
-                    return Err(Stop::Trouble(why));
+                    return Err(Stop::Obstacle(why));
                 }
                 Outcome::Refunded => return Err(Stop::Ended(End::Refunded)),
                 Outcome::Gone => return Ok(None),
@@ -398,12 +400,12 @@ impl Fan {
                 }
                 "paying" => {}
                 status => {
-                    return Err(Stop::Trouble(format!("{booking} is {status} while paid for")));
+                    return Err(Stop::Obstacle(format!("{booking} is {status} while paid for")));
                 }
             }
             due = Instant::now() + self.chance.between_ms(80, 250);
         }
-        Err(Stop::Trouble(format!("{payment}: nobody says what became of it")))
+        Err(Stop::Obstacle(format!("{payment}: nobody says what became of it")))
     }
 
     /// Looks at what is free, and says what the fan would like of it. If it is nothing, they wish
@@ -455,9 +457,9 @@ impl Fan {
             sale.api.hold(due, token, &key, &body)
         );
         match (twice.0?, twice.1?) {
-            (Said::Yes(first), Said::Yes(second)) if first.booking != second.booking => {
-                Err(Stop::Trouble(format!("{} and {} from one key", first.booking, second.booking)))
-            }
+            (Said::Yes(first), Said::Yes(second)) if first.booking != second.booking => Err(
+                Stop::Obstacle(format!("{} and {} from one key", first.booking, second.booking)),
+            ),
             // If one was refused, the units may have become free between the two.
             (Said::Yes(held), _) | (_, Said::Yes(held)) => Ok(Said::Yes(held)),
             (no, _) => Ok(no),

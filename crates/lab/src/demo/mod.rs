@@ -14,7 +14,7 @@ mod tally;
 mod venue;
 
 use crate::load::{Pool, allow_open_files};
-use api::{Api, Trouble};
+use api::{Api, Obstacle};
 pub use args::DemoArgs;
 use fan::{End, Fan, MAX_PER_USER, Record, Sale};
 use house::House;
@@ -57,8 +57,8 @@ enum Failed {
     Because(String),
 }
 
-impl From<Trouble> for Failed {
-    fn from(why: Trouble) -> Self {
+impl From<Obstacle> for Failed {
+    fn from(why: Obstacle) -> Self {
         Self::Because(why)
     }
 }
@@ -250,7 +250,7 @@ fn configure(args: &DemoArgs, data: &Path) -> Config {
 }
 
 /// How many confirmed bookings are of people who did not come with the crowd.
-fn visitors_bookings(data: &Path, crowd: &BTreeSet<String>) -> Result<u64, Trouble> {
+fn visitors_bookings(data: &Path, crowd: &BTreeSet<String>) -> Result<u64, Obstacle> {
     let (mut held, mut bookings) = (BTreeSet::new(), 0);
     each_entry(data, |entry| {
         for change in &entry.changes {
@@ -273,7 +273,7 @@ fn visitors_bookings(data: &Path, crowd: &BTreeSet<String>) -> Result<u64, Troub
 }
 
 /// Reads the journal from its beginning.
-fn each_entry(data: &Path, mut note: impl FnMut(&FeedEntry)) -> Result<(), Trouble> {
+fn each_entry(data: &Path, mut note: impl FnMut(&FeedEntry)) -> Result<(), Obstacle> {
     let mut reader = JournalReader::open(data).map_err(|error| error.to_string())?;
     let mut after = Seq::default();
     loop {
@@ -396,7 +396,7 @@ async fn start_second(
 }
 
 /// Every decision there is in the feed by now.
-async fn read_feed(server: &Server) -> Result<Vec<Arc<FeedEntry>>, Trouble> {
+async fn read_feed(server: &Server) -> Result<Vec<Arc<FeedEntry>>, Obstacle> {
     let (engine, mut entries) = (server.engine(), Vec::new());
     let mut feed = engine.subscribe(Seq::default());
     let end = engine.committed();
@@ -418,7 +418,7 @@ impl Entries<'_> {
     fn audit<'a>(
         self,
         crowd: &'a BTreeSet<String>,
-    ) -> Result<(Vec<String>, JournalTally<'a>), Trouble> {
+    ) -> Result<(Vec<String>, JournalTally<'a>), Obstacle> {
         let mut journal = JournalTally::new(EVENT, crowd);
         match self {
             Self::Journal(data) => {
@@ -496,6 +496,6 @@ fn words(end: End) -> &'static str {
         End::Declined => "were declined until they gave up",
         End::Refunded => "paid too late and got it back",
         End::StillWaiting => "were waiting when all was sold",
-        End::Trouble => "met with an error",
+        End::Obstacle => "met with an error",
     }
 }

@@ -1,6 +1,6 @@
 //! The money of the evening: what the gateway took and gave back, once every saga has come to its end.
 
-use super::api::Trouble;
+use super::api::Obstacle;
 use onrush_server::Server;
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ pub(super) struct Settled {
 }
 
 /// Waits until no saga is open, or patience is over, and asks gateway and ledger.
-pub(super) async fn settle(server: &Server) -> Result<Settled, Trouble> {
+pub(super) async fn settle(server: &Server) -> Result<Settled, Obstacle> {
     let begun = Instant::now();
     loop {
         let ledger = server.ledger().totals().await.map_err(|error| error.to_string())?;

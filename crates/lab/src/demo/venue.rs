@@ -1,6 +1,6 @@
 //! Where it all takes place: the seats of a plan, and standing places.
 
-use super::api::{Api, Trouble};
+use super::api::{Api, Obstacle};
 use super::args::DemoArgs;
 use super::fan::STANDING;
 use serde::Deserialize;
@@ -22,7 +22,7 @@ pub(super) struct Venue {
 
 impl Venue {
     /// The house that the command line says.
-    pub(super) fn read(args: &DemoArgs) -> Result<Self, Trouble> {
+    pub(super) fn read(args: &DemoArgs) -> Result<Self, Obstacle> {
         #[derive(Deserialize)]
         struct Plan {
             #[serde(default)]
@@ -73,7 +73,7 @@ impl Venue {
     }
 
     /// Creates the event with everything that can be sold, and lets people join.
-    pub(super) async fn set_up(&self, api: &Api, key: &str, event: &str) -> Result<(), Trouble> {
+    pub(super) async fn set_up(&self, api: &Api, key: &str, event: &str) -> Result<(), Obstacle> {
         let Self { plan, prices, zone_capacity, .. } = self;
         let name = api.event_id();
         api.admin("POST", "", key, event).await?;

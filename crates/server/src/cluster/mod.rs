@@ -170,7 +170,7 @@ impl Publishers {
         let stop = watch::Sender::new(false);
         let mut tasks = Vec::new();
         if let Some(settings) = &config.rabbitmq {
-            let parts = rabbit::Parts {
+            let parts = rabbit::RabbitDeps {
                 engine: parts.engine.clone(),
                 cursors: parts.cursors.clone(),
                 wake: parts.wake.clone(),
@@ -180,7 +180,7 @@ impl Publishers {
             tasks.extend(rabbit::run(settings, &parts, &stop.subscribe()));
         }
         if let Some(settings) = &config.kafka {
-            let parts = kafka::Parts {
+            let parts = kafka::PublisherDeps {
                 engine: parts.engine.clone(),
                 ledger: parts.ledger.clone(),
                 cursors: parts.cursors.clone(),

@@ -8,7 +8,7 @@ use onrush_relay::messages::Channels;
 use onrush_saga::gateway::Gateway;
 use onrush_saga::gateway::sandbox::SandboxGateway;
 use onrush_saga::gateway::stripe::StripeGateway;
-use onrush_saga::{Parts, Sagas};
+use onrush_saga::{SagaDeps, Sagas};
 use onrush_sandbox::{Sandbox, SandboxConfig};
 use std::io;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ pub(super) async fn open(
     backend: &Backend,
 ) -> io::Result<(Arc<Sagas>, Option<Sandbox>)> {
     let (gateway, sandbox) = gateway(config, public).await?;
-    let sagas = Sagas::new(Parts {
+    let sagas = Sagas::new(SagaDeps {
         engine: backend.engine.clone(),
         ledger: backend.ledger.clone(),
         gateway,

@@ -457,7 +457,7 @@ pub(super) fn outcome(answer: Value) -> Result<Outcome, String> {
     let Value::Array(parts) = answer else {
         return Err(format!("a script answered {answer:?}"));
     };
-    let mut parts = Parts(parts.into_iter());
+    let mut parts = ReplyFields(parts.into_iter());
     let status = parts.text()?;
     match status.as_str() {
         "ok" | "no" => {
@@ -479,9 +479,9 @@ pub(super) fn outcome(answer: Value) -> Result<Outcome, String> {
 }
 
 /// The parts of an answer, one after the other.
-struct Parts(std::vec::IntoIter<Value>);
+struct ReplyFields(std::vec::IntoIter<Value>);
 
-impl Parts {
+impl ReplyFields {
     fn text(&mut self) -> Result<String, String> {
         let part = self.0.next().ok_or("a script's answer is too short")?;
         redis::from_redis_value(part).map_err(|error| format!("a script's answer: {error}"))

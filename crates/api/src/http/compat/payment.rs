@@ -18,7 +18,7 @@ use onrush_core::Refusal;
 use onrush_core::hold::OnDecline;
 use onrush_core::ids::EventId;
 use onrush_ledger::Ledger;
-use onrush_saga::{Sagas, StartError, Wish};
+use onrush_saga::{PaymentRequest, Sagas, StartError};
 use onrush_store::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -79,7 +79,7 @@ pub async fn initiate(
     let booking = chosen.hold.terms.booking.clone();
     // Without a key there is no record that would fail first: nothing begins that the ledger cannot remember.
     ledger.file(&booking).await?;
-    let wish = Wish { booking, event, user, buyer, on_decline: OnDecline::Release };
+    let wish = PaymentRequest { booking, event, user, buyer, on_decline: OnDecline::Release };
     // A visitor who hangs up must not stop half-way what they began.
     match tokio::spawn(async move { sagas.start(wish).await }).await {
         Ok(Ok(started)) => {

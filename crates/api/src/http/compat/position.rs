@@ -24,7 +24,7 @@ use utoipa::ToSchema;
 #[derive(Serialize, ToSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 #[schema(as = S3Position)]
-pub enum Standing<'a> {
+pub enum PositionBody<'a> {
     /// In the queue.
     Queued {
         /// 1 is served next; null before a draw.
@@ -66,7 +66,7 @@ pub enum State3 {
 #[utoipa::path(
     get, path = "/api/booking/position", tag = "s3", operation_id = "s3_position",
     params(OfEvent),
-    responses((status = 200, description = "Where the visitor stands", body = Standing), ReadProblems),
+    responses((status = 200, description = "Where the visitor stands", body = PositionBody), ReadProblems),
     security(("visitor" = []))
 )]
 pub async fn position(
@@ -77,7 +77,7 @@ pub async fn position(
     count(&sale.metrics.positions);
     let (at, holds) = bookings(&sale, &event, &user).await?;
     let active = |state, seat_id, until| {
-        json(StatusCode::OK, &Standing::Active { state, seat_id, expire_time: seconds(until) })
+        json(StatusCode::OK, &PositionBody::Active { state, seat_id, expire_time: seconds(until) })
     };
     if let Some(chosen) = chosen(&holds, at) {
         let state = if chosen.paying { State3::PaymentPending } else { State3::SeatSelected };
@@ -86,7 +86,7 @@ pub async fn position(
     let Some(view) = place(&sale, &event, &user).await? else {
         return Ok(match completed(&holds, at) {
             Some((seat, until)) => active(State3::Completed, Some(seat.as_str()), until),
-            None => json(StatusCode::OK, &Standing::NotFound),
+            None => json(StatusCode::OK, &PositionBody::NotFound),
         });
     };
     match view.state {
@@ -99,7 +99,7 @@ pub async fn position(
                     tracing::debug!(%failure, %event, "a sign of life was not written down");
                 }
             }
-            Ok(json(StatusCode::OK, &Standing::Queued { position, total }))
+            Ok(json(StatusCode::OK, &PositionBody::Queued { position, total }))
         }
         PlaceState::Active { until, arrive_by: None } => Ok(active(State3::Active, None, until)),
         PlaceState::Active { until, arrive_by: Some(arrive_by) } => {
@@ -114,7 +114,7 @@ pub async fn position(
                     PlaceState::Queued { .. } => unreachable!("nobody arrives who is not admitted"),
                 },
                 Err(Failure::Refused(Refusal::SessionOver | Refusal::PlaceNotFound)) => {
-                    Ok(json(StatusCode::OK, &Standing::NotFound))
+                    Ok(json(StatusCode::OK, &PositionBody::NotFound))
                 }
                 // The next question is an arrival as well, until then.
                 Err(failure) => {

@@ -22,7 +22,7 @@ use onrush_core::ids::BookingId;
 use onrush_ledger::Ledger;
 use onrush_ledger::money::Payment;
 use onrush_ledger::saga::File;
-use onrush_saga::{Sagas, StartError, Wish};
+use onrush_saga::{PaymentRequest, Sagas, StartError};
 use std::sync::Arc;
 
 /// Begins a payment for a hold, or finds the one that runs. The hold's deadline moves to the end of
@@ -58,7 +58,7 @@ pub async fn pay(
     let buyer = parsed(wish.buyer)?;
     // A key is noted down only for whoever may use it.
     owner.find(&event, &booking).await?;
-    let wish = Wish {
+    let wish = PaymentRequest {
         booking: booking.clone(),
         event,
         user: owner.user.clone(),
@@ -71,7 +71,11 @@ pub async fn pay(
     once.run(scope, key.as_str(), &body.canonical(), work).await
 }
 
-async fn start(sagas: Arc<Sagas>, config: Arc<Config>, wish: Wish) -> Result<Response, Problem> {
+async fn start(
+    sagas: Arc<Sagas>,
+    config: Arc<Config>,
+    wish: PaymentRequest,
+) -> Result<Response, Problem> {
     let started = sagas.start(wish).await.map_err(problem_of)?;
     let status = if started.existed { StatusCode::OK } else { StatusCode::CREATED };
     Ok(json(

@@ -71,7 +71,7 @@ pub(super) async fn run(common: &Common, results: &mut Results) -> Result<(), St
     Ok(())
 }
 
-async fn pay_all(sandbox: &Sandbox, payments: Vec<super::shop::Standing>) -> Result<(), String> {
+async fn pay_all(sandbox: &Sandbox, payments: Vec<super::shop::PlaceBody>) -> Result<(), String> {
     let pages = Arc::new(Pool::new(sandbox.address(), CONNECTIONS));
     let mut tasks = JoinSet::new();
     let mut shares: Vec<Vec<_>> = (0..CONNECTIONS).map(|_| Vec::new()).collect();

@@ -30,7 +30,7 @@ struct Token {
 
 /// A place, a booking or a payment: what matters of it.
 #[derive(Deserialize)]
-pub(crate) struct Standing {
+pub(crate) struct PlaceBody {
     pub(crate) status: String,
     #[serde(default)]
     pub(crate) booking: String,
@@ -71,7 +71,7 @@ impl<'a> Buyer<'a> {
         path: &str,
         key: &str,
         body: &str,
-    ) -> Result<Standing, String> {
+    ) -> Result<PlaceBody, String> {
         let head = Request::to(method, path).token(&self.token);
         let head = if key.is_empty() { head } else { head.key(key) };
         let request = if body.is_empty() { head.bare() } else { head.json(body) };
@@ -96,7 +96,7 @@ impl<'a> Buyer<'a> {
     }
 
     /// Begins the payment.
-    pub(crate) async fn pay(&self, booking: &str) -> Result<Standing, String> {
+    pub(crate) async fn pay(&self, booking: &str) -> Result<PlaceBody, String> {
         self.ask("POST", &format!("/api/v1/bookings/{booking}/payment"), "p", "").await
     }
 
@@ -116,10 +116,10 @@ impl<'a> Buyer<'a> {
 }
 
 /// Types a card into the gateway's page.
-pub(crate) async fn use_card(pages: &Pool, payment: &Standing) -> Result<(), String> {
+pub(crate) async fn use_card(pages: &Pool, payment: &PlaceBody) -> Result<(), String> {
     let path = payment.url.splitn(4, '/').nth(3).unwrap_or_default();
     let request = Request::to("POST", &format!("/{path}")).form("card=4242424242424242&action=pay");
-    let said: Standing = Served::ask(pages, request).await?;
+    let said: PlaceBody = Served::ask(pages, request).await?;
     if said.status == "captured" { Ok(()) } else { Err(format!("the card is {}", said.status)) }
 }
 

@@ -3,7 +3,7 @@
 use super::super::common::Common;
 use super::super::results::Results;
 use super::super::server::Served;
-use super::shop::{Buyer, EVENT, Standing, set_up};
+use super::shop::{Buyer, EVENT, PlaceBody, set_up};
 use crate::load::{Latency, Pool, Request};
 use onrush_base::signature::sign;
 use onrush_sandbox::Webhook;
@@ -77,7 +77,7 @@ pub(super) async fn sold(pool: &Pool) -> Result<u64, String> {
 }
 
 /// Begins payments, as many at a time as there are connections.
-pub(super) async fn begin(pool: &Arc<Pool>, wanted: u64) -> Result<Vec<Standing>, String> {
+pub(super) async fn begin(pool: &Arc<Pool>, wanted: u64) -> Result<Vec<PlaceBody>, String> {
     let mut tasks = JoinSet::new();
     let at_a_time = CONNECTIONS as u64;
     for share in 0..at_a_time {
@@ -101,7 +101,7 @@ pub(super) async fn begin(pool: &Arc<Pool>, wanted: u64) -> Result<Vec<Standing>
 }
 
 /// Says that a payment's money was taken; the answer comes when its booking is confirmed.
-async fn tell(pool: Arc<Pool>, payment: Standing, due: Instant) -> Result<Duration, String> {
+async fn tell(pool: Arc<Pool>, payment: PlaceBody, due: Instant) -> Result<Duration, String> {
     tokio::time::sleep_until(due.into()).await;
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let now_s = i64::try_from(now_s).unwrap_or(i64::MAX);

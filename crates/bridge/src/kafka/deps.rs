@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// What the publisher works with.
 #[derive(Clone)]
-pub struct Parts {
+pub struct PublisherDeps {
     /// Whose feed is followed, and what knows whose a booking is.
     pub engine: Arc<dyn Engine>,
     /// What still knows it after the engine has forgotten.

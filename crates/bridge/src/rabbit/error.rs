@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Why a connection is of no use any more.
 #[derive(Clone, Debug)]
-pub enum Trouble {
+pub enum RabbitError {
     /// What the client library says.
     Amqp(lapin::Error),
     /// No answer in time.
@@ -19,7 +19,7 @@ pub enum Trouble {
     Settings(String),
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for RabbitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Amqp(error) => error.fmt(f),
@@ -32,9 +32,9 @@ impl fmt::Display for Trouble {
     }
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for RabbitError {}
 
-impl From<lapin::Error> for Trouble {
+impl From<lapin::Error> for RabbitError {
     fn from(error: lapin::Error) -> Self {
         Self::Amqp(error)
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// What couriers work with.
 #[derive(Clone)]
-pub struct Parts {
+pub struct RelayDeps {
     /// Where the outbox is.
     pub ledger: Arc<dyn Ledger>,
     /// What knows the events.

@@ -14,7 +14,7 @@ pub type Wake = Arc<dyn Fn(&EventId) + Send + Sync>;
 
 /// What publisher and consumer work with.
 #[derive(Clone)]
-pub struct Parts {
+pub struct RabbitDeps {
     /// Whose feed is followed.
     pub engine: Arc<dyn Engine>,
     /// Which node publishes, and how far it is.
