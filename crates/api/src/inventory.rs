@@ -1,4 +1,4 @@
-//! The organiser's own inventory, and how the pools differ from it (S0.6).
+//! The organiser's own inventory, and how the pools differ from it.
 //!
 //! The engine has the truth about what is held and sold, the inventory about how much there should
 //! be. A sync sets capacities and nothing else, so it is safe while the sale runs: it neither

@@ -15,7 +15,7 @@ pub type Pending<T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send>>;
 /// How long to wait for a turn before asking again.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
-/// What an organiser's own system wants of a pool: a row of the table `inventory` (S0.6).
+/// What an organiser's own system wants of a pool: a row of the table `inventory`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedPool {
     /// The event.

@@ -17,7 +17,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Where a booking's saga stands (S1.3).
+/// Where a booking's saga stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Step {
@@ -122,7 +122,7 @@ pub enum Outcome {
 /// Where a saga stands altogether: its step, and the stage of its present payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
-    /// The step (S1.3).
+    /// The step.
     pub step: Step,
     /// The present payment's stage, if there ever was a payment.
     pub stage: Option<Stage>,

@@ -137,7 +137,7 @@ families! {
             place: PlaceId,
             /// Whose.
             user: UserId,
-            /// Its number in the order taken, from 1 (S3.1's `sequence`).
+            /// Its number in the order taken, from 1.
             number: u32,
         },
         /// A waiting visitor gave a sign of life.
@@ -194,7 +194,7 @@ families! {
             /// How.
             how: SessionEnd,
         },
-        /// The room has a slot more (S3.3): a session is over and so are its holds.
+        /// The room has a slot more: a session is over and so are its holds.
         SlotFreed {
             /// The place.
             place: PlaceId,
@@ -319,9 +319,9 @@ families! {
         },
     }
 
-    /// Units taken at once (S2).
+    /// Units taken at once.
     enum ClaimChange in Claim {
-        /// Units were claimed (S2.1), with the pool's claimed units before and after (S2.4).
+        /// Units were claimed, with the pool's claimed units before and after.
         Claimed {
             /// The claim.
             claim: ClaimId,
@@ -405,7 +405,7 @@ pub enum SessionEnd {
     Left,
     /// The visitor has everything they came for.
     Completed,
-    /// The visitor's payment failed, and with it their hold (S3.7).
+    /// The visitor's payment failed, and with it their hold.
     PaymentFailed,
     /// The organiser removed the visitor.
     Removed,

@@ -1,4 +1,4 @@
-//! Claims: units taken at once and for good, and services' adjustments of them (S2).
+//! Claims: units taken at once and for good, and services' adjustments of them.
 
 use crate::arena::{Idx, Keyed, Table};
 use crate::ended::Ended;

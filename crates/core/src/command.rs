@@ -190,9 +190,9 @@ pub enum Command {
         ticket: u32,
     },
 
-    /// Takes units of a pool at once and for good (S2.1).
+    /// Takes units of a pool at once and for good.
     Claim {
-        /// The request id: a retry has the same and gets the first answer (S2.2).
+        /// The request id: a retry has the same and gets the first answer.
         claim: ClaimId,
         /// Whose.
         user: UserId,
@@ -210,10 +210,10 @@ pub enum Command {
         /// Whose.
         user: UserId,
     },
-    /// Changes a pool's count of units claimed by services, up or down (S2.1; a service key's right
-    /// only, S2.3).
+    /// Changes a pool's count of units claimed by services, up or down (a service key's right
+    /// only).
     AdjustClaimed {
-        /// The request id: a retry has the same and gets the first answer (S2.2).
+        /// The request id: a retry has the same and gets the first answer.
         claim: ClaimId,
         /// The pool.
         pool: PoolId,

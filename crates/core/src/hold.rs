@@ -137,7 +137,7 @@ pub struct CheckIn {
 pub enum OnDecline {
     /// The hold stays for another attempt.
     Keep,
-    /// The hold is released and the session ends (S3.7).
+    /// The hold is released and the session ends.
     Release,
 }
 

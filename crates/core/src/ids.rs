@@ -181,7 +181,7 @@ id!(
     BookingId(IdText), "booking id", MAX_ID_BYTES
 );
 id!(
-    /// One claim, declaim or adjustment of claimed stock: the request id of S2.2.
+    /// One claim, declaim or adjustment of claimed stock: its request id.
     ClaimId(Box<str>), "claim id", MAX_ID_BYTES
 );
 id!(

@@ -202,7 +202,7 @@ refusals! {
     } = 20 "SEAT_UNAVAILABLE" Conflict later,
         "not free any more, choose others: {}", Listed(seats);
 
-    /// A claim would exceed the quantity there is (S2.1: status 0).
+    /// A claim would exceed the quantity there is.
     ClaimExceedsQuantity {
         /// Free units.
         free: u32,
@@ -218,7 +218,7 @@ refusals! {
     } = 22 "USER_LIMIT_EXCEEDED" Conflict never,
         "one person may have {limit} and you have {held}; ask for fewer";
 
-    /// The claimed count would go below zero (S2.1: status -1).
+    /// The claimed count would go below zero.
     ClaimBelowZero {
         /// Units claimed by services.
         claimed: u32,
@@ -269,7 +269,7 @@ refusals! {
     } = 31 "EXTENSION_LIMIT" Conflict never,
         "a hold can be extended {limit} times, within its longest life; pay now";
 
-    /// A payment runs (S3.9).
+    /// A payment runs.
     CannotCancel = 32 "CANNOT_CANCEL" Conflict later,
         "a payment is under way; wait for its end";
 

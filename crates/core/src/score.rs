@@ -1,4 +1,4 @@
-//! Composite scores: unique, rising numbers that a double holds exactly (S4.1).
+//! Composite scores: unique, rising numbers that a double holds exactly.
 //!
 //! A score is 39 bits of milliseconds since 2024-01-01T00:00:00Z and a 14-bit counter: 53 bits
 //! together, as many as the fraction of a double. Shifting the full time since 1970 by 24 bits

@@ -20,7 +20,7 @@ pub struct Settings {
     /// The waiting room; `None` lets anyone hold at once (a flash sale).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<RoomSettings>,
-    /// How long a hold lasts (S0: 600 s; S1.2: 900 s).
+    /// How long a hold lasts.
     pub hold_ttl_ms: i64,
     /// How long a hold may live altogether, however often it is extended or paid for in vain.
     pub hold_max_ms: i64,
@@ -120,20 +120,20 @@ pub struct RefundRule {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoomSettings {
-    /// Admitted visitors at a time (S3.3: 1000).
+    /// Admitted visitors at a time.
     pub capacity: u32,
     /// Admissions a minute at most; `None` is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outflow_per_min: Option<u32>,
-    /// How long an admitted visitor may shop (S3.3: 600 s).
+    /// How long an admitted visitor may shop.
     pub session_ms: i64,
-    /// How long a place waits for a visitor who is not seen (S0.7: 1800 s).
+    /// How long a place waits for a visitor who is not seen.
     pub place_ttl_ms: i64,
     /// How long an admitted visitor has to show up.
     pub arrive_ms: i64,
     /// People waiting at a time (always finite).
     pub max_queue_size: u32,
-    /// Places one user may take (S4.4); 1 in an event with a draw.
+    /// Places one user may take; 1 in an event with a draw.
     pub places_per_user: u32,
     /// In which order those who came before the opening are served.
     pub order: Order,
@@ -214,7 +214,7 @@ impl Default for RoomSettings {
 }
 
 impl Settings {
-    /// Settings with the defaults of S0 and S3, without a waiting room.
+    /// Settings with the defaults, without a waiting room.
     #[must_use]
     pub fn new(title: &str, currency: Currency) -> Self {
         Self {

@@ -3,7 +3,7 @@
 use crate::ids::{PoolId, SeatId};
 use serde::{Deserialize, Serialize};
 
-/// Who changed stock by hand, and why; kept in the journal (S2.4).
+/// Who changed stock by hand, and why; kept in the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// The operator or service.

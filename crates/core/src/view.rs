@@ -31,7 +31,7 @@ pub enum Reply {
     Done,
     /// To `Join`.
     Place(PlaceView),
-    /// To `Leave`: what was left (S3.9).
+    /// To `Leave`: what was left.
     Left(LeftFrom),
     /// To everything about bookings.
     Hold(HoldView),
@@ -55,7 +55,7 @@ impl TryFrom<Reply> for () {
     }
 }
 
-/// What a visitor left (S3.9).
+/// What a visitor left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeftFrom {
@@ -303,7 +303,7 @@ pub struct ClaimView {
 }
 
 impl ClaimView {
-    /// The claim as the first answer to its request told it, whatever became of it since (S2.2).
+    /// The claim as the first answer to its request told it, whatever became of it since.
     #[must_use]
     pub fn as_first_told(&self) -> Self {
         let state = match self.state {

@@ -74,14 +74,14 @@ pub enum Fact {
     },
     /// A booking has another status: see [`Moved`].
     Moved(Box<Moved>),
-    /// A hold runs out at this time from now on, as the row of a room-night says (S1.2).
+    /// A hold runs out at this time from now on, as the row of a room-night says.
     Until {
         /// The booking.
         booking: BookingId,
         /// When it runs out.
         until: Time,
     },
-    /// Units of a room-night (S1.2) came on sale or went off it, apart from those that bookings take.
+    /// Units of a room-night came on sale or went off it, apart from those that bookings take.
     Stock {
         /// The event.
         event: EventId,
@@ -200,7 +200,7 @@ pub struct CatalogueText {
     pub venue: String,
 }
 
-/// The room and the night that a pool stands for (S1.2), if it is named `<room>.<YYYY-MM-DD>`.
+/// The room and the night that a pool stands for, if it is named `<room>.<YYYY-MM-DD>`.
 #[must_use]
 pub fn room_night(pool: &PoolId) -> Option<(&str, &str)> {
     let (room, date) = pool.as_str().rsplit_once('.')?;

@@ -1,4 +1,4 @@
-//! Requests with an `Idempotency-Key`: the first answer is kept and given again (S1.1).
+//! Requests with an `Idempotency-Key`: the first answer is kept and given again.
 
 /// An answer is kept for this long after its request began; then the key is as good as new.
 pub const KEPT_MS: i64 = 24 * 3_600_000;

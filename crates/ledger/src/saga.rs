@@ -1,4 +1,4 @@
-//! Sagas: one row a booking, exactly as S1.3 has it, and what happened to it.
+//! Sagas: one row a booking, and what happened to it.
 
 use crate::booking::Buyer;
 use crate::delivery::Message;

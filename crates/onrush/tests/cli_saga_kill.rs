@@ -310,7 +310,7 @@ fn reachable() -> Vec<Position> {
     found
 }
 
-// The five situations of S1.6, each with the kill at that very point.
+// The five situations of a crash, each with the kill at that very point.
 
 #[test]
 fn a_failed_payment_survives_the_kill() {

@@ -1,4 +1,4 @@
-//! Sagas that nobody drives any more: at the start, and at each step's own deadline (S1.4).
+//! Sagas that nobody drives any more: at the start, and at each step's own deadline.
 
 use super::sagas::Sagas;
 use onrush_core::booking::Step;
@@ -58,7 +58,7 @@ async fn drive_what_is_due(sagas: &Arc<Sagas>, driven: &Arc<Mutex<HashSet<Bookin
 }
 
 /// Looks at every payment that was under way when the process started: messages may have been lost
-/// meanwhile (S1.4).
+/// meanwhile.
 ///
 /// It takes at most half of what may be driven at a time: a gateway that hangs must not keep the
 /// others waiting.

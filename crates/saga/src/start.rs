@@ -96,7 +96,7 @@ impl From<DriveError> for StartError {
 }
 
 impl Sagas {
-    /// Begins a payment, or finds the one that runs (S3.5).
+    /// Begins a payment, or finds the one that runs.
     ///
     /// # Errors
     /// See [`StartError`].

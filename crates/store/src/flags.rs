@@ -1,4 +1,4 @@
-//! Flags that switch how the engine on Redis works, at run time, without loss (S4.5).
+//! Flags that switch how the engine on Redis works, at run time, without loss.
 //!
 //! A flag is off, on, or on for a share of the users. Who belongs to that share follows from the
 //! user's id alone, so it is the same on every node, after every restart, and whoever was in at 10
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// What can be switched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flag {
-    /// A user's first place is read from the stream of their places (S4.4) instead of from their
+    /// A user's first place is read from the stream of their places instead of from their
     /// own row. Both are always written.
     StreamsQueue,
     /// Joins and holds run as one script; off, they run as optimistic transactions (WATCH, MULTI,
     /// EXEC), and as the script only after many lost races in a row, or where no transaction can be
     /// made.
     LuaAtomic,
-    /// Scores in the queue carry a counter (S4.1); off, the counter is 0, and equal scores go by
+    /// Scores in the queue carry a counter; off, the counter is 0, and equal scores go by
     /// the place's number.
     CompositeScore,
 }

@@ -1,4 +1,4 @@
-//! Requests with a key are done once: the first answer is kept for a day and given again (S1.1).
+//! Requests with a key are done once: the first answer is kept for a day and given again.
 //!
 //! What is kept tells of something that was done, and there is only so much of it for a booking and
 //! a visitor. A refusal did nothing, so it is decided afresh; else a visitor with many keys could
@@ -62,7 +62,7 @@ impl Scope {
         Self { name, asker: user.to_string(), purpose, kept: was_done }
     }
 
-    /// A claim, which gets its first answer again, whatever it was (S2.2).
+    /// A claim, which gets its first answer again, whatever it was.
     ///
     /// A claim that was accepted is known to the rules, which say again what they said first. Of one
     /// that was refused the rules know nothing, for a refusal changes nothing; so that answer is

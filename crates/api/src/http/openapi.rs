@@ -32,7 +32,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
             description = "Signing in with a browser, for the organiser and those who let people in"),
         (name = "admin", description = "For the organiser"),
         (name = "s3",
-            description = "The same sale with the paths, fields and words of S3, where they are switched on"),
+            description = "The same sale with inherited paths, fields and words, where they are switched on"),
     ),
     components(schemas(ProblemBody)),
     modifiers(&Schemes),

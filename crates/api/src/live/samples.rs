@@ -59,7 +59,7 @@ impl Samples {
     /// Counts a refusal of what a visitor asked for under this path.
     ///
     /// A path that names no event that is looked at counts nothing: made-up ids must not fill the
-    /// memory. What is refused under the paths of S3 is not counted, for they do not name their
+    /// memory. What is refused under the inherited paths is not counted, for they do not name their
     /// event.
     pub fn refused(&self, path: &str, code: &'static str) {
         if let Some(event) = event_in(path) {

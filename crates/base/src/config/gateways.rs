@@ -120,7 +120,7 @@ impl FaultMix {
 pub struct Patience {
     /// How long a gateway may take to answer.
     pub gateway_timeout_ms: u64,
-    /// After how long without news the gateway is asked what became of a payment (S1.4: 5 to 10 minutes).
+    /// After how long without news the gateway is asked what became of a payment.
     pub ask_after_ms: i64,
     /// After how long a step is taken to be abandoned by a process that died.
     pub abandoned_after_ms: i64,

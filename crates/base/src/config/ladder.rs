@@ -4,7 +4,7 @@
 //! would wait for it. So each queue (a *rung*) has one delay, and a message that needs another
 //! climbs down several.
 
-/// The rungs S3's delays are made of, in milliseconds.
+/// The rungs inherited delays are made of, in milliseconds.
 const RUNGS_MS: [u32; 6] = [1_000, 5_000, 30_000, 60_000, 300_000, 600_000];
 
 /// The delays there is a queue for.

@@ -113,7 +113,7 @@ pub type RabbitSettings = serde::de::IgnoredAny;
 pub type KafkaSettings = serde::de::IgnoredAny;
 
 /// For how many users of a hundred each flag of the engine on Redis is on, until somebody sets it
-/// at run time (S4.5).
+/// at run time.
 ///
 /// The variables `FEATURE_STREAMS_QUEUE`, `FEATURE_LUA_ATOMIC` and `FEATURE_COMPOSITE_SCORE` take
 /// `true`, `false` or a percentage.

@@ -1,4 +1,4 @@
-//! What messages say: S3's bodies, and the feed's changes one by one.
+//! What messages say: the inherited bodies, and the feed's changes one by one.
 
 use super::facts::Facts;
 use onrush_core::change::{BookingChange, QueueChange};
@@ -13,13 +13,13 @@ use serde_json::Value;
 pub enum Topic {
     /// Every change of every event.
     Feed,
-    /// A place was taken (S3.1).
+    /// A place was taken.
     BookingRequest,
-    /// A payment began (S3.5).
+    /// A payment began.
     PaymentInitiated,
-    /// A booking is final (S3.6).
+    /// A booking is final.
     BookingCompleted,
-    /// A payment ended without money (S3.7).
+    /// A payment ended without money.
     PaymentFailed,
 }
 
@@ -207,7 +207,7 @@ pub(super) fn of_booking(
     }
 }
 
-/// S3 knows three reasons, and gateways have many words.
+/// The inherited messages know three reasons, and gateways have many words.
 fn reason(why: &str) -> &'static str {
     match why {
         "insufficient_funds" => "insufficient_funds",
@@ -216,7 +216,7 @@ fn reason(why: &str) -> &'static str {
     }
 }
 
-/// S3's times are whole seconds.
+/// The inherited times are whole seconds.
 fn seconds(at: Time) -> i64 {
     at.0.div_euclid(1_000)
 }

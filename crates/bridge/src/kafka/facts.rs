@@ -1,4 +1,4 @@
-//! Whose a booking is and which seats are in it: what S3's messages say and changes do not.
+//! Whose a booking is and which seats are in it: what the inherited messages say and changes do not.
 
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{BookingId, SeatId, UserId};

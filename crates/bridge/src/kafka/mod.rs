@@ -1,4 +1,4 @@
-//! Kafka: the whole feed on one topic, and S3's messages on theirs (S3.1, S3.5 to S3.7).
+//! Kafka: the whole feed on one topic, and the inherited messages on theirs.
 //!
 //! ```text
 //! feed ─► publisher (one node at a time, under a lease)

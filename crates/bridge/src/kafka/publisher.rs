@@ -268,7 +268,7 @@ impl Publisher {
         Ok(outlet.settle().await?)
     }
 
-    /// The message of S3 about a change, if there is one.
+    /// The inherited message about a change, if there is one.
     async fn told(
         &self,
         entry: &FeedEntry,

@@ -1,4 +1,4 @@
-//! What messages say, in S3's shapes, and which changes are told.
+//! What messages say, in the inherited shapes, and which changes are told.
 
 use onrush_core::change::{BookingChange, HoldChange, QueueChange, SessionEnd, VisitorChange};
 use onrush_core::ids::{BookingId, EventId, UserId};
@@ -6,7 +6,7 @@ use onrush_core::{Change, Time};
 use onrush_store::FeedEntry;
 use serde::{Deserialize, Serialize};
 
-/// A slot is free (S3.3).
+/// A slot is free.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotReleased {
     /// In which event.
@@ -31,14 +31,14 @@ pub enum FreedBy {
     Cancellation,
 }
 
-/// A deadline (S3.3, S3.8): a session's end, the end of the time to show up, a hold's end.
+/// A deadline: a session's end, the end of the time to show up, a hold's end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeout {
     /// Whose.
     pub user_id: UserId,
     /// In which event.
     pub event_id: EventId,
-    /// The deadline in whole seconds, rounded down as everywhere in S3.
+    /// The deadline in whole seconds, rounded down as everywhere there.
     pub expire_time: i64,
     /// When it was set, in whole seconds.
     pub scheduled_at: i64,
@@ -102,7 +102,7 @@ pub(super) enum Whose {
     Booking(BookingId),
 }
 
-/// S3's times are whole seconds.
+/// The inherited times are whole seconds.
 pub(super) fn seconds(at: Time) -> i64 {
     at.0.div_euclid(1_000)
 }

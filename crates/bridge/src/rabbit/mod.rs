@@ -1,4 +1,4 @@
-//! RabbitMQ: wake-ups for deadlines and freed slots (S3.3, S3.8).
+//! RabbitMQ: wake-ups for deadlines and freed slots.
 //!
 //! ```text
 //! feed ─► publisher (one node at a time)

@@ -1,4 +1,4 @@
-//! Exchanges and queues, by S3's names.
+//! Exchanges and queues, by the inherited names.
 
 use super::error::RabbitError;
 use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};

@@ -75,7 +75,7 @@ async fn topics_tell_what_s3_says() {
         "reason": "insufficient_funds", "why": "insufficient_funds", "timestamp": at});
     assert_eq!(bodies(Topic::PaymentFailed), [("shop".to_owned(), failed)]);
 
-    // The S3 message and the feed's are about the same change.
+    // The inherited message and the feed's are about the same change.
     let completed = &listener.taken(Topic::BookingCompleted)[0];
     let feed = listener.taken(Topic::Feed);
     let same =

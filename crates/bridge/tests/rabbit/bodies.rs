@@ -1,4 +1,4 @@
-//! Names, keys and bodies are those of S3.
+//! Names, keys and bodies are the inherited ones.
 
 use crate::observer::{Observer, Seen};
 use crate::stage::{Node, Stage, id, place, settings, shared_server};
@@ -58,7 +58,7 @@ fn pay(n: u32) -> Command {
 #[tokio::test]
 async fn messages_are_those_of_s3() {
     let Some(server) = shared_server() else { return };
-    // The only test under S3's own names.
+    // The only test under the inherited names.
     let tuning = Tuning { ladder: Ladder::default(), ..settings(&server, "").tuning };
     let settings = RabbitSettings { tuning, ..settings(&server, "") };
     let clock = ManualClock::new(START);

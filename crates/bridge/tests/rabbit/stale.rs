@@ -1,4 +1,4 @@
-//! S3's trap: a stale timeout message kills a later session of the same user.
+//! A trap: a stale timeout message kills a later session of the same user.
 
 use crate::stage::{Node, Stage, deadline, id, outlet, place, settings, shared_server};
 use onrush_base::config::ladder::Ladder;

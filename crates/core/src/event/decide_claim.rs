@@ -1,4 +1,4 @@
-//! What is asked about claims (S2).
+//! What is asked about claims.
 
 use super::decide_organiser::check_reason;
 use super::{Changes, Decision, Event};

@@ -45,7 +45,7 @@ impl Event {
                 let begun = BookingChange::PaymentBegun { booking, payment, until: moved };
                 Ok(Decision::one(Reply::Hold(view), begun))
             }
-            // The payment that runs stays (S3.5): the answer names it.
+            // The payment that runs stays: the answer names it.
             HoldState::Paying { until, .. } if at < *until => {
                 Ok(Decision::nothing(Reply::Hold(hold.view())))
             }
@@ -203,8 +203,8 @@ impl Event {
         Decision { reply: Reply::Hold(HoldView { state, ..hold.view() }), changes }
     }
 
-    /// A visitor who has everything they came for leaves the room (S3.6), and so does one whose
-    /// payment failed (S3.7), unless they hold more.
+    /// A visitor who has everything they came for leaves the room, and so does one whose
+    /// payment failed, unless they hold more.
     fn session_after(&self, hold: &Hold, how: SessionEnd) -> Changes {
         let mut changes = Changes::new();
         let Some(idx) = self.users[hold.user].session else { return changes };

@@ -1,4 +1,4 @@
-//! Places that are gone, as long as the same request to join could come again (S4.2).
+//! Places that are gone, as long as the same request to join could come again.
 
 use crate::ids::PlaceId;
 use crate::limits::{ENDED_KNOWN_MS, MAX_GONE_PLACES};

@@ -21,7 +21,7 @@ fn shown(stage: &Stage, user: &str) -> Value {
     serde_json::to_value(stage.place(user).expect("a place")).expect("JSON")
 }
 
-/// S4.2 keeps a key for 300 s; a place's id is known as long as an ended booking's, so that no
+/// A place's id is known as long as an ended booking's, so that no
 /// number is given twice.
 #[test]
 fn a_request_to_join_is_known_for_a_day_after_its_place_is_gone() {

@@ -1,4 +1,4 @@
-//! Claims and services' adjustments (S2), one fact a test.
+//! Claims and services' adjustments, one fact a test.
 
 use crate::stage::{Stage, hold_ga, reason, settings};
 use onrush_core::change::ClaimChange;

@@ -309,7 +309,7 @@ fn a_decline_that_releases_frees_seat_and_slot_and_ends_the_session() {
         Change::Visitor(VisitorChange::SlotFreed { .. }),
     ] = &last_changes(&stage)[..]
     else {
-        panic!("S3.7 frees seat and slot, not {:?}", last_changes(&stage))
+        panic!("a failed payment frees seat and slot, not {:?}", last_changes(&stage))
     };
     assert_eq!((stage.status("b1"), stage.free_seats()), ("released", 4));
     assert!(!stage.is_active("ann"));

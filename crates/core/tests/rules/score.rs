@@ -1,4 +1,4 @@
-//! Composite scores (S4.1).
+//! Composite scores.
 
 use onrush_core::Time;
 use onrush_core::score::{Score, Scores};

@@ -24,7 +24,7 @@ pub(crate) enum Fault {
     NobodyFollowsTheFeed,
     /// The driver writes what it has in mind over what was written meanwhile.
     WritesOverOthers,
-    /// A hold without a payment is not looked at again (a trap of S1).
+    /// A hold without a payment is not looked at again
     ReserveOkIsNotRecovered,
     /// A booking that was cancelled before its confirmation was written down counts as never confirmed.
     CancelledIsNeverConfirmed,

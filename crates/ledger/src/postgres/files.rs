@@ -7,7 +7,7 @@ use crate::Pending;
 use deadpool_postgres::Client;
 use onrush_core::ids::{EventId, PoolId};
 
-/// What the organiser's own system wants of a pool (S0.6).
+/// What the organiser's own system wants of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InventoryRow {
     /// The event.

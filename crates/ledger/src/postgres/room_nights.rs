@@ -1,4 +1,4 @@
-//! Room-nights (S1.2): pools named `<room>.<YYYY-MM-DD>`, what is held of them, and what is left.
+//! Room-nights: pools named `<room>.<YYYY-MM-DD>`, what is held of them, and what is left.
 
 use super::database::execute;
 use super::fault::Fault;

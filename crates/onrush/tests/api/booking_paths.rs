@@ -1,4 +1,4 @@
-//! The inherited paths: S3's sequences, its words, and the traps that the earlier design fell into.
+//! The inherited paths: their sequences, their words, and the traps that the earlier design fell into.
 
 mod messages;
 
@@ -13,7 +13,8 @@ use std::time::Duration;
 const SUCCESS: &str = "/api/booking/payment/success";
 const FAILURE: &str = "/api/booking/payment/failure";
 
-/// A shop with S3's paths, and an open event `s` with three seats for 25.00 each behind a waiting room.
+/// A shop with the inherited paths, and an open event `s` with three seats for 25.00 each behind a
+/// waiting room.
 async fn s3_shop(room: Value) -> Sandboxed {
     let sandboxed = Sandboxed::start(|config| config.booking_paths = true).await;
     add_house(&sandboxed.shop, "s", room).await;
@@ -126,7 +127,7 @@ async fn the_paths_are_there_only_where_they_are_switched_on() {
 async fn a_seat_is_requested_selected_paid_and_completed() {
     let sandboxed = s3_shop(json!({})).await;
     let shop = &sandboxed.shop;
-    // The gateway speaks to S3's own path here.
+    // The gateway speaks to the inherited path here.
     let url = format!("http://{}{SUCCESS}", shop.server.public_addr());
     shop.server.sandbox().unwrap().set_webhook_url(Some(url.parse().unwrap()));
     let guest = shop.guest().await;
@@ -357,7 +358,7 @@ async fn a_seat_that_was_paid_for_cannot_be_sold_again() {
     assert_eq!(available(shop, "s").await, json!(["A-2", "A-3"]));
     let map = shop.ask("GET", "/events/s/seats/status").send().await.expect(200).json();
     assert_eq!(map["status"], "sff");
-    // Nor by its owner a second time, nor when every lock of S3's would have run out.
+    // Nor by its owner a second time, nor when every inherited lock would have run out.
     refused(&ann.select("A-1").await, "invalid_state");
     shop.clock.advance_ms(700_000);
     assert_eq!(available(shop, "s").await, json!(["A-2", "A-3"]));
@@ -489,7 +490,7 @@ async fn no_payment_is_begun_while_the_ledger_cannot_remember_it() {
     assert_eq!(sandboxed.totals().await, (2_500, 0));
 }
 
-/// A session that is over while a hold lives: S3's paths tell the same story as all others.
+/// A session that is over while a hold lives: the inherited paths tell the same story as all others.
 #[tokio::test]
 async fn the_paths_agree_on_a_session_that_is_over_while_a_hold_lives() {
     let sandboxed = s3_shop(json!({"capacity": 1})).await;
@@ -499,7 +500,7 @@ async fn the_paths_agree_on_a_session_that_is_over_while_a_hold_lives() {
     guest.until_state("active").await;
     guest.ask("POST", "/events/s/queue/arrive").send().await.expect(200);
     shop.clock.advance_ms(500_000);
-    // Two seats at once: S3 has no word for them, and they keep the slot.
+    // Two seats at once: the inherited paths have no word for them, and they keep the slot.
     let wish = json!({"seats": ["A-1", "A-2"]});
     let held = guest.hold("s", "k", &wish).await.expect(201).json();
     shop.clock.advance_ms(100_000);

@@ -1,9 +1,9 @@
-//! Claims: S2.1–S2.4.
+//! Claims.
 
 use crate::shop::Shop;
 use serde_json::json;
 
-/// Traps of S2: the check-first variant never checks the maximum on the first claim and can go below zero.
+/// A trap: the check-first variant never checks the maximum on the first claim and can go below zero.
 #[tokio::test]
 async fn claims_stay_between_zero_and_the_quantity_from_the_first_one_on() {
     let shop = Shop::start().await;
@@ -72,7 +72,7 @@ async fn visitors_may_not_use_the_services_path() {
     assert_eq!(answer.await.problem(), (401, "TOKEN_INVALID".into()));
 }
 
-/// S2.2: a request id that was seen before changes nothing and returns the first answer, whatever that was.
+/// A request id that was seen before changes nothing and returns the first answer, whatever that was.
 #[tokio::test]
 async fn a_claims_key_gets_its_first_answer_for_as_long_as_keys_are_kept() {
     let shop = Shop::start().await;

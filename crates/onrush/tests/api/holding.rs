@@ -1,4 +1,4 @@
-//! Holds and what becomes of them: S0.1–S0.3, S1.1, S1.2, S3.4, S3.9.
+//! Holds and what becomes of them.
 
 use crate::shop::Shop;
 use serde_json::{Value, json};
@@ -177,7 +177,7 @@ async fn what_costs_something_is_confirmed_only_with_a_payment() {
     assert_eq!(cancelled["status"], "cancelled");
 }
 
-/// Trap of S0: the client names the price.
+/// A trap: the client names the price.
 #[tokio::test]
 async fn a_price_in_the_wish_is_refused() {
     let shop = Shop::start().await;
@@ -191,7 +191,7 @@ async fn a_price_in_the_wish_is_refused() {
     }
 }
 
-/// Trap of S0: the user counter expires although confirmed seats still count.
+/// A trap: the user counter expires although confirmed seats still count.
 #[tokio::test]
 async fn confirmed_units_count_against_the_limit_however_long_ago() {
     let shop = Shop::start().await;
@@ -207,7 +207,7 @@ async fn confirmed_units_count_against_the_limit_however_long_ago() {
     assert_eq!((&more.json()["limit"], &more.json()["held"]), (&json!(2), &json!(2)));
 }
 
-/// Trap of S1: a refused reserve must not be "compensated" with a release, and a second release
+/// A trap: a refused reserve must not be "compensated" with a release, and a second release
 /// must add nothing.
 #[tokio::test]
 async fn releasing_what_was_refused_or_released_adds_no_stock() {
@@ -226,7 +226,7 @@ async fn releasing_what_was_refused_or_released_adds_no_stock() {
     assert_eq!(free(&shop, "e").await, 10);
 }
 
-/// Trap of S4: a pass that nobody checks.
+/// A trap: a pass that nobody checks.
 #[tokio::test]
 async fn holding_needs_a_session_while_the_room_is_on() {
     let shop = Shop::start().await;

@@ -1,4 +1,4 @@
-//! The waiting room: S3.1, S3.2, S3.9, S4.2, S4.4.
+//! The waiting room.
 
 use crate::shop::Shop;
 use serde_json::json;
@@ -35,7 +35,7 @@ async fn joining_is_answered_by_whether_key_and_place_are_known() {
     let keyless = guest.join("e").await.expect(200).json();
     assert_eq!(keyless["place"], first["place"]);
 
-    // Joining without a key, and again, is S3.1: one place, returned to whoever asks again.
+    // Joining without a key, and again, is one place, returned to whoever asks again.
     let plain = shop.guest().await;
     let place = plain.join("e").await.expect(202).json();
     assert_eq!(plain.join("e").await.expect(200).json()["place"], place["place"]);
@@ -97,7 +97,7 @@ async fn several_places_of_one_user_are_served_in_the_order_taken() {
     assert_eq!(guest.until_active("e").await["place"], second["place"]);
 }
 
-/// Trap of S0: anyone polling at position 1 gets a pass without leaving the queue.
+/// A trap: anyone polling at position 1 gets a pass without leaving the queue.
 #[tokio::test]
 async fn polling_at_position_1_gives_no_pass_and_takes_no_slot() {
     let shop = Shop::start().await;
@@ -153,7 +153,7 @@ async fn a_full_queue_is_said_to_be_full() {
     assert_eq!(guests[2].join("e").await.problem(), (409, "QUEUE_FULL".into()));
 }
 
-/// A key is good for one place, also once that place is gone (S4.2 asks for 300 s).
+/// A key is good for one place, also once that place is gone.
 #[tokio::test]
 async fn a_key_is_known_after_its_place_is_gone_and_a_place_id_is_never_given_twice() {
     let shop = Shop::start().await;

@@ -84,7 +84,7 @@ async fn a_paused_sale_holds_nothing_and_a_closed_one_is_over() {
     assert_eq!(closed.json()["retryable"], false);
 }
 
-/// Trap of S0: sync by plain SET from a lagging database resurrects sold stock.
+/// A trap: sync by plain SET from a lagging database resurrects sold stock.
 #[tokio::test]
 async fn a_capacity_is_set_without_resurrecting_what_is_held_or_sold() {
     let shop = Shop::start().await;

@@ -143,7 +143,7 @@ async fn the_same_key_again_gives_the_same_answer_and_one_payment() {
     let buyer = json!({"buyer": {"name": "Ann", "email": "ann@post.example", "language": "en"}});
     let other = guest.ask("POST", &path).key("p").json(&buyer).send().await;
     assert_eq!(other.problem(), (422, "BOOKING_MISMATCH".into()));
-    // Another key finds the payment that runs (S3.5).
+    // Another key finds the payment that runs.
     let existing = guest.pay(&booking, "q").await.expect(200).json();
     assert_eq!(existing["payment"], first.json()["payment"]);
 }

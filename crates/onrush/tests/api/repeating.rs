@@ -1,4 +1,4 @@
-//! Requests with a key, sent again: S1.1.
+//! Requests with a key, sent again.
 
 use crate::paying::{GOOD_CARD, paid_shop, use_card};
 use crate::sandboxed::Sandboxed;

@@ -1,7 +1,7 @@
--- Changes a pool's count of units claimed by services, up or down (S2.1, S2.4).
+-- Changes a pool's count of units claimed by services, up or down.
 --
 -- Args      1 claim: the request id · 2 pool · 3 units more (positive) or fewer (negative) · 4 by · 5 why
--- Reply     {"claim":…}; the same again changes nothing (S2.2)
+-- Reply     {"claim":…}; the same again changes nothing
 -- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND CLAIM_EXCEEDS_QUANTITY CLAIM_BELOW_ZERO
 -- Changes   claimed_adjusted
 --#include begin

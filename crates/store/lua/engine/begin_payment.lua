@@ -1,4 +1,4 @@
--- Starts a payment for a hold; if one runs already, that one stays (S3.5), and the answer names it.
+-- Starts a payment for a hold; if one runs already, that one stays, and the answer names it.
 --
 -- Args      1 booking · 2 user · 3 payment
 -- Reply     {"hold":…}

@@ -1,8 +1,8 @@
--- Takes units of a pool at once and for good (S2.1).
+-- Takes units of a pool at once and for good.
 --
 -- Args      1 claim · 2 user · 3 pool · 4 quantity · 5 after how many milliseconds the units come
 --           back, or '' for as late as may be
--- Reply     {"claim":…}; the same claim again changes nothing (S2.2)
+-- Reply     {"claim":…}; the same claim again changes nothing
 -- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND EVENT_NOT_OPEN VISITOR_BANNED NOT_YOUR_TURN
 --           SESSION_OVER CLAIM_EXCEEDS_QUANTITY USER_LIMIT_EXCEEDED TOO_MANY_ENDED PAYMENT_REQUIRED
 -- Changes   [arrived] claimed

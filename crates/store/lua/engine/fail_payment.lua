@@ -1,4 +1,4 @@
--- A payment failed: the hold waits for another, or is released and the session ends (S3.7).
+-- A payment failed: the hold waits for another, or is released and the session ends.
 --
 -- Args      1 booking · 2 payment · 3 why, as the gateway says · 4 what becomes of the hold: keep|release
 -- Reply     {"hold":…}

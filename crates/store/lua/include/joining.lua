@@ -1,7 +1,7 @@
 -- A place is taken (core/src/score.rs, core/src/waiting_room/mod.rs).
 --
 --   line.push(user, number, parked, composite)   reads JOIN_FIELDS
---   join_stream(stream, place, user, number)     the stream of a user's places (S4.4)
+--   join_stream(stream, place, user, number)     the stream of a user's places
 --#include line
 local JOIN_FIELDS = { 'taken', 'line_version', 'last_score', 'moved_ms', 'streams', 'place_ttl_ms',
   'seed_hash' }

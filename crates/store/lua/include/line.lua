@@ -2,7 +2,7 @@
 --
 -- Sorted sets `queue` (may be admitted) and `parked` (their user is in the room with another
 -- place): a place is in exactly one of them, as member `<number, 10 digits>:<user>`. Score: when it
--- was taken, as S4.1 has it, rising by itself (meta.last_score); a draw writes the entrants' ranks
+-- was taken, rising by itself (meta.last_score); a draw writes the entrants' ranks
 -- 1…n over theirs. The least score any place is given by its time is above every rank. Equal scores
 -- go by number. A place's position counts those before it in both sets.
 --

@@ -3,7 +3,7 @@
 --   standing(user, place)     'waiting', the place { id, number }, u  ·  'in', the session, u  ·  nil, nil, u
 --   place_left(user, u, place, how, stream)   a waiting place goes (how: left|lapsed|removed), with
 --                                             its change; put u afterwards
---   leave_stream(stream, number)  takes it out of the stream of its user's places (S4.4)
+--   leave_stream(stream, number)  takes it out of the stream of its user's places
 --   waiting_view(user, place), session_view(s)   a PlaceView as JSON; nil for a session that is over
 --   has_lapsed(user, number), see_due(user, number)
 --   line.leave(user, number), line.see(user, number)
@@ -108,7 +108,7 @@ local function standing(user, place)
 end
 
 -- The user's stream is an index of their places: an emptied one goes, or each would stay for good
--- (a trap of S4).
+-- (a trap).
 local function leave_stream(stream, number)
   if M.streams == '1' and stream then
     redis.call('XDEL', stream, int(number) .. '-0')

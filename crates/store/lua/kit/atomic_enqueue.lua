@@ -1,8 +1,8 @@
--- S4.2 · Takes a place in a queue, once for each idempotency key.
+-- Takes a place in a queue, once for each idempotency key.
 --
 -- Keys:     1 dedupe:<key>         string: the token that was accepted; TTL ttl
 --           2 queue:event:<event>  sorted set: token by score
--- Args:     1 token · 2 score, a composite one (S4.1) · 3 ttl, optional: seconds the key is
+-- Args:     1 token · 2 score, a composite one · 3 ttl, optional: seconds the key is
 --           remembered; default 300
 -- Reply:    the rank, counted from 0
 -- Refusals: "DUPLICATE": the key was seen; GET of key 1 is the token that has the place

@@ -1,4 +1,4 @@
--- S4.3 · Holds a seat for a user.
+-- Holds a seat for a user.
 --
 -- Keys:     1 seat:status:<event>        hash: seat to AVAILABLE, HOLD, or what others write when
 --                                        it is sold; absent is available

@@ -1,4 +1,4 @@
--- S3.9, S3.12 · Gives up a place in the line, or a session with its seat.
+-- Gives up a place in the line, or a session with its seat.
 --
 -- Keys:     1 waiting_list:<event> · 2 active_users:<event> · 3 user_state:<user>:<event>
 --           4 lock:seat:<event>:<seat> of the seat, optional: without it a single server is needed,

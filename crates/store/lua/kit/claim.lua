@@ -1,6 +1,6 @@
--- S2.1, S2.2, S2.4 · Claims units of a counted stock for good, or gives them back.
+-- Claims units of a counted stock for good, or gives them back.
 --
--- For the server alone: a signed amount is the right to change stock (S2.3).
+-- For the server alone: a signed amount is the right to change stock.
 --
 -- Keys:     1 counter            integer: units claimed; absent is 0
 --           2 request, optional  string: the first answer to this request id; e.g. claim:<campaign>:<request>

@@ -1,4 +1,4 @@
--- S3.7, S3.12 · Ends a session whose payment has failed: seat and slot are free.
+-- Ends a session whose payment has failed: seat and slot are free.
 --
 -- Keys:     1 user_state:<user>:<event> · 2 active_users:<event>
 --           3 lock:seat:<event>:<seat> of the seat, optional: without it a single server is needed,

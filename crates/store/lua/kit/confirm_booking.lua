@@ -1,4 +1,4 @@
--- S0.3 · Makes a hold final.
+-- Makes a hold final.
 --
 -- Keys:     1 reservation:<booking>
 --           2 expiry index, optional: the one the seats were reserved with; default onrush:kit:expiries

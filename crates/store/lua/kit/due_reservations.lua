@@ -1,4 +1,4 @@
--- S0.7 · Says which holds have run out, with the keys that expire_reservations needs to return their stock.
+-- Says which holds have run out, with the keys that expire_reservations needs to return their stock.
 --
 -- What is in the index and is no hold's entry is put at its end, with the score +inf, so that it
 -- stands in nobody's way: `ZRANGEBYSCORE <index> +inf +inf` shows it. Nothing else is changed.

@@ -1,4 +1,4 @@
--- S3.12 · Takes a place in the line of an event: one a user. Call promote afterwards: a room with
+-- Takes a place in the line of an event: one a user. Call promote afterwards: a room with
 -- space needs no other start.
 --
 -- Keys:     1 waiting_list:<event>            sorted set: user by sequence

@@ -1,4 +1,4 @@
--- S0.7 · Returns the stock of holds that have run out, each exactly once however many workers race.
+-- Returns the stock of holds that have run out, each exactly once however many workers race.
 --
 -- Keys:     1 expiry index · then for each entry: zone key, user key, reservation key, as
 --           due_reservations gives them

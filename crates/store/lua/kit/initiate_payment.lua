@@ -1,4 +1,4 @@
--- S3.5, S3.12 · Notes that a user goes to pay for a seat, and gives them the time for it.
+-- Notes that a user goes to pay for a seat, and gives them the time for it.
 --
 -- Keys:     1 user_state:<user>:<event> · 2 active_users:<event>
 --           3 lock:seat:<event>:<seat> of the seat, optional: without it a single server is needed,

@@ -1,4 +1,4 @@
--- S0.4 · Takes a place at the end of a queue.
+-- Takes a place at the end of a queue.
 --
 -- Keys:     1 queue:<event>              sorted set: user by joined_at
 --           2 queue:user:<event>:<user>  hash: token, position (at joining), expires_at; TTL ttl_seconds

@@ -1,4 +1,4 @@
--- S0.7 · Takes places that have lapsed out of a queue, so that whoever serves it finds nobody at
+-- Takes places that have lapsed out of a queue, so that whoever serves it finds nobody at
 -- its head who is gone. Call it before serving; join_queue does the same on its way.
 --
 -- Keys:     1 queue:<event> · 2 place index (onrush:kit:places:<key 1>, unless joined with another)

@@ -1,4 +1,4 @@
--- S3.4, S3.12 · Gives a seat to the first active user who asks for it.
+-- Gives a seat to the first active user who asks for it.
 --
 -- Keys:     1 user_state:<user>:<event>
 --           2 lock:seat:<event>:<seat>   string: held:<user>, TTL 600 s; sold:<user>:<payment> for

@@ -1,4 +1,4 @@
--- S3.6, S3.12 · Completes a booking whose payment has succeeded: the seat is sold for good, the slot is free.
+-- Completes a booking whose payment has succeeded: the seat is sold for good, the slot is free.
 --
 -- Keys:     1 user_state:<user>:<event>, TTL 3600 s from here on · 2 active_users:<event>
 --           3 lock:seat:<event>:<seat>: sold:<user>:<payment> from here on, without TTL

@@ -1,4 +1,4 @@
--- S3.2, S3.12 · Says where a user stands. Changes nothing.
+-- Says where a user stands. Changes nothing.
 --
 -- Keys:     1 waiting_list:<event> · 2 user_state:<user>:<event>
 -- Args:     1 user · 2 event

@@ -1,4 +1,4 @@
--- S3.3, S3.12 · Lets the next in line into the room. Call it after every enqueue and every freed
+-- Lets the next in line into the room. Call it after every enqueue and every freed
 -- slot, until it refuses.
 --
 -- Keys:     1 waiting_list:<event> · 2 active_users:<event>

@@ -1,4 +1,4 @@
--- S0.2 · Gives the seats of a hold back before its deadline.
+-- Gives the seats of a hold back before its deadline.
 --
 -- Keys:     1 zone:availability:<zone> · 2 user:reservations:<user>:<event> · 3 reservation:<booking>
 --           4 expiry index, optional: the one the seats were reserved with; default onrush:kit:expiries

@@ -1,8 +1,8 @@
--- S0.1 · Holds seats of a zone for a booking until they are confirmed, released or have run out.
+-- Holds seats of a zone for a booking until they are confirmed, released or have run out.
 --
 -- Keys:     1 zone:availability:<zone>          integer: free seats
 --           2 user:reservations:<user>:<event>  integer: seats the user holds or has bought; no TTL
---           3 reservation:<booking>             hash of S0.5; lives a day longer than its hold,
+--           3 reservation:<booking>             hash; lives a day longer than its hold,
 --                                               without limit once confirmed
 --           4 expiry index, optional            sorted set: one entry a hold, by deadline; default
 --                                               onrush:kit:expiries

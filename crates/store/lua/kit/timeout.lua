@@ -1,4 +1,4 @@
--- S3.8, S3.12 · Ends a session at its deadline: seat and slot are free. The message only wakes
+-- Ends a session at its deadline: seat and slot are free. The message only wakes
 -- somebody up; the deadline that decides is in the state.
 --
 -- Keys:     1 user_state:<user>:<event> · 2 active_users:<event>

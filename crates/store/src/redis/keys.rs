@@ -93,7 +93,7 @@ impl EventKeys {
     }
 }
 
-/// The stream of a user's places in an event, oldest first (S4.4); only where several places a user
+/// The stream of a user's places in an event, oldest first; only where several places a user
 /// are allowed.
 pub(super) fn places_of(event: &EventId, user: &UserId) -> String {
     format!("stream:event:{{{event}}}:user:{user}")

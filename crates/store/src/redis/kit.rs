@@ -1,4 +1,4 @@
-//! The script kit: Lua scripts with the keys, arguments and replies of S0, S2, S3.12 and S4, for
+//! The script kit: Lua scripts with the keys, arguments and replies that docs/script-kit.md promises, for
 //! anyone's Redis client.
 //!
 //! They stand beside the engine and share no key with it. docs/script-kit.md describes each; what
@@ -56,43 +56,43 @@ macro_rules! scripts {
 }
 
 scripts! {
-    /// S0.1: holds seats of a zone.
+    /// Holds seats of a zone.
     ReserveSeats = "reserve_seats";
-    /// S0.2: gives the seats of a hold back.
+    /// Gives the seats of a hold back.
     ReleaseSeats = "release_seats";
-    /// S0.3: makes a hold final.
+    /// Makes a hold final.
     ConfirmBooking = "confirm_booking";
-    /// S0.7: says which holds have run out.
+    /// Says which holds have run out.
     DueReservations = "due_reservations";
-    /// S0.7: returns the stock of holds that have run out.
+    /// Returns the stock of holds that have run out.
     ExpireReservations = "expire_reservations";
-    /// S0.4: takes a place at the end of a queue.
+    /// Takes a place at the end of a queue.
     JoinQueue = "join_queue";
-    /// S0.7: takes lapsed places out of a queue.
+    /// Takes lapsed places out of a queue.
     LapsePlaces = "lapse_places";
-    /// S2.1: claims units of a counted stock, or gives them back.
+    /// Claims units of a counted stock, or gives them back.
     Claim = "claim";
-    /// S3.12: takes a place in the line of an event.
+    /// Takes a place in the line of an event.
     Enqueue = "enqueue";
-    /// S3.12: says where a user stands.
+    /// Says where a user stands.
     Position = "position";
-    /// S3.12: lets the next in line into the room.
+    /// Lets the next in line into the room.
     Promote = "promote";
-    /// S3.12: gives a seat to an active user.
+    /// Gives a seat to an active user.
     LockSeat = "lock_seat";
-    /// S3.12: notes that a user goes to pay.
+    /// Notes that a user goes to pay.
     InitiatePayment = "initiate_payment";
-    /// S3.12: completes a booking.
+    /// Completes a booking.
     PaymentSuccess = "payment_success";
-    /// S3.12: ends a session whose payment has failed.
+    /// Ends a session whose payment has failed.
     Cleanup = "cleanup";
-    /// S3.12: ends a session at its deadline.
+    /// Ends a session at its deadline.
     Timeout = "timeout";
-    /// S3.12: gives up a place or a session.
+    /// Gives up a place or a session.
     Cancel = "cancel";
-    /// S4.2: takes a place in a queue, once for each idempotency key.
+    /// Takes a place in a queue, once for each idempotency key.
     AtomicEnqueue = "atomic_enqueue";
-    /// S4.3: holds a seat.
+    /// Holds a seat.
     AtomicHold = "atomic_hold";
 }
 

@@ -1,4 +1,4 @@
-//! S2: a counter of claimed units.
+//! A counter of claimed units.
 
 use crate::{Kit, kit, race};
 use redis::Value;
@@ -28,7 +28,7 @@ fn ttl_counts_from_the_first_claim() {
     assert!((90..=100).contains(&kit.ttl("claimed")));
 }
 
-// Trap of S2: the check-first variant never checks the maximum on the first claim.
+// A trap: the check-first variant never checks the maximum on the first claim.
 #[test]
 fn first_claim_is_checked_against_the_maximum() {
     let Some(mut kit) = kit() else { return };
@@ -36,7 +36,7 @@ fn first_claim_is_checked_against_the_maximum() {
     assert_eq!(kit.get(&["EXISTS", "claimed"]), "0");
 }
 
-// Trap of S2: it can go below zero.
+// A trap: it can go below zero.
 #[test]
 fn declaim_never_goes_below_zero() {
     let Some(mut kit) = kit() else { return };

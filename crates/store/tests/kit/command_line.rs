@@ -1,4 +1,4 @@
-//! S0.9: the documented command lines.
+//! The documented command lines.
 
 use crate::{Kit, kit, scripts};
 use onrush_testkit::{Missing, NotStarted, need};

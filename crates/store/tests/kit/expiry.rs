@@ -1,4 +1,4 @@
-//! S0.7: holds that run out, and the worker that returns their stock.
+//! Holds that run out, and the worker that returns their stock.
 
 use crate::stock::{INDEX, USER, ZONE, reservation};
 use crate::{Kit, eval, kit, race, texts};
@@ -138,7 +138,7 @@ fn release_and_expiry_race_and_one_returns_the_stock() {
     }
 }
 
-// Trap of S0: the hash with the quantity dies by TTL before anyone returned the stock, so stock leaks.
+// A trap: the hash with the quantity dies by TTL before anyone returned the stock, so stock leaks.
 #[tokio::test]
 async fn stock_comes_back_although_the_reservation_hash_is_gone() {
     let Some(mut kit) = kit() else { return };
@@ -162,7 +162,7 @@ fn reservation_hash_outlives_its_hold() {
     assert_eq!(kit.ttl(INDEX), -1);
 }
 
-// Trap of S0: the user counter expires although confirmed seats still count.
+// A trap: the user counter expires although confirmed seats still count.
 #[test]
 fn user_count_lives_as_long_as_what_it_counts() {
     let Some(mut kit) = kit() else { return };
@@ -176,7 +176,7 @@ fn user_count_lives_as_long_as_what_it_counts() {
     assert_eq!(kit.ttl(USER), -1);
 }
 
-// Trap of S1: a release after the release at the deadline must not add stock again.
+// A trap: a release after the release at the deadline must not add stock again.
 #[tokio::test]
 async fn release_after_expiry_adds_no_stock() {
     let Some(mut kit) = kit() else { return };
@@ -205,7 +205,7 @@ async fn expiry_after_release_adds_no_stock() {
     assert_eq!(kit.get(&["GET", ZONE]), "10");
 }
 
-// Trap of S1: a confirm with no hold left must not succeed.
+// A trap: a confirm with no hold left must not succeed.
 #[tokio::test]
 async fn expired_hold_cannot_be_confirmed() {
     let Some(mut kit) = kit() else { return };

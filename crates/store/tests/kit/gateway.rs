@@ -1,4 +1,4 @@
-//! S4.2 and S4.3: enqueue once, hold a seat.
+//! Enqueue once, hold a seat.
 
 use crate::{Kit, kit, race};
 use redis::Value;
@@ -66,7 +66,7 @@ fn of_a_hundred_enqueues_with_one_key_one_is_accepted() {
     assert_eq!(kit.get(&["ZCARD", QUEUE]), "1");
 }
 
-// Trap of S4: `millis << 24` needs 65 bits, and a double cannot hold it.
+// A trap: `millis << 24` needs 65 bits, and a double cannot hold it.
 #[test]
 fn score_that_a_double_cannot_hold_is_an_error() {
     let Some(mut kit) = kit() else { return };
@@ -135,7 +135,7 @@ fn two_connections_never_both_get_the_last_of_the_inventory() {
     }
 }
 
-// Trap of S4: a hold TTL that removes the key but leaves the seat marked HOLD.
+// A trap: a hold TTL that removes the key but leaves the seat marked HOLD.
 #[test]
 fn seat_whose_hold_ran_out_can_be_held_again() {
     let Some(mut kit) = kit() else { return };
@@ -187,7 +187,7 @@ fn seat_that_was_sold_does_not_come_back() {
     assert_eq!(hold(&mut kit, "A1", "eve"), ["SEAT_UNAVAILABLE"]);
 }
 
-// Trap of S4: a missing inventory key is left behind as 0.
+// A trap: a missing inventory key is left behind as 0.
 #[test]
 fn missing_inventory_stays_missing() {
     let Some(mut kit) = kit() else { return };
@@ -195,7 +195,7 @@ fn missing_inventory_stays_missing() {
     assert_eq!(kit.redis(&["KEYS", "*"]), [""; 0]);
 }
 
-// Trap of S4: `{ok = …, remaining = …}` loses `remaining`, `{err = …}` becomes a server error.
+// A trap: `{ok = …, remaining = …}` loses `remaining`, `{err = …}` becomes a server error.
 #[test]
 fn hold_replies_are_plain_arrays() {
     let Some(mut kit) = kit() else { return };
@@ -214,7 +214,7 @@ fn hold_replies_are_plain_arrays() {
     );
 }
 
-// Trap of S3, here too: a key without the event is shared by two events.
+// A trap: a key without the event is shared by two events.
 #[test]
 fn hold_key_must_name_event_and_seat() {
     let Some(mut kit) = kit() else { return };

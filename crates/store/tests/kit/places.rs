@@ -1,4 +1,4 @@
-//! S0.4: places in a queue.
+//! Places in a queue.
 
 use crate::{Kit, kit, race};
 use redis::Value;
@@ -84,7 +84,7 @@ fn a_hundred_joins_of_one_user_give_one_place() {
     assert_eq!(joined, 1);
 }
 
-// Trap of S4: ghosts at the head of the queue stall it.
+// A trap: ghosts at the head of the queue stall it.
 #[test]
 fn lapsed_places_leave_the_queue() {
     let Some(mut kit) = kit() else { return };

@@ -1,4 +1,4 @@
-//! S3.12: the line, the room, seats and payment.
+//! The line, the room, seats and payment.
 
 use crate::{Kit, kit, race};
 use redis::Value;
@@ -149,7 +149,7 @@ fn racing_promotions_never_overfill_the_room() {
     );
 }
 
-// Trap of S3: one promotion per message and nothing starts the first.
+// A trap: one promotion per message and nothing starts the first.
 #[test]
 fn one_call_fills_the_room_from_an_empty_one() {
     let Some(mut kit) = kit() else { return };
@@ -213,7 +213,7 @@ fn session_that_is_over_locks_no_seat() {
     assert_eq!(kit.lock_seat("ada", "A1"), ["0", "invalid_state"]);
 }
 
-// Trap of S3: the lock key has no event id.
+// A trap: the lock key has no event id.
 #[test]
 fn seats_of_two_events_do_not_share_a_lock() {
     let Some(mut kit) = kit() else { return };
@@ -301,7 +301,7 @@ fn success_completes_the_booking_and_frees_the_slot() {
     assert_eq!(kit.success("bob", "A2", "p9"), ["0", "not_found"]);
 }
 
-// Trap of S3: payment success deletes the seat lock with no sold state: the seat can be sold again.
+// A trap: payment success deletes the seat lock with no sold state: the seat can be sold again.
 #[test]
 fn sold_seat_cannot_be_locked_again() {
     let Some(mut kit) = kit() else { return };
@@ -324,7 +324,7 @@ fn sold_seat_cannot_be_locked_again() {
     );
 }
 
-// Trap of S3: webhooks check no payment id.
+// A trap: webhooks check no payment id.
 #[test]
 fn another_payment_completes_and_ends_nothing() {
     let Some(mut kit) = kit() else { return };

@@ -1,4 +1,4 @@
-//! S3.8: sessions at their deadline.
+//! Sessions at their deadline.
 
 use crate::room::{ACTIVE, WAITING, lock, state};
 use crate::{Kit, kit};
@@ -59,7 +59,7 @@ fn completed_booking_only_leaves_the_room() {
     assert_eq!(kit.get(&["HGET", &state("ada"), "state"]), "completed");
 }
 
-// Trap of S3: a stale timeout message kills a later session of the same user.
+// A trap: a stale timeout message kills a later session of the same user.
 #[test]
 fn stale_timeout_leaves_a_later_session_alone() {
     let Some(mut kit) = kit() else { return };
@@ -82,7 +82,7 @@ fn deadline_in_the_state_decides_whichever_message_comes() {
     assert_eq!(kit.timeout("ada", &["900"]), ["1", "timeout_processed", ""]);
 }
 
-// Trap of S3: the timeout fires during payment_pending.
+// A trap: the timeout fires during payment_pending.
 #[test]
 fn timeout_leaves_a_pending_payment_alone() {
     let Some(mut kit) = kit() else { return };

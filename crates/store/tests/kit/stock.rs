@@ -1,4 +1,4 @@
-//! S0.1 to S0.3: seats of a zone.
+//! Seats of a zone.
 
 use crate::{Kit, kit, race};
 use redis::Value;

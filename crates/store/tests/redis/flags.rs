@@ -1,4 +1,4 @@
-//! Flags that are switched while people join and hold (S4.5): nothing is lost, and the order stays.
+//! Flags that are switched while people join and hold: nothing is lost, and the order stays.
 
 use crate::stage::{id, lines};
 use crate::world::{Node, World, event, key, place, settings, user};

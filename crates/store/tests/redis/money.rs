@@ -1,4 +1,4 @@
-//! What is held, paid for and claimed on a real server: exact amounts, and the traps of S0, S2 and S4.
+//! What is held, paid for and claimed on a real server: exact amounts, and traps of earlier designs.
 
 use crate::world::{NOON, Node, World, event, key, user};
 use onrush_core::command::CancelTerms;
@@ -143,7 +143,7 @@ async fn the_largest_amounts_are_exact_in_redis() {
     }
 }
 
-/// S0: a hold that dies by a key's expiry takes its stock with it.
+/// A hold that dies by a key's expiry takes its stock with it.
 #[tokio::test(flavor = "multi_thread")]
 async fn stock_of_a_hold_that_ran_out_returns_by_the_tick() {
     let Some(world) = World::start() else { return };
@@ -160,7 +160,7 @@ async fn stock_of_a_hold_that_ran_out_returns_by_the_tick() {
     node.hold(2, 2, pool(3)).await.expect("all are free again");
 }
 
-/// S4: a hold's key expires, and its seat stays marked HOLD.
+/// A hold's key expires, and its seat stays marked HOLD.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_that_ran_out_leaves_no_seat_marked_held() {
     let Some(world) = World::start() else { return };
@@ -182,7 +182,7 @@ async fn a_hold_that_ran_out_leaves_no_seat_marked_held() {
     node.hold(3, 2, seats()).await.expect("both are free again");
 }
 
-/// S0: the user's count expires although their confirmed seats still count.
+/// The user's count expires although their confirmed seats still count.
 #[tokio::test(flavor = "multi_thread")]
 async fn confirmed_seats_count_against_the_limit_for_ever() {
     let Some(world) = World::start() else { return };
@@ -200,7 +200,7 @@ async fn confirmed_seats_count_against_the_limit_for_ever() {
     );
 }
 
-/// S4: a missing inventory key is left behind as 0.
+/// A missing inventory key is left behind as 0.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pool_that_is_not_there_is_not_left_behind_empty() {
     let Some(world) = World::start() else { return };
@@ -216,7 +216,7 @@ async fn a_pool_that_is_not_there_is_not_left_behind_empty() {
     assert_eq!(world.ask(&["HLEN", &key("holds")]), "0");
 }
 
-/// S2: the variant that checks first never checks the first claim, and may go below zero.
+/// The variant that checks first never checks the first claim, and may go below zero.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_claim_is_checked_like_every_other_and_no_count_goes_below_zero() {
     let Some(world) = World::start() else { return };
@@ -225,7 +225,7 @@ async fn the_first_claim_is_checked_like_every_other_and_no_count_goes_below_zer
     assert_eq!(node.adjust("a-1", -1).await, Err(Refusal::ClaimBelowZero { claimed: 0 }));
     let first = node.claim("c-2", 5).await.expect("free");
     assert_eq!((first.before, first.after), (0, 5));
-    assert_eq!(node.claim("c-2", 5).await.expect("the same"), first, "S2.2");
+    assert_eq!(node.claim("c-2", 5).await.expect("the same"), first, "the first answer");
     assert_eq!(node.claim("c-3", 1).await, Err(Refusal::ClaimExceedsQuantity { free: 0 }));
     // A visitor's units are not a service's to give back.
     assert_eq!(node.adjust("a-2", -1).await, Err(Refusal::ClaimBelowZero { claimed: 0 }));

@@ -1,4 +1,4 @@
-//! The queue and the room on a real server (S4.1, S4.4).
+//! The queue and the room on a real server.
 
 use crate::world::{NOON, Node, World, event, key, place, settings, until, user};
 use futures_util::future::join_all;

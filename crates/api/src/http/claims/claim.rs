@@ -23,7 +23,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// Takes units of a pool at once (S2.1). The same key again gets the first answer (S2.2).
+/// Takes units of a pool at once. The same key again gets the first answer.
 ///
 /// Refusals are given again, too, and so is a claim whose units are back: to try again, use a new key.
 #[utoipa::path(
@@ -75,7 +75,7 @@ pub async fn claim_view(
     Ok(json(StatusCode::OK, &ClaimBody::new(&event, &answer.value)))
 }
 
-/// Gives a claim back; doing it again changes nothing (S2.2).
+/// Gives a claim back; doing it again changes nothing.
 #[utoipa::path(
     delete, path = "/api/v1/claims/{claim}", tag = "claims",
     params(("claim" = IdText, Path)),
@@ -112,8 +112,8 @@ pub struct Adjustment {
     why: Box<str>,
 }
 
-/// Changes the units that services claimed, up or down (S2.1); the same key again gets the first
-/// answer (S2.2).
+/// Changes the units that services claimed, up or down; the same key again gets the first
+/// answer.
 #[utoipa::path(
     post, path = "/api/v1/admin/events/{event}/pools/{pool}/claimed", tag = "admin",
     params(

@@ -29,7 +29,7 @@ pub struct Cancelled {
     from: LeftFrom,
 }
 
-/// Gives the place up, or the session and the selected seat (S3.9); not while a payment is under way.
+/// Gives the place up, or the session and the selected seat; not while a payment is under way.
 #[utoipa::path(
     post, path = "/api/booking/cancel", tag = "s3", operation_id = "s3_cancel",
     request_body = OfEvent,

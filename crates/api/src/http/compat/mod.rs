@@ -1,4 +1,4 @@
-//! The inherited paths, with the fields and the words of S3, over the same commands as `/api/v1`.
+//! The inherited paths, with the fields and the inherited words, over the same commands as `/api/v1`.
 //! They are served where `booking_paths` is set.
 
 pub mod cancel;
@@ -14,7 +14,7 @@ use crate::http::state::HttpState;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// The paths of S3.
+/// The inherited paths.
 pub fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::new()
         .routes(routes!(request::request))

@@ -33,7 +33,7 @@ pub struct PaymentWish {
     /// The event.
     #[schema(value_type = EventIdText)]
     event_id: EventId,
-    /// Who pays, and where the confirmation goes (S3.6).
+    /// Who pays, and where the confirmation goes.
     buyer: Option<BuyerBody>,
 }
 
@@ -53,8 +53,8 @@ pub struct Initiated {
     payment_existed: bool,
 }
 
-/// Begins the payment for the selected seat, or finds the one that runs (S3.5). If it is declined,
-/// seat and slot are free again (S3.7).
+/// Begins the payment for the selected seat, or finds the one that runs. If it is declined,
+/// seat and slot are free again.
 #[utoipa::path(
     post, path = "/api/booking/payment/initiate", tag = "s3", operation_id = "s3_initiate",
     request_body = PaymentWish,
@@ -108,7 +108,7 @@ pub async fn initiate(
     }
 }
 
-/// The gateway tells that money was taken (S3.6): the booking is completed, the slot is free, and
+/// The gateway tells that money was taken: the booking is completed, the slot is free, and
 /// the seat is sold for good.
 ///
 /// The message must be signed, fresh, and fit what was asked for, exactly as at
@@ -127,7 +127,7 @@ pub async fn success(
     hear(sagas, &headers, &body).await
 }
 
-/// The gateway tells that a payment failed (S3.7): seat and slot are free again.
+/// The gateway tells that a payment failed: seat and slot are free again.
 ///
 /// The message must be signed, fresh, and fit what was asked for, exactly as at
 /// `/api/v1/payments/webhook/{gateway}`.

@@ -47,7 +47,7 @@ pub enum PositionBody<'a> {
     NotFound,
 }
 
-/// How far an admitted visitor is (S3.12).
+/// How far an admitted visitor is.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = S3State, rename_all = "snake_case")]
@@ -62,7 +62,7 @@ pub enum State3 {
     Completed,
 }
 
-/// Where the visitor stands (S3.2). A sign of life; asked by whoever was admitted, it is their arrival.
+/// Where the visitor stands. A sign of life; asked by whoever was admitted, it is their arrival.
 #[utoipa::path(
     get, path = "/api/booking/position", tag = "s3", operation_id = "s3_position",
     params(OfEvent),
@@ -103,8 +103,8 @@ pub async fn position(
         }
         PlaceState::Active { until, arrive_by: None } => Ok(active(State3::Active, None, until)),
         PlaceState::Active { until, arrive_by: Some(arrive_by) } => {
-            // S3 knows no showing up: whoever learns that they are in has shown up, and has the
-            // whole session.
+            // The inherited paths know no showing up: whoever learns that they are in has shown up,
+            // and has the whole session.
             let arrive = Command::Arrive { place: view.place, user };
             match sale.run::<PlaceView>(&event, arrive).await {
                 Ok(arrived) => match arrived.state {

@@ -26,7 +26,7 @@ pub struct Requested {
     position: Option<u32>,
 }
 
-/// Takes a place in the queue: one a visitor and event. A repeated request returns the place held (S3.1).
+/// Takes a place in the queue: one a visitor and event. A repeated request returns the place held.
 #[utoipa::path(
     post, path = "/api/booking/request", tag = "s3", operation_id = "s3_request",
     request_body = OfEvent,

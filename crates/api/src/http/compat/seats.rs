@@ -27,7 +27,7 @@ pub struct Available<'a> {
     seats: Vec<&'a SeatId>,
 }
 
-/// The seats that can be selected now (S3.10).
+/// The seats that can be selected now.
 #[utoipa::path(
     get, path = "/api/seats/available", tag = "s3", operation_id = "s3_seats",
     params(OfEvent),

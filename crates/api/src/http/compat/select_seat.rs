@@ -47,11 +47,10 @@ pub struct Selected {
     seat_id: SeatId,
 }
 
-/// Holds a seat for an active visitor (S3.4): one winner a seat, and one seat a visitor.
+/// Holds a seat for an active visitor: one winner a seat, and one seat a visitor.
 ///
-/// The same seat again is the same hold. Another seat while one is selected is `invalid_state`, as
-/// S3's states have it: giving the first one up for a second that may be gone would leave the
-/// visitor with neither.
+/// The same seat again is the same hold. Another seat while one is selected is `invalid_state`:
+/// giving the first one up for a second that may be gone would leave the visitor with neither.
 #[utoipa::path(
     post, path = "/api/booking/select-seat", tag = "s3", operation_id = "s3_select_seat",
     request_body = SeatWish,

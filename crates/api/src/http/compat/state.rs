@@ -1,4 +1,4 @@
-//! What S3 calls a visitor's state.
+//! A visitor's state in the inherited words.
 //!
 //! It follows from what the rules have: the live booking of one seat, else the place or session, else
 //! the booking that was confirmed last. Nothing is stored for these paths alone.
@@ -12,7 +12,7 @@ use onrush_core::ids::{EventId, SeatId, UserId};
 use onrush_core::view::{HoldView, PlaceView};
 use onrush_core::{Refusal, Time};
 
-/// How long after its payment a booking still shows as the visitor's state (S3.6).
+/// How long after its payment a booking still shows as the visitor's state.
 const COMPLETED_SHOWN_MS: i64 = 3_600_000;
 
 /// A visitor's live booking of one seat.
@@ -82,7 +82,7 @@ pub(in crate::http) async fn place(
     }
 }
 
-/// S3's times are whole seconds; rounded down, so that nobody counts on what is over.
+/// The inherited times are whole seconds; rounded down, so that nobody counts on what is over.
 pub(in crate::http) fn seconds(at: Time) -> i64 {
     at.0.div_euclid(1_000)
 }

@@ -1,4 +1,4 @@
-//! What the inherited paths have in common: S3's words for why not.
+//! What the inherited paths have in common: the inherited words for why not.
 
 use crate::http::body::json;
 use crate::json::ids::EventIdText;
@@ -20,7 +20,8 @@ pub struct OfEvent {
     pub(super) event_id: EventId,
 }
 
-/// That it was refused, and why in S3's words. Everything that S3 has no word for is a problem document.
+/// That it was refused, and why in the inherited words. What they have no word for is a problem
+/// document.
 #[derive(Serialize, ToSchema)]
 #[schema(as = S3Refusal)]
 pub struct Refused {
@@ -30,7 +31,7 @@ pub struct Refused {
     error: Word,
 }
 
-/// S3's words for why not.
+/// The inherited words for why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = S3Error, rename_all = "snake_case")]

@@ -277,7 +277,7 @@ pub enum RefundStatusName {
 pub enum OnDeclineName {
     /// The hold stays for another attempt.
     Keep,
-    /// The hold is given back and the session ends (S3.7).
+    /// The hold is given back and the session ends.
     Release,
 }
 

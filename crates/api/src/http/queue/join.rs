@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// Takes a place in the queue. The place's id is derived from visitor, event and key, so a retry is
-/// recognised (S4.2).
+/// recognised.
 ///
 /// A key is known for a day after its place is gone: then another key takes another place.
 #[utoipa::path(
@@ -110,7 +110,7 @@ async fn join_under(
     take(sale, event, user, sale.names.place(event, user.as_str(), key)).await
 }
 
-/// Joins without a key (S3.1): whoever has a place gets it. Else each joining is a request of its
+/// Joins without a key: whoever has a place gets it. Else each joining is a request of its
 /// own, and what is asked within one second is the same request.
 pub(in crate::http) async fn join_plainly(
     sale: &Sale,

@@ -42,7 +42,7 @@ pub(in crate::http) async fn find_place(
     Ok(sale.engine.ask(event.clone(), PlaceOf { user: user.clone(), place }).await?.value)
 }
 
-/// Where the visitor stands (S3.2). A sign of life, but not an arrival.
+/// Where the visitor stands. A sign of life, but not an arrival.
 #[utoipa::path(
     get, path = "/api/v1/events/{event}/queue", tag = "queue",
     params(("event" = EventIdText, Path), WhichPlace),
@@ -98,7 +98,7 @@ pub async fn arrive(
     Ok(json(StatusCode::OK, &place_body(&signers, &event, &user, &view)))
 }
 
-/// Gives a place or a session up (S3.9); an active visitor's unpaid holds are released.
+/// Gives a place or a session up; an active visitor's unpaid holds are released.
 #[utoipa::path(
     delete, path = "/api/v1/events/{event}/queue", tag = "queue",
     params(("event" = EventIdText, Path), WhichPlace),

@@ -21,7 +21,7 @@ pub struct Sagas {
     pub next: Option<String>,
 }
 
-/// The saga of one booking (S1.3).
+/// The saga of one booking.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Saga)]
 pub struct SagaBody {
@@ -138,7 +138,7 @@ impl From<SagaNote> for SagaNoteBody {
     }
 }
 
-/// Where a saga stands (S1.3).
+/// Where a saga stands.
 #[derive(ToSchema)]
 #[schema(as = SagaStep, rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum StepName {

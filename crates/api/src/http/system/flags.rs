@@ -1,4 +1,4 @@
-//! Flags of the engine on Redis (S4.5).
+//! Flags of the engine on Redis.
 
 use crate::http::body::{JsonBody, json};
 use crate::http::caller::{Admin, Ids};

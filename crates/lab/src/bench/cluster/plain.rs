@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 /// Runs of one script, after a tenth as many that are not counted.
 const RUNS: u64 = 200_000;
 
-/// The rate of a plain S0.1 script.
+/// The rate of a plain script.
 pub(super) fn reserve(redis: &Redis, share: impl Fn(u64) -> u64) -> Result<f64, String> {
     ask(redis, &["SET", "zone:availability:ga", "1000000000"])?;
     let sha = ask(redis, &["SCRIPT", "LOAD", include_str!("reserve_plain.lua")])?;

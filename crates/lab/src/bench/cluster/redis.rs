@@ -62,7 +62,7 @@ pub(super) fn run(common: &Common, results: &mut Results) -> Result<(), String> 
         results.figure(name, rate);
     }
     results.say(&format!(
-        "reserve    plain S0.1 {:.0}/s, our script by the same client {:.0}/s ({:.0} %, goal ≥ 55 \
+        "reserve    plain script {:.0}/s, our script by the same client {:.0}/s ({:.0} %, goal ≥ 55 \
          %), through the engine {:.0}/s ({:.0} %), {CLIENTS} clients",
         rates[0].1,
         rates[1].1,

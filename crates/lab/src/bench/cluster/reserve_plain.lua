@@ -1,4 +1,4 @@
--- S0.1 as it is stated, and nothing more: no feed, no index of deadlines, no retry recognised. What
+-- A hold as plainly as it can be: no feed, no index of deadlines, no retry recognised. What
 -- we compare with.
 local quantity, limit, ttl = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[9])
 if not quantity or quantity <= 0 then

@@ -1,4 +1,4 @@
-//! Room-nights (S1.2).
+//! Room-nights.
 
 use super::books::Books;
 use crate::rows::{booking, booking_id, event, fact, moved, page};

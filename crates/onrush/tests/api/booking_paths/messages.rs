@@ -1,4 +1,4 @@
-//! Messages of the gateway over the paths of S3: forged, about another payment, repeated.
+//! Messages of the gateway over the inherited paths: forged, about another payment, repeated.
 
 use super::{FAILURE, SUCCESS, available, s3_shop};
 use crate::client::Request;
