@@ -250,45 +250,84 @@ pub enum Command {
     },
 }
 
-impl Command {
-    /// Whether it begins something for a visitor (a place, a hold, a claim) that can as well begin
-    /// a little later.
-    ///
-    /// Such commands are the first to be sent away when answers take long; what ends something,
-    /// gives it back or was paid for goes on.
-    #[must_use]
-    pub const fn begins_business(&self) -> bool {
-        match self {
-            Self::Join { .. } | Self::Hold { .. } | Self::Claim { .. } => true,
-            Self::CreateEvent { .. }
-            | Self::ChangeSettings { .. }
-            | Self::AddPool { .. }
-            | Self::AdjustCapacity { .. }
-            | Self::AddSeats { .. }
-            | Self::Block { .. }
-            | Self::Unblock { .. }
-            | Self::OpenPrequeue
-            | Self::ClosePrequeue
-            | Self::OpenSale { .. }
-            | Self::Pause
-            | Self::Resume
-            | Self::Close
-            | Self::Leave { .. }
-            | Self::See { .. }
-            | Self::Arrive { .. }
-            | Self::Extend { .. }
-            | Self::Release { .. }
-            | Self::BeginPayment { .. }
-            | Self::FailPayment { .. }
-            | Self::Confirm { .. }
-            | Self::CancelConfirmed { .. }
-            | Self::CheckIn { .. }
-            | Self::Declaim { .. }
-            | Self::AdjustClaimed { .. }
-            | Self::RemoveVisitor { .. }
-            | Self::UnbanVisitor { .. }
-            | Self::Tick
-            | Self::Recover { .. } => false,
+/// What is so of a command whatever the state of its event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traits {
+    /// Begins something for a visitor (a place, a hold, a claim) that can as well begin a little
+    /// later: the first to be sent away when answers take long.
+    pub begins_business: bool,
+    /// Gives something back, says what a payment came to, or lets time go on: let in however much
+    /// is waiting.
+    pub always_let_in: bool,
+    /// Begins something that needs space: refused while the disk is nearly full. What ends
+    /// something, gives it back or was paid for goes on, and so does a sign of life, without which
+    /// a place is lost.
+    pub needs_space: bool,
+    /// Begins a payment. What is held may be paid for, as long as there is space to write down what
+    /// becomes of it.
+    pub begins_payment: bool,
+    /// Where Redis decides, it is answered once the decision is archived. Whoever has paid, or is
+    /// asked to pay, must find that again whatever Redis loses; a place or a hold that is lost is
+    /// taken again. What the ledger goes on from (the end of a payment) must not be lost behind its
+    /// back either, and whoever was banned must not come back unnoticed.
+    pub waits_for_archive: bool,
+    /// What is wrong with it in itself is said before anything about the state of an event that
+    /// exists. Others say such things after that, or have none to say.
+    pub judged_first: bool,
+}
+
+/// Makes [`Command::traits`] out of one table: `Command: what is so of it;`.
+macro_rules! traits {
+    ($($command:ident: $($is:ident)*;)+) => {
+        impl Command {
+            /// What is so of it whatever the state.
+            #[must_use]
+            pub fn traits(&self) -> Traits {
+                match self {
+                    $(Self::$command { .. } => Traits { $($is: true,)* ..Traits::default() },)+
+                }
+            }
         }
-    }
+    };
+}
+
+traits! {
+    CreateEvent:     needs_space judged_first;
+    ChangeSettings:  judged_first;
+    AddPool:         needs_space judged_first;
+    AdjustCapacity:  judged_first;
+    AddSeats:        needs_space;
+    Block:           judged_first;
+    Unblock:         judged_first;
+    OpenPrequeue:    ;
+    ClosePrequeue:   ;
+    OpenSale:        ;
+    Pause:           ;
+    Resume:          ;
+    Close:           ;
+
+    Join:            begins_business needs_space;
+    Leave:           always_let_in;
+    See:             ;
+    Arrive:          ;
+
+    Hold:            begins_business needs_space;
+    // More time was promised to nobody, and asking again and again needs more space each time.
+    Extend:          needs_space;
+    Release:         always_let_in;
+    BeginPayment:    begins_payment waits_for_archive;
+    FailPayment:     always_let_in waits_for_archive judged_first;
+    Confirm:         always_let_in waits_for_archive;
+    CancelConfirmed: waits_for_archive judged_first;
+    CheckIn:         waits_for_archive;
+
+    Claim:           begins_business needs_space waits_for_archive judged_first;
+    Declaim:         always_let_in waits_for_archive;
+    AdjustClaimed:   needs_space waits_for_archive judged_first;
+
+    RemoveVisitor:   always_let_in waits_for_archive judged_first;
+    UnbanVisitor:    waits_for_archive judged_first;
+
+    Tick:            always_let_in;
+    Recover:         always_let_in judged_first;
 }

@@ -200,43 +200,9 @@ impl Executor {
     }
 }
 
-/// What a command begins that needs space; what ends something, gives it back or was paid for
-/// always goes on, and so does a sign of life, without which a place is lost.
+/// What a command wants space for.
 fn need_of(command: &Command) -> Option<Need> {
-    match command {
-        Command::CreateEvent { .. }
-        | Command::AddPool { .. }
-        | Command::AddSeats { .. }
-        | Command::Join { .. }
-        | Command::Hold { .. }
-        | Command::Claim { .. }
-        | Command::AdjustClaimed { .. }
-        // More time was promised to nobody, and asking for it again and again needs more space each time.
-        | Command::Extend { .. } => Some(Need::Business),
-        // What is held may be paid for, as long as there is space to write down what becomes of it.
-        Command::BeginPayment { .. } => Some(Need::Payment),
-        Command::ChangeSettings { .. }
-        | Command::AdjustCapacity { .. }
-        | Command::Block { .. }
-        | Command::Unblock { .. }
-        | Command::OpenPrequeue
-        | Command::ClosePrequeue
-        | Command::OpenSale { .. }
-        | Command::Pause
-        | Command::Resume
-        | Command::Close
-        | Command::Leave { .. }
-        | Command::See { .. }
-        | Command::Arrive { .. }
-        | Command::Release { .. }
-        | Command::FailPayment { .. }
-        | Command::Confirm { .. }
-        | Command::CancelConfirmed { .. }
-        | Command::CheckIn { .. }
-        | Command::Declaim { .. }
-        | Command::RemoveVisitor { .. }
-        | Command::UnbanVisitor { .. }
-        | Command::Tick
-        | Command::Recover { .. } => None,
-    }
+    let traits = command.traits();
+    let business = traits.needs_space.then_some(Need::Business);
+    business.or(traits.begins_payment.then_some(Need::Payment))
 }

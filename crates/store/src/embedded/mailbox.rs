@@ -1,6 +1,7 @@
 //! What is asked of the engine and not taken up yet.
 
 use crate::engine::{Answer, Failure};
+use onrush_core::command::Traits;
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, View};
 use std::collections::VecDeque;
@@ -43,54 +44,11 @@ impl Ask {
         }
     }
 
-    /// Whether it begins what would wait behind everything else: the first to be sent away when
-    /// answers take long.
-    fn begins_business(&self) -> bool {
+    /// What is so of it; nothing in particular of a question.
+    fn traits(&self) -> Traits {
         match self {
-            Self::Command(_, command, _) => command.begins_business(),
-            Self::Query(..) | Self::Events(_) => false,
-        }
-    }
-
-    /// Whether it must be let in however much is waiting: what gives something back, and what a
-    /// payment came to.
-    fn is_never_refused(&self) -> bool {
-        match self {
-            Self::Command(_, command, _) => match command {
-                Command::Tick
-                | Command::Recover { .. }
-                | Command::Leave { .. }
-                | Command::Release { .. }
-                | Command::FailPayment { .. }
-                | Command::Confirm { .. }
-                | Command::Declaim { .. }
-                | Command::RemoveVisitor { .. } => true,
-                Command::CreateEvent { .. }
-                | Command::ChangeSettings { .. }
-                | Command::AddPool { .. }
-                | Command::AdjustCapacity { .. }
-                | Command::AddSeats { .. }
-                | Command::Block { .. }
-                | Command::Unblock { .. }
-                | Command::OpenPrequeue
-                | Command::ClosePrequeue
-                | Command::OpenSale { .. }
-                | Command::Pause
-                | Command::Resume
-                | Command::Close
-                | Command::Join { .. }
-                | Command::See { .. }
-                | Command::Arrive { .. }
-                | Command::Hold { .. }
-                | Command::Extend { .. }
-                | Command::BeginPayment { .. }
-                | Command::CancelConfirmed { .. }
-                | Command::CheckIn { .. }
-                | Command::Claim { .. }
-                | Command::AdjustClaimed { .. }
-                | Command::UnbanVisitor { .. } => false,
-            },
-            Self::Query(..) | Self::Events(_) => false,
+            Self::Command(_, command, _) => command.traits(),
+            Self::Query(..) | Self::Events(_) => Traits::default(),
         }
     }
 }
@@ -170,15 +128,16 @@ impl Mailbox {
     }
 
     pub(super) fn put(&self, ask: Ask) -> std::result::Result<(), NotTaken> {
+        let traits = ask.traits();
         let mut state = self.lock();
         if state.closed {
             return Err(NotTaken::Closed);
         }
-        if state.asks.len() >= self.capacity && !ask.is_never_refused() {
+        if state.asks.len() >= self.capacity && !traits.always_let_in {
             return Err(NotTaken::Full);
         }
         // What waits already is let down by nobody; whoever would wait behind it is better told at once.
-        if ask.begins_business() && state.waiting() > self.longest_wait {
+        if traits.begins_business && state.waiting() > self.longest_wait {
             return Err(NotTaken::Full);
         }
         if state.asks.is_empty() {

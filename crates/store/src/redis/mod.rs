@@ -128,48 +128,6 @@ impl Drop for RedisEngine {
     }
 }
 
-/// Whether a command's answer waits until the decision is archived.
-///
-/// Whoever has paid, or is asked to pay, must find that again whatever Redis loses; a place or a
-/// hold that is lost is taken again. What the ledger goes on from (the end of a payment) must not
-/// be lost behind its back either, and whoever was banned must not come back unnoticed.
-fn waits_for_archive(command: &Command) -> bool {
-    match command {
-        Command::BeginPayment { .. }
-        | Command::FailPayment { .. }
-        | Command::Confirm { .. }
-        | Command::CancelConfirmed { .. }
-        | Command::CheckIn { .. }
-        | Command::Claim { .. }
-        | Command::Declaim { .. }
-        | Command::AdjustClaimed { .. }
-        | Command::RemoveVisitor { .. }
-        | Command::UnbanVisitor { .. } => true,
-        Command::CreateEvent { .. }
-        | Command::ChangeSettings { .. }
-        | Command::AddPool { .. }
-        | Command::AdjustCapacity { .. }
-        | Command::AddSeats { .. }
-        | Command::Block { .. }
-        | Command::Unblock { .. }
-        | Command::OpenPrequeue
-        | Command::ClosePrequeue
-        | Command::OpenSale { .. }
-        | Command::Pause
-        | Command::Resume
-        | Command::Close
-        | Command::Join { .. }
-        | Command::Leave { .. }
-        | Command::See { .. }
-        | Command::Arrive { .. }
-        | Command::Hold { .. }
-        | Command::Extend { .. }
-        | Command::Release { .. }
-        | Command::Tick
-        | Command::Recover { .. } => false,
-    }
-}
-
 /// A decision as the caller is told.
 struct Decided {
     head: Head,
@@ -243,7 +201,7 @@ async fn execute(
         | Command::Recover { .. } => node.run(event, node.call(event, command)).await?,
     };
     let Decided { head, at, reply } = decided(outcome)?;
-    if waits_for_archive(command) && head > Head::default() {
+    if command.traits().waits_for_archive && head > Head::default() {
         node.settle(event, head).await?;
     }
     if matches!(command, Command::CreateEvent { .. }) {
@@ -285,7 +243,7 @@ impl Engine for RedisEngine {
         let node = Arc::clone(&self.node);
         run_on(async move {
             // What waits for the archive too would tell of PostgreSQL, which new business need not wait for.
-            let _under_way = command.begins_business().then(|| node.waits.begin());
+            let _under_way = command.traits().begins_business.then(|| node.waits.begin());
             execute(&node, &event, &command).await
         })
     }

@@ -414,42 +414,10 @@ fn invalid(probe: &Event, command: &Command) -> Option<Refusal> {
 /// What the rules say to a command whatever the event's state is; asked of the rules themselves.
 fn complaint(command: &Command) -> Option<Refusal> {
     static PROBE: LazyLock<Event> = LazyLock::new(|| probe(probe_settings()));
-    match command {
-        Command::CreateEvent { settings } | Command::ChangeSettings { settings } => {
-            settings.complaint().map(|why| Refusal::InvalidSettings { why: why.into() })
-        }
-        Command::AddPool { .. }
-        | Command::AdjustCapacity { .. }
-        | Command::Block { .. }
-        | Command::Unblock { .. }
-        | Command::FailPayment { .. }
-        | Command::CancelConfirmed { .. }
-        | Command::Claim { .. }
-        | Command::AdjustClaimed { .. }
-        | Command::RemoveVisitor { .. }
-        | Command::UnbanVisitor { .. }
-        | Command::Recover { .. } => invalid(&PROBE, command),
-        // What these may say without the state comes after what the state says, or they say nothing.
-        Command::AddSeats { .. }
-        | Command::OpenPrequeue
-        | Command::ClosePrequeue
-        | Command::OpenSale { .. }
-        | Command::Pause
-        | Command::Resume
-        | Command::Close
-        | Command::Join { .. }
-        | Command::Leave { .. }
-        | Command::See { .. }
-        | Command::Arrive { .. }
-        | Command::Hold { .. }
-        | Command::Extend { .. }
-        | Command::Release { .. }
-        | Command::BeginPayment { .. }
-        | Command::Confirm { .. }
-        | Command::CheckIn { .. }
-        | Command::Declaim { .. }
-        | Command::Tick => None,
+    if let Command::CreateEvent { settings } | Command::ChangeSettings { settings } = command {
+        return settings.complaint().map(|why| Refusal::InvalidSettings { why: why.into() });
     }
+    if command.traits().judged_first { invalid(&PROBE, command) } else { None }
 }
 
 /// What a script answered; an error if no script of ours answers so.
