@@ -12,6 +12,7 @@ use crate::projection::CatalogueText;
 use crate::saga::{Saga, SagaNote};
 use onrush_core::Time;
 use onrush_core::booking::{Stage, Step};
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::lines::Lines;
 use onrush_core::money::Currency;
@@ -103,7 +104,7 @@ struct BookingColumns {
     event: EventId,
     #[serde(rename = "user_id")]
     user: UserId,
-    status: String,
+    status: HoldStatus,
     lines: Lines,
     amount_minor: i64,
     fee_minor: i64,

@@ -3,6 +3,7 @@
 use crate::money::{OnDecline, RefundStatus};
 use onrush_core::Time;
 use onrush_core::booking::{Stage, Step};
+use onrush_core::hold::HoldStatus;
 use rusqlite::Row;
 use rusqlite::types::{FromSql, Type};
 use std::error::Error;
@@ -72,6 +73,14 @@ impl Word for Stage {
             Self::Returned => "returned",
             Self::Refunded => "refunded",
         }
+    }
+}
+
+impl Word for HoldStatus {
+    const ALL: &'static [Self] = &Self::ALL;
+
+    fn word(self) -> &'static str {
+        self.as_str()
     }
 }
 

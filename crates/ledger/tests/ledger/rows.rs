@@ -2,6 +2,7 @@
 
 use onrush_core::Time;
 use onrush_core::booking::{Stage, Step};
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_ledger::booking::Booking;
@@ -34,7 +35,7 @@ pub(crate) fn booking(id: &str, at: i64) -> Booking {
         booking: booking_id(id),
         event: event("gala"),
         user: user("ann"),
-        status: "held".into(),
+        status: HoldStatus::Held,
         lines: Lines::new(vec![ga], vec!["A-1".parse().expect("an id")]).expect("lines"),
         amount_minor: 1_050,
         fee_minor: 50,
@@ -145,7 +146,7 @@ pub(crate) fn fact(moved: Moved) -> Fact {
     Fact::Moved(Box::new(moved))
 }
 
-pub(crate) fn moved(id: &str, status: &'static str, at: i64) -> Moved {
+pub(crate) fn moved(id: &str, status: HoldStatus, at: i64) -> Moved {
     Moved {
         booking: booking_id(id),
         status,

@@ -232,6 +232,7 @@ fn message(
 mod tests {
     use super::*;
     use onrush_core::change::SaleChange;
+    use onrush_core::hold::HoldStatus;
     use onrush_core::lines::{Lines, PoolLine};
     use onrush_core::spec::Reason;
 
@@ -250,7 +251,7 @@ mod tests {
             booking: "e.1".parse().unwrap(),
             event: "e".parse().unwrap(),
             user: "ann".parse().unwrap(),
-            status: "confirmed".into(),
+            status: HoldStatus::Confirmed,
             lines: Lines::new(pools, Vec::new()).unwrap(),
             amount_minor: 5_000,
             fee_minor: 0,

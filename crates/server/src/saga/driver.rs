@@ -10,7 +10,7 @@ use super::sagas::Sagas;
 use crate::amount::readable;
 use crate::metrics::count;
 use onrush_core::booking::{Outcome, Stage, Step, Todo, todo};
-use onrush_core::hold::{HoldState, OnDecline};
+use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Query, Refusal, Reply, Time, View};
@@ -309,7 +309,7 @@ impl Sagas {
     async fn cancelled_and_forgotten(&self, file: &File) -> Result<Look, Trouble> {
         let row = self.ledger.booking(&file.saga.booking).await;
         let row = row.map_err(|error| Trouble::Later(error.to_string()))?;
-        let Some(row) = row.filter(|row| row.status == "cancelled") else {
+        let Some(row) = row.filter(|row| row.status == HoldStatus::Cancelled) else {
             return Err(Trouble::Stuck("the engine knows no such booking any more".into()));
         };
         if row.refund_minor > 0 {

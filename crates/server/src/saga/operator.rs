@@ -6,7 +6,7 @@ use super::rows::refund_of;
 use super::sagas::Sagas;
 use onrush_core::Command;
 use onrush_core::booking::{Stage, Step};
-use onrush_core::hold::{HoldState, OnDecline};
+use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_ledger::LedgerError;
 use onrush_ledger::money::{Payment, Refund, RefundStatus};
@@ -109,7 +109,7 @@ impl Sagas {
             ) => Ok(Sold::Not),
             // The engine forgets a cancelled booking after a day; the feed told of it before.
             None => match self.ledger.booking(&file.saga.booking).await {
-                Ok(Some(row)) if row.status == "cancelled" => {
+                Ok(Some(row)) if row.status == HoldStatus::Cancelled => {
                     Ok(Sold::Cancelled { refund_minor: row.refund_minor })
                 }
                 Ok(_) => Ok(Sold::Not),

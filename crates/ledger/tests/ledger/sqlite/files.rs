@@ -281,3 +281,17 @@ async fn page_that_turns_out_to_be_overwritten_later_is_told_to_whoever_must_sto
     let why = ledger.damaged().await;
     assert!(why.contains("the ledger is damaged"), "{why}");
 }
+
+#[tokio::test]
+async fn booking_whose_status_means_nothing_is_an_error_that_says_so() {
+    let dir = dir();
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    ledger.project(page(1, vec![held("gala.1", 5)])).await.expect("written");
+    ledger.close();
+    sql(dir.path())
+        .execute_batch("PRAGMA ignore_check_constraints = ON; UPDATE bookings SET status = 'sold'")
+        .expect("spoilt");
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    let error = ledger.booking(&booking_id("gala.1")).await.expect_err("damaged");
+    assert!(error.to_string().contains("\"sold\" means nothing here"), "{error}");
+}
