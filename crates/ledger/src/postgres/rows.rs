@@ -7,7 +7,7 @@ use super::fault::Fault;
 use crate::booking::{Booking, Buyer};
 use crate::delivery::{Delivered, Message};
 use crate::desk::{DeskEntry, DeskKind, DeskStatus, Settled};
-use crate::money::{OnDecline, Payment, Refund, RefundStatus};
+use crate::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use crate::projection::CatalogueText;
 use crate::saga::{Saga, SagaNote};
 use onrush_core::Time;
@@ -89,6 +89,8 @@ struct RefundColumns {
     amount_minor: i64,
     currency: Currency,
     status: RefundStatus,
+    cause: RefundCause,
+    decided_by: Option<String>,
     why: String,
     reference: Option<String>,
     created_at: Time,

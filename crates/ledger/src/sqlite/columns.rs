@@ -1,6 +1,6 @@
 //! What a row's columns are to the ledger, and back.
 
-use crate::money::{OnDecline, RefundStatus};
+use crate::money::{OnDecline, RefundCause, RefundStatus};
 use onrush_core::Time;
 use onrush_core::booking::{Stage, Step};
 use onrush_core::hold::HoldStatus;
@@ -92,6 +92,14 @@ impl Word for OnDecline {
             Self::Keep => "keep",
             Self::Release => "release",
         }
+    }
+}
+
+impl Word for RefundCause {
+    const ALL: &'static [Self] = &Self::ALL;
+
+    fn word(self) -> &'static str {
+        self.as_str()
     }
 }
 
