@@ -416,7 +416,7 @@ fn complaint(command: &Command) -> Option<Refusal> {
     static PROBE: LazyLock<Event> = LazyLock::new(|| probe(probe_settings()));
     match command {
         Command::CreateEvent { settings } | Command::ChangeSettings { settings } => {
-            settings.complaint().map(|why| Refusal::InvalidSettings { why: why.into() })
+            settings.complaint().map(Refusal::from)
         }
         Command::AddPool { .. }
         | Command::AdjustCapacity { .. }

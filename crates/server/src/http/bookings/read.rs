@@ -106,5 +106,5 @@ pub async fn bookings(
 
 fn no_such_page() -> Problem {
     let why = "after: you have no such booking there, or it ended long ago; begin again without it";
-    Problem::new(Code::InvalidQuery, why)
+    Problem::new(Code::InvalidQuery, why).about("after")
 }

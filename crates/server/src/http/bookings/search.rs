@@ -70,7 +70,7 @@ pub async fn search_bookings(
 pub(in crate::http) fn search_text(text: Option<String>) -> Result<Option<String>, Problem> {
     match text {
         Some(text) if text.is_empty() || !fits_text(&text) => {
-            Err(Problem::new(Code::InvalidQuery, "text: use 1 to 500 characters"))
+            Err(Problem::new(Code::InvalidQuery, "text: use 1 to 500 characters").about("text"))
         }
         text => Ok(text),
     }
