@@ -180,7 +180,7 @@ async fn sync_one(
     if known.is_none() {
         match price_is_taken(with, &row).await {
             Ok(()) => {}
-            Err(PriceError::CannotTake(why)) => return Ok(refused(row, None, why)),
+            Err(PriceError::CannotTake { field: _, why }) => return Ok(refused(row, None, why)),
             Err(PriceError::Ask(error)) => return Err(error.into()),
         }
     }

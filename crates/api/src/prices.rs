@@ -13,16 +13,31 @@ use std::fmt;
 /// Why a price cannot be set.
 #[derive(Debug)]
 pub enum PriceError {
-    /// The gateway does not take it, for this reason.
-    CannotTake(String),
+    /// The gateway does not take it.
+    CannotTake {
+        /// Which of the settings it is, if it is one.
+        field: Option<&'static str>,
+        /// Why not.
+        why: String,
+    },
     /// The event's other prices cannot be looked at.
     Ask(Failure),
+}
+
+impl PriceError {
+    /// The same, told of a price, which comes without settings.
+    fn of_a_price(self) -> Self {
+        match self {
+            Self::CannotTake { field: _, why } => Self::CannotTake { field: None, why },
+            Self::Ask(error) => Self::Ask(error),
+        }
+    }
 }
 
 impl fmt::Display for PriceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::CannotTake(why) => f.write_str(why),
+            Self::CannotTake { field: _, why } => f.write_str(why),
             Self::Ask(error) => error.fmt(f),
         }
     }
@@ -44,7 +59,10 @@ fn of_currency(
 ) -> Result<Option<(&'static str, Takes)>, PriceError> {
     let Some(gateway) = gateway else { return Ok(None) };
     let takes = gateway.takes(settings.currency);
-    let takes = takes.map_err(|why| PriceError::CannotTake(format!("currency: {why}")))?;
+    let takes = takes.map_err(|why| PriceError::CannotTake {
+        field: Some("currency"),
+        why: format!("currency: {why}"),
+    })?;
     Ok(Some((gateway.name(), takes)))
 }
 
@@ -74,11 +92,12 @@ pub fn check_prices<'a>(
     if prices.peek().is_none() {
         return Ok(());
     }
-    let Some((gateway, takes)) = of_currency(gateway, settings)? else { return Ok(()) };
+    let of_currency = of_currency(gateway, settings).map_err(PriceError::of_a_price)?;
+    let Some((gateway, takes)) = of_currency else { return Ok(()) };
     for (what, price_minor) in prices {
         let complaint = takes.complaint(gateway, settings.currency, price_minor, &settings.fees);
         if let Some(why) = complaint {
-            return Err(PriceError::CannotTake(format!("{what}: {why}")));
+            return Err(PriceError::CannotTake { field: None, why: format!("{what}: {why}") });
         }
     }
     Ok(())

@@ -11,6 +11,7 @@ use super::verdict::{
 };
 use onrush_core::Change;
 use onrush_core::change::{BookingChange, HoldChange};
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::desk::{DeskKind, DeskStatus};
@@ -307,7 +308,7 @@ impl Auditor<'_> {
         }
         let said = match self.bookings.get(booking).map(|sold| &sold.state) {
             None => "the ledger has it and the journal has not",
-            Some(State::NotSold) if status == "confirmed" => {
+            Some(State::NotSold) if *status == HoldStatus::Confirmed => {
                 "the ledger says that it is confirmed, and the journal has not sold it"
             }
             Some(State::NotSold | State::Confirmed(_) | State::Cancelled { .. }) => return,

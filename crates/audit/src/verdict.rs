@@ -7,12 +7,9 @@
 use onrush_core::booking::Step;
 use onrush_core::ids::PaymentId;
 use onrush_ledger::booking_of;
-use onrush_ledger::money::{Payment, Refund, RefundStatus};
+use onrush_ledger::money::{Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::File;
 use std::collections::HashMap;
-
-/// How the reason of a refund begins that an operator made outside the gateway.
-const BY_HAND: &str = "by hand";
 
 /// A booking, as the journal has it in the end.
 pub(super) struct Sold {
@@ -208,7 +205,7 @@ pub(super) fn judge_unknown(
 }
 
 fn is_by_hand(refund: &Refund) -> bool {
-    refund.why.starts_with(BY_HAND)
+    refund.cause == RefundCause::ByHand
 }
 
 /// What went back, for one payment or all, in whatever way.
@@ -293,7 +290,7 @@ mod tests {
         number: u32,
         amount_minor: i64,
         status: RefundStatus,
-        why: &str,
+        cause: RefundCause,
     ) -> File {
         file.refunds.push(Refund {
             refund: format!("refund:{}:{}", booking(), file.refunds.len() + 1),
@@ -302,7 +299,9 @@ mod tests {
             amount_minor,
             currency: "EUR".parse().unwrap(),
             status,
-            why: why.into(),
+            cause,
+            decided_by: None,
+            why: String::new(),
             reference: None,
             created_at: Time(1),
             updated_at: Time(1),
@@ -361,7 +360,13 @@ mod tests {
         let till = sold(State::Confirmed(Some("till-7".parse().unwrap())));
         assert_eq!(clean(&file(Step::Confirmed, &[]), &till, None), (0, 0));
         assert_eq!(clean(&file(Step::Failed, &[0]), &sold(State::NotSold), None), (0, 0));
-        let back = refunded(file(Step::Failed, &[PRICE]), 1, 3_000, RefundStatus::Done, "rain");
+        let back = refunded(
+            file(Step::Failed, &[PRICE]),
+            1,
+            3_000,
+            RefundStatus::Done,
+            RefundCause::Cancelled,
+        );
         assert_eq!(clean(&back, &cancelled(1, 3_000), None), (0, 2_000));
         let book = book((PRICE, 3_000), (PRICE, 3_000));
         assert_eq!(clean(&back, &cancelled(1, 3_000), Some(book)), (0, 2_000));
@@ -380,7 +385,13 @@ mod tests {
             None,
             "5000 minor units are left",
         );
-        let failed = refunded(file(Step::Failed, &[PRICE]), 1, PRICE, RefundStatus::Failed, "no");
+        let failed = refunded(
+            file(Step::Failed, &[PRICE]),
+            1,
+            PRICE,
+            RefundStatus::Failed,
+            RefundCause::Cancelled,
+        );
         caught(&failed, Some(&sold(State::NotSold)), None, "5000 minor units are left");
     }
 
@@ -409,8 +420,14 @@ mod tests {
     #[test]
     fn a_refund_that_a_finished_saga_left_under_way_is_found() {
         for status in [RefundStatus::Requested, RefundStatus::Sent] {
-            let done = refunded(file(Step::Failed, &[PRICE]), 1, PRICE, RefundStatus::Done, "rain");
-            let open = refunded(done, 1, PRICE, status, "rain");
+            let done = refunded(
+                file(Step::Failed, &[PRICE]),
+                1,
+                PRICE,
+                RefundStatus::Done,
+                RefundCause::Cancelled,
+            );
+            let open = refunded(done, 1, PRICE, status, RefundCause::Cancelled);
             caught(&open, Some(&sold(State::NotSold)), None, "is still");
         }
     }
@@ -429,13 +446,8 @@ mod tests {
     #[test]
     fn money_that_an_operator_gave_back_by_hand_is_given_back() {
         for status in [RefundStatus::Requested, RefundStatus::Done] {
-            let released = refunded(
-                file(Step::Failed, &[PRICE]),
-                1,
-                PRICE,
-                status,
-                "by hand: released by ann",
-            );
+            let released =
+                refunded(file(Step::Failed, &[PRICE]), 1, PRICE, status, RefundCause::ByHand);
             // At the gateway's own desk, or in cash.
             for refunded_minor in [0, PRICE] {
                 let there = (PRICE, refunded_minor);
@@ -461,7 +473,13 @@ mod tests {
             Some(book(there, there)),
             "the gateway took 5000",
         );
-        let back = refunded(file(Step::Failed, &[PRICE]), 1, PRICE, RefundStatus::Done, "rain");
+        let back = refunded(
+            file(Step::Failed, &[PRICE]),
+            1,
+            PRICE,
+            RefundStatus::Done,
+            RefundCause::Cancelled,
+        );
         caught(&back, Some(&cancelled(1, PRICE)), Some(book(there, there)), "gave back 0");
     }
 
@@ -480,7 +498,13 @@ mod tests {
 
     #[test]
     fn what_happened_while_the_books_were_opened_is_no_contradiction() {
-        let back = refunded(file(Step::Failed, &[PRICE]), 1, PRICE, RefundStatus::Done, "rain");
+        let back = refunded(
+            file(Step::Failed, &[PRICE]),
+            1,
+            PRICE,
+            RefundStatus::Done,
+            RefundCause::Cancelled,
+        );
         for before in [(0, 0), (PRICE, 0)] {
             let book = book(before, (PRICE, PRICE));
             assert_eq!(clean(&back, &cancelled(1, PRICE), Some(book)), (0, 0));

@@ -167,3 +167,17 @@ impl HoldState {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::HoldStatus;
+
+    #[test]
+    fn every_status_is_read_and_written_as_its_word() {
+        for status in HoldStatus::ALL {
+            let word = format!("\"{status}\"");
+            assert_eq!(serde_json::to_string(&status).unwrap(), word);
+            assert_eq!(serde_json::from_str::<HoldStatus>(&word).unwrap(), status);
+        }
+    }
+}

@@ -33,7 +33,7 @@ impl Lines {
     /// [`MAX_UNITS_PER_HOLD`] units together.
     pub fn new(mut pools: Vec<PoolLine>, mut seats: Vec<SeatId>) -> Result<Self, Refusal> {
         if pools.len() + seats.len() > MAX_LINES_PER_HOLD {
-            return Err(Refusal::InvalidLines { why: "use at most 400 lines".into() });
+            return Err(Refusal::InvalidLines { field: None, why: "use at most 400 lines".into() });
         }
         if pools.is_empty() && seats.is_empty()
             || pools.iter().any(|line| !(1..=MAX_UNITS_PER_HOLD).contains(&line.quantity))
@@ -52,13 +52,19 @@ impl Lines {
         }
         seats.sort_unstable();
         if seats.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(Refusal::InvalidLines { why: "name each seat once".into() });
+            return Err(Refusal::InvalidLines {
+                field: Some("seats".into()),
+                why: "name each seat once".into(),
+            });
         }
         let lines = Self { pools, seats };
         if lines.wide_units() <= u64::from(MAX_UNITS_PER_HOLD) {
             Ok(lines)
         } else {
-            Err(Refusal::InvalidLines { why: "use at most 1000 units together".into() })
+            Err(Refusal::InvalidLines {
+                field: None,
+                why: "use at most 1000 units together".into(),
+            })
         }
     }
 

@@ -24,6 +24,10 @@ pub enum Class {
     Forbidden,
 }
 
+/// The part of a command that a refusal is about, as the API names it: a path such as
+/// `room.capacity` or `refunds[0].percent`.
+pub type Field = Cow<'static, str>;
+
 /// What never changes about a kind of refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
@@ -101,6 +105,9 @@ refusals! {
 
     /// A setting, price, capacity or text is out of range.
     InvalidSettings {
+        /// What is wrong, if it is one thing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        field: Option<Field>,
         /// What is wrong, and what to use.
         why: Cow<'static, str>,
     } = 3 "INVALID_SETTINGS" Invalid never,
@@ -112,6 +119,9 @@ refusals! {
 
     /// The lines contradict themselves.
     InvalidLines {
+        /// What is wrong, if it is one thing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        field: Option<Field>,
         /// What is wrong, and what to use.
         why: Cow<'static, str>,
     } = 5 "INVALID_LINES" Invalid never,
@@ -359,6 +369,9 @@ refusals! {
 
     /// What is to be changed is fixed by now.
     SettingsFixed {
+        /// What, if it is one setting.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        field: Option<Field>,
         /// What, and since when.
         why: Cow<'static, str>,
     } = 54 "SETTINGS_FIXED" Conflict never,

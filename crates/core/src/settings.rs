@@ -6,6 +6,7 @@ use crate::limits::{
     MAX_ROOM_CAPACITY, fits_text,
 };
 use crate::money::{Currency, Rounding, share_minor};
+use crate::refusal::{Field, Refusal};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -264,68 +265,74 @@ impl Settings {
         }
     }
 
-    /// What is wrong with these settings, as a sentence for the organiser; `None` if nothing is.
+    /// What is wrong with these settings by themselves or together; `None` if nothing is.
     #[must_use]
-    pub fn complaint(&self) -> Option<&'static str> {
-        let duration = |ms: i64| (1..=MAX_DURATION_MS).contains(&ms);
+    pub fn complaint(&self) -> Option<Complaint> {
         if self.title.is_empty() || !fits_text(&self.title) {
-            return Some("title: use 1 to 500 characters");
+            return wrong("title", "title: use 1 to 500 characters");
         }
-        if !duration(self.hold_ttl_ms) || !duration(self.hold_max_ms) {
-            return Some("hold_ttl_ms and hold_max_ms: use 1 ms to 366 days");
+        if !is_duration(self.hold_ttl_ms) {
+            return wrong("hold_ttl_ms", "hold_ttl_ms: use 1 ms to 366 days");
         }
-        if !duration(self.payment_window_ms) {
-            return Some("payment_window_ms: use 1 ms to 366 days");
+        if !is_duration(self.hold_max_ms) {
+            return wrong("hold_max_ms", "hold_max_ms: use 1 ms to 366 days");
+        }
+        if !is_duration(self.payment_window_ms) {
+            return wrong("payment_window_ms", "payment_window_ms: use 1 ms to 366 days");
         }
         if self.payment_attempts == 0 {
-            return Some("payment_attempts: use at least 1");
+            return wrong("payment_attempts", "payment_attempts: use at least 1");
         }
         if !(0..=MAX_PRICE_MINOR).contains(&self.fees.fixed_minor) {
-            return Some("fees.fixed_minor: use 0 to 1000000000000");
+            return wrong("fees.fixed_minor", "fees.fixed_minor: use 0 to 1000000000000");
         }
         if self.fees.percent_bp > MAX_FEE_BP {
-            return Some("fees.percent_bp: use 0 to 10000 (which is 100 %)");
+            return wrong("fees.percent_bp", "fees.percent_bp: use 0 to 10000 (which is 100 %)");
         }
         if !(1..=MAX_AMOUNT_STEP_MINOR).contains(&self.amount_step_minor) {
-            return Some("amount_step_minor: use 1 to 10000");
+            return wrong("amount_step_minor", "amount_step_minor: use 1 to 10000");
         }
         if self.refunds.len() > MAX_REFUND_RULES {
-            return Some("refunds: use at most 20 rules");
+            return wrong("refunds", "refunds: use at most 20 rules");
         }
-        if self.refunds.iter().any(|rule| rule.percent > 100) {
-            return Some("refunds: use 0 to 100 percent");
+        if let Some(index) = self.refunds.iter().position(|rule| rule.percent > 100) {
+            let field = format!("refunds[{index}].percent").into();
+            return Some(Complaint { field, why: "refunds: use 0 to 100 percent" });
         }
         if self.max_per_user == Some(0) {
-            return Some("max_per_user: use at least 1, or null for no limit");
+            return wrong("max_per_user", "max_per_user: use at least 1, or null for no limit");
         }
-        if self.claim_ttl_max_ms.is_some_and(|ttl_ms| !duration(ttl_ms)) {
-            return Some("claim_ttl_max_ms: use 1 ms to 366 days, or null for claims for good");
+        if self.claim_ttl_max_ms.is_some_and(|ttl_ms| !is_duration(ttl_ms)) {
+            let why = "claim_ttl_max_ms: use 1 ms to 366 days, or null for claims for good";
+            return wrong("claim_ttl_max_ms", why);
         }
         self.room.as_ref().and_then(RoomSettings::complaint).or_else(|| self.contradiction())
     }
 
-    /// Which of these settings do not go together although each is in its range, as a sentence;
-    /// `None` if they do.
+    /// Which of these settings do not go together although each is in its range; `None` if they do.
     #[must_use]
-    pub fn contradiction(&self) -> Option<&'static str> {
+    pub fn contradiction(&self) -> Option<Complaint> {
         let step_minor = self.currency.step_minor();
         if self.amount_step_minor != 1 && self.amount_step_minor % step_minor != 0 {
-            return Some("amount_step_minor: use a multiple of the currency's smallest amount");
+            let why = "amount_step_minor: use a multiple of the currency's smallest amount";
+            return wrong("amount_step_minor", why);
         }
         if self.hold_max_ms < self.hold_ttl_ms {
-            return Some("hold_max_ms: use at least hold_ttl_ms");
+            return wrong("hold_max_ms", "hold_max_ms: use at least hold_ttl_ms");
         }
         if !self.refunds.is_empty() && self.starts_at.is_none() {
-            return Some("refunds: they count the days before starts_at, so set that too");
+            let why = "refunds: they count the days before starts_at, so set that too";
+            return wrong("refunds", why);
         }
         let ordered = |first: Option<Time>, then: Option<Time>| {
             first.zip(then).is_none_or(|(first, then)| first < then)
         };
-        if !ordered(self.prequeue_at, self.opens_at)
-            || !ordered(self.opens_at, self.closes_at)
-            || !ordered(self.prequeue_at, self.closes_at)
-        {
-            return Some("prequeue_at, opens_at and closes_at: use times in this order");
+        let why = "prequeue_at, opens_at and closes_at: use times in this order";
+        if !ordered(self.prequeue_at, self.opens_at) {
+            return wrong("opens_at", why);
+        }
+        if !ordered(self.opens_at, self.closes_at) || !ordered(self.prequeue_at, self.closes_at) {
+            return wrong("closes_at", why);
         }
         let drawn_places = match &self.room {
             Some(RoomSettings { order: Order::Draw { .. }, places_per_user, .. }) => {
@@ -333,29 +340,124 @@ impl Settings {
             }
             Some(RoomSettings { order: Order::Fifo, .. }) | None => 1,
         };
-        (drawn_places != 1)
-            .then_some("room.places_per_user: a draw is fair only with 1 place per user")
+        if drawn_places != 1 {
+            let why = "room.places_per_user: a draw is fair only with 1 place per user";
+            return wrong("room.places_per_user", why);
+        }
+        None
     }
 }
 
 impl RoomSettings {
-    fn complaint(&self) -> Option<&'static str> {
-        let duration = |ms: i64| (1..=MAX_DURATION_MS).contains(&ms);
+    fn complaint(&self) -> Option<Complaint> {
         if !(1..=MAX_ROOM_CAPACITY).contains(&self.capacity) {
-            return Some("room.capacity: use 1 to 1000000");
+            return wrong("room.capacity", "room.capacity: use 1 to 1000000");
         }
         if self.outflow_per_min == Some(0) {
-            return Some("room.outflow_per_min: use at least 1, or leave it out for no limit");
+            let why = "room.outflow_per_min: use at least 1, or leave it out for no limit";
+            return wrong("room.outflow_per_min", why);
         }
-        if !duration(self.session_ms) || !duration(self.place_ttl_ms) || !duration(self.arrive_ms) {
-            return Some("room.session_ms, place_ttl_ms and arrive_ms: use 1 ms to 366 days");
+        if !is_duration(self.session_ms) {
+            return wrong("room.session_ms", "room.session_ms: use 1 ms to 366 days");
+        }
+        if !is_duration(self.place_ttl_ms) {
+            return wrong("room.place_ttl_ms", "room.place_ttl_ms: use 1 ms to 366 days");
+        }
+        if !is_duration(self.arrive_ms) {
+            return wrong("room.arrive_ms", "room.arrive_ms: use 1 ms to 366 days");
         }
         if !(1..=MAX_QUEUE_SIZE).contains(&self.max_queue_size) {
-            return Some("room.max_queue_size: use 1 to 20000000");
+            return wrong("room.max_queue_size", "room.max_queue_size: use 1 to 20000000");
         }
         if !(1..=MAX_PLACES_PER_USER).contains(&self.places_per_user) {
-            return Some("room.places_per_user: use 1 to 100");
+            return wrong("room.places_per_user", "room.places_per_user: use 1 to 100");
         }
         None
+    }
+}
+
+/// What is wrong with settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complaint {
+    /// Which setting.
+    pub field: Field,
+    /// A sentence for the organiser, with what to use.
+    pub why: &'static str,
+}
+
+impl From<Complaint> for Refusal {
+    fn from(Complaint { field, why }: Complaint) -> Self {
+        Self::InvalidSettings { field: Some(field), why: why.into() }
+    }
+}
+
+fn wrong(field: &'static str, why: &'static str) -> Option<Complaint> {
+    Some(Complaint { field: field.into(), why })
+}
+
+fn is_duration(ms: i64) -> bool {
+    (1..=MAX_DURATION_MS).contains(&ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> Settings {
+        let room = RoomSettings {
+            order: Order::Draw { seed_hash: Digest([0; 32]) },
+            ..RoomSettings::default()
+        };
+        Settings {
+            room: Some(room),
+            starts_at: Some(Time(1_000)),
+            refunds: vec![RefundRule { days_before: 1, percent: 50 }; 2],
+            ..Settings::new("Gala", "EUR".parse().unwrap())
+        }
+    }
+
+    #[test]
+    fn every_complaint_names_its_setting() {
+        type Spoil = fn(&mut Settings, &mut RoomSettings);
+        let cases: [(&str, Spoil); 27] = [
+            ("title", |it, _| it.title = "".into()),
+            ("hold_ttl_ms", |it, _| it.hold_ttl_ms = 0),
+            ("hold_max_ms", |it, _| it.hold_max_ms = MAX_DURATION_MS + 1),
+            ("hold_max_ms", |it, _| it.hold_max_ms = it.hold_ttl_ms - 1),
+            ("payment_window_ms", |it, _| it.payment_window_ms = -1),
+            ("payment_attempts", |it, _| it.payment_attempts = 0),
+            ("fees.fixed_minor", |it, _| it.fees.fixed_minor = -1),
+            ("fees.percent_bp", |it, _| it.fees.percent_bp = MAX_FEE_BP + 1),
+            ("amount_step_minor", |it, _| it.amount_step_minor = 0),
+            ("amount_step_minor", |it, _| {
+                it.currency = "MGA".parse().unwrap();
+                it.amount_step_minor = 150;
+            }),
+            ("refunds", |it, _| it.refunds = vec![it.refunds[0]; MAX_REFUND_RULES + 1]),
+            ("refunds", |it, _| it.starts_at = None),
+            ("refunds[1].percent", |it, _| it.refunds[1].percent = 101),
+            ("max_per_user", |it, _| it.max_per_user = Some(0)),
+            ("claim_ttl_max_ms", |it, _| it.claim_ttl_max_ms = Some(0)),
+            ("opens_at", |it, _| (it.prequeue_at, it.opens_at) = (Some(Time(2)), Some(Time(2)))),
+            ("closes_at", |it, _| (it.opens_at, it.closes_at) = (Some(Time(2)), Some(Time(1)))),
+            ("closes_at", |it, _| (it.prequeue_at, it.closes_at) = (Some(Time(2)), Some(Time(1)))),
+            ("room.capacity", |_, room| room.capacity = 0),
+            ("room.outflow_per_min", |_, room| room.outflow_per_min = Some(0)),
+            ("room.session_ms", |_, room| room.session_ms = 0),
+            ("room.place_ttl_ms", |_, room| room.place_ttl_ms = 0),
+            ("room.arrive_ms", |_, room| room.arrive_ms = 0),
+            ("room.max_queue_size", |_, room| room.max_queue_size = 0),
+            ("room.max_queue_size", |_, room| room.max_queue_size = MAX_QUEUE_SIZE + 1),
+            ("room.places_per_user", |_, room| room.places_per_user = 0),
+            ("room.places_per_user", |_, room| room.places_per_user = 2),
+        ];
+        assert_eq!(good().complaint(), None);
+        for (field, spoil) in cases {
+            let mut settings = good();
+            let mut room = settings.room.clone().unwrap();
+            spoil(&mut settings, &mut room);
+            settings.room = Some(room);
+            assert_eq!(settings.complaint().expect(field).field, field);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Bookings as the feed tells of them, and who pays for them.
 
 use onrush_core::Time;
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::lines::Lines;
 use onrush_core::money::Currency;
@@ -14,8 +15,8 @@ pub struct Booking {
     pub event: EventId,
     /// Whose.
     pub user: UserId,
-    /// `held`, `paying`, `confirmed`, `released`, `expired` or `cancelled`.
-    pub status: String,
+    /// Where it stands.
+    pub status: HoldStatus,
     /// What it is about.
     pub lines: Lines,
     /// What it costs, fees included, in minor units.
@@ -64,7 +65,7 @@ pub struct BookingFilter {
     /// Of one event.
     pub event: Option<EventId>,
     /// With one status.
-    pub status: Option<String>,
+    pub status: Option<HoldStatus>,
     /// Of one visitor.
     pub user: Option<UserId>,
     /// Part of a booking's id, or of its buyer's name or address, in whatever capitals.

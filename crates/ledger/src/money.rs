@@ -56,6 +56,58 @@ pub enum RefundStatus {
     Failed,
 }
 
+/// Why a refund is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefundCause {
+    /// The booking was confirmed, and cancelled.
+    Cancelled,
+    /// The booking cannot be confirmed: the money came too late.
+    Unconfirmed,
+    /// The booking does not wait for this payment.
+    Stray,
+    /// An operator had the gateway give back money that bought nothing.
+    Operator,
+    /// An operator gave the money back by other means than the gateway.
+    ByHand,
+    /// Not known: the row is from before causes were kept.
+    Unknown,
+}
+
+impl RefundCause {
+    /// Every cause there is.
+    pub const ALL: [Self; 6] = [
+        Self::Cancelled,
+        Self::Unconfirmed,
+        Self::Stray,
+        Self::Operator,
+        Self::ByHand,
+        Self::Unknown,
+    ];
+
+    /// The word that the API and the tables use.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Unconfirmed => "unconfirmed",
+            Self::Stray => "stray",
+            Self::Operator => "operator",
+            Self::ByHand => "by_hand",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether the money came when the booking did not wait for it.
+    #[must_use]
+    pub const fn is_late(self) -> bool {
+        match self {
+            Self::Unconfirmed | Self::Stray => true,
+            Self::Cancelled | Self::Operator | Self::ByHand | Self::Unknown => false,
+        }
+    }
+}
+
 /// Money that goes back for one payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refund {
@@ -71,7 +123,11 @@ pub struct Refund {
     pub currency: Currency,
     /// How far it is.
     pub status: RefundStatus,
-    /// Why it is made, or why it failed.
+    /// Why it is made.
+    pub cause: RefundCause,
+    /// The operator who asked for it, if one did.
+    pub decided_by: Option<String>,
+    /// Why it is made, or why it failed, for people.
     pub why: String,
     /// What the gateway calls it.
     pub reference: Option<String>,
@@ -111,4 +167,18 @@ pub struct Totals {
     pub refunded_minor: i64,
     /// Money that is to go back and has not yet. A refund that failed is in neither sum.
     pub refunding_minor: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RefundCause;
+
+    #[test]
+    fn every_cause_is_read_and_written_as_its_word() {
+        for cause in RefundCause::ALL {
+            let word = format!("\"{}\"", cause.as_str());
+            assert_eq!(serde_json::to_string(&cause).expect("a word"), word);
+            assert_eq!(serde_json::from_str::<RefundCause>(&word).expect("a cause"), cause);
+        }
+    }
 }

@@ -5,6 +5,7 @@ use crate::delivery::Message;
 use crate::saga::Saga;
 use onrush_core::Time;
 use onrush_core::booking::Step;
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, PaymentId, PoolId};
 
 /// A page of the feed, in order, as rows. It is written as a whole together with the cursor, so
@@ -118,7 +119,7 @@ pub struct Moved {
     /// The booking.
     pub booking: BookingId,
     /// Its status from now on.
-    pub status: &'static str,
+    pub status: HoldStatus,
     /// The payment that runs or succeeded, if this says anything of it.
     pub payment: Option<PaymentId>,
     /// What a cancellation gives back.
@@ -165,9 +166,9 @@ impl Moved {
     /// Where the status leads a saga that has no payment.
     fn end_without_payment(&self) -> Option<Step> {
         match self.status {
-            "confirmed" => Some(Step::Confirmed),
-            "released" | "expired" => Some(Step::Failed),
-            _ => None,
+            HoldStatus::Confirmed => Some(Step::Confirmed),
+            HoldStatus::Released | HoldStatus::Expired => Some(Step::Failed),
+            HoldStatus::Held | HoldStatus::Paying | HoldStatus::Cancelled => None,
         }
     }
 
@@ -178,8 +179,9 @@ impl Moved {
     }
 
     fn may_wake(&self, saga: &Saga) -> bool {
-        let is_seen_to =
-            self.status == "paying" && self.payment.is_some() && saga.payment == self.payment;
+        let is_seen_to = self.status == HoldStatus::Paying
+            && self.payment.is_some()
+            && saga.payment == self.payment;
         saga.stuck.is_none() && saga.step != Step::Failed && !is_seen_to
     }
 

@@ -20,6 +20,7 @@ use onrush_base::config::kinds::{BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_E
 use onrush_base::config::relay::{MailSettings, Tls};
 use onrush_base::tickets::{Confirmed, TicketSigner};
 use onrush_core::booking::Stage;
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::question::EventNow;
 use onrush_ledger::booking::{Booking, Buyer};
@@ -146,7 +147,7 @@ impl Work {
             return Ok(Attempt::Failed("the booking is not in the ledger yet".into()));
         };
         // Void tickets are not sent. That the booking was cancelled is another mail.
-        if message.kind == BOOKING_CONFIRMED && booking.status != "confirmed" {
+        if message.kind == BOOKING_CONFIRMED && booking.status != HoldStatus::Confirmed {
             return Ok(Attempt::Done);
         }
         if message.kind == BOOKING_EXPIRED || booking.amount_minor == 0 {

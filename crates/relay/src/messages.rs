@@ -131,18 +131,17 @@ pub fn of_change(
     message(format!("{event}-{seq}-{index}"), kind, event, id, at, facts, channels)
 }
 
-/// What is to be told of a refund that is done. `late` says that it was made because the money came
-/// too late; else the booking was cancelled.
+/// What is to be told of a refund that is done: money that came too late is back, or else the
+/// booking was cancelled.
 #[must_use]
 pub fn refund_done(
     refund: &Refund,
     event: &EventId,
     at: Time,
-    late: bool,
     booking: Option<&Booking>,
     channels: &Channels,
 ) -> Option<Message> {
-    let kind = if late { PAYMENT_LATE_REFUNDED } else { BOOKING_REFUNDED };
+    let kind = if refund.cause.is_late() { PAYMENT_LATE_REFUNDED } else { BOOKING_REFUNDED };
     let more = json!({
         "refund_minor": refund.amount_minor,
         "currency": refund.currency,
@@ -232,8 +231,10 @@ fn message(
 mod tests {
     use super::*;
     use onrush_core::change::SaleChange;
+    use onrush_core::hold::HoldStatus;
     use onrush_core::lines::{Lines, PoolLine};
     use onrush_core::spec::Reason;
+    use onrush_ledger::money::RefundCause;
 
     fn channels(kinds: Option<&[&str]>) -> Channels {
         let kinds = kinds.map(|kinds| kinds.iter().map(|&kind| kind.to_owned()).collect());
@@ -250,7 +251,7 @@ mod tests {
             booking: "e.1".parse().unwrap(),
             event: "e".parse().unwrap(),
             user: "ann".parse().unwrap(),
-            status: "confirmed".into(),
+            status: HoldStatus::Confirmed,
             lines: Lines::new(pools, Vec::new()).unwrap(),
             amount_minor: 5_000,
             fee_minor: 0,
@@ -314,21 +315,28 @@ mod tests {
 
     #[test]
     fn a_refund_is_told_once_under_its_own_name() {
-        let refund = Refund {
+        let refund = |cause| Refund {
             refund: "refund:e.1:1".into(),
             booking: "e.1".parse().unwrap(),
             payment: "e.1.000000000001".parse().unwrap(),
             amount_minor: 30,
             currency: "EUR".parse().unwrap(),
             status: onrush_ledger::money::RefundStatus::Done,
+            cause,
+            decided_by: None,
             why: "the booking was cancelled".into(),
             reference: None,
             created_at: Time(1),
             updated_at: Time(2),
         };
         let event = "e".parse().unwrap();
-        for (late, kind) in [(false, BOOKING_REFUNDED), (true, PAYMENT_LATE_REFUNDED)] {
-            let message = refund_done(&refund, &event, Time(3), late, None, &channels(None));
+        let kinds = [
+            (RefundCause::Cancelled, BOOKING_REFUNDED),
+            (RefundCause::Unconfirmed, PAYMENT_LATE_REFUNDED),
+            (RefundCause::Stray, PAYMENT_LATE_REFUNDED),
+        ];
+        for (cause, kind) in kinds {
+            let message = refund_done(&refund(cause), &event, Time(3), None, &channels(None));
             let message = message.unwrap();
             assert_eq!((message.id.as_str(), message.kind.as_str()), ("refund-e.1-1", kind));
             assert_eq!(value(&message.body)["refund_minor"], 30);

@@ -10,12 +10,12 @@ use super::sagas::Sagas;
 use onrush_base::amount::readable;
 use onrush_base::metrics::count;
 use onrush_core::booking::{Outcome, Stage, Step, Todo, todo};
-use onrush_core::hold::{HoldState, OnDecline};
+use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::question::BookingOf;
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal, Time};
-use onrush_ledger::money::Payment;
+use onrush_ledger::money::{Payment, RefundCause};
 use onrush_ledger::saga::{File, declined};
 use onrush_ledger::{LedgerError, booking_of};
 use onrush_store::{Ask, Failure};
@@ -25,7 +25,7 @@ use std::time::Duration;
 /// More steps than any saga has in one go: only a fault of ours takes as many.
 const MOST_STEPS: u32 = 32;
 /// How the reason begins for which money goes back that bought nothing.
-pub(super) const UNCONFIRMED: &str = "the booking cannot be confirmed";
+const UNCONFIRMED: &str = "the booking cannot be confirmed";
 /// Why money goes back for a booking that its buyer or the organiser took back.
 const CANCELLED: &str = "the booking was cancelled";
 
@@ -207,7 +207,7 @@ impl Sagas {
         if file.saga.step == Step::Confirmed {
             return match state {
                 Some(HoldState::Cancelled { refund_minor, .. }) if *refund_minor > 0 => {
-                    self.give_back(file, *refund_minor, Outcome::Cancelled, CANCELLED)
+                    self.give_back_cancelled(file, *refund_minor)
                 }
                 Some(HoldState::Cancelled { .. }) => {
                     draft.advance(Outcome::CancelledUnrefunded, CANCELLED)?;
@@ -301,15 +301,20 @@ impl Sagas {
     async fn cancelled_and_forgotten(&self, file: &File) -> Result<Look, Trouble> {
         let row = self.ledger.booking(&file.saga.booking).await;
         let row = row.map_err(|error| Trouble::Later(error.to_string()))?;
-        let Some(row) = row.filter(|row| row.status == "cancelled") else {
+        let Some(row) = row.filter(|row| row.status == HoldStatus::Cancelled) else {
             return Err(Trouble::Stuck("the engine knows no such booking any more".into()));
         };
         if row.refund_minor > 0 {
-            return self.give_back(file, row.refund_minor, Outcome::Cancelled, CANCELLED);
+            return self.give_back_cancelled(file, row.refund_minor);
         }
         let mut draft = self.draft(file);
         draft.advance(Outcome::CancelledUnrefunded, CANCELLED)?;
         Ok(Look::WriteAndRest(draft))
+    }
+
+    fn give_back_cancelled(&self, file: &File, refund_minor: i64) -> Result<Look, Trouble> {
+        let (outcome, cause) = (Outcome::Cancelled, RefundCause::Cancelled);
+        self.give_back(file, refund_minor, outcome, cause, CANCELLED)
     }
 
     /// The present payment; a saga at a step that has one has it.
@@ -556,7 +561,8 @@ impl Sagas {
             }
             Err(Failure::Refused(refusal)) => {
                 let why = format!("{UNCONFIRMED}: {}", refusal.code());
-                self.give_back(file, payment.captured_minor, Outcome::ConfirmRefused, &why)
+                let (outcome, cause) = (Outcome::ConfirmRefused, RefundCause::Unconfirmed);
+                self.give_back(file, payment.captured_minor, outcome, cause, &why)
             }
             Err(failure) => Err(failure.into()),
         }

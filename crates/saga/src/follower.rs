@@ -5,7 +5,7 @@ use super::rows::saga_of_hold;
 use super::sagas::Sagas;
 use onrush_core::booking::{Position, Step};
 use onrush_core::change::{BookingChange, HoldChange, SetupChange};
-use onrush_core::hold::HoldTerms;
+use onrush_core::hold::{HoldStatus, HoldTerms};
 use onrush_core::ids::{BookingId, EventId, PaymentId, PoolId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::money::Currency;
@@ -293,7 +293,7 @@ fn held(
         booking: terms.booking.clone(),
         event: event.clone(),
         user: terms.user.clone(),
-        status: "held".into(),
+        status: HoldStatus::Held,
         lines: terms.lines.clone(),
         amount_minor: terms.amount_minor,
         fee_minor: terms.fee_minor,
@@ -311,7 +311,7 @@ fn held(
 fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Currency, now: Time) {
     let (event, at) = (&entry.event, entry.at.min(now));
     let moved =
-        |booking: &BookingId, status: &'static str, payment: Option<&PaymentId>, wake: bool| {
+        |booking: &BookingId, status: HoldStatus, payment: Option<&PaymentId>, wake: bool| {
             Fact::Moved(Box::new(Moved {
                 booking: booking.clone(),
                 status,
@@ -335,33 +335,33 @@ fn add(facts: &mut Vec<Fact>, entry: &FeedEntry, change: &Change, currency: Curr
                 facts.push(Fact::Until { booking: booking.clone(), until: *until });
             }
             HoldChange::HoldReleased { booking } => {
-                facts.push(moved(booking, "released", None, false))
+                facts.push(moved(booking, HoldStatus::Released, None, false))
             }
             // A payment that ran has to be cancelled.
             HoldChange::HoldExpired { booking } => {
-                facts.push(moved(booking, "expired", None, true))
+                facts.push(moved(booking, HoldStatus::Expired, None, true))
             }
             HoldChange::HoldForgotten { .. } => {}
         },
         Change::Booking(change) => match change {
             BookingChange::PaymentBegun { booking, payment, until } => {
-                facts.push(moved(booking, "paying", Some(payment), true));
+                facts.push(moved(booking, HoldStatus::Paying, Some(payment), true));
                 facts.push(Fact::Until { booking: booking.clone(), until: *until });
             }
             BookingChange::PaymentFailed { booking, until, .. } => {
-                facts.push(moved(booking, "held", None, false));
+                facts.push(moved(booking, HoldStatus::Held, None, false));
                 facts.push(Fact::Until { booking: booking.clone(), until: *until });
             }
             BookingChange::HoldConfirmed { booking, payment } => {
-                facts.push(moved(booking, "confirmed", payment.as_ref(), false));
+                facts.push(moved(booking, HoldStatus::Confirmed, payment.as_ref(), false));
             }
             BookingChange::HoldConfirmedLate { booking, payment } => {
-                facts.push(moved(booking, "confirmed", Some(payment), false));
+                facts.push(moved(booking, HoldStatus::Confirmed, Some(payment), false));
             }
             BookingChange::ConfirmedCancelled { booking, refund_minor, reason: _ } => {
                 facts.push(Fact::Moved(Box::new(Moved {
                     booking: booking.clone(),
-                    status: "cancelled",
+                    status: HoldStatus::Cancelled,
                     payment: None,
                     refund_minor: *refund_minor,
                     at,

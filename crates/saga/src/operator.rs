@@ -6,10 +6,10 @@ use super::rows::refund_of;
 use super::sagas::Sagas;
 use onrush_core::Command;
 use onrush_core::booking::{Stage, Step};
-use onrush_core::hold::{HoldState, OnDecline};
+use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_ledger::LedgerError;
-use onrush_ledger::money::{Payment, Refund, RefundStatus};
+use onrush_ledger::money::{Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::File;
 
 /// What to do about a stuck saga.
@@ -109,7 +109,7 @@ impl Sagas {
             ) => Ok(Sold::Not),
             // The engine forgets a cancelled booking after a day; the feed told of it before.
             None => match self.ledger.booking(&file.saga.booking).await {
-                Ok(Some(row)) if row.status == "cancelled" => {
+                Ok(Some(row)) if row.status == HoldStatus::Cancelled => {
                     Ok(Sold::Cancelled { refund_minor: row.refund_minor })
                 }
                 Ok(_) => Ok(Sold::Not),
@@ -126,19 +126,19 @@ impl Sagas {
         match action {
             Action::Retry => {
                 for payment in owing(file) {
-                    self.refund_anew(&mut draft, file, payment, "asked for again");
+                    self.refund_anew(&mut draft, file, payment, by);
                 }
                 draft.note(&format!("{by}: try again"));
             }
             Action::Refund => {
                 for payment in owing(file) {
-                    self.refund_anew(&mut draft, file, payment, "asked for again");
+                    self.refund_anew(&mut draft, file, payment, by);
                 }
                 if let Some(payment) = unsettled(file, sold) {
                     let left_minor = left_minor(file, payment, sold);
                     let why = format!("refunded by {by}");
-                    let refund = refund_of(draft.file(), payment, left_minor, &why, self.now());
-                    draft.add_refund(refund);
+                    let cause = RefundCause::Operator;
+                    self.add_refund(&mut draft, payment, left_minor, cause, by, &why);
                     draft.settle(Step::Compensating, Stage::Refunding);
                 }
                 draft.note(&format!("{by}: give the money back"));
@@ -153,7 +153,7 @@ impl Sagas {
 
     /// Has what is left of a payment's money given back under a new key. A refund that is under way
     /// goes on instead.
-    fn refund_anew(&self, draft: &mut Draft, file: &File, payment: &Payment, why: &str) {
+    fn refund_anew(&self, draft: &mut Draft, file: &File, payment: &Payment, by: &str) {
         let under_way = |row: &&Refund| row.payment == payment.payment && is_open(row);
         if file.refunds.iter().any(|row| under_way(&row)) {
             return;
@@ -161,9 +161,33 @@ impl Sagas {
         // It has failed before, so it was decided how much goes back.
         let left_minor = left_minor(file, payment, Sold::Not);
         if left_minor > 0 {
-            let refund = refund_of(draft.file(), payment, left_minor, why, self.now());
-            draft.add_refund(refund);
+            let first = file.refunds.iter().find(|row| row.payment == payment.payment);
+            let cause = first.map_or(RefundCause::Unknown, |row| row.cause);
+            self.add_refund(draft, payment, left_minor, cause, by, "asked for again");
         }
+    }
+
+    /// Adds a refund that an operator asked for.
+    fn add_refund(
+        &self,
+        draft: &mut Draft,
+        payment: &Payment,
+        left_minor: i64,
+        cause: RefundCause,
+        by: &str,
+        why: &str,
+    ) {
+        let refund = refund_of(draft.file(), payment, left_minor, cause, why, self.now());
+        let status = match cause {
+            // The money is back already, as the operator has made sure.
+            RefundCause::ByHand => RefundStatus::Done,
+            RefundCause::Cancelled
+            | RefundCause::Unconfirmed
+            | RefundCause::Stray
+            | RefundCause::Operator
+            | RefundCause::Unknown => refund.status,
+        };
+        draft.add_refund(Refund { status, decided_by: Some(by.to_owned()), ..refund });
     }
 
     fn release(&self, draft: &mut Draft, file: &File, sold: Sold, by: &str) {
@@ -176,9 +200,7 @@ impl Sagas {
             }
             let left_minor = left_minor(file, payment, sold);
             if left_minor > 0 {
-                let mut refund = refund_of(draft.file(), payment, left_minor, &why, self.now());
-                refund.status = RefundStatus::Done;
-                draft.add_refund(refund);
+                self.add_refund(draft, payment, left_minor, RefundCause::ByHand, by, &why);
             }
         };
         for stray in file.strays() {

@@ -1,7 +1,6 @@
 //! Money that goes back.
 
 use super::draft::Draft;
-use super::driver::UNCONFIRMED;
 use super::gateway::{GatewayError, RefundOrder, RefundStanding};
 use super::look::{Look, Trouble};
 use super::rows::{order_of, refund_of};
@@ -9,12 +8,12 @@ use super::sagas::Sagas;
 use onrush_core::booking::{Outcome, Stage};
 use onrush_core::hold::OnDecline;
 use onrush_core::ids::PaymentId;
-use onrush_ledger::money::{Payment, Refund, RefundStatus};
+use onrush_ledger::money::{Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::File;
 use onrush_relay::messages::refund_done;
 
 /// Why money of a payment that is not the present one goes back.
-pub(super) const STRAY: &str = "the booking does not wait for this payment";
+const STRAY: &str = "the booking does not wait for this payment";
 
 impl Sagas {
     /// Money is to go back for the present payment.
@@ -23,6 +22,7 @@ impl Sagas {
         file: &File,
         amount_minor: i64,
         outcome: Outcome,
+        cause: RefundCause,
         why: &str,
     ) -> Result<Look, Trouble> {
         let mut draft = self.moving(file);
@@ -35,7 +35,7 @@ impl Sagas {
             return Ok(Look::WriteAndRest(draft));
         };
         draft.advance(outcome, why)?;
-        draft.add_refund(refund_of(file, payment, amount_minor, why, self.now()));
+        draft.add_refund(refund_of(file, payment, amount_minor, cause, why, self.now()));
         Ok(Look::Write(draft))
     }
 
@@ -90,9 +90,8 @@ impl Sagas {
             row.status = RefundStatus::Done;
             row.reference = Some(reference);
         });
-        let late = refund.why.starts_with(UNCONFIRMED) || refund.why == STRAY;
         let event = &draft.file().saga.event;
-        if let Some(message) = refund_done(refund, event, self.now(), late, None, &self.channels) {
+        if let Some(message) = refund_done(refund, event, self.now(), None, &self.channels) {
             draft.tell(message);
         }
     }
@@ -142,7 +141,8 @@ impl Sagas {
         if stray.stage == Stage::Captured {
             let mut draft = self.moving(file);
             draft.stray(&stray.payment, Stage::Refunding, STRAY);
-            draft.add_refund(refund_of(file, stray, stray.captured_minor, STRAY, self.now()));
+            let (taken_minor, cause) = (stray.captured_minor, RefundCause::Stray);
+            draft.add_refund(refund_of(file, stray, taken_minor, cause, STRAY, self.now()));
             return Ok(Look::Write(draft));
         }
         let (refund, standing) = self.refund_at_gateway(file, stray).await?;

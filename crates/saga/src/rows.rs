@@ -6,7 +6,7 @@ use onrush_core::booking::{Stage, Step};
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
-use onrush_ledger::money::{OnDecline, Payment, Refund, RefundStatus};
+use onrush_ledger::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::{File, Saga};
 
 /// After the end of a hold, how long to wait for the feed to tell of it before asking.
@@ -71,6 +71,7 @@ pub(super) fn refund_of(
     file: &File,
     payment: &Payment,
     amount_minor: i64,
+    cause: RefundCause,
     why: &str,
     at: Time,
 ) -> Refund {
@@ -81,6 +82,8 @@ pub(super) fn refund_of(
         amount_minor,
         currency: payment.currency,
         status: RefundStatus::Requested,
+        cause,
+        decided_by: None,
         why: why.to_owned(),
         reference: None,
         created_at: at,

@@ -157,11 +157,24 @@ async fn read_json<const LIMIT: usize>(request: Request) -> Result<Bytes, Proble
 fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
     match serde_json::from_slice(bytes) {
         Ok(Object(value)) => Ok(value),
-        Err(error) => {
-            let code = if error.is_data() { Code::InvalidBody } else { Code::MalformedJson };
-            Err(Problem::new(code, error.to_string()))
+        Err(error) if error.is_data() => {
+            let problem = Problem::new(Code::InvalidBody, error.to_string());
+            Err(match wrong_member::<T>(bytes) {
+                Some(field) => problem.about(field),
+                None => problem,
+            })
         }
+        Err(error) => Err(Problem::new(Code::MalformedJson, error.to_string())),
     }
+}
+
+/// The member of a body that is not of the right shape, if it is not the body as a whole. Bodies
+/// are read again for it: keeping track of members costs time that good ones need not lose.
+fn wrong_member<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<String> {
+    let mut body = serde_json::Deserializer::from_slice(bytes);
+    let error = serde_path_to_error::deserialize::<_, Object<T>>(&mut body).err()?;
+    let path = error.path();
+    (path.iter().len() > 0).then(|| path.to_string())
 }
 
 /// A JSON answer.
@@ -188,4 +201,29 @@ pub fn json_bytes(status: StatusCode, bytes: Bytes) -> Response {
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use crate::http::events::shapes::settings::SettingsChange;
+
+    #[test]
+    fn body_of_the_wrong_shape_names_the_member_that_is_wrong() {
+        let cases = [
+            (r#"{"max_per_user": "many"}"#, Some("max_per_user")),
+            (
+                r#"{"refunds": [{"days_before": 1, "percent": 1}, {"days_before": -1}]}"#,
+                Some("refunds[1].days_before"),
+            ),
+            (r#"{"room": {"capacity": []}}"#, Some("room.capacity")),
+            (r#"{"colour": "red"}"#, Some("colour")),
+            ("[]", None),
+            ("{", None),
+        ];
+        for (body, field) in cases {
+            let problem = parse::<SettingsChange>(body.as_bytes()).err().expect(body).to_json();
+            assert_eq!(problem["field"].as_str(), field, "{body}: {problem}");
+        }
+    }
 }

@@ -59,7 +59,13 @@ impl From<DrawError> for Problem {
 impl From<PriceError> for Problem {
     fn from(error: PriceError) -> Self {
         match error {
-            PriceError::CannotTake(why) => Self::new(Code::GatewayCannotTake, why),
+            PriceError::CannotTake { field, why } => {
+                let problem = Self::new(Code::GatewayCannotTake, why);
+                match field {
+                    Some(field) => problem.about(field),
+                    None => problem,
+                }
+            }
             PriceError::Ask(error) => error.into(),
         }
     }

@@ -359,6 +359,13 @@ impl Problem {
         self
     }
 
+    /// The same, about one member of the request: a path such as `refunds[0].percent`.
+    #[must_use]
+    pub fn about(mut self, field: impl Into<String>) -> Self {
+        self.0.facts.insert("field".into(), Value::String(field.into()));
+        self
+    }
+
     /// The same, with 409 for what is not there: the path is right, and the body names something
     /// that the event lacks.
     #[must_use]

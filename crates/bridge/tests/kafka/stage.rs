@@ -4,6 +4,7 @@ use crate::listener::Listener;
 use onrush_base::config::kafka::KafkaSettings;
 use onrush_bridge::cursors::{Cursors, Fence, MemoryCursors, Pending};
 use onrush_bridge::kafka::{self, Health, PublisherDeps, Topic, topic_of};
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::EventId;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{RoomSettings, Settings};
@@ -260,7 +261,7 @@ impl Stage {
             booking: booking.parse().unwrap(),
             event: event.parse().unwrap(),
             user: user.parse().unwrap(),
-            status: "released".into(),
+            status: HoldStatus::Released,
             lines: Lines::new(vec![pool], Vec::new()).unwrap(),
             amount_minor: 500,
             fee_minor: 0,

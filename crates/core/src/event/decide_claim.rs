@@ -21,7 +21,10 @@ impl Event {
         ttl_ms: Option<i64>,
     ) -> Result<Decision, Refusal> {
         if ttl_ms.is_some_and(|ttl_ms| !(1..=MAX_DURATION_MS).contains(&ttl_ms)) {
-            return Err(Refusal::InvalidSettings { why: "ttl_ms: use 1 ms to 366 days".into() });
+            return Err(Refusal::InvalidSettings {
+                field: Some("ttl_ms".into()),
+                why: "ttl_ms: use 1 ms to 366 days".into(),
+            });
         }
         if !(1..=MAX_UNITS_PER_HOLD).contains(&quantity) {
             return Err(Refusal::InvalidQuantity);

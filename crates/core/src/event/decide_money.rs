@@ -69,7 +69,10 @@ impl Event {
         then: OnDecline,
     ) -> Result<Decision, Refusal> {
         if !fits_text(why) {
-            return Err(Refusal::InvalidSettings { why: "why: use at most 500 characters".into() });
+            return Err(Refusal::InvalidSettings {
+                field: Some("why".into()),
+                why: "why: use at most 500 characters".into(),
+            });
         }
         let hold = self.bookings.get(booking).ok_or(Refusal::ReservationNotFound)?;
         let late = |booking: &BookingId| BookingChange::LatePaymentFailed {

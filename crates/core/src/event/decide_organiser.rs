@@ -17,33 +17,41 @@ use crate::time::Time;
 use crate::waiting_room::draw;
 use hashbrown::HashSet;
 
-fn settings_error<T>(why: &'static str) -> Result<T, Refusal> {
-    Err(Refusal::InvalidSettings { why: why.into() })
+fn wrong<T>(field: &'static str, why: &'static str) -> Result<T, Refusal> {
+    Err(Refusal::InvalidSettings { field: Some(field.into()), why: why.into() })
 }
 
-fn check_price(price_minor: i64) -> Result<(), Refusal> {
-    if (0..=MAX_PRICE_MINOR).contains(&price_minor) {
-        Ok(())
-    } else {
-        settings_error("price_minor: use 0 (free of charge) to 1000000000000 minor units")
-    }
+/// The same for a seating plan, whose parts the API names otherwise.
+fn wrong_plan<T>(why: &'static str) -> Result<T, Refusal> {
+    Err(Refusal::InvalidSettings { field: None, why: why.into() })
+}
+
+fn fixed<T>(field: Option<&'static str>, why: &'static str) -> Result<T, Refusal> {
+    Err(Refusal::SettingsFixed { field: field.map(Into::into), why: why.into() })
+}
+
+const WRONG_PRICE: &str = "price_minor: use 0 (free of charge) to 1000000000000 minor units";
+
+fn is_price(price_minor: i64) -> bool {
+    (0..=MAX_PRICE_MINOR).contains(&price_minor)
 }
 
 fn check_capacity(capacity: u32) -> Result<(), Refusal> {
     if capacity <= MAX_POOL_CAPACITY {
         Ok(())
     } else {
-        settings_error("capacity: use at most 1000000000 units")
+        wrong("capacity", "capacity: use at most 1000000000 units")
     }
 }
 
 pub(super) fn check_reason(reason: &Reason) -> Result<(), Refusal> {
     let fits = |text: &str| !text.is_empty() && fits_text(text);
-    if fits(&reason.by) && fits(&reason.why) {
-        Ok(())
-    } else {
-        settings_error("by and why: use 1 to 500 characters each")
+    for (field, text) in [("by", &reason.by), ("why", &reason.why)] {
+        if !fits(text) {
+            return wrong(field, "by and why: use 1 to 500 characters each");
+        }
     }
+    Ok(())
 }
 
 impl Event {
@@ -52,7 +60,7 @@ impl Event {
             return Err(Refusal::EventExists);
         }
         match settings.complaint() {
-            Some(why) => settings_error(why),
+            Some(complaint) => Err(complaint.into()),
             None => {
                 let settings = Box::new(settings.clone());
                 Ok(Decision::done(SetupChange::EventCreated { settings }))
@@ -62,20 +70,19 @@ impl Event {
 
     pub(super) fn decide_settings(&self, wanted: &Settings) -> Result<Decision, Refusal> {
         let settings = self.settings.as_ref().ok_or(Refusal::EventNotFound)?;
-        if let Some(why) = wanted.complaint() {
-            return settings_error(why);
+        if let Some(complaint) = wanted.complaint() {
+            return Err(complaint.into());
         }
         let priced = self.stock.iter().len() > 0 || self.seats.len() > 0;
         if priced && wanted.currency != settings.currency {
-            return Err(Refusal::SettingsFixed {
-                why: "currency: it is fixed once there are prices".into(),
-            });
+            return fixed(Some("currency"), "currency: it is fixed once there are prices");
         }
         let in_use = self.room.waiting() > 0 || self.room.sessions.len() > 0;
         if wanted.room.is_some() != settings.room.is_some() && in_use {
-            return Err(Refusal::SettingsFixed {
-                why: "room: switch it on or off while nobody waits and nobody is in".into(),
-            });
+            return fixed(
+                Some("room"),
+                "room: switch it on or off while nobody waits and nobody is in",
+            );
         }
         let new_order = match (&settings.room, &wanted.room) {
             (Some(room), Some(wanted)) => wanted.order != room.order,
@@ -83,15 +90,15 @@ impl Event {
             (Some(_) | None, None) => false,
         };
         if self.phase != Phase::Scheduled && new_order {
-            return Err(Refusal::SettingsFixed {
-                why: "room.order: it is fixed once people may join".into(),
-            });
+            return fixed(Some("room.order"), "room.order: it is fixed once people may join");
         }
         Ok(Decision::done(SetupChange::SettingsChanged { settings: Box::new(wanted.clone()) }))
     }
 
     pub(super) fn decide_add_pool(&self, spec: &PoolSpec) -> Result<Decision, Refusal> {
-        check_price(spec.price_minor)?;
+        if !is_price(spec.price_minor) {
+            return wrong("price_minor", WRONG_PRICE);
+        }
         check_capacity(spec.capacity)?;
         if self.stock.iter().len() >= MAX_POOLS_PER_EVENT {
             return Err(Refusal::EventLimit { why: "pools: an event has at most 10000".into() });
@@ -130,9 +137,11 @@ impl Event {
     ) -> Result<Decision, Refusal> {
         let mut new_categories: Vec<CategorySpec> = Vec::new();
         for category in categories {
-            check_price(category.price_minor)?;
+            if !is_price(category.price_minor) {
+                return wrong_plan(WRONG_PRICE);
+            }
             if category.name.is_empty() || !fits_text(&category.name) {
-                return settings_error("categories: use names of 1 to 500 characters");
+                return wrong_plan("categories: use names of 1 to 500 characters");
             }
             let known = self.seats.category(&category.name).map(|known| known.price_minor);
             let named = new_categories.iter().find(|other| other.name == category.name);
@@ -140,12 +149,10 @@ impl Event {
                 None => new_categories.push(category.clone()),
                 Some(price_minor) if price_minor == category.price_minor => {}
                 Some(_) if known.is_some() => {
-                    return Err(Refusal::SettingsFixed {
-                        why: "categories: a known one keeps its price; name another differently"
-                            .into(),
-                    });
+                    let why = "categories: a known one keeps its price; name another differently";
+                    return fixed(None, why);
                 }
-                Some(_) => return settings_error("categories: give each one price"),
+                Some(_) => return wrong_plan("categories: give each one price"),
             }
         }
         if self.seats.categories().len() + new_categories.len() > MAX_CATEGORIES_PER_EVENT {
@@ -154,7 +161,7 @@ impl Event {
             });
         }
         if seats.is_empty() {
-            return settings_error("seats: add at least one");
+            return wrong_plan("seats: add at least one");
         }
         if self.seats.len() + seats.len() > MAX_SEATS_PER_EVENT {
             return Err(Refusal::EventLimit { why: "seats: an event has at most 250000".into() });
@@ -165,11 +172,11 @@ impl Event {
             HashSet::with_capacity_and_hasher(seats.len(), foldhash::fast::FixedState::default());
         for seat in seats {
             if !fits_text(&seat.section) || !fits_text(&seat.row) || !fits_text(&seat.number) {
-                return settings_error("section, row and number: use at most 500 characters each");
+                return wrong_plan("section, row and number: use at most 500 characters each");
             }
             let category = seat.category.as_ref();
             if !category_names.contains(category) && self.seats.category(category).is_none() {
-                return settings_error("seats: every seat's category needs a price");
+                return wrong_plan("seats: every seat's category needs a price");
             }
             if self.seats.get(&seat.seat).is_some() || !named.insert(&seat.seat) {
                 return Err(Refusal::SeatExists { seat: seat.seat.clone() });
@@ -272,14 +279,14 @@ impl Event {
                     return Err(Refusal::NoDraw);
                 }
             }
-            (None, Some(_)) => return settings_error("seed: only an event with a draw takes one"),
+            (None, Some(_)) => return wrong("seed", "seed: only an event with a draw takes one"),
             (Some(_), None) => return Err(Refusal::SeedMismatch),
             (Some(committed), Some(seed)) => {
                 if draw::sha256(&seed.0) != committed {
                     return Err(Refusal::SeedMismatch);
                 }
                 if public_value.is_some_and(|value| value.is_empty() || !fits_text(value)) {
-                    return settings_error("public_value: use 1 to 500 characters");
+                    return wrong("public_value", "public_value: use 1 to 500 characters");
                 }
                 if self.room.entrants.is_none() {
                     if public_value.is_some() {

@@ -175,7 +175,10 @@ impl Event {
                 if gap_ms > 0 {
                     Ok(Decision::done(SaleChange::Resumed { gap_ms }))
                 } else {
-                    Err(Refusal::InvalidSettings { why: "gap_ms: use a positive number".into() })
+                    Err(Refusal::InvalidSettings {
+                        field: None,
+                        why: "gap_ms: use a positive number".into(),
+                    })
                 }
             }
         }

@@ -70,7 +70,7 @@ impl Ask for Bookings {
             query.only("event_id = ?", [text(event.as_str())]);
         }
         if let Some(status) = status {
-            query.only("status = ?", [text(status)]);
+            query.only("status = ?", [text(status.as_str())]);
         }
         if let Some(user) = user {
             query.only("user_id = ?", [text(user.as_str())]);

@@ -203,7 +203,7 @@ impl<'a> Fold<'a> {
     /// Adds a booking and its saga. One that is known stays as it is: it may have moved since.
     fn hold(&mut self, booking: &Booking, saga: Option<&Saga>) {
         if !self.bookings.contains_key(&booking.booking) {
-            self.nights.status(booking, None, &booking.status);
+            self.nights.status(booking, None, booking.status);
             let kept = Kept { row: booking.clone(), is_new: true, is_changed: true };
             self.bookings.insert(booking.booking.clone(), kept);
         }
@@ -218,8 +218,8 @@ impl<'a> Fold<'a> {
     fn follow(&mut self, moved: &Moved) {
         if let Some(kept) = self.bookings.get_mut(&moved.booking) {
             let row = &mut kept.row;
-            self.nights.status(row, Some(&row.status), moved.status);
-            moved.status.clone_into(&mut row.status);
+            self.nights.status(row, Some(row.status), moved.status);
+            row.status = moved.status;
             if let Some(payment) = &moved.payment {
                 row.payment = Some(payment.clone());
             }

@@ -7,6 +7,7 @@ use crate::booking::Booking;
 use crate::projection::room_night;
 use deadpool_postgres::Transaction;
 use onrush_core::Time;
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, PoolId};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,13 +55,13 @@ struct AvailableRow<'a> {
 }
 
 /// Whether a booking with this status waits for its payment.
-fn is_held(status: &str) -> bool {
-    matches!(status, "held" | "paying")
+fn is_held(status: HoldStatus) -> bool {
+    matches!(status, HoldStatus::Held | HoldStatus::Paying)
 }
 
 /// Whether a booking with this status has its units.
-fn has_units(status: &str) -> bool {
-    is_held(status) || status == "confirmed"
+fn has_units(status: HoldStatus) -> bool {
+    is_held(status) || status == HoldStatus::Confirmed
 }
 
 impl Nights {
@@ -72,7 +73,12 @@ impl Nights {
     }
 
     /// A booking has another status, or is new.
-    pub(super) fn status(&mut self, booking: &Booking, before: Option<&str>, after: &str) {
+    pub(super) fn status(
+        &mut self,
+        booking: &Booking,
+        before: Option<HoldStatus>,
+        after: HoldStatus,
+    ) {
         let sign = match (before.is_some_and(has_units), has_units(after)) {
             (false, true) => -1,
             (true, false) => 1,
@@ -91,7 +97,7 @@ impl Nights {
 
     /// A booking is held until another time.
     pub(super) fn hold_until(&mut self, booking: &Booking, until: Time) {
-        if !is_held(&booking.status) {
+        if !is_held(booking.status) {
             return;
         }
         let rows: Vec<HoldRow> = booking

@@ -7,11 +7,12 @@ use super::fault::Fault;
 use crate::booking::{Booking, Buyer};
 use crate::delivery::{Delivered, Message};
 use crate::desk::{DeskEntry, DeskKind, DeskStatus, Settled};
-use crate::money::{OnDecline, Payment, Refund, RefundStatus};
+use crate::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use crate::projection::CatalogueText;
 use crate::saga::{Saga, SagaNote};
 use onrush_core::Time;
 use onrush_core::booking::{Stage, Step};
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::lines::Lines;
 use onrush_core::money::Currency;
@@ -88,6 +89,8 @@ struct RefundColumns {
     amount_minor: i64,
     currency: Currency,
     status: RefundStatus,
+    cause: RefundCause,
+    decided_by: Option<String>,
     why: String,
     reference: Option<String>,
     created_at: Time,
@@ -103,7 +106,7 @@ struct BookingColumns {
     event: EventId,
     #[serde(rename = "user_id")]
     user: UserId,
-    status: String,
+    status: HoldStatus,
     lines: Lines,
     amount_minor: i64,
     fee_minor: i64,

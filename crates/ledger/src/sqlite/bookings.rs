@@ -25,7 +25,7 @@ fn columns(columns: &mut Columns<'_, '_>) -> rusqlite::Result<Booking> {
         booking: columns.parsed()?,
         event: columns.parsed()?,
         user: columns.parsed()?,
-        status: columns.take()?,
+        status: columns.word()?,
         lines: columns.json()?,
         amount_minor: columns.take()?,
         fee_minor: columns.take()?,
@@ -69,7 +69,7 @@ pub(super) fn add(db: &Statements<'_>, booking: &Booking) -> rusqlite::Result<()
             booking.booking.as_str(),
             booking.event.as_str(),
             booking.user.as_str(),
-            booking.status,
+            booking.status.as_str(),
             lines,
             booking.amount_minor,
             booking.fee_minor,
@@ -92,7 +92,7 @@ pub(super) fn set_status(db: &Statements<'_>, moved: &Moved) -> rusqlite::Result
          WHERE booking_id = ?1",
         params![
             moved.booking.as_str(),
-            moved.status,
+            moved.status.as_str(),
             moved.payment.as_ref().map(|payment| payment.as_str()),
             moved.refund_minor,
             moved.at.0,
@@ -124,7 +124,7 @@ pub(super) fn list(
         query.only("event_id = ?", [text(event.as_str())]);
     }
     if let Some(status) = status {
-        query.only("status = ?", [text(status)]);
+        query.only("status = ?", [text(status.as_str())]);
     }
     if let Some(user) = user {
         query.only("user_id = ?", [text(user.as_str())]);

@@ -1,8 +1,9 @@
 //! What a row's columns are to the ledger, and back.
 
-use crate::money::{OnDecline, RefundStatus};
+use crate::money::{OnDecline, RefundCause, RefundStatus};
 use onrush_core::Time;
 use onrush_core::booking::{Stage, Step};
+use onrush_core::hold::HoldStatus;
 use rusqlite::Row;
 use rusqlite::types::{FromSql, Type};
 use std::error::Error;
@@ -75,6 +76,14 @@ impl Word for Stage {
     }
 }
 
+impl Word for HoldStatus {
+    const ALL: &'static [Self] = &Self::ALL;
+
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
+}
+
 impl Word for OnDecline {
     const ALL: &'static [Self] = &[Self::Keep, Self::Release];
 
@@ -83,6 +92,14 @@ impl Word for OnDecline {
             Self::Keep => "keep",
             Self::Release => "release",
         }
+    }
+}
+
+impl Word for RefundCause {
+    const ALL: &'static [Self] = &Self::ALL;
+
+    fn word(self) -> &'static str {
+        self.as_str()
     }
 }
 

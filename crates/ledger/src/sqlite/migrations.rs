@@ -10,6 +10,7 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V4__links.sql"),
     include_str!("../../migrations/sqlite/V5__journal.sql"),
     include_str!("../../migrations/sqlite/V6__mailed.sql"),
+    include_str!("../../migrations/sqlite/V7__causes.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.

@@ -23,8 +23,8 @@ macro_rules! select_payments {
 macro_rules! select_refunds {
     ($rest:literal) => {
         concat!(
-            "SELECT refund_id, booking_id, payment_id, amount_minor, currency, status, why, reference, \
-             created_at, updated_at FROM refunds",
+            "SELECT refund_id, booking_id, payment_id, amount_minor, currency, status, cause, \
+             decided_by, why, reference, created_at, updated_at FROM refunds",
             $rest
         )
     };
@@ -60,6 +60,8 @@ fn read_refund(row: &Row<'_>) -> rusqlite::Result<Refund> {
         amount_minor: columns.take()?,
         currency: columns.parsed()?,
         status: columns.word()?,
+        cause: columns.word()?,
+        decided_by: columns.take()?,
         why: columns.take()?,
         reference: columns.take()?,
         created_at: columns.time()?,
@@ -163,17 +165,20 @@ pub(super) fn put_refund(db: &Statements<'_>, refund: &Refund) -> rusqlite::Resu
         refund.reference,
         refund.created_at.0,
         refund.updated_at.0,
+        refund.cause.word(),
+        refund.decided_by,
     ];
     let known = db.execute(
         "UPDATE refunds SET payment_id = ?3, amount_minor = ?4, currency = ?5, status = ?6, why = ?7, \
-         reference = ?8, created_at = ?9, updated_at = ?10 WHERE booking_id = ?1 AND refund_id = ?2",
+         reference = ?8, created_at = ?9, updated_at = ?10, cause = ?11, decided_by = ?12 \
+         WHERE booking_id = ?1 AND refund_id = ?2",
         columns,
     )?;
     if known == 0 {
         db.execute(
             "INSERT INTO refunds (booking_id, refund_id, payment_id, amount_minor, currency, status, \
-             why, reference, created_at, updated_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+             why, reference, created_at, updated_at, cause, decided_by) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             columns,
         )?;
     }

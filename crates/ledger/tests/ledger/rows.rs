@@ -2,11 +2,12 @@
 
 use onrush_core::Time;
 use onrush_core::booking::{Stage, Step};
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::delivery::Message;
-use onrush_ledger::money::{OnDecline, Payment, Refund, RefundStatus};
+use onrush_ledger::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::projection::{Fact, Moved, Projection};
 use onrush_ledger::saga::{Saga, Transition};
 
@@ -34,7 +35,7 @@ pub(crate) fn booking(id: &str, at: i64) -> Booking {
         booking: booking_id(id),
         event: event("gala"),
         user: user("ann"),
-        status: "held".into(),
+        status: HoldStatus::Held,
         lines: Lines::new(vec![ga], vec!["A-1".parse().expect("an id")]).expect("lines"),
         amount_minor: 1_050,
         fee_minor: 50,
@@ -96,6 +97,8 @@ pub(crate) fn refund(booking: &str, n: u32, status: RefundStatus, at: i64) -> Re
         amount_minor: 400,
         currency: "EUR".parse().expect("a currency"),
         status,
+        cause: RefundCause::Cancelled,
+        decided_by: None,
         why: "cancelled".into(),
         reference: None,
         created_at: Time(at),
@@ -145,7 +148,7 @@ pub(crate) fn fact(moved: Moved) -> Fact {
     Fact::Moved(Box::new(moved))
 }
 
-pub(crate) fn moved(id: &str, status: &'static str, at: i64) -> Moved {
+pub(crate) fn moved(id: &str, status: HoldStatus, at: i64) -> Moved {
     Moved {
         booking: booking_id(id),
         status,
@@ -154,4 +157,36 @@ pub(crate) fn moved(id: &str, status: &'static str, at: i64) -> Moved {
         at: Time(at),
         wake: false,
     }
+}
+
+/// Refunds as programs wrote them that knew no cause but the text.
+pub(crate) struct RefundsOfBefore {
+    /// What brings them into the tables.
+    pub(crate) stored: Transition,
+    /// What they are read as.
+    pub(crate) understood: Vec<Refund>,
+}
+
+pub(crate) fn refunds_of_before() -> RefundsOfBefore {
+    let texts = [
+        ("the booking was cancelled", RefundCause::Cancelled, None),
+        ("the booking cannot be confirmed: SEAT_UNAVAILABLE", RefundCause::Unconfirmed, None),
+        ("the booking does not wait for this payment", RefundCause::Stray, None),
+        ("refunded by bo", RefundCause::Operator, Some("bo")),
+        ("by hand: bo", RefundCause::ByHand, Some("bo")),
+        ("asked for again", RefundCause::Unknown, None),
+        ("the gateway will not give the money back: no", RefundCause::Unknown, None),
+    ];
+    let understood: Vec<Refund> = (1..)
+        .zip(texts)
+        .map(|(n, (why, cause, by))| Refund {
+            cause,
+            decided_by: by.map(str::to_owned),
+            why: why.to_owned(),
+            ..refund("gala.1", n, RefundStatus::Done, 7)
+        })
+        .collect();
+    let payments = vec![payment("gala.1", 1, Stage::Captured, 7)];
+    let stored = Transition { payments, refunds: understood.clone(), ..to(saga("gala.1", 5)) };
+    RefundsOfBefore { stored, understood }
 }

@@ -3,6 +3,7 @@
 use crate::client::{Answer, Request};
 use crate::shop::{ADMIN_KEY, Guest, Shop};
 use onrush_base::config::GatewayName;
+use onrush_core::hold::HoldStatus;
 use onrush_ledger::booking::Booking;
 use serde_json::{Value, json};
 
@@ -149,7 +150,7 @@ async fn a_booking_is_cancelled_by_its_link_once_and_says_so_for_good() {
 
     // The engine forgets what ended a day ago. The ledger, once it was told, does not.
     let (id, ledger) = (booking.parse().unwrap(), shop.server.ledger());
-    let is_cancelled = |known: &Booking| known.status == "cancelled";
+    let is_cancelled = |known: &Booking| known.status == HoldStatus::Cancelled;
     while !ledger.booking(&id).await.unwrap().as_ref().is_some_and(is_cancelled) {
         tokio::task::yield_now().await;
     }

@@ -4,6 +4,7 @@ use crate::client::{Answer, Request};
 use crate::shop::{Guest, Shop};
 use onrush_base::config::GatewayName;
 use onrush_core::booking::Stage;
+use onrush_core::hold::HoldStatus;
 use onrush_ledger::booking::{Booking, Buyer};
 use onrush_ledger::saga::Transition;
 use serde_json::{Value, json};
@@ -239,7 +240,7 @@ async fn a_buyer_can_be_erased_when_the_engine_has_forgotten_the_booking() {
     ledger.set_buyer(&id, Buyer { name, email, language }).await.unwrap();
     guest.ask("POST", &format!("/bookings/{booking}/cancel")).send().await.expect(200);
     let follows = async {
-        let is_released = |known: &Booking| known.status == "released";
+        let is_released = |known: &Booking| known.status == HoldStatus::Released;
         while !ledger.booking(&id).await.unwrap().as_ref().is_some_and(is_released) {
             tokio::task::yield_now().await;
         }

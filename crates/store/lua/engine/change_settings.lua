@@ -15,13 +15,13 @@ local wanted = settings.fields
 
 local priced = redis.call('HLEN', K.pools) > 0 or redis.call('HLEN', K.seats) > 0
 if priced and wanted.currency ~= M.currency then
-  return no_why('SETTINGS_FIXED', 'currency: it is fixed once there are prices')
+  return no_why('SETTINGS_FIXED', 'currency: it is fixed once there are prices', 'currency')
 end
 local had_room, has_room = M.room ~= nil, wanted.room ~= ''
 if had_room ~= has_room then
   local waiting = redis.call('ZCARD', K.queue) + redis.call('ZCARD', K.parked)
   if waiting > 0 or redis.call('HLEN', K.sessions) > 0 then
-    return no_why('SETTINGS_FIXED', 'room: switch it on or off while nobody waits and nobody is in')
+    return no_why('SETTINGS_FIXED', 'room: switch it on or off while nobody waits and nobody is in', 'room')
   end
 end
 local new_order = false
@@ -31,7 +31,7 @@ elseif has_room then
   new_order = wanted.order ~= 'fifo'
 end
 if M.phase ~= 'scheduled' and new_order then
-  return no_why('SETTINGS_FIXED', 'room.order: it is fixed once people may join')
+  return no_why('SETTINGS_FIXED', 'room.order: it is fixed once people may join', 'room.order')
 end
 
 settings_write(settings)

@@ -415,7 +415,7 @@ fn invalid(probe: &Event, command: &Command) -> Option<Refusal> {
 fn complaint(command: &Command) -> Option<Refusal> {
     static PROBE: LazyLock<Event> = LazyLock::new(|| probe(probe_settings()));
     if let Command::CreateEvent { settings } | Command::ChangeSettings { settings } = command {
-        return settings.complaint().map(|why| Refusal::InvalidSettings { why: why.into() });
+        return settings.complaint().map(Refusal::from);
     }
     if command.traits().judged_first { invalid(&PROBE, command) } else { None }
 }

@@ -41,11 +41,16 @@ const FIELDS: Record<string, keyof Draft> = {
   hold_ttl_ms: "hold_min",
   hold_max_ms: "hold_max_min",
   payment_window_ms: "payment_window_min",
-  session_ms: "session_min",
-  arrive_ms: "arrive_min",
-  place_ttl_ms: "place_ttl_min",
-  fixed_minor: "fee_fixed",
-  percent_bp: "fee_percent",
+  "room.capacity": "capacity",
+  "room.outflow_per_min": "outflow_per_min",
+  "room.order": "order",
+  "room.session_ms": "session_min",
+  "room.arrive_ms": "arrive_min",
+  "room.place_ttl_ms": "place_ttl_min",
+  "room.max_queue_size": "max_queue_size",
+  "room.places_per_user": "places_per_user",
+  "fees.fixed_minor": "fee_fixed",
+  "fees.percent_bp": "fee_percent",
   fees: "fee_percent",
   room: "hasRoom",
 };
@@ -177,17 +182,12 @@ function different(was: Record<string, unknown>, is: Record<string, unknown>): R
   return Object.fromEntries(names.map((name) => [name, is[name]]));
 }
 
-/**
- * The field that a problem's sentence is about: the server begins it with the setting's name, as in
- * `hold_ttl_ms: …`.
- */
-export function fieldOf(detail: string): keyof Draft | undefined {
-  const draft = newDraft();
-  for (const [word] of detail.matchAll(/[a-z_]{3,}/g)) {
-    if (word in FIELDS) return FIELDS[word];
-    if (word in draft) return word as keyof Draft;
-  }
-  return undefined;
+/** The field of the form that shows the setting which a problem is about. */
+export function fieldOf(setting: string | undefined): keyof Draft | undefined {
+  // `refunds[1].percent`: the rules are one field.
+  const name = setting?.split("[")[0] ?? "";
+  if (name in FIELDS) return FIELDS[name];
+  return name in newDraft() ? (name as keyof Draft) : undefined;
 }
 
 function ms(min: number | null): number | null {

@@ -50,13 +50,14 @@ impl BuyerBody {
     /// The buyer, if the three are what they should be.
     ///
     /// # Errors
-    /// A sentence that says what to send instead.
-    pub fn buyer(self) -> Result<Buyer, &'static str> {
+    /// Which member is wrong, and a sentence that says what to send instead.
+    pub fn buyer(self) -> Result<Buyer, (&'static str, &'static str)> {
         let Self { name, email, language } = self;
         let name_is_fine = (1..=MAX_NAME_CHARS).contains(&name.chars().count())
             && !name.chars().any(char::is_control);
         if !name_is_fine {
-            return Err("buyer.name: use 1 to 200 characters, none of them control characters");
+            let why = "buyer.name: use 1 to 200 characters, none of them control characters";
+            return Err(("name", why));
         }
         let parts = email.split_once('@');
         let email_is_fine = email.len() <= MAX_EMAIL_BYTES
@@ -65,12 +66,13 @@ impl BuyerBody {
                 !local.is_empty() && !host.is_empty() && !host.contains('@')
             });
         if !email_is_fine {
-            return Err("buyer.email: use an address such as ann@example.org, in ASCII");
+            let why = "buyer.email: use an address such as ann@example.org, in ASCII";
+            return Err(("email", why));
         }
         let language_is_fine = (2..=35).contains(&language.len())
             && language.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         if !language_is_fine {
-            return Err("buyer.language: use a language tag such as en or th");
+            return Err(("language", "buyer.language: use a language tag such as en or th"));
         }
         Ok(Buyer { name, email, language })
     }
@@ -88,7 +90,9 @@ impl From<Buyer> for BuyerBody {
 /// `INVALID_BODY`, with what to send instead.
 pub(in crate::http) fn parsed(body: Option<BuyerBody>) -> Result<Option<Buyer>, Problem> {
     let buyer = body.map(BuyerBody::buyer).transpose();
-    buyer.map_err(|why| Problem::new(Code::InvalidBody, why))
+    buyer.map_err(|(member, why)| {
+        Problem::new(Code::InvalidBody, why).about(format!("buyer.{member}"))
+    })
 }
 
 /// Says who buys: where mail about the booking goes, and whose name the door reads. Again: the last
@@ -109,7 +113,9 @@ pub async fn set_buyer(
     JsonBody(body): JsonBody<BuyerBody>,
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
-    let buyer = body.buyer().map_err(|why| Problem::new(Code::InvalidBody, why))?;
+    let buyer = body.buyer();
+    let buyer =
+        buyer.map_err(|(member, why)| Problem::new(Code::InvalidBody, why).about(member))?;
     let view = owner.find(&event, &booking).await?;
     match &view.state {
         HoldState::Held { .. } | HoldState::Paying { .. } | HoldState::Confirmed { .. } => {}

@@ -34,7 +34,7 @@ pub async fn booking(Ids(booking): Ids<BookingId>, keeper: Keeper) -> Result<Res
     let event = event_of_booking(&booking)?;
     Ok(match keeper.find_ever(&event, &booking).await? {
         Kept::Now(view) => booking_answer(&event, &view),
-        Kept::Past(row) => json(StatusCode::OK, &BookingBody::of_past(&row)?),
+        Kept::Past(row) => json(StatusCode::OK, &BookingBody::of_past(&row)),
     })
 }
 
@@ -105,5 +105,5 @@ pub async fn bookings(
 
 fn no_such_page() -> Problem {
     let why = "after: you have no such booking there, or it ended long ago; begin again without it";
-    Problem::new(Code::InvalidQuery, why)
+    Problem::new(Code::InvalidQuery, why).about("after")
 }

@@ -10,6 +10,7 @@ use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{EventId, UserId};
 use onrush_core::limits::fits_text;
 use onrush_ledger::Ledger;
@@ -27,8 +28,8 @@ pub struct BookingSearch {
     #[param(value_type = Option<EventIdText>, nullable = false)]
     event: Option<EventId>,
     /// Only with this status.
-    #[param(nullable = false, inline)]
-    status: Option<BookingStatus>,
+    #[param(value_type = Option<BookingStatus>, nullable = false, inline)]
+    status: Option<HoldStatus>,
     /// Only of this visitor.
     #[param(value_type = Option<IdText>, nullable = false)]
     user: Option<UserId>,
@@ -58,7 +59,6 @@ pub async fn search_bookings(
 ) -> Result<Response, Problem> {
     let BookingSearch { event, status, user, text, after, limit } = query;
     let limit = page_size(limit)?;
-    let status = status.map(|status| status.word().to_owned());
     let filter = BookingFilter { event, status, user, text: search_text(text)?, after };
     let page = ledger.bookings(filter, limit).await?;
     let rows = page.rows.into_iter().map(|(row, buyer)| LedgerBooking::new(row, buyer));
@@ -70,7 +70,7 @@ pub async fn search_bookings(
 pub(in crate::http) fn search_text(text: Option<String>) -> Result<Option<String>, Problem> {
     match text {
         Some(text) if text.is_empty() || !fits_text(&text) => {
-            Err(Problem::new(Code::InvalidQuery, "text: use 1 to 500 characters"))
+            Err(Problem::new(Code::InvalidQuery, "text: use 1 to 500 characters").about("text"))
         }
         text => Ok(text),
     }

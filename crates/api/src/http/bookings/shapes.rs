@@ -1,19 +1,19 @@
 //! Bookings, as visitors and the organiser see them.
 
 use super::buyer::BuyerBody;
-use crate::broken::Broken;
-use crate::http::problem::Problem;
 use crate::json::ids::{CurrencyText, EventIdText, IdText, TimeMs};
 use onrush_core::Time;
-use onrush_core::hold::HoldState;
+use onrush_core::hold::{HoldState, HoldStatus};
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::lines::Lines;
 use onrush_core::money::Currency;
 use onrush_core::view::HoldView;
 use onrush_ledger::booking::{Booking, Buyer};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::HashMap;
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 /// A booking. Which of the times is there depends on the status.
 #[derive(Serialize, ToSchema)]
@@ -27,7 +27,7 @@ pub struct BookingBody<'a> {
     event: &'a str,
     /// `held`, `paying`, `confirmed`, `released`, `expired` or `cancelled`.
     #[schema(value_type = BookingStatus)]
-    status: &'static str,
+    status: HoldStatus,
     /// What it is.
     #[schema(value_type = LinesBody)]
     lines: &'a Lines,
@@ -74,53 +74,20 @@ pub struct BookingBody<'a> {
     checked_in: Vec<u32>,
 }
 
-/// The status of a booking.
-#[derive(Clone, Copy, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(rename_all = "snake_case")]
-pub enum BookingStatus {
-    /// Held until a deadline.
-    Held,
-    /// A payment runs.
-    Paying,
-    /// Final.
-    Confirmed,
-    /// Given back by the visitor.
-    Released,
-    /// Ran out.
-    Expired,
-    /// Taken back after it was confirmed.
-    Cancelled,
-}
+/// The status of a booking, described: [`HoldStatus`] is what is written.
+pub enum BookingStatus {}
 
-impl BookingStatus {
-    /// The status that this word stands for.
-    #[must_use]
-    pub fn of(word: &str) -> Option<Self> {
-        let all = [
-            Self::Held,
-            Self::Paying,
-            Self::Confirmed,
-            Self::Released,
-            Self::Expired,
-            Self::Cancelled,
-        ];
-        all.into_iter().find(|status| status.word() == word)
-    }
-
-    /// The status as one word.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::Paying => "paying",
-            Self::Confirmed => "confirmed",
-            Self::Released => "released",
-            Self::Expired => "expired",
-            Self::Cancelled => "cancelled",
-        }
+impl PartialSchema for BookingStatus {
+    fn schema() -> RefOr<Schema> {
+        let schema = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some("The status of a booking."))
+            .enum_values(Some(HoldStatus::ALL.map(HoldStatus::as_str)));
+        schema.into()
     }
 }
+
+impl ToSchema for BookingStatus {}
 
 /// Units of pools, and seats; what is empty is missing.
 #[derive(ToSchema)]
@@ -141,7 +108,7 @@ impl<'a> BookingBody<'a> {
         let mut body = Self {
             booking: terms.booking.as_str(),
             event: event.as_str(),
-            status: view.state.status().as_str(),
+            status: view.state.status(),
             lines: &terms.lines,
             amount_minor: terms.amount_minor,
             fee_minor: terms.fee_minor,
@@ -179,33 +146,28 @@ impl<'a> BookingBody<'a> {
 
 impl<'a> BookingBody<'a> {
     /// What is shown of a booking that only the ledger still knows: it ended at its last change.
-    ///
-    /// # Errors
-    /// The ledger's word for its status is none.
-    pub fn of_past(row: &'a Booking) -> Result<Self, Problem> {
-        let status = BookingStatus::of(&row.status).ok_or_else(|| {
-            tracing::error!(booking = %row.booking, status = %row.status, "no status of a booking");
-            Broken::new("reading a booking")
-        })?;
-        let ended_at = |is: BookingStatus| (status.word() == is.word()).then_some(row.updated_at);
-        Ok(Self {
+    #[must_use]
+    pub fn of_past(row: &'a Booking) -> Self {
+        let status = row.status;
+        let ended_at = |is: HoldStatus| (status == is).then_some(row.updated_at);
+        Self {
             booking: row.booking.as_str(),
             event: row.event.as_str(),
-            status: status.word(),
+            status,
             lines: &row.lines,
             amount_minor: row.amount_minor,
             fee_minor: row.fee_minor,
             created_at: row.created_at,
             until: None,
             confirmed_at: None,
-            released_at: ended_at(BookingStatus::Released),
-            expired_at: ended_at(BookingStatus::Expired),
-            cancelled_at: ended_at(BookingStatus::Cancelled),
-            refund_minor: ended_at(BookingStatus::Cancelled).map(|_| row.refund_minor),
+            released_at: ended_at(HoldStatus::Released),
+            expired_at: ended_at(HoldStatus::Expired),
+            cancelled_at: ended_at(HoldStatus::Cancelled),
+            refund_minor: ended_at(HoldStatus::Cancelled).map(|_| row.refund_minor),
             payment: row.payment.as_ref(),
             extensions: 0,
             checked_in: Vec::new(),
-        })
+        }
     }
 }
 
@@ -242,7 +204,7 @@ pub struct LedgerBooking {
     #[schema(value_type = IdText)]
     user: UserId,
     #[schema(value_type = BookingStatus)]
-    status: String,
+    status: HoldStatus,
     #[schema(value_type = LinesBody)]
     lines: Lines,
     /// What it costs, fees included, in minor units.

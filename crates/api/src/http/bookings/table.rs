@@ -15,6 +15,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use onrush_core::Time;
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{EventId, UserId};
 use onrush_ledger::booking::{Booking, BookingFilter, Buyer};
 use onrush_ledger::{Ledger, Page};
@@ -56,8 +57,8 @@ pub struct TableSearch {
     #[param(value_type = Option<EventIdText>, nullable = false)]
     event: Option<EventId>,
     /// Only with this status.
-    #[param(nullable = false, inline)]
-    status: Option<BookingStatus>,
+    #[param(value_type = Option<BookingStatus>, nullable = false, inline)]
+    status: Option<HoldStatus>,
     /// Only of this visitor.
     #[param(value_type = Option<IdText>, nullable = false)]
     user: Option<UserId>,
@@ -84,7 +85,6 @@ pub async fn bookings_csv(
     Strict(query): Strict<TableSearch>,
 ) -> Result<Response, Problem> {
     let TableSearch { event, status, user, text } = query;
-    let status = status.map(|status| status.word().to_owned());
     let filter = BookingFilter { event, status, user, text: search_text(text)?, after: None };
     // The first page is read before anything is answered: a ledger that is broken now is a proper 503.
     let (first, rest) = read(&*ledger, filter).await?;
@@ -144,7 +144,7 @@ fn write_row(out: &mut Out, row: &Booking, buyer: Option<&Buyer>) -> csv::Result
         row.booking.as_str(),
         row.event.as_str(),
         row.user.as_str(),
-        &row.status,
+        row.status.as_str(),
         &pools,
         &seats,
         &row.amount_minor.to_string(),

@@ -57,9 +57,11 @@ pub async fn add_pool(
     _: Admin,
     JsonBody(NewPool { pool, capacity, price_minor }): JsonBody<NewPool>,
 ) -> Result<Response, Problem> {
-    let spec = PoolSpec { pool: id(&pool)?, capacity: capacity.0, price_minor: price_minor.0 };
+    let pool = id(&pool).map_err(|problem| problem.about("pool"))?;
+    let spec = PoolSpec { pool, capacity: capacity.0, price_minor: price_minor.0 };
     let (_, view) = sale.view_event(&event).await?;
-    check_prices(sagas.gateway(), &view.settings, [(spec.pool.as_str(), spec.price_minor)])?;
+    check_prices(sagas.gateway(), &view.settings, [(spec.pool.as_str(), spec.price_minor)])
+        .map_err(|error| Problem::from(error).about("price_minor"))?;
     sale.run::<()>(&event, Command::AddPool { spec }).await?;
     event_answer(&sale, StatusCode::CREATED, &event).await
 }

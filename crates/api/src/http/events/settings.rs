@@ -15,7 +15,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::EventId;
-use onrush_core::settings::Settings;
+use onrush_core::settings::{Complaint, Settings};
 use onrush_core::{Command, Refusal};
 use onrush_saga::Sagas;
 use std::sync::Arc;
@@ -147,7 +147,9 @@ pub(in crate::http) async fn teach_steps(sale: &Sale, sagas: &Sagas, event: &Eve
 /// Settings that do not go together are a conflict; each by itself is for the rules to check.
 fn check_together(settings: &Settings) -> Result<(), Problem> {
     match settings.contradiction() {
-        Some(why) => Err(Problem::new(Code::SettingsConflict, why)),
+        Some(Complaint { field, why }) => {
+            Err(Problem::new(Code::SettingsConflict, why).about(field))
+        }
         None => Ok(()),
     }
 }

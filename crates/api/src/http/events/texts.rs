@@ -109,15 +109,16 @@ impl TextBody {
     /// `INVALID_BODY`.
     pub fn text(self) -> Result<CatalogueText, Problem> {
         let Self { title, description, venue } = self;
-        let wrong = |why: &'static str| Err(Problem::new(Code::InvalidBody, why));
+        let wrong =
+            |field: &str, why: &'static str| Err(Problem::new(Code::InvalidBody, why).about(field));
         if title.is_empty() || !fits_text(&title) {
-            return wrong("title: use 1 to 500 characters");
+            return wrong("title", "title: use 1 to 500 characters");
         }
         if description.chars().count() > MAX_DESCRIPTION_CHARS {
-            return wrong("description: use at most 10000 characters");
+            return wrong("description", "description: use at most 10000 characters");
         }
         if !fits_text(&venue) {
-            return wrong("venue: use at most 500 characters");
+            return wrong("venue", "venue: use at most 500 characters");
         }
         Ok(CatalogueText { title, description, venue })
     }

@@ -87,10 +87,8 @@ pub async fn settle_desk_entry(
 ) -> Result<Response, Problem> {
     for (name, text) in [("by", &by), ("why", &why)] {
         if text.is_empty() || !fits_text(text) {
-            return Err(Problem::new(
-                Code::InvalidBody,
-                format!("{name}: use 1 to 500 characters"),
-            ));
+            let why = format!("{name}: use 1 to 500 characters");
+            return Err(Problem::new(Code::InvalidBody, why).about(name));
         }
     }
     match sagas.settle_desk(&entry, by.into(), why.into()).await? {

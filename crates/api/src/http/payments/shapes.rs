@@ -7,9 +7,12 @@ use onrush_core::Time;
 use onrush_core::booking::Stage;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::money::Currency;
-use onrush_ledger::money::{OnDecline, Payment, Refund, RefundStatus};
+use onrush_ledger::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use std::borrow::Cow;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 /// A payment, as its buyer sees it.
 #[derive(Serialize, ToSchema)]
@@ -199,7 +202,14 @@ pub struct LedgerRefund {
     currency: Currency,
     #[schema(value_type = RefundStatusName)]
     status: &'static str,
-    /// Why it is made, or why it failed.
+    /// Why it is made.
+    #[schema(value_type = RefundCauseName)]
+    cause: RefundCause,
+    /// The operator who asked for it, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    decided_by: Option<String>,
+    /// Why it is made, or why it failed, as a sentence.
     why: String,
     /// What the gateway calls it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -225,6 +235,8 @@ impl From<Refund> for LedgerRefund {
                 RefundStatus::Done => "done",
                 RefundStatus::Failed => "failed",
             },
+            cause: row.cause,
+            decided_by: row.decided_by,
             why: row.why,
             reference: row.reference,
             created_at: row.created_at,
@@ -269,6 +281,29 @@ pub enum RefundStatusName {
     Done,
     /// The gateway will not do it.
     Failed,
+}
+
+/// Why a refund is made.
+pub enum RefundCauseName {}
+
+impl PartialSchema for RefundCauseName {
+    fn schema() -> RefOr<Schema> {
+        let schema = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some(
+                "Why a refund is made: the booking was cancelled, cannot be confirmed, or does not \
+                 wait for this payment; an operator had the gateway give the money back, or gave it \
+                 back by other means; or from before causes were kept.",
+            ))
+            .enum_values(Some(RefundCause::ALL.map(RefundCause::as_str)));
+        schema.into()
+    }
+}
+
+impl ToSchema for RefundCauseName {
+    fn name() -> Cow<'static, str> {
+        "RefundCause".into()
+    }
 }
 
 /// What a declined payment does to its hold.

@@ -90,7 +90,7 @@ async fn act(
     By { by }: By,
 ) -> Result<Response, Problem> {
     if by.is_empty() || !fits_text(&by) {
-        return Err(Problem::new(Code::InvalidBody, "by: use 1 to 500 characters"));
+        return Err(Problem::new(Code::InvalidBody, "by: use 1 to 500 characters").about("by"));
     }
     let of = booking.clone();
     // An operator who hangs up must not stop half-way what they began.

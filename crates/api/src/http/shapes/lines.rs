@@ -174,31 +174,44 @@ impl WishBody<'_> {
     pub fn lines(&self) -> Result<Lines, Problem> {
         let mut pools = Vec::with_capacity(self.pools.0.len());
         for (pool, quantity) in &self.pools.0 {
-            pools.push(PoolLine { pool: id(pool)?, quantity: quantity.units()? });
+            let quantity = quantity.units();
+            let quantity =
+                quantity.map_err(|why| Problem::from(why).about(format!("pools.{pool}")))?;
+            pools.push(PoolLine { pool: id(pool).map_err(|why| why.about("pools"))?, quantity });
         }
-        for Object(stay) in &self.stays {
-            stay.nights(&mut pools)?;
+        for (index, Object(stay)) in self.stays.iter().enumerate() {
+            stay.nights(index, &mut pools)?;
         }
-        let seats: Result<Vec<SeatId>, Problem> = self.seats.iter().map(|seat| id(seat)).collect();
-        Ok(Lines::new(pools, seats?)?)
+        let seats = self.seats.iter().enumerate().map(|(index, seat)| {
+            id(seat).map_err(|problem| problem.about(format!("seats[{index}]")))
+        });
+        let seats: Vec<SeatId> = seats.collect::<Result<_, Problem>>()?;
+        Ok(Lines::new(pools, seats)?)
     }
 }
 
 impl Stay<'_> {
-    fn nights(&self, pools: &mut Vec<PoolLine>) -> Result<(), Problem> {
-        let rooms = self.rooms.map_or(Ok(1), Quantity::units)?;
-        let nights = self.nights.units()?;
+    fn nights(&self, index: usize, pools: &mut Vec<PoolLine>) -> Result<(), Problem> {
+        let about = |field: &str| {
+            let field = format!("stays[{index}].{field}");
+            move |problem: Problem| problem.about(field)
+        };
+        let units = |quantity: Quantity| quantity.units().map_err(Problem::from);
+        let rooms = self.rooms.map_or(Ok(1), units).map_err(about("rooms"))?;
+        let nights = units(self.nights).map_err(about("nights"))?;
         if nights as usize > MAX_LINES_PER_HOLD {
-            return Err(Refusal::InvalidLines { why: "use at most 400 nights".into() }.into());
+            let field = Some(format!("stays[{index}].nights").into());
+            let why = "use at most 400 nights".into();
+            return Err(Refusal::InvalidLines { field, why }.into());
         }
-        let stay: PoolId = id(&self.pool)?;
-        let mut night = Some(day(&self.from)?);
+        let stay: PoolId = id(&self.pool).map_err(about("pool"))?;
+        let mut night = Some(day(&self.from).map_err(about("from"))?);
         for _ in 0..nights {
             // The calendar ends with the year 9999, and no pool is named after a later night.
             let Some(date) = night else {
                 return Err(Refusal::ZoneNotFound { pool: stay }.into());
             };
-            let pool: PoolId = id(&format!("{stay}.{date}"))?;
+            let pool: PoolId = id(&format!("{stay}.{date}")).map_err(about("pool"))?;
             pools.push(PoolLine { pool, quantity: rooms });
             night = date.tomorrow().ok();
         }
@@ -248,6 +261,25 @@ mod tests {
     fn what_is_empty_may_be_written_or_left_out() {
         assert_eq!(lines(r#"{"seats": ["A-1"], "pools": {}}"#), lines(r#"{"seats": ["A-1"]}"#));
         assert_eq!(lines(r#"{"pools": {"ga": 1}, "seats": []}"#), lines(r#"{"pools": {"ga": 1}}"#));
+    }
+
+    #[test]
+    fn bad_wishes_name_the_part_that_is_bad() {
+        let cases = [
+            (r#"{"pools": {"ga": 1, "vip": 0}}"#, "pools.vip"),
+            (r#"{"pools": {"g a": 1}}"#, "pools"),
+            (r#"{"seats": ["A-1", "A:1"]}"#, "seats[1]"),
+            (r#"{"seats": ["A-1", "A-1"]}"#, "seats"),
+            (r#"{"stays": [{"pool": "d", "from": "20260201", "nights": 1}]}"#, "stays[0].from"),
+            (
+                r#"{"stays": [{"pool": "d", "from": "2026-02-01", "nights": 401}]}"#,
+                "stays[0].nights",
+            ),
+        ];
+        for (json, field) in cases {
+            let wish: WishBody<'_> = serde_json::from_str(json).unwrap();
+            assert_eq!(wish.lines().unwrap_err().to_json()["field"], field, "{json}");
+        }
     }
 
     #[test]

@@ -9,6 +9,6 @@ use crate::http::problem::{Code, Problem};
 pub fn page_size(limit: Option<usize>) -> Result<usize, Problem> {
     match limit.unwrap_or(100) {
         limit @ 1..=1_000 => Ok(limit),
-        _ => Err(Problem::new(Code::InvalidQuery, "limit: use 1 to 1000")),
+        _ => Err(Problem::new(Code::InvalidQuery, "limit: use 1 to 1000").about("limit")),
     }
 }

@@ -21,4 +21,8 @@ pub struct ProblemBody {
     code: String,
     /// Whether the same request may succeed later without anything being mended.
     retryable: bool,
+    /// The member of the request that is wrong, where it is one: its name, or a path such as
+    /// `refunds[0].percent`.
+    #[schema(example = "max_per_user", nullable = false)]
+    field: Option<String>,
 }

@@ -77,7 +77,8 @@ pub async fn feed(
 ) -> Result<Response, Problem> {
     let limit = page_size(query.limit)?;
     let Ok(after) = u64::try_from(query.after.unwrap_or(0)) else {
-        return Err(Problem::new(Code::InvalidQuery, "after: use 0 or the number of an entry"));
+        return Err(Problem::new(Code::InvalidQuery, "after: use 0 or the number of an entry")
+            .about("after"));
     };
     let (mut entries, mut next, mut read) = (Vec::new(), after, 0);
     let committed = sale.engine.committed().0;

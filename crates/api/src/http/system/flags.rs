@@ -77,7 +77,7 @@ pub async fn set_flag(
     let commons = nodes.shared()?;
     let flag: Flag = name.as_str().parse().map_err(|why| Problem::new(Code::FlagNotFound, why))?;
     if percent.0 > 100 {
-        return Err(Problem::new(Code::InvalidBody, "percent: use 0 to 100"));
+        return Err(Problem::new(Code::InvalidBody, "percent: use 0 to 100").about("percent"));
     }
     commons.set_flag(flag.name().to_owned(), percent.0).await.map_err(|error| {
         tracing::error!(%error, "a flag cannot be kept");

@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_base::tickets::Revoked;
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::EventId;
 use onrush_ledger::Ledger;
 use onrush_ledger::booking::BookingFilter;
@@ -52,7 +53,7 @@ pub async fn revoked(
     let (at, _) = sale.view_event(&event).await?;
     let (mut bookings, mut after) = (Vec::new(), None);
     loop {
-        let (event, status) = (Some(event.clone()), Some("cancelled".to_owned()));
+        let (event, status) = (Some(event.clone()), Some(HoldStatus::Cancelled));
         let filter = BookingFilter { event, status, after, ..BookingFilter::default() };
         let page = ledger.bookings(filter, PAGE).await?;
         bookings.extend(page.rows.into_iter().map(|(booking, _)| booking.booking));

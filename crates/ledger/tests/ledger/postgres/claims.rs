@@ -3,6 +3,7 @@
 use super::books::{Books, open, open_with};
 use crate::rows::{booking_id, fact, message, moved, next, page, saga, to};
 use onrush_core::Time;
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::BookingId;
 use onrush_ledger::Ledger;
 use onrush_ledger::delivery::Delivered;
@@ -130,7 +131,7 @@ async fn transition_ends_the_claim_and_a_call_by_the_feed_does_not() {
     begin(&*books, &["gala.1"]).await;
     assert_eq!(due(&one, 99, 9).await, [booking_id("gala.1")]);
     // Whoever works on it notices by the version.
-    let wake = Moved { wake: true, ..moved("gala.1", "cancelled", 20) };
+    let wake = Moved { wake: true, ..moved("gala.1", HoldStatus::Cancelled, 20) };
     books.project(page(1, vec![fact(wake)])).await.expect("written");
     assert_eq!(due(&other, 99, 9).await, []);
     let stored = books.file(&booking_id("gala.1")).await.expect("read").expect("there").saga;

@@ -1,7 +1,7 @@
 //! Several nodes on one database.
 
 use super::books::{Books, database, open, open_with};
-use crate::rows::{booking_id, held, message, next, page, payment, saga, to};
+use crate::rows::{booking_id, held, message, next, page, payment, refunds_of_before, saga, to};
 use onrush_core::Time;
 use onrush_core::booking::Stage;
 use onrush_ledger::postgres::{PgLedger, PgOpenError, PgOptions};
@@ -238,4 +238,18 @@ async fn text_with_a_character_that_postgresql_has_not_is_kept_without_it() {
     let odd = RequestKey { scope: "s\0".into(), key: "k\0".into(), asker: "ann".into() };
     assert_eq!(ledger.begin(odd.clone(), [1; 32], 1, Time(5)).await, Ok(Begun::Fresh));
     assert_eq!(ledger.begin(odd, [1; 32], 1, Time(5)).await, Ok(Begun::InProgress));
+}
+
+#[tokio::test]
+async fn refunds_of_before_causes_were_kept_are_understood() {
+    let Some(mut books) = Books::new().await else { return };
+    let before = refunds_of_before();
+    books.advance(before.stored).await.expect("written");
+    books.sql(
+        "ALTER TABLE refunds DROP COLUMN cause, DROP COLUMN decided_by; \
+         DELETE FROM onrush_migrations WHERE version = 8",
+    );
+    books.reopen().await;
+    let file = books.file(&booking_id("gala.1")).await.expect("read").expect("there");
+    assert_eq!(file.refunds, before.understood);
 }

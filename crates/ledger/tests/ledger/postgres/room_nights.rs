@@ -3,6 +3,7 @@
 use super::books::Books;
 use crate::rows::{booking, booking_id, event, fact, moved, page};
 use onrush_core::Time;
+use onrush_core::hold::HoldStatus;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::projection::Fact;
@@ -59,23 +60,26 @@ async fn stay_takes_its_nights_until_it_ends() {
 
     // A page that comes twice takes nothing twice.
     books.project(page(1, vec![stock(nights[0], 10)])).await.expect("taken");
-    let facts = vec![until("hotel.1", 950), fact(moved("hotel.2", "expired", 901))];
+    let facts = vec![until("hotel.1", 950), fact(moved("hotel.2", HoldStatus::Expired, 901))];
     books.project(page(2, facts)).await.expect("written");
     assert_eq!(holds(&books), "hotel.1|double|2026-12-24|2|950\nhotel.1|double|2026-12-25|2|950");
     assert_eq!(available(&books), "double|2026-12-24|8\ndouble|2026-12-25|8");
 
     let facts = vec![
-        fact(moved("hotel.1", "paying", 910)),
-        fact(moved("hotel.1", "confirmed", 920)),
+        fact(moved("hotel.1", HoldStatus::Paying, 910)),
+        fact(moved("hotel.1", HoldStatus::Confirmed, 920)),
         // Money came late, and the nights were free.
-        fact(moved("hotel.2", "confirmed", 930)),
+        fact(moved("hotel.2", HoldStatus::Confirmed, 930)),
         stock(nights[0], -3),
     ];
     books.project(page(3, facts)).await.expect("written");
     assert_eq!(holds(&books), "");
     assert_eq!(available(&books), "double|2026-12-24|5\ndouble|2026-12-25|7");
 
-    books.project(page(4, vec![fact(moved("hotel.1", "cancelled", 940))])).await.expect("written");
+    books
+        .project(page(4, vec![fact(moved("hotel.1", HoldStatus::Cancelled, 940))]))
+        .await
+        .expect("written");
     assert_eq!(available(&books), "double|2026-12-24|7\ndouble|2026-12-25|9");
 }
 
@@ -86,7 +90,7 @@ async fn stay_that_comes_and_goes_within_a_page_leaves_nothing() {
         stock("double.2026-12-24", 10),
         stay("hotel.1", &["double.2026-12-24"], 2),
         until("hotel.1", 900),
-        fact(moved("hotel.1", "released", 6)),
+        fact(moved("hotel.1", HoldStatus::Released, 6)),
         until("hotel.1", 901),
     ];
     books.project(page(1, facts)).await.expect("written");

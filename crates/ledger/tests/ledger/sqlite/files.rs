@@ -1,7 +1,7 @@
 //! What the SQLite ledger does with its file.
 
 use super::books::Books;
-use crate::rows::{booking_id, event, held, page, payment, refund, saga, to};
+use crate::rows::{booking_id, event, held, page, payment, refund, refunds_of_before, saga, to};
 use onrush_core::Time;
 use onrush_core::booking::Stage;
 use onrush_ledger::Ledger;
@@ -45,7 +45,7 @@ fn refusal(dir: &Path) -> OpenError {
 }
 
 /// The version of the tables: one for each step there is.
-const NEWEST: u32 = 6;
+const NEWEST: u32 = 7;
 /// What a later program would make of them.
 const NEWER: u32 = NEWEST + 1;
 
@@ -280,4 +280,36 @@ async fn page_that_turns_out_to_be_overwritten_later_is_told_to_whoever_must_sto
     assert!(list.is_err(), "{list:?}");
     let why = ledger.damaged().await;
     assert!(why.contains("the ledger is damaged"), "{why}");
+}
+
+#[tokio::test]
+async fn booking_whose_status_means_nothing_is_an_error_that_says_so() {
+    let dir = dir();
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    ledger.project(page(1, vec![held("gala.1", 5)])).await.expect("written");
+    ledger.close();
+    sql(dir.path())
+        .execute_batch("PRAGMA ignore_check_constraints = ON; UPDATE bookings SET status = 'sold'")
+        .expect("spoilt");
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    let error = ledger.booking(&booking_id("gala.1")).await.expect_err("damaged");
+    assert!(error.to_string().contains("\"sold\" means nothing here"), "{error}");
+}
+
+#[tokio::test]
+async fn refunds_of_before_causes_were_kept_are_understood() {
+    let dir = dir();
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    let before = refunds_of_before();
+    ledger.advance(before.stored).await.expect("written");
+    ledger.close();
+    sql(dir.path())
+        .execute_batch(
+            "ALTER TABLE refunds DROP COLUMN cause; ALTER TABLE refunds DROP COLUMN decided_by; \
+             PRAGMA user_version = 6",
+        )
+        .expect("as it was");
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    let file = ledger.file(&booking_id("gala.1")).await.expect("read").expect("there");
+    assert_eq!(file.refunds, before.understood);
 }

@@ -2,6 +2,7 @@ use super::books::Books;
 use crate::rows::{booking, booking_id, event, page, payment, payment_id, refund, saga, to, user};
 use onrush_core::Time;
 use onrush_core::booking::{Stage, Step};
+use onrush_core::hold::HoldStatus;
 use onrush_ledger::booking::{Booking, BookingFilter, Buyer};
 use onrush_ledger::money::{Payment, PaymentFilter, Refund, RefundStatus, Totals};
 use onrush_ledger::projection::Fact;
@@ -62,7 +63,7 @@ async fn bookings_are_filtered_by_all_that_is_set() {
     let Some(books) = Books::new().await else { return };
     let rows = vec![
         booking("gala.1", 1),
-        Booking { status: "confirmed".into(), ..booking("gala.2", 2) },
+        Booking { status: HoldStatus::Confirmed, ..booking("gala.2", 2) },
         Booking { user: user("bo"), ..booking("gala.3", 3) },
         Booking { event: event("fair"), ..booking("fair.4", 4) },
     ];
@@ -72,10 +73,10 @@ async fn bookings_are_filtered_by_all_that_is_set() {
     assert_eq!(ids(&books, of_gala.clone(), 2).await, ["gala.3", "gala.2", "gala.1"]);
     let of_ann = BookingFilter { user: Some(user("ann")), ..all() };
     assert_eq!(ids(&books, of_ann, 2).await, ["fair.4", "gala.2", "gala.1"]);
-    let held = BookingFilter { status: Some("held".into()), ..all() };
+    let held = BookingFilter { status: Some(HoldStatus::Held), ..all() };
     assert_eq!(ids(&books, held, 2).await, ["fair.4", "gala.3", "gala.1"]);
     let three = BookingFilter {
-        status: Some("held".into()),
+        status: Some(HoldStatus::Held),
         user: Some(user("ann")),
         text: Some("gala".into()),
         ..of_gala

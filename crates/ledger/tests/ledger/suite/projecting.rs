@@ -5,6 +5,7 @@ use crate::rows::{
 };
 use onrush_core::Time;
 use onrush_core::booking::{Stage, Step};
+use onrush_core::hold::HoldStatus;
 use onrush_ledger::LedgerError;
 use onrush_ledger::booking::Booking;
 use onrush_ledger::projection::{Fact, FeedPosition, Moved, Projection};
@@ -75,7 +76,7 @@ async fn page_that_comes_twice_is_projected_once() {
         at: None,
         facts: vec![
             held("gala.1", 5),
-            fact(Moved { wake: true, ..moved("gala.1", "confirmed", 6) }),
+            fact(Moved { wake: true, ..moved("gala.1", HoldStatus::Confirmed, 6) }),
             Fact::CheckedIn { booking: booking_id("gala.1"), at: Time(7) },
         ],
         messages: vec![message("m", 6, &["mail"])],
@@ -136,20 +137,21 @@ async fn saga_that_is_ahead_of_the_feed_stays_as_it_is() {
     books.advance(to(ahead.clone())).await.expect("written");
     project(&books, 1, vec![held("gala.1", 5)]).await;
     assert_eq!(saga_of(&books, "gala.1").await, ahead);
-    assert_eq!(booking_of(&books, "gala.1").await.status, "held");
+    assert_eq!(booking_of(&books, "gala.1").await.status, HoldStatus::Held);
     assert_eq!(books.history(&ahead.booking).await.expect("read").len(), 2);
 }
 
 #[tokio::test]
 async fn moved_booking_has_its_new_status_and_keeps_what_is_not_spoken_of() {
     let Some(books) = Books::new().await else { return };
-    let pay = Moved { payment: Some(payment_id("gala.1", 1)), ..moved("gala.1", "paying", 6) };
+    let pay =
+        Moved { payment: Some(payment_id("gala.1", 1)), ..moved("gala.1", HoldStatus::Paying, 6) };
     project(&books, 2, vec![held("gala.1", 5), fact(pay)]).await;
-    project(&books, 3, vec![fact(moved("gala.1", "confirmed", 7))]).await;
-    let cancelled = Moved { refund_minor: 400, ..moved("gala.1", "cancelled", 8) };
+    project(&books, 3, vec![fact(moved("gala.1", HoldStatus::Confirmed, 7))]).await;
+    let cancelled = Moved { refund_minor: 400, ..moved("gala.1", HoldStatus::Cancelled, 8) };
     project(&books, 4, vec![fact(cancelled)]).await;
     let expected = Booking {
-        status: "cancelled".into(),
+        status: HoldStatus::Cancelled,
         payment: Some(payment_id("gala.1", 1)),
         refund_minor: 400,
         updated_at: Time(8),
@@ -157,7 +159,8 @@ async fn moved_booking_has_its_new_status_and_keeps_what_is_not_spoken_of() {
     };
     assert_eq!(booking_of(&books, "gala.1").await, expected);
     // Of a booking that nobody knows there is nothing to be moved.
-    project(&books, 5, vec![fact(Moved { wake: true, ..moved("gala.2", "expired", 9) })]).await;
+    project(&books, 5, vec![fact(Moved { wake: true, ..moved("gala.2", HoldStatus::Expired, 9) })])
+        .await;
     assert_eq!(books.booking(&booking_id("gala.2")).await, Ok(None));
     assert_eq!(books.cursor().await, Ok(5));
 }
@@ -170,7 +173,7 @@ async fn saga_is_woken_at_once_unless_it_is_due_earlier() {
         let row = Saga { next_at: next_at.map(Time), ..saga(id, 2) };
         books.advance(to(row)).await.expect("written");
     }
-    let wake = |id: &str| fact(Moved { wake: true, ..moved(id, "cancelled", 50) });
+    let wake = |id: &str| fact(Moved { wake: true, ..moved(id, HoldStatus::Cancelled, 50) });
     project(&books, 1, vec![wake("gala.later"), wake("gala.never"), wake("gala.due")]).await;
     for (id, next_at) in [("gala.later", 50), ("gala.never", 50), ("gala.due", 3)] {
         let expected = Saga {
@@ -191,7 +194,7 @@ async fn stuck_saga_is_not_woken() {
     let Some(books) = Books::new().await else { return };
     let stuck = Saga { stuck: Some("no gateway".into()), ..saga("gala.1", 2) };
     books.advance(to(stuck.clone())).await.expect("written");
-    let wake = Moved { wake: true, ..moved("gala.1", "expired", 50) };
+    let wake = Moved { wake: true, ..moved("gala.1", HoldStatus::Expired, 50) };
     project(&books, 1, vec![fact(wake)]).await;
     assert_eq!(saga_of(&books, "gala.1").await, stuck);
 }
@@ -208,7 +211,7 @@ async fn saga_is_not_woken_for_the_payment_that_it_has_but_for_another() {
     let wake = |n| Moved {
         wake: true,
         payment: Some(payment_id("gala.1", n)),
-        ..moved("gala.1", "paying", 50)
+        ..moved("gala.1", HoldStatus::Paying, 50)
     };
     project(&books, 1, vec![fact(wake(2))]).await;
     assert_eq!(saga_of(&books, "gala.1").await, paying);
@@ -216,15 +219,18 @@ async fn saga_is_not_woken_for_the_payment_that_it_has_but_for_another() {
     let woken = saga_of(&books, "gala.1").await;
     assert_eq!((woken.version, woken.next_at), (2, Some(Time(50))));
     // Money that was taken is another matter than a payment that begins.
-    project(&books, 3, vec![fact(Moved { status: "confirmed", ..wake(2) })]).await;
+    project(&books, 3, vec![fact(Moved { status: HoldStatus::Confirmed, ..wake(2) })]).await;
     assert_eq!(saga_of(&books, "gala.1").await.version, 3);
 }
 
 #[tokio::test]
 async fn hold_that_ends_unpaid_ends_its_saga() {
     let Some(books) = Books::new().await else { return };
-    let ends =
-        [("confirmed", Step::Confirmed), ("released", Step::Failed), ("expired", Step::Failed)];
+    let ends = [
+        (HoldStatus::Confirmed, Step::Confirmed),
+        (HoldStatus::Released, Step::Failed),
+        (HoldStatus::Expired, Step::Failed),
+    ];
     for (cursor, (status, step)) in (1..).zip(ends) {
         let id = format!("gala.{status}");
         project(&books, cursor, vec![held(&id, 5), fact(moved(&id, status, 9))]).await;
@@ -251,14 +257,14 @@ async fn saga_beyond_its_reservation_is_left_alone_without_a_call() {
     for (n, step) in steps.into_iter().enumerate() {
         let row = Saga { step, ..saga(&format!("gala.{n}"), 5) };
         books.advance(to(row.clone())).await.expect("written");
-        let facts = ["confirmed", "released", "expired", "cancelled", "paying", "held"]
-            .map(|status| fact(moved(row.booking.as_str(), status, 9)));
+        let facts = HoldStatus::ALL.map(|status| fact(moved(row.booking.as_str(), status, 9)));
         project(&books, n as u64 + 1, facts.into()).await;
         assert_eq!(saga_of(&books, row.booking.as_str()).await, row);
     }
     let reserved = saga("gala.held", 5);
     books.advance(to(reserved.clone())).await.expect("written");
-    let facts = ["cancelled", "paying", "held"].map(|status| fact(moved("gala.held", status, 9)));
+    let facts = [HoldStatus::Cancelled, HoldStatus::Paying, HoldStatus::Held]
+        .map(|status| fact(moved("gala.held", status, 9)));
     project(&books, 99, facts.into()).await;
     assert_eq!(saga_of(&books, "gala.held").await, reserved);
 }
@@ -270,7 +276,7 @@ async fn saga_that_ends_with_a_stray_payment_is_still_looked_at() {
         let row = Transition { payments: vec![payment(id, 1, stage, 6)], ..to(saga(id, 5)) };
         books.advance(row).await.expect("written");
     }
-    let ends = ["gala.stray", "gala.void"].map(|id| fact(moved(id, "expired", 9)));
+    let ends = ["gala.stray", "gala.void"].map(|id| fact(moved(id, HoldStatus::Expired, 9)));
     project(&books, 1, ends.into()).await;
     let stray = saga_of(&books, "gala.stray").await;
     assert_eq!((stray.step, stray.next_at), (Step::Failed, Some(Time(9))));

@@ -4,7 +4,7 @@ use onrush_core::Time;
 use onrush_core::booking::{Stage, Step};
 use onrush_ledger::LedgerError;
 use onrush_ledger::booking::Buyer;
-use onrush_ledger::money::{OnDecline, Payment, RefundStatus};
+use onrush_ledger::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use onrush_ledger::saga::{Saga, Transition};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -88,8 +88,16 @@ async fn every_step_stage_and_status_is_read_back() {
         [RefundStatus::Requested, RefundStatus::Sent, RefundStatus::Done, RefundStatus::Failed];
     let payments: Vec<_> =
         (1..).zip(stages).map(|(n, stage)| payment("gala.1", n, stage, 1)).collect();
-    let refunds: Vec<_> =
+    let mut refunds: Vec<_> =
         (1..).zip(statuses).map(|(n, status)| refund("gala.1", n, status, 1)).collect();
+    let done = || refund("gala.1", 5, RefundStatus::Done, 1);
+    refunds.extend((5..).zip(RefundCause::ALL).map(|(n, cause)| Refund {
+        refund: format!("refund:gala.1:{n:02}"),
+        cause,
+        decided_by: Some("bo".into()),
+        ..done()
+    }));
+    refunds.sort_by(|one, other| one.refund.cmp(&other.refund));
     let transition = Transition {
         payments: payments.clone(),
         refunds: refunds.clone(),
