@@ -242,11 +242,13 @@ async fn put_refunds(
         "INSERT INTO refunds (booking_id, refund_id, payment_id, amount_minor, currency, status, \
          cause, decided_by, why, reference, created_at, updated_at) \
          SELECT booking_id, refund_id, payment_id, amount_minor, currency, status, cause, \
-         decided_by, why, reference, created_at, updated_at FROM json_populate_recordset(NULL::refunds, $1::text::json) \
+         decided_by, why, reference, created_at, updated_at \
+         FROM json_populate_recordset(NULL::refunds, $1::text::json) \
          ON CONFLICT (booking_id, refund_id) DO UPDATE SET payment_id = excluded.payment_id, \
          amount_minor = excluded.amount_minor, currency = excluded.currency, \
          status = excluded.status, cause = excluded.cause, decided_by = excluded.decided_by, \
-         why = excluded.why, reference = excluded.reference, created_at = excluded.created_at, updated_at = excluded.updated_at",
+         why = excluded.why, reference = excluded.reference, \
+         created_at = excluded.created_at, updated_at = excluded.updated_at",
         &[&json_of(refunds)?],
     )
     .await

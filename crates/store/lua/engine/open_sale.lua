@@ -23,7 +23,9 @@ if M.phase == 'paused' then return no_why('OTHER_STEP_FIRST', 'the sale is pause
 if M.phase == 'closed' then return phase_refusal(M.phase) end
 
 if not M.seed_hash then
-  if seed ~= '' then return no_why('INVALID_SETTINGS', 'seed: only an event with a draw takes one', 'seed') end
+  if seed ~= '' then
+    return no_why('INVALID_SETTINGS', 'seed: only an event with a draw takes one', 'seed')
+  end
   if public_value then
     return no('NO_DRAW')
   end

@@ -60,7 +60,8 @@ local function no(code, fields)
   return {'no', int(seq), int(now), json, M.epoch or '0'}
 end
 
--- One with a sentence, and the field that it is about if that is one: no_why('SETTINGS_FIXED', '…', 'currency').
+-- One with a sentence, and the field that it is about if that is one:
+-- no_why('SETTINGS_FIXED', '…', 'currency').
 local function no_why(code, why, field)
   return no(code, (field and '"field":"' .. field .. '",' or '') .. '"why":' .. str(why))
 end

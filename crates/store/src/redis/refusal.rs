@@ -22,7 +22,8 @@ mod tests {
     /// Everything that any refusal carries.
     fn everything(code: &str) -> Value {
         json!({
-            "code": code, "field": "title", "why": "a \"quoted\" why", "pool": "ga", "seat": "A-1", "seats": ["A-1"],
+            "code": code, "field": "title", "why": "a \"quoted\" why", "pool": "ga", "seat": "A-1",
+            "seats": ["A-1"],
             "place": PlaceId::from_u128(7), "phase": "paused", "free": 3, "limit": 4,
             "held": 3, "claimed": 2, "booking_status": "cancelled", "amount_minor": i64::MAX,
             "committed": 9, "tickets": 2, "checked_in_at": -5, "paid_minor": 1, "step_minor": 10,
