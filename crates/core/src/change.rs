@@ -201,8 +201,8 @@ families! {
             /// Whose.
             user: UserId,
         },
-        /// The organiser took everything from a visitor that is not paid for; what that was follows in
-        /// the same decision.
+        /// The organiser took everything from a visitor that is not paid for; what that was follows
+        /// in the same decision.
         VisitorRemoved {
             /// Whom.
             user: UserId,
@@ -292,7 +292,8 @@ families! {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             payment: Option<PaymentId>,
         },
-        /// Money came after the hold ran out, and the same units were still free: the booking is final after all.
+        /// Money came after the hold ran out, and the same units were still free: the booking is
+        /// final after all.
         HoldConfirmedLate {
             /// The booking.
             booking: BookingId,
