@@ -21,6 +21,10 @@ fn settings_error<T>(why: &'static str) -> Result<T, Refusal> {
     Err(Refusal::InvalidSettings { why: why.into() })
 }
 
+fn event_limit<T>(what: &str, limit: usize) -> Result<T, Refusal> {
+    Err(Refusal::EventLimit { why: format!("{what}: an event has at most {limit}").into() })
+}
+
 fn check_price(price_minor: i64) -> Result<(), Refusal> {
     if (0..=MAX_PRICE_MINOR).contains(&price_minor) {
         Ok(())
@@ -94,7 +98,7 @@ impl Event {
         check_price(spec.price_minor)?;
         check_capacity(spec.capacity)?;
         if self.stock.iter().len() >= MAX_POOLS_PER_EVENT {
-            return Err(Refusal::EventLimit { why: "pools: an event has at most 10000".into() });
+            return event_limit("pools", MAX_POOLS_PER_EVENT);
         }
         if self.stock.get(&spec.pool).is_some() {
             return Err(Refusal::PoolExists { pool: spec.pool.clone() });
@@ -149,15 +153,13 @@ impl Event {
             }
         }
         if self.seats.categories().len() + new_categories.len() > MAX_CATEGORIES_PER_EVENT {
-            return Err(Refusal::EventLimit {
-                why: "categories: an event has at most 1000".into(),
-            });
+            return event_limit("categories", MAX_CATEGORIES_PER_EVENT);
         }
         if seats.is_empty() {
             return settings_error("seats: add at least one");
         }
         if self.seats.len() + seats.len() > MAX_SEATS_PER_EVENT {
-            return Err(Refusal::EventLimit { why: "seats: an event has at most 250000".into() });
+            return event_limit("seats", MAX_SEATS_PER_EVENT);
         }
         let category_names: HashSet<&str, foldhash::fast::FixedState> =
             categories.iter().map(|category| category.name.as_ref()).collect();
