@@ -23,8 +23,8 @@
 -- extensions, checkins, lines }: state held|paying|confirmed|released|expired|cancelled; `before`
 -- is nil unless paying; payment is '' for none; checkins is 'ticket:at,…' by ticket; lines is JSON.
 -- All are texts as in the hash, except the numbers `time` and `before`. In the hash all but the id
--- stand between bars, as shared.lua reads and writes them. Deadlines: 1:<booking> when it expires, 6:<booking> when it may
--- be forgotten.
+-- stand between bars, as shared.lua reads and writes them. Deadlines: 1:<booking> when it expires,
+-- 6:<booking> when it may be forgotten.
 
 --#include begin
 --#include change

@@ -97,7 +97,7 @@ end
 local function read_hold(booking, text)
   local state, user, amount, fee, created, time, before, payment, refund, payments, extensions,
     checkins, lines = string.match(text,
-    '^(%a+)|([^|]*)|(%-?%d+)|(%-?%d+)|(%-?%d+)|(%-?%d+)|(%-?%d*)|([^|]*)|(%-?%d+)|(%-?%d+)|(%-?%d+)|([^|]*)|(.*)$')
+    '^(%a+)|([^|]*)|(%d+)|(%d+)|([^|]*)|(%-?%d+)|(%-?%d*)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|(.*)$')
   return {
     booking = booking, state = state, user = user, amount = amount, fee = fee, created = created,
     time = tonumber(time), before = tonumber(before), payment = payment, refund = refund,

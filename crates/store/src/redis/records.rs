@@ -11,7 +11,7 @@ pub(super) enum Kind {
     Word,
     /// A text without the sign between fields.
     Text,
-    /// A whole number that Lua leaves a text.
+    /// A count or an amount that Lua leaves a text.
     Digits,
     /// A whole number.
     Number,
@@ -133,7 +133,7 @@ records! {
         user: Text,
         amount: Digits,
         fee: Digits,
-        created: Digits,
+        created: Text,
         time: Number,
         before: NumberOrNone,
         payment: Text,

@@ -155,7 +155,8 @@ fn pattern(kind: Kind, between: char) -> String {
     match kind {
         Kind::Word => "(%a+)".to_owned(),
         Kind::Text => format!("([^{between}]*)"),
-        Kind::Digits | Kind::Number => "(%-?%d+)".to_owned(),
+        Kind::Digits => "(%d+)".to_owned(),
+        Kind::Number => "(%-?%d+)".to_owned(),
         Kind::NumberOrNone => "(%-?%d*)".to_owned(),
         Kind::Rest | Kind::Tail => "(.*)".to_owned(),
     }
