@@ -130,7 +130,7 @@ local function remembered()
   for i = 0, 1 do
     local packed = redis.call('HGET', K['recent' .. i], ARGV[3])
     if packed then
-      local first_seq, at, json = string.match(packed, '^(%d+)|(-?%d+)|(.*)$')
+      local first_seq, at, json = string.match(packed, '^(%d+)|(%-?%d+)|(.*)$')
       return {'ok', int(math.max(tonumber(first_seq), seq)), at, json, M.epoch}
     end
   end
