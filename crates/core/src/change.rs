@@ -201,8 +201,8 @@ families! {
             /// Whose.
             user: UserId,
         },
-        /// The organiser took everything from a visitor that is not paid for; what that was follows in
-        /// the same decision.
+        /// The organiser took everything from a visitor that is not paid for; what that was follows
+        /// in the same decision.
         VisitorRemoved {
             /// Whom.
             user: UserId,

@@ -18,10 +18,12 @@ use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
 /// 2024-01-01T00:00:00Z.
-const EPOCH_MS: i64 = 1_704_067_200_000;
-const COUNTER_BITS: u32 = 14;
+pub const EPOCH_MS: i64 = 1_704_067_200_000;
+/// Bits of the counter within a millisecond.
+pub const COUNTER_BITS: u32 = 14;
 const COUNTER_MASK: u64 = (1 << COUNTER_BITS) - 1;
-const MAX_MS: u64 = (1 << 39) - 1;
+/// The last millisecond that a score can tell.
+pub const MAX_MS: u64 = (1 << 39) - 1;
 
 /// A score: at most 2^53 - 1. Ordered by time, then by counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -30,6 +30,10 @@ fn fixed<T>(field: Option<&'static str>, why: &'static str) -> Result<T, Refusal
     Err(Refusal::SettingsFixed { field: field.map(Into::into), why: why.into() })
 }
 
+fn event_limit<T>(what: &str, limit: usize) -> Result<T, Refusal> {
+    Err(Refusal::EventLimit { why: format!("{what}: an event has at most {limit}").into() })
+}
+
 const WRONG_PRICE: &str = "price_minor: use 0 (free of charge) to 1000000000000 minor units";
 
 fn is_price(price_minor: i64) -> bool {
@@ -101,7 +105,7 @@ impl Event {
         }
         check_capacity(spec.capacity)?;
         if self.stock.iter().len() >= MAX_POOLS_PER_EVENT {
-            return Err(Refusal::EventLimit { why: "pools: an event has at most 10000".into() });
+            return event_limit("pools", MAX_POOLS_PER_EVENT);
         }
         if self.stock.get(&spec.pool).is_some() {
             return Err(Refusal::PoolExists { pool: spec.pool.clone() });
@@ -156,15 +160,13 @@ impl Event {
             }
         }
         if self.seats.categories().len() + new_categories.len() > MAX_CATEGORIES_PER_EVENT {
-            return Err(Refusal::EventLimit {
-                why: "categories: an event has at most 1000".into(),
-            });
+            return event_limit("categories", MAX_CATEGORIES_PER_EVENT);
         }
         if seats.is_empty() {
             return wrong_plan("seats: add at least one");
         }
         if self.seats.len() + seats.len() > MAX_SEATS_PER_EVENT {
-            return Err(Refusal::EventLimit { why: "seats: an event has at most 250000".into() });
+            return event_limit("seats", MAX_SEATS_PER_EVENT);
         }
         let category_names: HashSet<&str, foldhash::fast::FixedState> =
             categories.iter().map(|category| category.name.as_ref()).collect();

@@ -75,10 +75,11 @@ fn a_removed_visitor_loses_places_session_and_unpaid_holds_in_one_decision() {
     };
     assert_eq!(view, expected);
     let changes = last_changes(&stage);
-    assert!(
-        matches!(changes[0], Change::Visitor(VisitorChange::VisitorRemoved { banned: false, reason, .. })
-        if &*reason.why == "house seats")
-    );
+    let Change::Visitor(VisitorChange::VisitorRemoved { banned: false, reason, .. }) = changes[0]
+    else {
+        panic!("{changes:?}")
+    };
+    assert_eq!(&*reason.why, "house seats");
     let left = |change: &&Change| {
         matches!(change, Change::Queue(QueueChange::PlaceLeft { how: LeftHow::Removed, .. }))
     };

@@ -7,15 +7,13 @@
 --#include change
 --#include pools
 
-local MAX_POOLS_PER_EVENT = 10000
-
 local out = open_once{}
 if out then return out end
 
 local pool, capacity, price = A(1), A(2), A(3)
 local index = redis.call('HLEN', K.pools)
 if index >= MAX_POOLS_PER_EVENT then
-  return no_why('EVENT_LIMIT', 'pools: an event has at most 10000')
+  return no_why('EVENT_LIMIT', 'pools: an event has at most ' .. int(MAX_POOLS_PER_EVENT))
 end
 if redis.call('HEXISTS', K.pools, pool) == 1 then
   return no('POOL_EXISTS', '"pool":"' .. pool .. '"')

@@ -12,8 +12,6 @@
 --#include change
 --#include seats
 
-local MAX_CATEGORIES_PER_EVENT = 1000
-local MAX_SEATS_PER_EVENT = 250000
 -- Fields in one call: Lua's stack takes no more than 8,000 values at a time.
 local CHUNK = 2000
 
@@ -48,7 +46,7 @@ for i = 1, tonumber(A(6)) do
   end
 end
 if count > MAX_CATEGORIES_PER_EVENT then
-  return no_why('EVENT_LIMIT', 'categories: an event has at most 1000')
+  return no_why('EVENT_LIMIT', 'categories: an event has at most ' .. int(MAX_CATEGORIES_PER_EVENT))
 end
 
 local added = tonumber(A(at))
@@ -56,7 +54,7 @@ local first = at + 1
 if added == 0 then return no_why('INVALID_SETTINGS', 'seats: add at least one') end
 local index = redis.call('HLEN', K.seats)
 if index + added > MAX_SEATS_PER_EVENT then
-  return no_why('EVENT_LIMIT', 'seats: an event has at most 250000')
+  return no_why('EVENT_LIMIT', 'seats: an event has at most ' .. int(MAX_SEATS_PER_EVENT))
 end
 
 local named, exists = {}, {}
@@ -80,7 +78,7 @@ for from = 1, added, CHUNK do
     local category = by_name[A(first + 2 * (i - 1) + 1)]
     category.F, category.changed = category.F + 1, true
     pairs_of[#pairs_of + 1] = A(first + 2 * (i - 1))
-    pairs_of[#pairs_of + 1] = int(index + i - 1) .. ' ' .. int(category.index) .. ' F'
+    pairs_of[#pairs_of + 1] = seat_text({index = index + i - 1, category = category.index, state = 'F'}, '')
   end
   redis.call('HSET', K.seats, unpack(pairs_of))
 end

@@ -17,8 +17,6 @@ if out then
   return out
 end
 
-local AFTER_FAILED_PAYMENT_MS = 60000
-
 local payment, then_release = A(2), A(4) == 'release'
 local hold = hold_get(A(1))
 if not hold then

@@ -1,6 +1,6 @@
 -- Takes a place in the queue.
 --
--- Keys      19 the user's stream
+-- Keys      FIRST_STREAM the user's stream
 -- Args      1 place · 2 user · 3 '0' does not count within the millisecond (flag composite_score off)
 -- Reply     {"place":{…}}; {'busy', ms, seq, epoch} while a node fixes the list of entrants
 -- Refusals  EVENT_NOT_FOUND, EVENT_NOT_OPEN, NO_WAITING_ROOM, VISITOR_BANNED, DUPLICATE,
@@ -12,8 +12,7 @@
 --#include queued
 --#include sessions
 
-local PLACES = KEYS[19]
-local MAX_PLACES_EVER = 4294967295 - 1024
+local PLACES = KEYS[FIRST_STREAM]
 
 local out = open{'room', 'places_per_user', 'max_queue_size', 'barred_until', 'bans', unpack(JOIN_FIELDS)}
 if out then return out end

@@ -1,6 +1,6 @@
 -- Gives a place or a session up; an active visitor's unpaid holds are released.
 --
--- Keys      19 the user's stream
+-- Keys      FIRST_STREAM the user's stream
 -- Args      1 place · 2 user
 -- Reply     {"left":"queue"} or {"left":"active"}; {'busy', ms, seq, epoch} while a node fixes the
 --           list of entrants

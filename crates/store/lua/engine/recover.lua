@@ -30,7 +30,7 @@ else
 end
 
 local function move_session(member, field)
-  local user = string.sub(member, 14)
+  local user = string.sub(member, 2 + NUMBER_DIGITS + 2)
   local session = sessions.get(user)
   session[field] = session[field] + gap_ms
   sessions.put(user, session)

@@ -1,7 +1,7 @@
 -- Takes everything from a visitor that is not paid for, and bans them if wished. A hold stays while
 -- its payment runs.
 --
--- Keys      19 the user's stream
+-- Keys      FIRST_STREAM the user's stream
 -- Args      1 user · 2 who and why, as JSON · 3 '1' bans them
 -- Reply     {"removed":{…}}; {'busy', ms, seq, epoch} while a node fixes the list of entrants
 -- Refusals  EVENT_NOT_FOUND INVALID_SETTINGS (the node's) BAN_LIST_FULL
@@ -20,8 +20,8 @@ local user = A(1)
 local was_banned = is_banned(user)
 local banned = A(3) == '1' and not was_banned
 local bans = tonumber(M.bans or '0')
-if banned and bans >= MAX_BANS then
-  return no('BAN_LIST_FULL', '"limit":' .. int(MAX_BANS))
+if banned and bans >= MAX_BANS_PER_EVENT then
+  return no('BAN_LIST_FULL', '"limit":' .. int(MAX_BANS_PER_EVENT))
 end
 
 local u, session = users.get(user), sessions.get(user)
@@ -68,7 +68,7 @@ if session then
 end
 users.put(user, u)
 if banned then
-  redis.call('HSET', K.bans, user, int(now) .. '|' .. A(2))
+  redis.call('HSET', K.bans, user, ban_text({ at = now, reason = A(2) }))
   put_meta('bans', int(bans + 1))
 end
 return commit(reply)

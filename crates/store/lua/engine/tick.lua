@@ -2,7 +2,7 @@
 -- core/src/event/tick.rs has them. Any node may run it at any time: capacity and outflow are looked
 -- at here.
 --
--- Keys      19… streams of the users that Args 6… name
+-- Keys      FIRST_STREAM… streams of the users that Args 6… name
 -- Args      1 how many things at most · 2 entrants · 3 hash of the list, or '' · 4 version of the
 --           line they are of · 5 1 to bar joins and leaves for a while · 6… users whose streams are
 --           given (only if an answer asked for them)
@@ -32,7 +32,7 @@ if out then return out end
 local most = tonumber(A(1))
 local streams = {}
 for i = 6, #ARGV - 4 do
-  streams[A(i)] = KEYS[19 + i - 6]
+  streams[A(i)] = KEYS[FIRST_STREAM + i - 6]
 end
 
 -- When the sale's phase changes by itself, and to what.
@@ -94,7 +94,7 @@ end
 
 -- Number and user of a member of the line.
 local function who(member)
-  return tonumber(string.sub(member, 1, 10)), string.sub(member, 12)
+  return tonumber(string.sub(member, 1, NUMBER_DIGITS)), string.sub(member, NUMBER_DIGITS + 2)
 end
 
 local needs = {}
@@ -125,7 +125,7 @@ local function place_of(member)
 end
 
 local function session_over(what, how)
-  local user = string.sub(what, 12)
+  local _, user = who(what)
   local session = sessions.get(user)
   sessions.end_session(user, session, how)
   if session.live_holds == 0 then

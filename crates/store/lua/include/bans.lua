@@ -7,8 +7,6 @@
 
 --#include begin
 
-local MAX_BANS = 10000
-
 local function is_banned(user)
   return M.bans ~= nil and redis.call('HEXISTS', K.bans, user) == 1
 end

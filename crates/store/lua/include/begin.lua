@@ -1,9 +1,8 @@
 -- How every engine script begins: the names of its keys, what it is told, the event's meta hash,
 -- and the time.
 --
--- Keys   1 meta · 2 pools · 3 blocked · 4 seats · 5 categories · 6 holds · 7 users · 8 sessions ·
---        9 queue · 10 parked · 11 lapses · 12 deadlines · 13 claims · 14 feed · 15 recent0 ·
---        16 recent1 · 17 bans · 18 gone · 19… streams of users' places
+-- Keys   those of the event, in the order of K (shared.lua) · from FIRST_STREAM on streams of users'
+--        places
 -- Args   1 the highest number of a decision of this event that the node knows · 2 the epoch that
 --        number is of · 3 request id · 4 a refusal the node has found already, as JSON, or '' ·
 --        5… the command's own, see A below
@@ -20,12 +19,12 @@
 -- Then there are: M (meta fields as text, or nil), now (a number, milliseconds), A(i) (the
 -- command's i-th argument).
 
-local K = {
-  meta = KEYS[1], pools = KEYS[2], blocked = KEYS[3], seats = KEYS[4], categories = KEYS[5],
-  holds = KEYS[6], users = KEYS[7], sessions = KEYS[8], queue = KEYS[9], parked = KEYS[10],
-  lapses = KEYS[11], deadlines = KEYS[12], claims = KEYS[13], feed = KEYS[14],
-  recent = {[0] = KEYS[15], [1] = KEYS[16]}, bans = KEYS[17], gone = KEYS[18],
-}
+-- A whole number as JSON and as Redis keep it. (cjson would write 14 digits only.)
+local function int(n)
+  return string.format('%d', n)
+end
+
+--#include shared
 
 -- After a longer silence everything that lasts is moved on, so that an outage empties no queue.
 local ALIVE_MS = 30000
@@ -42,11 +41,6 @@ local M = {
 -- The command's own i-th argument.
 local function A(i)
   return ARGV[4 + i]
-end
-
--- A whole number as JSON and as Redis keep it. (cjson would write 14 digits only.)
-local function int(n)
-  return string.format('%d', n)
 end
 
 -- A free text as JSON. Ids need no escaping: '"' .. id .. '"' will do.
@@ -134,9 +128,9 @@ end
 -- What was answered to this very request before.
 local function remembered()
   for i = 0, 1 do
-    local packed = redis.call('HGET', K.recent[i], ARGV[3])
+    local packed = redis.call('HGET', K['recent' .. i], ARGV[3])
     if packed then
-      local first_seq, at, json = string.match(packed, '^(%d+)|(-?%d+)|(.*)$')
+      local first_seq, at, json = string.match(packed, '^(%d+)|(%-?%d+)|(.*)$')
       return {'ok', int(math.max(tonumber(first_seq), seq)), at, json, M.epoch}
     end
   end

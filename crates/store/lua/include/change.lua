@@ -43,7 +43,7 @@ end
 local function remember(reply)
   -- Not the event's time: a clock that is set for a test would never let go of an answer.
   local minute = math.floor(time_ms() / RECENT_MS)
-  local recent = K.recent[minute % 2]
+  local recent = K['recent' .. minute % 2]
   local of_minute = redis.call('HGET', recent, 'minute')
   if of_minute and of_minute ~= int(minute) then redis.call('DEL', recent) end
   redis.call('HSET', recent, 'minute', int(minute), ARGV[3], M.seq .. '|' .. M.at .. '|' .. reply)

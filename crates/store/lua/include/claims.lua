@@ -10,23 +10,19 @@
 --
 -- A claim: { claim, user, pool, amount, before, after, state, time, first_until }: user is '' for a
 -- service's; state claimed|returned|expired|adjusted; time is when it expires (nil: never) or since
--- when; first_until is when it was to expire as the first answer said. In the hash these stand in
--- this order, without the id, between bars; the last is left out where it is nil, or what `time`
--- says of a claim. Deadlines: 2:<claim> when it expires, 7:<claim> when it may be forgotten.
+-- when; first_until is when it was to expire as the first answer said. In the hash these stand,
+-- without the id, between bars (shared.lua); the last, `first`, is left out where it is nil, or what
+-- `time` says of a claim. Deadlines: 2:<claim> when it expires, 7:<claim> when it may be forgotten.
 
 --#include begin
 --#include change
 --#include pools
 --#include users
 
-local CLAIM_KNOWN_MS = 24 * 3600000
-
-local CLAIM = '^([^|]*)|([^|]*)|(%-?%d+)|(%d+)|(%d+)|(%l+)|(%-?%d*)|?(%-?%d*)$'
-
 -- The kind and time of the one deadline a claim has, if it has one.
 local function claim_deadline(claim)
   if claim.state ~= 'claimed' then
-    return '7:', claim.time + CLAIM_KNOWN_MS
+    return '7:', claim.time + ENDED_KNOWN_MS
   elseif claim.time then
     return '2:', claim.time
   end
@@ -37,23 +33,16 @@ local function claim_get(id)
   if not text then
     return nil
   end
-  local user, pool, amount, before, after, state, time, first = string.match(text, CLAIM)
-  local claim = {
-    claim = id, user = user, pool = pool, amount = tonumber(amount), before = tonumber(before),
-    after = tonumber(after), state = state, time = tonumber(time),
-    first_until = tonumber(first) or (state == 'claimed' and tonumber(time)) or nil,
-  }
+  local claim = read_claim(id, text)
+  claim.first_until = tonumber(claim.first) or (claim.state == 'claimed' and claim.time) or nil
   claim.waits_in = claim_deadline(claim)
   return claim
 end
 
 local function claim_put(claim)
   local is_told = claim.state == 'claimed' and claim.time == claim.first_until
-  local first = claim.first_until and not is_told and '|' .. int(claim.first_until) or ''
-  redis.call('HSET', K.claims, claim.claim, table.concat({
-    claim.user, claim.pool, int(claim.amount), int(claim.before), int(claim.after), claim.state,
-    claim.time and int(claim.time) or '',
-  }, '|') .. first)
+  local first = claim.first_until and not is_told and int(claim.first_until) or ''
+  redis.call('HSET', K.claims, claim.claim, claim_text(claim, first))
   local kind, at = claim_deadline(claim)
   if claim.waits_in and claim.waits_in ~= kind then
     redis.call('ZREM', K.deadlines, claim.waits_in .. claim.claim)

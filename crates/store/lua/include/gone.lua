@@ -8,8 +8,6 @@
 --#include begin
 local gone = {}
 
-local GONE_KNOWN_MS = 24 * 3600000
-local MAX_GONE_PLACES = 1000000
 local DROPPED_AT_ONCE = 4
 
 function gone.knows(place)
@@ -22,7 +20,7 @@ function gone.add(place)
   if #over > 0 then
     redis.call('ZREM', K.gone, unpack(over))
   end
-  local is_new = redis.call('ZADD', K.gone, int(now + GONE_KNOWN_MS), place) == 1
+  local is_new = redis.call('ZADD', K.gone, int(now + ENDED_KNOWN_MS), place) == 1
   if is_new and redis.call('ZCARD', K.gone) > MAX_GONE_PLACES then
     redis.call('ZREMRANGEBYRANK', K.gone, 0, 0)
   end

@@ -23,8 +23,8 @@
 -- extensions, checkins, lines }: state held|paying|confirmed|released|expired|cancelled; `before`
 -- is nil unless paying; payment is '' for none; checkins is 'ticket:at,…' by ticket; lines is JSON.
 -- All are texts as in the hash, except the numbers `time` and `before`. In the hash all but the id
--- stand in this order between bars. Deadlines: 1:<booking> when it expires, 6:<booking> when it may
--- be forgotten.
+-- stand between bars, as shared.lua reads and writes them. Deadlines: 1:<booking> when it expires,
+-- 6:<booking> when it may be forgotten.
 
 --#include begin
 --#include change
@@ -32,10 +32,6 @@
 --#include users
 --#include sessions
 --#include money
-
-local ENDED_KNOWN_MS = 24 * 3600000
-
-local HOLD = '^(%l+)|([^|]*)|(%d+)|(%d+)|(%-?%d+)|(%-?%d+)|(%-?%d*)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|(.*)$'
 
 -- The kind and time of the one deadline a booking has, if it has one.
 local function hold_deadline(hold)
@@ -54,25 +50,7 @@ local function hold_get(booking)
   if not text then
     return nil
   end
-  local state, user, amount, fee, created, time, before, payment, refund, payments, extensions,
-    checkins, lines =
-    string.match(text, HOLD)
-  local hold = {
-    booking = booking,
-    state = state,
-    user = user,
-    amount = amount,
-    fee = fee,
-    created = created,
-    time = tonumber(time),
-    before = tonumber(before),
-    payment = payment,
-    refund = refund,
-    payments = payments,
-    extensions = extensions,
-    checkins = checkins,
-    lines = lines,
-  }
+  local hold = read_hold(booking, text)
   hold.waits_in = hold_deadline(hold)
   return hold
 end
@@ -83,11 +61,7 @@ local function booking_of(booking, user)
 end
 
 local function hold_put(hold, u)
-  redis.call('HSET', K.holds, hold.booking,
-    hold.state .. '|' .. hold.user .. '|' .. hold.amount .. '|' .. hold.fee
-    .. '|' .. hold.created .. '|' .. int(hold.time) .. '|' .. (hold.before and int(hold.before) or '')
-    .. '|' .. hold.payment .. '|' .. hold.refund .. '|' .. hold.payments .. '|' .. hold.extensions
-    .. '|' .. hold.checkins .. '|' .. hold.lines)
+  redis.call('HSET', K.holds, hold.booking, hold_text(hold))
   local kind, at = hold_deadline(hold)
   if hold.waits_in and hold.waits_in ~= kind then
     redis.call('ZREM', K.deadlines, hold.waits_in .. hold.booking)

@@ -6,25 +6,19 @@
 local JOIN_FIELDS = { 'taken', 'line_version', 'last_score', 'moved_ms', 'streams', 'place_ttl_ms',
   'seed_hash' }
 
-local EPOCH_MS = 1704067200000
-local COUNTER = 16384
--- No place gets a score below this by its time: ranks of a draw are lower (limits.rs: MAX_QUEUE_SIZE).
-local FIRST_MS = 4096
-local LAST_MS = 2 ^ 39 - 1
-
 -- The score of a place taken now (core/src/score.rs: Scores::next). Without the counter equal
 -- scores are told apart by the place's number, so that the order is the same.
 local function next_score(composite)
   local last = tonumber(M.last_score)
-  local ms = math.min(math.max(now - EPOCH_MS, FIRST_MS), LAST_MS)
-  local fresh = ms * COUNTER
+  local ms = math.min(math.max(now - SCORE_EPOCH_MS, SCORE_FIRST_MS), SCORE_LAST_MS)
+  local fresh = ms * SCORE_COUNTER
   if not last or last < fresh then
     return fresh
   end
   if composite then
     return last + 1
   end
-  return math.ceil(last / COUNTER) * COUNTER
+  return math.ceil(last / SCORE_COUNTER) * SCORE_COUNTER
 end
 
 function line.push(user, number, parked, composite)

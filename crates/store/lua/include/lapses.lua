@@ -58,7 +58,7 @@ function line.first_unseen()
     end
     local seen = redis.call('ZMSCORE', K.lapses, unpack(members))
     for i, one in ipairs(some) do
-      if tonumber(string.sub(one[2], 1, 10)) > open_number then
+      if tonumber(string.sub(one[2], 1, NUMBER_DIGITS)) > open_number then
         -- Who came after the opening stands behind all who came before, and has an entry.
         M.unseen_from, line.unseen_moved = 'done', true
         return nil

@@ -29,7 +29,7 @@
 local line = {}
 
 function line.member(user, number)
-  return string.format('%010.0f', number) .. ':' .. user
+  return string.format(NUMBER, number) .. ':' .. user
 end
 
 function line.waiting()

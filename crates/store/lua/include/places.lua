@@ -13,7 +13,7 @@
 --#include line
 --#include queued
 --#include sessions
-local PLACES = KEYS[19]
+local PLACES = KEYS[FIRST_STREAM]
 local PLACE_FIELDS = { 'line_version', 'moved_ms', 'opened_at', 'streams', 'place_ttl_ms', 'seed_hash' }
 
 function line.leave(user, number)
@@ -81,8 +81,6 @@ local function has_lapsed(user, number)
   local at = lapses_at(user, number)
   return at and at <= now
 end
-
-local SEEN_INTERVAL_MS = 300000
 
 local function see_due(user, number)
   local last_seen, ttl_ms = line.last_seen(user, number), tonumber(M.place_ttl_ms)

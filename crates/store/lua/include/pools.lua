@@ -9,31 +9,11 @@
 
 --#include begin
 
-local POOL = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$'
-
-local function pool_read(id, text)
-  if not text then
-    return false
-  end
-  local index, capacity, price, held, sold, blocked, claimed, by_services = string.match(text, POOL)
-  return {
-    id = id,
-    index = tonumber(index),
-    capacity = tonumber(capacity),
-    price = tonumber(price),
-    held = tonumber(held),
-    sold = tonumber(sold),
-    blocked = tonumber(blocked),
-    claimed = tonumber(claimed),
-    claimed_by_services = tonumber(by_services),
-  }
-end
-
 local function pools_get(ids)
   local pools = {}
   if ids[1] then
     for i, text in ipairs(redis.call('HMGET', K.pools, unpack(ids))) do
-      pools[i] = pool_read(ids[i], text)
+      pools[i] = text and read_pool(ids[i], text)
     end
   end
   return pools
@@ -50,11 +30,7 @@ local function pools_put(pools)
   local args = {}
   for _, pool in ipairs(pools) do
     args[#args + 1] = pool.id
-    args[#args + 1] = string.format(
-      '%d %d %d %d %d %d %d %d',
-      pool.index, pool.capacity, pool.price, pool.held, pool.sold, pool.blocked,
-      pool.claimed, pool.claimed_by_services
-    )
+    args[#args + 1] = pool_text(pool)
   end
   redis.call('HSET', K.pools, unpack(args))
 end

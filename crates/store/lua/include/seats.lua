@@ -17,13 +17,7 @@ local function seats_get(ids)
   local seats = {}
   if ids[1] then
     for i, text in ipairs(redis.call('HMGET', K.seats, unpack(ids))) do
-      seats[i] = false
-      if text then
-        local index, category, state, of = string.match(text, '^(%d+) (%d+) (%u) ?(.*)$')
-        seats[i] = {
-          id = ids[i], index = tonumber(index), category = tonumber(category), state = state, of = of,
-        }
-      end
+      seats[i] = text and read_seat(ids[i], text)
     end
   end
   return seats
@@ -36,24 +30,17 @@ local function seats_put(seats)
   local args = {}
   for _, seat in ipairs(seats) do
     args[#args + 1] = seat.id
-    local text = string.format('%d %d %s', seat.index, seat.category, seat.state)
-    args[#args + 1] = seat.of == '' and text or text .. ' ' .. seat.of
+    args[#args + 1] = seat_text(seat, seat.of)
   end
   redis.call('HSET', K.seats, unpack(args))
 end
-
-local CATEGORY = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$'
 
 local function categories_get()
   local categories = {}
   local all = redis.call('HGETALL', K.categories)
   for i = 1, #all, 2 do
-    local index, price, free, held, sold, blocked = string.match(all[i + 1], CATEGORY)
-    index = tonumber(index)
-    categories[index] = {
-      name = all[i], index = index, price = tonumber(price),
-      F = tonumber(free), H = tonumber(held), S = tonumber(sold), B = tonumber(blocked),
-    }
+    local category = read_category(all[i], all[i + 1])
+    categories[category.index] = category
   end
   return categories
 end
@@ -63,10 +50,7 @@ local function categories_put(categories)
   for _, category in pairs(categories) do
     if category.changed then
       args[#args + 1] = category.name
-      args[#args + 1] = string.format(
-        '%d %d %d %d %d %d',
-        category.index, category.price, category.F, category.H, category.S, category.B
-      )
+      args[#args + 1] = category_text(category)
     end
   end
   if args[1] then

@@ -34,16 +34,7 @@ function sessions.parse(text)
   if not text then
     return nil
   end
-  local place, number, state, until_at, arrive_by, live_holds =
-    string.match(text, '^(%x+)|(%d+)|(%a+)|(%-?%d*)|(%-?%d*)|(%d+)$')
-  return {
-    place = place,
-    number = tonumber(number),
-    state = state,
-    until_at = tonumber(until_at),
-    arrive_by = tonumber(arrive_by),
-    live_holds = tonumber(live_holds),
-  }
+  return read_session(text)
 end
 
 function sessions.get(user)
@@ -51,10 +42,7 @@ function sessions.get(user)
 end
 
 function sessions.put(user, s)
-  redis.call('HSET', K.sessions, user, table.concat({
-    s.place, int(s.number), s.state, s.until_at and int(s.until_at) or '',
-    s.arrive_by and int(s.arrive_by) or '', int(s.live_holds),
-  }, '|'))
+  redis.call('HSET', K.sessions, user, session_text(s))
 end
 
 function sessions.may_hold(s, at)
@@ -65,7 +53,7 @@ function sessions.may_hold(s, at)
 end
 
 local function deadline_member(kind, user, number)
-  return kind .. ':' .. string.format('%010.0f', number) .. ':' .. user
+  return kind .. ':' .. line.member(user, number)
 end
 
 -- Gives a user a slot.

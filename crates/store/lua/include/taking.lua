@@ -42,11 +42,8 @@ local function check_user_limit(u, more)
   end
 end
 
--- Each id of what ended is kept for a day (limits.rs: MAX_ENDED_PER_USER).
-local MAX_ENDED = 100
-
 local function check_few_ended(u)
-  if u.ended >= MAX_ENDED then
-    return no('TOO_MANY_ENDED', '"limit":' .. int(MAX_ENDED))
+  if u.ended >= MAX_ENDED_PER_USER then
+    return no('TOO_MANY_ENDED', '"limit":' .. int(MAX_ENDED_PER_USER))
   end
 end

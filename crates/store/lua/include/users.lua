@@ -29,8 +29,9 @@ local function ended_among(bookings)
   local ended = 0
   for booking in string.gmatch(bookings, '[^,]+') do
     local text = redis.call('HGET', K.holds, booking)
-    local state, payment = string.match(text, '^(%l+)|[^|]*|[^|]*|[^|]*|[^|]*|[^|]*|[^|]*|([^|]*)|')
-    if state == 'released' or state == 'cancelled' or (state == 'expired' and payment == '') then
+    local hold = read_hold(booking, text)
+    local state = hold.state
+    if state == 'released' or state == 'cancelled' or (state == 'expired' and hold.payment == '') then
       ended = ended + 1
     end
   end
@@ -42,19 +43,17 @@ function users.get(user)
   if not text then
     return { units = 0, places = '', bookings = '', ended = 0 }
   end
-  local units, places, bookings, ended = string.match(text, '^(%d+)|([^|]*)|([^|]*)|?(%d*)$')
-  return {
-    units = tonumber(units), places = places, bookings = bookings,
-    ended = tonumber(ended) or ended_among(bookings),
-  }
+  local u = read_user(text)
+  u.ended = tonumber(u.ended) or ended_among(u.bookings)
+  return u
 end
 
 function users.put(user, u)
   if u.units == 0 and u.places == '' and u.bookings == '' and u.ended == 0 then
     redis.call('HDEL', K.users, user)
   else
-    local ended = (u.bookings ~= '' or u.ended > 0) and '|' .. int(u.ended) or ''
-    redis.call('HSET', K.users, user, int(u.units) .. '|' .. u.places .. '|' .. u.bookings .. ended)
+    local ended = (u.bookings ~= '' or u.ended > 0) and int(u.ended) or ''
+    redis.call('HSET', K.users, user, user_text(u, ended))
   end
 end
 

@@ -1,6 +1,6 @@
 -- Where one of a user's places stands; reads only.
 --
--- Keys      19 the user's stream
+-- Keys      FIRST_STREAM the user's stream
 -- Args      1 user · 2 place, or '' for the session or else the place served first · 3 '1' reads
 --           the order of the user's places from the stream (flag streams_queue), else '0'
 -- Reply     a PlaceView as JSON

@@ -13,6 +13,7 @@
 use super::client::ClientError;
 use super::keys::EventKeys;
 use super::node::Node;
+use super::records::UserText;
 use super::scripts;
 use super::wire::{self, Call, ListOfEntrants, Outcome};
 use crate::engine::Failure;
@@ -209,10 +210,9 @@ impl Node {
     }
 }
 
-/// A user's place with this number, from their text in the hash `users`:
-/// `units|place:number,…|bookings`.
+/// A user's place with this number, from their text in the hash `users`.
 fn place_of(user: &str, number: u32) -> Option<PlaceId> {
-    let places = user.split('|').nth(1)?;
+    let places = UserText::read(user, "a user").ok()?.places;
     places.split(',').find_map(|place| {
         let (id, its_number) = place.split_once(':')?;
         (its_number.parse() == Ok(number)).then(|| id.parse().ok())?

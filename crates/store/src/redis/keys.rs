@@ -7,8 +7,9 @@ pub(super) const EVENTS: &str = "onrush:events";
 
 /// What each event is kept in, in the order in which every script is given them.
 ///
-/// The event stands in braces, so that Redis Cluster keeps all of an event in one slot.
-const PARTS: [&str; 18] = [
+/// The event stands in braces, so that Redis Cluster keeps all of an event in one slot. Scripts have
+/// the order from here too (`lua/include/shared.lua`).
+pub(super) const PARTS: [&str; 18] = [
     "meta",
     "pools",
     "blocked",
@@ -36,49 +37,72 @@ pub(super) struct EventKeys {
 }
 
 macro_rules! parts {
-    ($($(#[$doc:meta])* $name:ident = $position:literal;)+) => {
+    ($($(#[$doc:meta])* $name:ident;)+) => {
         impl EventKeys {
             $($(#[$doc])*
             pub(super) fn $name(&self) -> &str {
-                &self.keys[$position]
+                const POSITION: usize = position(stringify!($name));
+                &self.keys[POSITION]
             })+
         }
     };
 }
 
+// The scripts in lua/rebuild/ are given it before the others.
+const _: () = assert!(position("meta") == 0);
+
+/// Where a part stands among [`PARTS`].
+const fn position(part: &str) -> usize {
+    let mut position = 0;
+    while !same(PARTS[position], part) {
+        position += 1;
+    }
+    position
+}
+
+/// Whether two texts are the same; `==` cannot be asked at compile time.
+const fn same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
 parts! {
     /// Hash: where the event stands, and its settings.
-    meta = 0;
+    meta;
     /// Hash: pool → its counts.
-    pools = 1;
+    pools;
     /// Hash: pool and reason → blocked units.
-    blocked = 2;
+    blocked;
     /// Hash: seat → its state.
-    seats = 3;
+    seats;
     /// Hash: price category → its counts.
-    categories = 4;
+    categories;
     /// Hash: booking → everything about it.
-    holds = 5;
+    holds;
     /// Hash: user → units, places and bookings.
-    users = 6;
+    users;
     /// Hash: user → session.
-    sessions = 7;
+    sessions;
     /// Sorted set: those who wait and may be admitted, in order.
-    queue = 8;
+    queue;
     /// Sorted set: those who wait while they are in the room with another place.
-    parked = 9;
+    parked;
     /// Sorted set: those who wait by when they were last seen.
-    lapses = 10;
+    lapses;
     /// Sorted set: everything else that is due at some time.
-    deadlines = 11;
+    deadlines;
     /// Hash: claim → everything about it.
-    claims = 12;
+    claims;
     /// Stream: the decisions, until they are archived.
-    feed = 13;
+    feed;
     /// Hash: user → since when they are banned, by whom and why.
-    bans = 16;
+    bans;
     /// Sorted set: places that are gone, by until when they are known.
-    gone = 17;
+    gone;
 }
 
 impl EventKeys {

@@ -4,11 +4,14 @@
 
 use super::client::{Client, ClientError};
 use super::keys::{self, EventKeys};
+use super::records::{BanText, CategoryText, ClaimText, HoldText, PoolText};
+use super::records::{SeatText, SessionText, UserText};
 use super::wire::{Head, settings_fields};
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, EventId, UserId};
-use onrush_core::limits::ENDED_KNOWN_MS;
+use onrush_core::limits::{ENDED_KNOWN_MS, MAX_QUEUE_SIZE};
 use onrush_core::question::{AvailabilityNow, BookingsOf, SeatsNow};
+use onrush_core::score::COUNTER_BITS;
 use onrush_core::snapshot::{EventRow, HoldRow, PlaceRow, SessionRow, SessionState, SnapshotRow};
 use onrush_core::view::{AvailabilityView, BanView, ClaimState, ClaimView, SeatStatus};
 use onrush_core::{Event, Time};
@@ -16,8 +19,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Fields or members in one command: scripts of others wait that long at most.
 const AT_ONCE: usize = 500;
+/// No place gets a score of an earlier millisecond: ranks of a draw are below it.
+pub(super) const FIRST_SCORE_MS: i64 = 4_096;
 /// The score of the first in line. Any that rise will do, as long as they are above every rank of a draw.
-const FIRST_SCORE: i64 = 4_096 << 14;
+const FIRST_SCORE: i64 = FIRST_SCORE_MS << COUNTER_BITS;
+const _: () = assert!(FIRST_SCORE > MAX_QUEUE_SIZE as i64);
+/// Digits of a place's number in a member of the line, so that members sort by it.
+pub(super) const NUMBER_DIGITS: usize = 10;
 
 /// A hash, or a sorted set whose scores are whole numbers; as text, field by field.
 pub(super) type Texts = BTreeMap<String, String>;
@@ -46,7 +54,7 @@ pub(super) struct Layout {
 
 /// A place in the queue as a member of sorted sets: it sorts by its number.
 fn member(number: u32, user: &UserId) -> String {
-    format!("{number:010}:{user}")
+    format!("{number:0NUMBER_DIGITS$}:{user}")
 }
 
 fn text_of_time(at: Option<Time>) -> String {
@@ -169,16 +177,17 @@ impl Layout {
         let AvailabilityView { pools, categories } = *stock;
         for (index, pool) in pools.into_iter().enumerate() {
             let units = pool.units;
-            let counts = [
-                pool.capacity.into(),
-                pool.price_minor,
-                units.held.into(),
-                units.sold.into(),
-                units.blocked.into(),
-                pool.claimed.into(),
-                pool.claimed_by_services.into(),
-            ];
-            self.pools.insert(pool.pool.to_string(), spaced(index, &counts));
+            let text = PoolText {
+                index: index.to_string(),
+                capacity: pool.capacity.to_string(),
+                price: pool.price_minor.to_string(),
+                held: units.held.to_string(),
+                sold: units.sold.to_string(),
+                blocked: units.blocked.to_string(),
+                claimed: pool.claimed.to_string(),
+                claimed_by_services: pool.claimed_by_services.to_string(),
+            };
+            self.pools.insert(pool.pool.to_string(), text.text());
             for (why, count) in pool.blocked_why {
                 self.blocked.insert(format!("{}:{why}", pool.pool), count.to_string());
             }
@@ -186,28 +195,31 @@ impl Layout {
         let mut category_index = HashMap::new();
         for (index, category) in categories.into_iter().enumerate() {
             let units = category.units;
-            let counts = [
-                category.price_minor,
-                units.free.into(),
-                units.held.into(),
-                units.sold.into(),
-                units.blocked.into(),
-            ];
-            self.categories.insert(category.name.to_string(), spaced(index, &counts));
+            let text = CategoryText {
+                index: index.to_string(),
+                price: category.price_minor.to_string(),
+                free: units.free.to_string(),
+                held: units.held.to_string(),
+                sold: units.sold.to_string(),
+                blocked: units.blocked.to_string(),
+            };
+            self.categories.insert(category.name.to_string(), text.text());
             category_index.insert(category.name, index);
         }
         for (index, seat) in seats.into_iter().enumerate() {
             let category = category_index[seat.category.as_ref()];
-            let state = match (&seat.status, seat.booking, seat.why) {
-                (SeatStatus::Held, Some(booking), _) => format!("H {booking}"),
-                (SeatStatus::Sold, Some(booking), _) => format!("S {booking}"),
-                (SeatStatus::Blocked, _, Some(why)) => format!("B {why}"),
+            let (state, of) = match (&seat.status, seat.booking, seat.why) {
+                (SeatStatus::Held, Some(booking), _) => ("H", booking.to_string()),
+                (SeatStatus::Sold, Some(booking), _) => ("S", booking.to_string()),
+                (SeatStatus::Blocked, _, Some(why)) => ("B", why.to_string()),
                 (
                     SeatStatus::Free | SeatStatus::Held | SeatStatus::Sold | SeatStatus::Blocked,
                     ..,
-                ) => "F".to_owned(),
+                ) => ("F", String::new()),
             };
-            self.seats.insert(seat.seat.to_string(), format!("{index} {category} {state}"));
+            let (index, category) = (index.to_string(), category.to_string());
+            let text = SeatText { index, category, state: state.to_owned(), of };
+            self.seats.insert(seat.seat.to_string(), text.text());
         }
     }
 
@@ -239,22 +251,22 @@ impl Layout {
             .iter()
             .map(|check_in| format!("{}:{}", check_in.ticket, check_in.at))
             .collect();
-        let text = [
-            row.state.status().as_str().to_owned(),
-            terms.user.to_string(),
-            terms.amount_minor.to_string(),
-            terms.fee_minor.to_string(),
-            terms.created_at.to_string(),
-            time.to_string(),
-            text_of_time(before),
-            payment.map(ToString::to_string).unwrap_or_default(),
-            refund_minor.to_string(),
-            row.payments.to_string(),
-            row.extensions.to_string(),
-            check_ins.join(","),
-            serde_json::to_string(&terms.lines).expect("lines can be written"),
-        ];
-        self.holds.insert(terms.booking.to_string(), text.join("|"));
+        let text = HoldText {
+            state: row.state.status().as_str().to_owned(),
+            user: terms.user.to_string(),
+            amount: terms.amount_minor.to_string(),
+            fee: terms.fee_minor.to_string(),
+            created: terms.created_at.to_string(),
+            time: time.to_string(),
+            before: text_of_time(before),
+            payment: payment.map(ToString::to_string).unwrap_or_default(),
+            refund: refund_minor.to_string(),
+            payments: row.payments.to_string(),
+            extensions: row.extensions.to_string(),
+            checkins: check_ins.join(","),
+            lines: serde_json::to_string(&terms.lines).expect("lines can be written"),
+        };
+        self.holds.insert(terms.booking.to_string(), text.text());
         let deadline = match &row.state {
             HoldState::Held { until } | HoldState::Paying { until, .. } => Some(('1', *until)),
             HoldState::Confirmed { .. } | HoldState::Expired { payment: Some(_), .. } => None,
@@ -272,11 +284,16 @@ impl Layout {
             SessionState::Ended => ("ended", None, None),
         };
         let live_holds = users.of_user.get(&row.user).map_or(0, |holdings| holdings.live_holds);
-        let (place, number) = (row.place, row.number);
-        let (until_text, arrive_text) = (text_of_time(until), text_of_time(arrive_by));
-        let text = format!("{place}|{number}|{state}|{until_text}|{arrive_text}|{live_holds}");
-        self.sessions.insert(row.user.to_string(), text);
-        let member = member(number, &row.user);
+        let text = SessionText {
+            place: row.place.to_string(),
+            number: row.number.to_string(),
+            state: state.to_owned(),
+            until_at: text_of_time(until),
+            arrive_by: text_of_time(arrive_by),
+            live_holds: live_holds.to_string(),
+        };
+        self.sessions.insert(row.user.to_string(), text.text());
+        let member = member(row.number, &row.user);
         self.put_deadline(arrive_by.map(|at| ('3', at)), &member);
         self.put_deadline(until.map(|at| ('4', at)), &member);
     }
@@ -288,26 +305,27 @@ impl Layout {
             ClaimState::Expired { at } => ("expired", Some(at), forgotten(at)),
             ClaimState::Adjusted { at } => ("adjusted", Some(at), forgotten(at)),
         };
-        let user = claim.user.as_ref().map(ToString::to_string).unwrap_or_default();
         // What the state says of a claim anyway is not said twice.
         let is_told = claim.state == ClaimState::Claimed { until: claim.first_until };
         let first = claim.first_until.filter(|_| !is_told);
-        let first = first.map(|until| format!("|{until}")).unwrap_or_default();
-        let text = format!(
-            "{user}|{}|{}|{}|{}|{state}|{}{first}",
-            claim.pool,
-            claim.amount,
-            claim.before,
-            claim.after,
-            text_of_time(time)
-        );
-        self.claims.insert(claim.claim.to_string(), text);
+        let text = ClaimText {
+            user: claim.user.as_ref().map(ToString::to_string).unwrap_or_default(),
+            pool: claim.pool.to_string(),
+            amount: claim.amount.to_string(),
+            before: claim.before.to_string(),
+            after: claim.after.to_string(),
+            state: state.to_owned(),
+            time: text_of_time(time),
+            first: text_of_time(first),
+        };
+        self.claims.insert(claim.claim.to_string(), text.text());
         self.put_deadline(deadline, claim.claim.as_str());
     }
 
     fn put_ban(&mut self, ban: &BanView) {
         let reason = serde_json::to_string(&ban.reason).expect("a reason can be written");
-        self.bans.insert(ban.user.to_string(), format!("{}|{reason}", ban.at));
+        let text = BanText { at: ban.at.to_string(), reason };
+        self.bans.insert(ban.user.to_string(), text.text());
     }
 
     fn put_deadline(&mut self, deadline: Option<(char, Time)>, id: &str) {
@@ -363,8 +381,8 @@ impl Layout {
         for (user, text) in &self.users {
             let Ok(id) = user.parse::<UserId>() else { continue };
             let stream = keys::places_of(event, &id);
-            let places = text.split('|').nth(1).unwrap_or_default();
-            let places = places.split(',').filter_map(|place| place.split_once(':'));
+            let Ok(text) = UserText::read(text, user) else { continue };
+            let places = text.places.split(',').filter_map(|place| place.split_once(':'));
             for (nth, (token, number)) in places.enumerate() {
                 if nth == 0 {
                     commands.push(words(&["DEL", &stream]));
@@ -414,10 +432,6 @@ fn write_pairs(name: &str, key: &str, pairs: &[[&String; 2]], commands: &mut Vec
         command.extend(chunk.iter().flatten().map(|word| (*word).clone()));
         commands.push(command);
     }
-}
-
-fn spaced(index: usize, counts: &[i64]) -> String {
-    counts.iter().fold(index.to_string(), |text, count| format!("{text} {count}"))
 }
 
 fn forgotten(at: Time) -> Option<(char, Time)> {
@@ -498,11 +512,14 @@ impl Holdings {
                 }
             }
             let bookings: Vec<_> = of.bookings.iter().map(BookingId::as_str).collect();
-            let mut text = format!("{}|{}|{}", of.units, of.places.join(","), bookings.join(","));
-            if !bookings.is_empty() || of.ended > 0 {
-                text = format!("{text}|{}", of.ended);
-            }
-            (user.to_string(), text)
+            let counts_ended = !bookings.is_empty() || of.ended > 0;
+            let text = UserText {
+                units: of.units.to_string(),
+                places: of.places.join(","),
+                bookings: bookings.join(","),
+                ended: if counts_ended { of.ended.to_string() } else { String::new() },
+            };
+            (user.to_string(), text.text())
         });
         texts.filter(|(_, text)| text != "0||").collect()
     }

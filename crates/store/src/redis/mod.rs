@@ -34,9 +34,12 @@ mod probe;
 mod prune;
 mod query;
 mod rebuild;
+mod records;
 mod refusal;
 mod rows;
 mod scripts;
+#[cfg(test)]
+mod shared;
 mod start;
 mod ticker;
 mod transactions;

@@ -1,5 +1,6 @@
 //! Questions: which script answers them, and the views made of what it answers.
 
+use super::records::{CategoryText, PoolText, SeatText};
 use super::rows::ban_view;
 use super::scripts;
 use super::wire::{Call, read_json};
@@ -110,15 +111,6 @@ fn read<T: FromStr>(text: &str, what: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("{what}: {text:?} cannot be read"))
 }
 
-fn numbers<const COUNT: usize>(text: &str, what: &str) -> Result<[i64; COUNT], String> {
-    let numbers: Result<Vec<_>, _> = text.split(' ').map(|number| read(number, what)).collect();
-    numbers?.try_into().map_err(|_| format!("{what}: {text:?} has another number of counts"))
-}
-
-fn count(number: i64, what: &str) -> Result<u32, String> {
-    u32::try_from(number).map_err(|_| format!("{what}: {number} is no count"))
-}
-
 fn pools(
     texts: &[(String, String)],
     blocked: &[(String, String)],
@@ -130,24 +122,24 @@ fn pools(
     }
     let mut pools = Vec::with_capacity(texts.len());
     for (id, text) in texts {
-        let [index, capacity, price_minor, held, sold, blocked, claimed, by_services] =
-            numbers(text, id)?;
-        let units = Units {
-            free: count(capacity - held - sold - blocked, id)?,
-            held: count(held, id)?,
-            sold: count(sold, id)?,
-            blocked: count(blocked, id)?,
-        };
+        let text = PoolText::read(text, id)?;
+        let capacity: u32 = read(text.capacity, id)?;
+        let (held, sold, blocked): (u32, u32, u32) =
+            (read(text.held, id)?, read(text.sold, id)?, read(text.blocked, id)?);
+        let taken = u64::from(held) + u64::from(sold) + u64::from(blocked);
+        let free = u64::from(capacity).checked_sub(taken).and_then(|free| free.try_into().ok());
+        let free = free.ok_or_else(|| format!("{id}: {taken} of {capacity} units are taken"))?;
+        let units = Units { free, held, sold, blocked };
         let blocked_why = reasons.remove(id.as_str()).unwrap_or_default();
         pools.push((
-            index,
+            read::<u32>(text.index, id)?,
             PoolView {
                 pool: read::<PoolId>(id, "a pool")?,
-                price_minor,
-                capacity: count(capacity, id)?,
+                price_minor: read(text.price, id)?,
+                capacity,
                 units,
-                claimed: count(claimed, id)?,
-                claimed_by_services: count(by_services, id)?,
+                claimed: read(text.claimed, id)?,
+                claimed_by_services: read(text.claimed_by_services, id)?,
                 blocked_why: blocked_why.into_iter().map(|(why, n)| (why.into(), n)).collect(),
             },
         ));
@@ -159,14 +151,16 @@ fn pools(
 fn categories(texts: &[(String, String)]) -> Result<Vec<CategoryView>, String> {
     let mut categories = Vec::with_capacity(texts.len());
     for (name, text) in texts {
-        let [index, price_minor, free, held, sold, blocked] = numbers(text, name)?;
+        let text = CategoryText::read(text, name)?;
         let units = Units {
-            free: count(free, name)?,
-            held: count(held, name)?,
-            sold: count(sold, name)?,
-            blocked: count(blocked, name)?,
+            free: read(text.free, name)?,
+            held: read(text.held, name)?,
+            sold: read(text.sold, name)?,
+            blocked: read(text.blocked, name)?,
         };
-        categories.push((index, CategoryView { name: name.as_str().into(), price_minor, units }));
+        let price_minor = read(text.price, name)?;
+        let view = CategoryView { name: name.as_str().into(), price_minor, units };
+        categories.push((read::<u32>(text.index, name)?, view));
     }
     categories.sort_unstable_by_key(|(index, _)| *index);
     Ok(categories.into_iter().map(|(_, view)| view).collect())
@@ -182,9 +176,7 @@ fn seats(
         .collect();
     let mut seats = Vec::with_capacity(texts.len());
     for (id, text) in texts {
-        let mut parts = text.splitn(4, ' ');
-        let mut next = || parts.next().unwrap_or_default();
-        let (index, category, state, of) = (next(), next(), next(), next());
+        let SeatText { index, category, state, of } = SeatText::read(&text, &id)?;
         let category: usize = read(category, &id)?;
         let name = names.get(category).ok_or_else(|| format!("{id}: no category {category}"))?;
         let booking = || read::<BookingId>(of, &id).map(Some);

@@ -1,6 +1,8 @@
 //! From what is in Redis back to the rows of a snapshot, and where the two differ.
 
 use super::layout::{Layout, Texts};
+use super::records::{BanText, CategoryText, ClaimText, HoldText, PoolText};
+use super::records::{SeatText, SessionText, UserText};
 use super::wire::Head;
 use crate::engine::Seq;
 use onrush_core::Time;
@@ -140,8 +142,7 @@ impl Layout {
     fn pool_rows(&self) -> Result<Vec<SnapshotRow>, String> {
         let mut rows = Vec::new();
         for (id, text) in &self.pools {
-            let [index, capacity, price, _held, _sold, _blocked, _claimed, by_services] =
-                parts(text, ' ', id)?;
+            let text = PoolText::read(text, id)?;
             let begin = format!("{id}:");
             let blocked = self.blocked.range(begin.clone()..);
             let blocked = blocked.take_while(|(key, _)| key.starts_with(&begin));
@@ -150,12 +151,12 @@ impl Layout {
                 .collect::<Result<_, String>>()?;
             let spec = PoolSpec {
                 pool: read(id, "a pool")?,
-                capacity: read(capacity, id)?,
-                price_minor: read(price, id)?,
+                capacity: read(text.capacity, id)?,
+                price_minor: read(text.price, id)?,
             };
-            let claimed_by_services = read(by_services, id)?;
+            let claimed_by_services = read(text.claimed_by_services, id)?;
             let row = PoolRow { spec, claimed_by_services, blocked_why };
-            rows.push((read::<usize>(index, id)?, SnapshotRow::Pool(row)));
+            rows.push((read::<usize>(text.index, id)?, SnapshotRow::Pool(row)));
         }
         rows.sort_by_key(|(index, _)| *index);
         Ok(rows.into_iter().map(|(_, row)| row).collect())
@@ -164,9 +165,10 @@ impl Layout {
     fn category_specs(&self) -> Result<Vec<CategorySpec>, String> {
         let mut specs = Vec::new();
         for (name, text) in &self.categories {
-            let [index, price, ..]: [&str; 6] = parts(text, ' ', name)?;
-            let spec = CategorySpec { name: name.as_str().into(), price_minor: read(price, name)? };
-            specs.push((read::<usize>(index, name)?, spec));
+            let text = CategoryText::read(text, name)?;
+            let price_minor = read(text.price, name)?;
+            let spec = CategorySpec { name: name.as_str().into(), price_minor };
+            specs.push((read::<usize>(text.index, name)?, spec));
         }
         specs.sort_by_key(|(index, _)| *index);
         Ok(specs.into_iter().map(|(_, spec)| spec).collect())
@@ -176,16 +178,16 @@ impl Layout {
         let categories = self.category_specs()?;
         let mut rows = Vec::new();
         for (id, text) in &self.seats {
-            let [index, category, state] = parts(text, ' ', id)?;
+            let text = SeatText::read(text, id)?;
             let category = categories
-                .get(read::<usize>(category, id)?)
+                .get(read::<usize>(text.category, id)?)
                 .ok_or_else(|| format!("seat {id}: it has no price category"))?;
             let known = seats.get(id.as_str()).filter(|spec| spec.category == category.name);
             let spec = known.cloned().ok_or_else(|| {
                 format!("seat {id}: it is not known in category {}", category.name)
             })?;
-            let blocked_why = state.strip_prefix("B ").map(Into::into);
-            rows.push((read::<usize>(index, id)?, SeatRow { spec, blocked_why }));
+            let blocked_why = (text.state == "B").then(|| text.of.into());
+            rows.push((read::<usize>(text.index, id)?, SeatRow { spec, blocked_why }));
         }
         rows.sort_by_key(|(index, _)| *index);
         Ok(rows.into_iter().map(|(_, row)| row).collect())
@@ -226,7 +228,9 @@ impl Layout {
         let mut rows = Vec::new();
         for (member, _) in self.in_line() {
             let (number, user) = who(member)?;
-            let places = self.users.get(user.as_str()).and_then(|text| text.split('|').nth(1));
+            let text =
+                self.users.get(user.as_str()).map(|text| UserText::read(text, user.as_str()));
+            let places = text.transpose()?.map(|text| text.places);
             let ours = |place: &str| {
                 let (id, its_number) = place.split_once(':')?;
                 (its_number == number.to_string()).then(|| id.to_owned())
@@ -243,59 +247,47 @@ impl Layout {
 }
 
 fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
-    let [
-        state,
-        user,
-        amount,
-        fee,
-        created,
-        at,
-        before,
-        payment,
-        refund,
-        payments,
-        extensions,
-        check_ins,
-        lines,
-    ] = parts(text, '|', id)?;
-    let at = time(at, id)?;
-    let payment = read_optional(payment, id)?;
-    let state = match (state, payment) {
+    let text = HoldText::read(text, id)?;
+    let at = time(text.time, id)?;
+    let payment = read_optional(text.payment, id)?;
+    let state = match (text.state, payment) {
         ("held", None) => HoldState::Held { until: at },
         ("paying", Some(payment)) => {
-            HoldState::Paying { until: at, before: time(before, id)?, payment }
+            HoldState::Paying { until: at, before: time(text.before, id)?, payment }
         }
         ("confirmed", payment) => HoldState::Confirmed { at, payment },
         ("released", None) => HoldState::Released { at },
         ("expired", payment) => HoldState::Expired { at, payment },
-        ("cancelled", None) => HoldState::Cancelled { at, refund_minor: read(refund, id)? },
+        ("cancelled", None) => HoldState::Cancelled { at, refund_minor: read(text.refund, id)? },
         (state, _) => return Err(format!("booking {id}: it cannot be {state}")),
     };
     let check_in = |text: &str| {
         let [ticket, at] = parts(text, ':', id)?;
         Ok(CheckIn { ticket: read(ticket, id)?, at: time(at, id)? })
     };
-    let check_ins = check_ins.split(',').filter(|check_in| !check_in.is_empty());
+    let check_ins = text.checkins.split(',').filter(|check_in| !check_in.is_empty());
     let terms = HoldTerms {
         booking: read(id, "a booking")?,
-        user: read(user, id)?,
-        lines: serde_json::from_str(lines).map_err(|error| format!("booking {id}: {error}"))?,
-        amount_minor: read(amount, id)?,
-        fee_minor: read(fee, id)?,
-        created_at: time(created, id)?,
+        user: read(text.user, id)?,
+        lines: serde_json::from_str(text.lines)
+            .map_err(|error| format!("booking {id}: {error}"))?,
+        amount_minor: read(text.amount, id)?,
+        fee_minor: read(text.fee, id)?,
+        created_at: time(text.created, id)?,
     };
     Ok(HoldRow {
         terms: Arc::new(terms),
         state,
-        payments: read(payments, id)?,
-        extensions: read(extensions, id)?,
+        payments: read(text.payments, id)?,
+        extensions: read(text.extensions, id)?,
         checked_in: check_ins.map(check_in).collect::<Result<_, String>>()?,
     })
 }
 
 fn session_row(user: &str, text: &str) -> Result<SessionRow, String> {
-    let [place, number, state, until, arrive_by, _live_holds] = parts(text, '|', user)?;
-    let state = match (state, time_or_none(until, user)?, time_or_none(arrive_by, user)?) {
+    let SessionText { place, number, state, until_at, arrive_by, .. } =
+        SessionText::read(text, user)?;
+    let state = match (state, time_or_none(until_at, user)?, time_or_none(arrive_by, user)?) {
         ("invited", Some(until), Some(arrive_by)) => SessionState::Invited { until, arrive_by },
         ("active", Some(until), None) => SessionState::Active { until },
         ("ended", None, None) => SessionState::Ended,
@@ -306,9 +298,8 @@ fn session_row(user: &str, text: &str) -> Result<SessionRow, String> {
 }
 
 fn claim_view(id: &str, text: &str) -> Result<ClaimView, String> {
-    let [user, pool, amount, before, after, state, at] = parts(text, '|', id)?;
-    let (at, first) = at.split_once('|').unwrap_or((at, ""));
-    let state = match (state, time_or_none(at, id)?) {
+    let text = ClaimText::read(text, id)?;
+    let state = match (text.state, time_or_none(text.time, id)?) {
         ("claimed", until) => ClaimState::Claimed { until },
         ("returned", Some(at)) => ClaimState::Returned { at },
         ("expired", Some(at)) => ClaimState::Expired { at },
@@ -321,14 +312,14 @@ fn claim_view(id: &str, text: &str) -> Result<ClaimView, String> {
             None
         }
     };
-    let first_until = time_or_none(first, id)?.or(told);
+    let first_until = time_or_none(text.first, id)?.or(told);
     Ok(ClaimView {
         claim: read(id, "a claim")?,
-        user: read_optional(user, id)?,
-        pool: read(pool, id)?,
-        amount: read(amount, id)?,
-        before: read(before, id)?,
-        after: read(after, id)?,
+        user: read_optional(text.user, id)?,
+        pool: read(text.pool, id)?,
+        amount: read(text.amount, id)?,
+        before: read(text.before, id)?,
+        after: read(text.after, id)?,
         first_until,
         state,
     })
@@ -336,7 +327,7 @@ fn claim_view(id: &str, text: &str) -> Result<ClaimView, String> {
 
 /// A ban, as its hash has it.
 pub(super) fn ban_view(user: &str, text: &str) -> Result<BanView, String> {
-    let [at, reason] = parts(text, '|', user)?;
+    let BanText { at, reason } = BanText::read(text, user)?;
     let reason = serde_json::from_str(reason).map_err(|error| format!("ban of {user}: {error}"))?;
     Ok(BanView { user: read(user, "a ban")?, reason, at: time(at, user)? })
 }

@@ -39,7 +39,7 @@ macro_rules! scripts {
 const INCLUDES: &[(&str, &str)] = &includes![
     "bans", "begin", "change", "claims", "ended", "gone", "holds", "joining", "lapses", "line",
     "lines", "money", "outflow", "phases", "places", "pools", "queued", "seats", "sessions",
-    "settings", "taking", "users",
+    "settings", "shared", "taking", "users",
 ];
 
 scripts! {
@@ -144,6 +144,19 @@ fn include(text: &str, included: &mut Vec<&'static str>, whole: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::all;
+
+    #[test]
+    fn nothing_shared_is_declared_again() {
+        let shared = include_str!("../../lua/include/shared.lua").lines();
+        let constants = shared.filter_map(|line| line.strip_prefix("local ")?.split_once(" = "));
+        let names: Vec<_> = constants.map(|(name, _)| format!("local {name} = ")).collect();
+        for script in all() {
+            for name in &names {
+                let count = script.text.lines().filter(|line| line.starts_with(name)).count();
+                assert!(count <= 1, "{}: take {name}… from shared.lua alone", script.name);
+            }
+        }
+    }
 
     #[test]
     fn every_script_has_its_parts_once() {

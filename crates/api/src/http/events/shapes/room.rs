@@ -94,7 +94,7 @@ impl RoomChange {
         self.order == Some(OrderName::Draw) && !has_draw
     }
 
-    /// Applies the changes; `seed_hash` is there if [`SettingsChange::wants_new_draw`] said so.
+    /// Applies the changes; `seed_hash` is there if a new draw is wanted.
     pub fn apply(self, room: &mut RoomSettings, seed_hash: Option<Digest>) {
         set(&mut room.capacity, whole(self.capacity));
         set(&mut room.outflow_per_min, self.outflow_per_min.map(whole));
