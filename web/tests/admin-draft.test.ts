@@ -1,5 +1,46 @@
 import { expect, test } from "vitest";
-import { fieldOf } from "../src/admin/events/draft";
+import { changesOf, draftOf, fieldOf, newDraft, settingsOf } from "../src/admin/events/draft";
+import type { Event, EventDefaults } from "../src/api/schema";
+
+const terms = {
+  hold_ttl_ms: 600_000,
+  hold_max_ms: 1_800_000,
+  payment_window_ms: 300_000,
+  payment_attempts: 4,
+  extensions: 2,
+  max_per_user: 7,
+};
+const defaults: EventDefaults = {
+  ...terms,
+  room: {
+    capacity: 900,
+    session_ms: 60_000,
+    place_ttl_ms: 120_000,
+    arrive_ms: 30_000,
+    max_queue_size: 5_000,
+    places_per_user: 1,
+    order: "fifo",
+  },
+};
+
+test("new events begin with what the server says, and claims without a limit if it has none", () => {
+  const settings = settingsOf({ ...newDraft(defaults), hasRoom: true });
+  expect(settings).toMatchObject({ ...terms, claim_ttl_max_ms: null });
+  expect(settings.room).toEqual({ ...defaults.room, outflow_per_min: null });
+});
+
+test("what the server tells beside a rule about refunds is not sent back", () => {
+  const refunds = [{ days_before: 7, percent: 80, until: 1 }];
+  const event = { ...terms, event: "e", title: "E", currency: "EUR", refunds } as unknown as Event;
+  const before = draftOf(event, defaults);
+  const after = { ...before, refunds: [...before.refunds, { days_before: 1, percent: 50 }] };
+  expect(changesOf(before, after)).toEqual({
+    refunds: [
+      { days_before: 7, percent: 80 },
+      { days_before: 1, percent: 50 },
+    ],
+  });
+});
 
 test.each([
   ["max_per_user", "max_per_user"],

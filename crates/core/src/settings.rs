@@ -1,5 +1,6 @@
 //! What an organiser sets for an event.
 
+use crate::hold::HoldTerms;
 use crate::limits::{
     DEFAULT_CLAIM_TTL_MAX_MS, DEFAULT_MAX_PER_USER, MAX_AMOUNT_STEP_MINOR, MAX_DURATION_MS,
     MAX_FEE_BP, MAX_PLACES_PER_USER, MAX_PRICE_MINOR, MAX_QUEUE_SIZE, MAX_REFUND_RULES,
@@ -115,6 +116,28 @@ pub struct RefundRule {
     pub days_before: u16,
     /// How much of the units' price, in percent, rounded up to what can be paid; fees are kept.
     pub percent: u8,
+}
+
+impl RefundRule {
+    /// The last moment at which it counts, for an event that begins at `starts_at`.
+    #[must_use]
+    pub fn until(&self, starts_at: Time) -> Time {
+        const DAY_MS: i64 = 24 * 3_600_000;
+        starts_at.plus_ms(-DAY_MS * i64::from(self.days_before))
+    }
+}
+
+/// What a buyer gets back who cancels at this moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RefundNow {
+    /// Of the units' price.
+    pub percent: u8,
+    /// What goes back, in minor units.
+    pub refund_minor: i64,
+    /// What is kept of what was paid, in minor units.
+    pub kept_minor: i64,
+    /// The last moment at which that is so.
+    pub until: Time,
 }
 
 /// How the waiting room admits. All durations are milliseconds.
@@ -249,11 +272,29 @@ impl Settings {
     /// cannot.
     #[must_use]
     pub fn refund_percent(&self, at: Time) -> Option<u8> {
-        const DAY_MS: i64 = 24 * 3_600_000;
-        let days_left = self.starts_at?.since_ms(at).div_euclid(DAY_MS);
-        let applies = |rule: &&RefundRule| i64::from(rule.days_before) <= days_left;
+        self.refund_rule(at).map(|(rule, _)| rule.percent)
+    }
+
+    /// The rule that counts at `at`, and until when it does.
+    fn refund_rule(&self, at: Time) -> Option<(RefundRule, Time)> {
+        let starts_at = self.starts_at?;
+        let applies = |rule: &&RefundRule| at <= rule.until(starts_at);
         let rule = self.refunds.iter().filter(applies).max_by_key(|rule| rule.days_before)?;
-        Some(rule.percent)
+        Some((*rule, rule.until(starts_at)))
+    }
+
+    /// What the buyer of a confirmed booking gets back who cancels it at `at`; `None` if they
+    /// cannot.
+    #[must_use]
+    pub fn refund_now(&self, terms: &HoldTerms, at: Time) -> Option<RefundNow> {
+        let (RefundRule { percent, .. }, until) = self.refund_rule(at)?;
+        let amount_minor = terms.amount_minor;
+        let price_minor = amount_minor - terms.fee_minor;
+        let part = (u32::from(percent), 100);
+        let share_minor = share_minor(price_minor, part, self.step_minor(), Rounding::Up);
+        // An amount that is no multiple of a step was paid where steps do not count.
+        let refund_minor = share_minor.min(amount_minor);
+        Some(RefundNow { percent, refund_minor, kept_minor: amount_minor - refund_minor, until })
     }
 
     /// The commitment of an event whose prequeue is drawn.

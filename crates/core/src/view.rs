@@ -1,9 +1,9 @@
 //! What can be seen of an event, and the answers to commands.
 
-use crate::hold::{CheckIn, HoldState, HoldTerms};
+use crate::hold::{CheckIn, HoldState, HoldStatus, HoldTerms};
 use crate::ids::{BookingId, ClaimId, EventId, PlaceId, PoolId, SeatId, UserId};
 use crate::phase::Phase;
-use crate::settings::{Digest, Settings};
+use crate::settings::{Digest, RefundNow, Settings};
 use crate::spec::Reason;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -248,6 +248,17 @@ pub struct HoldView {
     /// Tickets that were let in, by their number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checked_in: Vec<CheckIn>,
+}
+
+impl HoldView {
+    /// What its buyer gets back who cancels it at `at`, under the event's settings; `None` if they
+    /// cannot.
+    #[must_use]
+    pub fn refund_now(&self, settings: &Settings, at: Time) -> Option<RefundNow> {
+        let is_confirmed = self.state.status() == HoldStatus::Confirmed;
+        let is_unused = self.checked_in.is_empty();
+        if is_confirmed && is_unused { settings.refund_now(&self.terms, at) } else { None }
+    }
 }
 
 /// What was taken from a visitor who was removed.

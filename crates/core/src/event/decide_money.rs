@@ -8,7 +8,6 @@ use crate::command::CancelTerms;
 use crate::hold::{CheckIn, HoldState, HoldStatus, OnDecline};
 use crate::ids::{BookingId, PaymentId, UserId};
 use crate::limits::{AFTER_FAILED_PAYMENT_MS, fits_text};
-use crate::money::{Rounding, share_minor};
 use crate::phase::Phase;
 use crate::refusal::Refusal;
 use crate::settings::Settings;
@@ -256,12 +255,8 @@ impl Event {
         let (amount_minor, step_minor) = (hold.terms.amount_minor, settings.step_minor());
         let refund_minor = match terms {
             CancelTerms::Buyer { .. } => {
-                let percent = settings.refund_percent(at).ok_or(Refusal::NotCancellable)?;
-                let price_minor = amount_minor - hold.terms.fee_minor;
-                let part = (u32::from(percent), 100);
-                let share_minor = share_minor(price_minor, part, step_minor, Rounding::Up);
-                // An amount that is no multiple of a step was paid where steps do not count.
-                share_minor.min(amount_minor)
+                let refund = settings.refund_now(&hold.terms, at);
+                refund.ok_or(Refusal::NotCancellable)?.refund_minor
             }
             CancelTerms::Organiser { refund_minor: None } => amount_minor,
             CancelTerms::Organiser { refund_minor: Some(wanted) } => {

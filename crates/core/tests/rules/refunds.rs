@@ -69,6 +69,33 @@ fn a_buyer_gets_his_share_of_the_price_and_fees_are_kept() {
     }
 }
 
+#[test]
+fn what_is_promised_at_a_moment_is_what_cancelling_then_gives_back() {
+    let fees = Fees { fixed_minor: 100, percent_bp: 250 };
+    let settings = Settings { fees, ..policy() };
+    for days in [0, 16, 17, 24, 60] {
+        let mut stage = paid(settings.clone());
+        let held = hold_view(stage.ok(hold("b1", "ann", lines(&[("ga", 2)], &["A-1"]))));
+        assert_eq!(held.refund_now(&settings, stage.now), None, "it is not confirmed");
+        stage.ok(begin("b1", "ann", "p1"));
+        let bought = hold_view(stage.ok(confirm("b1", "ann", Some("p1"))));
+        stage.pass_ms(days * DAY_MS);
+        let Some(promised) = bought.refund_now(&settings, stage.now) else {
+            stage.refused(cancel_as_buyer("b1", "ann"), "NOT_CANCELLABLE");
+            continue;
+        };
+        let cancelled = hold_view(stage.ok(cancel_as_buyer("b1", "ann")));
+        let HoldState::Cancelled { refund_minor, .. } = cancelled.state else {
+            panic!("it was not cancelled: {cancelled:?}")
+        };
+        assert_eq!(promised.refund_minor, refund_minor, "after {days} days");
+        assert_eq!(promised.refund_minor + promised.kept_minor, bought.terms.amount_minor);
+        let ends = |at| bought.refund_now(&settings, at).map(|refund| refund.percent);
+        assert_eq!(ends(promised.until), Some(promised.percent));
+        assert_ne!(ends(promised.until.plus_ms(1)), Some(promised.percent));
+    }
+}
+
 /// What goes back of one unit that a buyer cancels when half of it is promised.
 fn half_back(settings: Settings, price_minor: i64) -> i64 {
     let mut stage = priced(settings, price_minor);

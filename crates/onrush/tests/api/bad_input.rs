@@ -119,6 +119,27 @@ async fn bad_requests_have_their_code_and_change_nothing() {
         ),
     ];
     let before = shop.committed();
+    let fields = [
+        (create(r#"{"event": "x", "title": "X", "currency": "euro"}"#), json!("currency")),
+        (
+            create(r#"{"event": "x", "title": "X", "currency": "EUR", "room": {"capacity": 0}}"#),
+            json!("room.capacity"),
+        ),
+        (
+            create(
+                r#"{"event": "x", "title": "X", "currency": "EUR",
+                    "refunds": [{"days_before": 1, "percent": 50}]}"#,
+            ),
+            json!("refunds"),
+        ),
+        (hold(r#"{"seats": ["A", "A"]}"#), json!("seats")),
+        (shop.ask("GET", "/events?limit=0"), json!("limit")),
+        (to("GET", "/nowhere"), json!(null)),
+    ];
+    for (request, field) in fields {
+        let answer = request.send().await.json();
+        assert_eq!(answer["field"], field, "{answer}");
+    }
     for (what, request, status, code) in cases {
         let answer = request.send().await;
         assert_eq!(answer.problem(), (status, code.into()), "{what}: {answer:?}");

@@ -177,6 +177,34 @@ async fn what_costs_something_is_confirmed_only_with_a_payment() {
     assert_eq!(cancelled["status"], "cancelled");
 }
 
+#[tokio::test]
+async fn what_goes_back_now_is_told_and_is_what_a_cancellation_gives() {
+    let shop = Shop::start().await;
+    let body = json!({"event": "e", "title": "Show", "currency": "EUR",
+        "starts_at": 4_000_000_000_000_i64, "fees": {"fixed_minor": 100},
+        "refunds": [{"days_before": 7, "percent": 50}]});
+    shop.organise("POST", "/events", &body).await;
+    shop.add_pool("e", "paid", 5, 333).await;
+    let event = shop.organise_plainly("/events/e/open").await;
+    let until = 4_000_000_000_000_i64 - 7 * 24 * 3_600_000;
+    assert_eq!(event["refunds"], json!([{"days_before": 7, "percent": 50, "until": until}]));
+    let guest = shop.guest().await;
+    let held = guest.hold("e", "k", &json!({"pools": {"paid": 1}})).await.expect(201).json();
+    assert_eq!((&held["payments_begun"], held.get("refund_now")), (&json!(0), None));
+    let booking = held["booking"].as_str().unwrap();
+    let confirm = format!("/events/e/bookings/{booking}/confirm");
+    shop.organise("POST", &confirm, &json!({"payment": "till-7"})).await;
+
+    let promised = json!({"percent": 50, "refund_minor": 167, "kept_minor": 266, "until": until});
+    let path = format!("/bookings/{booking}");
+    assert_eq!(guest.get(&path).await.expect(200).json()["refund_now"], promised);
+    let list = guest.get("/bookings").await.expect(200).json();
+    assert_eq!(list["bookings"][0]["refund_now"], promised);
+    let cancel = guest.ask("POST", &format!("{path}/cancel")).send().await.expect(200).json();
+    assert_eq!(cancel["refund_minor"], 167);
+    assert_eq!(guest.get(&path).await.expect(200).json().get("refund_now"), None);
+}
+
 /// A trap: the client names the price.
 #[tokio::test]
 async fn a_price_in_the_wish_is_refused() {

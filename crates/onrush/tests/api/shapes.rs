@@ -146,6 +146,7 @@ async fn real_answers_are_as_the_openapi_document_says() {
     };
     for path in [
         "/bookings",
+        "/event-defaults",
         "/inventory-status",
         "/feed",
         "/payments",

@@ -39,7 +39,9 @@ fn every_script_says_its_keys_args_reply_and_refusals() {
         for part in ["-- Keys: ", "-- Args: ", "-- Reply: ", "-- Refusals: "] {
             assert!(header.iter().any(|line| line.starts_with(part)), "{name} lacks {part}");
         }
-        assert!(header[0].starts_with("-- S"), "{name} does not say which contract it has");
+        let says = header[0].strip_prefix("-- ").unwrap_or_default();
+        let is_sentence = says.starts_with(char::is_uppercase) && says.contains(' ');
+        assert!(is_sentence, "{name} does not begin by what it does");
     }
 }
 

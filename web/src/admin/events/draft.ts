@@ -1,5 +1,5 @@
 /** An event's settings as somebody types them, and what that comes to for the server. */
-import type { Event, RefundRule } from "../../api/schema";
+import type { Event, EventDefaults, RefundRule, Room } from "../../api/schema";
 import { toMajor, toMinor } from "../money";
 
 /** What the fields hold: minutes and whole units of money; null is an empty field. */
@@ -35,12 +35,23 @@ export interface Draft {
   refunds: { days_before: number | null; percent: number | null }[];
 }
 
-/** Where the server's name of a setting differs from the field's. */
+/** Which field shows a setting, by the server's name of it. */
 const FIELDS: Record<string, keyof Draft> = {
+  event: "event",
+  title: "title",
+  currency: "currency",
+  prequeue_at: "prequeue_at",
+  opens_at: "opens_at",
+  closes_at: "closes_at",
+  starts_at: "starts_at",
+  max_per_user: "max_per_user",
   claim_ttl_max_ms: "claim_max_min",
   hold_ttl_ms: "hold_min",
   hold_max_ms: "hold_max_min",
+  extensions: "extensions",
   payment_window_ms: "payment_window_min",
+  payment_attempts: "payment_attempts",
+  room: "hasRoom",
   "room.capacity": "capacity",
   "room.outflow_per_min": "outflow_per_min",
   "room.order": "order",
@@ -49,18 +60,19 @@ const FIELDS: Record<string, keyof Draft> = {
   "room.place_ttl_ms": "place_ttl_min",
   "room.max_queue_size": "max_queue_size",
   "room.places_per_user": "places_per_user",
+  fees: "fee_percent",
   "fees.fixed_minor": "fee_fixed",
   "fees.percent_bp": "fee_percent",
-  fees: "fee_percent",
-  room: "hasRoom",
+  refunds: "refunds",
 };
 
 const TIMES = ["prequeue_at", "opens_at", "closes_at", "starts_at"] as const;
 const MIN_MS = 60_000;
 
 /** What the server begins with where nothing is said; only the way in must be chosen. */
-export function newDraft(): Draft {
+export function newDraft(defaults: EventDefaults): Draft {
   return {
+    ...termsOf(defaults, defaults.room),
     event: "",
     title: "",
     currency: "EUR",
@@ -68,32 +80,17 @@ export function newDraft(): Draft {
     opens_at: "",
     closes_at: "",
     starts_at: "",
-    max_per_user: 8,
-    claim_max_min: 1_440,
-    hold_min: 10,
-    hold_max_min: 30,
-    extensions: 1,
-    payment_window_min: 10,
-    payment_attempts: 3,
     hasRoom: null,
-    capacity: 1_000,
-    outflow_per_min: null,
-    order: "fifo",
-    session_min: 10,
-    arrive_min: 2,
-    place_ttl_min: 30,
-    max_queue_size: 1_000_000,
-    places_per_user: 1,
     fee_fixed: null,
     fee_percent: null,
     refunds: [],
   };
 }
 
-export function draftOf(event: Event): Draft {
-  const room = event.room;
-  const plain = newDraft();
+/** An event as it is; the fields of a room that it has not begin with the defaults. */
+export function draftOf(event: Event, defaults: EventDefaults): Draft {
   return {
+    ...termsOf(event, event.room ?? defaults.room),
     event: event.event,
     title: event.title,
     currency: event.currency,
@@ -101,25 +98,32 @@ export function draftOf(event: Event): Draft {
     opens_at: toLocal(event.opens_at),
     closes_at: toLocal(event.closes_at),
     starts_at: toLocal(event.starts_at),
-    max_per_user: event.max_per_user ?? null,
-    claim_max_min: event.claim_ttl_max_ms === undefined ? null : event.claim_ttl_max_ms / MIN_MS,
-    hold_min: event.hold_ttl_ms / MIN_MS,
-    hold_max_min: event.hold_max_ms / MIN_MS,
-    extensions: event.extensions,
-    payment_window_min: event.payment_window_ms / MIN_MS,
-    payment_attempts: event.payment_attempts,
-    hasRoom: room !== undefined,
-    capacity: room?.capacity ?? plain.capacity,
-    outflow_per_min: room?.outflow_per_min ?? null,
-    order: room?.order ?? "fifo",
-    session_min: room ? room.session_ms / MIN_MS : plain.session_min,
-    arrive_min: room ? room.arrive_ms / MIN_MS : plain.arrive_min,
-    place_ttl_min: room ? room.place_ttl_ms / MIN_MS : plain.place_ttl_min,
-    max_queue_size: room?.max_queue_size ?? plain.max_queue_size,
-    places_per_user: room?.places_per_user ?? plain.places_per_user,
+    hasRoom: event.room !== undefined,
     fee_fixed: event.fees?.fixed_minor ? toMajor(event.fees.fixed_minor, event.currency) : null,
     fee_percent: event.fees?.percent_bp ? event.fees.percent_bp / 100 : null,
-    refunds: (event.refunds ?? []).map((rule) => ({ ...rule })),
+    refunds: (event.refunds ?? []).map(({ days_before, percent }) => ({ days_before, percent })),
+  };
+}
+
+/** What an event and the defaults have in common. */
+function termsOf(terms: Omit<EventDefaults, "room">, room: Room) {
+  const claimMaxMs = terms.claim_ttl_max_ms;
+  return {
+    max_per_user: terms.max_per_user ?? null,
+    claim_max_min: claimMaxMs === undefined ? null : claimMaxMs / MIN_MS,
+    hold_min: terms.hold_ttl_ms / MIN_MS,
+    hold_max_min: terms.hold_max_ms / MIN_MS,
+    extensions: terms.extensions,
+    payment_window_min: terms.payment_window_ms / MIN_MS,
+    payment_attempts: terms.payment_attempts,
+    capacity: room.capacity,
+    outflow_per_min: room.outflow_per_min ?? null,
+    order: room.order,
+    session_min: room.session_ms / MIN_MS,
+    arrive_min: room.arrive_ms / MIN_MS,
+    place_ttl_min: room.place_ttl_ms / MIN_MS,
+    max_queue_size: room.max_queue_size,
+    places_per_user: room.places_per_user,
   };
 }
 
@@ -185,9 +189,7 @@ function different(was: Record<string, unknown>, is: Record<string, unknown>): R
 /** The field of the form that shows the setting which a problem is about. */
 export function fieldOf(setting: string | undefined): keyof Draft | undefined {
   // `refunds[1].percent`: the rules are one field.
-  const name = setting?.split("[")[0] ?? "";
-  if (name in FIELDS) return FIELDS[name];
-  return name in newDraft() ? (name as keyof Draft) : undefined;
+  return FIELDS[setting?.split("[")[0] ?? ""];
 }
 
 function ms(min: number | null): number | null {

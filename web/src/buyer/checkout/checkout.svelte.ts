@@ -7,7 +7,7 @@ import { clock } from "../../lib/clock";
 import { follow } from "../../lib/live";
 import { aboutEvent, type About } from "./about";
 import { namesOf, readableLines, type Line } from "./lines";
-import { attemptKey, endAttempt, hasOpenAttempt, notePayment, recall, remember, type Names } from "./memory";
+import { attemptKey, endAttempt, hasOpenAttempt, notePayment, remember, type Names } from "./memory";
 
 /** With Stripe an open payment names the key its form is made with. */
 export type OpenPayment = Payment & { publishable_key?: string };
@@ -17,6 +17,8 @@ export type Outcome = Booking["status"] | "late" | "refunded";
 
 /** A hold's last minute. */
 const ENDING_MS = 60_000;
+/** The longest pause before another look; browsers' timers do not reach much further. */
+const LONGEST_MS = 24 * 3_600_000;
 
 export class Checkout {
   readonly id: string;
@@ -40,8 +42,6 @@ export class Checkout {
   /** The hold ran out while this page was open, with a payment under way. */
   wasLate = $state(false);
   nowMs = $state(clock.now());
-  /** Payments that were begun, as far as this browser knows. */
-  tried = $state(0);
 
   readonly lines: Line[] = $derived(this.booking ? readableLines(this.booking.lines, this.names) : []);
   readonly leftMs = $derived((this.booking?.until ?? 0) - this.nowMs);
@@ -105,7 +105,6 @@ export class Checkout {
       // Only what costs something has a payment, and only the ledger knows how it ended.
       const payment = booking.amount_minor > 0 ? await this.#askPayment() : undefined;
       if (payment) notePayment(this.id, payment.payment);
-      this.tried = recall(this.id).payments?.length ?? 0;
       await this.#describe(booking);
       this.booking = booking;
       this.payment = payment;
@@ -167,7 +166,11 @@ export class Checkout {
         return 1_500;
       case "cancelled":
         return this.isRefundPending ? 3_000 : undefined;
-      case "confirmed":
+      case "confirmed": {
+        // What goes back for a cancellation is another sum from then on.
+        const until = this.booking!.refund_now?.until;
+        return until === undefined ? undefined : Math.min(until + 1 - clock.now(), LONGEST_MS);
+      }
       case "refunded":
       case "released":
       case "expired":
@@ -187,7 +190,7 @@ export class Checkout {
 
   /** How many more payments may be tried. */
   get attemptsLeft(): number {
-    return Math.max(0, this.sale.payment_attempts - this.tried);
+    return Math.max(0, this.sale.payment_attempts - (this.booking?.payments_begun ?? 0));
   }
 
   /** Until when the hold would last if it were extended now; `undefined` if it cannot be. */

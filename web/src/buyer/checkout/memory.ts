@@ -14,7 +14,7 @@ export interface Names {
 
 interface Memory {
   names?: Names;
-  /** Payments that were begun: how many attempts are left follows from it. */
+  /** Payments that are known here. */
   payments?: string[];
   /** Whose name is on the tickets: the server tells it to those at the door only. */
   holder?: string;

@@ -1,6 +1,6 @@
 //! A visitor's own bookings: one, or page by page.
 
-use super::find::{booking_answer, event_of_booking};
+use super::find::event_of_booking;
 use super::keeper::{Keeper, Kept};
 use super::shapes::{BookingBody, Bookings};
 use crate::http::body::json;
@@ -15,8 +15,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_base::auth::names::event_of;
 use onrush_core::Refusal;
+use onrush_core::Time;
+use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::question::BookingsOf;
+use onrush_core::settings::{RefundNow, Settings};
 use onrush_core::view::HoldView;
 use onrush_store::{Ask, Failure};
 use serde::Deserialize;
@@ -30,12 +33,46 @@ use utoipa::IntoParams;
     responses((status = 200, description = "The booking", body = BookingBody), ReadProblems),
     security(("visitor" = []), ("link" = []))
 )]
-pub async fn booking(Ids(booking): Ids<BookingId>, keeper: Keeper) -> Result<Response, Problem> {
+pub async fn booking(
+    State(sale): State<Arc<Sale>>,
+    Ids(booking): Ids<BookingId>,
+    keeper: Keeper,
+) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
-    Ok(match keeper.find_ever(&event, &booking).await? {
-        Kept::Now(view) => booking_answer(&event, &view),
-        Kept::Past(row) => json(StatusCode::OK, &BookingBody::of_past(&row)),
-    })
+    let kept = keeper.find_ever(&event, &booking).await?;
+    let body = match &kept {
+        Kept::Now(view) => {
+            let refund_now = RefundsNow::default().of(&sale, &event, view).await?;
+            BookingBody::new(&event, view).with_refund(refund_now)
+        }
+        Kept::Past(row) => BookingBody::of_past(row),
+    };
+    Ok(json(StatusCode::OK, &body))
+}
+
+/// What buyers get back who cancel now: the settings of the event that was asked about last.
+#[derive(Default)]
+struct RefundsNow(Option<(EventId, Time, Settings)>);
+
+impl RefundsNow {
+    /// What the buyer of a booking gets back; `None` if they cannot cancel. Only for a booking that
+    /// is confirmed the event is asked for its settings, once.
+    async fn of(
+        &mut self,
+        sale: &Sale,
+        event: &EventId,
+        view: &HoldView,
+    ) -> Result<Option<RefundNow>, Problem> {
+        if view.state.status() != HoldStatus::Confirmed {
+            return Ok(None);
+        }
+        if self.0.as_ref().is_none_or(|(known, ..)| known != event) {
+            let (at, event_view) = sale.view_event(event).await?;
+            self.0 = Some((event.clone(), at, event_view.settings));
+        }
+        let known = self.0.as_ref();
+        Ok(known.and_then(|(_, at, settings)| view.refund_now(settings, *at)))
+    }
 }
 
 /// Of which event, and which page.
@@ -98,7 +135,12 @@ pub async fn bookings(
     }
     let more = found.len() > limit;
     found.truncate(limit);
-    let bookings = found.iter().map(|(event, view)| BookingBody::new(event, view)).collect();
+    let mut refunds_now = RefundsNow::default();
+    let mut bookings = Vec::with_capacity(found.len());
+    for (event, view) in &found {
+        let refund_now = refunds_now.of(&sale, event, view).await?;
+        bookings.push(BookingBody::new(event, view).with_refund(refund_now));
+    }
     let next = found.last().filter(|_| more).map(|(_, view)| &view.terms.booking);
     Ok(json(StatusCode::OK, &Bookings { bookings, next }))
 }

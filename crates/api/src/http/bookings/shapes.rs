@@ -7,6 +7,7 @@ use onrush_core::hold::{HoldState, HoldStatus};
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::lines::Lines;
 use onrush_core::money::Currency;
+use onrush_core::settings::RefundNow;
 use onrush_core::view::HoldView;
 use onrush_ledger::booking::{Booking, Buyer};
 use serde::Serialize;
@@ -68,10 +69,38 @@ pub struct BookingBody<'a> {
     payment: Option<&'a PaymentId>,
     /// How often it was extended.
     extensions: u8,
+    /// Payments that were begun for it: the event has `payment_attempts`.
+    payments_begun: u8,
+    /// What its buyer gets back who cancels it at this moment (confirmed); missing where they
+    /// cannot, and in answers to anything but `GET`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    refund_now: Option<RefundNowBody>,
     /// Tickets that were let in, by their number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     checked_in: Vec<u32>,
+}
+
+/// What a buyer gets back who cancels at this moment.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RefundNow)]
+pub struct RefundNowBody {
+    /// Of the units' price; fees are kept.
+    percent: u8,
+    /// What goes back, in minor units.
+    refund_minor: i64,
+    /// What is kept of what was paid, in minor units.
+    kept_minor: i64,
+    /// The last moment at which that is so.
+    #[schema(value_type = TimeMs)]
+    until: Time,
+}
+
+impl From<RefundNow> for RefundNowBody {
+    fn from(RefundNow { percent, refund_minor, kept_minor, until }: RefundNow) -> Self {
+        Self { percent, refund_minor, kept_minor, until }
+    }
 }
 
 /// The status of a booking, described: [`HoldStatus`] is what is written.
@@ -121,6 +150,8 @@ impl<'a> BookingBody<'a> {
             refund_minor: None,
             payment: None,
             extensions: view.extensions,
+            payments_begun: view.payments,
+            refund_now: None,
             checked_in: view.checked_in.iter().map(|check_in| check_in.ticket).collect(),
         };
         match &view.state {
@@ -145,6 +176,12 @@ impl<'a> BookingBody<'a> {
 }
 
 impl<'a> BookingBody<'a> {
+    /// The same, with what the buyer gets back who cancels now.
+    #[must_use]
+    pub fn with_refund(self, refund_now: Option<RefundNow>) -> Self {
+        Self { refund_now: refund_now.map(Into::into), ..self }
+    }
+
     /// What is shown of a booking that only the ledger still knows: it ended at its last change.
     #[must_use]
     pub fn of_past(row: &'a Booking) -> Self {
@@ -166,6 +203,8 @@ impl<'a> BookingBody<'a> {
             refund_minor: ended_at(HoldStatus::Cancelled).map(|_| row.refund_minor),
             payment: row.payment.as_ref(),
             extensions: 0,
+            payments_begun: 0,
+            refund_now: None,
             checked_in: Vec::new(),
         }
     }

@@ -2,6 +2,7 @@
 
 pub mod availability;
 pub mod block;
+pub mod defaults;
 pub mod draw;
 pub mod inventory;
 pub mod pace;
@@ -27,6 +28,7 @@ pub fn routes() -> OpenApiRouter<HttpState> {
         .routes(routes!(draw::entrants))
         .routes(routes!(texts::texts))
         .routes(routes!(texts::set_texts))
+        .routes(routes!(defaults::event_defaults))
         .routes(routes!(settings::create_event))
         .routes(routes!(settings::change_event))
         .routes(routes!(settings::change_room))

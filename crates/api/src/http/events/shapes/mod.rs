@@ -6,7 +6,7 @@ pub mod room;
 pub mod settings;
 pub mod stock;
 
-use self::money::{FeesBody, RefundRuleBody};
+use self::money::{FeesBody, RefundTermBody};
 use self::room::RoomBody;
 use crate::json::ids::{CurrencyText, DigestText, EventIdText, FreeText, TimeMs};
 use crate::json::sale::{PhaseName, UnitsBody};
@@ -69,7 +69,7 @@ pub struct EventBody {
     /// What a buyer gets back who cancels; missing if buyers cannot.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
-    refunds: Vec<RefundRuleBody>,
+    refunds: Vec<RefundTermBody>,
     /// What all amounts are multiples of, in minor units; missing if it is 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -90,6 +90,7 @@ impl EventBody {
     pub fn new(at: Time, view: EventView) -> Self {
         let settings = view.settings;
         let step_minor = settings.step_minor();
+        let refunds = RefundTermBody::shown(&settings);
         Self {
             event: view.event,
             title: settings.title,
@@ -110,7 +111,7 @@ impl EventBody {
             starts_at: settings.starts_at,
             amount_step_minor: Some(step_minor).filter(|step_minor| *step_minor > 1),
             fees: FeesBody::shown(&settings.fees),
-            refunds: RefundRuleBody::shown(&settings.refunds),
+            refunds,
             waiting: view.waiting,
             active: view.active,
             places_taken: view.places_taken,

@@ -1,7 +1,9 @@
 //! Fees, and refunds for who cancels.
 
+use crate::json::ids::TimeMs;
 use crate::json::object::Object;
-use onrush_core::settings::{Fees, RefundRule};
+use onrush_core::Time;
+use onrush_core::settings::{Fees, RefundRule, Settings};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -45,15 +47,35 @@ pub struct RefundRuleBody {
     percent: u8,
 }
 
-impl RefundRuleBody {
+/// A rule about refunds, and until when it counts.
+#[derive(Clone, Copy, Serialize, ToSchema)]
+#[schema(as = RefundTerm)]
+pub struct RefundTermBody {
+    /// Full days before `starts_at`, at least.
+    days_before: u16,
+    /// How much of the units' price, in percent; fees are kept.
+    #[schema(maximum = 100)]
+    percent: u8,
+    /// The last moment at which it counts; missing where `starts_at` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeMs>, nullable = false)]
+    until: Option<Time>,
+}
+
+impl RefundTermBody {
     /// What is shown of the rules.
     #[must_use]
-    pub fn shown(rules: &[RefundRule]) -> Vec<Self> {
-        let shown =
-            |rule: &RefundRule| Self { days_before: rule.days_before, percent: rule.percent };
-        rules.iter().map(shown).collect()
+    pub fn shown(settings: &Settings) -> Vec<Self> {
+        let shown = |rule: &RefundRule| Self {
+            days_before: rule.days_before,
+            percent: rule.percent,
+            until: settings.starts_at.map(|starts_at| rule.until(starts_at)),
+        };
+        settings.refunds.iter().map(shown).collect()
     }
+}
 
+impl RefundRuleBody {
     pub(super) fn rules(rules: Vec<Object<Self>>) -> Vec<RefundRule> {
         let rule = |Object(Self { days_before, percent })| RefundRule { days_before, percent };
         rules.into_iter().map(rule).collect()
