@@ -73,6 +73,23 @@ pub(super) fn run(args: &OverloadArgs) -> Result<(), String> {
     Ok(())
 }
 
+/// Holds a second that usual connections get, from a server that sends nobody away. It is one of its
+/// own, so that the one under load begins with nothing to catch up with.
+async fn capacity(common: &Common) -> Result<f64, String> {
+    say("capacity: priced holds on 64 connections");
+    let scratch = common.scratch()?;
+    let served = Served::selling(scratch.path(), &[])?;
+    let pool = Arc::new(Pool::new(served.address, USUAL_CONNECTIONS));
+    set_up(&pool, false).await?;
+    let tokens = tokens(&pool, USUAL_CONNECTIONS as u64).await?;
+    let usual = (0_u64..)
+        .zip(&tokens)
+        .map(|(number, token)| vec![Template::new(hold_of(token).bytes(), number << 40)]);
+    let usual = usual.collect();
+    let (capacity, _) = round(served.address, usual, common.time(1.0), common.time(10.0)).await?;
+    Ok(capacity.per_s)
+}
+
 async fn measured(args: &OverloadArgs, results: &mut Results) -> Result<(), String> {
     let common = &args.common;
     let mut connections = u64::from(args.connections);
@@ -81,27 +98,18 @@ async fn measured(args: &OverloadArgs, results: &mut Results) -> Result<(), Stri
         connections = files.saturating_sub(OTHER_FILES);
         say(&format!("only {files} files may be open: {connections} connections"));
     }
+    let capacity = capacity(common).await?;
     let scratch = common.scratch()?;
     let served = Served::selling(scratch.path(), &[("ONRUSH_SHED_AFTER_MS", "50")])?;
     let pool = Arc::new(Pool::new(served.address, USUAL_CONNECTIONS));
     set_up(&pool, false).await?;
     let tokens = tokens(&pool, connections).await?;
-
-    say("capacity: priced holds on 64 connections");
-    let wish = |token: &String| hold_of(token).bytes().to_vec();
-    let usual: Vec<_> = (0..USUAL_CONNECTIONS as u64)
-        .map(|n| vec![Template::new(&wish(&tokens[n as usize]), n << 40)])
-        .collect();
-    let (capacity, _) = round(served.address, usual, common.time(1.0), common.time(10.0)).await?;
     let seconds = common.time(60.0);
     let payments = (seconds.as_secs() * PAYMENTS_PER_S).max(PAYMENTS_PER_S);
-    say(&format!(
-        "{} holds/s; {payments} buyers hold before the load",
-        count(capacity.per_s as u64)
-    ));
+    say(&format!("{} holds/s; {payments} buyers hold before the load", count(capacity as u64)));
     let (buyers, pages) = buyers(&pool, payments).await?;
 
-    let offered_per_s = capacity.per_s * f64::from(args.times);
+    let offered_per_s = capacity * f64::from(args.times);
     let pause = Duration::from_secs_f64(connections as f64 / offered_per_s);
     say(&format!(
         "load: {} connections, {} holds/s wanted",
@@ -116,7 +124,7 @@ async fn measured(args: &OverloadArgs, results: &mut Results) -> Result<(), Stri
         let offset = pause.mul_f64(number as f64 / connections as f64);
         load.spawn(press(
             served.address,
-            wish(token),
+            hold_of(token).bytes().to_vec(),
             number << 40 | 1 << 32,
             begun + offset,
             pause,
@@ -152,7 +160,7 @@ async fn measured(args: &OverloadArgs, results: &mut Results) -> Result<(), Stri
     let placed_per_s = placed as f64 / seconds.as_secs_f64();
     let rss_mib = resident_bytes(served.pid()).map_or(f64::NAN, |bytes| bytes as f64 / 1_048_576.0);
     for (name, value) in [
-        ("overload_capacity_per_s", capacity.per_s),
+        ("overload_capacity_per_s", capacity),
         ("overload_sent_per_s", sent_per_s),
         ("overload_placed_per_s", placed_per_s),
         ("overload_placed_p50_ms", seen.placed.percentile_ms(50.0)),

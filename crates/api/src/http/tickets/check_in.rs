@@ -35,7 +35,7 @@ pub struct Scanned {
 #[utoipa::path(
     post, path = "/api/v1/check-in", tag = "tickets",
     request_body = Scanned,
-    responses((status = 200, description = "He may go in", body = CheckedInBody), WriteProblems),
+    responses((status = 200, description = "They may go in", body = CheckedInBody), WriteProblems),
     security(("scanner" = []), ("admin" = []))
 )]
 pub async fn check_in(
