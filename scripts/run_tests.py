@@ -23,7 +23,7 @@ LIMIT_S = 1_200
 SLOWEST = 10
 
 # They take minutes and wait most of the time: whoever begins with them has something to do beside them.
-FIRST = ["onrush/cluster", "onrush/cli_saga_kill", "store/conformance", "bridge/kafka", "bridge/rabbit", "onrush/api"]
+FIRST = ["onrush/cluster", "onrush/cli_saga_kill", "store/conformance", "bridge/kafka", "bridge/rabbit", "server/api"]
 # They look at how long something takes, or keep all processors busy.
 ALONE = {"onrush/cli_demo_stay", "onrush/cli_runs", "store/redis"}
 

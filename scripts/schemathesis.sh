@@ -45,7 +45,7 @@ as() (
     --no-color --max-examples 25 --continue-on-failure "${@:2}"
 )
 
-# A WebSocket wants an upgrade, which schemathesis does not ask for, and a stream does not end; crates/onrush/tests has their tests.
+# A WebSocket wants an upgrade, which schemathesis does not ask for, and a stream does not end; crates/server/tests has their tests.
 said=$(mktemp -d)
 trap 'rm -rf "$said"' EXIT
 as visitor --exclude-path-regex '^/api/v1/admin|/(ws|stream)$' >"$said/visitor" 2>&1 &

@@ -39,52 +39,52 @@ pub struct AuditArgs {
 
 /// The result. Its JSON is one line.
 #[derive(Serialize)]
-struct Report<'a> {
+pub struct Report {
     /// How many violations there are.
-    violations: u64,
+    pub violations: u64,
     /// One sentence each, a thousand at most.
-    found: &'a [String],
+    pub found: Vec<String>,
     /// Decisions read.
-    decisions: u64,
+    pub decisions: u64,
     /// Changes in them.
-    changes: u64,
+    pub changes: u64,
     /// Events they belong to.
-    events: usize,
+    pub events: usize,
     /// Snapshots that were compared.
-    snapshots: usize,
+    pub snapshots: usize,
     /// Units confirmed or claimed in the end.
-    sold: u64,
+    pub sold: u64,
     /// Units that were taken from a pool beyond its capacity.
-    oversold: u64,
+    pub oversold: u64,
     /// How often a seat went to a second booking while the first one had it.
-    seats_sold_twice: u64,
+    pub seats_sold_twice: u64,
     /// Admissions out of turn.
-    fifo_violations: u64,
+    pub fifo_violations: u64,
     /// The money, if anything was ever to be paid.
     #[serde(flatten)]
     money: Option<money::Money>,
 }
 
-/// Audits a directory of one process.
-pub fn run_on(data: &Path, json: bool) -> Exit {
-    run(&AuditArgs { data: data.to_owned(), config: None, sandbox: None, json })
+impl AuditArgs {
+    /// The directory of one process, and what is printed of it.
+    #[must_use]
+    pub fn of(data: &Path, json: bool) -> Self {
+        Self { data: data.to_owned(), config: None, sandbox: None, json }
+    }
 }
 
-/// Runs the audit.
-pub fn run(args: &AuditArgs) -> Exit {
+/// Recomputes everything.
+///
+/// # Errors
+/// A sentence, if something cannot be read; what does not add up is in the report.
+pub fn audit(args: &AuditArgs) -> Result<Report, String> {
     let mut found = Vec::new();
-    let (mut audit, money) = match read_books(args, &mut found) {
-        Ok(audited) => audited,
-        Err(error) => {
-            say(&format!("error: {error}"));
-            return Exit::CouldNotRun;
-        }
-    };
+    let (mut audit, money) = read_books(args, &mut found)?;
     audit.violation_count += found.len() as u64;
     audit.violations.extend(found.into_iter().take(SHOWN));
-    let report = Report {
+    Ok(Report {
         violations: audit.violation_count,
-        found: &audit.violations,
+        found: audit.violations,
         decisions: audit.seq.0,
         changes: audit.changes,
         events: audit.events,
@@ -94,11 +94,22 @@ pub fn run(args: &AuditArgs) -> Exit {
         seats_sold_twice: audit.seats_sold_twice,
         fifo_violations: audit.fifo_violations,
         money,
+    })
+}
+
+/// Runs the audit, and prints what it found.
+pub fn run(args: &AuditArgs) -> Exit {
+    let report = match audit(args) {
+        Ok(report) => report,
+        Err(error) => {
+            say(&format!("error: {error}"));
+            return Exit::CouldNotRun;
+        }
     };
     if args.json {
         print_json(&report);
     } else {
-        for violation in report.found {
+        for violation in &report.found {
             println!("VIOLATION: {violation}");
         }
         println!(

@@ -190,7 +190,7 @@ async fn measured(args: &OverloadArgs, results: &mut Results) -> Result<(), Stri
          {} later: p50 {}, p99 {} (goal ≤ 50 ms); {} more came again too early",
         count(offered_per_s as u64),
         args.times,
-        count(capacity.per_s as u64),
+        count(capacity as u64),
         count(sent_per_s as u64),
         count(placed_per_s as u64),
         ms(seen.placed.percentile_ms(50.0)),

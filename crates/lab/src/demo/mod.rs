@@ -18,6 +18,7 @@ use api::{Api, Obstacle};
 pub use args::DemoArgs;
 use fan::{End, Fan, MAX_PER_USER, Record, Sale};
 use house::House;
+use onrush_audit::AuditArgs;
 use onrush_base::config::Config;
 use onrush_base::config::limits::LimitSettings;
 use onrush_base::config::{ConnectionSettings, FaultMix, GatewayName, Patience, SandboxSettings};
@@ -203,7 +204,7 @@ async fn demo(args: &DemoArgs) -> Result<Exit, Failed> {
         let bookings = if visitors == 1 { "booking" } else { "bookings" };
         println!("{} {bookings} by visitors", count(visitors));
     }
-    let audit = onrush_audit::run_on(&data, args.json);
+    let audit = onrush_audit::run(&AuditArgs::of(&data, args.json));
     Ok(if evening == Exit::Ok { audit } else { evening })
 }
 

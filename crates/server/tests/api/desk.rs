@@ -1,12 +1,12 @@
 //! What the gateway's own desk does: the sandbox can do it all, so that it can be tried.
 
+use crate::books::audited;
 use crate::paying::{GOOD_CARD, use_card};
 use crate::sandboxed::Sandboxed;
 use crate::shop::Shop;
 use crate::till::{Till, message, send};
 use crate::webhooks::{AMOUNT_MINOR, shop_with};
 use serde_json::{Value, json};
-use std::process::Command;
 use std::time::Duration;
 
 /// A booking that is paid for in the sandbox: the booking and the payment's id.
@@ -34,18 +34,6 @@ impl Shop {
         };
         tokio::time::timeout(Duration::from_secs(20), wait).await.expect("it never is")
     }
-}
-
-/// Runs an audit beside the server: the exit code and the report.
-async fn audit(shop: &Shop) -> (Option<i32>, Value) {
-    let data = shop.dir.path().to_owned();
-    let run = move || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_onrush"));
-        command.args(["audit", "--json", "--data"]).arg(data).env_remove("ONRUSH_CONFIG");
-        command.output().unwrap()
-    };
-    let output = tokio::task::spawn_blocking(run).await.unwrap();
-    (output.status.code(), serde_json::from_slice(&output.stdout).unwrap())
 }
 
 #[tokio::test]
@@ -81,8 +69,8 @@ async fn an_audit_tells_what_the_desk_did_in_a_sentence_and_finds_no_fault() {
     at.desk(&payment, &json!({"do": "refund", "amount_minor": 2_725})).await.expect(200);
     at.desk(&payment, &json!({"do": "second_payment"})).await.expect(200);
     at.shop.until_desk(|entries| entries.len() == 2).await;
-    let (code, report) = audit(&at.shop).await;
-    assert_eq!((code, &report["violations"]), (Some(0), &json!(0)), "{report}");
+    let report = audited(at.shop.dir.path()).await;
+    assert_eq!(report["violations"], 0, "{report}");
     assert_eq!(report["unexplained_minor"], 0, "{report}");
     let noticed = report["noticed"].to_string();
     assert!(noticed.contains("27.25 EUR went back at the gateway's own desk"), "{noticed}");

@@ -4,6 +4,7 @@
 mod bad_input;
 mod booking_paths;
 mod bookings_pages;
+mod books;
 mod chance;
 mod claiming;
 mod client;

@@ -1,16 +1,24 @@
 //! The sandbox as a process of its own, ended as a power cut would.
 
-use crate::stage::{GOOD_CARD, SECRET, WEBHOOK_SECRET, order, secret};
+mod cli_support;
+
 use axum::http::Request;
 use bytes::Bytes;
+use cli_support::onrush;
+use onrush_base::config::Secret;
 use onrush_base::http_client::{AddressPolicy, HttpClient};
 use onrush_saga::gateway::sandbox::SandboxGateway;
 use onrush_saga::gateway::{Gateway, Order, Standing};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
+
+const SECRET: &str = "the-shop-and-the-sandbox-know-it";
+const WEBHOOK_SECRET: &str = "and-this-one-signs-the-webhooks";
+const GOOD_CARD: &str = "4242424242424242";
 
 struct Process {
     child: Child,
@@ -19,11 +27,10 @@ struct Process {
 
 impl Process {
     fn start(dir: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_onrush"))
+        let mut child = onrush()
             .args(["sandbox", "--json", "--log", "error", "--listen", "127.0.0.1:0", "--data"])
             .arg(dir)
             .env("ONRUSH_SANDBOX_SECRET", SECRET)
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -41,6 +48,7 @@ impl Process {
     }
 
     fn gateway(&self) -> SandboxGateway {
+        let secret = |text: &str| Secret::from(text.to_owned());
         SandboxGateway::new(&self.base_url, &secret(SECRET), secret(WEBHOOK_SECRET))
     }
 }
@@ -48,6 +56,20 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+fn order(payment: &str) -> Order {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    Order {
+        payment: payment.parse().unwrap(),
+        booking: format!("tour.{payment}").parse().unwrap(),
+        event: "tour".parse().unwrap(),
+        amount_minor: 1_250,
+        currency: "EUR".parse().unwrap(),
+        description: "Two seats".into(),
+        reference: None,
+        written_at_s: i64::try_from(now.as_secs()).unwrap(),
     }
 }
 

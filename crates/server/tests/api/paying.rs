@@ -59,7 +59,7 @@ impl Guest<'_> {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(20), wait)
+        tokio::time::timeout(Duration::from_secs(60), wait)
             .await
             .unwrap_or_else(|_| panic!("{booking} never became {status}"))
     }

@@ -4,7 +4,6 @@ use crate::client::{Answer, Request};
 use crate::shop::{ADMIN_KEY, Guest, Shop};
 use onrush_base::config::Secret;
 use serde_json::{Value, json};
-use std::process::{Command, Output};
 
 const SCANNER_KEY: &str = "a scanner for tests only";
 
@@ -31,13 +30,6 @@ fn scan(shop: &Shop, body: &Value) -> Request {
 
 async fn scan_code(shop: &Shop, code: &str) -> Answer {
     scan(shop, &json!({ "code": code })).send().await
-}
-
-/// Runs `onrush verify-ticket`, which asks no server.
-fn verify_offline(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_onrush"));
-    command.arg("verify-ticket").args(arguments).stdin(std::process::Stdio::null());
-    command.output().unwrap()
 }
 
 #[tokio::test]
@@ -186,66 +178,4 @@ async fn the_scanner_key_lets_people_in_and_opens_nothing_else() {
     assert_eq!(feed.problem(), (401, "TOKEN_INVALID".into()));
     check_in(ADMIN_KEY).await.expect(200);
     assert_eq!(check_in(SCANNER_KEY).await.problem(), (409, "ALREADY_CHECKED_IN".into()));
-}
-
-#[tokio::test]
-async fn anybody_verifies_a_ticket_offline_with_the_published_keys() {
-    let shop = Shop::start().await;
-    shop.flash_sale("e").await;
-    let guest = shop.guest().await;
-    let booking = confirmed(&guest, "e", &json!({"pools": {"ga": 1}})).await;
-    let code = tickets(&guest, &booking).await[0]["code"].as_str().unwrap().to_owned();
-    let dir = tempfile::tempdir().unwrap();
-    let file = |name: &str, content: &[u8]| {
-        let path = dir.path().join(name);
-        std::fs::write(&path, content).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
-    let published = shop.ask("GET", "/keys").send().await.expect(200);
-    let keys = file("keys.json", &published.body);
-    let mut passes = published.json();
-    passes["keys"].as_array_mut().unwrap().retain(|key| key["for"] == "passes");
-    let passes = file("passes.json", passes.to_string().as_bytes());
-    let list = |event: &str, bookings: Value| {
-        let list = json!({"event": event, "at": 1, "bookings": bookings});
-        file(&format!("{event}.json"), list.to_string().as_bytes())
-    };
-    let none = list("e", json!([]));
-    // The server may be gone by now.
-    shop.server.shutdown().await;
-
-    let genuine = verify_offline(&["--keys", &keys, "--revoked", &none, "--event", "e", &code]);
-    let text = String::from_utf8(genuine.stdout).unwrap();
-    assert_eq!(genuine.status.code(), Some(0), "{text}");
-    assert!(text.contains(&booking) && text.contains("cannot be known offline"), "{text}");
-    let json_of = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).unwrap();
-    let as_json = verify_offline(&["--json", "--keys", &keys, &code]);
-    let report = json_of(&as_json);
-    assert_eq!((&report["valid"], &report["admits_once"]), (&json!(true), &json!(false)));
-    assert_eq!(report["ticket"]["booking"], booking.as_str());
-
-    let other = if &code[120..121] == "A" { "B" } else { "A" };
-    let altered = format!("{}{other}{}", &code[..120], &code[121..]);
-    let revoked = list("e", json!([booking]));
-    let elsewhere = list("f", json!([booking]));
-    for (exit, arguments) in [
-        (1, vec!["--keys", &keys, &altered]),
-        (1, vec!["--keys", &keys, "nonsense"]),
-        (1, vec!["--keys", &keys, "--event", "f", &code]),
-        (1, vec!["--keys", &keys, "--revoked", &revoked, &code]),
-        (2, vec!["--keys", &keys, "--revoked", &elsewhere, &code]),
-        (2, vec!["--keys", &passes, &code]),
-        (2, vec!["--keys", "-", "-"]),
-        (2, vec!["--keys", &keys]),
-        (3, vec!["--keys", "/no/such/file", &code]),
-        (3, vec!["--keys", &none, &code]),
-    ] {
-        let output = verify_offline(&arguments);
-        assert_eq!(output.status.code(), Some(exit), "{arguments:?} {output:?}");
-        if exit == 1 {
-            let arguments = [&["--json"], &arguments[..]].concat();
-            let report = json_of(&verify_offline(&arguments));
-            assert_eq!(report["valid"], false, "{report}");
-        }
-    }
 }

@@ -10,7 +10,6 @@ mod client;
 mod fake_stripe;
 mod fake_stripe_form;
 mod inbox;
-mod killed;
 mod page;
 mod replay;
 mod sandbox;

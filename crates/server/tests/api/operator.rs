@@ -1,6 +1,7 @@
 //! What an operator's word books: exactly the money that was to go back, and nothing for a booking
 //! that is final.
 
+use crate::books::audited;
 use crate::client::Answer;
 use crate::shop::Shop;
 use crate::stuck::as_if_it_had_died;
@@ -41,17 +42,11 @@ impl Shop {
         totals.refunded_minor
     }
 
-    /// Stops, and has the program add everything up.
+    /// Stops, and adds everything up.
     async fn audit(self) {
         let Self { server, dir, .. } = self;
         server.shutdown().await;
-        let mut audit = std::process::Command::new(env!("CARGO_BIN_EXE_onrush"));
-        audit.args(["audit", "--json", "--data"]).arg(dir.path());
-        let output = audit.output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert_eq!(output.status.code(), Some(0), "{told}");
-        let line = told.lines().last().unwrap();
-        let told: Value = serde_json::from_str(line).unwrap();
+        let told = audited(dir.path()).await;
         assert_eq!((&told["violations"], &told["open_sagas"]), (&json!(0), &json!(0)), "{told}");
     }
 }

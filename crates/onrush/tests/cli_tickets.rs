@@ -1,0 +1,81 @@
+//! Tickets, checked without a server.
+
+mod cli_support;
+
+use cli_support::{Served, exchange, run};
+use serde_json::{Value, json};
+use std::net::TcpStream;
+use std::process::Output;
+
+fn verify_offline(arguments: &[&str]) -> Output {
+    run(&[&["verify-ticket"], arguments].concat())
+}
+
+#[test]
+fn anybody_verifies_a_ticket_offline_with_the_published_keys() {
+    let scratch = tempfile::tempdir().unwrap();
+    let server = Served::start(scratch.path());
+    server.create_flash_sale("e", 10);
+    let visitor = server.visitor();
+    let mut connection = TcpStream::connect(server.address).unwrap();
+    let (to, wish) = ("/api/v1/events/e/bookings", r#"{"pools":{"ga":1}}"#);
+    let (_, held) = exchange(&mut connection, "POST", to, &visitor, "k", wish).unwrap();
+    let booking = held["booking"].as_str().unwrap().to_owned();
+    let path = format!("/api/v1/bookings/{booking}");
+    server.ask("POST", &format!("{path}/confirm"), &visitor, "{}");
+    let tickets = server.ask("GET", &format!("{path}/tickets"), &visitor, "");
+    let code = tickets["tickets"][0]["code"].as_str().unwrap().to_owned();
+    let published = server.ask("GET", "/api/v1/keys", "", "");
+    // The server may be gone by now.
+    server.kill();
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let keys = file("keys.json", published.to_string().as_bytes());
+    let mut passes = published;
+    passes["keys"].as_array_mut().unwrap().retain(|key| key["for"] == "passes");
+    let passes = file("passes.json", passes.to_string().as_bytes());
+    let list = |event: &str, bookings: Value| {
+        let list = json!({"event": event, "at": 1, "bookings": bookings});
+        file(&format!("{event}.json"), list.to_string().as_bytes())
+    };
+    let none = list("e", json!([]));
+    let genuine = verify_offline(&["--keys", &keys, "--revoked", &none, "--event", "e", &code]);
+    let text = String::from_utf8(genuine.stdout).unwrap();
+    assert_eq!(genuine.status.code(), Some(0), "{text}");
+    assert!(text.contains(&booking) && text.contains("cannot be known offline"), "{text}");
+    let json_of = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).unwrap();
+    let as_json = verify_offline(&["--json", "--keys", &keys, &code]);
+    let report = json_of(&as_json);
+    assert_eq!((&report["valid"], &report["admits_once"]), (&json!(true), &json!(false)));
+    assert_eq!(report["ticket"]["booking"], booking.as_str());
+
+    let other = if &code[120..121] == "A" { "B" } else { "A" };
+    let altered = format!("{}{other}{}", &code[..120], &code[121..]);
+    let revoked = list("e", json!([booking]));
+    let elsewhere = list("f", json!([booking]));
+    for (exit, arguments) in [
+        (1, vec!["--keys", &keys, &altered]),
+        (1, vec!["--keys", &keys, "nonsense"]),
+        (1, vec!["--keys", &keys, "--event", "f", &code]),
+        (1, vec!["--keys", &keys, "--revoked", &revoked, &code]),
+        (2, vec!["--keys", &keys, "--revoked", &elsewhere, &code]),
+        (2, vec!["--keys", &passes, &code]),
+        (2, vec!["--keys", "-", "-"]),
+        (2, vec!["--keys", &keys]),
+        (3, vec!["--keys", "/no/such/file", &code]),
+        (3, vec!["--keys", &none, &code]),
+    ] {
+        let output = verify_offline(&arguments);
+        assert_eq!(output.status.code(), Some(exit), "{arguments:?} {output:?}");
+        if exit == 1 {
+            let arguments = [&["--json"], &arguments[..]].concat();
+            let report = json_of(&verify_offline(&arguments));
+            assert_eq!(report["valid"], false, "{report}");
+        }
+    }
+}
