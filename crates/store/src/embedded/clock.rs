@@ -1,15 +1,11 @@
 //! Where the engine gets the time from; docs/design/time.md says what engine time may do.
 
+use super::mailbox::Mailbox;
 use super::steady::SteadyClock;
 use onrush_core::Time;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
-
-#[cfg(feature = "testing")]
-use super::mailbox::Mailbox;
-#[cfg(feature = "testing")]
-use std::sync::{Mutex, PoisonError, Weak};
 
 /// The clock of an engine.
 #[derive(Clone, Debug)]
@@ -18,8 +14,7 @@ pub enum Clock {
     Steady(SteadyClock),
     /// This machine's, corrected: where many nodes share an engine, all go by its clock.
     Corrected(Correction),
-    /// One that a test moves.
-    #[cfg(feature = "testing")]
+    /// One that is moved by hand: a test's, the simulator's.
     Manual(ManualClock),
 }
 
@@ -59,7 +54,6 @@ impl Clock {
         match self {
             Self::Steady(steady) => steady.now(),
             Self::Corrected(correction) => correction.now(),
-            #[cfg(feature = "testing")]
             Self::Manual(clock) => clock.now(),
         }
     }
@@ -73,7 +67,6 @@ impl Clock {
                 let ahead_ms = correction.now().since_ms(system_now());
                 ClockReport { ahead_ms, ..ClockReport::default() }
             }
-            #[cfg(feature = "testing")]
             Self::Manual(_) => ClockReport::default(),
         }
     }
@@ -84,7 +77,6 @@ impl Clock {
         match self {
             Self::Steady(steady) => steady.go_on_from(last),
             Self::Corrected(_) => {}
-            #[cfg(feature = "testing")]
             Self::Manual(_) => {}
         }
     }
@@ -94,7 +86,6 @@ impl Clock {
         match self {
             Self::Steady(steady) => steady.turn(),
             Self::Corrected(correction) => Turn { now: correction.now(), missed_ms: 0 },
-            #[cfg(feature = "testing")]
             Self::Manual(clock) => Turn { now: clock.now(), missed_ms: 0 },
         }
     }
@@ -104,16 +95,17 @@ impl Clock {
         match self {
             Self::Steady(steady) => steady.runs(),
             Self::Corrected(_) => true,
-            #[cfg(feature = "testing")]
             Self::Manual(_) => false,
         }
     }
 
-    /// Has the clock wake an engine whenever a test moves it.
-    #[cfg(feature = "testing")]
+    /// Has the clock wake an engine whenever it is moved by hand.
     pub(super) fn wakes(&self, mailbox: &Arc<Mailbox>) {
         match self {
+            #[cfg(feature = "testing")]
             Self::Steady(steady) => steady.wakes(mailbox),
+            #[cfg(not(feature = "testing"))]
+            Self::Steady(_) => {}
             Self::Corrected(_) => {}
             Self::Manual(clock) => clock.engines.add(mailbox),
         }
@@ -160,12 +152,10 @@ impl Correction {
     }
 }
 
-/// Engines that are woken when a test moves their clock.
-#[cfg(feature = "testing")]
+/// Engines that are woken when their clock is moved by hand.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Woken(Arc<Mutex<Vec<Weak<Mailbox>>>>);
 
-#[cfg(feature = "testing")]
 impl Woken {
     pub(super) fn add(&self, mailbox: &Arc<Mailbox>) {
         let mut engines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,16 +171,14 @@ impl Woken {
     }
 }
 
-/// A clock that stands still until a test moves it. It shows engine time itself: no move is a pause
+/// A clock that stands still until it is moved by hand. It shows engine time itself: no move is a pause
 /// or a step.
-#[cfg(feature = "testing")]
 #[derive(Clone, Debug)]
 pub struct ManualClock {
     now: Arc<AtomicI64>,
     engines: Woken,
 }
 
-#[cfg(feature = "testing")]
 impl ManualClock {
     /// A clock that shows `now`.
     #[must_use]

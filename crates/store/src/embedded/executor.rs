@@ -51,30 +51,34 @@ impl Executor {
     /// Runs until the mailbox is closed and empty, or the journal has failed. Returns the state and its time.
     pub(super) fn run(mut self) -> (Events, Time) {
         loop {
-            let (mut asks, woken) = self.shared.mailbox.take(self.patience());
-            loop {
-                let rest = asks.split_off(asks.len().min(MAX_ASKS_PER_TURN));
-                self.begin_turn();
-                // What is due by now comes first, so that nobody is told of a hold whose time is up.
-                self.tick();
-                for ask in &mut asks {
-                    self.serve(ask);
-                }
-                if !asks.is_empty() {
-                    self.batch.answered.push(asks);
-                }
-                self.tick();
-                if !self.hand_over() {
-                    return (self.events, self.at);
-                }
-                if rest.is_empty() {
-                    break;
-                }
-                asks = rest;
-            }
-            if woken == Woken::Closed {
+            let (asks, woken) = self.shared.mailbox.take(self.patience());
+            if !self.decide(asks) || woken == Woken::Closed {
                 return (self.events, self.at);
             }
+        }
+    }
+
+    /// Decides what was asked and what is due by now, and passes it on. False if the journal has failed.
+    pub(super) fn decide(&mut self, mut asks: Vec<Ask>) -> bool {
+        loop {
+            let rest = asks.split_off(asks.len().min(MAX_ASKS_PER_TURN));
+            self.begin_turn();
+            // What is due by now comes first, so that nobody is told of a hold whose time is up.
+            self.tick();
+            for ask in &mut asks {
+                self.serve(ask);
+            }
+            if !asks.is_empty() {
+                self.batch.answered.push(asks);
+            }
+            self.tick();
+            if !self.hand_over() {
+                return false;
+            }
+            if rest.is_empty() {
+                return true;
+            }
+            asks = rest;
         }
     }
 

@@ -22,6 +22,7 @@ use super::faults::{Fate, Faults, KillPoint};
 /// as downtime.
 const ALIVE_EVERY: Duration = Duration::from_secs(10);
 
+const INSERT: &str = "INSERT INTO journal (seq, at, event, body) VALUES (?1, ?2, ?3, ?4)";
 /// What a row takes beside its body, about.
 const ROW_BYTES: u64 = 40;
 
@@ -30,8 +31,10 @@ pub(super) struct Journal {
     pub(super) connection: Connection,
     pub(super) shared: Arc<Shared>,
     pub(super) dispatch: Dispatch,
-    pub(super) snapshotter: Snapshotter,
-    pub(super) checkpointer: Checkpointer,
+    /// Makes snapshots beside the sale; without one, none are made.
+    pub(super) snapshotter: Option<Snapshotter>,
+    /// Moves pages beside the commits; without one, SQLite does within them.
+    pub(super) checkpointer: Option<Checkpointer>,
     pub(super) witness: Witness,
     /// When the last decision was made that was committed before.
     pub(super) last_at: Option<Time>,
@@ -53,63 +56,130 @@ impl From<rusqlite::Error> for End {
     }
 }
 
+/// How far the writing is.
+pub(super) struct Written {
+    /// When something was written last.
+    at: Instant,
+    /// When the last decision was made that was committed.
+    last_at: Option<Time>,
+    commits: u64,
+    /// Space that is used again.
+    entries: Vec<Arc<FeedEntry>>,
+    json: Vec<u8>,
+}
+
+impl Written {
+    pub(super) fn new(last_at: Option<Time>) -> Self {
+        Self { at: Instant::now(), last_at, commits: 0, entries: Vec::new(), json: Vec::new() }
+    }
+}
+
 impl Journal {
     /// Commits until the outbox is closed and empty, or a commit fails.
     pub(super) fn run(self) {
         // It outlives a failure's announcement: who is told `Stopped` can ask why.
         let mut batch = Batch::default();
-        match self.serve(&mut batch) {
-            Ok(()) => {}
-            Err(End::Failed(why)) => self.shared.fail(why),
-            #[cfg(feature = "testing")]
-            Err(End::Killed) => self.shared.fail("killed by a test".into()),
+        if let Err(end) = self.serve(&mut batch) {
+            self.fail(end);
         }
     }
 
     fn serve(&self, batch: &mut Batch) -> Result<(), End> {
-        let mut insert = self
-            .connection
-            .prepare("INSERT INTO journal (seq, at, event, body) VALUES (?1, ?2, ?3, ?4)")?;
-        let mut entries = Vec::new();
-        let mut json = Vec::new();
-        let mut written_at = Instant::now();
-        let mut commits = 0;
-        let mut last_at = self.last_at;
+        let mut insert = self.connection.prepare(INSERT)?;
+        let mut written = Written::new(self.last_at);
         loop {
             let found = self.shared.outbox.take(batch, self.patience());
             let decisions = batch.decided.len();
-            let mut bytes = 0;
-            if decisions > 0 {
-                commits += 1;
-                bytes = self.commit(&mut insert, &batch.decided, &mut json, commits)?;
-                written_at = Instant::now();
-                last_at = batch.decided.last().map(|decided| decided.at).or(last_at);
-                entries.extend(batch.decided.drain(..).map(published));
-                self.shared.tail.put(&mut entries);
-            }
+            self.settle(&mut insert, batch, &mut written)?;
             let committed = self.shared.committed();
-            if decisions > 0 || !batch.answered.is_empty() {
-                self.dispatch.deliver(std::mem::take(&mut batch.answered), committed);
-            }
-            #[cfg(feature = "testing")]
-            self.fate(KillPoint::AfterAnswers, commits)?;
-            // What has left the tail is freed here, when nobody waits any more.
-            entries.clear();
-            if decisions > 0 {
-                self.checkpointer.committed(bytes, &self.connection);
-            }
-
-            self.witness.saw(committed, last_at, self.shared.ledger());
+            self.witness.saw(committed, written.last_at, self.shared.ledger());
             if found == Found::Closed {
-                database::set_alive(&self.connection, self.clock.now())?;
-                self.witness.end(committed, last_at, self.shared.ledger());
-                return Ok(());
+                return self.end(&written).map_err(End::from);
             }
-            if committed > Seq::default() && written_at.elapsed() >= ALIVE_EVERY {
+            if committed > Seq::default() && written.at.elapsed() >= ALIVE_EVERY {
                 database::set_alive(&self.connection, self.clock.now())?;
-                written_at = Instant::now();
+                written.at = Instant::now();
             }
-            self.snapshotter.committed(committed, decisions);
+            if let Some(snapshotter) = &self.snapshotter {
+                snapshotter.committed(committed, decisions);
+            }
+        }
+    }
+
+    /// Makes a batch durable, and then lets everybody know.
+    fn settle(
+        &self,
+        insert: &mut Statement<'_>,
+        batch: &mut Batch,
+        written: &mut Written,
+    ) -> Result<(), End> {
+        let mut bytes = None;
+        if !batch.decided.is_empty() {
+            written.commits += 1;
+            let json = &mut written.json;
+            bytes = Some(self.commit(insert, &batch.decided, json, written.commits)?);
+            written.at = Instant::now();
+            written.last_at = batch.decided.last().map(|decided| decided.at).or(written.last_at);
+            written.entries.extend(batch.decided.drain(..).map(published));
+            self.shared.tail.put(&mut written.entries);
+        }
+        if bytes.is_some() || !batch.answered.is_empty() {
+            self.dispatch.deliver(std::mem::take(&mut batch.answered), self.shared.committed());
+        }
+        #[cfg(feature = "testing")]
+        self.fate(KillPoint::AfterAnswers, written.commits)?;
+        // What has left the tail is freed here, when nobody waits any more.
+        written.entries.clear();
+        if let Some((checkpointer, bytes)) = self.checkpointer.as_ref().zip(bytes) {
+            checkpointer.committed(bytes, &self.connection);
+        }
+        Ok(())
+    }
+
+    /// Writes down that this was the end, and none that came by itself.
+    fn end(&self, written: &Written) -> rusqlite::Result<()> {
+        database::set_alive(&self.connection, self.clock.now())?;
+        self.witness.end(self.shared.committed(), written.last_at, self.shared.ledger());
+        Ok(())
+    }
+
+    /// Commits and answers what there is, without waiting for anything. False if the engine has
+    /// stopped.
+    pub(super) fn step(&self, written: &mut Written) -> bool {
+        let mut batch = Batch::default();
+        self.shared.outbox.take(&mut batch, Some(Duration::ZERO));
+        let settled = self.connection.prepare(INSERT).map_err(End::from);
+        let settled = settled.and_then(|mut insert| self.settle(&mut insert, &mut batch, written));
+        match settled {
+            Ok(()) => {
+                let committed = self.shared.committed();
+                self.witness.saw(committed, written.last_at, self.shared.ledger());
+                true
+            }
+            Err(end) => {
+                self.fail(end);
+                false
+            }
+        }
+    }
+
+    /// Has SQLite move pages into the file by itself, within commits.
+    pub(super) fn move_pages_within_commits(&self) -> rusqlite::Result<()> {
+        self.connection.execute_batch("PRAGMA wal_autocheckpoint = 1000;")
+    }
+
+    /// Writes what is to be written at the end.
+    pub(super) fn close(&self, written: &Written) {
+        if let Err(error) = self.end(written) {
+            self.fail(error.into());
+        }
+    }
+
+    fn fail(&self, end: End) {
+        match end {
+            End::Failed(why) => self.shared.fail(why),
+            #[cfg(feature = "testing")]
+            End::Killed => self.shared.fail("killed by a test".into()),
         }
     }
 

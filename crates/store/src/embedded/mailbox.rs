@@ -7,7 +7,7 @@ use onrush_core::{Command, Query, Reply, View};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// What an asker gets.
 pub(super) type Result<T> = std::result::Result<Answer<T>, Failure>;
@@ -114,13 +114,21 @@ impl State {
 pub(super) struct Mailbox {
     state: Mutex<State>,
     wake: Condvar,
+    /// Rings beside `wake`, for those who wait without a thread of their own.
+    bell: Notify,
     capacity: usize,
     longest_wait: Duration,
 }
 
 impl Mailbox {
     pub(super) fn new(capacity: usize, longest_wait: Duration) -> Self {
-        Self { state: Mutex::default(), wake: Condvar::new(), capacity, longest_wait }
+        Self {
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            bell: Notify::new(),
+            capacity,
+            longest_wait,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -147,15 +155,34 @@ impl Mailbox {
         let sleeping = std::mem::take(&mut state.sleeping);
         drop(state);
         if sleeping {
-            self.wake.notify_one();
+            self.ring();
         }
         Ok(())
+    }
+
+    fn ring(&self) {
+        self.wake.notify_one();
+        self.bell.notify_one();
+    }
+
+    /// Waits until there is something to take, or the clock was moved.
+    pub(super) async fn asked(&self) {
+        loop {
+            {
+                let mut state = self.lock();
+                if !state.asks.is_empty() || state.closed || state.nudged {
+                    return;
+                }
+                state.sleeping = true;
+            }
+            self.bell.notified().await;
+        }
     }
 
     /// Lets nothing more in.
     pub(super) fn close(&self) {
         self.lock().closed = true;
-        self.wake.notify_one();
+        self.ring();
     }
 
     /// Drops what is left: its askers learn that the engine has stopped.
@@ -166,15 +193,14 @@ impl Mailbox {
         state.since = None;
         let asks = std::mem::take(&mut state.asks);
         drop(state);
-        self.wake.notify_one();
+        self.ring();
         drop(asks);
     }
 
     /// Makes the engine thread look at the clock.
-    #[cfg(feature = "testing")]
     pub(super) fn nudge(&self) {
         self.lock().nudged = true;
-        self.wake.notify_one();
+        self.ring();
     }
 
     /// How long the oldest ask without an answer has been waiting; zero if there is none.

@@ -35,13 +35,13 @@ mod shared;
 mod snapshot;
 mod snapshotter;
 mod steady;
+mod stepped;
+mod still;
 mod tail;
 mod witness;
 
 pub use audit::{AuditReport, FeedAudit, audit};
-#[cfg(feature = "testing")]
-pub use clock::ManualClock;
-pub use clock::{Clock, ClockReport, Correction};
+pub use clock::{Clock, ClockReport, Correction, ManualClock};
 pub use disk::{Need, Space};
 pub use error::{Damage, OpenError, WAY_OUT};
 #[cfg(feature = "testing")]
@@ -52,37 +52,32 @@ pub use snapshot::SnapshotFile;
 #[cfg(feature = "testing")]
 pub use steady::ManualClocks;
 pub use steady::SteadyClock;
+pub use stepped::Stepped;
 
 use crate::engine::{Engine, Failure, Feed, Pending, Seq};
 use checkpointer::Checkpointer;
 use disk::Watch;
-use dispatch::{Dispatch, Progress};
+use dispatch::Progress;
 use events::{Events, guarded};
-use executor::Executor;
 use feed::TailFeed;
-use journal::Journal;
-use mailbox::{Ask, Mailbox, NotTaken, Slot};
+use mailbox::{Ask, NotTaken, Slot};
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
-use outbox::{Batch, Outbox};
-use shared::{NO_LEDGER, Shared};
+use shared::Shared;
 use snapshotter::Snapshotter;
 use std::future::{Future, ready};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use steady::Pulse;
-use tail::Tail;
+use still::Still;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
-use witness::{Testimony, Witness};
 
 /// What a caller is told to wait if the mailbox is full.
 const RETRY_AFTER_MS: u32 = 250;
-/// A shorter time away is not worth moving anybody's deadline.
-const SHORTEST_GAP_MS: i64 = 1_000;
 /// Decisions since the last snapshot that make one worth its time when the engine is closed.
 const SNAPSHOT_AT_CLOSE: u64 = 50_000;
 
@@ -160,104 +155,19 @@ impl Embedded {
     /// # Errors
     /// See [`OpenError`]; nothing in the directory is changed then.
     pub fn open(dir: &Path, options: Options) -> Result<Self, OpenError> {
-        let runtime = match options.runtime {
-            Some(runtime) => runtime,
-            None => Handle::try_current().map_err(|_| OpenError::NoRuntime)?,
-        };
-        let path = database::path_in(dir);
-        // A file that is not ours is left alone, also by the lock below.
-        database::exists(&path)?;
-        database::make_dir(dir).map_err(OpenError::io(dir))?;
-        let lock = lock::take(dir)?;
-        let accept = options.accept_restored;
-        if !database::exists(&path)? {
-            let why = "it is missing, and witness.json has seen one".to_owned();
-            if !accept && witness::path_in(dir).exists() {
-                return Err(OpenError::Restored { path, why });
-            }
-            database::create(&path, options.clock.now())?;
-        }
-        let recovered = recovery::recover(dir, accept)?;
-        database::close_files(&path).map_err(OpenError::io(&path))?;
-        let connection = database::open_writer(&path)?;
-        let identity = database::identify(&connection).map_err(OpenError::sqlite(&path))?;
-        let ledger = match witness::read(dir) {
-            Ok(Some(says)) if says.journal == identity => says.ledger,
-            // It was missing or of another journal, and that is accepted.
-            Ok(_) | Err(_) => None,
-        };
-        let says = Testimony {
-            journal: identity.clone(),
-            seq: recovered.last,
-            at: recovered.last_at,
-            ledger,
-        };
-        let witness = Witness::open(dir, says).map_err(OpenError::io(dir))?;
-        let witnessed = database::memo(&connection, recovery::WITNESSED);
-        if witnessed.map_err(OpenError::sqlite(&path))?.is_none() {
-            database::set_memo(&connection, recovery::WITNESSED, "1")
-                .map_err(OpenError::sqlite(&path))?;
-            // In the file itself, so that a copy without its log remembers it as well.
-            connection
-                .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
-                .map_err(OpenError::sqlite(&path))?;
-        }
-
-        let disk = Watch::start(dir.to_owned(), options.low_disk_bytes);
-        let disk = disk.map_err(OpenError::io(dir))?;
-        let shared = Arc::new(Shared {
-            mailbox: Arc::new(Mailbox::new(options.mailbox_capacity, options.longest_wait)),
-            outbox: Outbox::default(),
-            tail: Tail::new(recovered.last, options.tail_capacity),
-            committed: AtomicU64::new(recovered.last.0),
-            snapshot: AtomicU64::new(recovered.snapshot.0),
-            space: disk.space.clone(),
-            closing: AtomicBool::new(false),
-            failure: OnceLock::new(),
-            ledger: AtomicU64::new(ledger.unwrap_or(NO_LEDGER)),
-        });
-        #[cfg(feature = "testing")]
-        options.clock.wakes(&shared.mailbox);
-        let (dispatch, progress) =
-            Dispatch::start(&runtime, shared.mailbox.clone(), recovered.last);
-        let (snapshotter, snapshotter_thread) = Snapshotter::start(
-            dir.to_owned(),
-            shared.clone(),
-            options.snapshot_every,
-            recovered.snapshot,
-        )
-        .map_err(OpenError::io(dir))?;
-
-        let (checkpointer, checkpointer_thread) = Checkpointer::start(&path)?;
-
-        options.clock.go_on_from(recovered.alive);
-        let gap_ms = options.clock.now().since_ms(recovered.alive);
-        let mut executor = Executor {
-            events: recovered.events,
-            at: recovered.alive,
-            decided: recovered.last,
-            clock: options.clock.clone(),
-            shared: shared.clone(),
-            dispatch: dispatch.clone(),
-            batch: Batch::default(),
-        };
-        if gap_ms >= SHORTEST_GAP_MS {
-            executor.make_up_for(gap_ms);
-        }
-        let journal = Journal {
-            connection,
-            shared: shared.clone(),
-            dispatch,
-            snapshotter,
-            checkpointer,
-            witness,
-            last_at: recovered.last_at,
-            clock: options.clock,
-            #[cfg(feature = "testing")]
-            faults: options.faults,
-        };
+        let (low_disk_bytes, snapshot_every) = (options.low_disk_bytes, options.snapshot_every);
+        let watch = move |dir: &Path| Watch::start(dir.to_owned(), low_disk_bytes);
+        let Still { mut engine, executor, mut journal } = Still::open(dir, options, watch)?;
+        let shared = engine.shared.clone();
+        let newest = Seq(shared.snapshot.load(Ordering::Acquire));
+        let (snapshotter, snapshotter_thread) =
+            Snapshotter::start(dir.to_owned(), shared.clone(), snapshot_every, newest)
+                .map_err(OpenError::io(dir))?;
+        journal.snapshotter = Some(snapshotter);
+        let (checkpointer, checkpointer_thread) = Checkpointer::start(&database::path_in(dir))?;
+        journal.checkpointer = Some(checkpointer);
         let pulse = Pulse::start(&executor.clock).map_err(OpenError::io(dir))?;
-        let threads = Threads {
+        engine.threads = Some(Threads {
             _pulse: pulse,
             executor: spawn("onrush-engine", &shared, move || executor.run())
                 .map_err(OpenError::io(dir))?,
@@ -265,17 +175,8 @@ impl Embedded {
                 .map_err(OpenError::io(dir))?,
             checkpointer: checkpointer_thread,
             snapshotter: snapshotter_thread,
-        };
-        let dir = dir.to_owned();
-        Ok(Self {
-            dir,
-            identity,
-            shared,
-            progress,
-            threads: Some(threads),
-            _disk: disk,
-            _lock: lock,
-        })
+        });
+        Ok(engine)
     }
 }
 

@@ -73,7 +73,7 @@ impl Snapshotter {
 
 /// Loads the newest snapshot, replays the journal up to `target`, and writes the next one; false if
 /// the engine closed before that.
-fn make(dir: &Path, target: Seq, shared: &Shared) -> Result<bool, String> {
+pub(super) fn make(dir: &Path, target: Seq, shared: &Shared) -> Result<bool, String> {
     let (mut events, mut at, mut cursor) = base(dir, target)?;
     let mut reader = JournalReader::open(dir).map_err(|error| error.to_string())?;
     while cursor < target {

@@ -11,3 +11,4 @@ mod limits;
 mod prefix;
 mod sale;
 mod snapshots;
+mod stepped;
