@@ -4,7 +4,7 @@ use super::statements::Statements;
 use crate::LedgerError;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// Why one thing could not be done.
 pub(super) enum Fault {
@@ -98,16 +98,25 @@ struct State {
     sleeping: usize,
 }
 
+impl State {
+    fn give(&mut self, limit: usize, to: &mut Vec<Box<dyn Job>>) {
+        let count = limit.min(self.jobs.len());
+        to.extend(self.jobs.drain(..count));
+    }
+}
+
 /// One queue, in the order in which things were asked.
 pub(super) struct Mailbox {
     state: Mutex<State>,
     wake: Condvar,
+    /// Rings beside `wake`, for those who wait without a thread of their own.
+    bell: Notify,
     capacity: usize,
 }
 
 impl Mailbox {
     pub(super) fn new(capacity: usize) -> Self {
-        Self { state: Mutex::default(), wake: Condvar::new(), capacity }
+        Self { state: Mutex::default(), wake: Condvar::new(), bell: Notify::new(), capacity }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -127,8 +136,31 @@ impl Mailbox {
         drop(state);
         if wake {
             self.wake.notify_one();
+            self.bell.notify_one();
         }
         Ok(())
+    }
+
+    /// Waits until there is something to take.
+    pub(super) async fn asked(&self) {
+        /// Whoever stops waiting does not sleep any more.
+        struct Asleep<'a>(&'a Mailbox);
+        impl Drop for Asleep<'_> {
+            fn drop(&mut self) {
+                self.0.lock().sleeping -= 1;
+            }
+        }
+        loop {
+            {
+                let mut state = self.lock();
+                if !state.jobs.is_empty() || state.closed {
+                    return;
+                }
+                state.sleeping += 1;
+            }
+            let _asleep = Asleep(self);
+            self.bell.notified().await;
+        }
     }
 
     /// Moves up to `limit` jobs to `to`, and waits for the first. Moves none only if nothing more will come.
@@ -142,8 +174,12 @@ impl Mailbox {
                 .unwrap_or_else(PoisonError::into_inner);
             state.sleeping -= 1;
         }
-        let count = limit.min(state.jobs.len());
-        to.extend(state.jobs.drain(..count));
+        state.give(limit, to);
+    }
+
+    /// Moves up to `limit` jobs to `to`, without waiting.
+    pub(super) fn take_now(&self, limit: usize, to: &mut Vec<Box<dyn Job>>) {
+        self.lock().give(limit, to);
     }
 
     /// Lets nothing more in; what is there is still done.

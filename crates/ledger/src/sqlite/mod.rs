@@ -33,10 +33,12 @@ mod reports;
 mod requests;
 mod sagas;
 mod statements;
+mod stepped;
 mod writer;
 
 pub use error::OpenError;
 pub use reader::LedgerReader;
+pub use stepped::SteppedLedger;
 
 use crate::access::CarryCode;
 use crate::booking::{Booking, BookingFilter, Buyer, BuyerOf};
@@ -53,6 +55,7 @@ use mailbox::{Fault, Lane, Mailbox, NotTaken, job};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, UserId};
 use reports::Reporter;
+use rusqlite::Connection;
 use statements::Statements;
 use std::future::{Future, ready};
 use std::path::Path;
@@ -86,13 +89,15 @@ pub struct SqliteLedger {
     _lock: database::Lock,
 }
 
-impl SqliteLedger {
-    /// Opens the ledger in the directory `dir`; what is missing is created, and older tables are
-    /// brought up to date.
-    ///
-    /// # Errors
-    /// See [`OpenError`]; the file is not changed then.
-    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+/// A ledger that is open, and that nobody runs yet.
+struct Still {
+    ledger: SqliteLedger,
+    writer: Writer,
+    connection: Connection,
+}
+
+impl Still {
+    fn open(dir: &Path) -> Result<Self, OpenError> {
         let path = database::path_in(dir);
         // A file that is not ours is left alone, also by the lock below.
         database::exists(&path)?;
@@ -108,11 +113,9 @@ impl SqliteLedger {
         }
         database::migrate(&path)?;
         let connection = database::open_writer(&path).map_err(OpenError::sqlite(&path))?;
-        let (checkpointer, checkpointer_thread) = Checkpointer::start(&path)?;
-
         #[cfg(feature = "testing")]
         let faults = Arc::new(Faults::default());
-        let mut ledger = Self {
+        let ledger = SqliteLedger {
             writing: Arc::new(Mailbox::new(CAPACITY)),
             reporting: Arc::new(Mailbox::new(REPORT_CAPACITY)),
             threads: Vec::new(),
@@ -123,29 +126,47 @@ impl SqliteLedger {
             _lock: lock,
         };
         let writer = Writer {
-            path: path.clone(),
+            path,
             mailbox: ledger.writing.clone(),
-            checkpointer,
-            health: health.clone(),
+            checkpointer: None,
+            health,
             #[cfg(feature = "testing")]
-            faults: faults.clone(),
+            faults,
         };
+        Ok(Self { ledger, writer, connection })
+    }
+}
+
+impl SqliteLedger {
+    /// Opens the ledger in the directory `dir`; what is missing is created, and older tables are
+    /// brought up to date.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; the file is not changed then.
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        let Still { mut ledger, mut writer, connection } = Still::open(dir)?;
+        let (checkpointer, checkpointer_thread) = Checkpointer::start(&writer.path)?;
+        writer.checkpointer = Some(checkpointer);
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
             thread::Builder::new().name(name.into()).spawn(run).map_err(OpenError::io(dir))
         };
+        let reporters = [(); REPORT_THREADS].map(|()| ledger.reporter(&writer.path));
         ledger.threads.push(spawn("onrush-ledger", Box::new(move || writer.run(connection)))?);
         ledger.threads.push(checkpointer_thread);
-        for _ in 0..REPORT_THREADS {
-            let reporter = Reporter {
-                path: path.clone(),
-                mailbox: ledger.reporting.clone(),
-                health: health.clone(),
-                #[cfg(feature = "testing")]
-                faults: faults.clone(),
-            };
+        for reporter in reporters {
             ledger.threads.push(spawn("onrush-reports", Box::new(move || reporter.run()))?);
         }
         Ok(ledger)
+    }
+
+    fn reporter(&self, path: &Path) -> Reporter {
+        Reporter {
+            path: path.to_owned(),
+            mailbox: self.reporting.clone(),
+            health: self.health.clone(),
+            #[cfg(feature = "testing")]
+            faults: self.faults.clone(),
+        }
     }
 
     /// Whether there is a ledger in the directory `dir`.

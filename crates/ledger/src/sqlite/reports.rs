@@ -28,15 +28,29 @@ impl Reporter {
         let mut taken = Vec::new();
         loop {
             self.mailbox.take(1, &mut taken);
-            let Some(mut job) = taken.pop() else { return };
-            let outcome = self.report(&mut connection, job.as_mut());
-            if let Err(error) = &outcome {
-                tracing::error!(%error, "the ledger cannot be read");
-                self.health.heard(error);
-                connection = None;
-            }
-            job.answer(outcome.err().map(|error| error.to_string()).as_deref());
+            let Some(job) = taken.pop() else { return };
+            self.settle(&mut connection, job);
         }
+    }
+
+    /// Does what is asked without waiting for anything, and answers.
+    pub(super) fn step(&self, connection: &mut Option<Connection>) {
+        let mut taken = Vec::new();
+        self.mailbox.take_now(usize::MAX, &mut taken);
+        for job in taken {
+            self.settle(connection, job);
+        }
+    }
+
+    /// Does one job and answers it; the connection is gone afterwards if it failed.
+    fn settle(&self, connection: &mut Option<Connection>, mut job: Box<dyn Job>) {
+        let outcome = self.report(connection, job.as_mut());
+        if let Err(error) = &outcome {
+            tracing::error!(%error, "the ledger cannot be read");
+            self.health.heard(error);
+            *connection = None;
+        }
+        job.answer(outcome.err().map(|error| error.to_string()).as_deref());
     }
 
     /// Does one job in one view of the ledger.

@@ -20,7 +20,8 @@ pub(super) struct Writer {
     pub(super) path: PathBuf,
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) health: Health,
-    pub(super) checkpointer: Checkpointer,
+    /// Moves pages beside the commits; without one, SQLite does within them.
+    pub(super) checkpointer: Option<Checkpointer>,
     #[cfg(feature = "testing")]
     pub(super) faults: Arc<Faults>,
 }
@@ -60,37 +61,65 @@ impl Writer {
             if batch.is_empty() {
                 return End::Closed;
             }
-            let before = db.connection().total_changes();
-            let mut lost = false;
-            let done = self.transact(db, &mut batch);
-            if let Err(error) = &done {
-                self.health.heard(error);
-            }
-            match done {
-                Ok(()) => answer(&mut batch, None),
-                // What one asker wants is impossible: it shall not spoil the others' chances.
-                Err(error) if batch.len() > 1 && concerns_one(&error) => {
-                    for job in batch.drain(..) {
-                        let mut alone = vec![job];
-                        let outcome = self.transact(db, &mut alone);
-                        if let Err(error) = &outcome {
-                            self.health.heard(error);
-                        }
-                        lost |= outcome.as_ref().is_err_and(|error| is_lost(db, error));
-                        answer(&mut alone, outcome.err().as_ref());
-                    }
-                }
-                Err(error) => {
-                    lost = is_lost(db, &error);
-                    answer(&mut batch, Some(&error));
-                }
-            }
-            if lost {
+            if self.settle(db, &mut batch) {
                 return End::Lost;
             }
-            let rows = db.connection().total_changes().saturating_sub(before);
-            self.checkpointer.committed(rows, db.connection());
         }
+    }
+
+    /// Does what is asked without waiting for anything, and answers. A connection is opened if there
+    /// is none, and gone afterwards if it is not to be used any more.
+    pub(super) fn step(&mut self, connection: &mut Option<Connection>) {
+        let mut batch = Vec::new();
+        self.mailbox.take_now(MAX_BATCH, &mut batch);
+        if batch.is_empty() {
+            return;
+        }
+        let opened = connection.take().map_or_else(|| database::open_writer(&self.path), Ok);
+        match opened {
+            Ok(opened) => {
+                let lost = self.settle(&Statements::new(&opened), &mut batch);
+                *connection = (!lost).then_some(opened);
+            }
+            Err(error) => {
+                self.health.heard(&error);
+                answer(&mut batch, Some(&error));
+            }
+        }
+    }
+
+    /// Does all of a batch and answers it. True if the connection should be opened anew.
+    fn settle(&mut self, db: &Statements<'_>, batch: &mut Vec<Box<dyn Job>>) -> bool {
+        let before = db.connection().total_changes();
+        let mut lost = false;
+        let done = self.transact(db, batch);
+        if let Err(error) = &done {
+            self.health.heard(error);
+        }
+        match done {
+            Ok(()) => answer(batch, None),
+            // What one asker wants is impossible: it shall not spoil the others' chances.
+            Err(error) if batch.len() > 1 && concerns_one(&error) => {
+                for job in batch.drain(..) {
+                    let mut alone = vec![job];
+                    let outcome = self.transact(db, &mut alone);
+                    if let Err(error) = &outcome {
+                        self.health.heard(error);
+                    }
+                    lost |= outcome.as_ref().is_err_and(|error| is_lost(db, error));
+                    answer(&mut alone, outcome.err().as_ref());
+                }
+            }
+            Err(error) => {
+                lost = is_lost(db, &error);
+                answer(batch, Some(&error));
+            }
+        }
+        let rows = db.connection().total_changes().saturating_sub(before);
+        if let Some(checkpointer) = self.checkpointer.as_mut().filter(|_| !lost) {
+            checkpointer.committed(rows, db.connection());
+        }
+        lost
     }
 
     /// Does all of the jobs in one transaction, or none of them.

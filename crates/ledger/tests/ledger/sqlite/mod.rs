@@ -28,3 +28,4 @@ mod crash;
 mod documents;
 mod faults;
 mod files;
+mod stepped;

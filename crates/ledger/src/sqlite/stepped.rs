@@ -1,0 +1,56 @@
+//! The ledger run step by step, on the thread of whoever steps: nothing happens by itself.
+
+use super::reports::Reporter;
+use super::writer::Writer;
+use super::{OpenError, SqliteLedger, Still};
+use rusqlite::Connection;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A ledger's steps. If this is dropped, what was asked and not done is lost, and those who asked
+/// learn that the ledger has stopped: the process has died.
+pub struct SteppedLedger {
+    writer: Writer,
+    connection: Option<Connection>,
+    reporter: Reporter,
+    reading: Option<Connection>,
+}
+
+impl SteppedLedger {
+    /// Opens the ledger in the directory `dir`, as [`SqliteLedger::open`] does, without threads.
+    ///
+    /// # Errors
+    /// As for [`SqliteLedger::open`].
+    pub fn open(dir: &Path) -> Result<(Arc<SqliteLedger>, Self), OpenError> {
+        let Still { ledger, writer, connection } = Still::open(dir)?;
+        // Nobody moves pages beside the commits.
+        connection
+            .execute_batch("PRAGMA wal_autocheckpoint = 1000;")
+            .map_err(OpenError::sqlite(&writer.path))?;
+        let reporter = ledger.reporter(&writer.path);
+        let steps = Self { writer, connection: Some(connection), reporter, reading: None };
+        Ok((Arc::new(ledger), steps))
+    }
+
+    /// Waits until something is asked.
+    pub async fn asked(&self) {
+        tokio::select! {
+            () = self.writer.mailbox.asked() => {}
+            () = self.reporter.mailbox.asked() => {}
+        }
+    }
+
+    /// Does all that is asked, in one transaction, and answers once it is durable.
+    pub fn step(&mut self) {
+        self.writer.step(&mut self.connection);
+        self.reporter.step(&mut self.reading);
+    }
+}
+
+impl Drop for SteppedLedger {
+    fn drop(&mut self) {
+        // Those who wait, and those who come, learn that nobody answers any more.
+        self.writer.mailbox.abandon();
+        self.reporter.mailbox.abandon();
+    }
+}
