@@ -11,6 +11,7 @@ pub mod access;
 pub mod booking;
 pub mod delivery;
 pub mod desk;
+mod lists;
 pub mod money;
 #[cfg(feature = "cluster")]
 pub mod postgres;
@@ -18,6 +19,7 @@ pub mod projection;
 pub mod request;
 pub mod saga;
 pub mod sqlite;
+mod words;
 
 use access::CarryCode;
 use booking::{Booking, BookingFilter, Buyer, BuyerOf};

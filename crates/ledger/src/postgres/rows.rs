@@ -371,11 +371,6 @@ pub(super) fn parse_all<T: Stored>(text: Option<&str>) -> Result<Vec<T>, Fault> 
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
-/// A step, stage or status as it stands in its column.
-pub(super) fn word(of: &impl Serialize) -> Result<String, Fault> {
-    Ok(serde_json::from_value(serde_json::to_value(of)?)?)
-}
-
 /// An id, or another text with a meaning.
 pub(super) fn parsed<T: DeserializeOwned>(text: String) -> Result<T, Fault> {
     Ok(serde_json::from_value(Value::String(text))?)
