@@ -21,7 +21,7 @@ use utoipa::ToSchema;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct By {
-    /// Who; the saga's history names him.
+    /// Who; the saga's history names them.
     #[schema(value_type = FreeText)]
     by: Box<str>,
 }
