@@ -2,8 +2,8 @@
 
 use crate::desk::{DeskKind, DeskStatus};
 use crate::money::{OnDecline, RefundCause, RefundStatus};
-use onrush_core::booking::{Stage, Step};
 use onrush_core::hold::HoldStatus;
+use onrush_core::saga::{Stage, Step};
 
 /// Something that stands in a column as one of a few words.
 pub(crate) trait Word: Copy + Sized + 'static {

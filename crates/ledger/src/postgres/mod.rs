@@ -17,7 +17,7 @@ mod bookings;
 mod buyers;
 mod catalogue;
 mod claims;
-mod commons;
+mod cluster_store;
 mod database;
 mod deliveries;
 mod desk;
@@ -53,7 +53,7 @@ use crate::desk::{DeskEntry, DeskFilter, Settled};
 use crate::money::{Payment, PaymentFilter, Refund, Totals};
 use crate::projection::{CatalogueText, FeedPosition, Projection};
 use crate::request::{Begun, RequestKey, StoredAnswer};
-use crate::saga::{File, Saga, SagaFilter, SagaNote, Transition};
+use crate::saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
 use crate::{Ledger, LedgerError, Page, Pending, lists};
 use archive::Append;
 use claims::{Claimant, EngineTime};
@@ -221,8 +221,8 @@ impl Ask for Leave {
 }
 
 impl Ledger for PgLedger {
-    fn file(&self, booking: &BookingId) -> Pending<Option<File>> {
-        self.read(sagas::FileOf(booking.clone()))
+    fn saga_record(&self, booking: &BookingId) -> Pending<Option<SagaRecord>> {
+        self.read(sagas::RecordOf(booking.clone()))
     }
 
     fn advance(&self, transition: Transition) -> Pending<()> {

@@ -8,19 +8,19 @@ use super::writer::Slot;
 use super::{buyers, deliveries};
 use crate::LedgerError;
 use crate::money::{Payment, Refund};
-use crate::saga::{File, Saga, SagaNote, Transition};
+use crate::saga::{Saga, SagaNote, SagaRecord, Transition};
 use deadpool_postgres::{Client, GenericClient, Transaction};
 use onrush_core::Time;
 use onrush_core::ids::BookingId;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Everything about one booking's money, as it is at one moment.
-pub(super) struct FileOf(pub(super) BookingId);
+pub(super) struct RecordOf(pub(super) BookingId);
 
-impl Ask for FileOf {
-    type Answer = Option<File>;
+impl Ask for RecordOf {
+    type Answer = Option<SagaRecord>;
 
-    async fn run(&self, db: &mut Client) -> Result<Option<File>, Fault> {
+    async fn run(&self, db: &mut Client) -> Result<Option<SagaRecord>, Fault> {
         let found = first(
             db,
             "SELECT row_to_json(sagas)::text, \
@@ -33,7 +33,7 @@ impl Ask for FileOf {
         )
         .await?;
         let Some(row) = found else { return Ok(None) };
-        Ok(Some(File {
+        Ok(Some(SagaRecord {
             saga: parse(row.try_get(0)?)?,
             payments: parse_all::<Payment>(row.try_get(1)?)?,
             refunds: parse_all::<Refund>(row.try_get(2)?)?,

@@ -7,8 +7,8 @@ use crate::Page;
 use crate::lists;
 use crate::money::{Payment, PaymentFilter, Refund, Totals};
 use crate::words::Word;
-use onrush_core::booking::Stage;
 use onrush_core::ids::{BookingId, PaymentId};
+use onrush_core::saga::Stage;
 use rusqlite::{Row, params};
 
 macro_rules! payment_columns {

@@ -9,11 +9,11 @@ use super::query::{self, SQLITE};
 use super::statements::Statements;
 use crate::Page;
 use crate::lists;
-use crate::saga::{File, Saga, SagaFilter, SagaNote, Transition};
+use crate::saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
 use crate::words::Word;
 use onrush_core::Time;
-use onrush_core::booking::Stage;
 use onrush_core::ids::BookingId;
+use onrush_core::saga::Stage;
 use rusqlite::{Row, params};
 
 macro_rules! saga_columns {
@@ -53,11 +53,14 @@ pub(super) fn find(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result
     )
 }
 
-pub(super) fn file(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<Option<File>> {
+pub(super) fn record(
+    db: &Statements<'_>,
+    booking: &BookingId,
+) -> rusqlite::Result<Option<SagaRecord>> {
     let Some(saga) = find(db, booking)? else { return Ok(None) };
     let payments = money::payments_of(db, booking)?;
     let refunds = money::refunds_of(db, booking)?;
-    Ok(Some(File { saga, payments, refunds }))
+    Ok(Some(SagaRecord { saga, payments, refunds }))
 }
 
 /// Writes a saga for the first time, with the first line of its history. Says whether there was none before.
