@@ -4,8 +4,8 @@
 use crate::broken::Broken;
 use bytes::Bytes;
 use onrush_base::auth::keys::KeyDir;
-use onrush_base::commons::Commons;
-use onrush_base::vault;
+use onrush_base::cluster_store::ClusterStore;
+use onrush_base::shared_files;
 use onrush_core::change::QueueChange;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::question::EventNow;
@@ -83,7 +83,7 @@ pub struct Draws {
     engine: Arc<dyn Engine>,
     keys: KeyDir,
     /// What all nodes share, if there are several.
-    shared: Option<Arc<dyn Commons>>,
+    cluster: Option<Arc<dyn ClusterStore>>,
     lists: PathBuf,
     /// Held while a list of entrants is written.
     listing: tokio::sync::Mutex<()>,
@@ -100,13 +100,13 @@ impl Draws {
         data: &Path,
         engine: Arc<dyn Engine>,
         keys: KeyDir,
-        shared: Option<Arc<dyn Commons>>,
+        cluster: Option<Arc<dyn ClusterStore>>,
     ) -> io::Result<Self> {
         let lists = data.join("draws");
         std::fs::create_dir_all(&lists)?;
         let listing = tokio::sync::Mutex::default();
         let (changed, stopped) = (Notify::new(), Notify::new());
-        Ok(Self { engine, keys, shared, lists, listing, changed, stopped })
+        Ok(Self { engine, keys, cluster, lists, listing, changed, stopped })
     }
 
     /// The hash of an event's seed. The seed is drawn now, unless that was done before.
@@ -114,18 +114,18 @@ impl Draws {
     /// # Errors
     /// The seed cannot be kept.
     pub async fn commit(&self, event: &EventId) -> Result<Digest, Broken> {
-        let kept = match &self.shared {
+        let kept = match &self.cluster {
             None => self.keys.load_or_draw(&file_name(event)),
-            Some(shared) => vault::keep_drawn(&**shared, &file_name(event)).await,
+            Some(cluster) => shared_files::keep_drawn(&**cluster, &file_name(event)).await,
         };
         let seed = kept.map_err(|error| Broken::log("keeping the draw's seed", &error))?;
         Ok(Digest(Sha256::digest(seed).into()))
     }
 
     async fn seed(&self, event: &EventId) -> Result<Digest, DrawError> {
-        let seed = match &self.shared {
+        let seed = match &self.cluster {
             None => self.keys.load(&file_name(event)),
-            Some(shared) => vault::fetch_drawn(&**shared, &file_name(event)).await,
+            Some(cluster) => shared_files::fetch_drawn(&**cluster, &file_name(event)).await,
         };
         let seed = seed.map_err(|error| Broken::log("reading the draw's seed", &error))?;
         seed.map(Digest).ok_or(DrawError::SeedMissing)

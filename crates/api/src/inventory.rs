@@ -5,7 +5,7 @@
 //! brings sold units back nor takes held ones away.
 
 use crate::prices::{PriceError, check_prices};
-use onrush_base::commons::{Commons, WantedPool};
+use onrush_base::cluster_store::{ClusterStore, WantedPool};
 use onrush_core::ids::{EventId, PoolId};
 use onrush_core::question::{AvailabilityNow, EventNow};
 use onrush_core::spec::{PoolSpec, Reason};
@@ -104,7 +104,7 @@ pub struct SyncDeps<'a> {
     /// Who has to take the prices, if anyone does.
     pub gateway: Option<&'a dyn Gateway>,
     /// What has the inventory.
-    pub commons: &'a dyn Commons,
+    pub cluster: &'a dyn ClusterStore,
 }
 
 /// Makes every pool of the inventory as the inventory wants it, as far as that is possible now.
@@ -115,7 +115,7 @@ pub async fn sync(
     with: SyncDeps<'_>,
     event: Option<EventId>,
 ) -> Result<Vec<SyncedPool>, InventoryError> {
-    let wanted = read(with.commons, event).await?;
+    let wanted = read(with.cluster, event).await?;
     let mut pools = Vec::with_capacity(wanted.len());
     let mut present: HashMap<EventId, Option<HashMap<PoolId, PoolView>>> = HashMap::new();
     for row in wanted {
@@ -140,10 +140,10 @@ pub async fn sync(
 /// # Errors
 /// The inventory cannot be read.
 pub async fn read(
-    commons: &dyn Commons,
+    cluster: &dyn ClusterStore,
     event: Option<EventId>,
 ) -> Result<Vec<WantedPool>, InventoryError> {
-    commons.inventory(event).await.map_err(|error| {
+    cluster.inventory(event).await.map_err(|error| {
         tracing::error!(%error, "the inventory cannot be read");
         InventoryError::Unread
     })

@@ -6,7 +6,7 @@
 use crate::json::ids::{FreeText, IdText, LabelText, TextOrNumber};
 use crate::json::object::Object;
 use crate::json::whole::Whole;
-use onrush_base::commons::Commons;
+use onrush_base::cluster_store::ClusterStore;
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::limits::{MAX_PRICE_MINOR, MAX_SEATS_PER_EVENT, MAX_TEXT_CHARS, fits_text};
 use onrush_core::spec::{CategorySpec, SeatSpec};
@@ -296,7 +296,7 @@ fn text<'a>(text: &'a str, what: &str) -> Result<&'a str, String> {
 pub struct PlanDir {
     dir: PathBuf,
     /// What all nodes share, if there are several.
-    shared: Option<Arc<dyn Commons>>,
+    cluster: Option<Arc<dyn ClusterStore>>,
 }
 
 impl PlanDir {
@@ -304,10 +304,10 @@ impl PlanDir {
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub fn open(data: &Path, shared: Option<Arc<dyn Commons>>) -> io::Result<Self> {
+    pub fn open(data: &Path, cluster: Option<Arc<dyn ClusterStore>>) -> io::Result<Self> {
         let dir = data.join("plans");
         fs::create_dir_all(&dir)?;
-        Ok(Self { dir, shared })
+        Ok(Self { dir, cluster })
     }
 
     /// An event's drawing, if a map was imported.
@@ -315,8 +315,8 @@ impl PlanDir {
     /// # Errors
     /// Whatever the file system or the database says, or what is wrong in the file.
     pub async fn load(&self, event: &EventId) -> io::Result<Option<Drawing>> {
-        let bytes = match &self.shared {
-            Some(shared) => shared.fetch(shared_name(event)).await?,
+        let bytes = match &self.cluster {
+            Some(cluster) => cluster.fetch(shared_name(event)).await?,
             None => match tokio::fs::read(self.path(event)).await {
                 Ok(bytes) => Some(bytes),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -333,16 +333,16 @@ impl PlanDir {
     /// # Errors
     /// As [`Self::load`].
     pub async fn add(&self, event: &EventId, drawing: Drawing) -> io::Result<()> {
-        let Some(shared) = &self.shared else {
+        let Some(cluster) = &self.cluster else {
             let (plans, event) = (self.clone(), event.clone());
             let added = tokio::task::spawn_blocking(move || plans.add_to_file(&event, drawing));
             return added.await.map_err(io::Error::other)?;
         };
         loop {
-            let before = shared.fetch(shared_name(event)).await?;
+            let before = cluster.fetch(shared_name(event)).await?;
             let bytes = serde_json::to_vec(&merged(before.as_deref(), drawing.clone())?)?;
             // Somebody else may have imported another map meanwhile: then both are wanted.
-            if shared.replace(shared_name(event), before, bytes).await? {
+            if cluster.replace(shared_name(event), before, bytes).await? {
                 return Ok(());
             }
         }

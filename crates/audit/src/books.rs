@@ -5,7 +5,7 @@ use onrush_ledger::Page;
 use onrush_ledger::booking::Booking;
 use onrush_ledger::desk::{DeskEntry, DeskFilter};
 use onrush_ledger::projection::FeedPosition;
-use onrush_ledger::saga::{File, Saga};
+use onrush_ledger::saga::{Saga, SagaRecord};
 use onrush_ledger::sqlite::LedgerReader;
 use onrush_saga::pairing::older_ledger;
 use onrush_store::embedded::JournalReader;
@@ -34,7 +34,7 @@ pub(super) trait Books {
     fn sagas(&mut self, after: Option<String>) -> Result<Page<Saga>, String>;
 
     /// Everything about one booking's money.
-    fn file(&mut self, booking: &BookingId) -> Result<Option<File>, String>;
+    fn saga_record(&mut self, booking: &BookingId) -> Result<Option<SagaRecord>, String>;
 
     /// A page of what the gateway's own desk did.
     fn desk(&mut self, after: Option<String>) -> Result<Page<DeskEntry>, String>;
@@ -103,8 +103,8 @@ impl Books for FileBooks {
         self.ledger.sagas(after.as_deref(), PAGE).map_err(|error| error.to_string())
     }
 
-    fn file(&mut self, booking: &BookingId) -> Result<Option<File>, String> {
-        self.ledger.file(booking).map_err(|error| error.to_string())
+    fn saga_record(&mut self, booking: &BookingId) -> Result<Option<SagaRecord>, String> {
+        self.ledger.saga_record(booking).map_err(|error| error.to_string())
     }
 
     fn desk(&mut self, after: Option<String>) -> Result<Page<DeskEntry>, String> {

@@ -7,7 +7,7 @@ use onrush_ledger::booking::{Booking, BookingFilter};
 use onrush_ledger::desk::{DeskEntry, DeskFilter};
 use onrush_ledger::postgres::{ArchivedRow, PgLedger, PgOptions};
 use onrush_ledger::projection::FeedPosition;
-use onrush_ledger::saga::{File, Saga, SagaFilter};
+use onrush_ledger::saga::{Saga, SagaFilter, SagaRecord};
 use onrush_ledger::{Ledger, Page};
 use onrush_server::cluster::audit_redis;
 use onrush_store::embedded::{AuditReport, FeedAudit};
@@ -21,7 +21,7 @@ pub(super) struct SharedBooks {
     runtime: Runtime,
     ledger: Arc<PgLedger>,
     /// The ledger as it was when the audit began.
-    files: BTreeMap<BookingId, File>,
+    records: BTreeMap<BookingId, SagaRecord>,
     bookings: Vec<Booking>,
 }
 
@@ -32,26 +32,26 @@ impl SharedBooks {
         let runtime = onrush_terminal::process::runtime()?;
         let opened = runtime.block_on(PgLedger::open(settings.url.reveal(), PgOptions::default()));
         let ledger = Arc::new(opened.map_err(|error| error.to_string())?);
-        Ok(Self { runtime, ledger, files: BTreeMap::new(), bookings: Vec::new() })
+        Ok(Self { runtime, ledger, records: BTreeMap::new(), bookings: Vec::new() })
     }
 
     /// All sagas with their payments and refunds, as they are now.
-    fn read_ledger(&self) -> Result<BTreeMap<BookingId, File>, String> {
-        let mut files = BTreeMap::new();
+    fn read_ledger(&self) -> Result<BTreeMap<BookingId, SagaRecord>, String> {
+        let mut records = BTreeMap::new();
         let mut after = None;
         loop {
             let filter = SagaFilter { after, ..SagaFilter::default() };
             let page = self.runtime.block_on(self.ledger.sagas(filter, PAGE));
             let page = page.map_err(|error| error.to_string())?;
             for saga in page.rows {
-                let file = self.runtime.block_on(self.ledger.file(&saga.booking));
-                if let Some(file) = file.map_err(|error| error.to_string())? {
-                    files.insert(saga.booking, file);
+                let record = self.runtime.block_on(self.ledger.saga_record(&saga.booking));
+                if let Some(record) = record.map_err(|error| error.to_string())? {
+                    records.insert(saga.booking, record);
                 }
             }
             after = page.next;
             if after.is_none() {
-                return Ok(files);
+                return Ok(records);
             }
         }
     }
@@ -84,7 +84,7 @@ impl Books for SharedBooks {
         let followed = followed.map_err(|error| error.to_string())?;
         self.bookings = self.read_bookings()?;
         // A saga that comes to its end while the feed is read would be missed there.
-        self.files = self.read_ledger()?;
+        self.records = self.read_ledger()?;
         Ok(followed)
     }
 
@@ -110,12 +110,12 @@ impl Books for SharedBooks {
     }
 
     fn sagas(&mut self, _after: Option<String>) -> Result<Page<Saga>, String> {
-        let rows = self.files.values().map(|file| file.saga.clone()).collect();
+        let rows = self.records.values().map(|record| record.saga.clone()).collect();
         Ok(Page { rows, next: None })
     }
 
-    fn file(&mut self, booking: &BookingId) -> Result<Option<File>, String> {
-        Ok(self.files.remove(booking))
+    fn saga_record(&mut self, booking: &BookingId) -> Result<Option<SagaRecord>, String> {
+        Ok(self.records.remove(booking))
     }
 
     fn desk(&mut self, after: Option<String>) -> Result<Page<DeskEntry>, String> {

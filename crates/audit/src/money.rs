@@ -15,7 +15,7 @@ use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::desk::{DeskKind, DeskStatus};
-use onrush_ledger::saga::File;
+use onrush_ledger::saga::SagaRecord;
 use onrush_saga::desk_sentence;
 use onrush_saga::pairing::{another_past, shorter};
 use onrush_sandbox::{Taken, taken};
@@ -121,8 +121,8 @@ pub(super) fn audit(
     loop {
         let page = books.sagas(after)?;
         for saga in &page.rows {
-            if let Some(file) = books.file(&saga.booking)? {
-                auditor.look(&file);
+            if let Some(record) = books.saga_record(&saga.booking)? {
+                auditor.look(&record);
             }
         }
         after = page.next;
@@ -270,19 +270,19 @@ struct Auditor<'a> {
 }
 
 impl Auditor<'_> {
-    fn look(&mut self, file: &File) {
-        let captured: i64 = file.payments.iter().map(|payment| payment.captured_minor).sum();
-        let refunded = given_back(file, None);
+    fn look(&mut self, record: &SagaRecord) {
+        let captured: i64 = record.payments.iter().map(|payment| payment.captured_minor).sum();
+        let refunded = given_back(record, None);
         self.money.captured_minor += captured;
         self.money.refunded_minor += refunded;
-        if file.saga.stuck.is_some() {
+        if record.saga.stuck.is_some() {
             self.money.stuck_sagas += 1;
         }
-        let booking = &file.saga.booking;
+        let booking = &record.saga.booking;
         // A saga under way whose booking the journal has not will come to no end that explains its money.
-        if is_at_its_end(file) || !self.bookings.contains_key(booking) {
+        if is_at_its_end(record) || !self.bookings.contains_key(booking) {
             let payments = self.gateway.as_ref().map(|gateway| &gateway.payments);
-            let verdict = judge(file, self.bookings.get(booking), payments);
+            let verdict = judge(record, self.bookings.get(booking), payments);
             self.money.confirmed_minor += verdict.confirmed_minor;
             self.money.kept_minor += verdict.kept_minor;
             self.money.paid_twice += u64::from(verdict.paid_twice);
@@ -293,7 +293,7 @@ impl Auditor<'_> {
             self.money.pending_minor += captured - refunded;
             self.sagas.insert(booking.clone(), SagaPlace::Open);
         }
-        for payment in &file.payments {
+        for payment in &record.payments {
             if let Some(gateway) = &mut self.gateway {
                 gateway.payments.remove(&payment.payment);
             }

@@ -4,11 +4,11 @@
 //! is read before the others and again after them: what a saga at its end says must lie between the
 //! two. Where nothing runs they are the same.
 
-use onrush_core::booking::Step;
 use onrush_core::ids::PaymentId;
+use onrush_core::saga::Step;
 use onrush_ledger::booking_of;
 use onrush_ledger::money::{Payment, Refund, RefundCause, RefundStatus};
-use onrush_ledger::saga::File;
+use onrush_ledger::saga::SagaRecord;
 use std::collections::HashMap;
 
 /// A booking, as the journal has it in the end.
@@ -68,12 +68,12 @@ pub(super) enum SagaPlace {
 }
 
 /// Whether nothing more happens to a saga unless the booking is cancelled.
-pub(super) fn is_at_its_end(file: &File) -> bool {
-    if file.saga.stuck.is_some() {
+pub(super) fn is_at_its_end(record: &SagaRecord) -> bool {
+    if record.saga.stuck.is_some() {
         return false;
     }
-    match file.saga.step {
-        Step::Confirmed | Step::Failed => file.strays().next().is_none(),
+    match record.saga.step {
+        Step::Confirmed | Step::Failed => record.strays().next().is_none(),
         Step::ReserveSent
         | Step::ReserveOk
         | Step::PaymentSent
@@ -84,16 +84,16 @@ pub(super) fn is_at_its_end(file: &File) -> bool {
 
 /// Judges a saga at its end by the journal, and by the gateway's book if that is at hand.
 pub(super) fn judge(
-    file: &File,
+    record: &SagaRecord,
     sold: Option<&Sold>,
     gateway: Option<&HashMap<PaymentId, AtGateway>>,
 ) -> Verdict {
-    let booking = &file.saga.booking;
+    let booking = &record.saga.booking;
     let Some(sold) = sold else {
         let why = format!("booking {booking}: the ledger has it and the journal has not");
         return Verdict { violations: vec![why], ..Verdict::default() };
     };
-    let step = file.saga.step;
+    let step = record.saga.step;
     let amount_minor = sold.amount_minor;
     let mut verdict = Verdict::default();
     let buyer_paid = match &sold.state {
@@ -101,7 +101,7 @@ pub(super) fn judge(
         State::Confirmed(payment) | State::Cancelled { payment, .. } => payment.as_ref(),
     };
     let is_ours = |row: &&Payment| buyer_paid == Some(&row.payment);
-    let paid = file.payments.iter().find(is_ours);
+    let paid = record.payments.iter().find(is_ours);
     match (&sold.state, paid) {
         (State::NotSold, _) | (_, None) => {}
         // A booking that the ledger has as confirmed was cancelled after the ledger was read.
@@ -123,8 +123,8 @@ pub(super) fn judge(
         say(format!("it is confirmed with payment {payment}, and the ledger has no such payment"));
     }
     let mut left_minor = 0;
-    for row in &file.payments {
-        let left = row.captured_minor - given_back(file, Some(&row.payment));
+    for row in &record.payments {
+        let left = row.captured_minor - given_back(record, Some(&row.payment));
         let due = if is_ours(&row) { due_minor } else { 0 };
         left_minor += left;
         if left != due {
@@ -137,7 +137,7 @@ pub(super) fn judge(
     let under_way = |refund: &&Refund| {
         matches!(refund.status, RefundStatus::Requested | RefundStatus::Sent) && !is_by_hand(refund)
     };
-    for refund in file.refunds.iter().filter(under_way) {
+    for refund in record.refunds.iter().filter(under_way) {
         let (key, status) = (&refund.refund, refund.status);
         say(format!("its saga has ended, and {key} is still {status:?}"));
     }
@@ -149,7 +149,7 @@ pub(super) fn judge(
     }
     verdict.paid_twice = left_minor > amount_minor;
     if let Some(gateway) = gateway {
-        let compared = file.payments.iter().filter_map(|row| compare(file, row, gateway));
+        let compared = record.payments.iter().filter_map(|row| compare(record, row, gateway));
         verdict.violations.extend(compared);
     }
     verdict
@@ -157,16 +157,16 @@ pub(super) fn judge(
 
 /// What the gateway's own book says otherwise of a payment.
 fn compare(
-    file: &File,
+    record: &SagaRecord,
     payment: &Payment,
     gateway: &HashMap<PaymentId, AtGateway>,
 ) -> Option<String> {
     let id = &payment.payment;
     let AtGateway { before, after } = gateway.get(id).copied().unwrap_or_default();
     let captured = payment.captured_minor;
-    let refunded = through_gateway(file, id);
+    let refunded = through_gateway(record, id);
     // What an operator gave back by hand may have been given back at the gateway.
-    let refunded_at_most = given_back(file, Some(id));
+    let refunded_at_most = given_back(record, Some(id));
     let agree = (before.captured_minor..=after.captured_minor).contains(&captured)
         && before.refunded_minor <= refunded_at_most
         && refunded <= after.refunded_minor;
@@ -209,15 +209,16 @@ fn is_by_hand(refund: &Refund) -> bool {
 }
 
 /// What went back, for one payment or all, in whatever way.
-pub(super) fn given_back(file: &File, payment: Option<&PaymentId>) -> i64 {
-    let of = file.refunds.iter().filter(|refund| payment.is_none_or(|id| refund.payment == *id));
+pub(super) fn given_back(record: &SagaRecord, payment: Option<&PaymentId>) -> i64 {
+    let of = record.refunds.iter().filter(|refund| payment.is_none_or(|id| refund.payment == *id));
     let done = of.filter(|refund| refund.status == RefundStatus::Done || is_by_hand(refund));
     done.map(|refund| refund.amount_minor).sum()
 }
 
 /// What the gateway gave back.
-fn through_gateway(file: &File, payment: &PaymentId) -> i64 {
-    let of = file.refunds.iter().filter(|refund| refund.payment == *payment && !is_by_hand(refund));
+fn through_gateway(record: &SagaRecord, payment: &PaymentId) -> i64 {
+    let of =
+        record.refunds.iter().filter(|refund| refund.payment == *payment && !is_by_hand(refund));
     let done = of.filter(|refund| refund.status == RefundStatus::Done);
     done.map(|refund| refund.amount_minor).sum()
 }
@@ -226,9 +227,9 @@ fn through_gateway(file: &File, payment: &PaymentId) -> i64 {
 mod tests {
     use super::*;
     use onrush_core::Time;
-    use onrush_core::booking::Stage;
     use onrush_core::hold::OnDecline;
     use onrush_core::ids::BookingId;
+    use onrush_core::saga::Stage;
     use onrush_ledger::saga::Saga;
 
     const PRICE: i64 = 5_000;
@@ -242,7 +243,7 @@ mod tests {
     }
 
     /// A saga that is at `step`, with money taken for each of its payments.
-    fn file(step: Step, captured_minor: &[i64]) -> File {
+    fn record(step: Step, captured_minor: &[i64]) -> SagaRecord {
         let at = Time(1);
         let row = |(index, captured_minor): (usize, &i64)| Payment {
             payment: payment(u32::try_from(index).unwrap() + 1),
@@ -278,7 +279,7 @@ mod tests {
             tries: 0,
             stuck: None,
         };
-        File {
+        SagaRecord {
             saga,
             payments: captured_minor.iter().enumerate().map(row).collect(),
             refunds: Vec::new(),
@@ -286,14 +287,14 @@ mod tests {
     }
 
     fn refunded(
-        mut file: File,
+        mut record: SagaRecord,
         number: u32,
         amount_minor: i64,
         status: RefundStatus,
         cause: RefundCause,
-    ) -> File {
-        file.refunds.push(Refund {
-            refund: format!("refund:{}:{}", booking(), file.refunds.len() + 1),
+    ) -> SagaRecord {
+        record.refunds.push(Refund {
+            refund: format!("refund:{}:{}", booking(), record.refunds.len() + 1),
             booking: booking(),
             payment: payment(number),
             amount_minor,
@@ -306,7 +307,7 @@ mod tests {
             created_at: Time(1),
             updated_at: Time(1),
         });
-        file
+        record
     }
 
     fn sold(state: State) -> Sold {
@@ -332,11 +333,11 @@ mod tests {
     }
 
     fn clean(
-        file: &File,
+        record: &SagaRecord,
         sold: &Sold,
         gateway: Option<HashMap<PaymentId, AtGateway>>,
     ) -> (i64, i64) {
-        let verdict = judge(file, Some(sold), gateway.as_ref());
+        let verdict = judge(record, Some(sold), gateway.as_ref());
         assert_eq!(verdict.violations, Vec::<String>::new());
         assert!(!verdict.paid_twice);
         (verdict.confirmed_minor, verdict.kept_minor)
@@ -344,24 +345,24 @@ mod tests {
 
     /// The one violation, which must say this.
     fn caught(
-        file: &File,
+        record: &SagaRecord,
         sold: Option<&Sold>,
         gateway: Option<HashMap<PaymentId, AtGateway>>,
         said: &str,
     ) {
-        let found = judge(file, sold, gateway.as_ref()).violations;
+        let found = judge(record, sold, gateway.as_ref()).violations;
         assert!(found.iter().any(|why| why.contains(said)), "{said}: {found:?}");
     }
 
     #[test]
     fn money_that_is_where_it_should_be_is_left_alone() {
-        let paid = file(Step::Confirmed, &[0, PRICE]);
+        let paid = record(Step::Confirmed, &[0, PRICE]);
         assert_eq!(clean(&paid, &confirmed(2), None), (PRICE, 0));
         let till = sold(State::Confirmed(Some("till-7".parse().unwrap())));
-        assert_eq!(clean(&file(Step::Confirmed, &[]), &till, None), (0, 0));
-        assert_eq!(clean(&file(Step::Failed, &[0]), &sold(State::NotSold), None), (0, 0));
+        assert_eq!(clean(&record(Step::Confirmed, &[]), &till, None), (0, 0));
+        assert_eq!(clean(&record(Step::Failed, &[0]), &sold(State::NotSold), None), (0, 0));
         let back = refunded(
-            file(Step::Failed, &[PRICE]),
+            record(Step::Failed, &[PRICE]),
             1,
             3_000,
             RefundStatus::Done,
@@ -374,19 +375,19 @@ mod tests {
 
     #[test]
     fn a_booking_that_only_the_ledger_has_is_found() {
-        caught(&file(Step::Failed, &[]), None, None, "the journal has not");
+        caught(&record(Step::Failed, &[]), None, None, "the journal has not");
     }
 
     #[test]
     fn money_that_bought_nothing_and_stayed_is_found() {
         caught(
-            &file(Step::Failed, &[PRICE]),
+            &record(Step::Failed, &[PRICE]),
             Some(&sold(State::NotSold)),
             None,
             "5000 minor units are left",
         );
         let failed = refunded(
-            file(Step::Failed, &[PRICE]),
+            record(Step::Failed, &[PRICE]),
             1,
             PRICE,
             RefundStatus::Failed,
@@ -397,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_booking_that_is_paid_twice_is_found() {
-        let twice = file(Step::Confirmed, &[PRICE, PRICE]);
+        let twice = record(Step::Confirmed, &[PRICE, PRICE]);
         let verdict = judge(&twice, Some(&confirmed(1)), None);
         assert!(verdict.paid_twice);
         assert_eq!(verdict.violations.len(), 1, "{verdict:?}");
@@ -406,7 +407,7 @@ mod tests {
     #[test]
     fn money_on_another_payment_than_the_one_that_confirmed_is_found() {
         let found =
-            judge(&file(Step::Confirmed, &[0, PRICE]), Some(&confirmed(1)), None).violations;
+            judge(&record(Step::Confirmed, &[0, PRICE]), Some(&confirmed(1)), None).violations;
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].contains("0 minor units are left of payment"), "{found:?}");
         assert!(found[1].contains("5000 minor units are left of payment"), "{found:?}");
@@ -414,14 +415,14 @@ mod tests {
 
     #[test]
     fn a_confirmed_booking_whose_payment_row_is_lost_is_found() {
-        caught(&file(Step::Confirmed, &[]), Some(&confirmed(1)), None, "no such payment");
+        caught(&record(Step::Confirmed, &[]), Some(&confirmed(1)), None, "no such payment");
     }
 
     #[test]
     fn a_refund_that_a_finished_saga_left_under_way_is_found() {
         for status in [RefundStatus::Requested, RefundStatus::Sent] {
             let done = refunded(
-                file(Step::Failed, &[PRICE]),
+                record(Step::Failed, &[PRICE]),
                 1,
                 PRICE,
                 RefundStatus::Done,
@@ -434,9 +435,9 @@ mod tests {
 
     #[test]
     fn steps_that_contradict_the_journal_are_found() {
-        caught(&file(Step::Confirmed, &[]), Some(&sold(State::NotSold)), None, "has not sold it");
+        caught(&record(Step::Confirmed, &[]), Some(&sold(State::NotSold)), None, "has not sold it");
         caught(
-            &file(Step::Failed, &[]),
+            &record(Step::Failed, &[]),
             Some(&sold(State::Confirmed(None))),
             None,
             "its saga has failed",
@@ -447,7 +448,7 @@ mod tests {
     fn money_that_an_operator_gave_back_by_hand_is_given_back() {
         for status in [RefundStatus::Requested, RefundStatus::Done] {
             let released =
-                refunded(file(Step::Failed, &[PRICE]), 1, PRICE, status, RefundCause::ByHand);
+                refunded(record(Step::Failed, &[PRICE]), 1, PRICE, status, RefundCause::ByHand);
             // At the gateway's own desk, or in cash.
             for refunded_minor in [0, PRICE] {
                 let there = (PRICE, refunded_minor);
@@ -460,12 +461,12 @@ mod tests {
 
     #[test]
     fn a_gateway_that_says_otherwise_is_found() {
-        let paid = file(Step::Confirmed, &[PRICE]);
+        let paid = record(Step::Confirmed, &[PRICE]);
         for there in [(0, 0), (PRICE - 1, 0), (PRICE, 1), (PRICE, PRICE)] {
             caught(&paid, Some(&confirmed(1)), Some(book(there, there)), "the gateway took");
         }
         caught(&paid, Some(&confirmed(1)), Some(HashMap::new()), "the gateway took 0");
-        let late = file(Step::Failed, &[0]);
+        let late = record(Step::Failed, &[0]);
         let there = (PRICE, 0);
         caught(
             &late,
@@ -474,7 +475,7 @@ mod tests {
             "the gateway took 5000",
         );
         let back = refunded(
-            file(Step::Failed, &[PRICE]),
+            record(Step::Failed, &[PRICE]),
             1,
             PRICE,
             RefundStatus::Done,
@@ -485,21 +486,21 @@ mod tests {
 
     #[test]
     fn what_happened_after_the_ledger_was_read_is_no_contradiction() {
-        let paid = file(Step::Confirmed, &[PRICE]);
+        let paid = record(Step::Confirmed, &[PRICE]);
         // Cancelled since, and the money went back.
         for sold in [confirmed(1), cancelled(1, PRICE)] {
             let book = book((PRICE, 0), (PRICE, PRICE));
             assert_eq!(clean(&paid, &sold, Some(book)), (PRICE, 0));
         }
         // Taken since, for a payment that had ended.
-        let ended = file(Step::Failed, &[0]);
+        let ended = record(Step::Failed, &[0]);
         assert_eq!(clean(&ended, &sold(State::NotSold), Some(book((0, 0), (PRICE, 0)))), (0, 0));
     }
 
     #[test]
     fn what_happened_while_the_books_were_opened_is_no_contradiction() {
         let back = refunded(
-            file(Step::Failed, &[PRICE]),
+            record(Step::Failed, &[PRICE]),
             1,
             PRICE,
             RefundStatus::Done,
@@ -538,12 +539,12 @@ mod tests {
 
     #[test]
     fn only_what_nothing_more_happens_to_is_at_its_end() {
-        assert!(is_at_its_end(&file(Step::Failed, &[0])));
+        assert!(is_at_its_end(&record(Step::Failed, &[0])));
         // Money of a payment beside the present one has to go back first.
-        assert!(!is_at_its_end(&file(Step::Failed, &[PRICE])));
-        let mut stuck = file(Step::Confirmed, &[]);
+        assert!(!is_at_its_end(&record(Step::Failed, &[PRICE])));
+        let mut stuck = record(Step::Confirmed, &[]);
         stuck.saga.stuck = Some("why".into());
         assert!(!is_at_its_end(&stuck));
-        assert!(!is_at_its_end(&file(Step::PaymentSent, &[])));
+        assert!(!is_at_its_end(&record(Step::PaymentSent, &[])));
     }
 }

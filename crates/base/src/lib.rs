@@ -3,10 +3,10 @@
 
 pub mod amount;
 pub mod auth;
-pub mod commons;
+pub mod cluster_store;
 pub mod config;
 pub mod http_client;
 pub mod metrics;
+pub mod shared_files;
 pub mod signature;
 pub mod tickets;
-pub mod vault;

@@ -192,7 +192,7 @@ impl Bookings {
             return;
         }
         // Before the oldest comes the latest.
-        let before = hold.older.or(user.last_hold).expect("he has another booking");
+        let before = hold.older.or(user.last_hold).expect("they have another booking");
         self.table[before].newer = newer;
         if user.last_hold == Some(idx) {
             user.last_hold = hold.older;
@@ -274,7 +274,7 @@ impl Bookings {
             let after = hold.newer.map(|newer| self.table[newer].older);
             expect(
                 after == Some(if latest { None } else { Some(idx) }),
-                "a user's bookings are chained to his latest, and after it comes the oldest",
+                "a user's bookings are chained to their latest, and after it comes the oldest",
             );
             expect(
                 hold.older.is_none_or(|o| self.table[o].newer == Some(idx)),

@@ -163,7 +163,7 @@ impl Event {
         for (_, user) in self.users.iter() {
             if u64::from(user.units) != told.remove(&user.id).unwrap_or(0) {
                 broken.push(format!(
-                    "user {}: his units are not those of his bookings and claims",
+                    "user {}: their units are not those of their bookings and claims",
                     user.id
                 ));
             }

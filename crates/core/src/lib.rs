@@ -10,7 +10,6 @@
 
 mod arena;
 mod bans;
-pub mod booking;
 mod bookings;
 pub mod change;
 mod claims;
@@ -26,6 +25,7 @@ pub mod money;
 pub mod phase;
 pub mod question;
 pub mod refusal;
+pub mod saga;
 pub mod score;
 mod seats;
 pub mod settings;

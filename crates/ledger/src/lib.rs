@@ -11,6 +11,7 @@ pub mod access;
 pub mod booking;
 pub mod delivery;
 pub mod desk;
+mod lists;
 pub mod money;
 #[cfg(feature = "cluster")]
 pub mod postgres;
@@ -18,6 +19,7 @@ pub mod projection;
 pub mod request;
 pub mod saga;
 pub mod sqlite;
+mod words;
 
 use access::CarryCode;
 use booking::{Booking, BookingFilter, Buyer, BuyerOf};
@@ -28,7 +30,7 @@ use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use projection::{CatalogueText, FeedPosition, Projection};
 use request::{Begun, RequestKey, StoredAnswer};
-use saga::{File, Saga, SagaFilter, SagaNote, Transition};
+use saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -72,7 +74,7 @@ pub struct Page<T> {
 ///
 /// ```
 /// use onrush_core::Time;
-/// use onrush_core::booking::Step;
+/// use onrush_core::saga::Step;
 /// use onrush_ledger::saga::{Saga, Transition};
 /// use onrush_ledger::sqlite::SqliteLedger;
 /// use onrush_ledger::{Ledger, LedgerError};
@@ -107,7 +109,7 @@ pub struct Page<T> {
 ///     messages: vec![],
 /// };
 /// ledger.advance(asked.clone()).await?;
-/// assert_eq!(ledger.file(&saga.booking).await?.map(|file| file.saga), Some(saga));
+/// assert_eq!(ledger.saga_record(&saga.booking).await?.map(|record| record.saga), Some(saga));
 ///
 /// // Somebody else wrote this version: what is known here is old.
 /// assert!(matches!(ledger.advance(asked).await, Err(LedgerError::Conflict)));
@@ -116,7 +118,7 @@ pub struct Page<T> {
 /// ```
 pub trait Ledger: Send + Sync + 'static {
     /// Everything about one booking's money; `None` if there is no saga.
-    fn file(&self, booking: &BookingId) -> Pending<Option<File>>;
+    fn saga_record(&self, booking: &BookingId) -> Pending<Option<SagaRecord>>;
 
     /// Writes one transition of one saga, all of it or nothing. Rows of payments and refunds are
     /// added or replaced.

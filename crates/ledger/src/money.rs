@@ -1,10 +1,10 @@
 //! Payments and refunds.
 
 use onrush_core::Time;
-use onrush_core::booking::Stage;
 pub use onrush_core::hold::OnDecline;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
+use onrush_core::saga::Stage;
 use serde::{Deserialize, Serialize};
 
 /// One attempt to pay for a booking.

@@ -4,9 +4,9 @@ use crate::booking::Booking;
 use crate::delivery::Message;
 use crate::saga::Saga;
 use onrush_core::Time;
-use onrush_core::booking::Step;
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, PaymentId, PoolId};
+use onrush_core::saga::Step;
 
 /// A page of the feed, in order, as rows. It is written as a whole together with the cursor, so
 /// that no decision is projected twice or left out, whoever else follows the feed at the same time.

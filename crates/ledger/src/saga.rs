@@ -4,9 +4,9 @@ use crate::booking::Buyer;
 use crate::delivery::Message;
 use crate::money::{Payment, Refund};
 use onrush_core::Time;
-use onrush_core::booking::{Position, Stage, Step};
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::money::Currency;
+use onrush_core::saga::{Position, Stage, Step};
 
 /// The saga of one booking.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct Saga {
 
 /// Everything about one booking's money.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
+pub struct SagaRecord {
     /// The saga.
     pub saga: Saga,
     /// Its payments, oldest first.
@@ -54,7 +54,7 @@ pub struct File {
     pub refunds: Vec<Refund>,
 }
 
-impl File {
+impl SagaRecord {
     /// The present payment.
     #[must_use]
     pub fn present(&self) -> Option<&Payment> {

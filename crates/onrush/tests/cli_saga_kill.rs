@@ -3,7 +3,7 @@
 mod cli_support;
 mod saga_stage;
 
-use onrush_core::booking::{Outcome, Position, Step, advance};
+use onrush_core::saga::{Outcome, Position, Step, advance};
 use onrush_testkit::need;
 use saga_stage::{AMOUNT_MINOR, Buyer, End, HOLD_PATH, Holds, Stage, WISH, until};
 use std::collections::BTreeSet;

@@ -19,10 +19,10 @@ use onrush_base::config::ConfigError;
 use onrush_base::config::kinds::{BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED};
 use onrush_base::config::relay::{MailSettings, Tls};
 use onrush_base::tickets::{Confirmed, TicketSigner};
-use onrush_core::booking::Stage;
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::question::EventNow;
+use onrush_core::saga::Stage;
 use onrush_ledger::booking::{Booking, Buyer};
 use onrush_ledger::delivery::Message;
 use onrush_ledger::projection::CatalogueText;
@@ -186,9 +186,9 @@ impl Work {
     /// Whether somebody really tried to pay for a booking: money was taken, or the gateway
     /// declined. `None` while that is not known.
     async fn tried_to_pay(&self, booking: &BookingId) -> Result<Option<bool>, LedgerError> {
-        let Some(file) = self.ledger.file(booking).await? else { return Ok(Some(false)) };
+        let Some(record) = self.ledger.saga_record(booking).await? else { return Ok(Some(false)) };
         let (mut is_open, mut was_taken) = (false, false);
-        for payment in &file.payments {
+        for payment in &record.payments {
             match payment.stage {
                 Stage::Creating | Stage::Open | Stage::Closing => is_open = true,
                 Stage::Closed | Stage::Void => {}
@@ -200,7 +200,7 @@ impl Work {
         if was_taken {
             return Ok(Some(true));
         }
-        if file.payments.is_empty() {
+        if record.payments.is_empty() {
             return Ok(Some(false));
         }
         let history = self.ledger.history(booking).await?;

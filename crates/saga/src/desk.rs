@@ -65,8 +65,8 @@ impl Sagas {
         booking: &BookingId,
         payment: Option<&PaymentId>,
     ) -> Result<i64, LedgerError> {
-        let Some(file) = self.ledger.file(booking).await? else { return Ok(0) };
-        let by_us = file.refunds.iter().filter(|row| {
+        let Some(record) = self.ledger.saga_record(booking).await? else { return Ok(0) };
+        let by_us = record.refunds.iter().filter(|row| {
             Some(&row.payment) == payment
                 && matches!(row.status, RefundStatus::Sent | RefundStatus::Done)
         });
@@ -97,8 +97,8 @@ impl Sagas {
     ) -> Result<(), NoticeError> {
         let unknown = || NoticeError::Mismatch("there is no such payment".into());
         let Some(Ours { payment, .. }) = news.ours.clone() else { return Err(unknown()) };
-        let file = self.ledger.file(own).await?.ok_or_else(unknown)?;
-        let row = file.payments.iter().find(|row| row.payment == payment).ok_or_else(unknown)?;
+        let record = self.ledger.saga_record(own).await?.ok_or_else(unknown)?;
+        let row = record.payments.iter().find(|row| row.payment == payment).ok_or_else(unknown)?;
         let at = self.now();
         let entry = DeskEntry {
             entry: format!("{}.{}", row.gateway, news.reference),
@@ -108,7 +108,7 @@ impl Sagas {
             reference: news.reference,
             payment: payment.clone(),
             booking: own.clone(),
-            event: file.saga.event.clone(),
+            event: record.saga.event.clone(),
             amount_minor: news.amount_minor,
             currency: news.currency,
             why: news.why.chars().take(500).collect(),
@@ -141,16 +141,16 @@ impl Sagas {
         is_news: bool,
     ) -> Result<(), NoticeError> {
         loop {
-            let Some(file) = self.ledger.file(own).await? else { return Ok(()) };
+            let Some(record) = self.ledger.saga_record(own).await? else { return Ok(()) };
             let knows = |row: &Payment| {
                 row.payment == *payment
                     && row.flagged
                     && (!is_news || row.why.as_deref() == Some(told))
             };
-            if file.payments.iter().any(knows) {
+            if record.payments.iter().any(knows) {
                 return Ok(());
             }
-            let mut draft = Draft::of(&file, self.now());
+            let mut draft = Draft::of(&record, self.now());
             draft.payment(payment, |row| {
                 row.flagged = true;
                 row.why = Some(told.to_owned());

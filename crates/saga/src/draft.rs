@@ -1,16 +1,16 @@
 //! What is about to be written about one saga.
 
 use onrush_core::Time;
-use onrush_core::booking::{Illegal, Outcome, Position, Stage, advance};
 use onrush_core::ids::PaymentId;
+use onrush_core::saga::{Illegal, Outcome, Position, Stage, advance};
 use onrush_ledger::booking::Buyer;
 use onrush_ledger::delivery::Message;
 use onrush_ledger::money::{Payment, Refund};
-use onrush_ledger::saga::{File, Transition};
+use onrush_ledger::saga::{SagaRecord, Transition};
 
-/// A file that is being changed, and what is new about it.
+/// A record that is being changed, and what is new about it.
 pub(super) struct Draft {
-    file: File,
+    record: SagaRecord,
     /// The stages of its payments before.
     stages: Vec<Stage>,
     was_stuck: bool,
@@ -24,11 +24,11 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Nothing is new yet.
-    pub(super) fn of(file: &File, at: Time) -> Self {
+    pub(super) fn of(record: &SagaRecord, at: Time) -> Self {
         Self {
-            file: file.clone(),
-            stages: file.payments.iter().map(|payment| payment.stage).collect(),
-            was_stuck: file.saga.stuck.is_some(),
+            record: record.clone(),
+            stages: record.payments.iter().map(|payment| payment.stage).collect(),
+            was_stuck: record.saga.stuck.is_some(),
             at,
             payments: Vec::new(),
             refunds: Vec::new(),
@@ -38,25 +38,25 @@ impl Draft {
         }
     }
 
-    pub(super) fn file(&self) -> &File {
-        &self.file
+    pub(super) fn record(&self) -> &SagaRecord {
+        &self.record
     }
 
     /// Goes where the outcome leads.
     pub(super) fn advance(&mut self, outcome: Outcome, note: &str) -> Result<(), Illegal> {
-        let Position { step, stage } = advance(self.file.position(), outcome)?;
-        self.file.saga.step = step;
-        if let (Some(stage), Some(payment)) = (stage, self.file.saga.payment.clone()) {
+        let Position { step, stage } = advance(self.record.position(), outcome)?;
+        self.record.saga.step = step;
+        if let (Some(stage), Some(payment)) = (stage, self.record.saga.payment.clone()) {
             self.payment(&payment, |row| row.stage = stage);
         }
-        self.file.saga.tries = 0;
+        self.record.saga.tries = 0;
         self.note(note);
         Ok(())
     }
 
     /// Adds a payment as the present one.
     pub(super) fn begin_payment(&mut self, payment: Payment, note: &str) -> Result<(), Illegal> {
-        let (before, outcome) = (self.file.position(), Outcome::PaymentWanted);
+        let (before, outcome) = (self.record.position(), Outcome::PaymentWanted);
         let Position { step, stage } = advance(before, outcome)?;
         let last_is_over = matches!(before.stage, None | Some(Stage::Void | Stage::Closed));
         if !last_is_over || stage != Some(Stage::Creating) {
@@ -66,18 +66,18 @@ impl Draft {
             // The engine begins the next one only once it knows how the last one ended.
             self.present(|row| row.stage = Stage::Void);
         }
-        self.file.saga.step = step;
-        self.file.saga.tries = 0;
+        self.record.saga.step = step;
+        self.record.saga.tries = 0;
         self.note(note);
-        self.file.saga.payment = Some(payment.payment.clone());
+        self.record.saga.payment = Some(payment.payment.clone());
         self.payments.push(payment.payment.clone());
-        self.file.payments.push(payment);
+        self.record.payments.push(payment);
         Ok(())
     }
 
     /// Changes a payment.
     pub(super) fn payment(&mut self, payment: &PaymentId, change: impl FnOnce(&mut Payment)) {
-        let row = self.file.payments.iter_mut().find(|row| row.payment == *payment);
+        let row = self.record.payments.iter_mut().find(|row| row.payment == *payment);
         let row = row.expect("only known payments are changed");
         change(row);
         row.updated_at = self.at;
@@ -88,7 +88,7 @@ impl Draft {
 
     /// Changes the present payment.
     pub(super) fn present(&mut self, change: impl FnOnce(&mut Payment)) {
-        if let Some(payment) = self.file.saga.payment.clone() {
+        if let Some(payment) = self.record.saga.payment.clone() {
             self.payment(&payment, change);
         }
     }
@@ -101,11 +101,11 @@ impl Draft {
 
     pub(super) fn add_refund(&mut self, refund: Refund) {
         self.refunds.push(refund.refund.clone());
-        self.file.refunds.push(refund);
+        self.record.refunds.push(refund);
     }
 
     pub(super) fn refund(&mut self, refund: &str, change: impl FnOnce(&mut Refund)) {
-        let row = self.file.refunds.iter_mut().find(|row| row.refund == refund);
+        let row = self.record.refunds.iter_mut().find(|row| row.refund == refund);
         let row = row.expect("only known refunds are changed");
         change(row);
         row.updated_at = self.at;
@@ -122,19 +122,19 @@ impl Draft {
     }
 
     pub(super) fn next_at(&mut self, at: Option<Time>) {
-        self.file.saga.next_at = at;
+        self.record.saga.next_at = at;
     }
 
     pub(super) fn stuck(&mut self, why: Option<&str>) {
-        self.file.saga.stuck = why.map(str::to_owned);
+        self.record.saga.stuck = why.map(str::to_owned);
     }
 
     pub(super) fn tries(&mut self, tries: u32) {
-        self.file.saga.tries = tries;
+        self.record.saga.tries = tries;
     }
 
     pub(super) fn captured_at(&mut self, at: Time) {
-        self.file.saga.payment_completed_at.get_or_insert(at);
+        self.record.saga.payment_completed_at.get_or_insert(at);
     }
 
     pub(super) fn buyer(&mut self, buyer: Option<Buyer>) {
@@ -147,52 +147,52 @@ impl Draft {
 
     /// The stages that payments come to by it.
     pub(super) fn new_stages(&self) -> impl Iterator<Item = Stage> + '_ {
-        let now = self.file.payments.iter().map(|payment| payment.stage);
+        let now = self.record.payments.iter().map(|payment| payment.stage);
         let before = self.stages.iter().copied().map(Some).chain(std::iter::repeat(None));
         now.zip(before).filter(|(now, before)| *before != Some(*now)).map(|(now, _)| now)
     }
 
     /// Whether the saga has to wait for an operator from now on.
     pub(super) fn gets_stuck(&self) -> bool {
-        !self.was_stuck && self.file.saga.stuck.is_some()
+        !self.was_stuck && self.record.saga.stuck.is_some()
     }
 
-    /// The write, and the file as it is after it.
-    pub(super) fn finish(mut self) -> (Transition, File) {
-        self.file.saga.version += 1;
-        self.file.saga.updated_at = self.at;
-        let payments = self.file.payments.iter();
+    /// The write, and the record as it is after it.
+    pub(super) fn finish(mut self) -> (Transition, SagaRecord) {
+        self.record.saga.version += 1;
+        self.record.saga.updated_at = self.at;
+        let payments = self.record.payments.iter();
         let payments = payments.filter(|row| self.payments.contains(&row.payment)).cloned();
-        let refunds = self.file.refunds.iter();
+        let refunds = self.record.refunds.iter();
         let refunds = refunds.filter(|row| self.refunds.contains(&row.refund)).cloned();
         let transition = Transition {
-            saga: self.file.saga.clone(),
+            saga: self.record.saga.clone(),
             payments: payments.collect(),
             refunds: refunds.collect(),
             buyer: self.buyer,
             note: self.note,
             messages: self.messages,
         };
-        (transition, self.file)
+        (transition, self.record)
     }
 }
 
 /// What only operators and odd messages lead to.
 impl Draft {
     /// Puts saga and present payment where an operator wants them.
-    pub(super) fn settle(&mut self, step: onrush_core::booking::Step, stage: Stage) {
-        self.file.saga.step = step;
+    pub(super) fn settle(&mut self, step: onrush_core::saga::Step, stage: Stage) {
+        self.record.saga.step = step;
         self.present(|row| row.stage = stage);
     }
 
     /// Ends a saga without a payment.
     pub(super) fn give_up(&mut self) {
-        self.file.saga.step = onrush_core::booking::Step::Failed;
-        self.file.saga.next_at = None;
+        self.record.saga.step = onrush_core::saga::Step::Failed;
+        self.record.saga.next_at = None;
     }
 
     /// The present payment becomes a stray: the saga goes on without it.
     pub(super) fn abandon_present(&mut self) {
-        self.file.saga.payment = None;
+        self.record.saga.payment = None;
     }
 }

@@ -9,14 +9,14 @@ use super::rows::{AFTER_HOLD_MS, order_of, payment_of_saga};
 use super::sagas::Sagas;
 use onrush_base::amount::readable;
 use onrush_base::metrics::count;
-use onrush_core::booking::{Outcome, Stage, Step, Todo, todo};
 use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::question::BookingOf;
+use onrush_core::saga::{Outcome, Stage, Step, Todo, todo};
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal, Time};
 use onrush_ledger::money::{Payment, RefundCause};
-use onrush_ledger::saga::{File, declined};
+use onrush_ledger::saga::{SagaRecord, declined};
 use onrush_ledger::{LedgerError, booking_of};
 use onrush_store::{Ask, Failure};
 use smallvec::SmallVec;
@@ -31,91 +31,95 @@ const CANCELLED: &str = "the booking was cancelled";
 
 impl Sagas {
     /// Drives a saga until nothing is to be done now. `woken` looks also at what only waits for others.
-    pub(super) async fn drive(&self, booking: &BookingId, woken: bool) -> Result<File, DriveError> {
+    pub(super) async fn drive(
+        &self,
+        booking: &BookingId,
+        woken: bool,
+    ) -> Result<SagaRecord, DriveError> {
         let _held = self.locks.hold(booking).await;
-        let file = self.ledger.file(booking).await?.ok_or(DriveError::NoSaga)?;
-        self.drive_on(file, woken).await
+        let record = self.ledger.saga_record(booking).await?.ok_or(DriveError::NoSaga)?;
+        self.drive_on(record, woken).await
     }
 
-    /// The same for a file that was just read, by whoever holds its lock.
+    /// The same for a record that was just read, by whoever holds its lock.
     pub(super) async fn drive_on(
         &self,
-        mut file: File,
+        mut record: SagaRecord,
         mut woken: bool,
-    ) -> Result<File, DriveError> {
+    ) -> Result<SagaRecord, DriveError> {
         for _ in 0..MOST_STEPS {
-            if file.saga.stuck.is_some() {
-                return Ok(file);
+            if record.saga.stuck.is_some() {
+                return Ok(record);
             }
             // Money that has no business here goes back first, whatever else the booking waits for.
-            let look = match self.look_at_strays(&file, woken).await {
-                Ok(Look::Rest) => self.look_at(&file, woken).await,
+            let look = match self.look_at_strays(&record, woken).await {
+                Ok(Look::Rest) => self.look_at(&record, woken).await,
                 look => look,
             };
             let (draft, more, ask) = match look {
-                Ok(Look::Rest) if self.is_due(&file) => (self.at_rest(&file), false, false),
-                Ok(Look::Rest) => return Ok(file),
+                Ok(Look::Rest) if self.is_due(&record) => (self.at_rest(&record), false, false),
+                Ok(Look::Rest) => return Ok(record),
                 Ok(Look::Write(draft)) => (draft, true, false),
                 Ok(Look::WriteAndAsk(draft)) => (draft, true, true),
                 Ok(Look::WriteAndRest(draft)) => (draft, false, false),
-                Err(Trouble::Later(why)) if !self.is_its_turn(&file) => {
+                Err(Trouble::Later(why)) if !self.is_its_turn(&record) => {
                     // Only attempts in their own time count: whoever asks in between uses up
                     // nobody's patience.
-                    tracing::debug!(booking = %file.saga.booking, %why, "asked in between, in vain");
-                    return Ok(file);
+                    tracing::debug!(booking = %record.saga.booking, %why, "asked in between, in vain");
+                    return Ok(record);
                 }
-                Err(trouble) => (self.troubled(&file, trouble), false, false),
+                Err(trouble) => (self.troubled(&record, trouble), false, false),
             };
             match self.write(draft).await {
                 Ok(written) => {
-                    file = written;
+                    record = written;
                     woken = ask;
                     if !more {
-                        return Ok(file);
+                        return Ok(record);
                     }
                 }
                 Err(LedgerError::Conflict) => {
-                    let booking = file.saga.booking.clone();
-                    file = self.ledger.file(&booking).await?.ok_or(DriveError::NoSaga)?;
+                    let booking = record.saga.booking.clone();
+                    record = self.ledger.saga_record(&booking).await?.ok_or(DriveError::NoSaga)?;
                     // The feed had it woken meanwhile, which what is written next would undo.
                     woken = true;
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        tracing::error!(booking = %file.saga.booking, "a saga does not come to rest");
-        Ok(file)
+        tracing::error!(booking = %record.saga.booking, "a saga does not come to rest");
+        Ok(record)
     }
 
-    fn is_due(&self, file: &File) -> bool {
-        file.saga.next_at.is_some_and(|next_at| next_at <= self.now())
+    fn is_due(&self, record: &SagaRecord) -> bool {
+        record.saga.next_at.is_some_and(|next_at| next_at <= self.now())
     }
 
     /// Whether the pause after the last failure is over, if there was one.
-    pub(super) fn is_its_turn(&self, file: &File) -> bool {
-        let is_over = file.saga.next_at.is_none_or(|next_at| next_at <= self.now());
-        file.saga.tries == 0 || is_over
+    pub(super) fn is_its_turn(&self, record: &SagaRecord) -> bool {
+        let is_over = record.saga.next_at.is_none_or(|next_at| next_at <= self.now());
+        record.saga.tries == 0 || is_over
     }
 
     /// Nothing is to be done although it was due: nobody needs to look again.
-    fn at_rest(&self, file: &File) -> Draft {
-        let mut draft = self.draft(file);
+    fn at_rest(&self, record: &SagaRecord) -> Draft {
+        let mut draft = self.draft(record);
         draft.note("looked at; nothing is to be done");
         draft
     }
 
     /// Writes a draft down, durably.
-    pub(super) async fn write(&self, mut draft: Draft) -> Result<File, LedgerError> {
-        if draft.file().strays().next().is_some() && draft.file().saga.next_at.is_none() {
+    pub(super) async fn write(&self, mut draft: Draft) -> Result<SagaRecord, LedgerError> {
+        if draft.record().strays().next().is_some() && draft.record().saga.next_at.is_none() {
             draft.next_at(Some(self.now().plus_ms(self.patience.abandoned_after_ms)));
         }
         let gets_stuck = draft.gets_stuck();
         let stages: SmallVec<[Stage; 2]> = draft.new_stages().collect();
-        let (transition, file) = draft.finish();
+        let (transition, record) = draft.finish();
         let has_messages = !transition.messages.is_empty();
-        let position = file.position();
+        let position = record.position();
         kill::point("before", position);
-        let next_at = file.saga.next_at;
+        let next_at = record.saga.next_at;
         self.ledger.advance(transition).await?;
         kill::point("after", position);
         if has_messages {
@@ -124,31 +128,31 @@ impl Sagas {
         self.counts.add(&stages);
         if gets_stuck {
             count(&self.counts.stuck);
-            let (booking, why) = (&file.saga.booking, file.saga.stuck.as_deref().unwrap_or(""));
+            let (booking, why) = (&record.saga.booking, record.saga.stuck.as_deref().unwrap_or(""));
             tracing::warn!(%booking, why, "a saga is stuck: see /api/v1/admin/sagas?stuck=true");
         }
         if let Some(next_at) = next_at {
             self.due_at(next_at);
         }
-        Ok(file)
+        Ok(record)
     }
 
-    pub(super) fn draft(&self, file: &File) -> Draft {
-        let mut draft = Draft::of(file, self.now());
+    pub(super) fn draft(&self, record: &SagaRecord) -> Draft {
+        let mut draft = Draft::of(record, self.now());
         draft.next_at(None);
         draft
     }
 
     /// A draft whose next step is taken at once, and by recovery if this process dies before.
-    pub(super) fn moving(&self, file: &File) -> Draft {
-        let mut draft = Draft::of(file, self.now());
+    pub(super) fn moving(&self, record: &SagaRecord) -> Draft {
+        let mut draft = Draft::of(record, self.now());
         draft.next_at(Some(self.now().plus_ms(self.patience.abandoned_after_ms)));
         draft
     }
 
-    fn troubled(&self, file: &File, trouble: Trouble) -> Draft {
-        let mut draft = self.draft(file);
-        let tries = file.saga.tries + 1;
+    fn troubled(&self, record: &SagaRecord, trouble: Trouble) -> Draft {
+        let mut draft = self.draft(record);
+        let tries = record.saga.tries + 1;
         draft.tries(tries);
         match trouble {
             Trouble::Later(why) if tries < self.patience.tries => {
@@ -171,26 +175,26 @@ impl Sagas {
         longest - longest * chance / 512
     }
 
-    async fn look_at(&self, file: &File, woken: bool) -> Result<Look, Trouble> {
-        let position = file.position();
+    async fn look_at(&self, record: &SagaRecord, woken: bool) -> Result<Look, Trouble> {
+        let position = record.position();
         match todo(position) {
             Todo::Rest => Ok(Look::Rest),
-            Todo::AskHold if woken => self.ask_hold(file).await,
-            Todo::Watch if woken => self.watch(file).await,
+            Todo::AskHold if woken => self.ask_hold(record).await,
+            Todo::Watch if woken => self.watch(record).await,
             Todo::AskHold | Todo::Watch => Ok(Look::Rest),
-            Todo::Create => self.create(file, woken).await,
-            Todo::Cancel => self.cancel(file).await,
-            Todo::TellFailed => self.tell_failed(file).await,
-            Todo::Confirm => self.confirm(file).await,
-            Todo::Refund => self.refund_present(file).await,
-            Todo::TellRefunded => self.tell_refunded(file).await,
+            Todo::Create => self.create(record, woken).await,
+            Todo::Cancel => self.cancel(record).await,
+            Todo::TellFailed => self.tell_failed(record).await,
+            Todo::Confirm => self.confirm(record).await,
+            Todo::Refund => self.refund_present(record).await,
+            Todo::TellRefunded => self.tell_refunded(record).await,
         }
     }
 
     /// What the engine knows of a booking; `None` if nothing.
-    pub(super) async fn hold(&self, file: &File) -> Result<Option<HoldView>, Trouble> {
-        let anyones = BookingOf { booking: file.saga.booking.clone(), user: None };
-        match self.engine.ask(file.saga.event.clone(), anyones).await {
+    pub(super) async fn hold(&self, record: &SagaRecord) -> Result<Option<HoldView>, Trouble> {
+        let anyones = BookingOf { booking: record.saga.booking.clone(), user: None };
+        match self.engine.ask(record.saga.event.clone(), anyones).await {
             Ok(answer) => Ok(Some(answer.value)),
             Err(Failure::Refused(Refusal::ReservationNotFound | Refusal::EventNotFound)) => {
                 Ok(None)
@@ -200,20 +204,20 @@ impl Sagas {
         }
     }
 
-    async fn ask_hold(&self, file: &File) -> Result<Look, Trouble> {
-        let view = self.hold(file).await?;
-        let mut draft = self.draft(file);
+    async fn ask_hold(&self, record: &SagaRecord) -> Result<Look, Trouble> {
+        let view = self.hold(record).await?;
+        let mut draft = self.draft(record);
         let state = view.as_ref().map(|view| &view.state);
-        if file.saga.step == Step::Confirmed {
+        if record.saga.step == Step::Confirmed {
             return match state {
                 Some(HoldState::Cancelled { refund_minor, .. }) if *refund_minor > 0 => {
-                    self.give_back_cancelled(file, *refund_minor)
+                    self.give_back_cancelled(record, *refund_minor)
                 }
                 Some(HoldState::Cancelled { .. }) => {
                     draft.advance(Outcome::CancelledUnrefunded, CANCELLED)?;
                     Ok(Look::WriteAndRest(draft))
                 }
-                None => self.cancelled_and_forgotten(file).await,
+                None => self.cancelled_and_forgotten(record).await,
                 Some(
                     HoldState::Confirmed { .. }
                     | HoldState::Held { .. }
@@ -233,17 +237,18 @@ impl Sagas {
             Some(
                 HoldState::Paying { payment, .. }
                 | HoldState::Expired { payment: Some(payment), .. },
-            ) if booking_of(payment).as_ref() == Some(&file.saga.booking) => {
+            ) if booking_of(payment).as_ref() == Some(&record.saga.booking) => {
                 let Some(gateway) = &self.gateway else {
                     return Err(Trouble::Stuck("no payment gateway is configured".into()));
                 };
-                let mut draft = self.moving(file);
+                let mut draft = self.moving(record);
                 let at = self.now();
-                let known = file.payments.iter().find(|row| row.payment == *payment);
+                let known = record.payments.iter().find(|row| row.payment == *payment);
                 if let Some(known) = known {
-                    return self.end_again(file, known).await;
+                    return self.end_again(record, known).await;
                 }
-                let row = payment_of_saga(&file.saga, payment, gateway.name(), OnDecline::Keep, at);
+                let row =
+                    payment_of_saga(&record.saga, payment, gateway.name(), OnDecline::Keep, at);
                 draft.begin_payment(row, "a payment was begun and not written down")?;
                 // The hold may have run out since, and then no gateway shall hear of it.
                 Ok(Look::WriteAndAsk(draft))
@@ -272,14 +277,14 @@ impl Sagas {
 
     /// A payment whose end the ledger has passed runs in the engine, which has lost what it was
     /// told: it is told again.
-    async fn end_again(&self, file: &File, payment: &Payment) -> Result<Look, Trouble> {
+    async fn end_again(&self, record: &SagaRecord, payment: &Payment) -> Result<Look, Trouble> {
         if payment.stage != Stage::Void {
             let payment = &payment.payment;
             return Err(Trouble::Stuck(format!("payment {payment} has ended and runs")));
         }
         let why = payment.why.clone().unwrap_or_else(|| "cancelled".into());
-        let told = self.fail_in_engine(file, payment, &why, payment.on_decline).await?;
-        let mut draft = self.draft(file);
+        let told = self.fail_in_engine(record, payment, &why, payment.on_decline).await?;
+        let mut draft = self.draft(record);
         match told.map(|view| view.state) {
             Some(HoldState::Held { until }) => {
                 draft.advance(Outcome::Held, "the engine was told again that the payment ended")?;
@@ -298,33 +303,37 @@ impl Sagas {
     }
 
     /// The engine forgets a cancelled booking after a day. What goes back for it was told by the feed before.
-    async fn cancelled_and_forgotten(&self, file: &File) -> Result<Look, Trouble> {
-        let row = self.ledger.booking(&file.saga.booking).await;
+    async fn cancelled_and_forgotten(&self, record: &SagaRecord) -> Result<Look, Trouble> {
+        let row = self.ledger.booking(&record.saga.booking).await;
         let row = row.map_err(|error| Trouble::Later(error.to_string()))?;
         let Some(row) = row.filter(|row| row.status == HoldStatus::Cancelled) else {
             return Err(Trouble::Stuck("the engine knows no such booking any more".into()));
         };
         if row.refund_minor > 0 {
-            return self.give_back_cancelled(file, row.refund_minor);
+            return self.give_back_cancelled(record, row.refund_minor);
         }
-        let mut draft = self.draft(file);
+        let mut draft = self.draft(record);
         draft.advance(Outcome::CancelledUnrefunded, CANCELLED)?;
         Ok(Look::WriteAndRest(draft))
     }
 
-    fn give_back_cancelled(&self, file: &File, refund_minor: i64) -> Result<Look, Trouble> {
+    fn give_back_cancelled(&self, record: &SagaRecord, refund_minor: i64) -> Result<Look, Trouble> {
         let (outcome, cause) = (Outcome::Cancelled, RefundCause::Cancelled);
-        self.give_back(file, refund_minor, outcome, cause, CANCELLED)
+        self.give_back(record, refund_minor, outcome, cause, CANCELLED)
     }
 
     /// The present payment; a saga at a step that has one has it.
-    pub(super) fn present(file: &File) -> Result<&Payment, Trouble> {
-        file.present().ok_or_else(|| Trouble::Stuck("the saga's payment is missing".into()))
+    pub(super) fn present(record: &SagaRecord) -> Result<&Payment, Trouble> {
+        record.present().ok_or_else(|| Trouble::Stuck("the saga's payment is missing".into()))
     }
 
     /// Until when the hold waits for this payment; `None` if it does not.
-    async fn waits_until(&self, file: &File, payment: &PaymentId) -> Result<Option<Time>, Trouble> {
-        let view = self.hold(file).await?;
+    async fn waits_until(
+        &self,
+        record: &SagaRecord,
+        payment: &PaymentId,
+    ) -> Result<Option<Time>, Trouble> {
+        let view = self.hold(record).await?;
         Ok(match view.map(|view| view.state) {
             Some(HoldState::Paying { payment: running, until, .. }) if running == *payment => {
                 Some(until)
@@ -341,39 +350,39 @@ impl Sagas {
         })
     }
 
-    async fn watch(&self, file: &File) -> Result<Look, Trouble> {
-        let payment = Self::present(file)?;
-        let Some(until) = self.waits_until(file, &payment.payment).await? else {
-            let mut draft = self.moving(file);
+    async fn watch(&self, record: &SagaRecord) -> Result<Look, Trouble> {
+        let payment = Self::present(record)?;
+        let Some(until) = self.waits_until(record, &payment.payment).await? else {
+            let mut draft = self.moving(record);
             draft.advance(Outcome::PaymentUnwanted, "the hold does not wait for the payment")?;
             draft.present(|row| row.why = Some("timeout".into()));
             return Ok(Look::Write(draft));
         };
-        let order = order_of(&file.saga, payment);
+        let order = order_of(&record.saga, payment);
         let standing = self.asked(|gateway| gateway.status(&order)).await?;
-        self.heard(file, standing, until)
+        self.heard(record, standing, until)
     }
 
-    async fn create(&self, file: &File, woken: bool) -> Result<Look, Trouble> {
-        let payment = Self::present(file)?;
+    async fn create(&self, record: &SagaRecord, woken: bool) -> Result<Look, Trouble> {
+        let payment = Self::present(record)?;
         // The one who just began it knows that the hold waits.
-        let until = if woken || file.saga.tries > 0 {
-            self.waits_until(file, &payment.payment).await?
+        let until = if woken || record.saga.tries > 0 {
+            self.waits_until(record, &payment.payment).await?
         } else {
             Some(self.now().plus_ms(self.patience.ask_after_ms))
         };
         let Some(until) = until else {
-            let mut draft = self.moving(file);
+            let mut draft = self.moving(record);
             draft.advance(Outcome::PaymentUnwanted, "the hold does not wait for the payment")?;
             draft.present(|row| row.why = Some("timeout".into()));
             return Ok(Look::Write(draft));
         };
-        let description = self.title(&file.saga.event).await?;
-        let order = Order { description, ..order_of(&file.saga, payment) };
+        let description = self.title(&record.saga.event).await?;
+        let order = Order { description, ..order_of(&record.saga, payment) };
         match self.asked(|gateway| gateway.create(&order)).await {
-            Ok(standing) => self.heard(file, standing, until),
+            Ok(standing) => self.heard(record, standing, until),
             Err(GatewayError::Refused(why)) => {
-                let mut draft = self.moving(file);
+                let mut draft = self.moving(record);
                 draft.advance(Outcome::PaymentUnwanted, &format!("the gateway refuses: {why}"))?;
                 draft.present(|row| row.why = Some(why));
                 Ok(Look::Write(draft))
@@ -383,8 +392,8 @@ impl Sagas {
     }
 
     /// What the gateway says of the present payment, while the hold waits for it.
-    fn heard(&self, file: &File, standing: Standing, until: Time) -> Result<Look, Trouble> {
-        let mut draft = self.moving(file);
+    fn heard(&self, record: &SagaRecord, standing: Standing, until: Time) -> Result<Look, Trouble> {
+        let mut draft = self.moving(record);
         match standing {
             Standing::Open { reference, url, client_secret } => {
                 draft.advance(Outcome::PaymentOpen, "the gateway waits for the buyer")?;
@@ -404,7 +413,7 @@ impl Sagas {
                 draft.next_at(Some(ask_at.min(until.plus_ms(AFTER_HOLD_MS))));
                 Ok(Look::WriteAndRest(draft))
             }
-            Standing::Captured { .. } => self.captured(file, standing),
+            Standing::Captured { .. } => self.captured(record, standing),
             Standing::Declined { reference, why } => {
                 draft.advance(Outcome::PaymentUnwanted, &declined(&why))?;
                 draft.present(|row| (row.reference, row.why) = (Some(reference), Some(why)));
@@ -423,18 +432,18 @@ impl Sagas {
     }
 
     /// Money was taken for the present payment.
-    fn captured(&self, file: &File, standing: Standing) -> Result<Look, Trouble> {
+    fn captured(&self, record: &SagaRecord, standing: Standing) -> Result<Look, Trouble> {
         let Standing::Captured { reference, amount_minor, currency } = standing else {
             return Err(Trouble::Stuck("only captured money counts".into()));
         };
-        let payment = Self::present(file)?;
+        let payment = Self::present(record)?;
         if (amount_minor, currency) != (payment.amount_minor, payment.currency) {
             let why = format!(
                 "{} were taken and {} were asked for",
                 readable(amount_minor, currency),
                 readable(payment.amount_minor, payment.currency)
             );
-            let mut draft = self.draft(file);
+            let mut draft = self.draft(record);
             draft.present(|row| {
                 row.flagged = true;
                 row.captured_minor = amount_minor;
@@ -445,7 +454,7 @@ impl Sagas {
             draft.stuck(Some(&why));
             return Ok(Look::WriteAndRest(draft));
         }
-        let mut draft = self.moving(file);
+        let mut draft = self.moving(record);
         draft.advance(Outcome::MoneyTaken, "money was taken")?;
         draft.captured_at(self.now());
         draft.present(|row| {
@@ -455,13 +464,13 @@ impl Sagas {
         Ok(Look::Write(draft))
     }
 
-    async fn cancel(&self, file: &File) -> Result<Look, Trouble> {
-        let payment = Self::present(file)?;
-        let order = order_of(&file.saga, payment);
+    async fn cancel(&self, record: &SagaRecord) -> Result<Look, Trouble> {
+        let payment = Self::present(record)?;
+        let order = order_of(&record.saga, payment);
         match self.asked(|gateway| gateway.cancel(&order)).await? {
-            standing @ Standing::Captured { .. } => self.captured(file, standing),
+            standing @ Standing::Captured { .. } => self.captured(record, standing),
             Standing::Cancelled { why } => {
-                let mut draft = self.moving(file);
+                let mut draft = self.moving(record);
                 draft.advance(Outcome::PaymentClosed, "the gateway will take no money")?;
                 draft.present(|row| {
                     row.why.get_or_insert(why);
@@ -471,7 +480,7 @@ impl Sagas {
             // Nothing is wrong: a debit takes days, and nobody can hurry it. The gateway tells when
             // it knows, and is asked now and then in case that is lost.
             Standing::Processing { reference } => {
-                let mut draft = self.draft(file);
+                let mut draft = self.draft(record);
                 draft.tries(0);
                 draft.present(|row| row.reference = Some(reference));
                 draft.note("the money is under way and cannot be called back yet");
@@ -484,15 +493,15 @@ impl Sagas {
         }
     }
 
-    async fn tell_failed(&self, file: &File) -> Result<Look, Trouble> {
-        let payment = Self::present(file)?;
+    async fn tell_failed(&self, record: &SagaRecord) -> Result<Look, Trouble> {
+        let payment = Self::present(record)?;
         let why = payment.why.clone().unwrap_or_else(|| "cancelled".into());
-        let told = self.fail_in_engine(file, payment, &why, payment.on_decline).await?;
+        let told = self.fail_in_engine(record, payment, &why, payment.on_decline).await?;
         let state = match told {
             Some(view) => Some(view.state),
-            None => self.hold(file).await?.map(|view| view.state),
+            None => self.hold(record).await?.map(|view| view.state),
         };
-        let mut draft = self.draft(file);
+        let mut draft = self.draft(record);
         match state {
             Some(HoldState::Held { until }) => {
                 draft.advance(Outcome::HoldKept, "the hold waits for another payment")?;
@@ -508,7 +517,7 @@ impl Sagas {
             // already. Nobody else is about to write that one down: who begins a payment keeps
             // others out until it is.
             Some(HoldState::Paying { .. } | HoldState::Confirmed { .. }) => {
-                let mut draft = self.moving(file);
+                let mut draft = self.moving(record);
                 draft.advance(Outcome::HoldKept, "the booking goes on with another payment")?;
                 return Ok(Look::WriteAndAsk(draft));
             }
@@ -519,58 +528,58 @@ impl Sagas {
     /// Tells the engine that a payment ended without money for us; `None` if it does not wait for that one.
     pub(super) async fn fail_in_engine(
         &self,
-        file: &File,
+        record: &SagaRecord,
         payment: &Payment,
         why: &str,
         then: OnDecline,
     ) -> Result<Option<HoldView>, Trouble> {
         let command = Command::FailPayment {
-            booking: file.saga.booking.clone(),
+            booking: record.saga.booking.clone(),
             payment: payment.payment.clone(),
             why: why.chars().take(500).collect::<String>().into(),
             then,
         };
-        match self.engine.run(file.saga.event.clone(), command).await {
+        match self.engine.run(record.saga.event.clone(), command).await {
             Ok(answer) => Ok(Some(answer.value)),
             Err(Failure::Refused(_)) => Ok(None),
             Err(failure) => Err(failure.into()),
         }
     }
 
-    async fn confirm(&self, file: &File) -> Result<Look, Trouble> {
-        let payment = Self::present(file)?;
+    async fn confirm(&self, record: &SagaRecord) -> Result<Look, Trouble> {
+        let payment = Self::present(record)?;
         let command = Command::Confirm {
-            booking: file.saga.booking.clone(),
-            user: file.saga.user.clone(),
+            booking: record.saga.booking.clone(),
+            user: record.saga.user.clone(),
             payment: Some(payment.payment.clone()),
         };
-        match self.engine.execute(file.saga.event.clone(), command).await {
+        match self.engine.execute(record.saga.event.clone(), command).await {
             Ok(_) => {
-                let mut draft = self.draft(file);
+                let mut draft = self.draft(record);
                 draft.advance(Outcome::HoldConfirmed, "the booking is confirmed")?;
                 Ok(Look::WriteAndRest(draft))
             }
             Err(Failure::Refused(Refusal::InvalidStatus { .. }))
-                if self.was_cancelled(file).await? =>
+                if self.was_cancelled(record).await? =>
             {
                 // It had been confirmed, which could not be written down, and was cancelled since:
                 // what goes back for that is the cancellation's to say.
-                let mut draft = self.moving(file);
+                let mut draft = self.moving(record);
                 draft.advance(Outcome::HoldConfirmed, "the booking had been confirmed")?;
                 Ok(Look::WriteAndAsk(draft))
             }
             Err(Failure::Refused(refusal)) => {
                 let why = format!("{UNCONFIRMED}: {}", refusal.code());
                 let (outcome, cause) = (Outcome::ConfirmRefused, RefundCause::Unconfirmed);
-                self.give_back(file, payment.captured_minor, outcome, cause, &why)
+                self.give_back(record, payment.captured_minor, outcome, cause, &why)
             }
             Err(failure) => Err(failure.into()),
         }
     }
 
     /// Whether the booking was confirmed once, and cancelled since: only confirmed ones are ever cancelled.
-    async fn was_cancelled(&self, file: &File) -> Result<bool, Trouble> {
-        let view = self.hold(file).await?;
+    async fn was_cancelled(&self, record: &SagaRecord) -> Result<bool, Trouble> {
+        let view = self.hold(record).await?;
         Ok(view.is_some_and(|view| matches!(view.state, HoldState::Cancelled { .. })))
     }
 

@@ -3,13 +3,13 @@
 use super::kill;
 use super::rows::saga_of_hold;
 use super::sagas::Sagas;
-use onrush_core::booking::{Position, Step};
 use onrush_core::change::{BookingChange, HoldChange, SetupChange};
 use onrush_core::hold::{HoldStatus, HoldTerms};
 use onrush_core::ids::{BookingId, EventId, PaymentId, PoolId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::money::Currency;
 use onrush_core::question::BookingOf;
+use onrush_core::saga::{Position, Step};
 use onrush_core::settings::Settings;
 use onrush_core::{Change, Time};
 use onrush_ledger::booking::Booking;
@@ -49,9 +49,9 @@ pub(crate) async fn run(sagas: Arc<Sagas>) {
             return;
         }
         let followed = Follower::new(sagas.clone()).follow().await;
-        if let Some(commons) = &sagas.commons {
+        if let Some(cluster) = &sagas.cluster {
             // If this cannot be said now, the others wait a little longer.
-            drop(commons.end_turn(TURN.into()).await);
+            drop(cluster.end_turn(TURN.into()).await);
         }
         let Err(error) = followed else { return };
         tracing::error!(error, "the feed cannot be followed into the ledger; trying again");
@@ -64,9 +64,9 @@ pub(crate) async fn run(sagas: Arc<Sagas>) {
 
 /// Waits until no other node follows the feed; false if everything stops meanwhile.
 async fn wait_for_turn(sagas: &Sagas) -> bool {
-    let Some(commons) = &sagas.commons else { return !sagas.is_stopping() };
+    let Some(cluster) = &sagas.cluster else { return !sagas.is_stopping() };
     while !sagas.is_stopping() {
-        match commons.take_turn(TURN.into(), TURN_MS).await {
+        match cluster.take_turn(TURN.into(), TURN_MS).await {
             Ok(true) => return true,
             Ok(false) => {}
             Err(error) => tracing::warn!(%error, "who follows the feed is not known just now"),
@@ -118,7 +118,7 @@ impl Follower {
             let mut ends = tokio::select! {
                 page = feed.next() => self.gather(page?, &mut projection).await?,
                 () = tokio::time::sleep_until(write_by), if moved => false,
-                () = tokio::time::sleep_until(self.say_so_by), if sagas.commons.is_some() => false,
+                () = tokio::time::sleep_until(self.say_so_by), if sagas.cluster.is_some() => false,
                 () = sagas.stopped() => return Ok(()),
             };
             self.keep_turn().await?;
@@ -150,12 +150,12 @@ impl Follower {
 
     /// Tells the other nodes that it is still our turn; an error if it is not.
     async fn keep_turn(&mut self) -> Result<(), String> {
-        let Some(commons) = &self.sagas.commons else { return Ok(()) };
+        let Some(cluster) = &self.sagas.cluster else { return Ok(()) };
         if Instant::now() < self.say_so_by {
             return Ok(());
         }
         self.say_so_by = Instant::now() + SAY_SO_EVERY;
-        match commons.take_turn(TURN.into(), TURN_MS).await {
+        match cluster.take_turn(TURN.into(), TURN_MS).await {
             Ok(true) => Ok(()),
             Ok(false) => Err("another node follows the feed by now".into()),
             Err(error) => Err(error.to_string()),

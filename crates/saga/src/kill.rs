@@ -4,8 +4,8 @@
 ///
 /// A point is `before:<Step>[:<Stage>]` or `after:…`: before or after the write of that position.
 #[cfg(feature = "testing")]
-pub(super) fn point(when: &str, position: onrush_core::booking::Position) {
-    use onrush_core::booking::Position;
+pub(super) fn point(when: &str, position: onrush_core::saga::Position) {
+    use onrush_core::saga::Position;
     let Position { step, stage } = position;
     match stage {
         None => reached(&format!("{when}:{step:?}")),
@@ -44,7 +44,7 @@ pub fn reached(here: &str) {
 
 /// Nothing.
 #[cfg(not(feature = "testing"))]
-pub(super) fn point(_: &str, _: onrush_core::booking::Position) {}
+pub(super) fn point(_: &str, _: onrush_core::saga::Position) {}
 
 /// Nothing.
 #[cfg(not(feature = "testing"))]

@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::gateway::GatewayError;
-use onrush_core::booking::Illegal;
+use onrush_core::saga::Illegal;
 use onrush_ledger::LedgerError;
 use onrush_store::Failure;
 

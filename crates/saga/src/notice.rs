@@ -5,11 +5,11 @@ use super::gateway::{DeskNews, News, Notice, Ours, RefundStanding, Standing};
 use super::look::DriveError;
 use super::sagas::Sagas;
 use onrush_base::amount::readable;
-use onrush_core::booking::{Outcome, Stage, Step};
 use onrush_core::ids::{BookingId, PaymentId};
+use onrush_core::saga::{Outcome, Stage, Step};
 use onrush_ledger::desk::{DeskKind, DeskStatus};
 use onrush_ledger::money::{Payment, Refund, RefundStatus};
-use onrush_ledger::saga::{File, declined};
+use onrush_ledger::saga::{SagaRecord, declined};
 use onrush_ledger::{LedgerError, booking_of};
 
 /// Why a genuine message changed nothing.
@@ -71,22 +71,22 @@ impl Sagas {
         let own = booking_of(payment).ok_or_else(unknown)?;
         let _held = self.locks.hold(&own).await;
         loop {
-            let file = self.ledger.file(&own).await?.ok_or_else(unknown)?;
-            let row = file.payments.iter().find(|row| row.payment == *payment);
+            let record = self.ledger.saga_record(&own).await?.ok_or_else(unknown)?;
+            let row = record.payments.iter().find(|row| row.payment == *payment);
             let row = row.ok_or_else(unknown)?;
             if let Some(news) = second_payment(row, booking, &standing) {
-                drop(file);
+                drop(record);
                 return self.desk_entry(news, &own).await;
             }
             if let Some(why) = contradiction(row, booking, &standing) {
-                match self.flag(&file, payment, &why).await {
+                match self.flag(&record, payment, &why).await {
                     Err(LedgerError::Conflict) => continue,
                     flagged => flagged?,
                 }
                 return Err(NoticeError::Mismatch(why));
             }
-            let present = file.saga.payment.as_ref() == Some(payment);
-            let draft = match told(&file, row, present, &standing, self.now()) {
+            let present = record.saga.payment.as_ref() == Some(payment);
+            let draft = match told(&record, row, present, &standing, self.now()) {
                 Some(mut draft) => {
                     draft.next_at(Some(self.now().plus_ms(self.patience.abandoned_after_ms)));
                     // News is what a saga that had given up was waiting for.
@@ -101,9 +101,9 @@ impl Sagas {
                 None => return Ok(()),
             };
             match self.write(draft).await {
-                Ok(file) => {
+                Ok(record) => {
                     // It is safe now; what is left to do is not the gateway's concern.
-                    self.drive_on(file, false).await?;
+                    self.drive_on(record, false).await?;
                     return Ok(());
                 }
                 Err(LedgerError::Conflict) => {}
@@ -112,19 +112,24 @@ impl Sagas {
         }
     }
 
-    async fn flag(&self, file: &File, payment: &PaymentId, why: &str) -> Result<(), LedgerError> {
+    async fn flag(
+        &self,
+        record: &SagaRecord,
+        payment: &PaymentId,
+        why: &str,
+    ) -> Result<(), LedgerError> {
         tracing::warn!(%payment, why, "a gateway's message contradicts what was asked for");
-        let known = file.payments.iter().any(|row| row.payment == *payment && row.flagged);
+        let known = record.payments.iter().any(|row| row.payment == *payment && row.flagged);
         if known {
             return Ok(());
         }
-        let mut draft = Draft::of(file, self.now());
+        let mut draft = Draft::of(record, self.now());
         draft.payment(payment, |row| {
             row.flagged = true;
             row.why = Some(why.to_owned());
         });
         draft.note(&format!("a message was refused: {why}"));
-        let ended = file.payments.iter().find(|row| row.payment == *payment).is_some_and(|row| {
+        let ended = record.payments.iter().find(|row| row.payment == *payment).is_some_and(|row| {
             matches!(row.stage, Stage::Closed | Stage::Void | Stage::Returned | Stage::Refunded)
         });
         if ended {
@@ -144,9 +149,9 @@ impl Sagas {
         let own = booking_of(payment).ok_or_else(unknown)?;
         let _held = self.locks.hold(&own).await;
         loop {
-            let file = self.ledger.file(&own).await?.ok_or_else(unknown)?;
+            let record = self.ledger.saga_record(&own).await?.ok_or_else(unknown)?;
             let is_it = |row: &&Refund| row.refund == refund && row.payment == *payment;
-            let row = file.refunds.iter().find(is_it).ok_or_else(unknown)?;
+            let row = record.refunds.iter().find(is_it).ok_or_else(unknown)?;
             let draft = match (row.status, &standing) {
                 (RefundStatus::Requested | RefundStatus::Sent, RefundStanding::Pending { .. })
                 | (
@@ -162,20 +167,20 @@ impl Sagas {
                     RefundStatus::Requested | RefundStatus::Sent,
                     RefundStanding::Done { .. } | RefundStanding::Failed { .. },
                 ) => {
-                    self.drive_on(file, true).await?;
+                    self.drive_on(record, true).await?;
                     return Ok(());
                 }
                 // The buyer's bank sent it back after all.
                 (RefundStatus::Done, RefundStanding::Failed { why }) => {
-                    self.bounced(&file, payment, refund, why)
+                    self.bounced(&record, payment, refund, why)
                 }
                 (RefundStatus::Failed, RefundStanding::Done { reference }) => {
-                    self.done_after_all(&file, payment, refund, reference)
+                    self.done_after_all(&record, payment, refund, reference)
                 }
             };
             match self.write(draft).await {
-                Ok(file) => {
-                    self.drive_on(file, true).await?;
+                Ok(record) => {
+                    self.drive_on(record, true).await?;
                     return Ok(());
                 }
                 Err(LedgerError::Conflict) => {}
@@ -185,14 +190,14 @@ impl Sagas {
     }
 
     /// Money that had gone back is here again: somebody has to find another way.
-    fn bounced(&self, file: &File, payment: &PaymentId, refund: &str, why: &str) -> Draft {
+    fn bounced(&self, record: &SagaRecord, payment: &PaymentId, refund: &str, why: &str) -> Draft {
         let why = format!("a refund came back: {why}");
-        let mut draft = Draft::of(file, self.now());
+        let mut draft = Draft::of(record, self.now());
         draft.refund(refund, |row| {
             row.status = RefundStatus::Failed;
             row.why.clone_from(&why);
         });
-        if file.saga.payment.as_ref() == Some(payment) {
+        if record.saga.payment.as_ref() == Some(payment) {
             draft.settle(Step::Compensating, Stage::Refunding);
             draft.note(&why);
         } else {
@@ -205,18 +210,18 @@ impl Sagas {
     /// A refund that was said to have failed was made after all.
     fn done_after_all(
         &self,
-        file: &File,
+        record: &SagaRecord,
         payment: &PaymentId,
         refund: &str,
         reference: &str,
     ) -> Draft {
-        let mut draft = Draft::of(file, self.now());
+        let mut draft = Draft::of(record, self.now());
         draft.refund(refund, |row| {
             row.status = RefundStatus::Done;
             row.reference = Some(reference.to_owned());
         });
         let note = "the refund was made after all";
-        let asked_again = file.refunds.iter().any(|row| {
+        let asked_again = record.refunds.iter().any(|row| {
             row.payment == *payment
                 && row.refund != refund
                 && matches!(
@@ -233,7 +238,7 @@ impl Sagas {
         draft.stuck(None);
         draft.tries(0);
         draft.next_at(Some(self.now()));
-        let present = file.saga.payment.as_ref() == Some(payment);
+        let present = record.saga.payment.as_ref() == Some(payment);
         if !(present && draft.advance(Outcome::MoneyReturned, note).is_ok()) {
             draft.stray(payment, Stage::Refunded, note);
         }
@@ -271,15 +276,15 @@ fn second_payment(row: &Payment, booking: &BookingId, standing: &Standing) -> Op
     })
 }
 
-/// What a message makes of a file; `None` if nothing.
+/// What a message makes of a record; `None` if nothing.
 fn told(
-    file: &File,
+    record: &SagaRecord,
     row: &Payment,
     present: bool,
     standing: &Standing,
     at: onrush_core::Time,
 ) -> Option<Draft> {
-    let mut draft = Draft::of(file, at);
+    let mut draft = Draft::of(record, at);
     match standing {
         Standing::Captured { reference, amount_minor, .. } => {
             if row.captured_minor > 0 {

@@ -5,12 +5,12 @@ use super::look::{DriveError, Trouble};
 use super::rows::refund_of;
 use super::sagas::Sagas;
 use onrush_core::Command;
-use onrush_core::booking::{Stage, Step};
 use onrush_core::hold::{HoldState, HoldStatus, OnDecline};
 use onrush_core::ids::{BookingId, PaymentId};
+use onrush_core::saga::{Stage, Step};
 use onrush_ledger::LedgerError;
 use onrush_ledger::money::{Payment, Refund, RefundCause, RefundStatus};
-use onrush_ledger::saga::File;
+use onrush_ledger::saga::SagaRecord;
 
 /// What to do about a stuck saga.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,34 +48,34 @@ impl Sagas {
         booking: &BookingId,
         action: Action,
         by: &str,
-    ) -> Result<Option<File>, DriveError> {
+    ) -> Result<Option<SagaRecord>, DriveError> {
         let _held = self.locks.hold(booking).await;
         loop {
-            let file = self.ledger.file(booking).await?.ok_or(DriveError::NoSaga)?;
-            if file.saga.stuck.is_none() {
+            let record = self.ledger.saga_record(booking).await?.ok_or(DriveError::NoSaga)?;
+            if record.saga.stuck.is_none() {
                 return Ok(None);
             }
-            let sold = match self.sold(&file, action).await {
+            let sold = match self.sold(&record, action).await {
                 Ok(sold) => sold,
                 Err(why) => {
-                    let mut draft = Draft::of(&file, self.now());
+                    let mut draft = Draft::of(&record, self.now());
                     draft.note(&format!("{by}: what the booking came to is not known now: {why}"));
                     match self.write(draft).await {
-                        Ok(file) => return Ok(Some(file)),
+                        Ok(record) => return Ok(Some(record)),
                         Err(LedgerError::Conflict) => continue,
                         Err(error) => return Err(error.into()),
                     }
                 }
             };
             if action == Action::Release {
-                let (booking, user) = (file.saga.booking.clone(), file.saga.user.clone());
+                let (booking, user) = (record.saga.booking.clone(), record.saga.user.clone());
                 let release = Command::Release { booking, user };
                 // Whatever it says: a booking that is final stays, and a hold that is paid for ends
                 // with its payment.
-                drop(self.engine.execute(file.saga.event.clone(), release).await);
+                drop(self.engine.execute(record.saga.event.clone(), release).await);
             }
-            match self.write(self.acted(&file, sold, action, by)).await {
-                Ok(file) => return self.drive_on(file, true).await.map(Some),
+            match self.write(self.acted(&record, sold, action, by)).await {
+                Ok(record) => return self.drive_on(record, true).await.map(Some),
                 Err(LedgerError::Conflict) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -83,15 +83,15 @@ impl Sagas {
     }
 
     /// What became of the booking that the present payment is for, as far as that decides what goes back.
-    async fn sold(&self, file: &File, action: Action) -> Result<Sold, String> {
-        let Some(payment) = file.present().filter(|row| row.captured_minor > 0) else {
+    async fn sold(&self, record: &SagaRecord, action: Action) -> Result<Sold, String> {
+        let Some(payment) = record.present().filter(|row| row.captured_minor > 0) else {
             return Ok(Sold::Not);
         };
-        let is_decided = file.refunds.iter().any(|row| row.payment == payment.payment);
-        if action == Action::Retry || file.saga.step == Step::Confirmed || is_decided {
+        let is_decided = record.refunds.iter().any(|row| row.payment == payment.payment);
+        if action == Action::Retry || record.saga.step == Step::Confirmed || is_decided {
             return Ok(Sold::Not);
         }
-        let state = match self.hold(file).await {
+        let state = match self.hold(record).await {
             Ok(view) => view.map(|view| view.state),
             Err(Trouble::Later(why) | Trouble::Stuck(why)) => return Err(why),
         };
@@ -108,7 +108,7 @@ impl Sagas {
                 | HoldState::Expired { .. },
             ) => Ok(Sold::Not),
             // The engine forgets a cancelled booking after a day; the feed told of it before.
-            None => match self.ledger.booking(&file.saga.booking).await {
+            None => match self.ledger.booking(&record.saga.booking).await {
                 Ok(Some(row)) if row.status == HoldStatus::Cancelled => {
                     Ok(Sold::Cancelled { refund_minor: row.refund_minor })
                 }
@@ -118,24 +118,24 @@ impl Sagas {
         }
     }
 
-    fn acted(&self, file: &File, sold: Sold, action: Action, by: &str) -> Draft {
-        let mut draft = Draft::of(file, self.now());
+    fn acted(&self, record: &SagaRecord, sold: Sold, action: Action, by: &str) -> Draft {
+        let mut draft = Draft::of(record, self.now());
         draft.stuck(None);
         draft.tries(0);
         draft.next_at(Some(self.now()));
         match action {
             Action::Retry => {
-                for payment in owing(file) {
-                    self.refund_anew(&mut draft, file, payment, by);
+                for payment in owing(record) {
+                    self.refund_anew(&mut draft, record, payment, by);
                 }
                 draft.note(&format!("{by}: try again"));
             }
             Action::Refund => {
-                for payment in owing(file) {
-                    self.refund_anew(&mut draft, file, payment, by);
+                for payment in owing(record) {
+                    self.refund_anew(&mut draft, record, payment, by);
                 }
-                if let Some(payment) = unsettled(file, sold) {
-                    let left_minor = left_minor(file, payment, sold);
+                if let Some(payment) = unsettled(record, sold) {
+                    let left_minor = left_minor(record, payment, sold);
                     let why = format!("refunded by {by}");
                     let cause = RefundCause::Operator;
                     self.add_refund(&mut draft, payment, left_minor, cause, by, &why);
@@ -144,7 +144,7 @@ impl Sagas {
                 draft.note(&format!("{by}: give the money back"));
             }
             Action::Release => {
-                self.release(&mut draft, file, sold, by);
+                self.release(&mut draft, record, sold, by);
                 draft.note(&format!("{by}: end it"));
             }
         }
@@ -153,15 +153,15 @@ impl Sagas {
 
     /// Has what is left of a payment's money given back under a new key. A refund that is under way
     /// goes on instead.
-    fn refund_anew(&self, draft: &mut Draft, file: &File, payment: &Payment, by: &str) {
+    fn refund_anew(&self, draft: &mut Draft, record: &SagaRecord, payment: &Payment, by: &str) {
         let under_way = |row: &&Refund| row.payment == payment.payment && is_open(row);
-        if file.refunds.iter().any(|row| under_way(&row)) {
+        if record.refunds.iter().any(|row| under_way(&row)) {
             return;
         }
         // It has failed before, so it was decided how much goes back.
-        let left_minor = left_minor(file, payment, Sold::Not);
+        let left_minor = left_minor(record, payment, Sold::Not);
         if left_minor > 0 {
-            let first = file.refunds.iter().find(|row| row.payment == payment.payment);
+            let first = record.refunds.iter().find(|row| row.payment == payment.payment);
             let cause = first.map_or(RefundCause::Unknown, |row| row.cause);
             self.add_refund(draft, payment, left_minor, cause, by, "asked for again");
         }
@@ -177,7 +177,7 @@ impl Sagas {
         by: &str,
         why: &str,
     ) {
-        let refund = refund_of(draft.file(), payment, left_minor, cause, why, self.now());
+        let refund = refund_of(draft.record(), payment, left_minor, cause, why, self.now());
         let status = match cause {
             // The money is back already, as the operator has made sure.
             RefundCause::ByHand => RefundStatus::Done,
@@ -190,27 +190,27 @@ impl Sagas {
         draft.add_refund(Refund { status, decided_by: Some(by.to_owned()), ..refund });
     }
 
-    fn release(&self, draft: &mut Draft, file: &File, sold: Sold, by: &str) {
+    fn release(&self, draft: &mut Draft, record: &SagaRecord, sold: Sold, by: &str) {
         let by_hand = |draft: &mut Draft, payment: &Payment, sold: Sold| {
             let why = format!("by hand: {by}");
             for row in
-                file.refunds.iter().filter(|row| row.payment == payment.payment && is_open(row))
+                record.refunds.iter().filter(|row| row.payment == payment.payment && is_open(row))
             {
                 draft.refund(&row.refund, |row| row.status = RefundStatus::Failed);
             }
-            let left_minor = left_minor(file, payment, sold);
+            let left_minor = left_minor(record, payment, sold);
             if left_minor > 0 {
                 self.add_refund(draft, payment, left_minor, RefundCause::ByHand, by, &why);
             }
         };
-        for stray in file.strays() {
+        for stray in record.strays() {
             by_hand(draft, stray, Sold::Not);
             draft.stray(&stray.payment, Stage::Refunded, "a stray payment was seen to by hand");
         }
         // What is final goes on by itself, and so does what the engine confirmed before that could
         // be written down.
-        let is_final = file.saga.step == Step::Confirmed || sold == Sold::Final;
-        match file.present().filter(|_| !is_final) {
+        let is_final = record.saga.step == Step::Confirmed || sold == Sold::Final;
+        match record.present().filter(|_| !is_final) {
             Some(payment) if payment.captured_minor > 0 => {
                 if sold == (Sold::Cancelled { refund_minor: 0 }) {
                     draft.settle(Step::Failed, Stage::Captured);
@@ -231,24 +231,27 @@ impl Sagas {
 }
 
 /// Payments whose money is to go back, and whose refund has failed.
-fn owing(file: &File) -> impl Iterator<Item = &Payment> {
+fn owing(record: &SagaRecord) -> impl Iterator<Item = &Payment> {
     let failed = |payment: &PaymentId| {
-        file.refunds.iter().any(|row| row.payment == *payment && row.status == RefundStatus::Failed)
+        record
+            .refunds
+            .iter()
+            .any(|row| row.payment == *payment && row.status == RefundStatus::Failed)
     };
-    file.payments.iter().filter(move |row| row.stage == Stage::Refunding && failed(&row.payment))
+    record.payments.iter().filter(move |row| row.stage == Stage::Refunding && failed(&row.payment))
 }
 
 /// The present payment, if money was taken for it that bought nothing and is not on its way back.
-fn unsettled(file: &File, sold: Sold) -> Option<&Payment> {
-    let bought = file.saga.step == Step::Confirmed;
-    let payment = file.present().filter(|_| !bought)?;
+fn unsettled(record: &SagaRecord, sold: Sold) -> Option<&Payment> {
+    let bought = record.saga.step == Step::Confirmed;
+    let payment = record.present().filter(|_| !bought)?;
     let under_way = payment.stage == Stage::Refunding;
-    (!under_way && left_minor(file, payment, sold) > 0).then_some(payment)
+    (!under_way && left_minor(record, payment, sold) > 0).then_some(payment)
 }
 
 /// Money of a payment that is to go back, and did not yet.
-fn left_minor(file: &File, payment: &Payment, sold: Sold) -> i64 {
-    let of_payment = || file.refunds.iter().filter(|row| row.payment == payment.payment);
+fn left_minor(record: &SagaRecord, payment: &Payment, sold: Sold) -> i64 {
+    let of_payment = || record.refunds.iter().filter(|row| row.payment == payment.payment);
     let done = of_payment().filter(|row| row.status == RefundStatus::Done);
     let back_minor: i64 = done.map(|row| row.amount_minor).sum();
     // The first refund is of all that was to go back, after a cancellation perhaps of a part;

@@ -1,8 +1,8 @@
 //! Sagas that nobody drives any more: at the start, and at each step's own deadline.
 
 use super::sagas::Sagas;
-use onrush_core::booking::Step;
 use onrush_core::ids::BookingId;
+use onrush_core::saga::Step;
 use onrush_ledger::saga::SagaFilter;
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -33,7 +33,7 @@ pub(crate) async fn run(sagas: Arc<Sagas>) {
 }
 
 async fn drive_what_is_due(sagas: &Arc<Sagas>, driven: &Arc<Mutex<HashSet<BookingId>>>) {
-    let limit = if sagas.commons.is_some() { SHARED_PAGE } else { PAGE };
+    let limit = if sagas.cluster.is_some() { SHARED_PAGE } else { PAGE };
     while !sagas.is_stopping() {
         let page = match sagas.ledger.due(sagas.now(), limit).await {
             Ok(page) => page,
@@ -119,7 +119,7 @@ fn spawn(
 async fn wait(sagas: &Sagas, busy: bool) {
     // Until it is known when to wake, every write rings.
     sagas.wakes_at.store(i64::MAX, Ordering::SeqCst);
-    let shared = sagas.commons.is_some();
+    let shared = sagas.cluster.is_some();
     let longest_ms = if shared { LONGEST_SHARED_SLEEP_MS } else { LONGEST_SLEEP_MS };
     let at = match sagas.ledger.next_due().await {
         Ok(Some(at)) => at,

@@ -5,11 +5,11 @@ use super::gateway::{GatewayError, RefundOrder, RefundStanding};
 use super::look::{Look, Trouble};
 use super::rows::{order_of, refund_of};
 use super::sagas::Sagas;
-use onrush_core::booking::{Outcome, Stage};
 use onrush_core::hold::OnDecline;
 use onrush_core::ids::PaymentId;
+use onrush_core::saga::{Outcome, Stage};
 use onrush_ledger::money::{Payment, Refund, RefundCause, RefundStatus};
-use onrush_ledger::saga::File;
+use onrush_ledger::saga::SagaRecord;
 use onrush_relay::messages::refund_done;
 
 /// Why money of a payment that is not the present one goes back.
@@ -19,45 +19,45 @@ impl Sagas {
     /// Money is to go back for the present payment.
     pub(super) fn give_back(
         &self,
-        file: &File,
+        record: &SagaRecord,
         amount_minor: i64,
         outcome: Outcome,
         cause: RefundCause,
         why: &str,
     ) -> Result<Look, Trouble> {
-        let mut draft = self.moving(file);
+        let mut draft = self.moving(record);
         let paid_here =
             |row: &&Payment| row.stage == Stage::Captured && row.captured_minor >= amount_minor;
-        let Some(payment) = file.present().filter(paid_here) else {
+        let Some(payment) = record.present().filter(paid_here) else {
             // Paid at the box office: what it took, it gives back.
-            let mut draft = self.draft(file);
+            let mut draft = self.draft(record);
             draft.advance(Outcome::CancelledUnrefunded, "nothing was paid here; refund by hand")?;
             return Ok(Look::WriteAndRest(draft));
         };
         draft.advance(outcome, why)?;
-        draft.add_refund(refund_of(file, payment, amount_minor, cause, why, self.now()));
+        draft.add_refund(refund_of(record, payment, amount_minor, cause, why, self.now()));
         Ok(Look::Write(draft))
     }
 
     /// A payment's refund that has not come to its end.
-    fn open_refund<'a>(file: &'a File, payment: &PaymentId) -> Result<&'a Refund, Trouble> {
+    fn open_refund<'a>(record: &'a SagaRecord, payment: &PaymentId) -> Result<&'a Refund, Trouble> {
         let open = |refund: &&Refund| {
             refund.payment == *payment
                 && matches!(refund.status, RefundStatus::Requested | RefundStatus::Sent)
         };
-        let refund = file.refunds.iter().find(open);
+        let refund = record.refunds.iter().find(open);
         refund.ok_or_else(|| Trouble::Stuck("the refund's row is missing".into()))
     }
 
     async fn refund_at_gateway(
         &self,
-        file: &File,
+        record: &SagaRecord,
         payment: &Payment,
     ) -> Result<(Refund, RefundStanding), Trouble> {
-        let refund = Self::open_refund(file, &payment.payment)?.clone();
+        let refund = Self::open_refund(record, &payment.payment)?.clone();
         let order = RefundOrder {
             refund: refund.refund.clone(),
-            payment: order_of(&file.saga, payment),
+            payment: order_of(&record.saga, payment),
             amount_minor: refund.amount_minor,
             written_at_s: refund.created_at.0.div_euclid(1_000),
             reference: refund.reference.clone(),
@@ -70,18 +70,20 @@ impl Sagas {
         }
     }
 
-    pub(super) async fn refund_present(&self, file: &File) -> Result<Look, Trouble> {
-        let payment = Self::present(file)?;
-        let (refund, standing) = self.refund_at_gateway(file, payment).await?;
+    pub(super) async fn refund_present(&self, record: &SagaRecord) -> Result<Look, Trouble> {
+        let payment = Self::present(record)?;
+        let (refund, standing) = self.refund_at_gateway(record, payment).await?;
         match standing {
             RefundStanding::Done { reference } => {
-                let mut draft = self.moving(file);
+                let mut draft = self.moving(record);
                 draft.advance(Outcome::MoneyReturned, "the money went back")?;
                 self.refund_done(&mut draft, &refund, reference);
                 Ok(Look::Write(draft))
             }
-            RefundStanding::Pending { reference } => Ok(self.refund_sent(file, &refund, reference)),
-            RefundStanding::Failed { why } => Ok(self.refund_failed(file, &refund, &why)),
+            RefundStanding::Pending { reference } => {
+                Ok(self.refund_sent(record, &refund, reference))
+            }
+            RefundStanding::Failed { why } => Ok(self.refund_failed(record, &refund, &why)),
         }
     }
 
@@ -90,14 +92,14 @@ impl Sagas {
             row.status = RefundStatus::Done;
             row.reference = Some(reference);
         });
-        let event = &draft.file().saga.event;
+        let event = &draft.record().saga.event;
         if let Some(message) = refund_done(refund, event, self.now(), None, &self.channels) {
             draft.tell(message);
         }
     }
 
-    fn refund_sent(&self, file: &File, refund: &Refund, reference: String) -> Look {
-        let mut draft = self.draft(file);
+    fn refund_sent(&self, record: &SagaRecord, refund: &Refund, reference: String) -> Look {
+        let mut draft = self.draft(record);
         draft.refund(&refund.refund, |row| {
             row.status = RefundStatus::Sent;
             row.reference = Some(reference);
@@ -107,9 +109,9 @@ impl Sagas {
         Look::WriteAndRest(draft)
     }
 
-    fn refund_failed(&self, file: &File, refund: &Refund, why: &str) -> Look {
+    fn refund_failed(&self, record: &SagaRecord, refund: &Refund, why: &str) -> Look {
         let why = format!("the gateway will not give the money back: {why}");
-        let mut draft = self.draft(file);
+        let mut draft = self.draft(record);
         draft.refund(&refund.refund, |row| {
             row.status = RefundStatus::Failed;
             row.why.clone_from(&why);
@@ -119,12 +121,12 @@ impl Sagas {
         Look::WriteAndRest(draft)
     }
 
-    pub(super) async fn tell_refunded(&self, file: &File) -> Result<Look, Trouble> {
-        let payment = Self::present(file)?;
+    pub(super) async fn tell_refunded(&self, record: &SagaRecord) -> Result<Look, Trouble> {
+        let payment = Self::present(record)?;
         // A booking that was cancelled knows of its refund already, and the engine says so. A hold
         // that still waits for the payment waits for nothing.
-        self.fail_in_engine(file, payment, "refunded", OnDecline::Release).await?;
-        let mut draft = self.draft(file);
+        self.fail_in_engine(record, payment, "refunded", OnDecline::Release).await?;
+        let mut draft = self.draft(record);
         draft.advance(Outcome::Acknowledged, "nothing is held and nothing is owed")?;
         Ok(Look::WriteAndRest(draft))
     }
@@ -133,28 +135,34 @@ impl Sagas {
     ///
     /// A refund that has to wait is looked at again only when the saga is woken, so that the rest
     /// goes on meanwhile.
-    pub(super) async fn look_at_strays(&self, file: &File, woken: bool) -> Result<Look, Trouble> {
-        let Some(stray) = file.strays().next() else { return Ok(Look::Rest) };
-        if stray.stage == Stage::Refunding && file.saga.tries > 0 && !woken {
+    pub(super) async fn look_at_strays(
+        &self,
+        record: &SagaRecord,
+        woken: bool,
+    ) -> Result<Look, Trouble> {
+        let Some(stray) = record.strays().next() else { return Ok(Look::Rest) };
+        if stray.stage == Stage::Refunding && record.saga.tries > 0 && !woken {
             return Ok(Look::Rest);
         }
         if stray.stage == Stage::Captured {
-            let mut draft = self.moving(file);
+            let mut draft = self.moving(record);
             draft.stray(&stray.payment, Stage::Refunding, STRAY);
             let (taken_minor, cause) = (stray.captured_minor, RefundCause::Stray);
-            draft.add_refund(refund_of(file, stray, taken_minor, cause, STRAY, self.now()));
+            draft.add_refund(refund_of(record, stray, taken_minor, cause, STRAY, self.now()));
             return Ok(Look::Write(draft));
         }
-        let (refund, standing) = self.refund_at_gateway(file, stray).await?;
+        let (refund, standing) = self.refund_at_gateway(record, stray).await?;
         match standing {
             RefundStanding::Done { reference } => {
-                let mut draft = Draft::of(file, self.now());
+                let mut draft = Draft::of(record, self.now());
                 draft.stray(&stray.payment, Stage::Refunded, "a stray payment went back");
                 self.refund_done(&mut draft, &refund, reference);
                 Ok(Look::Write(draft))
             }
-            RefundStanding::Pending { reference } => Ok(self.refund_sent(file, &refund, reference)),
-            RefundStanding::Failed { why } => Ok(self.refund_failed(file, &refund, &why)),
+            RefundStanding::Pending { reference } => {
+                Ok(self.refund_sent(record, &refund, reference))
+            }
+            RefundStanding::Failed { why } => Ok(self.refund_failed(record, &refund, &why)),
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use super::gateway::Order;
 use onrush_core::Time;
-use onrush_core::booking::{Stage, Step};
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{BookingId, EventId, PaymentId};
 use onrush_core::money::Currency;
+use onrush_core::saga::{Stage, Step};
 use onrush_ledger::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
-use onrush_ledger::saga::{File, Saga};
+use onrush_ledger::saga::{Saga, SagaRecord};
 
 /// After the end of a hold, how long to wait for the feed to tell of it before asking.
 pub(super) const AFTER_HOLD_MS: i64 = 10_000;
@@ -68,7 +68,7 @@ pub(super) fn payment_of_saga(
 
 /// Money that is to go back for a payment.
 pub(super) fn refund_of(
-    file: &File,
+    record: &SagaRecord,
     payment: &Payment,
     amount_minor: i64,
     cause: RefundCause,
@@ -76,8 +76,8 @@ pub(super) fn refund_of(
     at: Time,
 ) -> Refund {
     Refund {
-        refund: refund_key(&file.saga.booking, file.refunds.len() + 1),
-        booking: file.saga.booking.clone(),
+        refund: refund_key(&record.saga.booking, record.refunds.len() + 1),
+        booking: record.saga.booking.clone(),
         payment: payment.payment.clone(),
         amount_minor,
         currency: payment.currency,

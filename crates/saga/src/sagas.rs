@@ -4,11 +4,11 @@ use super::gateway::Gateway;
 use super::gateway::health::{Health, Watched};
 use super::locks::Locks;
 use crate::pairing::Pairing;
-use onrush_base::commons::Commons;
+use onrush_base::cluster_store::ClusterStore;
 use onrush_base::config::Patience;
 use onrush_base::metrics::count;
 use onrush_core::Time;
-use onrush_core::booking::Stage;
+use onrush_core::saga::Stage;
 use onrush_core::settings::Settings;
 use onrush_ledger::Ledger;
 use onrush_relay::messages::Channels;
@@ -64,7 +64,7 @@ pub struct Sagas {
     /// Who is told what.
     pub(super) channels: Channels,
     /// What all nodes share, if there are several.
-    pub(super) commons: Option<Arc<dyn Commons>>,
+    pub(super) cluster: Option<Arc<dyn ClusterStore>>,
     pub(super) counts: Counts,
     pub(super) locks: Locks,
     /// Rings when something became due earlier than was known.
@@ -96,7 +96,7 @@ pub struct SagaDeps {
     /// Who is told what.
     pub channels: Channels,
     /// What all nodes share, if there are several.
-    pub commons: Option<Arc<dyn Commons>>,
+    pub cluster: Option<Arc<dyn ClusterStore>>,
     /// What holds journal and ledger against each other.
     pub pairing: Option<Pairing>,
 }
@@ -105,7 +105,7 @@ impl Sagas {
     /// Sagas that nobody drives yet.
     #[must_use]
     pub fn new(parts: SagaDeps) -> Arc<Self> {
-        let SagaDeps { engine, ledger, gateway, clock, patience, channels, commons, pairing } =
+        let SagaDeps { engine, ledger, gateway, clock, patience, channels, cluster, pairing } =
             parts;
         let gateway = gateway.map(|gateway| Arc::new(Watched::new(gateway, clock.clone())));
         Arc::new(Self {
@@ -115,7 +115,7 @@ impl Sagas {
             clock,
             patience,
             channels,
-            commons,
+            cluster,
             counts: Counts::default(),
             locks: Locks::default(),
             due: Notify::new(),

@@ -4,19 +4,19 @@ use super::draft::Draft;
 use super::look::DriveError;
 use super::rows::{payment_of_saga, saga_of_hold};
 use super::sagas::Sagas;
-use onrush_core::booking::{Position, Stage, Step};
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::limits::MAX_TEXT_CHARS;
 use onrush_core::money::Currency;
 use onrush_core::question::{BookingOf, EventNow};
+use onrush_core::saga::{Position, Stage, Step};
 use onrush_core::settings::Settings;
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal, Time};
 use onrush_ledger::LedgerError;
 use onrush_ledger::booking::Buyer;
 use onrush_ledger::money::Payment;
-use onrush_ledger::saga::File;
+use onrush_ledger::saga::SagaRecord;
 use onrush_store::{Ask, Failure};
 
 /// Payments that have ended and are met one after the other by one request, at most.
@@ -129,12 +129,12 @@ impl Sagas {
         };
         let view: HoldView = self.engine.run(event.clone(), begin).await?.value;
         let (payment, until) = paying(&view)?;
-        let mut file = match self.ledger.file(booking).await? {
-            Some(file) => file,
-            None => self.open_file(event, &view, until).await?,
+        let mut record = match self.ledger.saga_record(booking).await? {
+            Some(record) => record,
+            None => self.open_record(event, &view, until).await?,
         };
         let mut existed = payment != fresh;
-        let known = file.payments.iter().find(|row| row.payment == payment);
+        let known = record.payments.iter().find(|row| row.payment == payment);
         let stage = known.map(|row| row.stage);
         if let Some(ended) = known.filter(|row| row.stage == Stage::Void) {
             // The engine has lost what it was told of its end, or has gone on since.
@@ -142,15 +142,15 @@ impl Sagas {
             self.end_in_engine(event, booking, &payment, why, ended.on_decline).await?;
             return Ok(None);
         }
-        if file.saga.payment.as_ref() != Some(&payment) && known.is_some() {
+        if record.saga.payment.as_ref() != Some(&payment) && known.is_some() {
             // It ended while this request waited its turn, and another one may run by now.
-            return self.started(file, &payment, until, true).map(Some);
+            return self.started(record, &payment, until, true).map(Some);
         }
-        while file.saga.payment.as_ref() != Some(&payment) {
+        while record.saga.payment.as_ref() != Some(&payment) {
             existed = false;
             let at = self.now();
-            let mut draft = Draft::of(&file, at);
-            let row = payment_of_saga(&file.saga, &payment, gateway, *on_decline, at);
+            let mut draft = Draft::of(&record, at);
+            let row = payment_of_saga(&record.saga, &payment, gateway, *on_decline, at);
             if let Err(illegal) = draft.begin_payment(row, "the buyer wants to pay") {
                 tracing::error!(%booking, %illegal, "a payment cannot begin");
                 // The engine must not wait for it.
@@ -160,11 +160,11 @@ impl Sagas {
             }
             draft.buyer(buyer.clone());
             draft.next_at(Some(at.plus_ms(self.patience.abandoned_after_ms)));
-            file = match self.write(draft).await {
-                Ok(file) => file,
+            record = match self.write(draft).await {
+                Ok(record) => record,
                 // The feed's follower wrote first.
                 Err(LedgerError::Conflict) => {
-                    self.ledger.file(booking).await?.ok_or(DriveError::NoSaga)?
+                    self.ledger.saga_record(booking).await?.ok_or(DriveError::NoSaga)?
                 }
                 Err(error) => return Err(error.into()),
             };
@@ -177,19 +177,19 @@ impl Sagas {
         }
         // While the gateway is away it is asked in the saga's own time, however often the buyer asks.
         let asks_gateway = matches!(stage, Some(Stage::Creating | Stage::Closing));
-        if !(existed && asks_gateway && !self.is_its_turn(&file)) {
-            file = self.drive_on(file, false).await?;
+        if !(existed && asks_gateway && !self.is_its_turn(&record)) {
+            record = self.drive_on(record, false).await?;
         }
         if existed && matches!(stage, Some(Stage::Closing | Stage::Closed)) {
             // Its end was decided before this request, and is no answer to it.
-            if file.position() == KEPT {
+            if record.position() == KEPT {
                 return Ok(None);
             }
-            if file.saga.stuck.is_none() && file.saga.step == Step::PaymentSent {
-                return Err(self.ask_again(&file, "the last payment is still being called off"));
+            if record.saga.stuck.is_none() && record.saga.step == Step::PaymentSent {
+                return Err(self.ask_again(&record, "the last payment is still being called off"));
             }
         }
-        let answer = self.started(file, &payment, until, existed);
+        let answer = self.started(record, &payment, until, existed);
         let is_refused = matches!(&answer, Err(StartError::GatewayRefused(_)));
         // The hold may have run out while the gateway was silent: then that is why, and not the gateway.
         if is_refused && self.has_run_out(event, booking).await? {
@@ -232,18 +232,18 @@ impl Sagas {
     /// What is answered about a payment that was found or begun.
     fn started(
         &self,
-        file: File,
+        record: SagaRecord,
         payment: &PaymentId,
         until: Time,
         existed: bool,
     ) -> Result<Started, StartError> {
-        let row = file.payments.iter().find(|row| row.payment == *payment);
+        let row = record.payments.iter().find(|row| row.payment == *payment);
         let Some(payment) = row.cloned() else { return Err(StartError::Stuck) };
-        if file.saga.stuck.is_some() {
+        if record.saga.stuck.is_some() {
             return Err(StartError::Stuck);
         }
         match payment.stage {
-            Stage::Creating => Err(self.ask_again(&file, "no answer yet")),
+            Stage::Creating => Err(self.ask_again(&record, "no answer yet")),
             Stage::Closing | Stage::Closed | Stage::Void => {
                 Err(StartError::GatewayRefused(payment.why.unwrap_or_default()))
             }
@@ -251,28 +251,28 @@ impl Sagas {
             | Stage::Captured
             | Stage::Refunding
             | Stage::Returned
-            | Stage::Refunded => Ok(Started { payment, step: file.saga.step, until, existed }),
+            | Stage::Refunded => Ok(Started { payment, step: record.saga.step, until, existed }),
         }
     }
 
     /// The buyer is to ask again once the saga has had its turn.
-    fn ask_again(&self, file: &File, why: &str) -> StartError {
-        let pause_ms = file.saga.next_at.map_or(0, |at| at.since_ms(self.now()));
+    fn ask_again(&self, record: &SagaRecord, why: &str) -> StartError {
+        let pause_ms = record.saga.next_at.map_or(0, |at| at.since_ms(self.now()));
         let retry_after_ms = u32::try_from(pause_ms).unwrap_or(0).max(SOON_MS);
         StartError::GatewayUnavailable { why: why.into(), retry_after_ms }
     }
 
     /// A booking whose saga the follower has not written yet.
-    async fn open_file(
+    async fn open_record(
         &self,
         event: &EventId,
         view: &HoldView,
         until: Time,
-    ) -> Result<File, StartError> {
+    ) -> Result<SagaRecord, StartError> {
         let currency = self.currency(event).await?;
         let mut saga = saga_of_hold(event, &view.terms, currency, until);
         saga.version = 0;
-        Ok(File { saga, payments: Vec::new(), refunds: Vec::new() })
+        Ok(SagaRecord { saga, payments: Vec::new(), refunds: Vec::new() })
     }
 
     /// The currency of an event's prices.

@@ -2,9 +2,9 @@
 
 use super::at_desk::AtDesk;
 use super::book::{NewPayment, Refused};
-use super::desk::{Answer, Desk};
 use super::fault::Script;
 use super::journal::Gone;
+use super::service::{Answer, Service};
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -82,19 +82,19 @@ fn broken() -> Response {
 }
 
 /// Whether the caller has the secret. How long that takes tells only how long the secret is.
-fn is_known(desk: &Desk, headers: &HeaderMap) -> bool {
+fn is_known(service: &Service, headers: &HeaderMap) -> bool {
     let token =
         headers.get(AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
-    token.is_some_and(|token| bool::from(token.ct_eq(desk.secret().as_bytes())))
+    token.is_some_and(|token| bool::from(token.ct_eq(service.secret().as_bytes())))
 }
 
 /// Lets only those through who have the secret.
 pub(super) async fn guard(
-    State(desk): State<Arc<Desk>>,
+    State(service): State<Arc<Service>>,
     request: axum::extract::Request,
     next: axum::middleware::Next,
 ) -> Response {
-    if is_known(&desk, request.headers()) {
+    if is_known(&service, request.headers()) {
         next.run(request).await
     } else {
         refused(401, "SECRET_WRONG", "send Authorization: Bearer and the sandbox's secret")
@@ -126,7 +126,7 @@ pub(super) fn is_web_address(text: &str) -> bool {
 
 /// `POST /v1/payments`
 pub(super) async fn create(
-    State(desk): State<Arc<Desk>>,
+    State(service): State<Arc<Service>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
@@ -151,7 +151,7 @@ pub(super) async fn create(
         return refused(422, "URL_INVALID", "return_url begins with http:// or https://");
     }
     asked.created_s = onrush_base::auth::unix_now_s();
-    answer(&desk.create(asked).await)
+    answer(&service.create(asked).await)
 }
 
 fn not_found() -> Response {
@@ -159,17 +159,23 @@ fn not_found() -> Response {
 }
 
 /// `GET /v1/payments/{payment}`
-pub(super) async fn status(State(desk): State<Arc<Desk>>, Path(id): Path<String>) -> Response {
+pub(super) async fn status(
+    State(service): State<Arc<Service>>,
+    Path(id): Path<String>,
+) -> Response {
     match id.parse::<PaymentId>() {
-        Ok(payment) => answer(&desk.status(&payment).await),
+        Ok(payment) => answer(&service.status(&payment).await),
         Err(_) => not_found(),
     }
 }
 
 /// `POST /v1/payments/{payment}/cancel`
-pub(super) async fn cancel(State(desk): State<Arc<Desk>>, Path(id): Path<String>) -> Response {
+pub(super) async fn cancel(
+    State(service): State<Arc<Service>>,
+    Path(id): Path<String>,
+) -> Response {
     match id.parse::<PaymentId>() {
-        Ok(payment) => answer(&desk.cancel(&payment).await),
+        Ok(payment) => answer(&service.cancel(&payment).await),
         Err(_) => not_found(),
     }
 }
@@ -182,7 +188,7 @@ struct RefundBody {
 
 /// `POST /v1/payments/{payment}/refunds`
 pub(super) async fn refund(
-    State(desk): State<Arc<Desk>>,
+    State(service): State<Arc<Service>>,
     Path(id): Path<String>,
     headers: HeaderMap,
     body: Bytes,
@@ -196,18 +202,18 @@ pub(super) async fn refund(
     if asked.amount_minor < 1 {
         return refused(422, "AMOUNT_INVALID", "amount_minor is at least 1");
     }
-    answer(&desk.refund(&payment, key, asked.amount_minor).await)
+    answer(&service.refund(&payment, key, asked.amount_minor).await)
 }
 
 /// `POST /v1/payments/{payment}/desk`
 pub(super) async fn at_desk(
-    State(desk): State<Arc<Desk>>,
+    State(service): State<Arc<Service>>,
     Path(id): Path<String>,
     body: Bytes,
 ) -> Response {
     let Ok(payment) = id.parse::<PaymentId>() else { return not_found() };
     match parse::<AtDesk>(&body) {
-        Ok(what) => answer(&desk.at_desk(&payment, &what).await),
+        Ok(what) => answer(&service.at_desk(&payment, &what).await),
         Err(problem) => *problem,
     }
 }
@@ -220,26 +226,26 @@ pub(super) struct ListQuery {
 
 /// `GET /v1/payments`
 pub(super) async fn list(
-    State(desk): State<Arc<Desk>>,
+    State(service): State<Arc<Service>>,
     Query(query): Query<ListQuery>,
 ) -> Response {
     let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
-    match desk.list(query.after.as_ref(), limit).await {
+    match service.list(query.after.as_ref(), limit).await {
         Ok(list) => json(StatusCode::OK, &list),
         Err(Gone) => broken(),
     }
 }
 
 /// `GET /v1/totals`
-pub(super) async fn totals(State(desk): State<Arc<Desk>>) -> Response {
-    match desk.totals().await {
+pub(super) async fn totals(State(service): State<Arc<Service>>) -> Response {
+    match service.totals().await {
         Ok(totals) => json(StatusCode::OK, &totals),
         Err(Gone) => broken(),
     }
 }
 
 /// `POST /v1/faults`
-pub(super) async fn script(State(desk): State<Arc<Desk>>, body: Bytes) -> Response {
+pub(super) async fn script(State(service): State<Arc<Service>>, body: Bytes) -> Response {
     let script: Script = match parse(&body) {
         Ok(script) => script,
         Err(problem) => return *problem,
@@ -247,7 +253,7 @@ pub(super) async fn script(State(desk): State<Arc<Desk>>, body: Bytes) -> Respon
     if !(1..=MAX_SCRIPTED).contains(&script.next_n) {
         return refused(422, "COUNT_INVALID", "next_n is 1 to 1000000");
     }
-    match desk.script(script.clone()).await {
+    match service.script(script.clone()).await {
         Ok(()) => json(StatusCode::OK, &script),
         Err(Gone) => broken(),
     }
@@ -260,7 +266,7 @@ struct WebhookBody {
 }
 
 /// `PUT /v1/webhook`
-pub(super) async fn webhook(State(desk): State<Arc<Desk>>, body: Bytes) -> Response {
+pub(super) async fn webhook(State(service): State<Arc<Service>>, body: Bytes) -> Response {
     let wanted: WebhookBody = match parse(&body) {
         Ok(wanted) => wanted,
         Err(problem) => return *problem,
@@ -269,6 +275,6 @@ pub(super) async fn webhook(State(desk): State<Arc<Desk>>, body: Bytes) -> Respo
         return refused(422, "URL_INVALID", "url begins with http:// or https://, or is null");
     }
     // It was parsed just now.
-    desk.set_webhook_url(wanted.url.as_ref().and_then(|url| url.parse().ok()));
+    service.set_webhook_url(wanted.url.as_ref().and_then(|url| url.parse().ok()));
     json(StatusCode::OK, &wanted)
 }

@@ -1,8 +1,8 @@
 //! Signed webhooks: sent until they are taken, a bounded number of times.
 
 use super::book::{Change, Kind, Message};
-use super::desk::Desk;
 use super::parcel::Parcel;
+use super::service::Service;
 use axum::http::{HeaderValue, Method, Request, header};
 use bytes::Bytes;
 use onrush_base::auth::unix_now_s;
@@ -25,14 +25,14 @@ const PAUSES_MS: [u64; 11] =
 
 /// Sends parcels until it is told to stop; then nothing of it is left.
 pub(super) async fn carry(
-    desk: Arc<Desk>,
+    service: Arc<Service>,
     mut parcels: mpsc::UnboundedReceiver<Parcel>,
     mut stopped: oneshot::Receiver<()>,
 ) {
     let van = Arc::new(Van {
         client: HttpClient::new(AddressPolicy::Any),
         slots: Semaphore::new(IN_FLIGHT),
-        desk,
+        service,
     });
     let mut underway = JoinSet::new();
     loop {
@@ -53,13 +53,13 @@ pub(super) async fn carry(
 struct Van {
     client: HttpClient,
     slots: Semaphore,
-    desk: Arc<Desk>,
+    service: Arc<Service>,
 }
 
 impl Van {
     async fn deliver(self: Arc<Self>, parcel: Parcel) {
         for message in parcel {
-            let wait_ms = message.due_ms - super::desk::now_ms();
+            let wait_ms = message.due_ms - super::service::now_ms();
             if let Ok(wait_ms @ 1..) = u64::try_from(wait_ms) {
                 tokio::time::sleep(Duration::from_millis(wait_ms)).await;
             }
@@ -70,13 +70,13 @@ impl Van {
             if !arrived {
                 tracing::warn!(message = %message.id, "a webhook was never taken and is given up");
             }
-            self.desk.note(Change::Settled { message: message.id });
+            self.service.note(Change::Settled { message: message.id });
         }
     }
 
     /// Sends a message until it is taken; says whether it was.
     async fn deliver_once(&self, message: &Message) -> bool {
-        let Some(webhook) = self.desk.webhook(message) else { return false };
+        let Some(webhook) = self.service.webhook(message) else { return false };
         // What is sent has text keys only, which always can be written.
         let body = Bytes::from(serde_json::to_vec(&webhook).expect("it can be written as JSON"));
         for pause_ms in PAUSES_MS.into_iter().map(Some).chain([None]) {
@@ -93,10 +93,10 @@ impl Van {
     }
 
     async fn attempt(&self, body: Bytes) -> bool {
-        let Some(to) = self.desk.webhook_url().await else { return false };
+        let Some(to) = self.service.webhook_url().await else { return false };
         // The semaphore lives as long as this and is never closed.
         let Ok(_slot) = self.slots.acquire().await else { return false };
-        let signature = sign(self.desk.webhook_secret(), &body, unix_now_s());
+        let signature = sign(self.service.webhook_secret(), &body, unix_now_s());
         let request = Request::builder()
             .method(Method::POST)
             .uri(to)

@@ -9,28 +9,28 @@ mod at_desk;
 mod book;
 mod config;
 mod courier;
-mod desk;
 mod fault;
 mod journal;
 mod page;
 mod parcel;
+mod service;
 
 pub use config::SandboxConfig;
 pub use courier::SIGNATURE;
-pub use desk::{AskedView, CurrencyTotals, PaymentList, PaymentView, RefundView, SandboxTotals};
 pub use fault::{Call, Fault, Script};
 pub use parcel::Webhook;
+pub use service::{AskedView, CurrencyTotals, PaymentList, PaymentView, RefundView, SandboxTotals};
 
 use at_desk::DeskThing;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;
 use axum::routing::{get, post, put};
-use desk::Desk;
 use journal::Journal;
 use onrush_base::config::own_secret_complaint;
 use onrush_core::ids::{BookingId, PaymentId};
 use onrush_serve::{listen, serve_router};
+use service::Service;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -81,7 +81,7 @@ impl std::error::Error for SandboxError {}
 /// A running sandbox. Dropping it stops it too, without waiting until it has stopped.
 pub struct Sandbox {
     address: SocketAddr,
-    desk: Arc<Desk>,
+    service: Arc<Service>,
     stop_serving: oneshot::Sender<()>,
     serving: JoinHandle<()>,
     stop_courier: oneshot::Sender<()>,
@@ -116,14 +116,14 @@ impl Sandbox {
         let base_url = config.public_url.as_deref().map(|url| url.trim_end_matches('/').to_owned());
         let base_url = base_url.unwrap_or_else(|| format!("http://{address}"));
         let (parcels, queue) = mpsc::unbounded_channel();
-        let desk = Arc::new(Desk::new(config, base_url, opened, parcels));
+        let service = Arc::new(Service::new(config, base_url, opened, parcels));
         let (stop_courier, stopped) = oneshot::channel();
-        let courier = tokio::spawn(courier::carry(desk.clone(), queue, stopped));
+        let courier = tokio::spawn(courier::carry(service.clone(), queue, stopped));
         let (stop_serving, stopped) = oneshot::channel();
-        let serving = tokio::spawn(serve_router(listener, router(desk.clone()), async {
+        let serving = tokio::spawn(serve_router(listener, router(service.clone()), async {
             drop(stopped.await);
         }));
-        Ok(Self { address, desk, stop_serving, serving, stop_courier, courier })
+        Ok(Self { address, service, stop_serving, serving, stop_courier, courier })
     }
 
     /// Where it listens.
@@ -140,25 +140,25 @@ impl Sandbox {
 
     /// Sums over all payments, as `GET /v1/totals` has them; `None` if its file failed.
     pub async fn totals(&self) -> Option<SandboxTotals> {
-        self.desk.totals().await.ok()
+        self.service.totals().await.ok()
     }
 
     /// Sends webhooks elsewhere from now on.
     pub fn set_webhook_url(&self, url: Option<Uri>) {
-        self.desk.set_webhook_url(url);
+        self.service.set_webhook_url(url);
     }
 
     /// Lets requests under way end, and closes the file. Webhooks that have not arrived are sent
     /// after the next start.
     pub async fn shutdown(self) {
-        let Self { desk, stop_serving, serving, stop_courier, courier, .. } = self;
+        let Self { service, stop_serving, serving, stop_courier, courier, .. } = self;
         for (stop, task) in [(stop_serving, serving), (stop_courier, courier)] {
             drop(stop);
             // A task that panicked has said so.
             let _ = task.await;
         }
         // Closing waits for the thread that writes the file.
-        let _ = tokio::task::spawn_blocking(move || desk.close()).await;
+        let _ = tokio::task::spawn_blocking(move || service.close()).await;
     }
 }
 
@@ -199,7 +199,7 @@ pub fn taken(dir: &Path) -> io::Result<Option<Vec<Taken>>> {
     Ok(Journal::look(dir)?.map(|book| book.payments.values().map(taken).collect()))
 }
 
-fn router(desk: Arc<Desk>) -> Router {
+fn router(service: Arc<Service>) -> Router {
     let guarded = Router::new()
         .route("/v1/payments", post(api::create).get(api::list))
         .route("/v1/payments/{payment}", get(api::status))
@@ -209,11 +209,11 @@ fn router(desk: Arc<Desk>) -> Router {
         .route("/v1/totals", get(api::totals))
         .route("/v1/faults", post(api::script))
         .route("/v1/webhook", put(api::webhook))
-        .layer(axum::middleware::from_fn_with_state(desk.clone(), api::guard));
+        .layer(axum::middleware::from_fn_with_state(service.clone(), api::guard));
     Router::new()
         .route("/pay.css", get(page::style))
         .route("/pay/{payment}", get(page::show).post(page::pay))
         .merge(guarded)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-        .with_state(desk)
+        .with_state(service)
 }

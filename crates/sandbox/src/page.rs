@@ -1,8 +1,8 @@
 //! The page where the buyer pays: plain HTML, no scripts.
 
 use super::api;
-use super::desk::{Answer, AskedView, Desk, PaymentView};
 use super::fault::{CARDS, card_digits, card_fault};
+use super::service::{Answer, AskedView, PaymentView, Service};
 use axum::extract::{Path, State};
 use axum::http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY,
@@ -58,9 +58,9 @@ fn secured() -> [(HeaderName, HeaderValue); 4] {
 }
 
 /// `GET /pay/{payment}`
-pub(super) async fn show(State(desk): State<Arc<Desk>>, Path(id): Path<String>) -> Response {
+pub(super) async fn show(State(service): State<Arc<Service>>, Path(id): Path<String>) -> Response {
     let Ok(payment) = id.parse::<PaymentId>() else { return missing() };
-    match desk.status(&payment).await {
+    match service.status(&payment).await {
         Answer::Done(view) => page_of(StatusCode::OK, &view, None),
         Answer::Refused(_) => missing(),
         Answer::Lost => api::lost(),
@@ -70,7 +70,7 @@ pub(super) async fn show(State(desk): State<Arc<Desk>>, Path(id): Path<String>) 
 
 /// `POST /pay/{payment}`
 pub(super) async fn pay(
-    State(desk): State<Arc<Desk>>,
+    State(service): State<Arc<Service>>,
     Path(id): Path<String>,
     headers: HeaderMap,
     body: Bytes,
@@ -87,13 +87,13 @@ pub(super) async fn pay(
         fields.find(|(other, _)| other == name).map(|(_, value)| value.into_owned())
     };
     let answer = match field("action").as_deref() {
-        Some("decline") => desk.give_up(&payment).await,
+        Some("decline") => service.give_up(&payment).await,
         Some("pay") => {
             let card = field("card").unwrap_or_default();
             let Some(digits) = card_digits(&card) else {
-                return wrong_card(&desk, &payment, wants_json).await;
+                return wrong_card(&service, &payment, wants_json).await;
             };
-            desk.pay(&payment, card_fault(&digits)).await
+            service.pay(&payment, card_fault(&digits)).await
         }
         _ => Answer::Refused(super::book::Refused {
             status: 422,
@@ -121,13 +121,13 @@ pub(super) async fn pay(
 
 const WRONG_CARD: &str = "This is no card number: it has 12 to 19 digits. Nothing was paid.";
 
-async fn wrong_card(desk: &Desk, payment: &PaymentId, wants_json: bool) -> Response {
+async fn wrong_card(service: &Service, payment: &PaymentId, wants_json: bool) -> Response {
     let refused = super::book::Refused {
         status: 422,
         code: "CARD_INVALID",
         detail: "card has 12 to 19 digits",
     };
-    match desk.status(payment).await {
+    match service.status(payment).await {
         Answer::Done(view) if !wants_json => {
             page_of(StatusCode::UNPROCESSABLE_ENTITY, &view, Some(WRONG_CARD))
         }

@@ -11,7 +11,7 @@ use onrush_api::http;
 use onrush_api::http::state::{HttpDeps, HttpState};
 use onrush_base::auth::keys::KeyDir;
 use onrush_base::config::Config;
-use onrush_base::vault;
+use onrush_base::shared_files;
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::SqliteLedger;
 use onrush_saga::Sagas;
@@ -83,8 +83,8 @@ impl Server {
         let backend = Backend::open(&config, options).await?;
         let configured = config.admin_key.as_ref().map(|key| key.reveal().to_owned());
         let keys = KeyDir::open(&config.data).map_err(StartError::Data)?;
-        if let Some(commons) = &backend.commons {
-            vault::fetch_keys(&**commons, &keys).await.map_err(StartError::Data)?;
+        if let Some(cluster) = &backend.cluster {
+            shared_files::fetch_keys(&**cluster, &keys).await.map_err(StartError::Data)?;
         }
         let money = payments::open(&config, public_addr, &backend);
         let (sagas, sandbox) = money.await.map_err(StartError::Gateway)?;
@@ -94,12 +94,12 @@ impl Server {
             sagas: sagas.clone(),
             clock: backend.clock.clone(),
             flags: backend.flags.clone(),
-            commons: backend.commons.clone(),
+            cluster: backend.cluster.clone(),
             space: backend.space(),
         };
         let (state, fresh) = http::state::open(config, deps).map_err(StartError::Data)?;
-        if let Some(commons) = &backend.commons {
-            vault::share_keys(&**commons, &keys).await.map_err(StartError::Data)?;
+        if let Some(cluster) = &backend.cluster {
+            shared_files::share_keys(&**cluster, &keys).await.map_err(StartError::Data)?;
         }
         backend.remember_keys(&keys).map_err(StartError::Restored)?;
         drop(state_slot.set(state.clone()));

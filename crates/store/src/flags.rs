@@ -42,7 +42,7 @@ impl Flag {
     #[must_use]
     pub fn about(self) -> &'static str {
         match self {
-            Self::StreamsQueue => "read a user's first place from the stream of his places",
+            Self::StreamsQueue => "read a user's first place from the stream of their places",
             Self::LuaAtomic => "run joins and holds as one script, not as WATCH and MULTI",
             Self::CompositeScore => "count within the millisecond in the scores of the queue",
         }

@@ -6,7 +6,7 @@ use crate::http::problem::{Code, Problem};
 use crate::inventory::InventoryError;
 use crate::live::error::LiveError;
 use crate::prices::PriceError;
-use onrush_base::commons::TurnError;
+use onrush_base::cluster_store::TurnError;
 use onrush_core::Refusal;
 
 /// After how long to come back when there is no room for a stream.

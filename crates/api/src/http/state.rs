@@ -21,7 +21,7 @@ use onrush_base::auth::scanner::ScannerKey;
 use onrush_base::auth::session::Sessions;
 use onrush_base::auth::shop::ShopVerifier;
 use onrush_base::auth::ticket::StreamTickets;
-use onrush_base::commons::{Commons, Turns};
+use onrush_base::cluster_store::{ClusterStore, Turns};
 use onrush_base::config::Config;
 use onrush_base::metrics::Metrics;
 use onrush_base::tickets::TicketSigner;
@@ -128,7 +128,7 @@ pub struct Nodes {
     /// Flags of the engine on Redis.
     pub flags: Arc<Flags>,
     /// Files, turns and the organiser's inventory, if there are several nodes.
-    pub commons: Option<Arc<dyn Commons>>,
+    pub cluster: Option<Arc<dyn ClusterStore>>,
 }
 
 /// All of it: the state of the routers.
@@ -198,7 +198,7 @@ pub struct HttpDeps {
     /// Flags of the engine on Redis.
     pub flags: Arc<Flags>,
     /// What all nodes share, if there are several.
-    pub commons: Option<Arc<dyn Commons>>,
+    pub cluster: Option<Arc<dyn ClusterStore>>,
     /// What the disk has left for journal and ledger, if they are on one of this machine.
     pub space: Option<Arc<Space>>,
 }
@@ -209,9 +209,9 @@ pub struct HttpDeps {
 /// # Errors
 /// Whatever the file system says.
 pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<String>)> {
-    let HttpDeps { engine, ledger, sagas, clock, flags, commons, space } = deps;
+    let HttpDeps { engine, ledger, sagas, clock, flags, cluster, space } = deps;
     let keys = KeyDir::open(&config.data)?;
-    let plans = PlanDir::open(&config.data, commons.clone())?;
+    let plans = PlanDir::open(&config.data, cluster.clone())?;
     let token_key = keys.load_or_draw("token.key")?;
     let passes = Arc::new(PassSigner::open(&keys, &config.pass_issuer)?);
     let (admin, fresh) = AdminKey::open(&keys, config.admin_key.as_ref())?;
@@ -241,7 +241,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
     };
     let units = Units { plans, boards, histories: Histories::new(engine.clone()) };
     let names = Names::new(&keys.load_or_draw("ids.key")?);
-    let draws = Draws::open(&config.data, engine.clone(), keys, commons.clone())?;
+    let draws = Draws::open(&config.data, engine.clone(), keys, cluster.clone())?;
     let (metrics, config) = (Arc::<Metrics>::default(), Arc::new(config));
     let callers = Callers {
         guests: GuestTokens::new(&token_key, config.guest_token_ttl_s),
@@ -258,7 +258,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
     };
     let run_id = u64::from_le_bytes(onrush_base::auth::random()) >> 1;
     let once = Once { ledger: ledger.clone(), clock: clock.clone(), run_id, space };
-    let turns = Turns::new(commons.clone());
+    let turns = Turns::new(cluster.clone());
     let sale = Sale { engine, clock, names, draws: Arc::new(draws), turns, metrics };
     let groups = Groups {
         sale: sale.into(),
@@ -267,7 +267,7 @@ pub fn open(config: Config, deps: HttpDeps) -> io::Result<(HttpState, Option<Str
         signers: Signers { passes, tickets }.into(),
         streams: streams.into(),
         units: units.into(),
-        nodes: Nodes { flags, commons }.into(),
+        nodes: Nodes { flags, cluster }.into(),
         ledger,
         sagas,
         relay,
@@ -317,8 +317,8 @@ impl Nodes {
     ///
     /// # Errors
     /// `NEEDS_CLUSTER` if there is only this one.
-    pub fn shared(&self) -> Result<&dyn Commons, Problem> {
-        self.commons.as_deref().ok_or_else(|| {
+    pub fn cluster(&self) -> Result<&dyn ClusterStore, Problem> {
+        self.cluster.as_deref().ok_or_else(|| {
             let why =
                 "this server has no PostgreSQL to share anything in; set ledger = \"postgres\"";
             Problem::new(Code::NeedsCluster, why)

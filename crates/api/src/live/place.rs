@@ -40,7 +40,7 @@ pub enum PlaceBody {
         /// When the session ends.
         #[schema(value_type = TimeMs)]
         until: Time,
-        /// Until when the visitor must show up; missing once he has.
+        /// Until when the visitor must show up; missing once they have.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<TimeMs>, nullable = false)]
         arrive_by: Option<Time>,

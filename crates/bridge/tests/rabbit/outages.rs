@@ -46,7 +46,8 @@ async fn no_shows(stage: &Stage, numbers: std::ops::Range<u32>) -> BTreeSet<Stri
                 ids.insert(format!("{}.0", entry.seq.0));
             }
             if let Change::Visitor(VisitorChange::SlotFreed { user, .. }) = change {
-                let (_, until) = deadlines.iter().find(|(whose, _)| *whose == user).expect("his");
+                let (_, until) =
+                    deadlines.iter().find(|(whose, _)| *whose == user).expect("theirs");
                 let late_ms = entry.at.since_ms(*until);
                 assert!((0..LATE_MS).contains(&late_ms), "{user}: {late_ms} ms late");
                 ids.insert(format!("{}.0", entry.seq.0));

@@ -426,7 +426,7 @@ impl Event {
 
     fn give_back_units(&mut self, user: Idx, units: u32) {
         let left = self.users[user].units.checked_sub(units);
-        self.users[user].units = left.expect("a user gives back only what he has");
+        self.users[user].units = left.expect("users give back only what they have");
     }
 
     fn declaim(&mut self, at: Time, claim: &ClaimId, how: DeclaimedHow, before: u32, after: u32) {

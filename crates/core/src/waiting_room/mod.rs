@@ -301,7 +301,7 @@ impl WaitingRoom {
             expect(slots.is_sorted(), "a user's places are chained in the order they are served");
             expect(
                 self.places_of(user.first_place).all(|i| self.places[i].user == idx),
-                "a user's chain has only his places",
+                "a user's chain has only their places",
             );
         }
         self.sessions.check(users, &mut expect);

@@ -422,7 +422,7 @@ impl Naive {
             )
             | Change::Booking(BookingChange::ConfirmedCancelled { booking, .. }) => {
                 let unused = self.let_in.iter().all(|(known, _)| known != booking.as_str());
-                assert!(unused, "who was let in cannot give his ticket back");
+                assert!(unused, "who was let in cannot give their ticket back");
                 self.confirmed.remove(booking.as_str());
                 if let Some(payment) = self.paying.remove(booking.as_str()) {
                     assert!(

@@ -1,6 +1,6 @@
 //! The booking saga's transitions: all of them, as a table, and what follows from it.
 
-use onrush_core::booking::{Illegal, Outcome, Position, Stage, Step, Todo, advance, todo};
+use onrush_core::saga::{Illegal, Outcome, Position, Stage, Step, Todo, advance, todo};
 use std::collections::BTreeSet;
 
 use Outcome::{

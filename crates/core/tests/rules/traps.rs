@@ -5,9 +5,9 @@ use crate::money::hold_view;
 use crate::stage::{
     Stage, begin, booking_id, confirm, hold, hold_ga, join, leave, lines, reason, release, settings,
 };
-use onrush_core::booking::{self as payment, Outcome, Position, Step, Todo, advance, todo};
 use onrush_core::change::HoldChange;
 use onrush_core::hold::OnDecline;
+use onrush_core::saga::{self as payment, Outcome, Position, Step, Todo, advance, todo};
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::view::{PlaceState, PlaceView};
 use onrush_core::{Change, Command, Event};

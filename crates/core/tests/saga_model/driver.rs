@@ -2,7 +2,7 @@
 
 use crate::rules::{Asked, Refunded, Rules, Standing, Who};
 use crate::world::{AtGateway, Fault, Thought, World};
-use onrush_core::booking::{Outcome, Step, Todo, todo};
+use onrush_core::saga::{Outcome, Step, Todo, todo};
 
 impl World {
     /// Does what is to be done, and has in memory what came of it.

@@ -37,7 +37,7 @@ mod world;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use onrush_core::booking::{Outcome, Stage, Step, Todo, advance, todo};
+use onrush_core::saga::{Outcome, Stage, Step, Todo, advance, todo};
 use rules::{Asked, DeclineThen, Facts, Refunded, Rules, Standing, Who};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use std::collections::BTreeSet;

@@ -2,7 +2,7 @@
 //! really happened.
 
 use crate::rules::{Asked, DeclineThen, Facts, Refunded, Rules, Standing};
-use onrush_core::booking::{Outcome, Position, Stage, Step, Todo, advance, todo};
+use onrush_core::saga::{Outcome, Position, Stage, Step, Todo, advance, todo};
 
 /// Payments of the one booking, by number.
 pub(crate) const PAYMENTS: [u8; 2] = [0, 1];

@@ -2,13 +2,12 @@
 
 use super::database::{Ask, all, execute, first};
 use super::fault::Fault;
-use super::query::{Query, containing, text, time_key};
+use super::query::{POSTGRES, PageOf};
 use super::rows::{json_of, parse};
-use crate::Page;
 use crate::booking::{Booking, BookingFilter, Buyer};
+use crate::lists;
 use deadpool_postgres::{Client, Transaction};
 use onrush_core::ids::BookingId;
-use tokio_postgres::Row;
 
 /// One booking.
 pub(super) struct Find(pub(super) BookingId);
@@ -54,45 +53,14 @@ pub(super) async fn put(
     .map(drop)
 }
 
-/// One page of bookings, each with its buyer.
-pub(super) struct Bookings(pub(super) BookingFilter, pub(super) usize);
-
-impl Ask for Bookings {
-    type Answer = Page<(Booking, Option<Buyer>)>;
-
-    async fn run(&self, db: &mut Client) -> Result<Self::Answer, Fault> {
-        let Self(BookingFilter { event, status, user, text: part, after }, limit) = self;
-        let mut query = Query::new(
-            "SELECT row_to_json(bookings)::text, row_to_json(buyers)::text FROM bookings \
-             LEFT JOIN buyers ON buyers.booking_id = bookings.booking_id",
-        );
-        if let Some(event) = event {
-            query.only("event_id = ?", [text(event.as_str())]);
-        }
-        if let Some(status) = status {
-            query.only("status = ?", [text(status.as_str())]);
-        }
-        if let Some(user) = user {
-            query.only("user_id = ?", [text(user.as_str())]);
-        }
-        if let Some(part) = part {
-            let pattern = containing(part);
-            query.only(
-                "(lower(bookings.booking_id) LIKE ? ESCAPE '\\' OR name_lower LIKE ? ESCAPE '\\' \
-                 OR email_lower LIKE ? ESCAPE '\\')",
-                [pattern.clone(), pattern.clone(), pattern],
-            );
-        }
-        query.after(after.as_deref(), "(created_at, bookings.booking_id) < (?, ?)", time_key);
-        let order = "created_at DESC, bookings.booking_id DESC";
-        let read = |row: &Row| {
+/// Reads one page of bookings, each with its buyer.
+pub(super) fn page(filter: &BookingFilter, limit: usize) -> PageOf<(Booking, Option<Buyer>)> {
+    PageOf {
+        columns: "row_to_json(bookings)::text, row_to_json(buyers)::text".into(),
+        list: lists::bookings(&POSTGRES, filter, limit),
+        read: |row| {
             let buyer = row.try_get::<_, Option<&str>>(1)?.map(parse).transpose()?;
             Ok((parse(row.try_get(0)?)?, buyer))
-        };
-        query
-            .page(db, order, *limit, read, |(booking, _): &(Booking, _)| {
-                format!("{}/{}", booking.created_at, booking.booking)
-            })
-            .await
+        },
     }
 }

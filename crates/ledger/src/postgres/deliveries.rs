@@ -3,10 +3,10 @@
 use super::claims::{Claimant, comes_free_in_ms, is_free, next_at};
 use super::database::{Ask, all, execute, first};
 use super::fault::Fault;
-use super::query::{Query, Value, text};
+use super::query::{POSTGRES, PageOf};
 use super::rows::{OutcomeRow, json, json_of, limit, parse};
-use crate::Page;
 use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
+use crate::lists;
 use deadpool_postgres::{Client, Transaction};
 use onrush_core::Time;
 use std::collections::HashSet;
@@ -161,30 +161,12 @@ pub(super) async fn delivered(
     Ok(())
 }
 
-/// One page of deliveries that were given up.
-pub(super) struct Dead {
-    pub(super) channel: Option<String>,
-    pub(super) after: Option<String>,
-    pub(super) limit: usize,
-}
-
-impl Ask for Dead {
-    type Answer = Page<DeadLetter>;
-
-    async fn run(&self, db: &mut Client) -> Result<Page<DeadLetter>, Fault> {
-        let Self { channel, after, limit } = self;
-        let mut query = Query::new(
-            "SELECT row_to_json(messages)::text, channel, attempts, died_at, error \
-             FROM deliveries JOIN messages ON messages.message_id = deliveries.message_id",
-        );
-        query.only("died_at IS NOT NULL", []);
-        if let Some(channel) = channel {
-            query.only("channel = ?", [text(channel)]);
-        }
-        let position = "(died_at, deliveries.message_id, channel) < (?, ?, ?)";
-        query.after(after.as_deref(), position, dead_key);
-        let order = "died_at DESC, deliveries.message_id DESC, channel DESC";
-        let read = |row: &Row| {
+/// Reads one page of deliveries that were given up.
+pub(super) fn dead(channel: Option<&str>, after: Option<&str>, limit: usize) -> PageOf<DeadLetter> {
+    PageOf {
+        columns: "row_to_json(messages)::text, channel, attempts, died_at, error".into(),
+        list: lists::dead_letters(&POSTGRES, channel, after, limit),
+        read: |row| {
             Ok(DeadLetter {
                 message: parse(row.try_get(0)?)?,
                 channel: row.try_get(1)?,
@@ -192,28 +174,13 @@ impl Ask for Dead {
                 died_at: Time(row.try_get(3)?),
                 error: row.try_get(4)?,
             })
-        };
-        query
-            .page(db, order, *limit, read, |dead: &DeadLetter| {
-                // Neither a message's id nor a channel's name is free of any character.
-                let DeadLetter { message, channel, died_at, .. } = dead;
-                format!("{died_at}/{}/{}{channel}", message.id.len(), message.id)
-            })
-            .await
+        },
     }
 }
 
 fn count(row: &Row, column: usize) -> Result<u32, Fault> {
     let number: i64 = row.try_get(column)?;
     u32::try_from(number).map_err(|_| Fault::Unreadable(format!("{number} is no count")))
-}
-
-/// Reads `<milliseconds>/<bytes of the message's id>/<message's id><channel>`.
-fn dead_key(key: &str) -> Option<[Value; 3]> {
-    let (died_at, rest) = key.split_once('/')?;
-    let (bytes, rest) = rest.split_once('/')?;
-    let (message, channel) = rest.split_at_checked(bytes.parse().ok()?)?;
-    Some([Value::Integer(died_at.parse().ok()?), text(message), text(channel)])
 }
 
 /// Makes what was given up due again, as if it had never been tried.

@@ -3,14 +3,12 @@
 use super::database::{Ask, execute, first};
 use super::deliveries;
 use super::fault::Fault;
-use super::query::{Query, text, time_key};
-use super::rows::{json_of, parse, parsed, word};
-use crate::Page;
+use super::rows::{json_of, parse, parsed};
 use crate::delivery::Message;
-use crate::desk::{DeskEntry, DeskFilter, DeskStatus, Settled};
+use crate::desk::{DeskEntry, DeskStatus, Settled};
+use crate::words::Word;
 use deadpool_postgres::Client;
 use onrush_core::Time;
-use tokio_postgres::Row;
 
 /// Writes down what was done, and tells of it; says whether it is news.
 pub(super) struct Note(pub(super) DeskEntry, pub(super) Option<Message>);
@@ -48,7 +46,7 @@ impl Ask for Note {
                  settled_at = NULL, settled_by = NULL, settled_why = NULL WHERE entry_id = $1",
                 &[
                     &entry.entry,
-                    &word(&entry.status)?,
+                    &entry.status.word(),
                     &entry.amount_minor,
                     &entry.why,
                     &entry.updated_at.0,
@@ -82,30 +80,5 @@ impl Ask for Settle {
         )
         .await?;
         found.map(|row| parse(row.try_get(0)?)).transpose()
-    }
-}
-
-/// One page of entries.
-pub(super) struct Entries(pub(super) DeskFilter, pub(super) usize);
-
-impl Ask for Entries {
-    type Answer = Page<DeskEntry>;
-
-    async fn run(&self, db: &mut Client) -> Result<Page<DeskEntry>, Fault> {
-        let Self(DeskFilter { open, booking, after }, limit) = self;
-        let mut query = Query::new("SELECT row_to_json(desk_entries)::text FROM desk_entries");
-        if *open {
-            query.only("settled_at IS NULL", []);
-        }
-        if let Some(booking) = booking {
-            query.only("booking_id = ?", [text(booking.as_str())]);
-        }
-        query.after(after.as_deref(), "(created_at, entry_id) < (?, ?)", time_key);
-        let read = |row: &Row| parse(row.try_get(0)?);
-        query
-            .page(db, "created_at DESC, entry_id DESC", *limit, read, |entry: &DeskEntry| {
-                format!("{}/{}", entry.created_at, entry.entry)
-            })
-            .await
     }
 }

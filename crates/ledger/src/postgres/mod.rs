@@ -17,7 +17,7 @@ mod bookings;
 mod buyers;
 mod catalogue;
 mod claims;
-mod commons;
+mod cluster_store;
 mod database;
 mod deliveries;
 mod desk;
@@ -53,8 +53,8 @@ use crate::desk::{DeskEntry, DeskFilter, Settled};
 use crate::money::{Payment, PaymentFilter, Refund, Totals};
 use crate::projection::{CatalogueText, FeedPosition, Projection};
 use crate::request::{Begun, RequestKey, StoredAnswer};
-use crate::saga::{File, Saga, SagaFilter, SagaNote, Transition};
-use crate::{Ledger, LedgerError, Page, Pending};
+use crate::saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
+use crate::{Ledger, LedgerError, Page, Pending, lists};
 use archive::Append;
 use claims::{Claimant, EngineTime};
 use database::{Ask, Database, first};
@@ -64,6 +64,7 @@ use news::News;
 use nodes::Membership;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, UserId};
+use query::{POSTGRES, PageOf};
 use requests::{Beginning, Finishing};
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -220,8 +221,8 @@ impl Ask for Leave {
 }
 
 impl Ledger for PgLedger {
-    fn file(&self, booking: &BookingId) -> Pending<Option<File>> {
-        self.read(sagas::FileOf(booking.clone()))
+    fn saga_record(&self, booking: &BookingId) -> Pending<Option<SagaRecord>> {
+        self.read(sagas::RecordOf(booking.clone()))
     }
 
     fn advance(&self, transition: Transition) -> Pending<()> {
@@ -335,19 +336,19 @@ impl Ledger for PgLedger {
         filter: BookingFilter,
         limit: usize,
     ) -> Pending<Page<(Booking, Option<Buyer>)>> {
-        self.read(bookings::Bookings(filter, limit))
+        self.read(bookings::page(&filter, limit))
     }
 
     fn payments(&self, filter: PaymentFilter, limit: usize) -> Pending<Page<Payment>> {
-        self.read(money::Payments(filter, limit))
+        self.read(PageOf::rows(lists::payments(&POSTGRES, &filter, limit)))
     }
 
     fn refunds(&self, filter: PaymentFilter, limit: usize) -> Pending<Page<Refund>> {
-        self.read(money::Refunds(filter, limit))
+        self.read(PageOf::rows(lists::refunds(&POSTGRES, &filter, limit)))
     }
 
     fn sagas(&self, filter: SagaFilter, limit: usize) -> Pending<Page<Saga>> {
-        self.read(sagas::Sagas(filter, limit))
+        self.read(PageOf::rows(lists::sagas(&POSTGRES, &filter, limit)))
     }
 
     fn history(&self, booking: &BookingId) -> Pending<Vec<SagaNote>> {
@@ -388,7 +389,7 @@ impl Ledger for PgLedger {
         after: Option<String>,
         limit: usize,
     ) -> Pending<Page<DeadLetter>> {
-        self.read(deliveries::Dead { channel, after, limit })
+        self.read(deliveries::dead(channel.as_deref(), after.as_deref(), limit))
     }
 
     fn replay(&self, channel: &str, message: Option<String>, at: Time) -> Pending<u64> {
@@ -415,6 +416,6 @@ impl Ledger for PgLedger {
     }
 
     fn desk(&self, filter: DeskFilter, limit: usize) -> Pending<Page<DeskEntry>> {
-        self.read(desk::Entries(filter, limit))
+        self.read(PageOf::rows(lists::desk(&POSTGRES, &filter, limit)))
     }
 }

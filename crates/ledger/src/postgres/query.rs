@@ -1,125 +1,46 @@
-//! Lists with filters, a page at a time.
+//! Lists, read a page at a time.
 
-use super::database::all;
+use super::database::{Ask, all};
 use super::fault::Fault;
-use super::rows;
+use super::rows::{Stored, parse};
 use crate::Page;
+use crate::lists::{Dialect, List, Value};
 use deadpool_postgres::Client;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-/// A value that a column is compared with.
-#[derive(Clone)]
-pub(super) enum Value {
-    Text(String),
-    Integer(i64),
+pub(super) const POSTGRES: Dialect = Dialect { sign: '$', truth: "TRUE", has_nul: false };
+
+/// One page of a list.
+pub(super) struct PageOf<T> {
+    pub(super) columns: String,
+    pub(super) list: List<T>,
+    pub(super) read: fn(&Row) -> Result<T, Fault>,
 }
 
-impl Value {
-    fn param(&self) -> &(dyn ToSql + Sync) {
-        match self {
-            Self::Text(text) => text,
-            Self::Integer(number) => number,
-        }
+impl<T: Stored> PageOf<T> {
+    /// Of a list of one table's rows.
+    pub(super) fn rows(list: List<T>) -> Self {
+        let columns = format!("row_to_json({})::text", list.from());
+        Self { columns, list, read: |row| parse(row.try_get(0)?) }
     }
 }
 
-/// A list's query as it is put together. Pages go on after a row's key and never count rows, so
-/// that a late page costs no more than the first, and rows that come in meanwhile shift nothing.
-pub(super) struct Query {
-    sql: String,
-    values: Vec<Value>,
-    impossible: bool,
-}
+impl<T: Send> Ask for PageOf<T> {
+    type Answer = Page<T>;
 
-impl Query {
-    /// Begins with what comes before the conditions.
-    pub(super) fn new(select: &str) -> Self {
-        Self { sql: format!("{select} WHERE TRUE"), values: Vec::new(), impossible: false }
-    }
-
-    /// Only rows that fit `condition`, in which each `?` stands for the next value.
-    pub(super) fn only(&mut self, condition: &str, values: impl IntoIterator<Item = Value>) {
-        self.sql.push_str(" AND ");
-        let mut values = values.into_iter();
-        for letter in condition.chars() {
-            match letter {
-                '?' => {
-                    let value = values.next().expect("there is a value for each question mark");
-                    // No column has a NUL in it.
-                    self.impossible |= matches!(&value, Value::Text(text) if text.contains('\0'));
-                    self.values.push(value);
-                    self.sql.push_str(&format!("${}", self.values.len()));
-                }
-                other => self.sql.push(other),
-            }
-        }
-    }
-
-    /// Only rows after a `next` of this list, if there is one; `key` reads it. Nothing comes after
-    /// a text that is none.
-    pub(super) fn after<const N: usize>(
-        &mut self,
-        after: Option<&str>,
-        condition: &str,
-        key: impl FnOnce(&str) -> Option<[Value; N]>,
-    ) {
-        let Some(after) = after else { return };
-        match key(after) {
-            Some(values) => self.only(condition, values),
-            None => self.impossible = true,
-        }
-    }
-
-    /// Reads one page; `key` says what the page after a row begins with.
-    pub(super) async fn page<T>(
-        mut self,
-        db: &Client,
-        order: &str,
-        limit: usize,
-        read: impl Fn(&Row) -> Result<T, Fault>,
-        key: impl FnOnce(&T) -> String,
-    ) -> Result<Page<T>, Fault> {
-        if self.impossible || limit == 0 {
-            return Ok(Page { rows: Vec::new(), next: None });
-        }
-        // One more than is wanted says whether there are more.
-        let more = rows::limit(limit).saturating_add(1);
-        self.sql.push_str(&format!(" ORDER BY {order} LIMIT {more}"));
-        let params: Vec<_> = self.values.iter().map(Value::param).collect();
-        let found = all(db, &self.sql, &params).await?;
-        let mut rows = found.iter().map(read).collect::<Result<Vec<T>, Fault>>()?;
-        let next = if rows.len() > limit {
-            rows.truncate(limit);
-            rows.last().map(key)
-        } else {
-            None
-        };
-        Ok(Page { rows, next })
+    async fn run(&self, db: &mut Client) -> Result<Page<T>, Fault> {
+        let Self { columns, list, read } = self;
+        let Some((sql, values)) = list.query(columns) else { return Ok(list.page(Vec::new())) };
+        let params: Vec<_> = values.iter().map(param).collect();
+        let rows = all(db, &sql, &params).await?;
+        Ok(list.page(rows.iter().map(read).collect::<Result<_, _>>()?))
     }
 }
 
-/// A text value.
-pub(super) fn text(text: &str) -> Value {
-    Value::Text(text.to_owned())
-}
-
-/// The key of a list by time: `<milliseconds>/<text>`.
-pub(super) fn time_key(key: &str) -> Option<[Value; 2]> {
-    let (at, id) = key.split_once('/')?;
-    Some([Value::Integer(at.parse().ok()?), text(id)])
-}
-
-/// A `LIKE` pattern, with `\` as the escape, for texts in small letters that have `part` in them.
-pub(super) fn containing(part: &str) -> Value {
-    let mut pattern = String::with_capacity(part.len() + 2);
-    pattern.push('%');
-    for letter in part.to_lowercase().chars() {
-        if matches!(letter, '%' | '_' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(letter);
+fn param(value: &Value) -> &(dyn ToSql + Sync) {
+    match value {
+        Value::Text(text) => text,
+        Value::Integer(number) => number,
     }
-    pattern.push('%');
-    Value::Text(pattern)
 }

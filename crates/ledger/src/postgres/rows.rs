@@ -11,11 +11,11 @@ use crate::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use crate::projection::CatalogueText;
 use crate::saga::{Saga, SagaNote};
 use onrush_core::Time;
-use onrush_core::booking::{Stage, Step};
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::lines::Lines;
 use onrush_core::money::Currency;
+use onrush_core::saga::{Stage, Step};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -369,11 +369,6 @@ pub(super) fn parse_all<T: Stored>(text: Option<&str>) -> Result<Vec<T>, Fault> 
     let Some(text) = text else { return Ok(Vec::new()) };
     let rows: Vec<In<T>> = serde_json::from_str(text)?;
     Ok(rows.into_iter().map(|row| row.0).collect())
-}
-
-/// A step, stage or status as it stands in its column.
-pub(super) fn word(of: &impl Serialize) -> Result<String, Fault> {
-    Ok(serde_json::from_value(serde_json::to_value(of)?)?)
 }
 
 /// An id, or another text with a meaning.

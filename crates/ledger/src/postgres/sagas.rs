@@ -3,26 +3,24 @@
 use super::claims::{Claimant, comes_free_in_ms, is_free, next_at};
 use super::database::{Ask, all, execute, first};
 use super::fault::Fault;
-use super::query::{Query, text, time_key};
-use super::rows::{self, BuyerRow, NoteRow, json, json_of, limit, parse, parse_all, parsed, word};
+use super::rows::{self, BuyerRow, NoteRow, json, json_of, limit, parse, parse_all, parsed};
 use super::writer::Slot;
 use super::{buyers, deliveries};
+use crate::LedgerError;
 use crate::money::{Payment, Refund};
-use crate::saga::{File, Saga, SagaFilter, SagaNote, Transition};
-use crate::{LedgerError, Page};
+use crate::saga::{Saga, SagaNote, SagaRecord, Transition};
 use deadpool_postgres::{Client, GenericClient, Transaction};
 use onrush_core::Time;
 use onrush_core::ids::BookingId;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use tokio_postgres::Row;
 
 /// Everything about one booking's money, as it is at one moment.
-pub(super) struct FileOf(pub(super) BookingId);
+pub(super) struct RecordOf(pub(super) BookingId);
 
-impl Ask for FileOf {
-    type Answer = Option<File>;
+impl Ask for RecordOf {
+    type Answer = Option<SagaRecord>;
 
-    async fn run(&self, db: &mut Client) -> Result<Option<File>, Fault> {
+    async fn run(&self, db: &mut Client) -> Result<Option<SagaRecord>, Fault> {
         let found = first(
             db,
             "SELECT row_to_json(sagas)::text, \
@@ -35,7 +33,7 @@ impl Ask for FileOf {
         )
         .await?;
         let Some(row) = found else { return Ok(None) };
-        Ok(Some(File {
+        Ok(Some(SagaRecord {
             saga: parse(row.try_get(0)?)?,
             payments: parse_all::<Payment>(row.try_get(1)?)?,
             refunds: parse_all::<Refund>(row.try_get(2)?)?,
@@ -328,34 +326,6 @@ pub(super) async fn unclaim(db: &impl GenericClient, node: &str) -> Result<(), F
         execute(db, &sql, &[&node]).await?;
     }
     Ok(())
-}
-
-/// One page of sagas.
-pub(super) struct Sagas(pub(super) SagaFilter, pub(super) usize);
-
-impl Ask for Sagas {
-    type Answer = Page<Saga>;
-
-    async fn run(&self, db: &mut Client) -> Result<Page<Saga>, Fault> {
-        let Self(SagaFilter { event, step, stuck, after }, limit) = self;
-        let mut query = Query::new("SELECT row_to_json(sagas)::text FROM sagas");
-        if let Some(event) = event {
-            query.only("event_id = ?", [text(event.as_str())]);
-        }
-        if let Some(step) = step {
-            query.only("current_step = ?", [text(&word(step)?)]);
-        }
-        if *stuck {
-            query.only("stuck IS NOT NULL", []);
-        }
-        query.after(after.as_deref(), "(updated_at, booking_id) > (?, ?)", time_key);
-        let read = |row: &Row| parse(row.try_get(0)?);
-        query
-            .page(db, "updated_at, booking_id", *limit, read, |saga: &Saga| {
-                format!("{}/{}", saga.updated_at, saga.booking)
-            })
-            .await
-    }
 }
 
 /// What happened to one saga.

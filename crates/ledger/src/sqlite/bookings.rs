@@ -1,22 +1,20 @@
 //! Bookings as the feed tells of them.
 
 use super::columns::Columns;
-use super::query::{Query, containing, text, time_key};
+use super::query::{self, SQLITE};
 use super::statements::Statements;
 use crate::Page;
 use crate::booking::{Booking, BookingFilter, Buyer};
+use crate::lists;
 use crate::projection::Moved;
 use onrush_core::Time;
 use onrush_core::ids::BookingId;
 use rusqlite::{Row, params};
 
-macro_rules! select_bookings {
-    ($rest:literal) => {
-        concat!(
-            "SELECT bookings.booking_id, event_id, user_id, status, lines, amount_minor, fee_minor, \
-             currency, payment_id, refund_minor, checked_in, created_at, updated_at",
-            $rest
-        )
+macro_rules! booking_columns {
+    () => {
+        "bookings.booking_id, event_id, user_id, status, lines, amount_minor, fee_minor, \
+         currency, payment_id, refund_minor, checked_in, created_at, updated_at"
     };
 }
 
@@ -53,7 +51,11 @@ fn read_with_buyer(row: &Row<'_>) -> rusqlite::Result<(Booking, Option<Buyer>)> 
 }
 
 pub(super) fn find(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<Option<Booking>> {
-    db.first(select_bookings!(" FROM bookings WHERE booking_id = ?1"), [booking.as_str()], read)
+    db.first(
+        concat!("SELECT ", booking_columns!(), " FROM bookings WHERE booking_id = ?1"),
+        [booking.as_str()],
+        read,
+    )
 }
 
 /// Adds a booking. One that is known stays as it is: it may have moved since.
@@ -115,33 +117,8 @@ pub(super) fn list(
     filter: &BookingFilter,
     limit: usize,
 ) -> rusqlite::Result<Page<(Booking, Option<Buyer>)>> {
-    let BookingFilter { event, status, user, text: part, after } = filter;
-    let mut query = Query::new(select_bookings!(
-        ", name, email, language FROM bookings \
-         LEFT JOIN buyers ON buyers.booking_id = bookings.booking_id"
-    ));
-    if let Some(event) = event {
-        query.only("event_id = ?", [text(event.as_str())]);
-    }
-    if let Some(status) = status {
-        query.only("status = ?", [text(status.as_str())]);
-    }
-    if let Some(user) = user {
-        query.only("user_id = ?", [text(user.as_str())]);
-    }
-    if let Some(part) = part {
-        let pattern = containing(part);
-        query.only(
-            "(lower(bookings.booking_id) LIKE ? ESCAPE '\\' OR name_lower LIKE ? ESCAPE '\\' \
-             OR email_lower LIKE ? ESCAPE '\\')",
-            [pattern.clone(), pattern.clone(), pattern],
-        );
-    }
-    query.after(after.as_deref(), "(created_at, bookings.booking_id) < (?, ?)", time_key);
-    let order = "created_at DESC, bookings.booking_id DESC";
-    query.page(db, order, limit, read_with_buyer, |(booking, _)| {
-        format!("{}/{}", booking.created_at, booking.booking)
-    })
+    let columns = concat!(booking_columns!(), ", name, email, language");
+    query::page(db, columns, &lists::bookings(&SQLITE, filter, limit), read_with_buyer)
 }
 
 /// All bookings, by id.
@@ -150,7 +127,5 @@ pub(super) fn all(
     after: Option<&str>,
     limit: usize,
 ) -> rusqlite::Result<Page<Booking>> {
-    let mut query = Query::new(select_bookings!(" FROM bookings"));
-    query.after(after, "booking_id > ?", |after| Some([text(after)]));
-    query.page(db, "booking_id", limit, read, |booking| booking.booking.to_string())
+    query::page(db, booking_columns!(), &lists::all_bookings(&SQLITE, after, limit), read)
 }

@@ -1,120 +1,12 @@
 //! What a row's columns are to the ledger, and back.
 
-use crate::money::{OnDecline, RefundCause, RefundStatus};
+use crate::words::Word;
 use onrush_core::Time;
-use onrush_core::booking::{Stage, Step};
-use onrush_core::hold::HoldStatus;
 use rusqlite::Row;
 use rusqlite::types::{FromSql, Type};
 use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
-
-/// Something that stands in a column as one of a few words.
-pub(super) trait Word: Copy + Sized + 'static {
-    /// All there are.
-    const ALL: &'static [Self];
-
-    /// The word.
-    fn word(self) -> &'static str;
-
-    /// What the word means.
-    fn of(word: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|known| known.word() == word)
-    }
-}
-
-impl Word for Step {
-    const ALL: &'static [Self] = &[
-        Self::ReserveSent,
-        Self::ReserveOk,
-        Self::PaymentSent,
-        Self::PaymentOk,
-        Self::Confirmed,
-        Self::Compensating,
-        Self::Failed,
-    ];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::ReserveSent => "RESERVE_SENT",
-            Self::ReserveOk => "RESERVE_OK",
-            Self::PaymentSent => "PAYMENT_SENT",
-            Self::PaymentOk => "PAYMENT_OK",
-            Self::Confirmed => "CONFIRMED",
-            Self::Compensating => "COMPENSATING",
-            Self::Failed => "FAILED",
-        }
-    }
-}
-
-impl Word for Stage {
-    const ALL: &'static [Self] = &[
-        Self::Creating,
-        Self::Open,
-        Self::Closing,
-        Self::Closed,
-        Self::Void,
-        Self::Captured,
-        Self::Refunding,
-        Self::Returned,
-        Self::Refunded,
-    ];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Creating => "creating",
-            Self::Open => "open",
-            Self::Closing => "closing",
-            Self::Closed => "closed",
-            Self::Void => "void",
-            Self::Captured => "captured",
-            Self::Refunding => "refunding",
-            Self::Returned => "returned",
-            Self::Refunded => "refunded",
-        }
-    }
-}
-
-impl Word for HoldStatus {
-    const ALL: &'static [Self] = &Self::ALL;
-
-    fn word(self) -> &'static str {
-        self.as_str()
-    }
-}
-
-impl Word for OnDecline {
-    const ALL: &'static [Self] = &[Self::Keep, Self::Release];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Keep => "keep",
-            Self::Release => "release",
-        }
-    }
-}
-
-impl Word for RefundCause {
-    const ALL: &'static [Self] = &Self::ALL;
-
-    fn word(self) -> &'static str {
-        self.as_str()
-    }
-}
-
-impl Word for RefundStatus {
-    const ALL: &'static [Self] = &[Self::Requested, Self::Sent, Self::Done, Self::Failed];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Requested => "requested",
-            Self::Sent => "sent",
-            Self::Done => "done",
-            Self::Failed => "failed",
-        }
-    }
-}
 
 /// A number as SQLite has it. Versions, cursors and counts stay far below the limit; a process's
 /// name uses all bits.

@@ -1,12 +1,12 @@
 //! Messages, and their delivery over each channel.
 
 use super::columns::Columns;
-use super::query::{Query, text};
+use super::query::{self, SQLITE};
 use super::statements::Statements;
 use crate::Page;
 use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
+use crate::lists;
 use onrush_core::Time;
-use rusqlite::types::Value;
 use rusqlite::{Row, params};
 
 /// Writes down a message with a delivery for each of its channels, due at once. One that is known
@@ -124,30 +124,9 @@ pub(super) fn dead(
     after: Option<&str>,
     limit: usize,
 ) -> rusqlite::Result<Page<DeadLetter>> {
-    let mut query = Query::new(
-        "SELECT messages.message_id, kind, event_id, booking_id, at, body, channel, attempts, \
-         died_at, error FROM deliveries JOIN messages ON messages.message_id = deliveries.message_id",
-    );
-    query.only("died_at IS NOT NULL", []);
-    if let Some(channel) = channel {
-        query.only("channel = ?", [text(channel)]);
-    }
-    let position = "(died_at, deliveries.message_id, channel) < (?, ?, ?)";
-    query.after(after, position, dead_key);
-    let order = "died_at DESC, deliveries.message_id DESC, channel DESC";
-    query.page(db, order, limit, read_dead, |dead| {
-        // Neither a message's id nor a channel's name is free of any character.
-        let DeadLetter { message, channel, died_at, .. } = dead;
-        format!("{died_at}/{}/{}{channel}", message.id.len(), message.id)
-    })
-}
-
-/// Reads `<milliseconds>/<bytes of the message's id>/<message's id><channel>`.
-fn dead_key(key: &str) -> Option<[Value; 3]> {
-    let (died_at, rest) = key.split_once('/')?;
-    let (bytes, rest) = rest.split_once('/')?;
-    let (message, channel) = rest.split_at_checked(bytes.parse().ok()?)?;
-    Some([Value::Integer(died_at.parse().ok()?), text(message), text(channel)])
+    let columns = "messages.message_id, kind, event_id, booking_id, at, body, channel, attempts, \
+                   died_at, error";
+    query::page(db, columns, &lists::dead_letters(&SQLITE, channel, after, limit), read_dead)
 }
 
 /// Makes what was given up due again, as if it had never been tried.

@@ -1,48 +1,22 @@
 //! What the gateway's own desk did.
 
-use super::columns::{Columns, Word};
+use super::columns::Columns;
 use super::deliveries;
-use super::query::{Query, text, time_key};
+use super::query::{self, SQLITE};
 use super::statements::Statements;
 use crate::Page;
 use crate::delivery::Message;
-use crate::desk::{DeskEntry, DeskFilter, DeskKind, DeskStatus, Settled};
-use onrush_core::Time;
+use crate::desk::{DeskEntry, DeskFilter, DeskStatus, Settled};
+use crate::lists;
+use crate::words::Word;
 use rusqlite::{Row, params};
 
-macro_rules! select_desk {
-    ($rest:literal) => {
-        concat!(
-            "SELECT entry_id, kind, status, gateway, reference, payment_id, booking_id, event_id, \
-             amount_minor, currency, why, created_at, updated_at, settled_at, settled_by, \
-             settled_why FROM desk_entries",
-            $rest
-        )
+macro_rules! desk_columns {
+    () => {
+        "entry_id, kind, status, gateway, reference, payment_id, booking_id, event_id, \
+         amount_minor, currency, why, created_at, updated_at, settled_at, settled_by, \
+         settled_why"
     };
-}
-
-impl Word for DeskKind {
-    const ALL: &'static [Self] = &[Self::Refund, Self::Dispute, Self::SecondPayment];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Refund => "refund",
-            Self::Dispute => "dispute",
-            Self::SecondPayment => "second_payment",
-        }
-    }
-}
-
-impl Word for DeskStatus {
-    const ALL: &'static [Self] = &[Self::Open, Self::Moved, Self::Stayed];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Moved => "moved",
-            Self::Stayed => "stayed",
-        }
-    }
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<DeskEntry> {
@@ -130,7 +104,11 @@ pub(super) fn settle(
          WHERE entry_id = ?1",
         params![entry, settled.at.0, settled.by, settled.why],
     )?;
-    db.first(select_desk!(" WHERE entry_id = ?1"), [entry], read)
+    db.first(
+        concat!("SELECT ", desk_columns!(), " FROM desk_entries WHERE entry_id = ?1"),
+        [entry],
+        read,
+    )
 }
 
 pub(super) fn list(
@@ -138,17 +116,5 @@ pub(super) fn list(
     filter: &DeskFilter,
     limit: usize,
 ) -> rusqlite::Result<Page<DeskEntry>> {
-    let DeskFilter { open, booking, after } = filter;
-    let mut query = Query::new(select_desk!(""));
-    if *open {
-        query.only("settled_at IS NULL", []);
-    }
-    if let Some(booking) = booking {
-        query.only("booking_id = ?", [text(booking.as_str())]);
-    }
-    query.after(after.as_deref(), "(created_at, entry_id) < (?, ?)", time_key);
-    query.page(db, "created_at DESC, entry_id DESC", limit, read, |entry| {
-        let Time(at) = entry.created_at;
-        format!("{at}/{}", entry.entry)
-    })
+    query::page(db, desk_columns!(), &lists::desk(&SQLITE, filter, limit), read)
 }

@@ -47,7 +47,7 @@ use crate::desk::{DeskEntry, DeskFilter, Settled};
 use crate::money::{Payment, PaymentFilter, Refund, Totals};
 use crate::projection::{CatalogueText, FeedPosition, Projection};
 use crate::request::{Begun, RequestKey, StoredAnswer};
-use crate::saga::{File, Saga, SagaFilter, SagaNote, Transition};
+use crate::saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
 use crate::{Ledger, LedgerError, Page, Pending};
 use checkpointer::Checkpointer;
 use health::{Check, Health};
@@ -265,9 +265,9 @@ impl Drop for SqliteLedger {
 }
 
 impl Ledger for SqliteLedger {
-    fn file(&self, booking: &BookingId) -> Pending<Option<File>> {
+    fn saga_record(&self, booking: &BookingId) -> Pending<Option<SagaRecord>> {
         let booking = booking.clone();
-        self.ask_writer(move |db| sagas::file(db, &booking))
+        self.ask_writer(move |db| sagas::record(db, &booking))
     }
 
     fn advance(&self, transition: Transition) -> Pending<()> {

@@ -1,32 +1,27 @@
 //! Payments, refunds and their sums.
 
-use super::columns::{Columns, Word};
-use super::query::{Query, text, time_key};
+use super::columns::Columns;
+use super::query::{self, SQLITE};
 use super::statements::Statements;
 use crate::Page;
+use crate::lists;
 use crate::money::{Payment, PaymentFilter, Refund, Totals};
-use onrush_core::booking::Stage;
+use crate::words::Word;
 use onrush_core::ids::{BookingId, PaymentId};
+use onrush_core::saga::Stage;
 use rusqlite::{Row, params};
 
-macro_rules! select_payments {
-    ($rest:literal) => {
-        concat!(
-            "SELECT payment_id, booking_id, gateway, reference, url, client_secret, amount_minor, \
-             currency, stage, captured_minor, why, flagged, on_decline, created_at, updated_at \
-             FROM payments",
-            $rest
-        )
+macro_rules! payment_columns {
+    () => {
+        "payment_id, booking_id, gateway, reference, url, client_secret, amount_minor, \
+         currency, stage, captured_minor, why, flagged, on_decline, created_at, updated_at"
     };
 }
 
-macro_rules! select_refunds {
-    ($rest:literal) => {
-        concat!(
-            "SELECT refund_id, booking_id, payment_id, amount_minor, currency, status, cause, \
-             decided_by, why, reference, created_at, updated_at FROM refunds",
-            $rest
-        )
+macro_rules! refund_columns {
+    () => {
+        "refund_id, booking_id, payment_id, amount_minor, currency, status, cause, \
+         decided_by, why, reference, created_at, updated_at"
     };
 }
 
@@ -74,7 +69,11 @@ pub(super) fn payments_of(
     booking: &BookingId,
 ) -> rusqlite::Result<Vec<Payment>> {
     db.all(
-        select_payments!(" WHERE booking_id = ?1 ORDER BY created_at, payment_id"),
+        concat!(
+            "SELECT ",
+            payment_columns!(),
+            " FROM payments WHERE booking_id = ?1 ORDER BY created_at, payment_id"
+        ),
         [booking.as_str()],
         read_payment,
     )
@@ -85,7 +84,11 @@ pub(super) fn refunds_of(
     booking: &BookingId,
 ) -> rusqlite::Result<Vec<Refund>> {
     db.all(
-        select_refunds!(" WHERE booking_id = ?1 ORDER BY created_at, refund_id"),
+        concat!(
+            "SELECT ",
+            refund_columns!(),
+            " FROM refunds WHERE booking_id = ?1 ORDER BY created_at, refund_id"
+        ),
         [booking.as_str()],
         read_refund,
     )
@@ -185,38 +188,12 @@ pub(super) fn put_refund(db: &Statements<'_>, refund: &Refund) -> rusqlite::Resu
     Ok(())
 }
 
-/// What both lists can be told: of one event, of one booking.
-fn narrow(query: &mut Query, table: &str, filter: &PaymentFilter) {
-    if let Some(event) = &filter.event {
-        // Row by row, so that a page need not look at all there are.
-        let condition = format!(
-            "EXISTS (SELECT 1 FROM sagas WHERE sagas.booking_id = {table}.booking_id \
-             AND event_id = ?)"
-        );
-        query.only(&condition, [text(event.as_str())]);
-    }
-    if let Some(booking) = &filter.booking {
-        query.only("booking_id = ?", [text(booking.as_str())]);
-    }
-}
-
 pub(super) fn payments(
     db: &Statements<'_>,
     filter: &PaymentFilter,
     limit: usize,
 ) -> rusqlite::Result<Page<Payment>> {
-    let mut query = Query::new(select_payments!(""));
-    narrow(&mut query, "payments", filter);
-    if let Some(stage) = filter.stage {
-        query.only("stage = ?", [text(stage.word())]);
-    }
-    if filter.flagged {
-        query.only("flagged = 1", []);
-    }
-    query.after(filter.after.as_deref(), "(created_at, payment_id) < (?, ?)", time_key);
-    query.page(db, "created_at DESC, payment_id DESC", limit, read_payment, |payment| {
-        format!("{}/{}", payment.created_at, payment.payment)
-    })
+    query::page(db, payment_columns!(), &lists::payments(&SQLITE, filter, limit), read_payment)
 }
 
 pub(super) fn refunds(
@@ -224,18 +201,7 @@ pub(super) fn refunds(
     filter: &PaymentFilter,
     limit: usize,
 ) -> rusqlite::Result<Page<Refund>> {
-    let mut query = Query::new(select_refunds!(""));
-    narrow(&mut query, "refunds", filter);
-    query.after(filter.after.as_deref(), "(created_at, refund_id) < (?, ?)", time_key);
-    query.page(db, "created_at DESC, refund_id DESC", limit, read_refund, |refund| {
-        format!("{}/{}", refund.created_at, refund.refund)
-    })
-}
-
-/// The key of a list by booking: `<booking>/<text>`. No booking has a slash in its id.
-fn booking_key(key: &str) -> Option<[rusqlite::types::Value; 2]> {
-    let (booking, id) = key.split_once('/')?;
-    Some([text(booking), text(id)])
+    query::page(db, refund_columns!(), &lists::refunds(&SQLITE, filter, limit), read_refund)
 }
 
 /// All payments, by booking.
@@ -244,11 +210,7 @@ pub(super) fn all_payments(
     after: Option<&str>,
     limit: usize,
 ) -> rusqlite::Result<Page<Payment>> {
-    let mut query = Query::new(select_payments!(""));
-    query.after(after, "(booking_id, payment_id) > (?, ?)", booking_key);
-    query.page(db, "booking_id, payment_id", limit, read_payment, |payment| {
-        format!("{}/{}", payment.booking, payment.payment)
-    })
+    query::page(db, payment_columns!(), &lists::all_payments(&SQLITE, after, limit), read_payment)
 }
 
 /// All refunds, by booking.
@@ -257,11 +219,7 @@ pub(super) fn all_refunds(
     after: Option<&str>,
     limit: usize,
 ) -> rusqlite::Result<Page<Refund>> {
-    let mut query = Query::new(select_refunds!(""));
-    query.after(after, "(booking_id, refund_id) > (?, ?)", booking_key);
-    query.page(db, "booking_id, refund_id", limit, read_refund, |refund| {
-        format!("{}/{}", refund.booking, refund.refund)
-    })
+    query::page(db, refund_columns!(), &lists::all_refunds(&SQLITE, after, limit), read_refund)
 }
 
 pub(super) fn totals(db: &Statements<'_>) -> rusqlite::Result<Totals> {

@@ -8,7 +8,7 @@ use crate::booking::Booking;
 use crate::desk::{DeskEntry, DeskFilter};
 use crate::money::{Payment, Refund, Totals};
 use crate::projection::FeedPosition;
-use crate::saga::{File, Saga, SagaNote};
+use crate::saga::{Saga, SagaNote, SagaRecord};
 use crate::{LedgerError, Page};
 use onrush_core::ids::BookingId;
 use rusqlite::Connection;
@@ -86,8 +86,8 @@ impl LedgerReader {
     ///
     /// # Errors
     /// As for [`LedgerReader::cursor`].
-    pub fn file(&self, booking: &BookingId) -> Result<Option<File>, LedgerError> {
-        self.read(|db| sagas::file(db, booking))
+    pub fn saga_record(&self, booking: &BookingId) -> Result<Option<SagaRecord>, LedgerError> {
+        self.read(|db| sagas::record(db, booking))
     }
 
     /// What the gateway's own desk did, the latest first.

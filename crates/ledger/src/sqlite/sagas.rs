@@ -1,27 +1,26 @@
 //! Sagas, their transitions and their histories.
 
 use super::buyers;
-use super::columns::{Columns, Word, signed};
+use super::columns::{Columns, signed};
 use super::deliveries;
 use super::mailbox::Fault;
 use super::money;
-use super::query::{Query, text, time_key};
+use super::query::{self, SQLITE};
 use super::statements::Statements;
 use crate::Page;
-use crate::saga::{File, Saga, SagaFilter, SagaNote, Transition};
+use crate::lists;
+use crate::saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
+use crate::words::Word;
 use onrush_core::Time;
-use onrush_core::booking::Stage;
 use onrush_core::ids::BookingId;
+use onrush_core::saga::Stage;
 use rusqlite::{Row, params};
 
-macro_rules! select_sagas {
-    ($rest:literal) => {
-        concat!(
-            "SELECT saga_id, booking_id, event_id, user_id, amount_minor, currency, current_step, \
-             reserve_completed_at, payment_completed_at, updated_at, version, payment_id, next_at, \
-             tries, stuck FROM sagas",
-            $rest
-        )
+macro_rules! saga_columns {
+    () => {
+        "saga_id, booking_id, event_id, user_id, amount_minor, currency, current_step, \
+         reserve_completed_at, payment_completed_at, updated_at, version, payment_id, next_at, \
+         tries, stuck"
     };
 }
 
@@ -47,14 +46,21 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Saga> {
 }
 
 pub(super) fn find(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<Option<Saga>> {
-    db.first(select_sagas!(" WHERE booking_id = ?1"), [booking.as_str()], read)
+    db.first(
+        concat!("SELECT ", saga_columns!(), " FROM sagas WHERE booking_id = ?1"),
+        [booking.as_str()],
+        read,
+    )
 }
 
-pub(super) fn file(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<Option<File>> {
+pub(super) fn record(
+    db: &Statements<'_>,
+    booking: &BookingId,
+) -> rusqlite::Result<Option<SagaRecord>> {
     let Some(saga) = find(db, booking)? else { return Ok(None) };
     let payments = money::payments_of(db, booking)?;
     let refunds = money::refunds_of(db, booking)?;
-    Ok(Some(File { saga, payments, refunds }))
+    Ok(Some(SagaRecord { saga, payments, refunds }))
 }
 
 /// Writes a saga for the first time, with the first line of its history. Says whether there was none before.
@@ -215,21 +221,7 @@ pub(super) fn list(
     filter: &SagaFilter,
     limit: usize,
 ) -> rusqlite::Result<Page<Saga>> {
-    let SagaFilter { event, step, stuck, after } = filter;
-    let mut query = Query::new(select_sagas!(""));
-    if let Some(event) = event {
-        query.only("event_id = ?", [text(event.as_str())]);
-    }
-    if let Some(step) = step {
-        query.only("current_step = ?", [text(step.word())]);
-    }
-    if *stuck {
-        query.only("stuck IS NOT NULL", []);
-    }
-    query.after(after.as_deref(), "(updated_at, booking_id) > (?, ?)", time_key);
-    query.page(db, "updated_at, booking_id", limit, read, |saga| {
-        format!("{}/{}", saga.updated_at, saga.booking)
-    })
+    query::page(db, saga_columns!(), &lists::sagas(&SQLITE, filter, limit), read)
 }
 
 /// All sagas, by booking.
@@ -238,9 +230,7 @@ pub(super) fn all(
     after: Option<&str>,
     limit: usize,
 ) -> rusqlite::Result<Page<Saga>> {
-    let mut query = Query::new(select_sagas!(""));
-    query.after(after, "booking_id > ?", |after| Some([text(after)]));
-    query.page(db, "booking_id", limit, read, |saga| saga.booking.to_string())
+    query::page(db, saga_columns!(), &lists::all_sagas(&SQLITE, after, limit), read)
 }
 
 pub(super) fn history(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result<Vec<SagaNote>> {

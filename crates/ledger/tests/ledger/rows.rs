@@ -1,10 +1,10 @@
 //! Rows to put into a ledger.
 
 use onrush_core::Time;
-use onrush_core::booking::{Stage, Step};
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::saga::{Stage, Step};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::delivery::Message;
 use onrush_ledger::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};

@@ -5,7 +5,7 @@
 //! the first one dies.
 
 use crate::cli_support::{ADMIN_KEY, exchange, onrush, run_json};
-use onrush_core::booking::Step;
+use onrush_core::saga::Step;
 use onrush_testkit::NotStarted;
 use serde_json::{Value, json};
 use std::fs;

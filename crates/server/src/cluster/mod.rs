@@ -2,9 +2,9 @@
 //! and what all nodes share.
 
 mod archive;
-mod commons;
+mod store;
 
-pub(crate) use commons::PgCommons;
+pub(crate) use store::PgClusterStore;
 
 /// Looks at every event in Redis and compares it with what the archive says; gives one sentence for
 /// each thing that is wrong. Decides nothing, also where deadlines are due.

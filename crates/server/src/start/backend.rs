@@ -2,7 +2,7 @@
 
 use super::start_error::StartError;
 use onrush_base::auth::keys::KeyDir;
-use onrush_base::commons::Commons;
+use onrush_base::cluster_store::ClusterStore;
 use onrush_base::config::{Config, LedgerName};
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::SqliteLedger;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(feature = "cluster")]
-use crate::cluster::{self, PgCommons, PublisherParts, Publishers, RedisNode};
+use crate::cluster::{self, PgClusterStore, PublisherParts, Publishers, RedisNode};
 #[cfg(feature = "cluster")]
 use onrush_base::config::EngineName;
 #[cfg(feature = "cluster")]
@@ -40,7 +40,7 @@ pub(crate) struct Backend {
     /// Flags of the engine on Redis.
     pub(crate) flags: Arc<Flags>,
     /// What all nodes share, if there are several.
-    pub(crate) commons: Option<Arc<dyn Commons>>,
+    pub(crate) cluster: Option<Arc<dyn ClusterStore>>,
     /// Leases and cursors of those who publish the feed, if nodes share any.
     #[cfg(feature = "cluster")]
     pub(crate) cursors: Option<Arc<dyn Cursors>>,
@@ -81,7 +81,7 @@ impl Backend {
                     ledger: ledger.clone(),
                     clock,
                     flags: Arc::default(),
-                    commons: None,
+                    cluster: None,
                     #[cfg(feature = "cluster")]
                     cursors: None,
                     #[cfg(feature = "cluster")]
@@ -114,7 +114,7 @@ impl Backend {
         let ledger = cluster::open_ledger(settings).await.map_err(StartError::Cluster)?;
         // A name for leases that no other node has, nor this one after a restart.
         let node = uuid::Uuid::now_v7().simple().to_string();
-        let shared = Arc::new(PgCommons::new(ledger.clone(), node.clone()));
+        let cluster = Arc::new(PgClusterStore::new(ledger.clone(), node.clone()));
         let ledger_kind = LedgerKind::Postgres(ledger.clone());
         match engine {
             EngineName::Embedded => {
@@ -127,8 +127,8 @@ impl Backend {
                     clock,
                     pairing: Some(pairing),
                     flags: Arc::default(),
-                    commons: Some(shared.clone()),
-                    cursors: Some(shared),
+                    cluster: Some(cluster.clone()),
+                    cursors: Some(cluster),
                     publishers: None,
                     engine_kind: EngineKind::Embedded(engine),
                     ledger_kind,
@@ -145,8 +145,8 @@ impl Backend {
                     // Archive and ledger are in one database.
                     pairing: None,
                     flags: redis.flags.clone(),
-                    commons: Some(shared.clone()),
-                    cursors: Some(shared),
+                    cluster: Some(cluster.clone()),
+                    cursors: Some(cluster),
                     publishers: None,
                     engine_kind: EngineKind::Redis(redis),
                     ledger_kind,
@@ -243,8 +243,8 @@ impl Backend {
         if let Some(publishers) = self.publishers {
             publishers.end().await;
         }
-        let Self { engine, ledger, commons, pairing, engine_kind, ledger_kind, .. } = self;
-        drop((engine, ledger, commons, pairing));
+        let Self { engine, ledger, cluster, pairing, engine_kind, ledger_kind, .. } = self;
+        drop((engine, ledger, cluster, pairing));
         match engine_kind {
             EngineKind::Embedded(engine) => {
                 let_go(&engine).await;

@@ -31,7 +31,7 @@ pub(super) async fn open(
         clock: backend.clock.clone(),
         patience: config.saga,
         channels: Channels::of(config),
-        commons: backend.commons.clone(),
+        cluster: backend.cluster.clone(),
         pairing: backend.pairing.clone(),
     });
     Ok((sagas, sandbox))

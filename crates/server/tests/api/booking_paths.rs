@@ -376,7 +376,7 @@ async fn a_seat_of_the_same_name_in_another_event_is_another_seat() {
     guest.s3("request", &json!({"event_id": "other"})).send().await.expect(200);
     let wish = json!({"event_id": "other", "seat_id": "A-1"});
     let select = async { while guest.s3("select-seat", &wish).send().await.status != 200 {} };
-    tokio::time::timeout(Duration::from_secs(20), select).await.expect("it is his turn");
+    tokio::time::timeout(Duration::from_secs(20), select).await.expect("it is their turn");
     assert_eq!(guest.stands().await["seat_id"], "A-1");
 }
 

@@ -193,14 +193,14 @@ async fn a_saga_tells_its_payments_and_its_history() {
     let payment = guest.pay(&booking, "p").await.expect(201).json();
     use_card(payment["url"].as_str().unwrap(), GOOD_CARD).await.expect(200);
     let path = format!("/sagas/{booking}");
-    let file = until(&shop, &path, |file| file["saga"]["current_step"] == "CONFIRMED").await;
-    let saga = &file["saga"];
+    let record = until(&shop, &path, |record| record["saga"]["current_step"] == "CONFIRMED").await;
+    let saga = &record["saga"];
     assert_eq!((&saga["event"], &saga["user"]), (&json!("e"), &json!(guest.user)));
     assert!(saga["reserve_completed_at"].is_i64() && saga["payment_completed_at"].is_i64());
-    assert_eq!(file["payments"][0]["payment"], payment["payment"]);
-    assert_eq!(file["payments"][0]["stage"], "captured");
-    assert_eq!(file["payments"][0]["captured_minor"], 2_725);
-    let history = file["history"].as_array().unwrap();
+    assert_eq!(record["payments"][0]["payment"], payment["payment"]);
+    assert_eq!(record["payments"][0]["stage"], "captured");
+    assert_eq!(record["payments"][0]["captured_minor"], 2_725);
+    let history = record["history"].as_array().unwrap();
     let steps: Vec<_> = history.iter().map(|line| line["step"].as_str().unwrap()).collect();
     assert!(steps.contains(&"PAYMENT_SENT") && steps.contains(&"PAYMENT_OK"), "{steps:?}");
     assert_eq!(steps.last(), Some(&"CONFIRMED"));
@@ -208,9 +208,9 @@ async fn a_saga_tells_its_payments_and_its_history() {
 
     let cancel = format!("/events/e/bookings/{booking}/cancel");
     shop.organise("POST", &cancel, &json!({"by": "Eve", "why": "rain"})).await;
-    let file = until(&shop, &path, |file| file["saga"]["current_step"] == "FAILED").await;
-    assert_eq!(file["refunds"][0]["refund"], format!("refund:{booking}:1"));
-    assert_eq!(file["refunds"][0]["status"], "done");
+    let record = until(&shop, &path, |record| record["saga"]["current_step"] == "FAILED").await;
+    assert_eq!(record["refunds"][0]["refund"], format!("refund:{booking}:1"));
+    assert_eq!(record["refunds"][0]["status"], "done");
     let refunds = until(&shop, "/refunds?event=e", |page| count(page, "refunds") == 1).await;
     assert_eq!(refunds["refunds"][0]["amount_minor"], 2_725);
     let path = format!("/refunds?booking={booking}.x");
@@ -248,8 +248,8 @@ async fn a_refund_does_not_wait_for_a_clock_that_was_set_back() {
     let cancel = format!("/events/e/bookings/{booking}/cancel");
     shop.organise("POST", &cancel, &json!({"by": "Eve", "why": "rain"})).await;
     let path = format!("/sagas/{booking}");
-    let file = until(&shop, &path, |file| file["saga"]["current_step"] == "FAILED").await;
-    assert_eq!(file["refunds"][0]["status"], "done");
+    let record = until(&shop, &path, |record| record["saga"]["current_step"] == "FAILED").await;
+    assert_eq!(record["refunds"][0]["status"], "done");
 }
 
 #[tokio::test]
@@ -291,11 +291,11 @@ async fn a_stuck_saga_that_is_tried_again_goes_on() {
         let refused = retry.clone().json(&body).send().await;
         assert_eq!(refused.problem(), (422, "INVALID_BODY".into()), "{body}");
     }
-    let file = retry.clone().json(&json!({"by": "Eve"})).send().await.expect(200).json();
-    assert_eq!(file["saga"]["current_step"], "PAYMENT_SENT");
-    assert!(file["saga"].get("stuck").is_none());
-    assert_eq!(file["payments"][0]["stage"], "open");
-    let history = file["history"].to_string();
+    let record = retry.clone().json(&json!({"by": "Eve"})).send().await.expect(200).json();
+    assert_eq!(record["saga"]["current_step"], "PAYMENT_SENT");
+    assert!(record["saga"].get("stuck").is_none());
+    assert_eq!(record["payments"][0]["stage"], "open");
+    let history = record["history"].to_string();
     assert!(history.contains("Eve: try again"), "{history}");
     let again = retry.json(&json!({"by": "Eve"})).send().await;
     assert_eq!(again.problem(), (409, "SAGA_NOT_STUCK".into()));
@@ -306,9 +306,9 @@ async fn a_stuck_saga_can_be_ended_without_money() {
     let sandboxed = Sandboxed::start(|config| config.saga.tries = 1).await;
     let booking = stuck(&sandboxed).await;
     let path = format!("/sagas/{booking}/release");
-    let file = sandboxed.shop.organise("POST", &path, &json!({"by": "Eve"})).await;
-    assert_eq!(file["payments"][0]["stage"], "void");
-    assert!(file["saga"].get("stuck").is_none());
+    let record = sandboxed.shop.organise("POST", &path, &json!({"by": "Eve"})).await;
+    assert_eq!(record["payments"][0]["stage"], "void");
+    assert!(record["saga"].get("stuck").is_none());
     let (captured, _) = sandboxed.totals().await;
     assert_eq!(captured, 0);
 }

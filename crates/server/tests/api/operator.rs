@@ -8,9 +8,9 @@ use crate::stuck::as_if_it_had_died;
 use crate::till::{Till, message, send};
 use crate::webhooks::{AMOUNT_MINOR, shop_with};
 use onrush_core::Command;
-use onrush_core::booking::Step;
 use onrush_core::command::CancelTerms;
 use onrush_core::ids::{BookingId, PaymentId, UserId};
+use onrush_core::saga::Step;
 use onrush_core::spec::Reason;
 use onrush_ledger::money::RefundStatus;
 use onrush_saga::Action;
@@ -31,7 +31,7 @@ impl Shop {
         let (booking, payment) = self.sell(till).await;
         till.refuse_refunds(true);
         self.cancel_in_part(&booking).await.expect(200);
-        self.until_file(&booking, |file| file.saga.stuck.is_some()).await;
+        self.until_record(&booking, |record| record.saga.stuck.is_some()).await;
         (booking, payment)
     }
 
@@ -70,8 +70,8 @@ async fn a_part_that_was_asked_for_again_and_again_is_released_once() {
     for action in [Action::Retry, Action::Refund, Action::Release] {
         shop.act(&booking, action).await.expect("it is stuck");
     }
-    let file = shop.until_step(&booking, Step::Failed).await;
-    assert_eq!(file.refunds.len(), 4);
+    let record = shop.until_step(&booking, Step::Failed).await;
+    assert_eq!(record.refunds.len(), 4);
     assert_eq!(shop.refunded_minor().await, PART_MINOR);
     shop.audit().await;
 }
@@ -81,7 +81,7 @@ async fn a_part_that_went_back_after_all_is_not_booked_a_second_time_by_a_releas
     let till = Till::start();
     let shop = shop_with(&till).await;
     let (booking, payment) = shop.sell_and_get_stuck_in_part(&till).await;
-    let first = shop.file(&booking).await.refunds[0].refund.clone();
+    let first = shop.saga_record(&booking).await.refunds[0].refund.clone();
     // The gateway does not answer the second time, and then says that it made the first one.
     till.refuse_refunds(false);
     till.down(true);
@@ -89,8 +89,8 @@ async fn a_part_that_went_back_after_all_is_not_booked_a_second_time_by_a_releas
     let mut told = message("refund.done", &payment);
     told["refund"] = json!(first);
     send(&shop, &told).await.expect(200);
-    let file = shop.until_file(&booking, |file| file.saga.stuck.is_some()).await;
-    assert_eq!(file.refunds[0].status, RefundStatus::Done);
+    let record = shop.until_record(&booking, |record| record.saga.stuck.is_some()).await;
+    assert_eq!(record.refunds[0].status, RefundStatus::Done);
     shop.act(&booking, Action::Release).await.expect("it is stuck");
     shop.until_step(&booking, Step::Failed).await;
     assert_eq!(shop.refunded_minor().await, PART_MINOR);
@@ -108,7 +108,7 @@ async fn confirmed_and_stuck(shop: &Shop, till: &Till) -> String {
     as_if_it_had_died(shop, confirm).await;
     till.capture_other(payment.as_str(), AMOUNT_MINOR + 1);
     shop.clock.advance_ms(301_000);
-    shop.until_file(&text, |file| file.saga.stuck.is_some()).await;
+    shop.until_record(&text, |record| record.saga.stuck.is_some()).await;
     till.capture_other(payment.as_str(), AMOUNT_MINOR);
     text
 }
@@ -118,8 +118,8 @@ async fn an_operators_release_gives_nothing_back_for_a_booking_that_is_confirmed
     let till = Till::start();
     let shop = shop_with(&till).await;
     let booking = confirmed_and_stuck(&shop, &till).await;
-    let file = shop.act(&booking, Action::Release).await.expect("it is stuck");
-    assert!(file.refunds.is_empty(), "{file:?}");
+    let record = shop.act(&booking, Action::Release).await.expect("it is stuck");
+    assert!(record.refunds.is_empty(), "{record:?}");
 }
 
 #[tokio::test]
@@ -133,8 +133,8 @@ async fn an_operators_refund_gives_back_what_the_cancellation_promised() {
         let booking = text.parse().unwrap();
         as_if_it_had_died(&shop, Command::CancelConfirmed { booking, reason, terms }).await;
         shop.act(&text, action).await.expect("it is stuck");
-        let file = shop.until_step(&text, Step::Failed).await;
-        let back: Vec<i64> = file.refunds.iter().map(|row| row.amount_minor).collect();
+        let record = shop.until_step(&text, Step::Failed).await;
+        let back: Vec<i64> = record.refunds.iter().map(|row| row.amount_minor).collect();
         assert_eq!(back, [PART_MINOR], "{action:?}");
     }
 }

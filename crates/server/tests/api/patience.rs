@@ -6,9 +6,9 @@ use crate::stuck::as_if_it_had_died;
 use crate::till::{Till, message, send};
 use crate::webhooks::shop_with;
 use onrush_core::Command;
-use onrush_core::booking::{Stage, Step};
 use onrush_core::ids::{BookingId, UserId};
-use onrush_ledger::saga::File;
+use onrush_core::saga::{Stage, Step};
+use onrush_ledger::saga::SagaRecord;
 use serde_json::json;
 
 /// A shop that gives up after so few failures that any repeat would count.
@@ -37,18 +37,19 @@ async fn repeats_of_a_pay_request_do_not_use_up_the_sagas_tries() {
         let seconds: u32 = refused.header("retry-after").unwrap().parse().unwrap();
         assert!((1..=60).contains(&seconds), "{refused:?}");
     }
-    let file = shop.file(&booking).await;
-    assert_eq!(file.saga.stuck, None);
+    let record = shop.saga_record(&booking).await;
+    assert_eq!(record.saga.stuck, None);
     // The first request asked, and so did whoever the feed woke; time stands still, so it is
     // nobody's turn again.
-    assert!(file.saga.tries <= 2, "{:?}", file.saga);
+    assert!(record.saga.tries <= 2, "{:?}", record.saga);
     assert!(till.creates_asked() <= 3, "{}", till.creates_asked());
 
     till.down(false);
     shop.clock.advance_ms(2_000);
-    let is_open = |file: &File| file.present().is_some_and(|payment| payment.stage == Stage::Open);
-    let file = shop.until_file(&booking, is_open).await;
-    let payment = file.present().unwrap().payment.to_string();
+    let is_open =
+        |record: &SagaRecord| record.present().is_some_and(|payment| payment.stage == Stage::Open);
+    let record = shop.until_record(&booking, is_open).await;
+    let payment = record.present().unwrap().payment.to_string();
     let running = guest.pay(&booking, "p").await.expect(200).json();
     assert_eq!(running["payment"], json!(payment));
     till.capture(&payment);
@@ -63,14 +64,14 @@ async fn news_of_a_refund_that_come_again_and_again_do_not_use_up_the_sagas_trie
     let (booking, payment) = shop.sell(&till).await;
     till.down(true);
     shop.cancel(&booking).await.expect(200);
-    let file = shop.until_file(&booking, |file| file.saga.tries > 0).await;
+    let record = shop.until_record(&booking, |record| record.saga.tries > 0).await;
     let mut told = message("refund.done", &payment);
-    told["refund"] = json!(file.refunds[0].refund);
+    told["refund"] = json!(record.refunds[0].refund);
     for _ in 0..20 {
         send(&shop, &told).await.expect(200);
     }
-    let file = shop.file(&booking).await;
-    assert_eq!((file.saga.stuck, file.saga.tries), (None, 1));
+    let record = shop.saga_record(&booking).await;
+    assert_eq!((record.saga.stuck, record.saga.tries), (None, 1));
     till.down(false);
     shop.clock.advance_ms(2_000);
     shop.until_step(&booking, Step::Failed).await;
@@ -86,9 +87,10 @@ async fn a_payment_that_the_ledger_has_ended_and_the_engine_runs_is_ended_there_
         let text = guest.hold_ga("h", 1).await;
         let first = guest.pay(&text, "p").await.expect(201).json();
         send(&shop, &message("payment.declined", &first)).await.expect(200);
-        let is_void =
-            |file: &File| file.present().is_some_and(|payment| payment.stage == Stage::Void);
-        shop.until_file(&text, is_void).await;
+        let is_void = |record: &SagaRecord| {
+            record.present().is_some_and(|payment| payment.stage == Stage::Void)
+        };
+        shop.until_record(&text, is_void).await;
         let (booking, user): (BookingId, UserId) =
             (text.parse().unwrap(), guest.user.parse().unwrap());
         let payment = first["payment"].as_str().unwrap().parse().unwrap();
@@ -98,8 +100,8 @@ async fn a_payment_that_the_ledger_has_ended_and_the_engine_runs_is_ended_there_
             // Recovery finds it by itself, at the latest when the hold has run out.
             shop.clock.advance_ms(700_000);
             shop.server.sagas().look();
-            let file = shop.until_step(&text, Step::Failed).await;
-            assert_eq!(file.saga.stuck, None);
+            let record = shop.until_step(&text, Step::Failed).await;
+            assert_eq!(record.saga.stuck, None);
             let view = guest.booking(&text).await;
             assert_eq!(view["status"], "expired");
             continue;
@@ -108,7 +110,7 @@ async fn a_payment_that_the_ledger_has_ended_and_the_engine_runs_is_ended_there_
         assert_ne!(second["payment"], first["payment"]);
         till.capture(second["payment"].as_str().unwrap());
         send(&shop, &message("payment.captured", &second)).await.expect(200);
-        let file = shop.until_step(&text, Step::Confirmed).await;
-        assert_eq!(file.saga.stuck, None);
+        let record = shop.until_step(&text, Step::Confirmed).await;
+        assert_eq!(record.saga.stuck, None);
     }
 }

@@ -3,8 +3,8 @@
 use crate::client::{Answer, Request};
 use crate::shop::{Guest, Shop};
 use onrush_base::config::GatewayName;
-use onrush_core::booking::Stage;
 use onrush_core::hold::HoldStatus;
+use onrush_core::saga::Stage;
 use onrush_ledger::booking::{Booking, Buyer};
 use onrush_ledger::saga::Transition;
 use serde_json::{Value, json};
@@ -212,8 +212,8 @@ async fn the_payment_that_is_shown_is_the_present_one() {
     let booking = guest.hold_ga("h", 1).await;
     let payment = guest.pay(&booking, "p").await.expect(201).json();
     let ledger = shop.server.ledger();
-    let file = ledger.file(&booking.parse().unwrap()).await.unwrap().unwrap();
-    let (mut saga, mut stray) = (file.saga, file.payments[0].clone());
+    let record = ledger.saga_record(&booking.parse().unwrap()).await.unwrap().unwrap();
+    let (mut saga, mut stray) = (record.saga, record.payments[0].clone());
     saga.version += 1;
     stray.payment = format!("{booking}.00000000stray").parse().unwrap();
     (stray.stage, stray.created_at) = (Stage::Void, stray.created_at.plus_ms(1));

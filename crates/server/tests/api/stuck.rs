@@ -5,16 +5,16 @@ use crate::shop::Shop;
 use crate::till::{Till, message, send};
 use crate::webhooks::{AMOUNT_MINOR, shop_with};
 use onrush_core::Command;
-use onrush_core::booking::{Stage, Step};
 use onrush_core::hold::OnDecline;
 use onrush_core::ids::{BookingId, PaymentId, UserId};
+use onrush_core::saga::{Stage, Step};
 use onrush_ledger::money::RefundStatus;
-use onrush_ledger::saga::{File, SagaFilter};
+use onrush_ledger::saga::{SagaFilter, SagaRecord};
 use onrush_saga::Action;
 use serde_json::{Value, json};
 
 impl Shop {
-    pub(crate) async fn act(&self, booking: &str, action: Action) -> Option<File> {
+    pub(crate) async fn act(&self, booking: &str, action: Action) -> Option<SagaRecord> {
         let booking: BookingId = booking.parse().unwrap();
         self.server.sagas().act(&booking, action, "crew").await.unwrap()
     }
@@ -47,7 +47,7 @@ impl Shop {
         let (booking, _) = self.sell(till).await;
         till.refuse_refunds(true);
         self.cancel(&booking).await.expect(200);
-        self.until_file(&booking, |file| file.saga.stuck.is_some()).await;
+        self.until_record(&booking, |record| record.saga.stuck.is_some()).await;
         booking
     }
 }
@@ -74,7 +74,7 @@ async fn a_gateway_that_is_down_keeps_the_hold_and_the_same_key_pays_later() {
     till.capture(payment["payment"].as_str().unwrap());
     send(&shop, &message("payment.captured", &payment)).await.expect(200);
     shop.until_step(&booking, Step::Confirmed).await;
-    assert_eq!(shop.file(&booking).await.payments.len(), 1);
+    assert_eq!(shop.saga_record(&booking).await.payments.len(), 1);
 }
 
 #[tokio::test]
@@ -91,8 +91,8 @@ async fn a_hold_does_not_outlive_its_deadline_because_the_gateway_is_down() {
     guest.until_status(&booking, "expired").await;
     till.down(false);
     shop.clock.advance_ms(120_000);
-    let file = shop.until_step(&booking, Step::Failed).await;
-    let payment = file.present().unwrap();
+    let record = shop.until_step(&booking, Step::Failed).await;
+    let payment = record.present().unwrap();
     assert_eq!(payment.stage, Stage::Void);
     // It was never there, and can never come to be.
     assert_eq!(till.status_of(payment.payment.as_str()), "cancelled");
@@ -109,11 +109,11 @@ async fn a_hold_that_runs_out_while_the_gateway_is_silent_is_said_to_have_run_ou
     let path = format!("/bookings/{booking}/payment");
     let paying = tokio::spawn(guest.ask("POST", &path).key("p").send());
     till.until_asked().await;
-    let version = shop.file(&booking).await.saga.version;
+    let version = shop.saga_record(&booking).await.saga.version;
     shop.clock.advance_ms(600_000);
     guest.until_status(&booking, "expired").await;
     // The feed has the saga looked at again, which the request finds when it comes to write.
-    shop.until_file(&booking, |file| file.saga.version > version).await;
+    shop.until_record(&booking, |record| record.saga.version > version).await;
     speak.send_replace(true);
     let answer = paying.await.unwrap();
     assert_eq!(answer.problem(), (409, "HOLD_EXPIRED".into()));
@@ -170,10 +170,10 @@ async fn a_booking_that_is_cancelled_twice_is_refunded_once() {
     let (first, second) = tokio::join!(shop.cancel(&booking), shop.cancel(&booking));
     first.expect(200);
     second.expect(200);
-    let file = shop.until_step(&booking, Step::Failed).await;
+    let record = shop.until_step(&booking, Step::Failed).await;
     shop.cancel(&booking).await.expect(200);
     let mut told = message("refund.done", &payment);
-    told["refund"] = json!(file.refunds[0].refund);
+    told["refund"] = json!(record.refunds[0].refund);
     for _ in 0..2 {
         send(&shop, &told).await.expect(200);
     }
@@ -181,8 +181,8 @@ async fn a_booking_that_is_cancelled_twice_is_refunded_once() {
         shop.server.sagas().look();
         tokio::task::yield_now().await;
     }
-    let file = shop.until_file(&booking, |file| file.saga.next_at.is_none()).await;
-    assert_eq!(file.refunds.len(), 1);
+    let record = shop.until_record(&booking, |record| record.saga.next_at.is_none()).await;
+    assert_eq!(record.refunds.len(), 1);
     assert_eq!((till.totals(), till.calls()), ((AMOUNT_MINOR, AMOUNT_MINOR), (1, 1)));
 }
 
@@ -210,8 +210,8 @@ async fn a_saga_is_driven_once_however_many_look_at_it() {
     let (one, two, ()) = tokio::join!(send(&shop, &told), send(&shop, &told), look);
     one.expect(200);
     two.expect(200);
-    let file = shop.until_step(&booking, Step::Confirmed).await;
-    assert_eq!((file.payments.len(), file.refunds.len()), (1, 0));
+    let record = shop.until_step(&booking, Step::Confirmed).await;
+    assert_eq!((record.payments.len(), record.refunds.len()), (1, 0));
     assert_eq!((till.totals(), till.calls().0), ((AMOUNT_MINOR, 0), 1));
 }
 
@@ -226,15 +226,15 @@ async fn a_refused_refund_is_stuck_until_a_retry_succeeds_and_holds_nobody_up() 
     shop.clock.advance_ms(24 * 3_600_000 - 1);
     let (other, _) = shop.sell(&till).await;
     assert_eq!(till.calls().1, asked);
-    assert_eq!(shop.file(&other).await.saga.stuck, None);
+    assert_eq!(shop.saga_record(&other).await.saga.stuck, None);
 
     let still = shop.act(&booking, Action::Retry).await.expect("it is stuck");
     assert!(still.saga.stuck.is_some());
     till.refuse_refunds(false);
     shop.act(&booking, Action::Retry).await.expect("it is stuck");
-    let file = shop.until_step(&booking, Step::Failed).await;
+    let record = shop.until_step(&booking, Step::Failed).await;
     // Each retry asks under a key of its own: a gateway keeps its refusals.
-    let statuses: Vec<RefundStatus> = file.refunds.iter().map(|refund| refund.status).collect();
+    let statuses: Vec<RefundStatus> = record.refunds.iter().map(|refund| refund.status).collect();
     assert_eq!(statuses, [RefundStatus::Failed, RefundStatus::Failed, RefundStatus::Done]);
     assert_eq!(till.totals(), (2 * AMOUNT_MINOR, AMOUNT_MINOR));
     assert_eq!(shop.stuck().await, [""; 0]);
@@ -284,8 +284,8 @@ async fn stray_that_is_stuck(shop: &Shop, till: &Till) -> String {
     till.refuse_refunds(true);
     till.capture(first["payment"].as_str().unwrap());
     send(shop, &message("payment.captured", &first)).await.expect(200);
-    let file = shop.until_file(&booking, |file| file.saga.stuck.is_some()).await;
-    assert_eq!(file.saga.step, Step::Confirmed);
+    let record = shop.until_record(&booking, |record| record.saga.stuck.is_some()).await;
+    assert_eq!(record.saga.step, Step::Confirmed);
     booking
 }
 
@@ -297,8 +297,8 @@ async fn an_operators_refund_of_a_stray_payment_leaves_the_confirmed_booking_its
         let booking = stray_that_is_stuck(&shop, &till).await;
         till.refuse_refunds(false);
         shop.act(&booking, action).await.expect("it is stuck");
-        let file = shop.until_file(&booking, |file| file.strays().next().is_none()).await;
-        assert_eq!((file.saga.step, file.saga.stuck), (Step::Confirmed, None));
+        let record = shop.until_record(&booking, |record| record.strays().next().is_none()).await;
+        assert_eq!((record.saga.step, record.saga.stuck), (Step::Confirmed, None));
         assert_eq!(till.totals(), (2 * AMOUNT_MINOR, AMOUNT_MINOR));
     }
 }
@@ -309,8 +309,8 @@ async fn an_operators_release_of_a_stray_payment_leaves_the_confirmed_booking_al
     let shop = shop_with(&till).await;
     let booking = stray_that_is_stuck(&shop, &till).await;
     shop.act(&booking, Action::Release).await.expect("it is stuck");
-    let file = shop.until_file(&booking, |file| file.strays().next().is_none()).await;
-    assert_eq!((file.saga.step, file.saga.stuck), (Step::Confirmed, None));
+    let record = shop.until_record(&booking, |record| record.strays().next().is_none()).await;
+    assert_eq!((record.saga.step, record.saga.stuck), (Step::Confirmed, None));
     assert_eq!(till.totals(), (2 * AMOUNT_MINOR, 0));
     assert_eq!(shop.server.ledger().totals().await.unwrap().refunding_minor, 0);
 }
@@ -323,7 +323,7 @@ async fn overcharged(shop: &Shop, till: &Till) -> String {
     till.capture_other(&payment, AMOUNT_MINOR + 1);
     // Five minutes without news, and the gateway is asked.
     shop.clock.advance_ms(301_000);
-    shop.until_file(&booking, |file| file.saga.stuck.is_some()).await;
+    shop.until_record(&booking, |record| record.saga.stuck.is_some()).await;
     booking
 }
 
@@ -332,10 +332,10 @@ async fn an_amount_that_does_not_match_is_stuck_and_flagged_and_can_be_refunded(
     let till = Till::start();
     let shop = shop_with(&till).await;
     let booking = overcharged(&shop, &till).await;
-    let file = shop.file(&booking).await;
-    assert!(file.present().unwrap().flagged);
+    let record = shop.saga_record(&booking).await;
+    assert!(record.present().unwrap().flagged);
     assert_eq!(shop.stuck().await, [booking.as_str()]);
-    assert_ne!(file.saga.step, Step::Confirmed);
+    assert_ne!(record.saga.step, Step::Confirmed);
     // Asking again does not help.
     let still = shop.act(&booking, Action::Retry).await.expect("it is stuck");
     assert!(still.saga.stuck.is_some());
@@ -343,8 +343,8 @@ async fn an_amount_that_does_not_match_is_stuck_and_flagged_and_can_be_refunded(
     shop.until_step(&booking, Step::Failed).await;
     assert_eq!(till.totals(), (AMOUNT_MINOR + 1, AMOUNT_MINOR + 1));
     shop.clock.advance_ms(3_600_000);
-    shop.until_file(&booking, |file| file.saga.next_at.is_none()).await;
-    assert_eq!(shop.file(&booking).await.saga.step, Step::Failed);
+    shop.until_record(&booking, |record| record.saga.next_at.is_none()).await;
+    assert_eq!(shop.saga_record(&booking).await.saga.step, Step::Failed);
 }
 
 #[tokio::test]
@@ -362,9 +362,9 @@ async fn a_gateway_that_is_down_for_long_gets_stuck_and_a_release_gives_the_unit
     guest.pay(&booking, "p").await.expect(503);
     for _ in 0..3 {
         shop.clock.advance_ms(60_000);
-        let tries = shop.file(&booking).await.saga.tries;
-        let tried = |file: &File| file.saga.tries > tries || file.saga.stuck.is_some();
-        shop.until_file(&booking, tried).await;
+        let tries = shop.saga_record(&booking).await.saga.tries;
+        let tried = |record: &SagaRecord| record.saga.tries > tries || record.saga.stuck.is_some();
+        shop.until_record(&booking, tried).await;
     }
     assert_eq!(shop.stuck().await, [booking.as_str()]);
     shop.act(&booking, Action::Release).await.expect("it is stuck");
@@ -398,11 +398,11 @@ async fn a_payment_begun_before_the_last_ones_end_was_written_down_goes_on() {
     let begun = Command::BeginPayment { booking, user, payment: second.clone() };
     as_if_it_had_died(&shop, begun).await;
 
-    let is_open = |file: &File| {
-        file.present().is_some_and(|row| row.payment == second && row.stage == Stage::Open)
+    let is_open = |record: &SagaRecord| {
+        record.present().is_some_and(|row| row.payment == second && row.stage == Stage::Open)
     };
-    let file = shop.until_file(&text, is_open).await;
-    assert_eq!(file.saga.stuck, None);
+    let record = shop.until_record(&text, is_open).await;
+    assert_eq!(record.saga.stuck, None);
     assert_eq!(till.status_of(&first), "cancelled");
     let payment = guest.get(&format!("/bookings/{text}/payment")).await.expect(200).json();
     till.capture(second.as_str());

@@ -6,9 +6,9 @@ use crate::paying::paid_event;
 use crate::shop::{Guest, Shop};
 use crate::till::{Till, WEBHOOK_SECRET, message, now_s, send, send_signed, webhook};
 use onrush_base::signature::sign;
-use onrush_core::booking::{Stage, Step};
 use onrush_core::ids::BookingId;
-use onrush_ledger::saga::File;
+use onrush_core::saga::{Stage, Step};
+use onrush_ledger::saga::SagaRecord;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -22,33 +22,37 @@ pub(crate) async fn shop_with(till: &Till) -> Shop {
 }
 
 impl Shop {
-    pub(crate) async fn file(&self, booking: &str) -> File {
+    pub(crate) async fn saga_record(&self, booking: &str) -> SagaRecord {
         let booking: BookingId = booking.parse().unwrap();
-        self.server.ledger().file(&booking).await.unwrap().expect("there is a saga")
+        self.server.ledger().saga_record(&booking).await.unwrap().expect("there is a saga")
     }
 
     /// Waits until a saga is where it should be, and looks for it meanwhile as if time passed.
-    pub(crate) async fn until_file(&self, booking: &str, fits: impl Fn(&File) -> bool) -> File {
+    pub(crate) async fn until_record(
+        &self,
+        booking: &str,
+        fits: impl Fn(&SagaRecord) -> bool,
+    ) -> SagaRecord {
         let wait = async {
             loop {
                 // The feed may not have been followed so far yet.
                 let id: BookingId = booking.parse().unwrap();
-                let file = self.server.ledger().file(&id).await.unwrap();
-                if let Some(file) = file.filter(&fits) {
-                    return file;
+                let record = self.server.ledger().saga_record(&id).await.unwrap();
+                if let Some(record) = record.filter(&fits) {
+                    return record;
                 }
                 self.server.sagas().look();
                 tokio::task::yield_now().await;
             }
         };
         match tokio::time::timeout(Duration::from_secs(20), wait).await {
-            Ok(file) => file,
-            Err(_) => panic!("it stays at {:#?}", self.file(booking).await),
+            Ok(record) => record,
+            Err(_) => panic!("it stays at {:#?}", self.saga_record(booking).await),
         }
     }
 
-    pub(crate) async fn until_step(&self, booking: &str, step: Step) -> File {
-        self.until_file(booking, |file| file.saga.step == step).await
+    pub(crate) async fn until_step(&self, booking: &str, step: Step) -> SagaRecord {
+        self.until_record(booking, |record| record.saga.step == step).await
     }
 
     async fn free(&self) -> i64 {
@@ -105,10 +109,10 @@ async fn a_message_that_comes_twice_confirms_once() {
     let (first, second) = tokio::join!(send(&shop, &told), send(&shop, &told));
     first.expect(200);
     second.expect(200);
-    let after = shop.file(&paying.booking).await;
+    let after = shop.saga_record(&paying.booking).await;
     let committed = shop.committed();
     send(&shop, &told).await.expect(200);
-    assert_eq!(shop.file(&paying.booking).await, after);
+    assert_eq!(shop.saga_record(&paying.booking).await, after);
     assert_eq!(shop.committed(), committed);
     assert_eq!((after.saga.step, after.payments.len()), (Step::Confirmed, 1));
     assert_eq!((till.totals(), shop.free().await), ((AMOUNT_MINOR, 0), 9));
@@ -119,10 +123,10 @@ async fn what_comes_after_the_money_changes_nothing() {
     let till = Till::start();
     let shop = shop_with(&till).await;
     let paying = confirmed(&shop, &till).await;
-    let (before, committed) = (shop.file(&paying.booking).await, shop.committed());
+    let (before, committed) = (shop.saga_record(&paying.booking).await, shop.committed());
     for kind in ["payment.declined", "payment.cancelled", "payment.open", "customer.created"] {
         send(&shop, &paying.told(kind)).await.expect(200);
-        assert_eq!(shop.file(&paying.booking).await, before, "{kind}");
+        assert_eq!(shop.saga_record(&paying.booking).await, before, "{kind}");
     }
     assert_eq!(shop.committed(), committed);
     assert_eq!(till.status_of(paying.id()), "captured");
@@ -136,9 +140,9 @@ async fn money_counts_more_than_a_decline_that_came_first() {
     till.capture(paying.id());
     // The driver wants to cancel it, and learns of the money.
     send(&shop, &paying.told("payment.declined")).await.expect(200);
-    let file = shop.until_step(&paying.booking, Step::Confirmed).await;
+    let record = shop.until_step(&paying.booking, Step::Confirmed).await;
     send(&shop, &paying.told("payment.captured")).await.expect(200);
-    assert_eq!(shop.file(&paying.booking).await, file);
+    assert_eq!(shop.saga_record(&paying.booking).await, record);
     assert_eq!(till.totals(), (AMOUNT_MINOR, 0));
 }
 
@@ -178,12 +182,12 @@ async fn a_second_payment_for_a_confirmed_booking_goes_back() {
     for _ in 0..2 {
         send(&shop, &paying.told("payment.captured")).await.expect(200);
     }
-    let file = shop.file(&paying.booking).await;
-    assert_eq!((file.saga.step, file.refunds.len()), (Step::Confirmed, 1));
+    let record = shop.saga_record(&paying.booking).await;
+    assert_eq!((record.saga.step, record.refunds.len()), (Step::Confirmed, 1));
     assert_eq!(till.totals(), (2 * AMOUNT_MINOR, AMOUNT_MINOR));
     assert_eq!(paying.guest.booking(&paying.booking).await["status"], "confirmed");
     shop.clock.advance_ms(30_000);
-    shop.until_file(&paying.booking, |file| file.saga.next_at.is_none()).await;
+    shop.until_record(&paying.booking, |record| record.saga.next_at.is_none()).await;
 }
 
 #[tokio::test]
@@ -198,7 +202,7 @@ async fn money_that_cannot_go_back_at_once_goes_back_while_the_hold_lives_on() {
     assert_eq!(till.totals(), (AMOUNT_MINOR, 0));
     till.down(false);
     shop.clock.advance_ms(30_000);
-    shop.until_file(&paying.booking, |file| file.strays().next().is_none()).await;
+    shop.until_record(&paying.booking, |record| record.strays().next().is_none()).await;
     assert_eq!(paying.guest.booking(&paying.booking).await["status"], "held");
     assert_eq!(till.totals(), (AMOUNT_MINOR, AMOUNT_MINOR));
 }
@@ -214,7 +218,7 @@ async fn money_for_a_booking_that_is_over_goes_back_and_the_saga_rests() {
     send(&shop, &paying.told("payment.captured")).await.expect(200);
     assert_eq!(till.totals(), (AMOUNT_MINOR, AMOUNT_MINOR));
     shop.clock.advance_ms(3_600_000);
-    let rested = shop.until_file(&paying.booking, |file| file.saga.next_at.is_none()).await;
+    let rested = shop.until_record(&paying.booking, |record| record.saga.next_at.is_none()).await;
     assert_eq!(rested.saga.step, Step::Failed);
     assert_eq!(shop.server.ledger().next_due().await.unwrap(), None);
 }
@@ -225,7 +229,7 @@ async fn forged_messages_change_nothing() {
     let shop = shop_with(&till).await;
     paid_event(&shop, "f").await;
     let (own, other) = (paying(&shop).await, paying(&shop).await);
-    let (file, committed) = (shop.file(&own.booking).await, shop.committed());
+    let (record, committed) = (shop.saga_record(&own.booking).await, shop.committed());
     let body = own.told("payment.captured").to_string();
     let signed = |secret: &str, at_s: i64| sign(secret.as_bytes(), body.as_bytes(), at_s);
     let good = signed(WEBHOOK_SECRET, now_s());
@@ -261,14 +265,14 @@ async fn forged_messages_change_nothing() {
         let mut told = own.told("payment.captured");
         told[member] = value;
         mismatch(&send(&shop, &told).await);
-        assert_eq!(shop.file(&own.booking).await, file, "{what}");
+        assert_eq!(shop.saga_record(&own.booking).await, record, "{what}");
     }
     let mut broken = own.told("payment.captured");
     broken["currency"] = json!("euro");
     let answer = send(&shop, &broken).await;
     assert_eq!(answer.problem(), (400, "WEBHOOK_NOT_GENUINE".into()));
-    assert_eq!(shop.file(&own.booking).await, file);
-    assert_eq!(shop.file(&other.booking).await.saga.step, Step::PaymentSent);
+    assert_eq!(shop.saga_record(&own.booking).await, record);
+    assert_eq!(shop.saga_record(&other.booking).await.saga.step, Step::PaymentSent);
     assert_eq!((shop.committed(), till.totals()), (committed, (0, 0)));
 }
 
@@ -294,10 +298,10 @@ async fn genuine_messages_that_do_not_fit_are_flagged_and_change_nothing_else() 
         for _ in 0..2 {
             mismatch(&send(&shop, &told).await);
         }
-        let file = shop.file(&own.booking).await;
-        let payment = file.present().unwrap();
+        let record = shop.saga_record(&own.booking).await;
+        let payment = record.present().unwrap();
         assert!(payment.flagged, "{what}");
-        assert_eq!((file.saga.step, payment.stage), (Step::PaymentSent, Stage::Open), "{what}");
+        assert_eq!((record.saga.step, payment.stage), (Step::PaymentSent, Stage::Open), "{what}");
         assert_eq!(payment.captured_minor, 0, "{what}");
         assert_eq!(shop.committed(), committed, "{what}");
         // The true message still counts.
@@ -305,7 +309,7 @@ async fn genuine_messages_that_do_not_fit_are_flagged_and_change_nothing_else() 
         send(&shop, &own.told("payment.captured")).await.expect(200);
         assert_eq!(own.guest.booking(&own.booking).await["status"], "confirmed", "{what}");
     }
-    let untouched = shop.file(&other.booking).await;
+    let untouched = shop.saga_record(&other.booking).await;
     assert!(!untouched.present().unwrap().flagged);
     assert_eq!(untouched.saga.step, Step::PaymentSent);
 }
@@ -325,11 +329,11 @@ async fn late_money_buys_what_is_still_free() {
     let paying = paying(&shop).await;
     till.capture(paying.id());
     shop.clock.advance_ms(3_600_000);
-    let file = shop.until_step(&paying.booking, Step::Confirmed).await;
+    let record = shop.until_step(&paying.booking, Step::Confirmed).await;
     assert_eq!((till.totals(), shop.free().await), ((AMOUNT_MINOR, 0), 9));
     // The message that was late as well changes nothing.
     send(&shop, &paying.told("payment.captured")).await.expect(200);
-    assert_eq!(shop.file(&paying.booking).await.saga.step, file.saga.step);
+    assert_eq!(shop.saga_record(&paying.booking).await.saga.step, record.saga.step);
 }
 
 #[tokio::test]
@@ -347,10 +351,10 @@ async fn late_money_for_what_is_gone_goes_back_and_the_ledger_says_why() {
     till.down(false);
     till.capture(paying.id());
     send(&shop, &paying.told("payment.captured")).await.expect(200);
-    let file = shop.until_step(&paying.booking, Step::Failed).await;
+    let record = shop.until_step(&paying.booking, Step::Failed).await;
     assert_eq!(till.totals(), (AMOUNT_MINOR, AMOUNT_MINOR));
-    assert_eq!(file.refunds.len(), 1);
-    assert!(file.refunds[0].why.contains("INSUFFICIENT_STOCK"), "{}", file.refunds[0].why);
-    let history = shop.server.ledger().history(&file.saga.booking).await.unwrap();
+    assert_eq!(record.refunds.len(), 1);
+    assert!(record.refunds[0].why.contains("INSUFFICIENT_STOCK"), "{}", record.refunds[0].why);
+    let history = shop.server.ledger().history(&record.saga.booking).await.unwrap();
     assert!(history.iter().any(|line| line.note.contains("the money went back")), "{history:?}");
 }

@@ -7,9 +7,9 @@ use crate::inbox::{PATIENCE, Received};
 use crate::shop::{Guest, Shop};
 use onrush_base::config::Config;
 use onrush_base::config::GatewayName;
-use onrush_core::booking::Step;
 use onrush_core::ids::BookingId;
-use onrush_ledger::saga::File;
+use onrush_core::saga::Step;
+use onrush_ledger::saga::SagaRecord;
 use onrush_store::embedded::ManualClock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -80,26 +80,30 @@ impl StripeShop {
         }
     }
 
-    pub(crate) async fn file(&self, booking: &str) -> File {
+    pub(crate) async fn saga_record(&self, booking: &str) -> SagaRecord {
         let booking: BookingId = booking.parse().unwrap();
-        self.shop.server.ledger().file(&booking).await.unwrap().expect("there is a saga")
+        self.shop.server.ledger().saga_record(&booking).await.unwrap().expect("there is a saga")
     }
 
     /// Waits until a saga is where it should be, and looks for it meanwhile as if time passed.
-    pub(crate) async fn until(&self, booking: &str, fits: impl Fn(&File) -> bool) -> File {
+    pub(crate) async fn until(
+        &self,
+        booking: &str,
+        fits: impl Fn(&SagaRecord) -> bool,
+    ) -> SagaRecord {
         let wait = async {
             loop {
-                let file = self.file(booking).await;
-                if fits(&file) {
-                    return file;
+                let record = self.saga_record(booking).await;
+                if fits(&record) {
+                    return record;
                 }
                 self.shop.server.sagas().look();
                 tokio::task::yield_now().await;
             }
         };
         match tokio::time::timeout(PATIENCE, wait).await {
-            Ok(file) => file,
-            Err(_) => panic!("it stays at {:#?}", self.file(booking).await),
+            Ok(record) => record,
+            Err(_) => panic!("it stays at {:#?}", self.saga_record(booking).await),
         }
     }
 
@@ -269,7 +273,7 @@ async fn a_key_that_stripe_refuses_is_seen_at_once_and_until_it_works_again() {
 
     at.fake.revoke_key(false);
     at.shop.clock.advance_ms(60_000);
-    at.until(&booking, |file| file.payments.iter().any(|row| row.reference.is_some())).await;
+    at.until(&booking, |record| record.payments.iter().any(|row| row.reference.is_some())).await;
     let told = at.until_gateway("ok").await;
     assert_eq!(told["last_failure"]["kind"], "key_refused");
     let metrics = String::from_utf8(at.operator("/metrics").await.body).unwrap();
@@ -326,16 +330,18 @@ async fn a_debit_that_outlasts_its_hold_buys_late_or_goes_back_and_is_never_stuc
         at.bring_from(0).await;
         // The hold runs out, and hours pass.
         at.shop.clock.advance_ms(3_600_000);
-        at.until(&booking, |file| file.payments[0].why.is_some()).await;
+        at.until(&booking, |record| record.payments[0].why.is_some()).await;
         for _ in 0..6 {
-            let before = at.file(&booking).await.saga.version;
+            let before = at.saga_record(&booking).await.saga.version;
             at.shop.clock.advance_ms(3_600_000);
-            at.until(&booking, |file| file.saga.stuck.is_some() || file.saga.version > before)
-                .await;
+            at.until(&booking, |record| {
+                record.saga.stuck.is_some() || record.saga.version > before
+            })
+            .await;
         }
-        let file = at.file(&booking).await;
-        assert_eq!((file.saga.stuck, file.saga.tries), (None, 0));
-        assert_eq!(file.saga.step, Step::PaymentSent);
+        let record = at.saga_record(&booking).await;
+        assert_eq!((record.saga.stuck, record.saga.tries), (None, 0));
+        assert_eq!(record.saga.step, Step::PaymentSent);
         if sold_out {
             let other = at.shop.guest().await;
             other.hold("e", "o", &json!({"pools": {"ga": 1}})).await.expect(201);
@@ -344,7 +350,7 @@ async fn a_debit_that_outlasts_its_hold_buys_late_or_goes_back_and_is_never_stuc
         assert!(at.fake.pay(&payment));
         at.bring_from(told).await;
         let end = if sold_out { Step::Failed } else { Step::Confirmed };
-        at.until(&booking, |file| file.saga.step == end).await;
+        at.until(&booking, |record| record.saga.step == end).await;
         let back: i64 = at.fake.refunds().iter().map(|it| it["amount"].as_i64().unwrap()).sum();
         assert_eq!(back, if sold_out { 2_500 } else { 0 });
     }
@@ -362,7 +368,7 @@ async fn the_buyer_reads_the_events_title_and_a_new_title_does_not_break_a_payme
     assert_eq!(answer.problem(), (503, "GATEWAY_UNAVAILABLE".into()));
     at.shop.organise("PATCH", "/events/e", &json!({"title": "Another name"})).await;
     at.shop.clock.advance_ms(60_000);
-    at.until(&booking, |file| file.payments[0].reference.is_some()).await;
+    at.until(&booking, |record| record.payments[0].reference.is_some()).await;
     let intents = at.fake.intents();
     assert_eq!(intents.len(), 1);
     assert_eq!(intents[0]["description"], "Rush & Roll");

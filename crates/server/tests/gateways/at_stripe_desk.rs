@@ -2,7 +2,7 @@
 
 use crate::at_stripe::{StripeShop, paying};
 use crate::fake_stripe::signed;
-use onrush_core::booking::Step;
+use onrush_core::saga::Step;
 use serde_json::{Value, json};
 
 /// A shop with one booking that is paid for: the booking and the payment's id.
@@ -12,7 +12,7 @@ async fn sold() -> (StripeShop, String, String) {
     let (booking, payment) = paying(&at.shop.guest().await, "k").await;
     assert!(at.fake.pay(&payment));
     at.bring_from(0).await;
-    at.until(&booking, |file| file.saga.step == Step::Confirmed).await;
+    at.until(&booking, |record| record.saga.step == Step::Confirmed).await;
     (at, booking, payment)
 }
 
@@ -43,9 +43,12 @@ async fn a_second_payment_for_the_same_booking_is_seen_and_flagged() {
     assert_eq!((&entry["amount_minor"], &entry["currency"]), (&json!(2_500), &json!("EUR")));
     assert_eq!((&entry["status"], &entry["reference"]), (&json!("moved"), &json!("pi_1")));
     assert_eq!(flagged(&at).await, [payment]);
-    let file = at.file(&booking).await;
-    assert_eq!((file.saga.step, file.present().unwrap().captured_minor), (Step::Confirmed, 2_500));
-    let history = at.shop.server.ledger().history(&file.saga.booking).await.unwrap();
+    let record = at.saga_record(&booking).await;
+    assert_eq!(
+        (record.saga.step, record.present().unwrap().captured_minor),
+        (Step::Confirmed, 2_500)
+    );
+    let history = at.shop.server.ledger().history(&record.saga.booking).await.unwrap();
     assert!(history.iter().any(|line| line.note.contains("25.00 EUR")), "{history:?}");
 }
 
@@ -62,7 +65,7 @@ async fn a_refund_at_the_desk_is_seen_once_and_takes_no_ticket_away() {
     assert_eq!((&entry["kind"], &entry["status"]), (&json!("refund"), &json!("moved")));
     assert_eq!((&entry["amount_minor"], &entry["payment"]), (&json!(2_500), &json!(payment)));
     assert_eq!(flagged(&at).await, [payment]);
-    assert_eq!(at.file(&booking).await.saga.step, Step::Confirmed);
+    assert_eq!(at.saga_record(&booking).await.saga.step, Step::Confirmed);
 
     // The operator says what was done about it.
     let path = format!("/desk/{}/settle", entry["entry"].as_str().unwrap());
@@ -104,7 +107,7 @@ async fn a_dispute_is_seen_when_it_begins_and_when_it_is_decided() {
     let list = entries(&at).await;
     let [entry] = &list[..] else { panic!("not one: {list:?}") };
     assert_eq!((&entry["kind"], &entry["status"]), (&json!("dispute"), &json!("moved")));
-    assert_eq!(at.file(&booking).await.saga.step, Step::Confirmed);
+    assert_eq!(at.saga_record(&booking).await.saga.step, Step::Confirmed);
 }
 
 #[tokio::test]
@@ -113,7 +116,7 @@ async fn refunds_of_our_own_and_what_others_do_at_the_account_are_nobodys_news()
     let path = format!("/events/e/bookings/{booking}/cancel");
     let body = json!({"by": "ann", "why": "rain"});
     at.shop.admin("POST", &path).json(&body).send().await.expect(200);
-    at.until(&booking, |file| file.saga.step == Step::Failed).await;
+    at.until(&booking, |record| record.saga.step == Step::Failed).await;
     let told = at.fake.events().len() - 1;
     at.fake.tell_of_refunds(&payment);
     at.bring_from(told).await;

@@ -188,7 +188,7 @@ fn seat_goes_to_the_first_active_user() {
     assert_eq!(kit.lock_seat("ada", "A1"), ["1", "success"]);
     assert_eq!(kit.lock_seat("ada", "A1"), ["1", "success"], "sent again");
     assert_eq!(kit.lock_seat("bob", "A1"), ["0", "seat_unavailable"]);
-    assert_eq!(kit.lock_seat("ada", "A2"), ["0", "invalid_state"], "he has chosen");
+    assert_eq!(kit.lock_seat("ada", "A2"), ["0", "invalid_state"], "they have chosen");
     assert_eq!(kit.get(&["GET", "lock:seat:gala:A1"]), "held:ada");
     assert!((595..=600).contains(&kit.ttl("lock:seat:gala:A1")));
     let hash = kit.redis(&["HMGET", "user_state:ada:gala", "state", "seat_id"]);

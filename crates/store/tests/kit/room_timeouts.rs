@@ -99,7 +99,7 @@ fn timeout_leaves_a_pending_payment_alone() {
     assert!(paying_until.parse::<u64>().is_ok_and(|time| time >= session_end));
     assert!(
         kit.ttl(&lock("A1")) >= 600 && kit.ttl(&state("ada")) >= 600,
-        "seat and state wait with him"
+        "seat and state wait with them"
     );
     let before = kit.everything();
     assert_eq!(kit.timeout("ada", &[&soon]), ["0", "payment_pending", &paying_until]);

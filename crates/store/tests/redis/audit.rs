@@ -30,7 +30,7 @@ async fn a_sound_sale_has_nothing_to_tell() {
     done(&engine, &other, Command::OpenSale { seed: None, public_value: None }).await;
     for (number, user) in [(1, "ada"), (2, "ada"), (3, "bob")] {
         let join = Command::Join { place: place(number), user: id(user) };
-        engine.run::<PlaceView>(other.clone(), join).await.expect("he may join");
+        engine.run::<PlaceView>(other.clone(), join).await.expect("they may join");
     }
 
     let report = engine.audit().await.expect("Redis and the archive answer");

@@ -102,7 +102,7 @@ async fn buy_and_join(nodes: &[Node; 2], task: usize, done: mpsc::UnboundedSende
             let again = nodes[turn % 2].join(first, joiner(number)).await;
             assert_eq!(again, Err(Refusal::Duplicate { place: first }));
             let served_first = nodes[turn % 2].place(joiner(number), None).await;
-            assert_eq!(served_first.expect("he waits").place, first);
+            assert_eq!(served_first.expect("they wait").place, first);
             done.send(()).expect("somebody counts");
         }
     }

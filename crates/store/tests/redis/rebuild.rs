@@ -126,7 +126,7 @@ async fn a_redis_that_is_back_at_an_older_state_is_brought_up_to_the_archive() {
     redis.command(&["SAVE"]).expect("Redis answers");
     engine.execute(event.clone(), confirm_command("ada", "b1")).await.expect("it is hers");
     hold(&engine, &event, "bob", "b2").await.expect("a unit is free");
-    engine.execute(event.clone(), confirm_command("bob", "b2")).await.expect("it is his");
+    engine.execute(event.clone(), confirm_command("bob", "b2")).await.expect("it is theirs");
     redis.kill();
     redis.restart().expect("Redis begins again with its snapshot");
 

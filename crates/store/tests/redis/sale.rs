@@ -54,7 +54,7 @@ async fn visitors_wait_are_admitted_hold_and_are_let_in() {
     assert!(matches!(view.state, HoldState::Confirmed { payment: None, .. }), "{view:?}");
     until("Bob's turn", active("bob")).await;
     let leave = Command::Leave { place: place(2), user: id("bob") };
-    let left: LeftFrom = engine.run(event.clone(), leave).await.expect("he is in").value;
+    let left: LeftFrom = engine.run(event.clone(), leave).await.expect("they are in").value;
     assert_eq!(left, LeftFrom::Active);
 
     let check_in = Command::CheckIn { booking: id("b1"), ticket: 1 };

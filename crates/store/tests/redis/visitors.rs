@@ -240,7 +240,7 @@ async fn a_users_stream_has_his_places_in_order_and_goes_once_it_is_empty() {
     node.open_sale().await;
     assert_eq!(node.tick(&world, 10).await, 1);
     let rest: Vec<String> = tokens(&[2]);
-    assert_eq!(streamed(&world, 0), rest, "who was admitted is not in his stream");
+    assert_eq!(streamed(&world, 0), rest, "who was admitted is not in their stream");
     // Both lapse, and user 0 is still in the room with the first place.
     world.set_clock(NOON.plus_ms(room.place_ttl_ms));
     until("everybody's time is over", || async { node.tick(&world, 20).await == 0 }).await;
@@ -282,7 +282,7 @@ async fn ghosts_at_the_head_do_not_stall_the_line() {
     assert_eq!(world.ask(&["ZCARD", &key("lapses")]), "0");
     node.join(place(9), user(9)).await.expect("joined");
     assert_eq!(node.tick(&world, 10).await, 1);
-    let view = node.place(user(9), None).await.expect("he is in");
+    let view = node.place(user(9), None).await.expect("they are in");
     assert!(matches!(view.state, PlaceState::Active { .. }), "{view:?}");
 }
 

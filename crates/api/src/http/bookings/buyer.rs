@@ -166,7 +166,7 @@ pub struct Whose {
     /// One booking's buyer.
     #[schema(value_type = Option<IdText>, nullable = false)]
     booking: Option<BookingId>,
-    /// A visitor's, for all of his bookings.
+    /// A visitor's, for all of their bookings.
     #[schema(value_type = Option<IdText>, nullable = false)]
     user: Option<UserId>,
     /// Everybody with this mail address, in whatever capitals.

@@ -78,7 +78,7 @@ pub async fn initiate(
     let Some(chosen) = chosen(&holds, at) else { return Ok(refused(Word::InvalidState)) };
     let booking = chosen.hold.terms.booking.clone();
     // Without a key there is no record that would fail first: nothing begins that the ledger cannot remember.
-    ledger.file(&booking).await?;
+    ledger.saga_record(&booking).await?;
     let wish = PaymentRequest { booking, event, user, buyer, on_decline: OnDecline::Release };
     // A visitor who hangs up must not stop half-way what they began.
     match tokio::spawn(async move { sagas.start(wish).await }).await {

@@ -12,7 +12,7 @@ use crate::json::ids::EventIdText;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use onrush_base::commons::WantedPool;
+use onrush_base::cluster_store::WantedPool;
 use onrush_core::ids::{EventId, PoolId};
 use onrush_core::question::AvailabilityNow;
 use onrush_core::view::PoolView;
@@ -51,8 +51,8 @@ pub async fn inventory_status(
         Some(event) => vec![event],
         None => sale.engine.events().await?.value,
     };
-    let mut wanted = match &nodes.commons {
-        Some(commons) => inventory::read(&**commons, only).await?,
+    let mut wanted = match &nodes.cluster {
+        Some(cluster) => inventory::read(&**cluster, only).await?,
         None => Vec::new(),
     };
     let mut events = Vec::with_capacity(ids.len());
@@ -122,7 +122,7 @@ pub async fn sync_inventory(
     Strict(query): Strict<SyncQuery>,
 ) -> Result<Response, Problem> {
     let with =
-        SyncDeps { engine: &*sale.engine, gateway: sagas.gateway(), commons: nodes.shared()? };
+        SyncDeps { engine: &*sale.engine, gateway: sagas.gateway(), cluster: nodes.cluster()? };
     let pools = sync(with, query.event).await?;
     Ok(json(StatusCode::OK, &SyncBody { pools }))
 }

@@ -46,7 +46,7 @@ pub struct StreamCaller {
 pub struct StreamQuery {
     /// A stream ticket, for callers that cannot send headers.
     ticket: Option<String>,
-    /// The place; if left out, the visitor's session if there is one, else his place that is served first.
+    /// The place; if left out, the visitor's session if there is one, else their place that is served first.
     #[param(value_type = Option<PlaceIdText>, nullable = false)]
     place: Option<PlaceId>,
 }

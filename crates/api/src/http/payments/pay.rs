@@ -21,7 +21,7 @@ use onrush_core::hold::OnDecline;
 use onrush_core::ids::BookingId;
 use onrush_ledger::Ledger;
 use onrush_ledger::money::Payment;
-use onrush_ledger::saga::File;
+use onrush_ledger::saga::SagaRecord;
 use onrush_saga::{PaymentRequest, Sagas, StartError};
 use std::sync::Arc;
 
@@ -127,15 +127,15 @@ pub async fn payment(
         Kept::Now(view) => view.state.until(),
         Kept::Past(_) => None,
     };
-    let file = ledger.file(&booking).await?;
+    let record = ledger.saga_record(&booking).await?;
     let none = || Problem::new(Code::SagaNotFound, "no payment was begun for this booking");
-    let file = file.ok_or_else(none)?;
-    let payment = shown(&file).ok_or_else(none)?;
+    let record = record.ok_or_else(none)?;
+    let payment = shown(&record).ok_or_else(none)?;
     Ok(json(StatusCode::OK, &PaymentBody::new(payment, until, config.stripe.as_ref())))
 }
 
 /// The one that counts; a later one may be a stray whose money goes back.
-fn shown(file: &File) -> Option<&Payment> {
-    let latest = || file.payments.iter().max_by_key(|payment| payment.created_at);
-    file.present().or_else(latest)
+fn shown(record: &SagaRecord) -> Option<&Payment> {
+    let latest = || record.payments.iter().max_by_key(|payment| payment.created_at);
+    record.present().or_else(latest)
 }

@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct WhichPlace {
-    /// The place; if left out, the visitor's session if there is one, else his place that is served first.
+    /// The place; if left out, the visitor's session if there is one, else their place that is served first.
     #[param(value_type = Option<PlaceIdText>, nullable = false)]
     pub place: Option<PlaceId>,
 }

@@ -21,7 +21,7 @@ use utoipa::ToSchema;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct By {
-    /// Who; the saga's history names him.
+    /// Who; the saga's history names them.
     #[schema(value_type = FreeText)]
     by: Box<str>,
 }
@@ -95,8 +95,8 @@ async fn act(
     let of = booking.clone();
     // An operator who hangs up must not stop half-way what they began.
     let done = tokio::spawn(async move { sagas.act(&of, action, &by).await }).await;
-    let file = match done {
-        Ok(Ok(Some(file))) => Some(file),
+    let record = match done {
+        Ok(Ok(Some(record))) => Some(record),
         Ok(Ok(None)) => {
             let why = "the saga goes on by itself, or is over; look at its history";
             return Err(Problem::new(Code::SagaNotStuck, why));
@@ -108,5 +108,5 @@ async fn act(
             return Err(Problem::new(Code::Internal, why));
         }
     };
-    saga_answer(&*ledger, &booking, file).await
+    saga_answer(&*ledger, &booking, record).await
 }

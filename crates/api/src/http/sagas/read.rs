@@ -10,10 +10,10 @@ use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use onrush_core::booking::Step;
 use onrush_core::ids::{BookingId, EventId};
+use onrush_core::saga::Step;
 use onrush_ledger::Ledger;
-use onrush_ledger::saga::{File, SagaFilter};
+use onrush_ledger::saga::{SagaFilter, SagaRecord};
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::IntoParams;
@@ -72,18 +72,18 @@ pub async fn saga(
     Ids(booking): Ids<BookingId>,
     _: Admin,
 ) -> Result<Response, Problem> {
-    let file = ledger.file(&booking).await?;
-    saga_answer(&*ledger, &booking, file).await
+    let record = ledger.saga_record(&booking).await?;
+    saga_answer(&*ledger, &booking, record).await
 }
 
 /// A saga with its history, if there is one.
 pub(in crate::http) async fn saga_answer(
     ledger: &dyn Ledger,
     booking: &BookingId,
-    file: Option<File>,
+    record: Option<SagaRecord>,
 ) -> Result<Response, Problem> {
     let none = || Problem::new(Code::SagaNotFound, "there is no saga of this booking");
-    let file = file.ok_or_else(none)?;
+    let record = record.ok_or_else(none)?;
     let history = ledger.history(booking).await?;
-    Ok(json(StatusCode::OK, &SagaFile::new(file, history)))
+    Ok(json(StatusCode::OK, &SagaFile::new(record, history)))
 }

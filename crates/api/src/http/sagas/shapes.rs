@@ -3,10 +3,10 @@
 use crate::http::payments::shapes::{LedgerPayment, LedgerRefund, StageName};
 use crate::json::ids::{CurrencyText, EventIdText, IdText, TimeMs};
 use onrush_core::Time;
-use onrush_core::booking::{Stage, Step};
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::money::Currency;
-use onrush_ledger::saga::{File, Saga, SagaNote};
+use onrush_core::saga::{Stage, Step};
+use onrush_ledger::saga::{Saga, SagaNote, SagaRecord};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -103,11 +103,11 @@ pub struct SagaFile {
 impl SagaFile {
     /// What the organiser is shown.
     #[must_use]
-    pub fn new(file: File, history: Vec<SagaNote>) -> Self {
+    pub fn new(record: SagaRecord, history: Vec<SagaNote>) -> Self {
         Self {
-            saga: file.saga.into(),
-            payments: file.payments.into_iter().map(Into::into).collect(),
-            refunds: file.refunds.into_iter().map(Into::into).collect(),
+            saga: record.saga.into(),
+            payments: record.payments.into_iter().map(Into::into).collect(),
+            refunds: record.refunds.into_iter().map(Into::into).collect(),
             history: history.into_iter().map(Into::into).collect(),
         }
     }

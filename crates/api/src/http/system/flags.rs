@@ -49,7 +49,7 @@ pub struct NewFlag {
     security(("admin" = []))
 )]
 pub async fn flags(State(nodes): State<Arc<Nodes>>, _: Admin) -> Result<Response, Problem> {
-    nodes.shared()?;
+    nodes.cluster()?;
     let flags = Flag::ALL.map(|flag| FlagBody::new(flag, nodes.flags.percent(flag)));
     Ok(json(StatusCode::OK, &FlagsBody { flags: flags.into() }))
 }
@@ -74,12 +74,12 @@ pub async fn set_flag(
     _: Admin,
     JsonBody(NewFlag { percent }): JsonBody<NewFlag>,
 ) -> Result<Response, Problem> {
-    let commons = nodes.shared()?;
+    let cluster = nodes.cluster()?;
     let flag: Flag = name.as_str().parse().map_err(|why| Problem::new(Code::FlagNotFound, why))?;
     if percent.0 > 100 {
         return Err(Problem::new(Code::InvalidBody, "percent: use 0 to 100").about("percent"));
     }
-    commons.set_flag(flag.name().to_owned(), percent.0).await.map_err(|error| {
+    cluster.set_flag(flag.name().to_owned(), percent.0).await.map_err(|error| {
         tracing::error!(%error, "a flag cannot be kept");
         Problem::new(Code::LedgerUnavailable, "the flag cannot be kept now; try again")
     })?;

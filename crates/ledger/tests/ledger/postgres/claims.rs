@@ -134,7 +134,7 @@ async fn transition_ends_the_claim_and_a_call_by_the_feed_does_not() {
     let wake = Moved { wake: true, ..moved("gala.1", HoldStatus::Cancelled, 20) };
     books.project(page(1, vec![fact(wake)])).await.expect("written");
     assert_eq!(due(&other, 99, 9).await, []);
-    let stored = books.file(&booking_id("gala.1")).await.expect("read").expect("there").saga;
+    let stored = books.saga_record(&booking_id("gala.1")).await.expect("read").expect("there").saga;
     let again = Saga { next_at: Some(Time(30)), ..next(&stored) };
     one.advance(to(again)).await.expect("written");
     assert_eq!(due(&other, 99, 9).await, [booking_id("gala.1")]);

@@ -3,7 +3,7 @@
 use super::books::{Books, database, open, open_with};
 use crate::rows::{booking_id, held, message, next, page, payment, refunds_of_before, saga, to};
 use onrush_core::Time;
-use onrush_core::booking::Stage;
+use onrush_core::saga::Stage;
 use onrush_ledger::postgres::{PgLedger, PgOpenError, PgOptions};
 use onrush_ledger::projection::Projection;
 use onrush_ledger::request::{Begun, RequestKey, StoredAnswer};
@@ -95,8 +95,8 @@ async fn nodes_that_write_the_same_rows_in_any_order_all_come_to_an_end() {
                         let id = format!("gala.{}", (n * (task + 1) + turn) % SAGAS);
                         let node = node.clone();
                         tokio::spawn(async move {
-                            let file = node.file(&booking_id(&id)).await.expect("read");
-                            let row = file.map_or(saga(&id, 5), |file| next(&file.saga));
+                            let record = node.saga_record(&booking_id(&id)).await.expect("read");
+                            let row = record.map_or(saga(&id, 5), |record| next(&record.saga));
                             let transition = Transition {
                                 payments: vec![payment(&id, 1, Stage::Open, 5)],
                                 messages: vec![message(&format!("m{turn}"), 5, &["mail"])],
@@ -250,6 +250,6 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
          DELETE FROM onrush_migrations WHERE version = 8",
     );
     books.reopen().await;
-    let file = books.file(&booking_id("gala.1")).await.expect("read").expect("there");
-    assert_eq!(file.refunds, before.understood);
+    let record = books.saga_record(&booking_id("gala.1")).await.expect("read").expect("there");
+    assert_eq!(record.refunds, before.understood);
 }

@@ -44,7 +44,7 @@ async fn server_that_is_away_makes_calls_fail_and_nothing_else() {
     server.stop();
 
     let begun = Instant::now();
-    assert!(is_unavailable(&ledger.file(&first.booking).await));
+    assert!(is_unavailable(&ledger.saga_record(&first.booking).await));
     assert!(is_unavailable(&ledger.advance(to(next(&first))).await));
     assert!(is_unavailable(&ledger.project(page(1, vec![held("gala.2", 5)])).await));
     assert!(is_unavailable(&ledger.bookings(BookingFilter::default(), 9).await));
@@ -55,7 +55,7 @@ async fn server_that_is_away_makes_calls_fail_and_nothing_else() {
     server.restart().expect("it starts");
     works(&ledger).await;
     assert_eq!(ledger.cursor().await, Ok(0));
-    assert_eq!(ledger.file(&first.booking).await.expect("read").expect("there").saga, first);
+    assert_eq!(ledger.saga_record(&first.booking).await.expect("read").expect("there").saga, first);
     ledger.advance(to(next(&first))).await.expect("written");
     ledger.project(page(1, vec![held("gala.2", 5)])).await.expect("written");
 }
@@ -73,7 +73,7 @@ async fn what_is_not_done_in_time_fails_and_is_not_done_later() {
     let begun = Instant::now();
     let written = ledger.advance(to(saga("gala.1", 5)));
     let kept = ledger.set_buyer(&id, Buyer::default());
-    let read = ledger.file(&id);
+    let read = ledger.saga_record(&id);
     let followed = ledger.project(page(1, vec![held("gala.2", 5)]));
     assert!(is_unavailable(&written.await));
     assert!(is_unavailable(&kept.await));
@@ -85,7 +85,7 @@ async fn what_is_not_done_in_time_fails_and_is_not_done_later() {
     works(&ledger).await;
     // What was refused is not waiting anywhere.
     ledger.advance(to(saga("gala.3", 5))).await.expect("written");
-    assert_eq!(books.file(&id).await, Ok(None));
+    assert_eq!(books.saga_record(&id).await, Ok(None));
     assert_eq!(books.buyer(&id).await, Ok(None));
     assert_eq!(books.cursor().await, Ok(0));
 }
@@ -123,11 +123,12 @@ async fn server_that_is_killed_amid_callers_loses_nothing_that_was_answered() {
                     }
                     // What came of it is not known: only the ledger says.
                     Err(LedgerError::Unavailable(_) | LedgerError::Conflict) => loop {
-                        let Ok(file) = ledger.file(&id).await else {
+                        let Ok(record) = ledger.saga_record(&id).await else {
                             tokio::task::yield_now().await;
                             continue;
                         };
-                        row = file.map_or_else(|| saga(id.as_str(), 5), |file| next(&file.saga));
+                        row = record
+                            .map_or_else(|| saga(id.as_str(), 5), |record| next(&record.saga));
                         break;
                     },
                 }
@@ -150,8 +151,9 @@ async fn server_that_is_killed_amid_callers_loses_nothing_that_was_answered() {
         server.restart().expect("it starts");
         works(&ledger).await;
         for (caller, answered) in before.iter().enumerate() {
-            let file = ledger.file(&booking_id(&format!("gala.{caller}"))).await.expect("read");
-            let version = file.map_or(0, |file| file.saga.version);
+            let record =
+                ledger.saga_record(&booking_id(&format!("gala.{caller}"))).await.expect("read");
+            let version = record.map_or(0, |record| record.saga.version);
             assert!(version >= *answered, "{caller} was told {answered}, and {version} is left");
         }
         passed(before.iter().max().expect("callers") + 5).await;

@@ -31,7 +31,7 @@ async fn ledger_that_was_never_closed_has_all_that_it_answered() {
     let left = open(image.path());
     for n in 0..50 {
         let id = booking_id(&format!("gala.{n}"));
-        assert_eq!(left.file(&id).await, books.file(&id).await);
+        assert_eq!(left.saga_record(&id).await, books.saga_record(&id).await);
         assert_eq!(left.history(&id).await.expect("read").len(), 2);
     }
 }
@@ -69,8 +69,9 @@ async fn crash_amid_concurrent_callers_loses_nothing_that_was_answered() {
     for (before, image) in images {
         let left = open(image.path());
         for (caller, answered) in before.into_iter().enumerate() {
-            let file = left.file(&booking_id(&format!("gala.{caller}"))).await.expect("read");
-            let version = file.map_or(0, |file| file.saga.version);
+            let record =
+                left.saga_record(&booking_id(&format!("gala.{caller}"))).await.expect("read");
+            let version = record.map_or(0, |record| record.saga.version);
             assert!(version >= answered, "{caller} was told {answered}, and {version} is left");
         }
     }

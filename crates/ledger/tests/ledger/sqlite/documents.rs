@@ -2,7 +2,7 @@
 
 use super::books::Books;
 use crate::rows::{held, next, page, payment, payment_id, refund, saga, to};
-use onrush_core::booking::{Stage, Step};
+use onrush_core::saga::{Stage, Step};
 use onrush_ledger::money::RefundStatus;
 use onrush_ledger::saga::Transition;
 use rusqlite::{Connection, OpenFlags};

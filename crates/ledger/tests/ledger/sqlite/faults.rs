@@ -28,7 +28,7 @@ async fn broken_ledger_answers_nobody_and_works_again_afterwards() {
 
     ledger.break_for_tests(true);
     assert!(is_unavailable(&ledger.begin(key(), [0; 32], 1, Time(5)).await));
-    assert!(is_unavailable(&ledger.file(&first.booking).await));
+    assert!(is_unavailable(&ledger.saga_record(&first.booking).await));
     assert!(is_unavailable(&ledger.advance(to(next(&first))).await));
     assert!(is_unavailable(&ledger.project(page(1, vec![held("gala.2", 5)])).await));
     assert!(is_unavailable(&ledger.bookings(BookingFilter::default(), 9).await));
@@ -61,9 +61,9 @@ async fn full_disk_refuses_writes_and_loses_nothing() {
         assert!(is_unavailable(&outcome.await));
     }
     // What is there can still be read.
-    let file = ledger.file(&first.booking).await.expect("read").expect("there");
-    assert_eq!(file.saga, first);
-    assert_eq!(ledger.file(&booking_id("gala.large-0")).await, Ok(None));
+    let record = ledger.saga_record(&first.booking).await.expect("read").expect("there");
+    assert_eq!(record.saga, first);
+    assert_eq!(ledger.saga_record(&booking_id("gala.large-0")).await, Ok(None));
     assert_eq!(ledger.totals().await.expect("read").open_sagas, 1);
 
     ledger.fill_for_tests(false);

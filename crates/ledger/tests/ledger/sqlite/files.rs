@@ -3,7 +3,7 @@
 use super::books::Books;
 use crate::rows::{booking_id, event, held, page, payment, refund, refunds_of_before, saga, to};
 use onrush_core::Time;
-use onrush_core::booking::Stage;
+use onrush_core::saga::Stage;
 use onrush_ledger::Ledger;
 use onrush_ledger::booking::BookingFilter;
 use onrush_ledger::money::RefundStatus;
@@ -209,9 +209,9 @@ async fn reader_sees_the_ledger_as_it_was_when_it_was_opened() {
     let refunds = reader.refunds(None, 9).expect("read").rows;
     assert_eq!(refunds, [refund("gala.0", 1, RefundStatus::Done, 8)]);
     assert_eq!(reader.refunds(Some("gala.0/refund:gala.0:1"), 9).expect("read").rows, []);
-    let file = reader.file(&booking_id("gala.0")).expect("read").expect("there");
-    assert_eq!((file.payments, file.refunds), (payments, refunds));
-    assert_eq!(reader.file(&booking_id("gala.3")), Ok(None));
+    let record = reader.saga_record(&booking_id("gala.0")).expect("read").expect("there");
+    assert_eq!((record.payments, record.refunds), (payments, refunds));
+    assert_eq!(reader.saga_record(&booking_id("gala.3")), Ok(None));
     assert_eq!(reader.booking(&booking_id("gala.3")), Ok(None));
     assert_eq!(reader.history(&booking_id("gala.0")).expect("read").len(), 1);
     drop(reader);
@@ -310,6 +310,6 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
         )
         .expect("as it was");
     let ledger = SqliteLedger::open(dir.path()).expect("opened");
-    let file = ledger.file(&booking_id("gala.1")).await.expect("read").expect("there");
-    assert_eq!(file.refunds, before.understood);
+    let record = ledger.saga_record(&booking_id("gala.1")).await.expect("read").expect("there");
+    assert_eq!(record.refunds, before.understood);
 }

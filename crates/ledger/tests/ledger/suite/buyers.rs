@@ -94,6 +94,6 @@ async fn what_was_bought_is_known_after_its_buyer_was_erased() {
     let whole = Fact::Held { booking: Box::new(booking("gala.1", 5)), saga: None };
     books.project(page(1, vec![whole])).await.expect("written");
     books.erase_buyer(BuyerOf::Email("ann@x.org".into())).await.expect("erased");
-    assert!(books.file(&booking_id("gala.1")).await.expect("read").is_some());
+    assert!(books.saga_record(&booking_id("gala.1")).await.expect("read").is_some());
     assert!(books.booking(&booking_id("gala.1")).await.expect("read").is_some());
 }

@@ -1,8 +1,8 @@
 use super::books::Books;
 use crate::rows::{booking, booking_id, event, page, payment, payment_id, refund, saga, to, user};
 use onrush_core::Time;
-use onrush_core::booking::{Stage, Step};
 use onrush_core::hold::HoldStatus;
+use onrush_core::saga::{Stage, Step};
 use onrush_ledger::booking::{Booking, BookingFilter, Buyer};
 use onrush_ledger::money::{Payment, PaymentFilter, Refund, RefundStatus, Totals};
 use onrush_ledger::projection::Fact;

@@ -4,15 +4,15 @@ use crate::rows::{
     to,
 };
 use onrush_core::Time;
-use onrush_core::booking::{Stage, Step};
 use onrush_core::hold::HoldStatus;
+use onrush_core::saga::{Stage, Step};
 use onrush_ledger::LedgerError;
 use onrush_ledger::booking::Booking;
 use onrush_ledger::projection::{Fact, FeedPosition, Moved, Projection};
 use onrush_ledger::saga::{Saga, Transition};
 
 async fn saga_of(books: &Books, id: &str) -> Saga {
-    books.file(&booking_id(id)).await.expect("read").expect("there").saga
+    books.saga_record(&booking_id(id)).await.expect("read").expect("there").saga
 }
 
 async fn booking_of(books: &Books, id: &str) -> Booking {
@@ -63,7 +63,7 @@ async fn booking_without_a_price_has_no_saga() {
     let Some(books) = Books::new().await else { return };
     let free = Fact::Held { booking: Box::new(booking("gala.1", 5)), saga: None };
     project(&books, 1, vec![free]).await;
-    assert_eq!(books.file(&booking_id("gala.1")).await, Ok(None));
+    assert_eq!(books.saga_record(&booking_id("gala.1")).await, Ok(None));
     assert!(books.booking(&booking_id("gala.1")).await.expect("read").is_some());
 }
 
@@ -109,7 +109,7 @@ async fn page_that_does_not_begin_at_the_cursor_is_a_conflict_and_changes_nothin
     assert_eq!(books.cursor().await, Ok(2));
     assert_eq!(booking_of(&books, "gala.1").await.checked_in, 1);
     assert_eq!(books.booking(&booking_id("gala.2")).await, Ok(None));
-    assert_eq!(books.file(&booking_id("gala.2")).await, Ok(None));
+    assert_eq!(books.saga_record(&booking_id("gala.2")).await, Ok(None));
     assert_eq!(books.next_delivery("mail").await, Ok(None));
 }
 
@@ -304,5 +304,5 @@ async fn page_that_cannot_be_written_leaves_the_cursor_where_it_was() {
     assert!(matches!(outcome, Err(LedgerError::Unavailable(_))), "{outcome:?}");
     assert_eq!(books.cursor().await, Ok(0));
     assert_eq!(books.booking(&booking_id("gala.1")).await, Ok(None));
-    assert_eq!(books.file(&booking_id("gala.1")).await, Ok(None));
+    assert_eq!(books.saga_record(&booking_id("gala.1")).await, Ok(None));
 }

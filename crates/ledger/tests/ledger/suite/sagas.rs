@@ -1,7 +1,7 @@
 use super::books::Books;
 use crate::rows::{booking_id, held, message, next, page, payment, payment_id, refund, saga, to};
 use onrush_core::Time;
-use onrush_core::booking::{Stage, Step};
+use onrush_core::saga::{Stage, Step};
 use onrush_ledger::LedgerError;
 use onrush_ledger::booking::Buyer;
 use onrush_ledger::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
@@ -39,20 +39,20 @@ async fn file_is_read_as_it_was_written() {
         ],
         ..to(full.clone())
     };
-    assert_eq!(books.file(&booking_id("gala.1")).await, Ok(None));
+    assert_eq!(books.saga_record(&booking_id("gala.1")).await, Ok(None));
     books.advance(transition).await.expect("written");
     books.reopen().await;
-    let file = books.file(&booking_id("gala.1")).await.expect("read").expect("there");
-    assert_eq!(file.saga, full);
-    assert_eq!(file.payments, [payment("gala.1", 1, Stage::Void, 5), odd]);
+    let record = books.saga_record(&booking_id("gala.1")).await.expect("read").expect("there");
+    assert_eq!(record.saga, full);
+    assert_eq!(record.payments, [payment("gala.1", 1, Stage::Void, 5), odd]);
     assert_eq!(
-        file.refunds,
+        record.refunds,
         [
             refund("gala.1", 1, RefundStatus::Failed, 8),
             refund("gala.1", 2, RefundStatus::Requested, 9)
         ]
     );
-    assert_eq!(books.file(&booking_id("gala.10")).await, Ok(None));
+    assert_eq!(books.saga_record(&booking_id("gala.10")).await, Ok(None));
 }
 
 #[tokio::test]
@@ -70,8 +70,8 @@ async fn every_step_stage_and_status_is_read_back() {
     for (n, step) in steps.into_iter().enumerate() {
         let id = format!("gala.step-{n}");
         books.advance(to(Saga { step, ..saga(&id, 1) })).await.expect("written");
-        let file = books.file(&booking_id(&id)).await.expect("read").expect("there");
-        assert_eq!(file.saga.step, step);
+        let record = books.saga_record(&booking_id(&id)).await.expect("read").expect("there");
+        assert_eq!(record.saga.step, step);
     }
     let stages = [
         Stage::Creating,
@@ -104,9 +104,9 @@ async fn every_step_stage_and_status_is_read_back() {
         ..to(saga("gala.1", 1))
     };
     books.advance(transition).await.expect("written");
-    let file = books.file(&booking_id("gala.1")).await.expect("read").expect("there");
-    assert_eq!(file.payments, payments);
-    assert_eq!(file.refunds, refunds);
+    let record = books.saga_record(&booking_id("gala.1")).await.expect("read").expect("there");
+    assert_eq!(record.payments, payments);
+    assert_eq!(record.refunds, refunds);
 }
 
 #[tokio::test]
@@ -118,11 +118,11 @@ async fn transition_from_another_version_is_a_conflict_and_changes_nothing() {
     for version in [0, 2, 3] {
         let early = to(Saga { version, ..first.clone() });
         assert_eq!(books.advance(early).await, Err(LedgerError::Conflict), "version {version}");
-        assert_eq!(books.file(&id).await, Ok(None));
+        assert_eq!(books.saga_record(&id).await, Ok(None));
     }
     books.advance(to(first.clone())).await.expect("written");
     books.advance(to(second.clone())).await.expect("written");
-    let before = books.file(&id).await;
+    let before = books.saga_record(&id).await;
     for version in [0, 1, 2, 4, u64::MAX] {
         let stale = Transition {
             payments: vec![payment("gala.1", 1, Stage::Captured, 6)],
@@ -132,7 +132,7 @@ async fn transition_from_another_version_is_a_conflict_and_changes_nothing() {
         };
         assert_eq!(books.advance(stale).await, Err(LedgerError::Conflict), "version {version}");
     }
-    assert_eq!(books.file(&id).await, before);
+    assert_eq!(books.saga_record(&id).await, before);
     assert_eq!(books.buyer(&id).await, Ok(None));
     assert_eq!(books.deliveries("mail", Time(1_000), 9).await, Ok(vec![]));
     assert_eq!(books.history(&id).await.expect("read").len(), 2);
@@ -186,9 +186,9 @@ async fn payments_and_refunds_are_replaced_by_their_ids() {
         ..to(next(&second))
     };
     books.advance(done).await.expect("written");
-    let file = books.file(&first.booking).await.expect("read").expect("there");
-    assert_eq!(file.payments, [payment("gala.1", 1, Stage::Captured, 6)]);
-    assert_eq!(file.refunds, [refund("gala.1", 1, RefundStatus::Done, 7)]);
+    let record = books.saga_record(&first.booking).await.expect("read").expect("there");
+    assert_eq!(record.payments, [payment("gala.1", 1, Stage::Captured, 6)]);
+    assert_eq!(record.refunds, [refund("gala.1", 1, RefundStatus::Done, 7)]);
 }
 
 #[tokio::test]
@@ -287,7 +287,7 @@ async fn transition_against_the_rules_of_the_tables_fails_alone_and_whole() {
     for pending in good {
         pending.await.expect("written");
     }
-    assert_eq!(books.file(&booking_id("gala.bad")).await, Ok(None));
+    assert_eq!(books.saga_record(&booking_id("gala.bad")).await, Ok(None));
     assert_eq!(books.totals().await.expect("read").open_sagas, 100);
 }
 
@@ -298,7 +298,7 @@ async fn what_is_dropped_unawaited_is_done_all_the_same() {
     drop(books.set_buyer(&booking_id("gala.1"), Buyer::default()));
     drop(books.project(page(1, vec![held("gala.2", 5)])));
     let written = async {
-        while books.file(&booking_id("gala.1")).await.expect("read").is_none()
+        while books.saga_record(&booking_id("gala.1")).await.expect("read").is_none()
             || books.buyer(&booking_id("gala.1")).await.expect("read").is_none()
             || books.cursor().await.expect("read") == 0
         {

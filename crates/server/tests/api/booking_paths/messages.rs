@@ -16,8 +16,13 @@ async fn a_message_that_is_not_signed_by_the_gateway_changes_nothing() {
     let (_, payment, booking) = guest.begin().await;
     // Whoever looks after sagas may look again meanwhile; what was paid may not change by it.
     let money = async || {
-        let file = shop.admin("GET", &format!("/sagas/{booking}")).send().await.expect(200).json();
-        (file["saga"]["current_step"].clone(), file["payments"].clone(), file["refunds"].clone())
+        let record =
+            shop.admin("GET", &format!("/sagas/{booking}")).send().await.expect(200).json();
+        (
+            record["saga"]["current_step"].clone(),
+            record["payments"].clone(),
+            record["refunds"].clone(),
+        )
     };
     let (before, owed) = (shop.committed(), money().await);
     for (path, kind) in [(SUCCESS, "payment.captured"), (FAILURE, "payment.declined")] {

@@ -28,8 +28,8 @@ pub struct WantedPool {
     pub price_minor: i64,
 }
 
-/// What all nodes share.
-pub trait Commons: Send + Sync + 'static {
+/// Where all nodes keep what they share.
+pub trait ClusterStore: Send + Sync + 'static {
     /// Keeps a file that is written once; gives what is kept, which is another's if that was quicker.
     fn keep(&self, name: String, bytes: Vec<u8>) -> Pending<Vec<u8>>;
 
@@ -59,8 +59,8 @@ pub trait Commons: Send + Sync + 'static {
 ///
 /// # Errors
 /// If the database cannot be used.
-pub async fn wait_for_turn(shared: &dyn Commons, name: &str, ttl_ms: u32) -> io::Result<()> {
-    while !shared.take_turn(name.to_owned(), ttl_ms).await? {
+pub async fn wait_for_turn(cluster: &dyn ClusterStore, name: &str, ttl_ms: u32) -> io::Result<()> {
+    while !cluster.take_turn(name.to_owned(), ttl_ms).await? {
         tokio::time::sleep(ASK_AGAIN).await;
     }
     Ok(())
@@ -70,7 +70,7 @@ pub async fn wait_for_turn(shared: &dyn Commons, name: &str, ttl_ms: u32) -> io:
 /// share a database, among all of them.
 pub struct Turns {
     here: tokio::sync::Mutex<()>,
-    shared: Option<Arc<dyn Commons>>,
+    cluster: Option<Arc<dyn ClusterStore>>,
 }
 
 /// The database that nodes share cannot be used, so nobody knows whose turn it is.
@@ -91,8 +91,8 @@ const TURN_MS: u32 = 10_000;
 impl Turns {
     /// Turns in this process, and among all nodes if there are several.
     #[must_use]
-    pub fn new(shared: Option<Arc<dyn Commons>>) -> Self {
-        Self { here: tokio::sync::Mutex::default(), shared }
+    pub fn new(cluster: Option<Arc<dyn ClusterStore>>) -> Self {
+        Self { here: tokio::sync::Mutex::default(), cluster }
     }
 
     /// Does something when it is its turn.
@@ -105,11 +105,11 @@ impl Turns {
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let _here = self.here.lock().await;
-        let Some(shared) = &self.shared else { return work.await };
-        wait_for_turn(&**shared, name, TURN_MS).await.map_err(TurnError)?;
+        let Some(cluster) = &self.cluster else { return work.await };
+        wait_for_turn(&**cluster, name, TURN_MS).await.map_err(TurnError)?;
         let done = work.await;
         // A turn that cannot be ended ends by itself.
-        if let Err(error) = shared.end_turn(name.to_owned()).await {
+        if let Err(error) = cluster.end_turn(name.to_owned()).await {
             tracing::warn!(%error, name, "other nodes wait until this turn has run out");
         }
         done

@@ -1,6 +1,6 @@
 //! What nodes share beside engine and ledger, in the ledger's database.
 
-use onrush_base::commons::{Commons, Pending, WantedPool};
+use onrush_base::cluster_store::{ClusterStore, Pending, WantedPool};
 use onrush_bridge::cursors::{CursorError, Cursors, Fence, Pending as CursorPending};
 use onrush_core::ids::EventId;
 use onrush_ledger::LedgerError;
@@ -9,15 +9,15 @@ use onrush_store::Seq;
 use std::io;
 use std::sync::Arc;
 
-/// The commons, as one node uses them.
-pub(crate) struct PgCommons {
+/// What nodes share, as one of them uses it.
+pub(crate) struct PgClusterStore {
     ledger: Arc<PgLedger>,
     /// Who takes turns and leases.
     node: String,
 }
 
-impl PgCommons {
-    /// The commons in a ledger's database, for the node of this name.
+impl PgClusterStore {
+    /// In a ledger's database, for the node of this name.
     pub(crate) fn new(ledger: Arc<PgLedger>, node: String) -> Self {
         Self { ledger, node }
     }
@@ -30,7 +30,7 @@ fn answer<T: Send + 'static, U: 'static>(
     Box::pin(async move { asked.await.map(make).map_err(io::Error::other) })
 }
 
-impl Commons for PgCommons {
+impl ClusterStore for PgClusterStore {
     fn keep(&self, name: String, bytes: Vec<u8>) -> Pending<Vec<u8>> {
         answer(self.ledger.keep_file(name, bytes), |kept| kept)
     }
@@ -81,7 +81,7 @@ fn cursor_answer<T: Send + 'static, U: 'static>(
     })
 }
 
-impl Cursors for PgCommons {
+impl Cursors for PgClusterStore {
     fn lease(&self, name: String, ttl_ms: u32) -> CursorPending<Option<Fence>> {
         cursor_answer(self.ledger.lease(&name, &self.node, ttl_ms), |fence| fence.map(Fence))
     }

@@ -6,7 +6,7 @@
 //! start, the others are read where they are.
 
 use crate::auth::keys::KeyDir;
-use crate::commons::{Commons, wait_for_turn};
+use crate::cluster_store::{ClusterStore, wait_for_turn};
 use std::io;
 
 /// Where keys are, among the shared files.
@@ -19,9 +19,9 @@ const START_MS: u32 = 30_000;
 ///
 /// # Errors
 /// If the database or the directory cannot be used, or if the directory has other keys than the deployment.
-pub async fn fetch_keys(shared: &dyn Commons, keys: &KeyDir) -> io::Result<()> {
-    wait_for_turn(shared, "start", START_MS).await?;
-    for (name, bytes) in shared.all(KEYS.into()).await? {
+pub async fn fetch_keys(cluster: &dyn ClusterStore, keys: &KeyDir) -> io::Result<()> {
+    wait_for_turn(cluster, "start", START_MS).await?;
+    for (name, bytes) in cluster.all(KEYS.into()).await? {
         let name = name.strip_prefix(KEYS).unwrap_or(&name);
         let kept: [u8; 32] = bytes.as_slice().try_into().map_err(|_| {
             io::Error::other(format!("the shared key {name} has not 32 bytes; restore it"))
@@ -42,22 +42,22 @@ pub async fn fetch_keys(shared: &dyn Commons, keys: &KeyDir) -> io::Result<()> {
 ///
 /// # Errors
 /// If the database or the directory cannot be used.
-pub async fn share_keys(shared: &dyn Commons, keys: &KeyDir) -> io::Result<()> {
+pub async fn share_keys(cluster: &dyn ClusterStore, keys: &KeyDir) -> io::Result<()> {
     for name in keys.names("")? {
         if let Some(bytes) = keys.load(&name)? {
-            shared.keep(format!("{KEYS}{name}"), bytes.to_vec()).await?;
+            cluster.keep(format!("{KEYS}{name}"), bytes.to_vec()).await?;
         }
     }
-    shared.end_turn("start".into()).await
+    cluster.end_turn("start".into()).await
 }
 
 /// A 32-byte file that is written once, drawn if there is none.
 ///
 /// # Errors
 /// If the database cannot be used, or the file has another length.
-pub async fn keep_drawn(shared: &dyn Commons, name: &str) -> io::Result<[u8; 32]> {
+pub async fn keep_drawn(cluster: &dyn ClusterStore, name: &str) -> io::Result<[u8; 32]> {
     let drawn = crate::auth::random::<32>();
-    let kept = shared.keep(format!("{KEYS}{name}"), drawn.to_vec()).await?;
+    let kept = cluster.keep(format!("{KEYS}{name}"), drawn.to_vec()).await?;
     kept.try_into().map_err(|_| wrong_length(name))
 }
 
@@ -65,8 +65,8 @@ pub async fn keep_drawn(shared: &dyn Commons, name: &str) -> io::Result<[u8; 32]
 ///
 /// # Errors
 /// If the database cannot be used, or the file has another length.
-pub async fn fetch_drawn(shared: &dyn Commons, name: &str) -> io::Result<Option<[u8; 32]>> {
-    let bytes = shared.fetch(format!("{KEYS}{name}")).await?;
+pub async fn fetch_drawn(cluster: &dyn ClusterStore, name: &str) -> io::Result<Option<[u8; 32]>> {
+    let bytes = cluster.fetch(format!("{KEYS}{name}")).await?;
     bytes.map(|bytes| bytes.try_into().map_err(|_| wrong_length(name))).transpose()
 }
 

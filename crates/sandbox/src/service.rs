@@ -23,7 +23,7 @@ pub(super) fn now_ms() -> i64 {
 }
 
 /// The state behind the listener.
-pub(super) struct Desk {
+pub(super) struct Service {
     book: Mutex<Book>,
     journal: Journal,
     parcels: mpsc::UnboundedSender<Parcel>,
@@ -46,7 +46,7 @@ pub(super) enum Answer {
     Broken,
 }
 
-impl Desk {
+impl Service {
     /// Opens the books. What was not delivered is sent again.
     pub(super) fn new(
         config: SandboxConfig,

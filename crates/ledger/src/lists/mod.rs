@@ -1,0 +1,190 @@
+//! Every list of the ledger: which rows, in which order, and by which key a page goes on.
+//!
+//! Databases read the rows, each in its own way; what is listed is told here, once for all.
+
+mod query;
+
+pub(crate) use query::{Dialect, List, Value};
+
+use crate::booking::{Booking, BookingFilter, Buyer};
+use crate::delivery::DeadLetter;
+use crate::desk::{DeskEntry, DeskFilter};
+use crate::money::{Payment, PaymentFilter, Refund};
+use crate::saga::{Saga, SagaFilter};
+use crate::words::Word;
+use onrush_core::ids::{BookingId, EventId, UserId};
+use query::Order::{Falling, Rising};
+use query::{Query, containing, text, time_key, time_values};
+use std::fmt::Display;
+
+/// Bookings with their buyers, the latest first.
+pub(crate) fn bookings(
+    db: &Dialect,
+    filter: &BookingFilter,
+    limit: usize,
+) -> List<(Booking, Option<Buyer>)> {
+    let BookingFilter { event, status, user, text: part, after } = filter;
+    let with_buyers = "bookings LEFT JOIN buyers ON buyers.booking_id = bookings.booking_id";
+    let mut query = Query::of(db, with_buyers);
+    query.equal("event_id", event.as_ref().map(EventId::as_str));
+    query.equal("status", status.map(Word::word));
+    query.equal("user_id", user.as_ref().map(UserId::as_str));
+    if let Some(part) = part {
+        let pattern = containing(part);
+        query.only(
+            "(lower(bookings.booking_id) LIKE ? ESCAPE '\\' OR name_lower LIKE ? ESCAPE '\\' \
+             OR email_lower LIKE ? ESCAPE '\\')",
+            [pattern.clone(), pattern.clone(), pattern],
+        );
+    }
+    let order = (Falling, ["created_at", "bookings.booking_id"]);
+    query.page(order, (after.as_deref(), time_values), limit, |(booking, _)| {
+        time_key(booking.created_at, &booking.booking)
+    })
+}
+
+/// All bookings, by id.
+pub(crate) fn all_bookings(db: &Dialect, after: Option<&str>, limit: usize) -> List<Booking> {
+    let order = (Rising, ["booking_id"]);
+    Query::of(db, "bookings")
+        .page(order, (after, id_values), limit, |booking| booking.booking.to_string())
+}
+
+/// Sagas, the longest unchanged first.
+pub(crate) fn sagas(db: &Dialect, filter: &SagaFilter, limit: usize) -> List<Saga> {
+    let SagaFilter { event, step, stuck, after } = filter;
+    let mut query = Query::of(db, "sagas");
+    query.equal("event_id", event.as_ref().map(EventId::as_str));
+    query.equal("current_step", step.map(Word::word));
+    if *stuck {
+        query.only("stuck IS NOT NULL", []);
+    }
+    let order = (Rising, ["updated_at", "booking_id"]);
+    query.page(order, (after.as_deref(), time_values), limit, |saga| {
+        time_key(saga.updated_at, &saga.booking)
+    })
+}
+
+/// All sagas, by booking.
+pub(crate) fn all_sagas(db: &Dialect, after: Option<&str>, limit: usize) -> List<Saga> {
+    let order = (Rising, ["booking_id"]);
+    Query::of(db, "sagas").page(order, (after, id_values), limit, |saga| saga.booking.to_string())
+}
+
+/// Payments, the latest first.
+pub(crate) fn payments(db: &Dialect, filter: &PaymentFilter, limit: usize) -> List<Payment> {
+    let PaymentFilter { event, booking, stage, flagged, after } = filter;
+    let mut query = Query::of(db, "payments");
+    of_event_and_booking(&mut query, "payments", event.as_ref(), booking.as_ref());
+    query.equal("stage", stage.map(Word::word));
+    if *flagged {
+        query.yes("flagged");
+    }
+    let order = (Falling, ["created_at", "payment_id"]);
+    query.page(order, (after.as_deref(), time_values), limit, |payment| {
+        time_key(payment.created_at, &payment.payment)
+    })
+}
+
+/// All payments, by booking.
+pub(crate) fn all_payments(db: &Dialect, after: Option<&str>, limit: usize) -> List<Payment> {
+    let order = (Rising, ["booking_id", "payment_id"]);
+    Query::of(db, "payments").page(order, (after, booking_values), limit, |payment| {
+        booking_key(&payment.booking, &payment.payment)
+    })
+}
+
+/// Refunds, the latest first.
+pub(crate) fn refunds(db: &Dialect, filter: &PaymentFilter, limit: usize) -> List<Refund> {
+    let PaymentFilter { event, booking, stage: _, flagged: _, after } = filter;
+    let mut query = Query::of(db, "refunds");
+    of_event_and_booking(&mut query, "refunds", event.as_ref(), booking.as_ref());
+    let order = (Falling, ["created_at", "refund_id"]);
+    query.page(order, (after.as_deref(), time_values), limit, |refund| {
+        time_key(refund.created_at, &refund.refund)
+    })
+}
+
+/// All refunds, by booking.
+pub(crate) fn all_refunds(db: &Dialect, after: Option<&str>, limit: usize) -> List<Refund> {
+    let order = (Rising, ["booking_id", "refund_id"]);
+    Query::of(db, "refunds").page(order, (after, booking_values), limit, |refund| {
+        booking_key(&refund.booking, &refund.refund)
+    })
+}
+
+/// What the gateway's own desk did, the latest first.
+pub(crate) fn desk(db: &Dialect, filter: &DeskFilter, limit: usize) -> List<DeskEntry> {
+    let DeskFilter { open, booking, after } = filter;
+    let mut query = Query::of(db, "desk_entries");
+    if *open {
+        query.only("settled_at IS NULL", []);
+    }
+    query.equal("booking_id", booking.as_ref().map(BookingId::as_str));
+    let order = (Falling, ["created_at", "entry_id"]);
+    query.page(order, (after.as_deref(), time_values), limit, |entry| {
+        time_key(entry.created_at, &entry.entry)
+    })
+}
+
+/// Deliveries that were given up, the latest first.
+pub(crate) fn dead_letters(
+    db: &Dialect,
+    channel: Option<&str>,
+    after: Option<&str>,
+    limit: usize,
+) -> List<DeadLetter> {
+    let mut query =
+        Query::of(db, "deliveries JOIN messages ON messages.message_id = deliveries.message_id");
+    query.only("died_at IS NOT NULL", []);
+    query.equal("channel", channel);
+    let order = (Falling, ["died_at", "deliveries.message_id", "channel"]);
+    query.page(order, (after, dead_values), limit, |dead| {
+        // Neither a message's id nor a channel's name is free of any character.
+        let DeadLetter { message, channel, died_at, .. } = dead;
+        format!("{died_at}/{}/{}{channel}", message.id.len(), message.id)
+    })
+}
+
+/// Reads `<milliseconds>/<bytes of the message's id>/<message's id><channel>`.
+fn dead_values(key: &str) -> Option<[Value; 3]> {
+    let (died_at, rest) = key.split_once('/')?;
+    let (bytes, rest) = rest.split_once('/')?;
+    let (message, channel) = rest.split_at_checked(bytes.parse().ok()?)?;
+    Some([Value::Integer(died_at.parse().ok()?), text(message), text(channel)])
+}
+
+/// What payments and refunds have in common: the event and the booking they are of.
+fn of_event_and_booking(
+    query: &mut Query<'_>,
+    table: &str,
+    event: Option<&EventId>,
+    booking: Option<&BookingId>,
+) {
+    if let Some(event) = event {
+        // Row by row, so that a page need not look at all there are.
+        let condition = format!(
+            "EXISTS (SELECT 1 FROM sagas WHERE sagas.booking_id = {table}.booking_id \
+             AND event_id = ?)"
+        );
+        query.only(&condition, [text(event.as_str())]);
+    }
+    query.equal("booking_id", booking.map(BookingId::as_str));
+}
+
+/// The key of a list by booking, and then by id: `<booking>/<id>`. No booking has a slash in its id.
+fn booking_key(booking: &BookingId, id: &impl Display) -> String {
+    format!("{booking}/{id}")
+}
+
+/// Reads what [`booking_key`] wrote.
+fn booking_values(key: &str) -> Option<[Value; 2]> {
+    let (booking, id) = key.split_once('/')?;
+    Some([text(booking), text(id)])
+}
+
+/// Reads a key that is an id. Any text may be one.
+#[expect(clippy::unnecessary_wraps, reason = "other keys can be wrong")]
+fn id_values(key: &str) -> Option<[Value; 1]> {
+    Some([text(key)])
+}
