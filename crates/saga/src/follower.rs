@@ -56,8 +56,9 @@ pub(crate) async fn run(sagas: Arc<Sagas>) {
         let Err(error) = followed else { return };
         tracing::error!(error, "the feed cannot be followed into the ledger; trying again");
         tokio::select! {
-            () = tokio::time::sleep(PAUSE) => {}
+            biased;
             () = sagas.stopped() => return,
+            () = tokio::time::sleep(PAUSE) => {}
         }
     }
 }
@@ -72,8 +73,9 @@ async fn wait_for_turn(sagas: &Sagas) -> bool {
             Err(error) => tracing::warn!(%error, "who follows the feed is not known just now"),
         }
         tokio::select! {
-            () = tokio::time::sleep(PAUSE) => {}
+            biased;
             () = sagas.stopped() => {}
+            () = tokio::time::sleep(PAUSE) => {}
         }
     }
     false
@@ -115,11 +117,13 @@ impl Follower {
         let mut write_by = Instant::now() + QUIET;
         loop {
             let moved = projection.cursor > 0;
+            // In this order, so that a feed that never pauses keeps nothing else from its turn.
             let mut ends = tokio::select! {
-                page = feed.next() => self.gather(page?, &mut projection).await?,
-                () = tokio::time::sleep_until(write_by), if moved => false,
-                () = tokio::time::sleep_until(self.say_so_by), if sagas.cluster.is_some() => false,
+                biased;
                 () = sagas.stopped() => return Ok(()),
+                () = tokio::time::sleep_until(self.say_so_by), if sagas.cluster.is_some() => false,
+                () = tokio::time::sleep_until(write_by), if moved => false,
+                page = feed.next() => self.gather(page?, &mut projection).await?,
             };
             self.keep_turn().await?;
             if !ends {

@@ -131,6 +131,7 @@ async fn wait(sagas: &Sagas, busy: bool) {
     sagas.wakes_at.store(sagas.now().plus_ms(ms).0, Ordering::SeqCst);
     let sleep = tokio::time::sleep(Duration::from_millis(ms.unsigned_abs()));
     tokio::select! {
+        biased;
         () = sleep => {}
         () = sagas.due.notified() => {}
     }

@@ -30,8 +30,9 @@ impl Sagas {
     async fn forget_answers(self: Arc<Self>) {
         loop {
             tokio::select! {
-                () = tokio::time::sleep(TIDY_EVERY) => {}
+                biased;
                 () = self.stopped() => return,
+                () = tokio::time::sleep(TIDY_EVERY) => {}
             }
             let before = self.now().plus_ms(-onrush_ledger::request::KEPT_MS);
             if let Err(error) = self.ledger.forget_answers(before).await {

@@ -5,6 +5,8 @@ pub mod address;
 pub mod admin;
 pub mod buckets;
 pub mod carry;
+#[cfg(feature = "simulated")]
+pub mod chance;
 pub mod guest;
 pub mod jws;
 pub mod keys;
@@ -53,6 +55,10 @@ pub fn unix_now_s() -> i64 {
 /// If the operating system has none, which leaves nothing safe to do.
 pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
+    #[cfg(feature = "simulated")]
+    if chance::fill(&mut bytes) {
+        return bytes;
+    }
     getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
     bytes
 }

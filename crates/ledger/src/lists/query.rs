@@ -122,6 +122,7 @@ pub(crate) struct List<T> {
 
 impl<T> List<T> {
     /// The tables.
+    #[cfg(feature = "cluster")]
     pub(crate) fn from(&self) -> &'static str {
         self.from
     }

@@ -4,6 +4,7 @@ use super::reports::Reporter;
 use super::writer::Writer;
 use super::{OpenError, SqliteLedger, Still};
 use rusqlite::Connection;
+use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,10 +34,14 @@ impl SteppedLedger {
     }
 
     /// Waits until something is asked.
-    pub async fn asked(&self) {
-        tokio::select! {
-            () = self.writer.mailbox.asked() => {}
-            () = self.reporter.mailbox.asked() => {}
+    pub fn asked(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (writing, reporting) = (self.writer.mailbox.clone(), self.reporter.mailbox.clone());
+        async move {
+            tokio::select! {
+                biased;
+                () = writing.asked() => {}
+                () = reporting.asked() => {}
+            }
         }
     }
 

@@ -16,7 +16,8 @@ use onrush_core::money::Currency;
 use onrush_store::embedded::Clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// After how long without a call a gateway that is well is asked how it is.
 const ASK_WELL: Duration = Duration::from_secs(60);
@@ -295,6 +296,7 @@ impl Watched {
     /// Asks how it is whenever nobody else has for a while, until `stopped`.
     pub(crate) async fn look_after(&self, patience: Duration, stopped: impl Future<Output = ()>) {
         tokio::select! {
+            biased;
             () = stopped => {}
             () = self.ask_how_it_is(patience) => {}
         }

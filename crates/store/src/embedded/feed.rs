@@ -73,8 +73,11 @@ impl TailFeed {
             };
             Ok((reader.page(cursor, PAGE), reader))
         };
-        let (page, reader) =
-            tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())??;
+        let (page, reader) = if self.shared.without_threads {
+            read()?
+        } else {
+            tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())??
+        };
         let page = page.and_then(|page| {
             let (seq, why) = (Seq(cursor.0 + 1), "missing, though it was committed".to_owned());
             if page.is_empty() { Err(ReadError { seq, why, damaged: true }) } else { Ok(page) }

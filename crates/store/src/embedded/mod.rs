@@ -41,7 +41,7 @@ mod tail;
 mod witness;
 
 pub use audit::{AuditReport, FeedAudit, audit};
-pub use clock::{Clock, ClockReport, Correction, ManualClock};
+pub use clock::{Clock, ClockReport, Correction, ManualClock, ToldClock};
 pub use disk::{Need, Space};
 pub use error::{Damage, OpenError, WAY_OUT};
 #[cfg(feature = "testing")]
@@ -157,7 +157,7 @@ impl Embedded {
     pub fn open(dir: &Path, options: Options) -> Result<Self, OpenError> {
         let (low_disk_bytes, snapshot_every) = (options.low_disk_bytes, options.snapshot_every);
         let watch = move |dir: &Path| Watch::start(dir.to_owned(), low_disk_bytes);
-        let Still { mut engine, executor, mut journal } = Still::open(dir, options, watch)?;
+        let Still { mut engine, executor, mut journal } = Still::open(dir, options, watch, false)?;
         let shared = engine.shared.clone();
         let newest = Seq(shared.snapshot.load(Ordering::Acquire));
         let (snapshotter, snapshotter_thread) =

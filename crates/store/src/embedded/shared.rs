@@ -18,6 +18,8 @@ pub(super) struct Shared {
     pub(super) snapshot: AtomicU64,
     /// What the disk has left.
     pub(super) space: Arc<Space>,
+    /// No thread is ever started: whoever needs a file reads it where they are.
+    pub(super) without_threads: bool,
     pub(super) closing: AtomicBool,
     pub(super) failure: OnceLock<String>,
     /// How far the ledger has followed, [`NO_LEDGER`] as long as none did.

@@ -11,6 +11,7 @@ use super::snapshotter;
 use super::still::Still;
 use super::{Embedded, OpenError, Options};
 use onrush_core::Time;
+use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,7 +35,7 @@ impl Stepped {
     pub fn open(dir: &Path, options: Options) -> Result<(Arc<Embedded>, Self), OpenError> {
         let low_disk_bytes = options.low_disk_bytes;
         let Still { engine, executor, journal } =
-            Still::open(dir, options, |_| Ok(Watch::blind(low_disk_bytes)))?;
+            Still::open(dir, options, |_| Ok(Watch::blind(low_disk_bytes)), true)?;
         // Nobody moves pages beside the commits.
         journal.move_pages_within_commits().map_err(OpenError::sqlite(dir))?;
         let written = Written::new(journal.last_at);
@@ -42,8 +43,9 @@ impl Stepped {
     }
 
     /// Waits until something is asked, or the clock was moved.
-    pub async fn asked(&self) {
-        self.executor.shared.mailbox.asked().await;
+    pub fn asked(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mailbox = self.executor.shared.mailbox.clone();
+        async move { mailbox.asked().await }
     }
 
     /// Decides all that is asked, and what is due. Nothing of it is durable, and nobody has an
@@ -56,6 +58,12 @@ impl Stepped {
     /// Makes durable what was decided, and has everybody answered. False if the engine has stopped.
     pub fn commit(&mut self) -> bool {
         self.journal.step(&mut self.written)
+    }
+
+    /// Why the engine has stopped by itself, if it has.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        self.executor.shared.failure.get().cloned()
     }
 
     /// When something is due by itself.

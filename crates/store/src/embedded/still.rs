@@ -51,6 +51,7 @@ impl Still {
         dir: &Path,
         options: Options,
         watch: impl FnOnce(&Path) -> io::Result<Watch>,
+        without_threads: bool,
     ) -> Result<Self, OpenError> {
         let runtime = match &options.runtime {
             Some(runtime) => runtime.clone(),
@@ -66,6 +67,7 @@ impl Still {
             committed: AtomicU64::new(recovered.last.0),
             snapshot: AtomicU64::new(recovered.snapshot.0),
             space: disk.space.clone(),
+            without_threads,
             closing: AtomicBool::new(false),
             failure: OnceLock::new(),
             ledger: AtomicU64::new(ledger.unwrap_or(NO_LEDGER)),

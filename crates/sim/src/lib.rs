@@ -1,0 +1,4 @@
+//! Onrush, simulated from one number.
+
+pub mod chance;
+pub mod whole;

@@ -1,0 +1,338 @@
+//! The bank: a payment gateway with a book of its own, which the judges believe.
+
+use super::server::Server;
+use super::story::Story;
+use crate::chance::Chance;
+use axum::http::HeaderMap;
+use onrush_core::ids::{BookingId, PaymentId};
+use onrush_core::money::Currency;
+use onrush_saga::gateway::takes::Takes;
+use onrush_saga::gateway::{
+    Answer, DeskNews, Gateway, GatewayError, News, NotGenuine, Notice, Order, Ours, RefundOrder,
+    RefundStanding, Standing,
+};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::sleep;
+
+/// How long the bank repeats a message that nobody takes.
+const REPEATS: u32 = 12;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    Declined,
+    Captured,
+    Cancelled,
+}
+
+/// A payment in the book.
+#[derive(Clone, Debug)]
+struct Entry {
+    booking: Option<BookingId>,
+    amount_minor: i64,
+    currency: Option<Currency>,
+    state: State,
+    /// By their keys.
+    refunds: BTreeMap<String, i64>,
+}
+
+impl Entry {
+    fn returned_minor(&self) -> i64 {
+        self.refunds.values().sum()
+    }
+}
+
+struct Book {
+    entries: BTreeMap<PaymentId, Entry>,
+    chance: Chance,
+}
+
+/// The bank.
+pub(super) struct Bank {
+    book: Mutex<Book>,
+    has_faults: AtomicBool,
+    news: UnboundedSender<Notice>,
+    story: Story,
+}
+
+/// What the book says of one booking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Account {
+    /// How often money was taken.
+    pub(super) captures: u32,
+    pub(super) captured_minor: i64,
+    pub(super) returned_minor: i64,
+}
+
+impl Bank {
+    pub(super) fn open(
+        seed: u64,
+        has_faults: bool,
+        story: Story,
+    ) -> (Arc<Self>, UnboundedReceiver<Notice>) {
+        let (news, told) = unbounded_channel();
+        let book = Book { entries: BTreeMap::new(), chance: Chance::of(seed, "bank", 0) };
+        let has_faults = AtomicBool::new(has_faults);
+        (Arc::new(Self { book: Mutex::new(book), has_faults, news, story }), told)
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on every answer comes, and at once.
+    pub(super) fn calm(&self) {
+        self.has_faults.store(false, Ordering::Relaxed);
+    }
+
+    /// How often money was taken, and how often it went back.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let book = self.book();
+        let captured = book.entries.values().filter(|entry| entry.state == State::Captured);
+        let refunds = book.entries.values().map(|entry| entry.refunds.len() as u64).sum();
+        (captured.count() as u64, refunds)
+    }
+
+    /// What the book says of each booking.
+    pub(super) fn accounts(&self) -> BTreeMap<BookingId, Account> {
+        let mut accounts = BTreeMap::<_, Account>::new();
+        for entry in self.book().entries.values() {
+            let Some(booking) = &entry.booking else { continue };
+            let account = accounts.entry(booking.clone()).or_default();
+            if entry.state == State::Captured {
+                account.captures += 1;
+                account.captured_minor += entry.amount_minor;
+            }
+            account.returned_minor += entry.returned_minor();
+        }
+        accounts
+    }
+
+    /// Refunds of more than was taken.
+    pub(super) fn overpaid(&self) -> Vec<PaymentId> {
+        let book = self.book();
+        let is_over = |entry: &Entry| {
+            let taken = if entry.state == State::Captured { entry.amount_minor } else { 0 };
+            entry.returned_minor() > taken
+        };
+        book.entries.iter().filter(|(_, entry)| is_over(entry)).map(|(id, _)| id.clone()).collect()
+    }
+
+    /// The buyer types a card on the bank's page. False if there is nothing to be paid any more.
+    pub(super) fn pay(&self, payment: &PaymentId, is_good: bool) -> bool {
+        let mut book = self.book();
+        let Some(entry) = book.entries.get_mut(payment) else { return false };
+        if !matches!(entry.state, State::Open | State::Declined) {
+            return false;
+        }
+        entry.state = if is_good { State::Captured } else { State::Declined };
+        self.story.tell("the bank", format!("{payment} is {:?}", entry.state));
+        let standing = standing(payment, entry);
+        let booking = entry.booking.clone();
+        if let Some(booking) = booking {
+            let news = News::Payment { payment: payment.clone(), booking, standing };
+            let id = format!("n-{}", book.chance.any());
+            // Nobody listens any more at the very end.
+            drop(self.news.send(Notice { id, news: Some(news) }));
+        }
+        true
+    }
+
+    /// Lets a call take its time. True if its answer gets lost.
+    async fn way(&self) -> Result<bool, GatewayError> {
+        let (before_ms, lost, never) = {
+            let mut book = self.book();
+            let chance = &mut book.chance;
+            if self.has_faults.load(Ordering::Relaxed) {
+                let ms = match chance.below(50) {
+                    0 => chance.within(5_000, 40_000),
+                    _ => chance.within(5, 400),
+                };
+                (ms, chance.percent(4), chance.percent(4))
+            } else {
+                (20, false, false)
+            }
+        };
+        sleep(Duration::from_millis(before_ms.unsigned_abs())).await;
+        let silent = || GatewayError::Unavailable("no answer".into());
+        if never { Err(silent()) } else { Ok(lost) }
+    }
+}
+
+fn answer<T>(lost: bool, value: T) -> Result<T, GatewayError> {
+    if lost { Err(GatewayError::Unavailable("the answer got lost".into())) } else { Ok(value) }
+}
+
+fn reference(payment: &PaymentId) -> String {
+    format!("at-the-bank-{payment}")
+}
+
+fn standing(payment: &PaymentId, entry: &Entry) -> Standing {
+    let reference = reference(payment);
+    match entry.state {
+        State::Open => Standing::Open { reference, url: Some("page".into()), client_secret: None },
+        State::Declined => Standing::Declined { reference, why: "insufficient_funds".into() },
+        State::Cancelled => Standing::Cancelled { why: "cancelled".into() },
+        State::Captured => match entry.currency {
+            Some(currency) => {
+                Standing::Captured { reference, amount_minor: entry.amount_minor, currency }
+            }
+            None => Standing::Unknown,
+        },
+    }
+}
+
+impl Gateway for Bank {
+    fn name(&self) -> &'static str {
+        "bank"
+    }
+
+    fn step_minor(&self, _: Currency) -> i64 {
+        1
+    }
+
+    fn create<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
+        Box::pin(async move {
+            let lost = self.way().await?;
+            let mut book = self.book();
+            let entry = book.entries.entry(order.payment.clone()).or_insert_with(|| Entry {
+                booking: Some(order.booking.clone()),
+                amount_minor: order.amount_minor,
+                currency: Some(order.currency),
+                state: State::Open,
+                refunds: BTreeMap::new(),
+            });
+            answer(lost, standing(&order.payment, entry))
+        })
+    }
+
+    fn status<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
+        Box::pin(async move {
+            let lost = self.way().await?;
+            let book = self.book();
+            let entry = book.entries.get(&order.payment);
+            answer(lost, entry.map_or(Standing::Unknown, |entry| standing(&order.payment, entry)))
+        })
+    }
+
+    fn cancel<'a>(&'a self, order: &'a Order) -> Answer<'a, Standing> {
+        Box::pin(async move {
+            let lost = self.way().await?;
+            let mut book = self.book();
+            // One that is not known will not be created later either.
+            let entry = book.entries.entry(order.payment.clone()).or_insert_with(|| Entry {
+                booking: None,
+                amount_minor: 0,
+                currency: None,
+                state: State::Cancelled,
+                refunds: BTreeMap::new(),
+            });
+            if matches!(entry.state, State::Open | State::Declined) {
+                entry.state = State::Cancelled;
+            }
+            answer(lost, standing(&order.payment, entry))
+        })
+    }
+
+    fn refund<'a>(&'a self, order: &'a RefundOrder) -> Answer<'a, RefundStanding> {
+        Box::pin(async move {
+            let lost = self.way().await?;
+            let mut book = self.book();
+            let payment = &order.payment.payment;
+            let refused = |why: &str| Err(GatewayError::Refused(why.into()));
+            let Some(entry) = book.entries.get_mut(payment) else {
+                return refused("there is no such payment");
+            };
+            if !entry.refunds.contains_key(&order.refund) {
+                let left = entry.amount_minor - entry.returned_minor();
+                if entry.state != State::Captured || order.amount_minor > left {
+                    return refused("more than was taken");
+                }
+                entry.refunds.insert(order.refund.clone(), order.amount_minor);
+                let told = format!("{} goes back for {payment}", order.amount_minor);
+                self.story.tell("the bank", told);
+            }
+            let reference = format!("{}-{}", reference(payment), order.refund);
+            answer(lost, RefundStanding::Done { reference })
+        })
+    }
+
+    fn takes(&self, _: Currency) -> Result<Takes, String> {
+        Ok(Takes { least_minor: 1, most_minor: i64::MAX, step_minor: 1 })
+    }
+
+    fn probe(&self) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let lost = self.way().await?;
+            answer(lost, ())
+        })
+    }
+
+    fn ours<'a>(&'a self, name: &'a str) -> Answer<'a, Option<Ours>> {
+        Box::pin(async move {
+            let lost = self.way().await?;
+            let book = self.book();
+            let found = book.entries.iter().find(|(payment, _)| reference(payment) == name);
+            let ours = found.and_then(|(payment, entry)| {
+                Some(Ours { payment: payment.clone(), booking: entry.booking.clone()? })
+            });
+            answer(lost, ours)
+        })
+    }
+
+    fn desk_refunds<'a>(&'a self, _: &'a str) -> Answer<'a, Vec<DeskNews>> {
+        Box::pin(async move {
+            let lost = self.way().await?;
+            answer(lost, Vec::new())
+        })
+    }
+
+    fn read_webhook(&self, _: &HeaderMap, _: &[u8], _: i64) -> Result<Notice, NotGenuine> {
+        // Messages are handed over as they are: nothing here is sent over a network.
+        Err(NotGenuine::Unreadable)
+    }
+}
+
+/// Tells the server what happened at the bank: late, twice, in another order, or never.
+pub(super) async fn tell(
+    mut news: UnboundedReceiver<Notice>,
+    server: Arc<Server>,
+    seed: u64,
+    has_faults: bool,
+) {
+    let mut chance = Chance::of(seed, "messages", 0);
+    while let Some(notice) = news.recv().await {
+        let times = match chance.below(20) {
+            _ if !has_faults => 1,
+            0..=1 => 0,
+            2..=4 => 2,
+            _ => 1,
+        };
+        for _ in 0..times {
+            let late_ms = match chance.below(10) {
+                _ if !has_faults => 50,
+                0 => chance.within(1_000, 900_000),
+                _ => chance.within(10, 2_000),
+            };
+            tokio::spawn(deliver(notice.clone(), server.clone(), late_ms.unsigned_abs()));
+        }
+    }
+}
+
+async fn deliver(notice: Notice, server: Arc<Server>, late_ms: u64) {
+    sleep(Duration::from_millis(late_ms)).await;
+    for time in 0..REPEATS {
+        if let Some(life) = server.life() {
+            let taken = life.sagas.notice(notice.clone()).await;
+            match taken {
+                Ok(()) | Err(onrush_saga::NoticeError::Mismatch(_)) => return,
+                Err(_) => {}
+            }
+        }
+        sleep(Duration::from_secs(1 << time.min(8))).await;
+    }
+}

@@ -1,0 +1,298 @@
+//! The judges: what must be so in the end, from the bank's book, the journal's bare facts, and what
+//! buyers were told.
+
+use super::bank::{Account, Bank};
+use super::buyer::Told;
+use super::server::{Life, Server};
+use super::world::{Looked, World};
+use onrush_audit::AuditArgs;
+use onrush_core::Change;
+use onrush_core::change::{BookingChange, HoldChange, SetupChange};
+use onrush_core::hold::HoldStatus;
+use onrush_core::ids::{BookingId, SeatId};
+use onrush_core::lines::Lines;
+use onrush_store::{Engine, FeedEntry, Seq};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// What was there to be seen.
+#[derive(Default)]
+pub(super) struct Seen {
+    pub(super) decisions: u64,
+    pub(super) confirmed: u64,
+    /// The journal, as it is written down.
+    pub(super) journal: Vec<u8>,
+}
+
+/// Waits until no money is under way any more.
+pub(super) async fn wait_for_rest(
+    server: &Arc<Server>,
+    patience: Duration,
+    violations: &mut Vec<String>,
+) {
+    let begun = Instant::now();
+    loop {
+        let life = server.life().expect("it was started");
+        let totals = life.ledger.totals().await;
+        match totals {
+            Ok(totals) if totals.open_sagas == 0 && totals.refunding_minor == 0 => return,
+            Ok(totals) if begun.elapsed() > patience => {
+                violations.push(format!(
+                    "{} sagas have not ended {patience:?} after everything works, {} of them \
+                     stuck, and {} are still to go back",
+                    totals.open_sagas, totals.stuck_sagas, totals.refunding_minor
+                ));
+                return;
+            }
+            Ok(_) => {}
+            Err(error) => violations.push(format!("the ledger does not answer: {error}")),
+        }
+        sleep(Duration::from_secs(60)).await;
+    }
+}
+
+/// Looks at everything there is.
+pub(super) async fn look(
+    server: &Arc<Server>,
+    world: &World,
+    bank: &Bank,
+    told: &[Vec<Told>],
+    violations: &mut Vec<String>,
+) -> Seen {
+    let life = server.life().expect("it was started");
+    let entries = match journal(&life).await {
+        Ok(entries) => entries,
+        Err(why) => {
+            violations.push(format!("the journal cannot be read: {why}"));
+            return Seen::default();
+        }
+    };
+    let facts = Facts::of(&entries, violations);
+    let accounts = bank.accounts();
+    for payment in bank.overpaid() {
+        violations.push(format!("more went back than was taken for {payment}"));
+    }
+    for (booking, account) in &accounts {
+        money(booking, *account, facts.bookings.get(booking), violations);
+    }
+    for one in told.iter().flatten() {
+        let known = facts.bookings.get(&one.booking);
+        match known {
+            None => {
+                violations.push(format!("{} was said to be held, and is nowhere", one.booking));
+            }
+            Some(known) => {
+                if (known.amount_minor, &known.lines) != (one.amount_minor, &one.lines) {
+                    violations.push(format!(
+                        "{} was said to be {:?} for {}, and is written down as {:?} for {}",
+                        one.booking, one.lines, one.amount_minor, known.lines, known.amount_minor
+                    ));
+                }
+                if one.confirmed
+                    && !matches!(known.end, HoldStatus::Confirmed | HoldStatus::Cancelled)
+                {
+                    violations.push(format!(
+                        "{} was said to be confirmed, and is {:?}",
+                        one.booking, known.end
+                    ));
+                }
+            }
+        }
+    }
+    for (booking, known) in &facts.bookings {
+        let looked = world.status(server, booking).await;
+        if looked != Looked::There(known.end) && looked != Looked::Gone {
+            let (journal, engine) = (known.end, looked);
+            violations
+                .push(format!("{booking} is {journal:?} by the journal, {engine:?} if asked"));
+        }
+    }
+    let confirmed = facts.bookings.values().filter(|known| known.end == HoldStatus::Confirmed);
+    let confirmed = confirmed.count() as u64;
+    let journal = entries.iter().flat_map(|entry| {
+        let mut line = serde_json::to_vec(&(entry.seq, entry.at, &entry.changes))
+            .expect("changes are written as JSON all the time");
+        line.push(b'\n');
+        line
+    });
+    Seen { decisions: entries.len() as u64, confirmed, journal: journal.collect() }
+}
+
+/// One booking's money: paid once if it is confirmed, all of it back if it was taken back, and
+/// nothing kept for what nobody got.
+fn money(
+    booking: &BookingId,
+    account: Account,
+    known: Option<&Known>,
+    violations: &mut Vec<String>,
+) {
+    let kept_minor = account.captured_minor - account.returned_minor;
+    let due_minor = match known {
+        Some(Known { end: HoldStatus::Confirmed, amount_minor, .. }) => *amount_minor,
+        Some(Known { end: HoldStatus::Cancelled, amount_minor, refund_minor, .. }) => {
+            amount_minor - refund_minor
+        }
+        Some(_) | None => 0,
+    };
+    if kept_minor != due_minor {
+        violations.push(format!(
+            "{booking}: the bank took {} in {} payments and gave {} back; {due_minor} are due for \
+             what became of it: {known:?}",
+            account.captured_minor, account.captures, account.returned_minor
+        ));
+    }
+}
+
+/// The whole journal.
+async fn journal(life: &Life) -> Result<Vec<Arc<FeedEntry>>, String> {
+    let last = life.engine.committed();
+    let mut feed = life.engine.subscribe(Seq::default());
+    let mut entries: Vec<Arc<FeedEntry>> = Vec::new();
+    while entries.last().is_none_or(|entry| entry.seq < last) {
+        let Some(page) = feed.next().await? else { break };
+        entries.extend(page.iter().cloned());
+    }
+    Ok(entries)
+}
+
+/// What the journal says of one booking.
+#[derive(Clone, Debug)]
+struct Known {
+    lines: Lines,
+    amount_minor: i64,
+    refund_minor: i64,
+    end: HoldStatus,
+}
+
+impl Known {
+    /// Units of the pool.
+    fn units(&self) -> u32 {
+        self.lines.pools().iter().map(|line| line.quantity).sum()
+    }
+}
+
+/// What the journal's facts come to, counted anew and without a rule.
+#[derive(Default)]
+struct Facts {
+    bookings: BTreeMap<BookingId, Known>,
+    capacity: u32,
+    taken: u32,
+    owners: BTreeMap<SeatId, BookingId>,
+    seats: BTreeSet<SeatId>,
+}
+
+impl Facts {
+    fn of(entries: &[Arc<FeedEntry>], violations: &mut Vec<String>) -> Self {
+        let mut facts = Self::default();
+        let mut last = None;
+        for entry in entries {
+            if last.is_some_and(|(seq, at)| entry.seq.0 != seq + 1 || entry.at < at) {
+                violations.push(format!("decision {} is out of order", entry.seq.0));
+            }
+            last = Some((entry.seq.0, entry.at));
+            for change in &entry.changes {
+                facts.add(change, entry.seq, violations);
+            }
+        }
+        facts
+    }
+
+    fn add(&mut self, change: &Change, seq: Seq, violations: &mut Vec<String>) {
+        match change {
+            Change::Setup(SetupChange::PoolAdded { spec }) => self.capacity += spec.capacity,
+            Change::Setup(SetupChange::SeatsAdded { seats, .. }) => {
+                self.seats.extend(seats.iter().map(|seat| seat.seat.clone()));
+            }
+            Change::Setup(SetupChange::CapacityAdjusted { after, .. }) => self.capacity = *after,
+            Change::Hold(change) => self.hold(change, seq, violations),
+            Change::Booking(change) => self.booking(change, seq, violations),
+            // Nothing here has to do with units.
+            Change::Setup(_)
+            | Change::Sale(_)
+            | Change::Queue(_)
+            | Change::Visitor(_)
+            | Change::Claim(_) => {}
+        }
+        if self.taken > self.capacity {
+            let (taken, capacity) = (self.taken, self.capacity);
+            violations.push(format!("{taken} of {capacity} units are taken at decision {}", seq.0));
+        }
+    }
+
+    fn hold(&mut self, change: &HoldChange, seq: Seq, violations: &mut Vec<String>) {
+        match change {
+            HoldChange::HoldPlaced { terms, .. } => {
+                let known = Known {
+                    lines: terms.lines.clone(),
+                    amount_minor: terms.amount_minor,
+                    refund_minor: 0,
+                    end: HoldStatus::Held,
+                };
+                self.take(&terms.booking, &known, seq, violations);
+                self.bookings.insert(terms.booking.clone(), known);
+            }
+            HoldChange::HoldReleased { booking } => self.end(booking, HoldStatus::Released),
+            HoldChange::HoldExpired { booking } => self.end(booking, HoldStatus::Expired),
+            HoldChange::HoldExtended { .. } | HoldChange::HoldForgotten { .. } => {}
+        }
+    }
+
+    fn booking(&mut self, change: &BookingChange, seq: Seq, violations: &mut Vec<String>) {
+        match change {
+            BookingChange::PaymentBegun { booking, .. } => self.is(booking, HoldStatus::Paying),
+            BookingChange::PaymentFailed { booking, .. } => self.is(booking, HoldStatus::Held),
+            BookingChange::HoldConfirmed { booking, .. } => self.is(booking, HoldStatus::Confirmed),
+            BookingChange::HoldConfirmedLate { booking, .. } => {
+                if let Some(known) = self.bookings.get(booking).cloned() {
+                    self.take(booking, &known, seq, violations);
+                }
+                self.is(booking, HoldStatus::Confirmed);
+            }
+            BookingChange::ConfirmedCancelled { booking, refund_minor, .. } => {
+                self.end(booking, HoldStatus::Cancelled);
+                if let Some(known) = self.bookings.get_mut(booking) {
+                    known.refund_minor = *refund_minor;
+                }
+            }
+            BookingChange::LatePaymentFailed { .. } | BookingChange::CheckedIn { .. } => {}
+        }
+    }
+
+    fn take(&mut self, booking: &BookingId, known: &Known, seq: Seq, violations: &mut Vec<String>) {
+        self.taken += known.units();
+        for seat in known.lines.seats() {
+            if !self.seats.contains(seat) {
+                violations.push(format!("{booking} has {seat}, which does not exist"));
+            }
+            if let Some(owner) = self.owners.insert(seat.clone(), booking.clone()) {
+                let at = seq.0;
+                violations.push(format!("{seat} goes to {booking} at {at}, and is {owner}'s"));
+            }
+        }
+    }
+
+    fn is(&mut self, booking: &BookingId, status: HoldStatus) {
+        if let Some(known) = self.bookings.get_mut(booking) {
+            known.end = status;
+        }
+    }
+
+    fn end(&mut self, booking: &BookingId, status: HoldStatus) {
+        self.is(booking, status);
+        if let Some(known) = self.bookings.get(booking) {
+            self.taken -= known.units();
+            self.owners.retain(|_, owner| owner != booking);
+        }
+    }
+}
+
+/// Has everything added up again from the files that are left.
+pub(super) fn audit(dir: &Path, violations: &mut Vec<String>) {
+    match onrush_audit::audit(&AuditArgs::of(dir, true)) {
+        Ok(report) => violations.extend(report.found),
+        Err(why) => violations.push(format!("the files cannot be audited: {why}")),
+    }
+}

@@ -1,0 +1,187 @@
+//! The whole of a server in one process and in virtual time: the engine with its journal, the
+//! ledger, and the sagas between them and a bank, with buyers around it and everything going wrong.
+//!
+//! Nothing runs on a thread of its own, and nothing waits for real: the engine and the ledger are
+//! run step by step, time passes when nobody has anything left to do, and all chance comes from the
+//! seed. So one seed is one story.
+//!
+//! What is not simulated yet: HTTP and its sockets, live streams, mail and webhooks, torn and lost
+//! writes of the disk.
+
+mod bank;
+mod buyer;
+mod judges;
+mod planted;
+mod server;
+mod story;
+mod world;
+
+use crate::chance::Chance;
+use bank::Bank;
+use judges::Seen;
+use onrush_base::auth::chance::deal;
+pub use planted::Planted;
+use server::Server;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use story::Story;
+use tokio::runtime::Builder;
+use tokio::task::JoinSet;
+use world::World;
+
+/// What goes wrong, and how often.
+#[derive(Clone, Copy, Debug)]
+pub struct Faults {
+    /// The server is killed, and starts again after a while.
+    pub kills: bool,
+    /// Answers of the bank are late or get lost, and so do its messages; some come twice.
+    pub bank: bool,
+    /// The disk takes its time, and has little space at times.
+    pub disk: bool,
+    /// A fault that the judges must find.
+    pub planted: Option<Planted>,
+}
+
+impl Faults {
+    /// All of them.
+    pub const ALL: Self = Self { kills: true, bank: true, disk: true, planted: None };
+    /// None of them.
+    pub const NONE: Self = Self { kills: false, bank: false, disk: false, planted: None };
+}
+
+/// What one seed came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The seed.
+    pub seed: u64,
+    /// Everything that could be seen, as SHA-256 in hexadecimal digits.
+    pub hash: String,
+    /// What the judges found, a sentence each; nothing if all is well.
+    pub violations: Vec<String>,
+    /// What happened, a sentence each.
+    pub story: Vec<String>,
+    /// Buyers who came to an end.
+    pub journeys: u64,
+    /// Decisions in the journal.
+    pub decisions: u64,
+    /// How often the server was killed.
+    pub kills: u64,
+    /// Bookings that were confirmed in the end.
+    pub confirmed: u64,
+    /// How often money was taken.
+    pub captures: u64,
+    /// How often money went back.
+    pub refunds: u64,
+}
+
+/// How long buyers may take, all of them together, before somebody is said to wait without end.
+const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+/// How long what is left to do may take once nothing goes wrong any more.
+const SETTLES: Duration = Duration::from_secs(6 * 3_600);
+
+/// Runs the sale of one seed.
+///
+/// # Panics
+/// If no directory and no runtime can be had.
+#[must_use]
+pub fn run(seed: u64, faults: Faults) -> Outcome {
+    let mut bytes = Chance::of(seed, "ids", 0);
+    let _dealt = deal(move |to| {
+        for byte in to {
+            *byte = bytes.any() as u8;
+        }
+    });
+    let dir = tempfile::Builder::new().prefix("onrush-sim-").tempdir_in(memory());
+    let dir = dir.expect("a directory");
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = runtime.expect("a runtime");
+    let outcome = runtime.block_on(sale(seed, faults, dir.path().to_owned()));
+    // Tasks that are left hold the files.
+    drop(runtime);
+    outcome
+}
+
+/// Where files cost no time, if there is such a place; they are gone after the run.
+fn memory() -> PathBuf {
+    let shared = PathBuf::from("/dev/shm");
+    if shared.is_dir() { shared } else { std::env::temp_dir() }
+}
+
+async fn sale(seed: u64, faults: Faults, dir: PathBuf) -> Outcome {
+    let story = Story::begin();
+    let world = Arc::new(World::of(seed));
+    let (bank, news) = Bank::open(seed, faults.bank, story.clone());
+    let server = Server::new(seed, faults, dir.clone(), bank.clone(), story.clone());
+    server.start().await;
+    world.set_up(&server).await;
+
+    let mut around = JoinSet::new();
+    around.spawn(bank::tell(news, server.clone(), seed, faults.bank));
+    if faults.kills {
+        around.spawn(server::kill_now_and_then(server.clone(), seed));
+    }
+    let mut buyers = JoinSet::new();
+    for number in 0..world.buyers {
+        let it = buyer::Buyer::new(seed, number, world.clone(), server.clone(), bank.clone());
+        buyers.spawn(it.live());
+    }
+    let organiser = world.clone().organise(server.clone(), seed);
+    around.spawn(organiser);
+    let mut violations = Vec::new();
+    let all = async {
+        let mut told = Vec::new();
+        while let Some(one) = buyers.join_next().await {
+            match one {
+                Ok(one) => told.push(one),
+                Err(error) => story.tell("nobody", format!("a buyer panicked: {error}")),
+            }
+        }
+        told
+    };
+    let told = tokio::select! {
+        biased;
+        why = server.failed() => {
+            violations.push(why);
+            Vec::new()
+        }
+        told = tokio::time::timeout(LONGEST, all) => told.unwrap_or_else(|_| {
+            violations.push(format!("buyers have been waiting for {LONGEST:?}"));
+            Vec::new()
+        }),
+    };
+    let journeys = told.len() as u64;
+    if journeys < u64::from(world.buyers) && violations.is_empty() {
+        violations.push(format!("{} of {} buyers came to an end", journeys, world.buyers));
+    }
+    // From here on nothing goes wrong, and what is left to do must be done some time.
+    around.abort_all();
+    while around.join_next().await.is_some() {}
+    server.calm();
+    bank.calm();
+    server.start().await;
+    let mut seen = Seen::default();
+    if server.life().is_some() {
+        judges::wait_for_rest(&server, SETTLES, &mut violations).await;
+        seen = judges::look(&server, &world, &bank, &told, &mut violations).await;
+    }
+    let (kills, decisions) = (server.kills(), seen.decisions);
+    server.close().await;
+    judges::audit(&dir, &mut violations);
+    for violation in &violations {
+        story.tell("the judges", violation.clone());
+    }
+    let (captures, refunds) = bank.counts();
+    Outcome {
+        seed,
+        hash: story.hash(&seen.journal),
+        violations,
+        story: story.lines(),
+        journeys,
+        decisions,
+        kills,
+        confirmed: seen.confirmed,
+        captures,
+        refunds,
+    }
+}

@@ -1,0 +1,311 @@
+//! The server that is simulated: one life after the other on the same files.
+
+use super::Faults;
+use super::bank::Bank;
+use super::story::Story;
+use crate::chance::Chance;
+use onrush_base::config::Patience;
+use onrush_core::Time;
+use onrush_ledger::Ledger;
+use onrush_ledger::sqlite::{SqliteLedger, SteppedLedger};
+use onrush_relay::messages::Channels;
+use onrush_saga::{SagaDeps, Sagas};
+use onrush_store::Engine;
+use onrush_store::embedded::{Clock, Embedded, Options, Stepped, ToldClock};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+/// 2026-12-01T10:00:00Z, when every story begins.
+const START: Time = Time(1_796_119_200_000);
+/// Decisions that followers find in memory: few, so that they read files as well.
+const TAIL: usize = 64;
+/// How long a life that is over may keep its files.
+const GIVES_UP: Duration = Duration::from_secs(600);
+
+/// What runs from a start to the end of that process.
+pub(super) struct Life {
+    pub(super) engine: Arc<Embedded>,
+    pub(super) ledger: Arc<dyn Ledger>,
+    pub(super) sagas: Arc<Sagas>,
+}
+
+struct State {
+    life: Option<Arc<Life>>,
+    tasks: JoinSet<()>,
+    files: Option<(Weak<Embedded>, Weak<SqliteLedger>)>,
+    lives: u64,
+}
+
+/// The server. It is there all the time, and answers while it lives.
+pub(super) struct Server {
+    seed: u64,
+    faults: Faults,
+    dir: PathBuf,
+    bank: Arc<Bank>,
+    story: Story,
+    clock: Clock,
+    /// Why there can be no life any more, once there cannot.
+    failed: watch::Sender<Option<String>>,
+    calm: AtomicBool,
+    kills: AtomicU64,
+    state: Mutex<State>,
+}
+
+impl Server {
+    pub(super) fn new(
+        seed: u64,
+        faults: Faults,
+        dir: PathBuf,
+        bank: Arc<Bank>,
+        story: Story,
+    ) -> Arc<Self> {
+        let began = Instant::now();
+        let now = move || {
+            let since = began.elapsed().as_millis();
+            START.plus_ms(i64::try_from(since).unwrap_or(i64::MAX))
+        };
+        let state = State { life: None, tasks: JoinSet::new(), files: None, lives: 0 };
+        Arc::new(Self {
+            seed,
+            faults,
+            dir,
+            bank,
+            story,
+            clock: Clock::Told(ToldClock::new(now)),
+            failed: watch::Sender::new(None),
+            calm: AtomicBool::new(false),
+            kills: AtomicU64::new(0),
+            state: Mutex::new(state),
+        })
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The present life, if there is one.
+    pub(super) fn life(&self) -> Option<Arc<Life>> {
+        self.state().life.clone()
+    }
+
+    pub(super) fn kills(&self) -> u64 {
+        self.kills.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn story(&self) -> &Story {
+        &self.story
+    }
+
+    pub(super) fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// From now on the disk does what it is asked to, at once.
+    pub(super) fn calm(&self) {
+        self.calm.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until the server cannot go on, and says why.
+    pub(super) async fn failed(&self) -> String {
+        let mut failed = self.failed.subscribe();
+        let why = failed.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+        why.unwrap_or_default()
+    }
+
+    fn fail(&self, why: String) {
+        self.story.tell("the server", &why);
+        self.failed.send_replace(Some(why));
+    }
+
+    /// Starts a life, unless there is one: recovers from the files, and goes on.
+    pub(super) async fn start(self: &Arc<Self>) {
+        if self.life().is_some() || self.failed.borrow().is_some() {
+            return;
+        }
+        self.wait_for_files().await;
+        if let Some(planted) = self.faults.planted {
+            planted.into_files(&self.dir, self.kills());
+        }
+        let options =
+            Options { clock: self.clock.clone(), tail_capacity: TAIL, ..Options::default() };
+        let (engine, steps) = match Stepped::open(&self.dir, options) {
+            Ok(opened) => opened,
+            Err(error) => return self.fail(format!("the journal is not taken: {error}")),
+        };
+        let (ledger, ledger_steps) = match SteppedLedger::open(&self.dir) {
+            Ok(opened) => opened,
+            Err(error) => return self.fail(format!("the ledger is not taken: {error}")),
+        };
+        let kept: Arc<dyn Ledger> = ledger.clone();
+        let sagas = Sagas::new(SagaDeps {
+            engine: engine.clone(),
+            ledger: kept.clone(),
+            gateway: Some(self.bank.clone()),
+            clock: self.clock.clone(),
+            patience: Patience::default(),
+            channels: Channels::default(),
+            cluster: None,
+            pairing: None,
+        });
+        let mut state = self.state();
+        state.lives += 1;
+        let lives = state.lives;
+        state.files = Some((Arc::downgrade(&engine), Arc::downgrade(&ledger)));
+        let seq = engine.committed().0;
+        state.tasks.spawn(run_engine(self.clone(), steps, Chance::of(self.seed, "disk", lives)));
+        let chance = Chance::of(self.seed, "ledger", lives);
+        state.tasks.spawn(run_ledger(self.clone(), ledger_steps, chance));
+        for task in sagas.run() {
+            // The end of a life ends it too.
+            state.tasks.spawn(async move {
+                let abort = AbortOnDrop(task);
+                abort.over().await;
+            });
+        }
+        state.life = Some(Arc::new(Life { engine, ledger: kept, sagas }));
+        drop(state);
+        self.story.tell("the server", format!("starts with decision {seq}"));
+    }
+
+    /// Ends the present life as a power cut would, in the middle of whatever it does.
+    pub(super) async fn kill(&self) {
+        let (life, mut tasks) = {
+            let mut state = self.state();
+            (state.life.take(), std::mem::take(&mut state.tasks))
+        };
+        let Some(life) = life else { return };
+        self.kills.fetch_add(1, Ordering::Relaxed);
+        self.story.tell("the server", "is killed");
+        tasks.shutdown().await;
+        life.sagas.stop();
+    }
+
+    /// Ends the last life well.
+    pub(super) async fn close(&self) {
+        let (life, mut tasks) = {
+            let mut state = self.state();
+            (state.life.take(), std::mem::take(&mut state.tasks))
+        };
+        if let Some(life) = &life {
+            life.sagas.stop();
+        }
+        drop(life);
+        tasks.shutdown().await;
+        self.wait_for_files().await;
+    }
+
+    /// Waits until the life before has let go of its files: what it had under way learns that
+    /// nobody answers any more, and ends.
+    async fn wait_for_files(&self) {
+        let Some((engine, ledger)) = self.state().files.take() else { return };
+        let begun = Instant::now();
+        while engine.strong_count() + ledger.strong_count() > 0 {
+            assert!(begun.elapsed() < GIVES_UP, "a life that is over keeps its files");
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// How long a write takes until it is durable.
+    fn sync_time(&self, chance: &mut Chance) -> Duration {
+        if !self.faults.disk || self.calm.load(Ordering::Relaxed) {
+            return Duration::from_millis(1);
+        }
+        let ms = match chance.below(1_000) {
+            0 => chance.within(1_000, 8_000),
+            1..=20 => chance.within(50, 1_000),
+            _ => chance.within(1, 20),
+        };
+        Duration::from_millis(ms.unsigned_abs())
+    }
+}
+
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl AbortOnDrop {
+    async fn over(mut self) {
+        // A task that panics has ended too, and what it left undone is found by the judges.
+        drop((&mut self.0).await);
+    }
+}
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Decides, lets the disk take its time, commits, and so on. A snapshot is made now and then.
+async fn run_engine(server: Arc<Server>, mut steps: Stepped, mut chance: Chance) {
+    loop {
+        let due = steps.next_deadline().map(|at| at.since_ms(server.now()).max(0).unsigned_abs());
+        let due = async {
+            match due {
+                Some(ms) => sleep(Duration::from_millis(ms)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = steps.asked() => {}
+            () = due => {}
+        }
+        if server.faults.disk {
+            let is_calm = server.calm.load(Ordering::Relaxed);
+            let is_low = !is_calm && chance.below(200) == 0;
+            steps.set_free_bytes(if is_low { 1 << 20 } else { u64::MAX });
+        }
+        if !steps.decide() {
+            break;
+        }
+        // Decided and not durable: a process that ends here has told nobody.
+        sleep(server.sync_time(&mut chance)).await;
+        if !steps.commit() {
+            break;
+        }
+        if chance.below(300) == 0
+            && let Err(why) = steps.snapshot()
+        {
+            return server.fail(format!("no snapshot can be made: {why}"));
+        }
+    }
+    if let Some(why) = steps.failure() {
+        server.fail(format!("the engine stops by itself: {why}"));
+    }
+}
+
+/// Does what the ledger is asked, as slowly as the disk.
+async fn run_ledger(server: Arc<Server>, mut steps: SteppedLedger, mut chance: Chance) {
+    loop {
+        steps.asked().await;
+        sleep(server.sync_time(&mut chance)).await;
+        steps.step();
+        // What is asked because of these answers belongs to the next transaction.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Kills the server at any moment, and starts it again after a while.
+pub(super) async fn kill_now_and_then(server: Arc<Server>, seed: u64) {
+    let mut chance = Chance::of(seed, "kills", 0);
+    loop {
+        let lives_ms = match chance.below(4) {
+            0 => chance.within(1, 2_000),
+            1 => chance.within(2_000, 20_000),
+            _ => chance.within(20_000, 300_000),
+        };
+        sleep(Duration::from_millis(lives_ms.unsigned_abs())).await;
+        server.kill().await;
+        let away_ms = if chance.percent(80) {
+            chance.within(200, 5_000)
+        } else {
+            chance.within(5_000, 120_000)
+        };
+        sleep(Duration::from_millis(away_ms.unsigned_abs())).await;
+        server.start().await;
+    }
+}

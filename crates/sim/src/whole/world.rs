@@ -1,0 +1,181 @@
+//! What is sold, and what the organiser does.
+
+use super::server::Server;
+use crate::chance::Chance;
+use onrush_core::Command;
+use onrush_core::command::CancelTerms;
+use onrush_core::hold::HoldStatus;
+use onrush_core::ids::{BookingId, EventId, InvalidId, PoolId, SeatId, UserId};
+use onrush_core::question::BookingOf;
+use onrush_core::settings::{Fees, RoomSettings, Settings};
+use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_store::{Ask, Engine, Failure};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// An id that is written here.
+pub(super) fn id<T: FromStr<Err = InvalidId>>(text: &str) -> T {
+    text.parse().expect("ids of the simulation are ids")
+}
+
+/// One sale.
+pub(super) struct World {
+    pub(super) event: EventId,
+    pub(super) settings: Settings,
+    pub(super) pool: PoolId,
+    pub(super) capacity: u32,
+    pub(super) price_minor: i64,
+    pub(super) seats: u32,
+    pub(super) buyers: u32,
+}
+
+impl World {
+    pub(super) fn of(seed: u64) -> Self {
+        let mut chance = Chance::of(seed, "world", 0);
+        let mut settings = Settings::new("A sale", "EUR".parse().expect("a currency"));
+        settings.room = chance.percent(70).then(|| RoomSettings {
+            capacity: *chance.pick(&[5, 20, 60]),
+            session_ms: 600_000,
+            ..RoomSettings::default()
+        });
+        (settings.hold_ttl_ms, settings.hold_max_ms) =
+            *chance.pick(&[(600_000, 1_800_000), (60_000, 120_000), (180_000, 600_000)]);
+        settings.payment_window_ms = *chance.pick(&[600_000, 120_000]);
+        settings.payment_attempts = *chance.pick(&[1, 3]);
+        settings.max_per_user = Some(8);
+        settings.fees =
+            *chance.pick(&[Fees::default(), Fees { fixed_minor: 100, percent_bp: 500 }]);
+        let buyers = *chance.pick(&[30, 60, 120]);
+        Self {
+            event: id("sale"),
+            settings,
+            pool: id("ga"),
+            capacity: *chance.pick(&[10, 40, 200]),
+            price_minor: *chance.pick(&[2_500, 999]),
+            seats: *chance.pick(&[0, 12, 40]),
+            buyers,
+        }
+    }
+
+    pub(super) fn seat(number: u32) -> SeatId {
+        id(&format!("s{number}"))
+    }
+
+    pub(super) fn user(number: u32) -> UserId {
+        id(&format!("u{number}"))
+    }
+
+    pub(super) fn booking(number: u32, nth: u32) -> BookingId {
+        id(&format!("b{number}-{nth}"))
+    }
+
+    /// Opens the sale.
+    pub(super) async fn set_up(&self, server: &Arc<Server>) {
+        let categories =
+            vec![CategorySpec { name: "stalls".into(), price_minor: self.price_minor }];
+        let seat = |number: u32| SeatSpec {
+            seat: Self::seat(number),
+            section: "stalls".into(),
+            row: "A".into(),
+            number: number.to_string().into(),
+            category: "stalls".into(),
+        };
+        let seats = (1..=self.seats).map(seat).collect();
+        let pool = PoolSpec {
+            pool: self.pool.clone(),
+            capacity: self.capacity,
+            price_minor: self.price_minor,
+        };
+        let life = server.life().expect("it was just started");
+        let commands = [
+            Command::CreateEvent { settings: Box::new(self.settings.clone()) },
+            Command::AddPool { spec: pool },
+            Command::AddSeats { categories, seats },
+            Command::OpenPrequeue,
+            Command::OpenSale { seed: None, public_value: None },
+        ];
+        for command in commands {
+            let is_needless = matches!(&command, Command::OpenPrequeue)
+                && self.settings.room.is_none()
+                || matches!(&command, Command::AddSeats { seats, .. } if seats.is_empty());
+            if is_needless {
+                continue;
+            }
+            loop {
+                match life.engine.execute(self.event.clone(), command.clone()).await {
+                    Ok(_) => break,
+                    Err(Failure::DiskLow) => sleep(Duration::from_secs(1)).await,
+                    Err(failure) => panic!("the sale cannot be set up: {failure}"),
+                }
+            }
+        }
+    }
+
+    /// Takes bookings back, pauses, and changes capacity now and then, without end.
+    pub(super) async fn organise(self: Arc<Self>, server: Arc<Server>, seed: u64) {
+        let mut chance = Chance::of(seed, "organiser", 0);
+        let reason = || Reason { by: "Ann".into(), why: "as it happens".into() };
+        loop {
+            sleep(Duration::from_millis(chance.within(500, 60_000).unsigned_abs())).await;
+            let command = match chance.below(6) {
+                0 => Command::Pause,
+                1..=2 => Command::Resume,
+                3 => Command::AdjustCapacity {
+                    pool: self.pool.clone(),
+                    capacity: self.capacity + chance.below(5),
+                    reason: reason(),
+                },
+                _ => Command::CancelConfirmed {
+                    booking: Self::booking(chance.below(self.buyers), chance.below(2)),
+                    reason: reason(),
+                    terms: CancelTerms::Organiser { refund_minor: None },
+                },
+            };
+            let paused = command == Command::Pause;
+            self.tell(&server, command).await;
+            if paused {
+                sleep(Duration::from_millis(chance.within(1_000, 20_000).unsigned_abs())).await;
+                // A pause that nobody ends would keep everybody waiting.
+                while !self.tell(&server, Command::Resume).await {
+                    sleep(Duration::from_secs(1)).await;
+                }
+            }
+        }
+    }
+
+    /// Asks, and tells what was answered. True if there was an answer.
+    async fn tell(&self, server: &Arc<Server>, command: Command) -> bool {
+        let Some(life) = server.life() else { return false };
+        let asked = format!("{command:?}");
+        let answer = life.engine.execute(self.event.clone(), command).await;
+        let told = match &answer {
+            Ok(_) => "done".to_owned(),
+            Err(failure) => failure.to_string(),
+        };
+        server.story().tell("the organiser", format!("{asked}: {told}"));
+        matches!(answer, Ok(_) | Err(Failure::Refused(_)))
+    }
+
+    /// Where a booking stands; `None` if the engine knows of none.
+    pub(super) async fn status(&self, server: &Arc<Server>, booking: &BookingId) -> Looked {
+        let Some(life) = server.life() else { return Looked::Nothing };
+        let question = BookingOf { booking: booking.clone(), user: None };
+        match life.engine.ask(self.event.clone(), question).await {
+            Ok(answer) => Looked::There(answer.value.state.status()),
+            Err(Failure::Refused(_)) => Looked::Gone,
+            Err(_) => Looked::Nothing,
+        }
+    }
+}
+
+/// What a look at a booking shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Looked {
+    There(HoldStatus),
+    /// The engine knows of no such booking.
+    Gone,
+    /// Nobody answers.
+    Nothing,
+}

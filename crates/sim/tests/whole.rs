@@ -1,0 +1,20 @@
+//! The whole of a server, simulated: a few seeds, each the same twice.
+
+use onrush_sim::whole::{Faults, run};
+
+#[test]
+fn seeds_pass_and_are_the_same_twice() {
+    for seed in 1..=4 {
+        let first = run(seed, Faults::ALL);
+        assert!(
+            first.violations.is_empty(),
+            "seed {seed}: {:#?}\n{}",
+            first.violations,
+            first.story.join("\n")
+        );
+        assert!(first.decisions > 0 && first.kills > 0 && first.journeys > 0, "seed {seed}");
+        let second = run(seed, Faults::ALL);
+        assert_eq!(first.story, second.story, "seed {seed}");
+        assert_eq!(first.hash, second.hash, "seed {seed}");
+    }
+}
