@@ -10,6 +10,7 @@
 
 mod bank;
 mod buyer;
+mod command_line;
 mod judges;
 mod planted;
 mod server;
@@ -18,6 +19,7 @@ mod world;
 
 use crate::chance::Chance;
 use bank::Bank;
+pub(crate) use command_line::run as run_many;
 use judges::Seen;
 use onrush_base::auth::chance::deal;
 pub use planted::Planted;

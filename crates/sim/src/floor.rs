@@ -1,0 +1,129 @@
+//! What everybody can see of a sale, and what was named in it before.
+
+use crate::asked::{Asked, Deal};
+use crate::chance::Chance;
+use crate::plan::Plan;
+use onrush_core::change::{QueueChange, SaleChange, SetupChange};
+use onrush_core::ids::{BookingId, PlaceId, PoolId, SeatId, UserId};
+use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::settings::Settings;
+use onrush_core::{Change, Command, Phase, Time};
+
+/// As many commands of before are remembered.
+const REMEMBERED: usize = 32;
+
+/// What is known to everybody.
+#[derive(Debug)]
+pub(crate) struct Floor {
+    pub(crate) settings: Settings,
+    pub(crate) has_room: bool,
+    pub(crate) phase: Phase,
+    pub(crate) pools: Vec<PoolId>,
+    pub(crate) seats: Vec<SeatId>,
+    pub(crate) users: Vec<UserId>,
+    /// Bookings of before, by whoever.
+    pub(crate) bookings: Vec<BookingId>,
+    /// What was asked before, to come again.
+    pub(crate) asked: Vec<Command>,
+    next: usize,
+    /// Who was admitted since this was last looked at.
+    pub(crate) admitted: Vec<(UserId, PlaceId, Time)>,
+}
+
+impl Floor {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        Self {
+            settings: plan.settings.clone(),
+            has_room: plan.settings.room.is_some(),
+            phase: Phase::Scheduled,
+            pools: Vec::new(),
+            seats: Vec::new(),
+            users: plan.users.clone(),
+            bookings: Vec::new(),
+            asked: Vec::new(),
+            next: 0,
+            admitted: Vec::new(),
+        }
+    }
+
+    /// Something to hold, if there is anything.
+    pub(crate) fn wish(&self, chance: &mut Chance) -> Option<Lines> {
+        let (mut pools, mut seats) = (Vec::new(), Vec::new());
+        if let Some(pool) = chance.any_of(&self.pools) {
+            let quantity = *chance.pick(&[1, 1, 2, 2, 4, 9]);
+            pools.push(PoolLine { pool: pool.clone(), quantity });
+        }
+        if (pools.is_empty() || chance.percent(50))
+            && let Some(seat) = chance.any_of(&self.seats)
+        {
+            seats.push(seat.clone());
+            if let Some(other) = chance.any_of(&self.seats).filter(|other| *other != seat) {
+                seats.push(other.clone());
+            }
+            if chance.percent(70) {
+                pools.clear();
+            }
+        }
+        if chance.percent(1) {
+            seats.push("nowhere".parse().ok()?);
+        }
+        Lines::new(pools, seats).ok()
+    }
+
+    /// Sees what was committed.
+    pub(crate) fn see(&mut self, asked: &Asked) {
+        let Deal::Command { command, changes, .. } = &asked.deal else { return };
+        if !matches!(command, Command::Tick) {
+            if self.asked.len() < REMEMBERED {
+                self.asked.push(command.clone());
+            } else if self.next.is_multiple_of(4) {
+                let index = self.next / 4 % REMEMBERED;
+                self.asked[index] = command.clone();
+            }
+            self.next += 1;
+        }
+        if let Command::Hold { booking, .. } = command {
+            if self.bookings.len() >= REMEMBERED {
+                self.bookings.remove(0);
+            }
+            self.bookings.push(booking.clone());
+        }
+        for change in changes {
+            if let Change::Setup(change) = change {
+                self.see_setup(change);
+            } else if let Change::Sale(change) = change {
+                self.see_sale(change);
+            } else if let Change::Queue(QueueChange::Admitted { place, user, arrive_by, .. }) =
+                change
+            {
+                self.admitted.push((user.clone(), *place, *arrive_by));
+            }
+        }
+    }
+
+    fn see_sale(&mut self, change: &SaleChange) {
+        self.phase = match change {
+            SaleChange::PrequeueOpened => Phase::Prequeue,
+            SaleChange::SaleOpened { .. } | SaleChange::SaleResumed => Phase::Open,
+            SaleChange::SalePaused => Phase::Paused,
+            SaleChange::SaleClosed => Phase::Closed,
+            SaleChange::Resumed { .. } => return,
+        };
+    }
+
+    fn see_setup(&mut self, change: &SetupChange) {
+        match change {
+            SetupChange::EventCreated { settings } | SetupChange::SettingsChanged { settings } => {
+                self.has_room = settings.room.is_some();
+                self.settings = (**settings).clone();
+            }
+            SetupChange::PoolAdded { spec } => self.pools.push(spec.pool.clone()),
+            SetupChange::SeatsAdded { seats, .. } => {
+                self.seats.extend(seats.iter().map(|seat| seat.seat.clone()));
+            }
+            SetupChange::CapacityAdjusted { .. }
+            | SetupChange::UnitsBlocked { .. }
+            | SetupChange::UnitsUnblocked { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Liveness: whoever waits is admitted, and whatever has an end comes to it, in a bound of time.
+//!
+//! Time counts while the sale is open and the engine is there. The bound of a place is what the
+//! people ahead of it may take: each slot turns over within a session and the life of its holds.
+
+use super::{Judge, Verdict};
+use crate::asked::{Asked, Deal};
+use onrush_core::change::VisitorChange;
+use onrush_core::change::{BookingChange, HoldChange, QueueChange, SaleChange, SetupChange};
+use onrush_core::ids::{BookingId, PlaceId};
+use onrush_core::settings::Settings;
+use onrush_core::{Change, Command, Time};
+use std::collections::BTreeMap;
+
+/// How late a tick may come in a run.
+const TICK_SLACK_MS: i64 = 300_000;
+
+/// Follows who waits, who is in, and what is held, by the time at which they must have ended.
+#[derive(Debug, Default)]
+pub(super) struct LivenessJudge {
+    settings: Option<Box<Settings>>,
+    /// By number: when a place took its bound, and the bound.
+    waiting: BTreeMap<PlaceId, Time>,
+    inside: BTreeMap<PlaceId, Time>,
+    live: BTreeMap<BookingId, Time>,
+    is_open: bool,
+    /// The earliest of all bounds, so that most commands need no look at the others.
+    earliest: Option<Time>,
+}
+
+impl LivenessJudge {
+    /// How long one slot may be somebody's.
+    fn turn_ms(&self) -> i64 {
+        let Some(it) = &self.settings else { return 0 };
+        let session_ms = it.room.as_ref().map_or(0, |room| room.session_ms);
+        session_ms + self.hold_ms() + TICK_SLACK_MS
+    }
+
+    /// How long one hold may live.
+    fn hold_ms(&self) -> i64 {
+        let Some(it) = &self.settings else { return 0 };
+        it.hold_max_ms + 60_000 * (i64::from(it.payment_attempts) + 1) + TICK_SLACK_MS
+    }
+
+    /// When the last of so many people must be in.
+    fn admitted_by(&self, at: Time, people: usize) -> Time {
+        let Some(room) = self.settings.as_ref().and_then(|it| it.room.as_ref()) else { return at };
+        let people = i64::try_from(people).unwrap_or(i64::MAX);
+        // One person's places are served one after the other.
+        let rounds = people / i64::from(room.capacity) + i64::from(room.places_per_user) + 2;
+        let outflow_ms =
+            room.outflow_per_min.map_or(0, |n| people * 60_000 / i64::from(n) + 60_000);
+        at.plus_ms(rounds.saturating_mul(self.turn_ms()).saturating_add(outflow_ms))
+    }
+
+    /// Gives all who wait a new bound: the rules, the sale or the room have changed.
+    fn begin_anew(&mut self, at: Time) {
+        let people = self.waiting.len() + self.inside.len();
+        let by = self.admitted_by(at, people);
+        self.waiting.values_mut().for_each(|bound| *bound = by);
+        let ends_at = at.plus_ms(self.turn_ms());
+        self.inside.values_mut().for_each(|bound| *bound = (*bound).max(ends_at));
+        let ends_at = at.plus_ms(self.hold_ms());
+        self.live.values_mut().for_each(|bound| *bound = (*bound).max(ends_at));
+    }
+
+    fn follow(&mut self, at: Time, change: &Change) {
+        match change {
+            Change::Setup(
+                SetupChange::EventCreated { settings } | SetupChange::SettingsChanged { settings },
+            ) => {
+                // What was begun under longer times may last as long.
+                let before = self.turn_ms();
+                self.settings = Some(settings.clone());
+                self.begin_anew(at.plus_ms(before));
+            }
+            Change::Sale(SaleChange::SaleOpened { .. } | SaleChange::SaleResumed) => {
+                self.is_open = true;
+                self.begin_anew(at);
+            }
+            Change::Sale(SaleChange::SalePaused | SaleChange::SaleClosed) => self.is_open = false,
+            Change::Sale(SaleChange::Resumed { gap_ms }) => {
+                let later = |bound: &mut Time| *bound = bound.plus_ms(*gap_ms);
+                self.waiting.values_mut().for_each(later);
+                self.inside.values_mut().for_each(later);
+                self.live.values_mut().for_each(later);
+            }
+            Change::Queue(QueueChange::PlaceTaken { place, .. }) => {
+                let people = self.waiting.len() + self.inside.len() + 1;
+                self.waiting.insert(*place, self.admitted_by(at, people));
+            }
+            Change::Queue(QueueChange::PlaceLeft { place, .. }) => drop(self.waiting.remove(place)),
+            Change::Queue(QueueChange::Admitted { place, .. }) => {
+                self.waiting.remove(place);
+                self.inside.insert(*place, at.plus_ms(self.turn_ms()));
+            }
+            Change::Visitor(VisitorChange::SlotFreed { place, .. }) => {
+                self.inside.remove(place);
+            }
+            Change::Hold(HoldChange::HoldPlaced { terms, .. }) => {
+                let ends_at = at.plus_ms(self.hold_ms());
+                self.live.insert(terms.booking.clone(), ends_at);
+            }
+            Change::Hold(
+                HoldChange::HoldReleased { booking } | HoldChange::HoldExpired { booking },
+            )
+            | Change::Booking(BookingChange::HoldConfirmed { booking, .. }) => {
+                self.live.remove(booking);
+            }
+            Change::Setup(
+                SetupChange::PoolAdded { .. }
+                | SetupChange::CapacityAdjusted { .. }
+                | SetupChange::SeatsAdded { .. }
+                | SetupChange::UnitsBlocked { .. }
+                | SetupChange::UnitsUnblocked { .. },
+            )
+            | Change::Sale(SaleChange::PrequeueOpened)
+            | Change::Queue(QueueChange::PlaceSeen { .. } | QueueChange::PrequeueClosed { .. })
+            | Change::Visitor(
+                VisitorChange::Arrived { .. }
+                | VisitorChange::SessionEnded { .. }
+                | VisitorChange::VisitorRemoved { .. }
+                | VisitorChange::VisitorUnbanned { .. },
+            )
+            | Change::Hold(HoldChange::HoldExtended { .. } | HoldChange::HoldForgotten { .. })
+            | Change::Booking(
+                BookingChange::PaymentBegun { .. }
+                | BookingChange::PaymentFailed { .. }
+                | BookingChange::LatePaymentFailed { .. }
+                | BookingChange::HoldConfirmedLate { .. }
+                | BookingChange::ConfirmedCancelled { .. }
+                | BookingChange::CheckedIn { .. },
+            )
+            | Change::Claim(_) => {}
+        }
+    }
+
+    /// Who is late.
+    fn late(&self, bound: Time) -> String {
+        let waits = self.waiting.iter().find(|(_, by)| self.is_open && **by == bound);
+        let inside = self.inside.iter().find(|(_, by)| **by == bound);
+        let held = self.live.iter().find(|(_, by)| **by == bound);
+        match (waits, inside, held) {
+            (Some((place, _)), _, _) => format!("place {place} should be admitted by {bound}"),
+            (_, Some((place, _)), _) => format!("the slot of {place} should be free by {bound}"),
+            (_, _, Some((booking, _))) => format!("{booking} should have ended by {bound}"),
+            (None, None, None) => format!("somebody should be through by {bound}"),
+        }
+    }
+
+    fn first_bound(&self) -> Option<Time> {
+        let waiting = self.waiting.values().filter(|_| self.is_open);
+        waiting.chain(self.inside.values()).chain(self.live.values()).min().copied()
+    }
+}
+
+impl Judge for LivenessJudge {
+    fn name(&self) -> &'static str {
+        "liveness"
+    }
+
+    fn committed(&mut self, asked: &Asked) -> Verdict {
+        let Deal::Command { command, changes, .. } = &asked.deal else { return Ok(()) };
+        let at = asked.at;
+        // An outage is over: whoever was late by it is so no more.
+        let recovers = matches!(command, Command::Recover { .. });
+        if let Some(bound) = self.earliest.filter(|bound| *bound < at && !recovers) {
+            return Err(self.late(bound));
+        }
+        if !changes.is_empty() {
+            changes.iter().for_each(|change| self.follow(at, change));
+            self.earliest = self.first_bound();
+        }
+        Ok(())
+    }
+}

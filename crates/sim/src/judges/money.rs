@@ -1,0 +1,195 @@
+//! Money to the cent: what bookings cost, what was confirmed, what goes back. One book is kept from
+//! the answers to buyers, the other from the changes, and both must agree.
+
+use super::{Judge, Verdict};
+use crate::asked::{Asked, Deal};
+use onrush_core::Change;
+use onrush_core::change::{BookingChange, HoldChange, SetupChange};
+use onrush_core::hold::{HoldState, HoldTerms};
+use onrush_core::ids::{BookingId, PoolId, SeatId};
+use onrush_core::lines::Lines;
+use onrush_core::settings::Fees;
+use onrush_core::view::Reply;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What one booking came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Account {
+    paid_minor: i64,
+    refunded_minor: i64,
+    is_confirmed: bool,
+}
+
+/// Keeps both books.
+#[derive(Debug, Default)]
+pub(super) struct MoneyJudge {
+    fees: Fees,
+    step_minor: i64,
+    pools: BTreeMap<PoolId, i64>,
+    categories: BTreeMap<Box<str>, i64>,
+    seats: BTreeMap<SeatId, i64>,
+    terms: BTreeMap<BookingId, Arc<HoldTerms>>,
+    accounts: BTreeMap<BookingId, Account>,
+    /// Confirmed less refunded, by the changes.
+    total_minor: i128,
+    /// The same, by the answers.
+    told_minor: i128,
+    told: BTreeMap<BookingId, Account>,
+}
+
+impl MoneyJudge {
+    fn setup(&mut self, change: &SetupChange) {
+        match change {
+            SetupChange::EventCreated { settings } | SetupChange::SettingsChanged { settings } => {
+                self.fees = settings.fees;
+                let coin = if settings.currency.as_str() == "MGA" { 20 } else { 1 };
+                self.step_minor = settings.amount_step_minor.max(coin);
+            }
+            SetupChange::PoolAdded { spec } => {
+                self.pools.insert(spec.pool.clone(), spec.price_minor);
+            }
+            SetupChange::SeatsAdded { categories, seats } => {
+                for category in categories {
+                    self.categories.insert(category.name.clone(), category.price_minor);
+                }
+                for seat in seats {
+                    let price_minor = self.categories.get(&seat.category).copied().unwrap_or(0);
+                    self.seats.insert(seat.seat.clone(), price_minor);
+                }
+            }
+            SetupChange::CapacityAdjusted { .. }
+            | SetupChange::UnitsBlocked { .. }
+            | SetupChange::UnitsUnblocked { .. } => {}
+        }
+    }
+
+    fn price_minor(&self, lines: &Lines) -> i128 {
+        let pools = lines.pools().iter().map(|line| {
+            i128::from(self.pools.get(&line.pool).copied().unwrap_or(0)) * i128::from(line.quantity)
+        });
+        let seats = lines.seats().iter().map(|seat| i128::from(self.seats[seat]));
+        pools.sum::<i128>() + seats.sum::<i128>()
+    }
+
+    /// The share is within half a step, and everything adds up.
+    fn check_price(&self, terms: &HoldTerms) -> Verdict {
+        let price = self.price_minor(&terms.lines);
+        let fee = i128::from(terms.fee_minor);
+        if i128::from(terms.amount_minor) != price + fee {
+            return Err(format!("{terms:?}: units of {price} and fees of {fee} are the amount"));
+        }
+        let share = fee - i128::from(self.fees.fixed_minor);
+        let off = share * 10_000 - price * i128::from(self.fees.percent_bp);
+        let half_step = 5_000 * i128::from(self.step_minor);
+        let free_of_charge = price == 0 && fee == 0;
+        if free_of_charge || (price > 0 && off.abs() <= half_step) {
+            Ok(())
+        } else {
+            Err(format!("{terms:?}: the fees are not {:?} of {price}", self.fees))
+        }
+    }
+
+    fn confirm(&mut self, id: &BookingId) -> Verdict {
+        let terms = self.terms.get(id).ok_or(format!("there is no booking {id}"))?;
+        let account = self.accounts.entry(id.clone()).or_default();
+        if account.is_confirmed {
+            return Err(format!("booking {id} is confirmed twice"));
+        }
+        *account =
+            Account { paid_minor: terms.amount_minor, refunded_minor: 0, is_confirmed: true };
+        self.total_minor += i128::from(terms.amount_minor);
+        Ok(())
+    }
+
+    fn refund(&mut self, id: &BookingId, refund_minor: i64) -> Verdict {
+        let account = self.accounts.get_mut(id).filter(|account| account.is_confirmed);
+        let account = account.ok_or(format!("booking {id} is not confirmed, or refunded twice"))?;
+        account.is_confirmed = false;
+        account.refunded_minor = refund_minor;
+        if !(0..=account.paid_minor).contains(&refund_minor) {
+            let paid_minor = account.paid_minor;
+            return Err(format!(
+                "booking {id} was paid {paid_minor}, and {refund_minor} goes back"
+            ));
+        }
+        self.total_minor -= i128::from(refund_minor);
+        Ok(())
+    }
+
+    /// What an answer says of a booking's money.
+    fn hear(&mut self, reply: &Reply) {
+        let Reply::Hold(view) = reply else { return };
+        let now = match view.state {
+            HoldState::Confirmed { .. } => Account {
+                paid_minor: view.terms.amount_minor,
+                refunded_minor: 0,
+                is_confirmed: true,
+            },
+            HoldState::Cancelled { refund_minor, .. } => Account {
+                paid_minor: view.terms.amount_minor,
+                refunded_minor: refund_minor,
+                is_confirmed: false,
+            },
+            HoldState::Held { .. }
+            | HoldState::Paying { .. }
+            | HoldState::Released { .. }
+            | HoldState::Expired { .. } => return,
+        };
+        let worth = |it: &Account| i128::from(it.paid_minor) - i128::from(it.refunded_minor);
+        let before = self.told.insert(view.terms.booking.clone(), now);
+        self.told_minor += worth(&now) - before.as_ref().map_or(0, worth);
+    }
+}
+
+impl Judge for MoneyJudge {
+    fn name(&self) -> &'static str {
+        "money"
+    }
+
+    fn committed(&mut self, asked: &Asked) -> Verdict {
+        let Deal::Command { said, changes, .. } = &asked.deal else { return Ok(()) };
+        for change in changes {
+            match change {
+                Change::Setup(change) => self.setup(change),
+                Change::Hold(HoldChange::HoldPlaced { terms, .. }) => {
+                    self.check_price(terms)?;
+                    self.terms.insert(terms.booking.clone(), Arc::clone(terms));
+                }
+                Change::Hold(HoldChange::HoldForgotten { booking }) => {
+                    self.terms.remove(booking);
+                    self.accounts.remove(booking);
+                    self.told.remove(booking);
+                }
+                Change::Booking(change) => match change {
+                    BookingChange::HoldConfirmed { booking, .. }
+                    | BookingChange::HoldConfirmedLate { booking, .. } => self.confirm(booking)?,
+                    BookingChange::ConfirmedCancelled { booking, refund_minor, .. } => {
+                        self.refund(booking, *refund_minor)?;
+                    }
+                    BookingChange::PaymentBegun { .. }
+                    | BookingChange::PaymentFailed { .. }
+                    | BookingChange::LatePaymentFailed { .. }
+                    | BookingChange::CheckedIn { .. } => {}
+                },
+                Change::Hold(
+                    HoldChange::HoldExtended { .. }
+                    | HoldChange::HoldReleased { .. }
+                    | HoldChange::HoldExpired { .. },
+                )
+                | Change::Sale(_)
+                | Change::Queue(_)
+                | Change::Visitor(_)
+                | Change::Claim(_) => {}
+            }
+        }
+        if let Ok(reply) = said {
+            self.hear(reply);
+        }
+        if self.total_minor != self.told_minor {
+            let Self { total_minor, told_minor, .. } = self;
+            return Err(format!("the changes come to {total_minor}, the answers to {told_minor}"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,197 @@
+//! What the oracle keeps: the plainest records that the documents allow.
+
+use onrush_core::Time;
+use onrush_core::hold::{CheckIn, HoldState, HoldTerms};
+use onrush_core::ids::{BookingId, PlaceId, UserId};
+use onrush_core::limits::ENDED_KNOWN_MS;
+use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
+use onrush_core::view::{
+    CategoryView, ClaimState, ClaimView, HoldView, PoolView, SeatStatus, SeatView, Units,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Somebody in the queue.
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    pub(super) place: PlaceId,
+    pub(super) user: UserId,
+    pub(super) number: u32,
+    /// `None` before the opening.
+    pub(super) seen: Option<Time>,
+}
+
+/// Somebody in the room.
+#[derive(Clone, Debug)]
+pub(super) struct Inside {
+    pub(super) place: PlaceId,
+    pub(super) user: UserId,
+    pub(super) number: u32,
+    pub(super) stay: Stay,
+}
+
+/// How a session stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Stay {
+    Invited { until: Time, arrive_by: Time },
+    Active { until: Time },
+    Over,
+}
+
+impl Stay {
+    pub(super) fn lasts_at(self, at: Time) -> bool {
+        match self {
+            Self::Invited { until, arrive_by } => at < until && at < arrive_by,
+            Self::Active { until } => at < until,
+            Self::Over => false,
+        }
+    }
+}
+
+/// A pool's count of everything.
+#[derive(Clone, Debug)]
+pub(super) struct Pool {
+    pub(super) spec: PoolSpec,
+    pub(super) held: u32,
+    pub(super) confirmed: u32,
+    pub(super) claimed: u32,
+    pub(super) by_services: u32,
+    pub(super) blocked: BTreeMap<Box<str>, u32>,
+}
+
+impl Pool {
+    fn off_sale(&self) -> u32 {
+        self.blocked.values().sum()
+    }
+
+    pub(super) fn taken(&self) -> u32 {
+        self.held + self.confirmed + self.claimed + self.by_services + self.off_sale()
+    }
+
+    pub(super) fn free(&self) -> u32 {
+        self.spec.capacity.saturating_sub(self.taken())
+    }
+
+    /// What visitors and services claimed together.
+    pub(super) fn all_claimed(&self) -> u32 {
+        self.claimed + self.by_services
+    }
+
+    pub(super) fn view(&self) -> PoolView {
+        PoolView {
+            pool: self.spec.pool.clone(),
+            price_minor: self.spec.price_minor,
+            capacity: self.spec.capacity,
+            units: Units {
+                free: self.free(),
+                held: self.held,
+                sold: self.confirmed + self.all_claimed(),
+                blocked: self.off_sale(),
+            },
+            claimed: self.all_claimed(),
+            claimed_by_services: self.by_services,
+            blocked_why: self.blocked.iter().map(|(why, n)| (why.clone(), *n)).collect(),
+        }
+    }
+}
+
+/// Whose a seat is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Owner {
+    Nobody,
+    Held(BookingId),
+    Sold(BookingId),
+    Organiser(Box<str>),
+}
+
+/// A seat.
+#[derive(Clone, Debug)]
+pub(super) struct Seat {
+    pub(super) spec: SeatSpec,
+    pub(super) owner: Owner,
+}
+
+impl Seat {
+    fn status(&self) -> SeatStatus {
+        match self.owner {
+            Owner::Nobody => SeatStatus::Free,
+            Owner::Held(_) => SeatStatus::Held,
+            Owner::Sold(_) => SeatStatus::Sold,
+            Owner::Organiser(_) => SeatStatus::Blocked,
+        }
+    }
+
+    pub(super) fn view(&self) -> SeatView {
+        let (booking, why) = match &self.owner {
+            Owner::Nobody => (None, None),
+            Owner::Held(booking) | Owner::Sold(booking) => (Some(booking.clone()), None),
+            Owner::Organiser(why) => (None, Some(why.clone())),
+        };
+        SeatView {
+            seat: self.spec.seat.clone(),
+            category: self.spec.category.as_ref().into(),
+            status: self.status(),
+            booking,
+            why,
+        }
+    }
+}
+
+/// The seats of one category, added up.
+pub(super) fn category_view(category: &CategorySpec, seats: &[Seat]) -> CategoryView {
+    let mut units = Units::default();
+    for seat in seats.iter().filter(|seat| seat.spec.category == category.name) {
+        match seat.status() {
+            SeatStatus::Free => units.free += 1,
+            SeatStatus::Held => units.held += 1,
+            SeatStatus::Sold => units.sold += 1,
+            SeatStatus::Blocked => units.blocked += 1,
+        }
+    }
+    CategoryView { name: category.name.clone(), price_minor: category.price_minor, units }
+}
+
+/// A booking.
+#[derive(Clone, Debug)]
+pub(super) struct Booking {
+    pub(super) terms: Arc<HoldTerms>,
+    pub(super) state: HoldState,
+    pub(super) payments: u8,
+    pub(super) extensions: u8,
+    pub(super) checked_in: Vec<CheckIn>,
+}
+
+impl Booking {
+    /// When its id may be forgotten: a day after an end that owes nobody anything.
+    pub(super) fn forgotten_at(&self) -> Option<Time> {
+        match self.state {
+            HoldState::Released { at }
+            | HoldState::Expired { at, payment: None }
+            | HoldState::Cancelled { at, .. } => Some(at.plus_ms(ENDED_KNOWN_MS)),
+            HoldState::Expired { payment: Some(_), .. }
+            | HoldState::Held { .. }
+            | HoldState::Paying { .. }
+            | HoldState::Confirmed { .. } => None,
+        }
+    }
+
+    pub(super) fn view(&self) -> HoldView {
+        HoldView {
+            terms: Arc::clone(&self.terms),
+            state: self.state.clone(),
+            payments: self.payments,
+            extensions: self.extensions,
+            checked_in: self.checked_in.clone(),
+        }
+    }
+}
+
+/// When a claim's id may be forgotten.
+pub(super) fn claim_forgotten_at(claim: &ClaimView) -> Option<Time> {
+    match claim.state {
+        ClaimState::Claimed { .. } => None,
+        ClaimState::Returned { at } | ClaimState::Expired { at } | ClaimState::Adjusted { at } => {
+            Some(at.plus_ms(ENDED_KNOWN_MS))
+        }
+    }
+}

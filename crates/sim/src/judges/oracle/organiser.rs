@@ -1,0 +1,379 @@
+//! What organisers ask for.
+
+use super::books::{Owner, Pool, Seat};
+use super::settings::{check_reason, invalid, wrong_setting};
+use super::{Answer, Oracle};
+use onrush_core::change::{QueueChange, SaleChange, SetupChange};
+use onrush_core::ids::{PlaceId, PoolId};
+use onrush_core::lines::Lines;
+use onrush_core::settings::{Digest, Order, Settings};
+use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::{Phase, Refusal, Time};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+
+const MOST_UNITS: u32 = 1_000_000_000;
+
+fn sha(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    parts.iter().for_each(|part| hash.update(part));
+    hash.finalize().into()
+}
+
+fn is_price(minor: i64) -> bool {
+    (0..=1_000_000_000_000).contains(&minor)
+}
+
+fn short(text: &str) -> bool {
+    text.chars().count() <= 500
+}
+
+fn already() -> Answer {
+    Err(Refusal::AlreadyInPhase { why: "".into() })
+}
+
+fn first_another() -> Answer {
+    Err(Refusal::OtherStepFirst { why: "".into() })
+}
+
+impl Oracle {
+    pub(super) fn create(&mut self, settings: &Settings) -> Answer {
+        if self.settings.is_some() {
+            return Err(Refusal::EventExists);
+        }
+        if let Some(wrong) = wrong_setting(settings) {
+            return Err(invalid(Some(&wrong)));
+        }
+        self.settings = Some(settings.clone());
+        self.change(SetupChange::EventCreated { settings: Box::new(settings.clone()) });
+        Self::done()
+    }
+
+    /// The draw that the event commits to, if it does.
+    pub(super) fn commitment(settings: &Settings) -> Option<Digest> {
+        match settings.room.as_ref().map(|room| &room.order) {
+            Some(Order::Draw { seed_hash }) => Some(*seed_hash),
+            Some(Order::Fifo) | None => None,
+        }
+    }
+
+    pub(super) fn change_settings(&mut self, wanted: &Settings) -> Answer {
+        if let Some(wrong) = wrong_setting(wanted) {
+            return Err(invalid(Some(&wrong)));
+        }
+        let now = self.settings();
+        let fixed = |field: &'static str| {
+            Err(Refusal::SettingsFixed { field: Some(field.into()), why: "".into() })
+        };
+        let has_prices = !self.pools.is_empty() || !self.seats.is_empty();
+        if has_prices && now.currency != wanted.currency {
+            return fixed("currency");
+        }
+        let somebody = !self.line.is_empty() || !self.inside.is_empty();
+        if somebody && now.room.is_none() != wanted.room.is_none() {
+            return fixed("room");
+        }
+        // Without a room before, people are served as they come.
+        let order = now.room.as_ref().map_or(&Order::Fifo, |room| &room.order);
+        let other = wanted.room.as_ref().is_some_and(|room| room.order != *order);
+        if other && self.phase() != Phase::Scheduled {
+            return fixed("room.order");
+        }
+        self.settings = Some(wanted.clone());
+        self.change(SetupChange::SettingsChanged { settings: Box::new(wanted.clone()) });
+        Self::done()
+    }
+
+    pub(super) fn add_pool(&mut self, spec: &PoolSpec) -> Answer {
+        if !is_price(spec.price_minor) {
+            return Err(invalid(Some("price_minor")));
+        }
+        if spec.capacity > MOST_UNITS {
+            return Err(invalid(Some("capacity")));
+        }
+        if self.pools.len() >= 10_000 {
+            return Err(Refusal::EventLimit { why: "".into() });
+        }
+        if self.pool(&spec.pool).is_some() {
+            return Err(Refusal::PoolExists { pool: spec.pool.clone() });
+        }
+        self.pools.push(Pool {
+            spec: spec.clone(),
+            held: 0,
+            confirmed: 0,
+            claimed: 0,
+            by_services: 0,
+            blocked: BTreeMap::new(),
+        });
+        self.change(SetupChange::PoolAdded { spec: spec.clone() });
+        Self::done()
+    }
+
+    pub(super) fn adjust_capacity(&mut self, id: &PoolId, after: u32, reason: &Reason) -> Answer {
+        check_reason(&reason.by, &reason.why)?;
+        if after > MOST_UNITS {
+            return Err(invalid(Some("capacity")));
+        }
+        let Some(pool) = self.pool(id) else {
+            return Err(Refusal::ZoneNotFound { pool: id.clone() });
+        };
+        let (before, committed) = (pool.spec.capacity, pool.taken());
+        if committed > after {
+            return Err(Refusal::CapacityBelowCommitted { committed });
+        }
+        self.pool_mut(id).spec.capacity = after;
+        let (pool, reason) = (id.clone(), reason.clone());
+        self.change(SetupChange::CapacityAdjusted { pool, before, after, reason });
+        Self::done()
+    }
+
+    pub(super) fn add_seats(&mut self, categories: &[CategorySpec], seats: &[SeatSpec]) -> Answer {
+        let mut fresh: Vec<CategorySpec> = Vec::new();
+        for category in categories {
+            let name_fits = !category.name.is_empty() && short(&category.name);
+            if !is_price(category.price_minor) || !name_fits {
+                return Err(invalid(None));
+            }
+            let same_name = |other: &&CategorySpec| other.name == category.name;
+            if let Some(known) = self.categories.iter().find(same_name) {
+                if known.price_minor != category.price_minor {
+                    return Err(Refusal::SettingsFixed { field: None, why: "".into() });
+                }
+            } else if let Some(twice) = fresh.iter().find(same_name) {
+                if twice.price_minor != category.price_minor {
+                    return Err(invalid(None));
+                }
+            } else {
+                fresh.push(category.clone());
+            }
+        }
+        if self.categories.len() + fresh.len() > 1_000 {
+            return Err(Refusal::EventLimit { why: "".into() });
+        }
+        if seats.is_empty() {
+            return Err(invalid(None));
+        }
+        if self.seats.len() + seats.len() > 250_000 {
+            return Err(Refusal::EventLimit { why: "".into() });
+        }
+        for (index, seat) in seats.iter().enumerate() {
+            let named = |category: &CategorySpec| category.name == seat.category;
+            let priced = categories.iter().any(named) || self.categories.iter().any(named);
+            let fits = short(&seat.section) && short(&seat.row) && short(&seat.number);
+            if !fits || !priced {
+                return Err(invalid(None));
+            }
+            let twice = seats[..index].iter().any(|other| other.seat == seat.seat);
+            if twice || self.seat(&seat.seat).is_some() {
+                return Err(Refusal::SeatExists { seat: seat.seat.clone() });
+            }
+        }
+        self.categories.extend(fresh.iter().cloned());
+        let added = seats.iter().map(|seat| Seat { spec: seat.clone(), owner: Owner::Nobody });
+        self.seats.extend(added);
+        self.change(SetupChange::SeatsAdded { categories: fresh, seats: seats.to_vec() });
+        Self::done()
+    }
+
+    pub(super) fn block(&mut self, lines: &Lines, reason: &Reason) -> Answer {
+        check_reason(&reason.by, &reason.why)?;
+        self.all_exist(lines)?;
+        self.all_free(lines)?;
+        for line in lines.pools() {
+            let blocked = &mut self.pool_mut(&line.pool).blocked;
+            *blocked.entry(reason.why.clone()).or_default() += line.quantity;
+        }
+        for seat in lines.seats() {
+            self.seat_mut(seat).owner = Owner::Organiser(reason.why.clone());
+        }
+        let (lines, reason) = (lines.clone(), reason.clone());
+        self.change(SetupChange::UnitsBlocked { lines, reason });
+        Self::done()
+    }
+
+    pub(super) fn unblock(&mut self, lines: &Lines, reason: &Reason) -> Answer {
+        check_reason(&reason.by, &reason.why)?;
+        self.all_exist(lines)?;
+        for line in lines.pools() {
+            let known = self.pool(&line.pool).and_then(|pool| pool.blocked.get(&reason.why));
+            if known.is_none_or(|blocked| *blocked < line.quantity) {
+                return Err(Refusal::UnitsNotBlocked);
+            }
+        }
+        for seat in lines.seats() {
+            if !self.seat(seat).is_some_and(|it| matches!(it.owner, Owner::Organiser(_))) {
+                return Err(Refusal::UnitsNotBlocked);
+            }
+        }
+        for line in lines.pools() {
+            let blocked = &mut self.pool_mut(&line.pool).blocked;
+            if let Some(left) = blocked.get_mut(&reason.why) {
+                *left -= line.quantity;
+                if *left == 0 {
+                    blocked.remove(&reason.why);
+                }
+            }
+        }
+        for seat in lines.seats() {
+            self.seat_mut(seat).owner = Owner::Nobody;
+        }
+        let (lines, reason) = (lines.clone(), reason.clone());
+        self.change(SetupChange::UnitsUnblocked { lines, reason });
+        Self::done()
+    }
+
+    fn not_open(&self) -> Answer {
+        Err(Refusal::EventNotOpen { phase: self.phase() })
+    }
+
+    pub(super) fn open_prequeue(&mut self) -> Answer {
+        if self.room().is_none() {
+            return Err(Refusal::NoWaitingRoom);
+        }
+        match self.phase() {
+            Phase::Scheduled => {
+                self.phase = Some(Phase::Prequeue);
+                self.change(SaleChange::PrequeueOpened);
+                Self::done()
+            }
+            Phase::Prequeue => already(),
+            Phase::Open | Phase::Paused | Phase::Closed => self.not_open(),
+        }
+    }
+
+    pub(super) fn close_prequeue(&mut self) -> Answer {
+        match (self.phase(), &self.entrants) {
+            (Phase::Prequeue, None) => {
+                self.fix_entrants();
+                Self::done()
+            }
+            (Phase::Prequeue, Some(_)) => already(),
+            (Phase::Scheduled, _) => first_another(),
+            (Phase::Open | Phase::Paused | Phase::Closed, _) => self.not_open(),
+        }
+    }
+
+    /// Fixes the list of those who take part in the draw.
+    pub(super) fn fix_entrants(&mut self) {
+        let mut list = String::new();
+        for waiting in &self.line {
+            list.push_str(&waiting.place.to_string());
+            list.push('\n');
+        }
+        let hash = Digest(sha(&[list.as_bytes()]));
+        let entrants = u32::try_from(self.line.len()).unwrap_or(u32::MAX);
+        self.phase = Some(Phase::Prequeue);
+        self.entrants = Some((entrants, hash, self.taken));
+        self.change(QueueChange::PrequeueClosed { entrants, entrants_hash: hash });
+    }
+
+    pub(super) fn open_sale(
+        &mut self,
+        at: Time,
+        seed: Option<Digest>,
+        public_value: Option<&str>,
+    ) -> Answer {
+        match self.phase() {
+            Phase::Scheduled | Phase::Prequeue => {}
+            Phase::Open => return already(),
+            Phase::Paused => return first_another(),
+            Phase::Closed => return self.not_open(),
+        }
+        match (Self::commitment(self.settings()), seed) {
+            (None, Some(_)) => return Err(invalid(Some("seed"))),
+            (None, None) if public_value.is_some() => return Err(Refusal::NoDraw),
+            (None, None) => {}
+            (Some(_), None) => return Err(Refusal::SeedMismatch),
+            (Some(hash), Some(seed)) => {
+                if sha(&[&seed.0]) != hash.0 {
+                    return Err(Refusal::SeedMismatch);
+                }
+                if public_value.is_some_and(|value| value.is_empty() || !short(value)) {
+                    return Err(invalid(Some("public_value")));
+                }
+                if self.entrants.is_none() {
+                    if public_value.is_some() {
+                        return first_another();
+                    }
+                    self.fix_entrants();
+                }
+            }
+        }
+        self.begin(at, seed, public_value.map(Into::into));
+        Self::done()
+    }
+
+    /// Opens the sale, with the line in its final order.
+    pub(super) fn begin(&mut self, at: Time, seed: Option<Digest>, value: Option<Box<str>>) {
+        self.phase = Some(Phase::Open);
+        self.start_clocks(at);
+        if let (Some(seed), Some((_, _, last))) = (seed, self.entrants) {
+            let key = match &value {
+                Some(value) => sha(&[&seed.0, value.as_bytes()]),
+                None => seed.0,
+            };
+            let rank = |place: PlaceId| {
+                let hash = sha(&[&key, place.to_string().as_bytes()]);
+                // 52 bits are six bytes and a half.
+                let (first, half) = (&hash[..6], hash[6] >> 4);
+                first.iter().fold(0_u64, |rank, byte| rank << 8 | u64::from(*byte)) << 4
+                    | u64::from(half)
+            };
+            let (mut drawn, mut late): (Vec<_>, Vec<_>) =
+                self.line.drain(..).partition(|waiting| waiting.number <= last);
+            drawn.sort_by_key(|waiting| (rank(waiting.place), waiting.place));
+            late.sort_by_key(|waiting| waiting.number);
+            self.line = drawn;
+            self.line.append(&mut late);
+        }
+        self.revealed = Some((seed, value.clone()));
+        self.change(SaleChange::SaleOpened { seed, public_value: value });
+    }
+
+    /// From now on places lapse; this counts as a sign of life of everybody.
+    fn start_clocks(&mut self, at: Time) {
+        self.opened = true;
+        self.line.iter_mut().for_each(|waiting| waiting.seen = Some(at));
+    }
+
+    pub(super) fn pause(&mut self, at: Time) -> Answer {
+        match self.phase_at(at) {
+            Phase::Open => {
+                self.phase = Some(Phase::Paused);
+                self.change(SaleChange::SalePaused);
+                Self::done()
+            }
+            Phase::Paused => already(),
+            phase @ (Phase::Scheduled | Phase::Prequeue | Phase::Closed) => {
+                Err(Refusal::EventNotOpen { phase })
+            }
+        }
+    }
+
+    pub(super) fn resume(&mut self, at: Time) -> Answer {
+        match self.phase_at(at) {
+            Phase::Paused => {
+                self.phase = Some(Phase::Open);
+                self.change(SaleChange::SaleResumed);
+                Self::done()
+            }
+            Phase::Open => already(),
+            phase @ (Phase::Scheduled | Phase::Prequeue | Phase::Closed) => {
+                Err(Refusal::EventNotOpen { phase })
+            }
+        }
+    }
+
+    pub(super) fn close(&mut self, at: Time) -> Answer {
+        if self.phase() == Phase::Closed {
+            return already();
+        }
+        self.phase = Some(Phase::Closed);
+        if !self.opened {
+            self.start_clocks(at);
+            self.revealed = Some((None, None));
+        }
+        self.change(SaleChange::SaleClosed);
+        Self::done()
+    }
+}

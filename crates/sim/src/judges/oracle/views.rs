@@ -1,0 +1,185 @@
+//! What every question must be answered with.
+
+use super::Oracle;
+use super::books::{Inside, Pool, Seat, Stay, Waiting, category_view};
+use super::visitor::Found;
+use crate::plan::EVENT;
+use onrush_core::ids::{BookingId, UserId};
+use onrush_core::question::{
+    AvailabilityNow, BansAfter, BookingOf, BookingsOf, ClaimOf, EventNow, PlaceOf, Query, SeatsNow,
+    View,
+};
+use onrush_core::view::{
+    AvailabilityView, BanView, DrawView, EventView, HoldView, PlaceState, PlaceView, Units,
+};
+use onrush_core::{Refusal, Time};
+
+impl Oracle {
+    pub(super) fn view(&self, at: Time, query: &Query) -> Result<View, Refusal> {
+        if self.settings.is_none() {
+            return Err(Refusal::EventNotFound);
+        }
+        match query {
+            Query::Event(EventNow) => Ok(View::Event(Box::new(self.event_view(at)))),
+            Query::Availability(AvailabilityNow) => {
+                Ok(View::Availability(Box::new(self.availability())))
+            }
+            Query::Seats(SeatsNow) => Ok(View::Seats(self.seats.iter().map(Seat::view).collect())),
+            Query::Place(PlaceOf { user, place: None }) => self.first_place(at, user),
+            Query::Place(PlaceOf { user, place: Some(place) }) => {
+                match self.find_place(at, *place, user).ok_or(Refusal::PlaceNotFound)? {
+                    Found::InLine(index) => Ok(View::Place(self.in_line(at, index))),
+                    Found::InRoom(index) => Ok(View::Place(self.in_room(at, &self.inside[index]))),
+                }
+            }
+            Query::Booking(BookingOf { booking, user }) => {
+                let known = match user {
+                    Some(user) => self.own(booking, user)?,
+                    None => self.bookings.get(booking).ok_or(Refusal::ReservationNotFound)?,
+                };
+                Ok(View::Booking(known.view()))
+            }
+            Query::Bookings(BookingsOf { user, after, limit }) => {
+                self.page(user, after.as_ref(), *limit).map(View::Bookings)
+            }
+            Query::Claim(ClaimOf { claim, user }) => {
+                let known = self.claims.get(claim).ok_or(Refusal::ClaimNotFound)?;
+                if user.is_some() && *user != known.user {
+                    return Err(Refusal::ClaimNotFound);
+                }
+                Ok(View::Claim(known.clone()))
+            }
+            Query::Bans(BansAfter { after, at_most }) => {
+                let later = |user: &&UserId| after.as_ref().is_none_or(|after| *user > after);
+                let users = self.bans.keys().filter(later).take(*at_most as usize);
+                Ok(View::Bans(users.map(|user| self.ban(user)).collect()))
+            }
+        }
+    }
+
+    fn ban(&self, user: &UserId) -> BanView {
+        let (reason, at) = &self.bans[user];
+        BanView { user: user.clone(), reason: reason.clone(), at: *at }
+    }
+
+    fn availability(&self) -> AvailabilityView {
+        let categories = self.categories.iter();
+        AvailabilityView {
+            pools: self.pools.iter().map(Pool::view).collect(),
+            categories: categories.map(|it| category_view(it, &self.seats)).collect(),
+        }
+    }
+
+    fn event_view(&self, at: Time) -> EventView {
+        let settings = self.settings().clone();
+        let AvailabilityView { pools, categories } = self.availability();
+        let parts = pools.iter().map(|it| it.units).chain(categories.iter().map(|it| it.units));
+        let units = parts.fold(Units::default(), |sum, part| Units {
+            free: sum.free.saturating_add(part.free),
+            held: sum.held.saturating_add(part.held),
+            sold: sum.sold.saturating_add(part.sold),
+            blocked: sum.blocked.saturating_add(part.blocked),
+        });
+        let revealed = self.revealed.clone().unwrap_or_default();
+        let draw = Self::commitment(&settings).map(|seed_hash| DrawView {
+            seed_hash,
+            entrants: self.entrants.map(|(count, _, _)| count),
+            entrants_hash: self.entrants.map(|(_, hash, _)| hash),
+            seed: revealed.0,
+            public_value: revealed.1,
+        });
+        EventView {
+            event: EVENT.parse().expect("the event's id is one"),
+            settings,
+            phase: self.phase_at(at),
+            waiting: self.waiting(),
+            active: u32::try_from(self.inside.len()).unwrap_or(u32::MAX),
+            places_taken: self.taken,
+            units,
+            draw,
+        }
+    }
+
+    fn in_line(&self, at: Time, index: usize) -> PlaceView {
+        let waiting = &self.line[index];
+        let position = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        let state = PlaceState::Queued {
+            position: self.is_ordered().then_some(position),
+            total: self.waiting(),
+            lapses_at: self.lapses_at(waiting),
+            see_due: self.is_sign_due(at, waiting),
+        };
+        PlaceView { place: waiting.place, number: waiting.number, state }
+    }
+
+    fn in_room(&self, at: Time, inside: &Inside) -> PlaceView {
+        let lasts = inside.stay.lasts_at(at);
+        let state = match inside.stay {
+            Stay::Invited { until, arrive_by } if lasts => {
+                PlaceState::Active { until, arrive_by: Some(arrive_by) }
+            }
+            Stay::Active { until } if lasts => PlaceState::Active { until, arrive_by: None },
+            Stay::Invited { .. } | Stay::Active { .. } | Stay::Over => {
+                let live = self.live_of(&inside.user);
+                let ends = live.iter().filter_map(|id| self.bookings[id].state.until());
+                PlaceState::Ended { until: ends.max().unwrap_or(at) }
+            }
+        };
+        PlaceView { place: inside.place, number: inside.number, state }
+    }
+
+    /// The session while it lasts, else the place that is served first, else the session.
+    fn first_place(&self, at: Time, user: &UserId) -> Result<View, Refusal> {
+        let session = self.session_of(user).map(|index| &self.inside[index]);
+        if let Some(session) = session.filter(|session| session.stay.lasts_at(at)) {
+            return Ok(View::Place(self.in_room(at, session)));
+        }
+        let waits = |waiting: &Waiting| {
+            waiting.user == *user && self.lapses_at(waiting).is_none_or(|until| at < until)
+        };
+        if let Some(index) = self.line.iter().position(waits) {
+            return Ok(View::Place(self.in_line(at, index)));
+        }
+        let session = session.ok_or(Refusal::PlaceNotFound)?;
+        Ok(View::Place(self.in_room(at, session)))
+    }
+
+    fn page(
+        &self,
+        user: &UserId,
+        after: Option<&BookingId>,
+        limit: u32,
+    ) -> Result<Vec<HoldView>, Refusal> {
+        let mine = self.of_user.get(user).map_or(&[][..], Vec::as_slice);
+        let from = match after {
+            None => 0,
+            Some(after) => {
+                self.own(after, user)?;
+                mine.iter().position(|id| id == after).map_or(mine.len(), |index| index + 1)
+            }
+        };
+        Ok(mine[from..].iter().take(limit as usize).map(|id| self.bookings[id].view()).collect())
+    }
+
+    /// Every question that has an answer now.
+    pub(super) fn all_queries(&self) -> Vec<Query> {
+        let mut all = vec![
+            EventNow.into(),
+            AvailabilityNow.into(),
+            SeatsNow.into(),
+            BansAfter { after: None, at_most: u32::MAX }.into(),
+        ];
+        let waiting = self.line.iter().map(|it| (it.place, &it.user));
+        let inside = self.inside.iter().map(|it| (it.place, &it.user));
+        for (place, user) in waiting.chain(inside) {
+            all.push(PlaceOf { user: user.clone(), place: Some(place) }.into());
+        }
+        for user in self.of_user.keys() {
+            all.push(BookingsOf { user: user.clone(), after: None, limit: u32::MAX }.into());
+        }
+        for claim in self.claims.keys() {
+            all.push(ClaimOf { claim: claim.clone(), user: None }.into());
+        }
+        all
+    }
+}

@@ -1,0 +1,240 @@
+//! The organiser: sets the sale up, opens it, and keeps changing things.
+
+use crate::chance::Chance;
+use crate::floor::Floor;
+use crate::plan::{DRAW_SEED, Plan, id, seat, settings};
+use onrush_core::command::CancelTerms;
+use onrush_core::lines::Lines;
+use onrush_core::question::{AvailabilityNow, BansAfter, EventNow, Query, SeatsNow};
+use onrush_core::settings::{Digest, Settings};
+use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::{Command, Phase};
+use std::collections::VecDeque;
+
+/// Who did something by hand, and why; now and then a text that does not fit.
+pub(crate) fn reason(chance: &mut Chance) -> Reason {
+    let why = match chance.below(60) {
+        0 => String::new(),
+        1 => "é".repeat(501),
+        2 => "é".repeat(500),
+        _ => (*chance.pick(&["house seats", "\"rig\" | row 3", "ünï ☃"])).to_owned(),
+    };
+    Reason { by: "ops".into(), why: why.into() }
+}
+
+/// The organiser of one sale.
+#[derive(Debug)]
+pub(crate) struct Organiser {
+    chance: Chance,
+    /// What is set up first.
+    first: VecDeque<Command>,
+    blocked: Vec<(Lines, Reason)>,
+    fresh: u32,
+    categories: Vec<CategorySpec>,
+    tries_to_close: bool,
+}
+
+impl Organiser {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let mut chance = Chance::of(plan.seed, "organiser", 0);
+        let mut first = VecDeque::new();
+        let settings = Box::new(plan.settings.clone());
+        first.push_back(Command::CreateEvent { settings });
+        for spec in &plan.pools {
+            first.push_back(Command::AddPool { spec: spec.clone() });
+        }
+        if !plan.seats.is_empty() {
+            let (categories, seats) = (plan.categories.clone(), plan.seats.clone());
+            first.push_back(Command::AddSeats { categories, seats });
+        }
+        let tries_to_close = chance.percent(30);
+        let categories = plan.categories.clone();
+        Self { chance, first, blocked: Vec::new(), fresh: 0, categories, tries_to_close }
+    }
+
+    /// Whether everything is set up.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.first.is_empty()
+    }
+
+    fn fresh(&mut self) -> u32 {
+        self.fresh += 1;
+        self.fresh
+    }
+
+    pub(crate) fn look(&mut self) -> Query {
+        match self.chance.below(4) {
+            0 => EventNow.into(),
+            1 => AvailabilityNow.into(),
+            2 => SeatsNow.into(),
+            _ => BansAfter { after: None, at_most: 3 }.into(),
+        }
+    }
+
+    pub(crate) fn act(&mut self, floor: &Floor, phase: Phase) -> Command {
+        if let Some(command) = self.first.pop_front() {
+            return command;
+        }
+        // A sale that does not go on is brought back on its way.
+        let stuck = matches!(phase, Phase::Scheduled | Phase::Prequeue | Phase::Paused);
+        if stuck && self.chance.percent(60) {
+            return self.go_on(floor, phase);
+        }
+        match self.chance.below(28) {
+            0..=3 => self.add_or_adjust(floor),
+            4..=6 => self.block(floor),
+            7..=9 => self.unblock(),
+            10..=11 => self.change_settings(floor),
+            12..=13 => Command::Pause,
+            14 => Command::Resume,
+            15 => self.go_on(floor, phase),
+            16..=18 => self.cancel(floor),
+            19..=21 => self.check_in(floor),
+            22..=23 => self.adjust_claimed(floor),
+            24 => self.remove(floor),
+            25 => {
+                let user = self.chance.pick(&floor.users).clone();
+                Command::UnbanVisitor { user, reason: reason(&mut self.chance) }
+            }
+            26 => Command::Recover { gap_ms: *self.chance.pick(&[0, -1]) },
+            _ if self.tries_to_close && self.chance.percent(10) => Command::Close,
+            _ => Command::OpenPrequeue,
+        }
+    }
+
+    fn go_on(&mut self, floor: &Floor, phase: Phase) -> Command {
+        match phase {
+            Phase::Scheduled if floor.has_room && self.chance.percent(60) => Command::OpenPrequeue,
+            Phase::Prequeue if self.chance.percent(50) => Command::ClosePrequeue,
+            Phase::Scheduled | Phase::Prequeue => self.open(&floor.settings),
+            Phase::Paused => Command::Resume,
+            Phase::Open | Phase::Closed => {
+                if self.chance.percent(50) {
+                    Command::ClosePrequeue
+                } else {
+                    self.open(&floor.settings)
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, settings: &Settings) -> Command {
+        let right = settings.seed_hash().map(|_| DRAW_SEED);
+        let seed = match self.chance.below(12) {
+            0 => None,
+            1 => Some(Digest([9; 32])),
+            _ => right,
+        };
+        let with_value = self.chance.percent(if right.is_some() { 40 } else { 4 });
+        let public_value = with_value.then(|| "4 8 15 16 23 42".into());
+        Command::OpenSale { seed, public_value }
+    }
+
+    fn add_or_adjust(&mut self, floor: &Floor) -> Command {
+        match self.chance.below(4) {
+            0 => {
+                let pool = format!("more{}", self.chance.below(3));
+                let spec = PoolSpec {
+                    pool: id(&pool),
+                    capacity: *self.chance.pick(&[0, 2, 10, 1_000_000_001]),
+                    price_minor: *self.chance.pick(&[0, 700, 700, -1]),
+                };
+                Command::AddPool { spec }
+            }
+            1 => {
+                let from = self.chance.below(36);
+                let seats: Vec<SeatSpec> = (from..from + self.chance.below(4)).map(seat).collect();
+                let mut categories = self.categories.clone();
+                if self.chance.percent(10) {
+                    categories[0].price_minor += 1;
+                }
+                Command::AddSeats { categories, seats }
+            }
+            _ => {
+                let pool = self.chance.any_of(&floor.pools).cloned().unwrap_or_else(|| id("no"));
+                let capacity = *self.chance.pick(&[0, 1, 5, 20, 100, 1_000, 1_000_000_000]);
+                let reason = reason(&mut self.chance);
+                Command::AdjustCapacity { pool, capacity, reason }
+            }
+        }
+    }
+
+    fn block(&mut self, floor: &Floor) -> Command {
+        let Some(lines) = floor.wish(&mut self.chance) else { return Command::Pause };
+        let reason = reason(&mut self.chance);
+        self.blocked.push((lines.clone(), reason.clone()));
+        Command::Block { lines, reason }
+    }
+
+    fn unblock(&mut self) -> Command {
+        if self.blocked.is_empty() {
+            return Command::Resume;
+        }
+        let index = self.chance.below(self.blocked.len() as u32) as usize;
+        let (lines, reason) = self.blocked.swap_remove(index);
+        Command::Unblock { lines, reason }
+    }
+
+    fn change_settings(&mut self, floor: &Floor) -> Command {
+        let mut wanted = settings(&mut self.chance);
+        let now = &floor.settings;
+        // Mostly a change that can be made: times, limits and fees.
+        if self.chance.percent(85) {
+            wanted.currency = now.currency;
+            match (&mut wanted.room, &now.room) {
+                (Some(wanted), Some(now)) => {
+                    wanted.order = now.order.clone();
+                    wanted.places_per_user = now.places_per_user;
+                }
+                (room, now) => room.clone_from(now),
+            }
+            wanted.prequeue_at = now.prequeue_at;
+            wanted.opens_at = now.opens_at;
+            wanted.closes_at = now.closes_at;
+            wanted.amount_step_minor = now.amount_step_minor;
+        }
+        match self.chance.below(24) {
+            0 => wanted.hold_max_ms = wanted.hold_ttl_ms - 1,
+            1 => wanted.title = "".into(),
+            2 => wanted.max_per_user = Some(0),
+            3 => wanted.amount_step_minor = 30,
+            4 => {
+                if let Some(room) = &mut wanted.room {
+                    room.capacity = 0;
+                }
+            }
+            _ => {}
+        }
+        Command::ChangeSettings { settings: Box::new(wanted) }
+    }
+
+    fn cancel(&mut self, floor: &Floor) -> Command {
+        let Some(booking) = self.chance.any_of(&floor.bookings) else { return Command::Resume };
+        let booking = booking.clone();
+        let refund_minor = *self.chance.pick(&[None, None, Some(0), Some(100), Some(7), Some(-1)]);
+        let reason = reason(&mut self.chance);
+        Command::CancelConfirmed { booking, reason, terms: CancelTerms::Organiser { refund_minor } }
+    }
+
+    fn check_in(&mut self, floor: &Floor) -> Command {
+        let Some(booking) = self.chance.any_of(&floor.bookings) else { return Command::Resume };
+        Command::CheckIn { booking: booking.clone(), ticket: self.chance.below(4) }
+    }
+
+    fn adjust_claimed(&mut self, floor: &Floor) -> Command {
+        let Some(pool) = self.chance.any_of(&floor.pools) else { return Command::Pause };
+        let fresh = self.fresh();
+        Command::AdjustClaimed {
+            claim: id(&format!("s{fresh}")),
+            pool: pool.clone(),
+            amount: *self.chance.pick(&[1, 3, -1, -2, 0, 2_000_000_000]),
+            reason: reason(&mut self.chance),
+        }
+    }
+
+    fn remove(&mut self, floor: &Floor) -> Command {
+        let user = self.chance.pick(&floor.users).clone();
+        let ban = self.chance.percent(50);
+        Command::RemoveVisitor { user, reason: reason(&mut self.chance), ban }
+    }
+}
