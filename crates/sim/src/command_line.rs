@@ -1,5 +1,8 @@
 //! `onrush simulate`.
 
+#[cfg(feature = "whole")]
+use crate::course::Course;
+use crate::course::{Bound, TOLD_EVERY};
 use crate::faults::{FAULTS, Fault};
 use crate::run::Outcome;
 use crate::shrink::{Shortest, shortest};
@@ -13,9 +16,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-/// How often progress is told.
-pub(crate) const TOLD_EVERY: Duration = Duration::from_secs(5);
 
 /// What to simulate.
 #[derive(clap::Args)]
@@ -38,30 +38,22 @@ pub struct SimulateArgs {
     /// How many sales at a time
     #[arg(long, value_name = "J", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) jobs: u16,
+    jobs: u16,
     /// Print the result as one line of JSON
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
     /// Leave a fault out: crash, downtime, clock-jump, clock-drift, pause, doubled, late, stale or
     /// late-tick
     #[arg(long, value_name = "FAULT")]
     without: Vec<Fault>,
     /// Run each seed twice, and compare everything that can be observed
     #[arg(long)]
-    pub(crate) twice: bool,
+    twice: bool,
     /// Simulate whole servers, with files, payments and kills, not the rules alone; what is left out
     /// by name is of the rules
     #[cfg(feature = "whole")]
     #[arg(long, conflicts_with_all = ["commands", "without"])]
     whole: bool,
-}
-
-/// How long to go on.
-#[derive(Clone, Copy)]
-pub(crate) enum Bound {
-    Seeds(u64),
-    Time(Duration),
-    Commands(u64),
 }
 
 /// The result. Its JSON is one line.
@@ -152,7 +144,8 @@ pub fn run(args: &SimulateArgs, version: &str) -> Exit {
     say(&format!("onrush {version}: simulating from seed {first_seed} on"));
     #[cfg(feature = "whole")]
     if args.whole {
-        return crate::whole::run_many(args, version, first_seed, bound);
+        let SimulateArgs { jobs, twice, json, .. } = *args;
+        return crate::whole::run_many(&Course { version, first_seed, bound, jobs, twice, json });
     }
     let report = Report { version: version.to_owned(), first_seed, ..Report::default() };
     let shared = Shared {

@@ -13,6 +13,7 @@ mod attempt;
 mod buyers;
 pub mod chance;
 mod command_line;
+mod course;
 pub mod faults;
 mod floor;
 pub mod journal;

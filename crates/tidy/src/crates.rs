@@ -13,8 +13,8 @@ pub const HEADING: &str = "Crates";
 /// Its columns of arrows, by when they hold.
 const COLUMNS: [&str; 3] = ["imports", "with a feature also", "in tests also"];
 
-/// Features that may bring crates: many processes; servers to throw away.
-const FEATURES: [&str; 2] = ["cluster", "servers"];
+/// Features that may bring crates: many processes; servers to throw away; whole servers simulated.
+const FEATURES: [&str; 3] = ["cluster", "servers", "whole"];
 
 /// For each crate, by its folder's name, what each column has.
 pub type Crates = BTreeMap<String, [BTreeSet<String>; 3]>;

@@ -1,7 +1,7 @@
 //! `onrush simulate --whole`.
 
 use super::{Faults, Outcome, run as run_one};
-use crate::command_line::{Bound, SimulateArgs, TOLD_EVERY};
+use crate::course::{Bound, Course, TOLD_EVERY};
 use onrush_terminal::exit::Exit;
 use onrush_terminal::show::{count, print_json, say};
 use serde::Serialize;
@@ -73,24 +73,25 @@ impl Report {
 }
 
 /// Simulates servers until the bound, or until one fails.
-pub(crate) fn run(args: &SimulateArgs, version: &str, first_seed: u64, bound: Bound) -> Exit {
+pub(crate) fn run(course: &Course<'_>) -> Exit {
+    let Course { version, first_seed, .. } = *course;
     let report = Report { version: version.to_owned(), first_seed, ..Report::default() };
     let (next, report, began) = (AtomicU64::new(first_seed), Mutex::new(report), Instant::now());
     std::thread::scope(|scope| {
-        for _ in 0..args.jobs {
-            scope.spawn(|| work(args, &next, &report, first_seed, bound, began));
+        for _ in 0..course.jobs {
+            scope.spawn(|| work(course, &next, &report, began));
         }
     });
     let mut report = report.into_inner().expect("no job panics");
     let line = report.line(began);
-    if args.json {
+    if course.json {
         print_json(&report);
     } else {
         println!("{line} in {:.1} s", report.elapsed_s);
         let Report { confirmed, captures, refunds, observed, .. } = &report;
         println!("{confirmed} bookings confirmed, {captures} payments taken, {refunds} given back");
         println!("everything observable of the last seed: {observed}");
-        if args.twice {
+        if course.twice {
             println!("{} of {} seeds came out the same twice", report.same_twice, report.seeds);
         }
         match &report.failure {
@@ -106,19 +107,12 @@ pub(crate) fn run(args: &SimulateArgs, version: &str, first_seed: u64, bound: Bo
 }
 
 /// One job: takes seeds until the bound.
-fn work(
-    args: &SimulateArgs,
-    next: &AtomicU64,
-    report: &Mutex<Report>,
-    first_seed: u64,
-    bound: Bound,
-    began: Instant,
-) {
+fn work(course: &Course<'_>, next: &AtomicU64, report: &Mutex<Report>, began: Instant) {
     let mut told = Instant::now();
     loop {
         let seed = next.fetch_add(1, Ordering::Relaxed);
-        let over = match bound {
-            Bound::Seeds(seeds) => seed.wrapping_sub(first_seed) >= seeds,
+        let over = match course.bound {
+            Bound::Seeds(seeds) => seed.wrapping_sub(course.first_seed) >= seeds,
             Bound::Time(time) => began.elapsed() >= time,
             // The command line has none for whole servers.
             Bound::Commands(_) => true,
@@ -127,7 +121,7 @@ fn work(
             return;
         }
         let mut one = run_one(seed, Faults::ALL);
-        let same = args.twice && {
+        let same = course.twice && {
             let again = run_one(seed, Faults::ALL);
             let same = again.hash == one.hash;
             if !same {
