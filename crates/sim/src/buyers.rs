@@ -161,7 +161,8 @@ impl Buyer {
     }
 
     fn join(&mut self) -> Command {
-        let place = PlaceId::from_u128(u128::from(self.number + 1) << 96 | u128::from(self.fresh()));
+        let place =
+            PlaceId::from_u128(u128::from(self.number + 1) << 96 | u128::from(self.fresh()));
         self.place = Some(place);
         Command::Join { place, user: self.user.clone() }
     }

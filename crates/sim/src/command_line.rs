@@ -145,8 +145,7 @@ pub fn run(args: &SimulateArgs, version: &str) -> Exit {
         (None, None, None, None) => minutes(1),
     };
     say(&format!("onrush {version}: simulating from seed {first_seed} on"));
-    let report =
-        Report { version: version.to_owned(), first_seed, ..Report::default() };
+    let report = Report { version: version.to_owned(), first_seed, ..Report::default() };
     let shared = Shared {
         next: AtomicU64::new(first_seed),
         stop: AtomicBool::new(false),
@@ -230,8 +229,7 @@ fn line(report: &Report) -> String {
 fn explain(outcome: &Outcome, without: &[Fault]) -> Option<Failure> {
     let violation = outcome.violation.clone()?;
     let recorded = simulate(outcome.seed, without, true);
-    let Shortest { steps, violation, story } =
-        shortest(&World::new, recorded.steps, &violation);
+    let Shortest { steps, violation, story } = shortest(&World::new, recorded.steps, &violation);
     Some(Failure {
         seed: outcome.seed,
         judge: violation.judge,

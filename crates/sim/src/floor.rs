@@ -93,7 +93,8 @@ impl Floor {
                 self.see_setup(change);
             } else if let Change::Sale(change) = change {
                 self.see_sale(change);
-            } else if let Change::Queue(QueueChange::Admitted { place, user, arrive_by, .. }) = change
+            } else if let Change::Queue(QueueChange::Admitted { place, user, arrive_by, .. }) =
+                change
             {
                 self.admitted.push((user.clone(), *place, *arrive_by));
             }

@@ -56,13 +56,8 @@ impl Plan {
     pub fn of(seed: u64) -> Self {
         let mut chance = Chance::of(seed, "plan", 0);
         let settings = settings(&mut chance);
-        let price_minor = chance.weighted(&[
-            (3, 0),
-            (5, 4_500),
-            (2, 3_333),
-            (1, 1),
-            (1, MAX_PRICE_MINOR - 1),
-        ]);
+        let price_minor =
+            chance.weighted(&[(3, 0), (5, 4_500), (2, 3_333), (1, 1), (1, MAX_PRICE_MINOR - 1)]);
         let names = ["ga", "vip", "vouchers", "deluxe.2026-12-24"];
         let pools = names.iter().take(chance.below(5) as usize).map(|name| PoolSpec {
             pool: id::<PoolId>(name),
@@ -111,12 +106,8 @@ pub fn settings(chance: &mut Chance) -> Settings {
     let currency = *chance.pick(&["EUR", "EUR", "EUR", "MGA"]);
     let mut it = Settings::new("A show", currency.parse().expect("the codes are codes"));
     it.room = chance.percent(70).then(|| room(chance));
-    (it.hold_ttl_ms, it.hold_max_ms) = *chance.pick(&[
-        (600_000, 1_800_000),
-        (60_000, 90_000),
-        (1_000, 1_000),
-        (900_000, DAY_MS),
-    ]);
+    (it.hold_ttl_ms, it.hold_max_ms) =
+        *chance.pick(&[(600_000, 1_800_000), (60_000, 90_000), (1_000, 1_000), (900_000, DAY_MS)]);
     it.payment_window_ms = *chance.pick(&[600_000, 30_000, 1]);
     it.payment_attempts = *chance.pick(&[1, 2, 3]);
     it.extensions = *chance.pick(&[0, 1, 3]);

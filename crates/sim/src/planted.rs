@@ -188,7 +188,8 @@ impl Planted {
                 Ok(decision)
             }
             (Bug::RefundedTwice, Command::CancelConfirmed { booking, reason, .. }, Ok(mut it)) => {
-                if let (true, Reply::Hold(HoldView { state, .. })) = (it.changes.is_empty(), &it.reply)
+                if let (true, Reply::Hold(HoldView { state, .. })) =
+                    (it.changes.is_empty(), &it.reply)
                     && let HoldState::Cancelled { refund_minor, .. } = state
                 {
                     let (booking, reason) = (booking.clone(), reason.clone());
@@ -217,7 +218,10 @@ impl Planted {
                     lines: lines.clone(),
                 };
                 let second = event.decide(at, &command);
-                Ok(Decision { changes: second.map(|it| it.changes).unwrap_or_default(), ..decision })
+                Ok(Decision {
+                    changes: second.map(|it| it.changes).unwrap_or_default(),
+                    ..decision
+                })
             }
             (Bug::TicketWorksTwice, Command::CheckIn { booking, .. }, Err(refusal)) => {
                 if !matches!(refusal, Refusal::AlreadyCheckedIn { .. }) {
@@ -290,7 +294,8 @@ impl Planted {
                 event.evolve(at, &HoldChange::HoldPlaced { terms, until }.into());
             }
             (Bug::SeatStaysTaken, Change::Hold(HoldChange::HoldExpired { booking })) => {
-                if let Ok(view) = event.ask(at, BookingOf { booking: booking.clone(), user: None }) {
+                if let Ok(view) = event.ask(at, BookingOf { booking: booking.clone(), user: None })
+                {
                     self.stuck.extend(view.terms.lines.seats().iter().cloned());
                 }
                 event.evolve(at, change);
@@ -323,10 +328,7 @@ impl Planted {
             (Bug::HalfTheGap, Change::Sale(SaleChange::Resumed { gap_ms })) => {
                 event.evolve(at, &SaleChange::Resumed { gap_ms: gap_ms / 2 }.into());
             }
-            (
-                Bug::DrawIsNotDrawn,
-                Change::Sale(SaleChange::SaleOpened { public_value, .. }),
-            ) => {
+            (Bug::DrawIsNotDrawn, Change::Sale(SaleChange::SaleOpened { public_value, .. })) => {
                 let public_value = public_value.clone();
                 event.evolve(at, &SaleChange::SaleOpened { seed: None, public_value }.into());
             }

@@ -35,7 +35,8 @@ fn play(begin: Begin, steps: &[Step], ticks: bool, tell: bool) -> (Option<Violat
     let violation = attempt::quietly(|| {
         for step in steps {
             let at = if ticks { step.at() } else { None };
-            while let Some((at, due)) = at.zip(world.next_deadline()).filter(|(at, due)| due <= at) {
+            while let Some((at, due)) = at.zip(world.next_deadline()).filter(|(at, due)| due <= at)
+            {
                 let at = due.max(world.at()).min(at);
                 world.step(Step::Ask { at, who: Who::Clock, command: Command::Tick })?;
                 world.step(Step::Commit)?;
@@ -58,7 +59,9 @@ pub fn shortest(begin: Begin, mut steps: Vec<Step>, violation: &Violation) -> Sh
     let mut fails = |steps: &[Step]| {
         tries += 1;
         tries <= MOST_TRIES
-            && play(begin, steps, ticks, false).0.is_some_and(|found| found.judge == violation.judge)
+            && play(begin, steps, ticks, false)
+                .0
+                .is_some_and(|found| found.judge == violation.judge)
     };
     // By halves: the audit at the end often shows what is wrong before a command meets it.
     let (mut good, mut bad) = (0, steps.len());

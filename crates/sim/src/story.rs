@@ -133,7 +133,9 @@ fn told(reply: &Reply) -> String {
                 format!("place {number}, at {position} in line")
             }
             PlaceState::Queued { position: None, .. } => format!("place {number}, before the draw"),
-            PlaceState::Active { until, .. } => format!("place {number} is in until {}", clock(*until)),
+            PlaceState::Active { until, .. } => {
+                format!("place {number} is in until {}", clock(*until))
+            }
             PlaceState::Ended { .. } => format!("place {number}'s session is over"),
         },
         Reply::Left(from) => format!("left the {from:?}").to_lowercase(),

@@ -5,8 +5,8 @@
 
 use super::{Judge, Verdict};
 use crate::asked::{Asked, Deal};
-use onrush_core::change::{BookingChange, HoldChange, QueueChange, SaleChange, SetupChange};
 use onrush_core::change::VisitorChange;
+use onrush_core::change::{BookingChange, HoldChange, QueueChange, SaleChange, SetupChange};
 use onrush_core::ids::{BookingId, PlaceId};
 use onrush_core::settings::Settings;
 use onrush_core::{Change, Command, Time};
@@ -48,7 +48,8 @@ impl LivenessJudge {
         let people = i64::try_from(people).unwrap_or(i64::MAX);
         // One person's places are served one after the other.
         let rounds = people / i64::from(room.capacity) + i64::from(room.places_per_user) + 2;
-        let outflow_ms = room.outflow_per_min.map_or(0, |n| people * 60_000 / i64::from(n) + 60_000);
+        let outflow_ms =
+            room.outflow_per_min.map_or(0, |n| people * 60_000 / i64::from(n) + 60_000);
         at.plus_ms(rounds.saturating_mul(self.turn_ms()).saturating_add(outflow_ms))
     }
 

@@ -3,13 +3,13 @@
 
 use super::{Judge, Verdict};
 use crate::asked::{Asked, Deal};
+use onrush_core::Change;
 use onrush_core::change::{BookingChange, HoldChange, SetupChange};
 use onrush_core::hold::{HoldState, HoldTerms};
 use onrush_core::ids::{BookingId, PoolId, SeatId};
 use onrush_core::lines::Lines;
 use onrush_core::settings::Fees;
 use onrush_core::view::Reply;
-use onrush_core::Change;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -96,7 +96,8 @@ impl MoneyJudge {
         if account.is_confirmed {
             return Err(format!("booking {id} is confirmed twice"));
         }
-        *account = Account { paid_minor: terms.amount_minor, refunded_minor: 0, is_confirmed: true };
+        *account =
+            Account { paid_minor: terms.amount_minor, refunded_minor: 0, is_confirmed: true };
         self.total_minor += i128::from(terms.amount_minor);
         Ok(())
     }
@@ -108,7 +109,9 @@ impl MoneyJudge {
         account.refunded_minor = refund_minor;
         if !(0..=account.paid_minor).contains(&refund_minor) {
             let paid_minor = account.paid_minor;
-            return Err(format!("booking {id} was paid {paid_minor}, and {refund_minor} goes back"));
+            return Err(format!(
+                "booking {id} was paid {paid_minor}, and {refund_minor} goes back"
+            ));
         }
         self.total_minor -= i128::from(refund_minor);
         Ok(())

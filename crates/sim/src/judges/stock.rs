@@ -2,11 +2,11 @@
 
 use super::{Judge, Verdict};
 use crate::asked::{Asked, Deal};
+use onrush_core::Change;
 use onrush_core::change::{BookingChange, ClaimChange, HoldChange, SetupChange};
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{BookingId, ClaimId, PoolId, SeatId};
 use onrush_core::lines::Lines;
-use onrush_core::Change;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

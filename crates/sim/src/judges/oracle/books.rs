@@ -190,8 +190,8 @@ impl Booking {
 pub(super) fn claim_forgotten_at(claim: &ClaimView) -> Option<Time> {
     match claim.state {
         ClaimState::Claimed { .. } => None,
-        ClaimState::Returned { at }
-        | ClaimState::Expired { at }
-        | ClaimState::Adjusted { at } => Some(at.plus_ms(ENDED_KNOWN_MS)),
+        ClaimState::Returned { at } | ClaimState::Expired { at } | ClaimState::Adjusted { at } => {
+            Some(at.plus_ms(ENDED_KNOWN_MS))
+        }
     }
 }

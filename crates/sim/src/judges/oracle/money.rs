@@ -203,9 +203,11 @@ impl Oracle {
         let counts = |days: u16| at.0 <= starts_at.0 - DAY_MS * i64::from(days);
         let rules = settings.refunds.iter().filter(|rule| counts(rule.days_before));
         // The earliest rule that still counts; of equal ones the later named.
-        let rule = rules.reduce(|best, rule| {
-            if rule.days_before >= best.days_before { rule } else { best }
-        })?;
+        let rule = rules.reduce(
+            |best, rule| {
+                if rule.days_before >= best.days_before { rule } else { best }
+            },
+        )?;
         let step = i128::from(step(settings));
         let exact = i128::from(terms.amount_minor - terms.fee_minor) * i128::from(rule.percent);
         let whole = 100 * step;

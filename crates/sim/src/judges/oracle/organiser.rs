@@ -62,8 +62,9 @@ impl Oracle {
             return Err(invalid(Some(&wrong)));
         }
         let now = self.settings();
-        let fixed =
-            |field: &'static str| Err(Refusal::SettingsFixed { field: Some(field.into()), why: "".into() });
+        let fixed = |field: &'static str| {
+            Err(Refusal::SettingsFixed { field: Some(field.into()), why: "".into() })
+        };
         let has_prices = !self.pools.is_empty() || !self.seats.is_empty();
         if has_prices && now.currency != wanted.currency {
             return fixed("currency");

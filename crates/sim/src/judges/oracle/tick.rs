@@ -87,7 +87,9 @@ impl Oracle {
         let may_open = Self::commitment(it).is_none() || self.entrants.is_none();
         let opens_at = if may_open { it.opens_at } else { None };
         match self.phase() {
-            Phase::Scheduled => [prequeue_at, it.opens_at, it.closes_at].into_iter().flatten().min(),
+            Phase::Scheduled => {
+                [prequeue_at, it.opens_at, it.closes_at].into_iter().flatten().min()
+            }
             Phase::Prequeue => [opens_at, it.closes_at].into_iter().flatten().min(),
             Phase::Open | Phase::Paused => it.closes_at,
             Phase::Closed => None,

@@ -200,13 +200,7 @@ impl Oracle {
         }
     }
 
-    pub(super) fn remove(
-        &mut self,
-        at: Time,
-        user: &UserId,
-        reason: &Reason,
-        ban: bool,
-    ) -> Answer {
+    pub(super) fn remove(&mut self, at: Time, user: &UserId, reason: &Reason, ban: bool) -> Answer {
         check_reason(&reason.by, &reason.why)?;
         let was_banned = self.bans.contains_key(user);
         let banned = ban && !was_banned;
