@@ -85,6 +85,7 @@ pub struct Asked {
 
 /// Something asked, and its answer.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "most are commands, and a box each would cost more")]
 pub enum Deal {
     /// A command.
     Command {

@@ -31,13 +31,13 @@ impl Chance {
 
     /// A number below `end`, which is at least 1.
     pub fn below(&mut self, end: u32) -> u32 {
-        (u64::from(self.stream.next_u32()) * u64::from(end) >> 32) as u32
+        ((u64::from(self.stream.next_u32()) * u64::from(end)) >> 32) as u32
     }
 
     /// A number from `from` to `to`, both included.
     pub fn within(&mut self, from: i64, to: i64) -> i64 {
         let span = to.abs_diff(from) + 1;
-        let drawn = u128::from(self.stream.next_u64()) * u128::from(span) >> 64;
+        let drawn = (u128::from(self.stream.next_u64()) * u128::from(span)) >> 64;
         from.saturating_add(i64::try_from(drawn).unwrap_or(i64::MAX))
     }
 

@@ -49,11 +49,15 @@ impl Journal {
     /// # Panics
     /// If a row is no JSON of changes, or contradicts the ones before.
     pub fn recover(&self, rules: &mut Rules, from_snapshot: bool) -> usize {
-        let read = |json: &Box<[u8]>| -> SnapshotRow {
+        let read = |json: &[u8]| -> SnapshotRow {
             serde_json::from_slice(json).expect("a snapshot reads as it was written")
         };
         let from = if from_snapshot { self.covered.min(self.rows.len()) } else { 0 };
-        let rows = if from_snapshot { self.snapshot.iter().map(read).collect() } else { vec![] };
+        let rows = if from_snapshot {
+            self.snapshot.iter().map(|json| read(json)).collect()
+        } else {
+            vec![]
+        };
         rules.restart(rows);
         for row in &self.rows[from..] {
             let changes: Vec<Change> =

@@ -149,7 +149,8 @@ impl Run {
     fn tick(&mut self, deadline: Time) -> Result<(), Violation> {
         if deadline > self.now && self.faults.comes(Fault::LateTick) {
             let late_ms = self.faults.chance(Fault::LateTick).within(1, 30_000);
-            self.ticks_from = deadline.plus_ms(late_ms);
+            self.advance(deadline);
+            self.ticks_from = self.now.plus_ms(late_ms);
             return Ok(());
         }
         self.advance(deadline);

@@ -1,6 +1,6 @@
 //! Each planted bug is found, within a bounded number of seeds.
 //!
-//! Run it with `--features planted -- --nocapture` to see by whom.
+//! Run it with `-- --nocapture` to see by whom.
 
 use onrush_sim::planted::Bug;
 use onrush_sim::simulate_planted;

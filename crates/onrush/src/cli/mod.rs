@@ -37,6 +37,9 @@ enum Command {
     /// Recompute everything from the journal and compare it with the snapshot and the invariants
     #[command(after_help = EXIT_CODES)]
     Audit(onrush_audit::AuditArgs),
+    /// Simulate whole sales with faults, each from one number, and judge all that happens
+    #[command(after_help = EXIT_CODES)]
+    Simulate(onrush_sim::SimulateArgs),
     /// Bring the inventory in PostgreSQL into the pools of a running cluster
     #[command(after_help = sync_inventory::EXIT_CODES)]
     SyncInventory(sync_inventory::SyncInventoryArgs),
@@ -55,6 +58,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Sandbox(args) => sandbox::run(&args),
         Command::Demo(args) => onrush_lab::demo::run(&args),
         Command::Audit(args) => onrush_audit::run(&args),
+        Command::Simulate(args) => onrush_sim::run(&args, env!("ONRUSH_VERSION")),
         Command::SyncInventory(args) => sync_inventory::run(&args),
         Command::VerifyTicket(args) => verify_ticket::run(&args),
         Command::Bench(args) => onrush_lab::bench::run(&args),

@@ -18,7 +18,7 @@ impl Oracle {
         quantity: u32,
         ttl_ms: Option<i64>,
     ) -> Answer {
-        if ttl_ms.is_some_and(|ms| ms < 1 || ms > 366 * 86_400_000) {
+        if ttl_ms.is_some_and(|ms| !(1..=366 * 86_400_000).contains(&ms)) {
             return Err(invalid(Some("ttl_ms")));
         }
         if quantity == 0 || quantity > 1_000 {
