@@ -1,5 +1,6 @@
 //! `onrush simulate`.
 
+use crate::counts::Counts;
 #[cfg(feature = "whole")]
 use crate::course::Course;
 use crate::course::{Bound, TOLD_EVERY};
@@ -7,7 +8,7 @@ use crate::faults::{FAULTS, Fault};
 use crate::run::Outcome;
 use crate::shrink::{Shortest, shortest};
 use crate::simulate;
-use crate::world::{Counts, World};
+use crate::world::World;
 use onrush_terminal::exit::Exit;
 use onrush_terminal::show::{count, print_json, say};
 use serde::Serialize;

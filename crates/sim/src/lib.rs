@@ -13,6 +13,7 @@ mod attempt;
 mod buyers;
 pub mod chance;
 mod command_line;
+pub mod counts;
 mod course;
 pub mod faults;
 mod floor;

@@ -1,7 +1,7 @@
 //! Bugs that are planted to see the judges find them: in the rules, the journal and the recovery.
 
+use crate::counts::Counts;
 use crate::journal::Journal;
-use crate::world::Counts;
 use onrush_core::change::{
     BookingChange, ClaimChange, HoldChange, QueueChange, SaleChange, SetupChange, VisitorChange,
 };

@@ -4,12 +4,13 @@
 use crate::asked::{Asked, Step, Who};
 use crate::buyers::{Act, Buyer};
 use crate::chance::Chance;
+use crate::counts::Counts;
 use crate::faults::{FAULTS, Fault, Faults};
 use crate::floor::Floor;
 use crate::judges::Violation;
 use crate::organiser::Organiser;
 use crate::plan::{Plan, START};
-use crate::world::{Counts, World};
+use crate::world::World;
 use onrush_core::ids::UserId;
 use onrush_core::{Command, Phase, Time};
 

@@ -2,6 +2,7 @@
 //! takes steps, whoever thought of them, and the same steps lead to the same end.
 
 use crate::asked::{Asked, Deal, Step, Who};
+use crate::counts::Counts;
 use crate::journal::Journal;
 use crate::judges::{Judges, Violation};
 use crate::rules::Rules;
@@ -12,25 +13,6 @@ use sha2::{Digest, Sha256};
 
 /// How many commands pass between two audits at most.
 const AUDIT_EVERY: u64 = 512;
-
-/// What happened so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Commands decided, whether committed or lost.
-    pub commands: u64,
-    /// Of the committed ones, those that were refused.
-    pub refused: u64,
-    /// Questions answered.
-    pub looks: u64,
-    /// Changes committed.
-    pub changes: u64,
-    /// Restarts.
-    pub crashes: u64,
-    /// Decisions and answers lost in them.
-    pub lost: u64,
-    /// Rows read to start again.
-    pub rows_replayed: u64,
-}
 
 /// The engine and its judges.
 pub struct World {

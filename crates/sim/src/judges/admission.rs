@@ -2,7 +2,7 @@
 //!
 //! Before a draw everybody who takes part is level; who is ahead of whom among them the oracle says.
 
-use super::{Judge, Verdict};
+use super::judge::{Judge, Verdict};
 use crate::asked::{Asked, Deal};
 use onrush_core::change::{QueueChange, SaleChange, SetupChange, VisitorChange};
 use onrush_core::ids::{PlaceId, UserId};

@@ -3,7 +3,7 @@
 //! Time counts while the sale is open and the engine is there. The bound of a place is what the
 //! people ahead of it may take: each slot turns over within a session and the life of its holds.
 
-use super::{Judge, Verdict};
+use super::judge::{Judge, Verdict};
 use crate::asked::{Asked, Deal};
 use onrush_core::change::VisitorChange;
 use onrush_core::change::{BookingChange, HoldChange, QueueChange, SaleChange, SetupChange};

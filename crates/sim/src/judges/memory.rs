@@ -1,6 +1,6 @@
 //! Memory: no more is known than what the changes say is there.
 
-use super::{Judge, Verdict};
+use super::judge::{Judge, Verdict};
 use crate::asked::{Asked, Deal};
 use crate::rules::Rules;
 use onrush_core::change::{ClaimChange, HoldChange, QueueChange, VisitorChange};

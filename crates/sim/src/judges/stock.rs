@@ -1,6 +1,6 @@
 //! Conservation of stock and one owner a seat, from the changes alone.
 
-use super::{Judge, Verdict};
+use super::judge::{Judge, Verdict};
 use crate::asked::{Asked, Deal};
 use onrush_core::Change;
 use onrush_core::change::{BookingChange, ClaimChange, HoldChange, SetupChange};

@@ -17,7 +17,7 @@ mod ties;
 mod views;
 mod visitor;
 
-use super::{Judge, Verdict};
+use super::judge::{Judge, Verdict};
 use crate::asked::{Asked, Deal};
 use crate::rules::Rules;
 use books::{Booking, Inside, Pool, Seat, Waiting};
