@@ -13,6 +13,8 @@ mod attempt;
 mod buyers;
 pub mod chance;
 mod command_line;
+#[cfg(test)]
+mod coverage;
 pub mod faults;
 mod floor;
 pub mod journal;
