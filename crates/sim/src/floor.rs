@@ -73,7 +73,8 @@ impl Floor {
     /// Sees what was committed.
     pub(crate) fn see(&mut self, asked: &Asked) {
         let Deal::Command { command, changes, .. } = &asked.deal else { return };
-        if !matches!(command, Command::Tick) {
+        // Only the engine itself deals with what is due, and knows how long it was away.
+        if !matches!(command, Command::Tick | Command::Recover { .. }) {
             if self.asked.len() < REMEMBERED {
                 self.asked.push(command.clone());
             } else if self.next.is_multiple_of(4) {

@@ -15,6 +15,8 @@ pub mod chance;
 mod command_line;
 pub mod counts;
 mod course;
+#[cfg(test)]
+mod coverage;
 pub mod faults;
 mod floor;
 pub mod journal;

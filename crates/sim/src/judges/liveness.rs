@@ -50,7 +50,18 @@ impl LivenessJudge {
         let rounds = people / i64::from(room.capacity) + i64::from(room.places_per_user) + 2;
         let outflow_ms =
             room.outflow_per_min.map_or(0, |n| people * 60_000 / i64::from(n) + 60_000);
-        at.plus_ms(rounds.saturating_mul(self.turn_ms()).saturating_add(outflow_ms))
+        let from = at.max(self.last_hold_ends());
+        from.plus_ms(rounds.saturating_mul(self.turn_ms()).saturating_add(outflow_ms))
+    }
+
+    /// When the last hold must have ended: it may be older than a session, and keeps its slot.
+    fn last_hold_ends(&self) -> Time {
+        self.live.values().max().copied().unwrap_or(Time::MIN)
+    }
+
+    /// When a session that begins at `at` must have freed its slot.
+    fn freed_by(&self, at: Time) -> Time {
+        at.max(self.last_hold_ends()).plus_ms(self.turn_ms())
     }
 
     /// Gives all who wait a new bound: the rules, the sale or the room have changed.
@@ -58,7 +69,7 @@ impl LivenessJudge {
         let people = self.waiting.len() + self.inside.len();
         let by = self.admitted_by(at, people);
         self.waiting.values_mut().for_each(|bound| *bound = by);
-        let ends_at = at.plus_ms(self.turn_ms());
+        let ends_at = self.freed_by(at);
         self.inside.values_mut().for_each(|bound| *bound = (*bound).max(ends_at));
         let ends_at = at.plus_ms(self.hold_ms());
         self.live.values_mut().for_each(|bound| *bound = (*bound).max(ends_at));
@@ -92,7 +103,7 @@ impl LivenessJudge {
             Change::Queue(QueueChange::PlaceLeft { place, .. }) => drop(self.waiting.remove(place)),
             Change::Queue(QueueChange::Admitted { place, .. }) => {
                 self.waiting.remove(place);
-                self.inside.insert(*place, at.plus_ms(self.turn_ms()));
+                self.inside.insert(*place, self.freed_by(at));
             }
             Change::Visitor(VisitorChange::SlotFreed { place, .. }) => {
                 self.inside.remove(place);

@@ -1,0 +1,57 @@
+//! What runs reach: every command, and every refusal but those listed here.
+
+use crate::asked::Deal;
+use crate::simulate;
+use crate::world::World;
+use onrush_core::Refusal;
+use std::collections::BTreeSet;
+
+/// Refusals that no run reaches, and why not.
+const NOT_REACHED: &[(&str, &str)] = &[
+    ("EVENT_LIMIT", "a sale has a few pools and seats"),
+    ("BAN_LIST_FULL", "a sale has a few dozen visitors"),
+    ("INVALID_LINES", "lines are made by the types that refuse these"),
+];
+
+/// Names of variants, as JSON has them.
+fn name(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value).expect("it can be written as JSON") {
+        serde_json::Value::String(name) => name,
+        other => {
+            let object = other.as_object().expect("a variant with fields is an object");
+            object.keys().next().expect("it has a name").clone()
+        }
+    }
+}
+
+/// What happened in some hundred sales: commands accepted, commands refused, codes, changes.
+fn reached() -> [BTreeSet<String>; 3] {
+    let [mut accepted, mut codes, mut changed] = [const { BTreeSet::new() }; 3];
+    for seed in 0..400 {
+        let mut world = World::new();
+        for step in simulate(seed, &[], true).steps {
+            world.step(step).expect("these seeds show no violation");
+            for asked in world.answers.drain(..) {
+                let Deal::Command { command, said, changes } = asked.deal else { continue };
+                changed.extend(changes.iter().map(name));
+                match said {
+                    Ok(_) => accepted.insert(name(&command)),
+                    Err(refusal) => codes.insert(refusal.code().to_owned()),
+                };
+            }
+        }
+    }
+    [accepted, codes, changed]
+}
+
+#[test]
+fn runs_reach_every_command_and_every_refusal_but_those_listed() {
+    let [accepted, codes, changed] = reached();
+    // What command.rs and change.rs have, as their JSON names them.
+    assert_eq!(accepted.len(), 32, "commands accepted: {accepted:?}");
+    assert_eq!(changed.len(), 39, "changes: {changed:?}");
+    let listed: BTreeSet<String> = NOT_REACHED.iter().map(|(code, _)| (*code).to_owned()).collect();
+    let all = Refusal::KINDS.iter().map(|kind| kind.code.to_owned());
+    let missing: BTreeSet<String> = all.filter(|code| !codes.contains(code)).collect();
+    assert_eq!(missing, listed, "refusals that no run reached, and those listed");
+}
