@@ -65,6 +65,11 @@ wait "$pages" || { cat "$said"; exit 1; }
 step "tests"
 python3 scripts/run_tests.py
 
+# Whatever they find is printed with its seed: docs/reliability.md.
+step "fresh seeds"
+target/debug/onrush simulate --minutes 1
+target/debug/onrush simulate --whole --minutes 1
+
 step "pages in a browser"
 (cd web && npm run --silent test)
 
