@@ -14,7 +14,7 @@ const NOT_REACHED: &[(&str, &str)] = &[
 ];
 
 /// Names of variants, as JSON has them.
-fn name(value: &impl serde::Serialize) -> String {
+fn name<T: serde::Serialize>(value: &T) -> String {
     match serde_json::to_value(value).expect("it can be written as JSON") {
         serde_json::Value::String(name) => name,
         other => {
@@ -33,7 +33,7 @@ fn reached() -> [BTreeSet<String>; 3] {
             world.step(step).expect("these seeds show no violation");
             for asked in world.answers.drain(..) {
                 let Deal::Command { command, said, changes } = asked.deal else { continue };
-                changed.extend(changes.iter().map(|change| name(change)));
+                changed.extend(changes.iter().map(name));
                 match said {
                     Ok(_) => accepted.insert(name(&command)),
                     Err(refusal) => codes.insert(refusal.code().to_owned()),
