@@ -14,7 +14,7 @@ const NOT_REACHED: &[(&str, &str)] = &[
 ];
 
 /// Names of variants, as JSON has them.
-fn name(value: &impl serde::Serialize) -> String {
+fn name<T: serde::Serialize>(value: &T) -> String {
     match serde_json::to_value(value).expect("it can be written as JSON") {
         serde_json::Value::String(name) => name,
         other => {

@@ -3,7 +3,7 @@
 use crate::asked::{Asked, Deal};
 use crate::chance::Chance;
 use crate::plan::Plan;
-use onrush_core::change::{QueueChange, SaleChange, SetupChange};
+use onrush_core::change::{BookingChange, QueueChange, SaleChange, SetupChange};
 use onrush_core::ids::{BookingId, PlaceId, PoolId, SeatId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::Settings;
@@ -23,6 +23,8 @@ pub(crate) struct Floor {
     pub(crate) users: Vec<UserId>,
     /// Bookings of before, by whoever.
     pub(crate) bookings: Vec<BookingId>,
+    /// Confirmed ones among them.
+    pub(crate) confirmed: Vec<BookingId>,
     /// What was asked before, to come again.
     pub(crate) asked: Vec<Command>,
     next: usize,
@@ -40,6 +42,7 @@ impl Floor {
             seats: Vec::new(),
             users: plan.users.clone(),
             bookings: Vec::new(),
+            confirmed: Vec::new(),
             asked: Vec::new(),
             next: 0,
             admitted: Vec::new(),
@@ -90,6 +93,12 @@ impl Floor {
             self.bookings.push(booking.clone());
         }
         for change in changes {
+            if let Change::Booking(BookingChange::HoldConfirmed { booking, .. }) = change {
+                if self.confirmed.len() >= REMEMBERED {
+                    self.confirmed.remove(0);
+                }
+                self.confirmed.push(booking.clone());
+            }
             if let Change::Setup(change) = change {
                 self.see_setup(change);
             } else if let Change::Sale(change) = change {

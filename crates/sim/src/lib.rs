@@ -20,6 +20,7 @@ mod coverage;
 pub mod faults;
 mod floor;
 pub mod journal;
+pub mod judge;
 pub mod judges;
 mod organiser;
 pub mod plan;

@@ -217,7 +217,8 @@ impl Organiser {
     }
 
     fn check_in(&mut self, floor: &Floor) -> Command {
-        let Some(booking) = self.chance.any_of(&floor.bookings) else { return Command::Resume };
+        let all = if self.chance.percent(80) { &floor.confirmed } else { &floor.bookings };
+        let Some(booking) = self.chance.any_of(all) else { return Command::Resume };
         Command::CheckIn { booking: booking.clone(), ticket: self.chance.below(4) }
     }
 

@@ -1,6 +1,5 @@
 //! Bugs that are planted to see the judges find them: in the rules, the journal and the recovery.
 
-use crate::counts::Counts;
 use crate::journal::Journal;
 use onrush_core::change::{
     BookingChange, ClaimChange, HoldChange, QueueChange, SaleChange, SetupChange, VisitorChange,
@@ -439,8 +438,8 @@ fn one_unit_more(event: &Event, at: Time, change: &Change) -> Change {
 }
 
 /// What a planted bug does to the row that was just written.
-pub(crate) fn harm_written(bug: Option<Bug>, journal: &mut Journal, counts: &Counts) {
-    let now_and_then = counts.changes.is_multiple_of(17);
+pub(crate) fn harm_written(bug: Option<Bug>, journal: &mut Journal, changes: u64) {
+    let now_and_then = changes.is_multiple_of(17);
     match bug {
         Some(Bug::LastRowIsLost) if now_and_then => drop(journal.rows_mut().pop()),
         Some(Bug::RowIsTorn) => {

@@ -176,7 +176,7 @@ impl World {
                     self.observed.update(&row.json);
                     self.counts.changes += changes.len() as u64;
                     #[cfg(feature = "planted")]
-                    crate::planted::harm_written(self.bug, &mut self.journal, &self.counts);
+                    crate::planted::harm_written(self.bug, &mut self.journal, self.counts.changes);
                 }
                 self.buffer.clear();
                 match said {

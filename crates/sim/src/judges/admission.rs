@@ -2,8 +2,8 @@
 //!
 //! Before a draw everybody who takes part is level; who is ahead of whom among them the oracle says.
 
-use super::judge::{Judge, Verdict};
 use crate::asked::{Asked, Deal};
+use crate::judge::{Judge, Verdict};
 use onrush_core::change::{QueueChange, SaleChange, SetupChange, VisitorChange};
 use onrush_core::ids::{PlaceId, UserId};
 use onrush_core::{Change, Time};

@@ -3,8 +3,8 @@
 //! Time counts while the sale is open and the engine is there. The bound of a place is what the
 //! people ahead of it may take: each slot turns over within a session and the life of its holds.
 
-use super::judge::{Judge, Verdict};
 use crate::asked::{Asked, Deal};
+use crate::judge::{Judge, Verdict};
 use onrush_core::change::VisitorChange;
 use onrush_core::change::{BookingChange, HoldChange, QueueChange, SaleChange, SetupChange};
 use onrush_core::ids::{BookingId, PlaceId};

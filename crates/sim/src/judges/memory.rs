@@ -1,7 +1,7 @@
 //! Memory: no more is known than what the changes say is there.
 
-use super::judge::{Judge, Verdict};
 use crate::asked::{Asked, Deal};
+use crate::judge::{Judge, Verdict};
 use crate::rules::Rules;
 use onrush_core::change::{ClaimChange, HoldChange, QueueChange, VisitorChange};
 use onrush_core::limits::ENDED_KNOWN_MS;

@@ -2,16 +2,14 @@
 //! with the rules.
 
 mod admission;
-mod judge;
 mod liveness;
 mod memory;
 mod money;
 pub mod oracle;
 mod stock;
 
-pub use judge::{Judge, Verdict};
-
 use crate::asked::Asked;
+use crate::judge::Judge;
 use crate::rules::Rules;
 use onrush_core::Time;
 

@@ -1,8 +1,8 @@
 //! Money to the cent: what bookings cost, what was confirmed, what goes back. One book is kept from
 //! the answers to buyers, the other from the changes, and both must agree.
 
-use super::judge::{Judge, Verdict};
 use crate::asked::{Asked, Deal};
+use crate::judge::{Judge, Verdict};
 use onrush_core::Change;
 use onrush_core::change::{BookingChange, HoldChange, SetupChange};
 use onrush_core::hold::{HoldState, HoldTerms};

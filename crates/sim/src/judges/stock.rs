@@ -1,7 +1,7 @@
 //! Conservation of stock and one owner a seat, from the changes alone.
 
-use super::judge::{Judge, Verdict};
 use crate::asked::{Asked, Deal};
+use crate::judge::{Judge, Verdict};
 use onrush_core::Change;
 use onrush_core::change::{BookingChange, ClaimChange, HoldChange, SetupChange};
 use onrush_core::hold::HoldTerms;

@@ -17,8 +17,8 @@ mod ties;
 mod views;
 mod visitor;
 
-use super::judge::{Judge, Verdict};
 use crate::asked::{Asked, Deal};
+use crate::judge::{Judge, Verdict};
 use crate::rules::Rules;
 use books::{Booking, Inside, Pool, Seat, Waiting};
 use onrush_core::command::CancelTerms;

@@ -1,4 +1,4 @@
-//! What a judge is.
+//! The seam between a run and its judges.
 
 use crate::asked::Asked;
 use crate::rules::Rules;
