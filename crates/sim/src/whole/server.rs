@@ -185,7 +185,7 @@ impl Server {
         life.sagas.stop();
     }
 
-    /// Ends the last life well.
+    /// Ends the last life, and waits until it has let go of its files.
     pub(super) async fn close(&self) {
         let (life, mut tasks) = {
             let mut state = self.state();

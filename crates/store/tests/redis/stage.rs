@@ -113,7 +113,7 @@ pub(crate) async fn until<T, F: Future<Output = Option<T>>>(
                 return found;
             }
             // Nothing tells when it is there: looking is all there is to do.
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::task::yield_now().await;
         }
     };
     timeout(PATIENCE, found).await.unwrap_or_else(|_| panic!("{what} never came"))

@@ -94,7 +94,7 @@ impl World {
                 return archived;
             }
             assert!(Instant::now() < deadline, "decision {last} is archived in time");
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::task::yield_now().await;
         }
     }
 
@@ -192,6 +192,6 @@ pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut is_so: impl 
     let deadline = Instant::now() + PATIENCE;
     while !is_so().await {
         assert!(Instant::now() < deadline, "{what}: not in time");
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::task::yield_now().await;
     }
 }
