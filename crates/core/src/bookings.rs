@@ -145,6 +145,18 @@ impl Bookings {
         self.of_user(last).map(|idx| &self.table[idx]).filter(|hold| hold.state.until().is_some())
     }
 
+    /// All bookings, user by user in no order, each user's oldest first.
+    pub(crate) fn each_users_in_order(&self) -> impl Iterator<Item = &Hold> {
+        let oldest = self.table.iter().filter(|(_, hold)| hold.older.is_none());
+        oldest.flat_map(|(_, oldest)| {
+            std::iter::successors(Some(oldest), |hold| {
+                let newer = &self.table[hold.newer?];
+                // After the latest comes the oldest.
+                newer.older.is_some().then_some(newer)
+            })
+        })
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Idx, &Hold)> {
         self.table.iter()
     }

@@ -13,6 +13,7 @@ use crate::spec::{CategorySpec, PoolSpec, SeatSpec};
 use crate::time::Time;
 use crate::view::{BanView, ClaimState, ClaimView};
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub use crate::waiting_room::session::SessionState;
@@ -140,8 +141,9 @@ pub struct GoneRow {
 
 /// Whether rows that were kept are those of the state that they should be.
 ///
-/// Rows that an older version kept know nothing of places that are gone, and not what claims were
-/// first told: what they lack is not held against them.
+/// Rows that an older version kept know nothing of places that are gone, not what claims were
+/// first told, and not in which order a user held what they held within one millisecond: what they
+/// lack is not held against them.
 #[must_use]
 pub fn agree(
     kept: impl IntoIterator<Item = SnapshotRow>,
@@ -154,8 +156,8 @@ pub fn agree(
         row
     };
     let is_gone = |row: &SnapshotRow| matches!(row, SnapshotRow::Gone(_));
-    let mut expected = expected.into_iter().map(untold);
-    for row in kept.into_iter().map(untold) {
+    let mut expected = ties_by_id(expected.into_iter().map(untold));
+    for row in ties_by_id(kept.into_iter().map(untold)) {
         loop {
             match expected.next() {
                 Some(other) if other == row => break,
@@ -167,11 +169,34 @@ pub fn agree(
     expected.all(|row| is_gone(&row))
 }
 
+/// The same rows, with bookings of one millisecond in the order of their ids.
+fn ties_by_id(rows: impl Iterator<Item = SnapshotRow>) -> impl Iterator<Item = SnapshotRow> {
+    let mut rows = rows.peekable();
+    let mut ties = VecDeque::new();
+    std::iter::from_fn(move || {
+        if let Some(row) = ties.pop_front() {
+            return Some(SnapshotRow::Hold(row));
+        }
+        let first = rows.next()?;
+        let SnapshotRow::Hold(first) = first else { return Some(first) };
+        let at = first.terms.created_at;
+        ties.push_back(first);
+        let is_tie =
+            |row: &SnapshotRow| matches!(row, SnapshotRow::Hold(row) if row.terms.created_at == at);
+        while let Some(SnapshotRow::Hold(row)) = rows.next_if(is_tie) {
+            ties.push_back(row);
+        }
+        ties.make_contiguous().sort_by(|one, other| one.terms.booking.cmp(&other.terms.booking));
+        ties.pop_front().map(SnapshotRow::Hold)
+    })
+}
+
 impl Event {
     /// The state as rows, in one fixed order; nothing for an event that was never created.
     pub fn snapshot(&self) -> impl Iterator<Item = SnapshotRow> + '_ {
-        let mut holds: Vec<_> = self.bookings.iter().map(|(_, hold)| hold).collect();
-        holds.sort_unstable_by_key(|hold| (hold.terms.created_at, &hold.terms.booking));
+        let mut holds: Vec<_> = self.bookings.each_users_in_order().collect();
+        // Stable: what one user held within one millisecond stays in the order they held it.
+        holds.sort_by_key(|hold| (hold.terms.created_at, &hold.terms.user));
         let mut sessions: Vec<_> = self.room.sessions.iter().collect();
         sessions.sort_unstable_by_key(|session| session.number);
         let mut claims: Vec<_> = self.claims.iter().collect();

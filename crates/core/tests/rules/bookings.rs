@@ -5,11 +5,12 @@ use crate::stage::{
     OPENING, Stage, begin, booking_id, cancel, confirm, hold, hold_ga, join, lines, release,
     settings,
 };
-use onrush_core::Command;
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::BookingsOf;
 use onrush_core::settings::Settings;
+use onrush_core::snapshot::{SnapshotRow, agree};
+use onrush_core::{Command, Event};
 
 /// An open event without a waiting room where each unit costs 50.00.
 fn paid() -> Stage {
@@ -47,6 +48,39 @@ fn a_hold_takes_pools_and_seats_together_or_nothing() {
     stage.refused(hold("b3", "bob", lines(&[("ga", 9)], &["A-3"])), "INSUFFICIENT_STOCK");
     assert_eq!((stage.free("ga"), stage.free_seats()), (8, 2), "a refused hold takes nothing");
     stage.check_recovery();
+}
+
+#[test]
+fn bookings_of_one_millisecond_keep_the_order_they_were_held_in() {
+    let mut stage = Stage::flash();
+    let held = ["b3", "b1", "b2"];
+    for booking in held {
+        stage.ok(hold_ga(booking, "ann", 1));
+    }
+    let all = BookingsOf { user: "ann".parse().expect("an id"), after: None, limit: 10 };
+    let ids = |event: &Event| -> Vec<_> {
+        let views = event.ask(OPENING, all.clone()).expect("bookings");
+        views.iter().map(|view| view.terms.booking.to_string()).collect()
+    };
+    assert_eq!(ids(&stage.event), held);
+    let restored = Event::restore(stage.event.id().clone(), stage.event.snapshot()).expect("rows");
+    assert_eq!(ids(&restored), held, "a start from a snapshot changes no order");
+    stage.check_recovery();
+}
+
+#[test]
+fn snapshots_of_before_that_order_was_kept_still_agree() {
+    let mut stage = Stage::flash();
+    for booking in ["b2", "b1"] {
+        stage.ok(hold_ga(booking, "ann", 1));
+    }
+    let rows: Vec<_> = stage.event.snapshot().collect();
+    let mut by_id = rows.clone();
+    let first = by_id.iter().position(|row| matches!(row, SnapshotRow::Hold(_))).expect("a hold");
+    by_id.swap(first, first + 1);
+    assert!(by_id != rows && agree(by_id.clone(), rows.clone()));
+    by_id.remove(first);
+    assert!(!agree(by_id, rows), "a booking is missing");
 }
 
 #[test]

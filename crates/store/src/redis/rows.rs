@@ -14,7 +14,7 @@ use onrush_core::snapshot::{
 };
 use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::view::{BanView, ClaimState, ClaimView};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -69,13 +69,7 @@ impl Layout {
         rows.extend(categories.into_iter().map(SnapshotRow::Category));
         rows.extend(seat_rows.into_iter().map(SnapshotRow::Seat));
         rows.extend(self.place_rows(opened)?);
-        let mut holds: Vec<_> =
-            self.holds.iter().map(|(id, text)| hold_row(id, text)).collect::<Result<_, _>>()?;
-        holds.sort_by(|a, b| {
-            let key = |row: &HoldRow| (row.terms.created_at, row.terms.booking.clone());
-            key(a).cmp(&key(b))
-        });
-        rows.extend(holds.into_iter().map(SnapshotRow::Hold));
+        rows.extend(self.hold_rows()?.into_iter().map(SnapshotRow::Hold));
         let mut sessions: Vec<_> = self
             .sessions
             .iter()
@@ -91,6 +85,21 @@ impl Layout {
         }
         rows.extend(self.gone_rows()?.into_iter().map(SnapshotRow::Gone));
         Ok(rows)
+    }
+
+    /// By time and user; what one user held within one millisecond, in the order they held it.
+    fn hold_rows(&self) -> Result<Vec<HoldRow>, String> {
+        let mut rank = HashMap::new();
+        for (user, text) in &self.users {
+            rank.extend(UserText::read(text, user)?.bookings.split(',').zip(0_u32..));
+        }
+        let mut holds: Vec<_> =
+            self.holds.iter().map(|(id, text)| hold_row(id, text)).collect::<Result<_, _>>()?;
+        holds.sort_by_cached_key(|row: &HoldRow| {
+            let terms = &row.terms;
+            (terms.created_at, terms.user.clone(), rank.get(terms.booking.as_str()).copied())
+        });
+        Ok(holds)
     }
 
     /// How far the event has come.
