@@ -173,6 +173,7 @@ impl Draws {
             let mut feed = self.engine.subscribe(self.engine.committed());
             let wait = self.open_what_is_due().await;
             tokio::select! {
+                biased;
                 () = self.stopped.notified() => return,
                 () = self.changed.notified() => {}
                 goes_on = until_prequeue_closes(&mut *feed), if wait != Wait::Nothing => {

@@ -76,6 +76,7 @@ impl Relay {
                 }
             };
             tokio::select! {
+                biased;
                 () = ringing => {}
                 () = async { drop(stop.wait_for(|stop| *stop).await) } => {}
             }

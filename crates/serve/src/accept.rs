@@ -6,6 +6,7 @@ use super::handover::{Handover, Streaming};
 use super::repeats::Repeats;
 use super::socket::Socket;
 use super::traffic::Traffic;
+use super::wire::{Doors, Wire};
 use crate::pressure::SentAway;
 use axum::Router;
 use axum::body::Body;
@@ -22,11 +23,11 @@ use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 use tower_service::Service;
 
 /// How long a client may take to send a request's head, and an idle connection stays open.
@@ -75,9 +76,20 @@ pub async fn serve_on(
     shutdown: impl Future<Output = ()>,
 ) {
     bound_patience(&listener, terms.answer_timeout);
+    serve_doors(listener, router, terms, traffic, shutdown).await;
+}
+
+/// The same for connections that come from wherever they come.
+pub async fn serve_doors<D: Doors>(
+    mut doors: D,
+    router: Router,
+    terms: Terms,
+    traffic: Arc<Traffic>,
+    shutdown: impl Future<Output = ()>,
+) {
     let gate = Gate::new(terms, traffic);
     let (stop, stopped) = watch::channel(false);
-    let (hand_over, mut handed_over) = mpsc::unbounded_channel::<Streaming<Counted>>();
+    let (hand_over, mut handed_over) = mpsc::unbounded_channel::<Streaming<D::Wire, Counted>>();
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
@@ -86,16 +98,23 @@ pub async fn serve_on(
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     loop {
+        // Those who come in go last: a rush of them must not keep others waiting.
         tokio::select! {
+            biased;
             () = &mut shutdown => break,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => {
-                    let peer = peer.ip().to_canonical();
+            Some(streaming) = handed_over.recv() => {
+                connections.spawn(streaming);
+            }
+            // Ended connections are forgotten as they end.
+            Some(_) = connections.join_next() => {}
+            accepted = doors.accept() => match accepted {
+                Ok((wire, peer)) => {
+                    let peer = peer.to_canonical();
                     match gate.admit(peer) {
                         Ok(counted) => {
                             let handover = Arc::new(Handover::new(gate.terms.bodies.clone()));
                             let patience = gate.terms.answer_timeout;
-                            let socket = Socket::new(stream, handover.clone(), patience, counted);
+                            let socket = Socket::new(wire, handover.clone(), patience, counted);
                             let service = Answers {
                                 router: router.clone(),
                                 connection: Connection { peer, handover },
@@ -107,19 +126,14 @@ pub async fn serve_on(
                             let builder = builder.clone();
                             connections.spawn(answer(socket, service, builder, stopped, hand_over));
                         }
-                        Err(why) => gate.turn_away(stream, peer, why),
+                        Err(why) => gate.turn_away(wire, peer, why),
                     }
                 }
                 Err(error) => accept_failed(&error).await,
             },
-            Some(streaming) = handed_over.recv() => {
-                connections.spawn(streaming);
-            }
-            // Ended connections are forgotten as they end.
-            Some(_) = connections.join_next() => {}
         }
     }
-    drop(listener);
+    drop(doors);
     stop.send_replace(true);
     let drained = async {
         while connections.join_next().await.is_some() {
@@ -163,15 +177,14 @@ async fn accept_failed(error: &io::Error) {
 }
 
 /// Answers the requests of one connection, until it ends or becomes a stream.
-async fn answer(
-    socket: Socket,
+async fn answer<W: Wire>(
+    socket: Socket<W>,
     service: Answers,
     builder: http1::Builder,
     mut stopped: watch::Receiver<bool>,
-    hand_over: mpsc::UnboundedSender<Streaming<Counted>>,
+    hand_over: mpsc::UnboundedSender<Streaming<W, Counted>>,
 ) {
-    // Without this, small answers would wait for the acknowledgement of earlier ones.
-    if let Err(error) = socket.stream().set_nodelay(true) {
+    if let Err(error) = socket.wire().make_ready() {
         tracing::debug!(%error, "a connection broke off at once");
         return;
     }
@@ -197,9 +210,9 @@ async fn answer(
     if let Some(open) = open.await
         && let Some(parts) = connection.into_parts()
     {
-        let (stream, stall, counted) = parts.io.into_parts();
+        let (wire, stall, counted) = parts.io.into_parts();
         // The other end of the channel goes only with the server itself.
-        drop(hand_over.send(Streaming::new(stream, open, stall, counted)));
+        drop(hand_over.send(Streaming::new(wire, open, stall, counted)));
     }
 }
 
@@ -220,7 +233,7 @@ impl Answers {
         let early = self.repeats.early(now);
         let sent_away = pressure.sends_away(method, path, early.is_some())?;
         self.repeats.told(early.unwrap_or(now), Duration::from_millis(sent_away.after_ms.into()));
-        let wait = early.map(|until| Box::pin(tokio::time::sleep_until(until.into())));
+        let wait = early.map(|until| Box::pin(tokio::time::sleep_until(until)));
         Some(Answering::SentAway { wait, answer: Some((self.busy)(sent_away)) })
     }
 }

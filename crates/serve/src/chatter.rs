@@ -1,6 +1,6 @@
 //! What clients say on a stream: little, as streams only go to them.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 /// Bytes that a client may say at once.
 const AT_ONCE: u32 = 8_192;

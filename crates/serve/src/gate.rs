@@ -3,17 +3,17 @@
 use super::bodies::BodyTerms;
 use super::files::Share;
 use super::traffic::Traffic;
+use super::wire::Wire;
 use crate::pressure::SentAway;
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
 use onrush_base::config::{Config, Network};
 use std::collections::HashMap;
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv6Addr, Shutdown};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
-use tokio::net::TcpStream;
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How long a client may accept nothing of what waits for it, unless it is configured.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -143,7 +143,7 @@ impl Gate {
     }
 
     /// Tells a client why it is not let in, as far as that takes no time, and closes.
-    pub(super) fn turn_away(&self, stream: TcpStream, peer: IpAddr, why: TurnedAway) {
+    pub(super) fn turn_away(&self, wire: impl Wire, peer: IpAddr, why: TurnedAway) {
         self.traffic.turned_away.fetch_add(1, Ordering::Relaxed);
         self.say(peer, why);
         let answer = match why {
@@ -151,7 +151,7 @@ impl Gate {
             TurnedAway::TooMany => &self.terms.unserved.too_many,
         };
         // Whoever is gone already need not be told.
-        drop(tell(stream, answer));
+        drop(wire.turn_away(answer));
     }
 
     fn say(&self, peer: IpAddr, why: TurnedAway) {
@@ -186,17 +186,6 @@ pub fn subscriber(address: IpAddr) -> IpAddr {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
     }
-}
-
-/// Writes what fits into an empty socket at once, and closes it.
-fn tell(stream: TcpStream, answer: &[u8]) -> io::Result<()> {
-    let mut stream = stream.into_std()?;
-    stream.write_all(answer)?;
-    stream.shutdown(Shutdown::Write)?;
-    // Closing with a request unread would have the client see a reset instead.
-    let mut unread = [0; 4_096];
-    drop(stream.read(&mut unread));
-    Ok(())
 }
 
 /// A connection in the count of open ones.

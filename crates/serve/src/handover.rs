@@ -7,20 +7,19 @@
 use super::bodies::BodyTerms;
 use super::chatter::Chatter;
 use super::stall::Stall;
+use super::wire::Wire;
 use axum::body::Body;
 use bytes::{Buf, Bytes};
 use futures_util::Stream;
 use http_body::Frame;
 use std::convert::Infallible;
 use std::future::Future;
-use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Instant;
-use tokio::io::AsyncWrite;
-use tokio::net::TcpStream;
+use tokio::io::ReadBuf;
+use tokio::time::Instant;
 
 /// What a stream says, in chunks of an HTTP body; dropping it closes the stream.
 type Chunks = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
@@ -123,9 +122,9 @@ impl http_body::Body for NeverReady {
     }
 }
 
-/// A socket that carries a stream until one side has enough. `G` is dropped with it.
-pub struct Streaming<G> {
-    socket: TcpStream,
+/// A wire that carries a stream until one side has enough. `G` is dropped with it.
+pub struct Streaming<W, G> {
+    wire: W,
     chunks: Chunks,
     unsent: Bytes,
     ending: bool,
@@ -134,34 +133,34 @@ pub struct Streaming<G> {
     _guard: G,
 }
 
-impl<G> Streaming<G> {
-    /// A stream over a socket to which the head was written.
-    pub fn new(socket: TcpStream, chunks: Chunks, stall: Stall, guard: G) -> Self {
+impl<W: Wire, G> Streaming<W, G> {
+    /// A stream over a wire to which the head was written.
+    pub fn new(wire: W, chunks: Chunks, stall: Stall, guard: G) -> Self {
         let chatter = Chatter::new(Instant::now());
         let (unsent, ending) = (Bytes::new(), false);
-        Self { socket, chunks, unsent, ending, stall, chatter, _guard: guard }
+        Self { wire, chunks, unsent, ending, stall, chatter, _guard: guard }
     }
 
     /// Whether the client is gone, or talks. What clients send is thrown away.
     fn poll_gone(&mut self, context: &mut Context<'_>) -> bool {
         let mut thrown_away = [0; 512];
-        while self.socket.poll_read_ready(context).is_ready() {
-            match self.socket.try_read(&mut thrown_away) {
-                Ok(0) => return true,
-                Ok(said) => {
-                    if !self.chatter.hear(said, Instant::now()) {
+        loop {
+            let mut said = ReadBuf::new(&mut thrown_away);
+            match Pin::new(&mut self.wire).poll_read(context, &mut said) {
+                Poll::Ready(Ok(())) if said.filled().is_empty() => return true,
+                Poll::Ready(Ok(())) => {
+                    if !self.chatter.hear(said.filled().len(), Instant::now()) {
                         return true;
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(_) => return true,
+                Poll::Ready(Err(_)) => return true,
+                Poll::Pending => return false,
             }
         }
-        false
     }
 }
 
-impl<G: Unpin> Future for Streaming<G> {
+impl<W: Wire, G: Unpin> Future for Streaming<W, G> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -171,8 +170,8 @@ impl<G: Unpin> Future for Streaming<G> {
         }
         loop {
             if !this.unsent.is_empty() {
-                let wrote = Pin::new(&mut this.socket).poll_write(context, &this.unsent);
-                match this.stall.watch(context, &this.socket, wrote) {
+                let wrote = Pin::new(&mut this.wire).poll_write(context, &this.unsent);
+                match this.stall.watch(context, &this.wire, wrote) {
                     Poll::Ready(Ok(written)) => this.unsent.advance(written),
                     Poll::Ready(Err(_)) => return Poll::Ready(()),
                     Poll::Pending => return Poll::Pending,

@@ -12,8 +12,9 @@ mod repeats;
 mod socket;
 mod stall;
 mod traffic;
+pub mod wire;
 
-pub use accept::{listen, serve_on, serve_router};
+pub use accept::{listen, serve_doors, serve_on, serve_router};
 pub use files::{Share, allow_open_files, files_wanted, shortage};
 pub use gate::{Terms, Unserved, subscriber};
 pub use traffic::{ProblemCode, Traffic};

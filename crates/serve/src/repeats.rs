@@ -5,7 +5,8 @@
 //! time is over, and not before.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// What a connection was told last.
 #[derive(Debug)]

@@ -4,15 +4,16 @@ use super::chatter::Chatter;
 use super::gate::Counted;
 use super::handover::Handover;
 use super::stall::Stall;
+use super::wire::Wire;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, ReadBuf};
-use tokio::net::TcpStream;
+use std::time::Duration;
+use tokio::io::ReadBuf;
+use tokio::time::Instant;
 
 /// What is read at a time from a stream's client, who has little to say.
 const HEARD_AT_ONCE: usize = 2_048;
@@ -20,32 +21,32 @@ const HEARD_AT_ONCE: usize = 2_048;
 /// A socket that says when all that was written is on its way, gives up on clients that accept
 /// nothing, and does not let clients of a stream talk. It is in the count of connections as long as
 /// it lives, also as a WebSocket.
-pub(super) struct Socket {
-    inner: TokioIo<TcpStream>,
+pub(super) struct Socket<W> {
+    inner: TokioIo<W>,
     handover: Arc<Handover>,
     stall: Stall,
     chatter: Option<Chatter>,
     counted: Counted,
 }
 
-impl Socket {
+impl<W: Wire> Socket<W> {
     pub(super) fn new(
-        stream: TcpStream,
+        wire: W,
         handover: Arc<Handover>,
         patience: Duration,
         counted: Counted,
     ) -> Self {
-        let (inner, stall) = (TokioIo::new(stream), Stall::new(patience));
+        let (inner, stall) = (TokioIo::new(wire), Stall::new(patience));
         Self { inner, handover, stall, chatter: None, counted }
     }
 
     /// The connection itself.
-    pub(super) fn stream(&self) -> &TcpStream {
+    pub(super) fn wire(&self) -> &W {
         self.inner.inner()
     }
 
     /// What remains when hyper has written the head of a stream.
-    pub(super) fn into_parts(self) -> (TcpStream, Stall, Counted) {
+    pub(super) fn into_parts(self) -> (W, Stall, Counted) {
         (self.inner.into_inner(), self.stall, self.counted)
     }
 
@@ -69,7 +70,7 @@ impl Socket {
     }
 }
 
-impl Read for Socket {
+impl<W: Wire> Read for Socket<W> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -82,7 +83,7 @@ impl Read for Socket {
     }
 }
 
-impl Write for Socket {
+impl<W: Wire> Write for Socket<W> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

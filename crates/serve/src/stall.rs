@@ -1,10 +1,10 @@
 //! Patience with clients that accept nothing of what waits to be written to them.
 
+use super::wire::Wire;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 /// How long one connection has accepted nothing. A connection that never has to wait never has a timer.
@@ -21,12 +21,12 @@ impl Stall {
         Self { patience, timer: None, waits: false }
     }
 
-    /// Passes on how a write to `stream` went, or ends the connection if it has waited for too
-    /// long. What the kernel still holds is thrown away then.
+    /// Passes on how a write to `wire` went, or ends the connection if it has waited for too long.
+    /// What the kernel still holds is thrown away then.
     pub fn watch(
         &mut self,
         context: &mut Context<'_>,
-        stream: &TcpStream,
+        wire: &impl Wire,
         wrote: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
         if wrote.is_ready() {
@@ -41,8 +41,7 @@ impl Stall {
         if timer.as_mut().poll(context).is_pending() {
             return Poll::Pending;
         }
-        // It is closed in any case; without this, the kernel would go on trying for minutes.
-        drop(stream.set_zero_linger());
+        wire.throw_away();
         let why = "nothing of what waits was accepted in time";
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)))
     }
@@ -53,7 +52,7 @@ mod tests {
     use super::*;
     use std::future::poll_fn;
     use tokio::io::{AsyncReadExt, AsyncWrite};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     /// Both ends of a connection.
     async fn pair() -> (TcpStream, TcpStream) {

@@ -13,7 +13,8 @@ use std::io::Write;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How long a piece of a map is, about.
 const PIECE_BYTES: usize = 16 << 10;

@@ -18,9 +18,9 @@ use onrush_store::{Answer, Ask, Engine, Failure, FeedPage};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{mpsc, watch};
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 
 /// Time between two samples.
 const EVERY: Duration = Duration::from_secs(1);
@@ -80,6 +80,7 @@ impl Samples {
     pub async fn run(self: Arc<Self>) {
         let mut stopped = self.stopping.subscribe();
         tokio::select! {
+            biased;
             () = self.follow() => {}
             _ = stopped.wait_for(|stopping| *stopping) => {}
         }

@@ -18,7 +18,8 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// The shortest time between two readings of one event's seats: a large house takes the engine a millisecond.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(20);

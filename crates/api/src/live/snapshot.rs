@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use tokio::time::Instant;
 
 /// One event's seats at one time.
 pub struct Snapshot {

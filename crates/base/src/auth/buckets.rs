@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use tokio::time::Instant;
 
 /// Parts of the table, each behind a lock of its own.
 const SHARDS: usize = 64;

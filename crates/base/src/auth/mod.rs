@@ -45,6 +45,10 @@ pub enum TokenError {
 
 /// The wall clock in whole seconds, for tokens; the rules have their own time.
 pub fn unix_now_s() -> i64 {
+    #[cfg(feature = "simulated")]
+    if let Some(now_s) = chance::now_s() {
+        return now_s;
+    }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
 }
