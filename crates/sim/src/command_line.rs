@@ -55,6 +55,11 @@ pub struct SimulateArgs {
     #[cfg(feature = "whole")]
     #[arg(long, conflicts_with_all = ["commands", "without"])]
     whole: bool,
+    /// Have so many buyers come to each sale of a whole server
+    #[cfg(feature = "whole")]
+    #[arg(long, value_name = "N", requires = "whole",
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    buyers: Option<u32>,
 }
 
 /// The result. Its JSON is one line.
@@ -145,8 +150,9 @@ pub fn run(args: &SimulateArgs, version: &str) -> Exit {
     say(&format!("onrush {version}: simulating from seed {first_seed} on"));
     #[cfg(feature = "whole")]
     if args.whole {
-        let SimulateArgs { jobs, twice, json, .. } = *args;
-        return crate::whole::run_many(&Course { version, first_seed, bound, jobs, twice, json });
+        let SimulateArgs { jobs, twice, json, buyers, .. } = *args;
+        let course = Course { version, first_seed, bound, jobs, twice, json, buyers };
+        return crate::whole::run_many(&course);
     }
     let report = Report { version: version.to_owned(), first_seed, ..Report::default() };
     let shared = Shared {

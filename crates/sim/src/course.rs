@@ -23,4 +23,6 @@ pub(crate) struct Course<'a> {
     pub(crate) jobs: u16,
     pub(crate) twice: bool,
     pub(crate) json: bool,
+    /// So many in each sale, in place of what the seed says.
+    pub(crate) buyers: Option<u32>,
 }

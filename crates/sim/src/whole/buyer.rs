@@ -1,24 +1,26 @@
 //! A buyer: queues, holds, pays, gives up, comes back, and remembers what they were told.
 
 use super::bank::Bank;
-use super::server::{Life, Server};
-use super::world::{Looked, World};
+use super::client::{Answer, Asking, Client};
+use super::server::Server;
+use super::watch::{Heard, Watch};
+use super::world::{Kept, World};
 use crate::chance::Chance;
-use onrush_core::hold::{HoldStatus, OnDecline};
-use onrush_core::ids::{BookingId, PaymentId, PlaceId, UserId};
+use onrush_core::hold::HoldStatus;
+use onrush_core::ids::{BookingId, PaymentId};
 use onrush_core::lines::{Lines, PoolLine};
-use onrush_core::question::PlaceOf;
-use onrush_core::view::{HoldView, PlaceState, PlaceView};
-use onrush_core::{Command, Refusal};
-use onrush_saga::{PaymentRequest, StartError};
-use onrush_store::{Answer, Ask, Engine, Failure};
-use std::future::Future;
+use serde_json::{Value, json};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
 /// Bookings that one buyer tries for at most.
 const BOOKINGS: u32 = 2;
+/// Looks at a place or a payment before a buyer goes away.
+const LOOKS: u32 = 400;
+/// Signs of life of a stream within which it tells what a look has shown already.
+const SIGNS: u32 = 3;
 
 /// What a buyer was told by the end, of one booking.
 #[derive(Clone, Debug)]
@@ -30,16 +32,29 @@ pub(super) struct Told {
     pub(super) amount_minor: i64,
     /// That it is confirmed.
     pub(super) confirmed: bool,
+    /// That it is released.
+    pub(super) released: bool,
+}
+
+/// What a look at a place shows.
+enum Looked {
+    In,
+    Waits,
+    Out,
 }
 
 /// One buyer.
 pub(super) struct Buyer {
     number: u32,
-    user: UserId,
     chance: Chance,
+    client: Client,
     world: Arc<World>,
     server: Arc<Server>,
     bank: Arc<Bank>,
+    /// Numbers of keys.
+    keys: u32,
+    /// Keys under which they asked for something to be held.
+    wishes: u32,
 }
 
 impl Buyer {
@@ -51,7 +66,10 @@ impl Buyer {
         bank: Arc<Bank>,
     ) -> Self {
         let chance = Chance::of(seed, "buyer", number.into());
-        Self { number, user: World::user(number), chance, world, server, bank }
+        let address = Ipv4Addr::from_bits(0x0a00_0001 + number).into();
+        let device = Chance::of(seed, "device", number.into());
+        let client = Client::new(server.net().clone(), address, device);
+        Self { number, chance, client, world, server, bank, keys: 0, wishes: 0 }
     }
 
     fn tell(&self, what: impl AsRef<str>) {
@@ -63,48 +81,24 @@ impl Buyer {
         sleep(Duration::from_millis(ms.unsigned_abs())).await;
     }
 
-    /// Asks until there is an answer: the same again, as people who press a button again do.
-    async fn ask<T, F: Future<Output = Result<Answer<T>, Failure>>>(
-        &mut self,
-        ask: impl Fn(Arc<Life>) -> F,
-    ) -> Result<T, Refusal> {
-        loop {
-            if let Some(life) = self.server.life() {
-                match ask(life).await {
-                    Ok(answer) => return Ok(answer.value),
-                    Err(Failure::Refused(refusal)) => return Err(refusal),
-                    Err(
-                        Failure::Busy { .. }
-                        | Failure::DiskLow
-                        | Failure::Rebuilding { .. }
-                        | Failure::Unreachable
-                        | Failure::Stopped,
-                    ) => {}
-                }
-            }
-            self.wait(200, 2_000).await;
-        }
-    }
-
-    async fn run(&mut self, command: Command) -> Result<(), Refusal> {
-        let event = self.world.event.clone();
-        let ask = move |life: Arc<Life>| {
-            let asked = life.engine.execute(event.clone(), command.clone());
-            async move { asked.await.map(|Answer { at, .. }| Answer { at, value: () }) }
-        };
-        self.ask(ask).await
+    fn key(&mut self) -> String {
+        self.keys += 1;
+        format!("{}-{}", self.number, self.keys)
     }
 
     /// Lives from arriving to leaving.
     pub(super) async fn live(mut self) -> Vec<Told> {
         self.wait(0, 60_000).await;
+        let guest = self.client.insist(&Asking::post("/visitors")).await;
+        self.client.token = guest.body["token"].as_str().map(Into::into);
+        let user = guest.body["user"].as_str().unwrap_or_default().to_owned();
         let mut told = Vec::new();
-        for nth in 0..BOOKINGS {
+        for _ in 0..BOOKINGS {
             if !self.come_in().await {
                 self.tell("goes home");
                 break;
             }
-            let Some(one) = self.hold(nth).await else { continue };
+            let Some(one) = self.hold().await else { continue };
             told.push(one.clone());
             let one = self.go_on(one).await;
             *told.last_mut().expect("it was just put there") = one;
@@ -113,6 +107,7 @@ impl Buyer {
             }
         }
         self.tell("has left");
+        self.world.note_wishes(user, self.wishes);
         told
     }
 
@@ -121,104 +116,211 @@ impl Buyer {
         if self.world.settings.room.is_none() {
             return true;
         }
-        let mut place = self.new_place();
-        loop {
-            let join = Command::Join { place, user: self.user.clone() };
-            if let Err(refusal) = self.run(join).await {
-                // A session of theirs is as good, and so is a place they have.
-                self.tell(format!("cannot join: {refusal}"));
-                if !matches!(refusal, Refusal::AlreadyInQueue { .. }) {
+        let queue = format!("/events/{}/queue", self.world.event);
+        for _ in 0..5 {
+            let join = Asking::post(&queue).key(self.key());
+            let joined = self.client.insist(&join).await;
+            // A place or a session of theirs is as good.
+            if !joined.is_done() && !matches!(joined.code(), "DUPLICATE" | "ALREADY_IN_QUEUE") {
+                self.tell(format!("cannot join: {}", joined.code()));
+                if joined.code() != "EVENT_NOT_OPEN" {
                     return false;
                 }
+                self.wait(1_000, 20_000).await;
+                continue;
             }
-            loop {
-                let (event, user) = (self.world.event.clone(), self.user.clone());
-                let look = move |life: Arc<Life>| {
-                    life.engine.ask(event.clone(), PlaceOf { user: user.clone(), place: None })
-                };
-                let Ok(view) = self.ask(look).await else { break };
-                if self.is_in(&view).await {
-                    return true;
+            let watches = self.chance.percent(50);
+            let came =
+                if watches { self.watch_place(&queue).await } else { self.poll(&queue).await };
+            if came {
+                if self.chance.percent(70) {
+                    let arrived =
+                        self.client.insist(&Asking::post(format!("{queue}/arrive"))).await;
+                    self.tell(format!("arrives: {} {}", arrived.status, arrived.code()));
                 }
-                self.wait(1_000, 15_000).await;
+                return true;
             }
             if self.chance.percent(20) {
                 return false;
             }
-            place = self.new_place();
+        }
+        false
+    }
+
+    /// Looks again and again, until the place is a session or gone.
+    async fn poll(&mut self, queue: &str) -> bool {
+        for _ in 0..LOOKS {
+            match self.look(queue).await {
+                Looked::In => return true,
+                Looked::Waits => {}
+                Looked::Out => return false,
+            }
+            self.wait(1_000, 15_000).await;
+        }
+        false
+    }
+
+    /// Watches the stream until it tells that the place is a session or gone. Looks as well, now
+    /// and then: a stream that is alive tells what the look has shown.
+    async fn watch_place(&mut self, queue: &str) -> bool {
+        let planted = self.server.faults().planted;
+        for _ in 0..LOOKS {
+            let event = self.world.event.clone();
+            let Some(mut stream) = Watch::open(&mut self.client, event.as_str(), planted).await
+            else {
+                self.wait(500, 5_000).await;
+                continue;
+            };
+            // Signs of life since a look showed that it is their turn.
+            let mut untold = None;
+            while let Some(heard) = stream.next().await {
+                match heard {
+                    Heard::Message(message) => match message["type"].as_str() {
+                        Some("your_turn") => return self.is_truly_in(queue, &message).await,
+                        Some("left" | "not_in_queue" | "session_ended") => return false,
+                        Some("position") => self.check_position(&message),
+                        _ => {}
+                    },
+                    Heard::Alive => {}
+                }
+                untold = match untold {
+                    Some(SIGNS) => {
+                        let who = self.number;
+                        self.world
+                            .complain(format!("buyer {who}'s stream does not tell their turn"));
+                        return true;
+                    }
+                    Some(signs) => Some(signs + 1),
+                    None if self.chance.percent(10) => match self.look(queue).await {
+                        Looked::In => Some(0),
+                        Looked::Waits | Looked::Out => None,
+                    },
+                    None => None,
+                };
+            }
+            // It was cut, or the server stopped.
+            match self.look(queue).await {
+                Looked::In => return true,
+                Looked::Waits => {}
+                Looked::Out => return false,
+            }
+        }
+        false
+    }
+
+    async fn look(&mut self, queue: &str) -> Looked {
+        let place = self.client.insist(&Asking::get(queue)).await;
+        match place.body["status"].as_str() {
+            Some("active") => Looked::In,
+            Some("queued") => Looked::Waits,
+            _ => Looked::Out,
         }
     }
 
-    fn new_place(&mut self) -> PlaceId {
-        PlaceId::from_u128(u128::from(self.number + 1) << 64 | u128::from(self.chance.any()))
+    /// Whether it is their turn, as they just heard. What a stream tells is committed: nobody who
+    /// hears it may wait on, or have another place.
+    async fn is_truly_in(&mut self, queue: &str, message: &Value) -> bool {
+        self.tell("hears that it is their turn");
+        let place = self.client.insist(&Asking::get(queue)).await;
+        let status = place.body["status"].as_str();
+        if status == Some("queued") {
+            self.world
+                .complain(format!("{message} was told, and the visitor waits: {}", place.body));
+        }
+        if status == Some("active") && place.body["place"] != message["place"] {
+            self.world.complain(format!("{message} was told, and the place is {}", place.body));
+        }
+        status == Some("active")
     }
 
-    async fn is_in(&mut self, view: &PlaceView) -> bool {
-        let (place, user) = (view.place, self.user.clone());
-        match &view.state {
-            PlaceState::Active { arrive_by, .. } => {
-                if arrive_by.is_some() {
-                    drop(self.run(Command::Arrive { place, user }).await);
-                }
-                true
-            }
-            PlaceState::Queued { see_due, .. } => {
-                if *see_due {
-                    drop(self.run(Command::See { place, user }).await);
-                }
-                false
-            }
-            PlaceState::Ended { .. } => false,
+    fn check_position(&self, message: &Value) {
+        let (position, total) = (message["position"].as_u64(), message["total"].as_u64());
+        if position.is_some_and(|position| position == 0 || Some(position) > total) {
+            self.world.complain(format!("a stream told {message}"));
         }
+    }
+
+    /// What they want this time, as they ask for it.
+    fn wish(&mut self) -> (Lines, Value) {
+        let wants_seats = self.world.seats > 0 && self.chance.percent(50);
+        let (lines, body) = if wants_seats {
+            let first = 1 + self.chance.below(self.world.seats);
+            let second = 1 + self.chance.below(self.world.seats);
+            let mut seats = vec![World::seat(first)];
+            if second != first {
+                seats.push(World::seat(second));
+            }
+            let body = json!({ "seats": &seats });
+            (Lines::new(vec![], seats), body)
+        } else {
+            let quantity = 1 + self.chance.below(4);
+            let pool = self.world.pool.clone();
+            let body = json!({ "pools": { (pool.as_str()): quantity } });
+            (Lines::new(vec![PoolLine { pool, quantity }], vec![]), body)
+        };
+        (lines.expect("a wish that is in order"), body)
     }
 
     /// Holds something, if there is anything left that they want.
-    async fn hold(&mut self, nth: u32) -> Option<Told> {
-        let booking = World::booking(self.number, nth);
+    async fn hold(&mut self) -> Option<Told> {
+        let path = format!("/events/{}/bookings", self.world.event);
         for _ in 0..5 {
-            let wants_seats = self.world.seats > 0 && self.chance.percent(50);
-            let lines = if wants_seats {
-                let first = 1 + self.chance.below(self.world.seats);
-                let second = 1 + self.chance.below(self.world.seats);
-                let mut seats = vec![World::seat(first)];
-                if second != first {
-                    seats.push(World::seat(second));
-                }
-                Lines::new(vec![], seats)
-            } else {
-                let quantity = 1 + self.chance.below(4);
-                Lines::new(vec![PoolLine { pool: self.world.pool.clone(), quantity }], vec![])
-            };
-            let lines = lines.expect("a wish that is in order");
-            let event = self.world.event.clone();
-            let (booking, user) = (booking.clone(), self.user.clone());
-            let command = Command::Hold { booking, user, lines: lines.clone() };
-            let hold =
-                move |life: Arc<Life>| life.engine.run::<HoldView>(event.clone(), command.clone());
-            match self.ask(hold).await {
-                Ok(view) => {
-                    let (booking, amount_minor) =
-                        (view.terms.booking.clone(), view.terms.amount_minor);
-                    self.tell(format!("holds {booking} for {amount_minor}"));
-                    return Some(Told { booking, lines, amount_minor, confirmed: false });
-                }
-                Err(refusal) => {
-                    self.tell(format!("cannot hold: {refusal}"));
-                    self.wait(500, 5_000).await;
-                }
+            let (lines, body) = self.wish();
+            let asking = Asking::post(&path).key(self.key()).body(body);
+            self.wishes += 1;
+            let held = self.client.insist(&asking).await;
+            if held.is_done() {
+                let booking: Option<BookingId> =
+                    held.body["booking"].as_str().and_then(|id| id.parse().ok());
+                let (Some(booking), Some(amount_minor)) =
+                    (booking, held.body["amount_minor"].as_i64())
+                else {
+                    self.world.complain(format!("a hold was answered {}", held.body));
+                    return None;
+                };
+                self.tell(format!("holds {booking} for {amount_minor}"));
+                self.world.note(&booking);
+                self.ask_twice(&asking, &held, Kept::Booking).await;
+                return Some(Told {
+                    booking,
+                    lines,
+                    amount_minor,
+                    confirmed: false,
+                    released: false,
+                });
             }
+            self.tell(format!("cannot hold: {}", held.code()));
+            if held.code() == "BOOKING_MISMATCH" {
+                self.world.complain(format!("a new key is said to be another wish's: {asking:?}"));
+            }
+            self.wait(500, 5_000).await;
         }
         None
+    }
+
+    /// Sends the same key again, now and then, and sees that it means the same.
+    async fn ask_twice(&mut self, asking: &Asking, first: &Answer, kept: Kept) {
+        if !self.chance.percent(25) {
+            return;
+        }
+        self.wait(0, 20_000).await;
+        let again = self.client.insist(asking).await;
+        self.world.compare(asking, kept, first, &again);
     }
 
     /// Pays, or gives up in one of many ways.
     async fn go_on(&mut self, mut told: Told) -> Told {
         self.wait(100, 30_000).await;
-        let (booking, user) = (told.booking.clone(), self.user.clone());
+        let path = format!("/bookings/{}", told.booking);
         match self.chance.below(10) {
             0 => {
-                let released = self.run(Command::Release { booking, user }).await;
-                self.tell(format!("releases: {released:?}"));
+                let cancel = Asking::post(format!("{path}/cancel")).key(self.key());
+                let released = self.client.insist(&cancel).await;
+                self.tell(format!("releases: {} {}", released.status, released.code()));
+                if released.is_done() {
+                    told.released = true;
+                    self.ask_twice(&cancel, &released, Kept::Answer).await;
+                }
                 return told;
             }
             1 => {
@@ -226,13 +328,17 @@ impl Buyer {
                 return told;
             }
             2 => {
-                let extended = self.run(Command::Extend { booking, user }).await;
-                self.tell(format!("extends: {extended:?}"));
+                let extend = Asking::post(format!("{path}/extend")).key(self.key());
+                let extended = self.client.insist(&extend).await;
+                self.tell(format!("extends: {} {}", extended.status, extended.code()));
+                if extended.is_done() {
+                    self.ask_twice(&extend, &extended, Kept::Answer).await;
+                }
             }
             _ => {}
         }
         for _ in 0..4 {
-            let Some(payment) = self.begin(&told.booking).await else { break };
+            let Some(payment) = self.begin(&path).await else { break };
             self.wait(500, 60_000).await;
             let card = self.chance.below(10);
             if card == 0 {
@@ -240,10 +346,11 @@ impl Buyer {
                 break;
             }
             self.bank.pay(&payment, card > 2);
-            match self.watch(&told.booking).await {
+            match self.watch_booking(&path).await {
                 Some(HoldStatus::Confirmed) => {
                     self.tell(format!("is told that {} is confirmed", told.booking));
                     told.confirmed = true;
+                    self.fetch_tickets(&path, &told).await;
                     return told;
                 }
                 Some(HoldStatus::Held) => {}
@@ -254,36 +361,19 @@ impl Buyer {
     }
 
     /// Begins a payment, or finds the one that runs.
-    async fn begin(&mut self, booking: &BookingId) -> Option<PaymentId> {
+    async fn begin(&mut self, booking: &str) -> Option<PaymentId> {
+        let pay = Asking::post(format!("{booking}/payment")).key(self.key());
         for _ in 0..60 {
-            if let Some(life) = self.server.life() {
-                let wish = PaymentRequest {
-                    booking: booking.clone(),
-                    event: self.world.event.clone(),
-                    user: self.user.clone(),
-                    buyer: None,
-                    on_decline: OnDecline::Keep,
-                };
-                match life.sagas.start(wish).await {
-                    Ok(started) => {
-                        self.tell(format!("pays {}", started.payment.payment));
-                        return Some(started.payment.payment);
-                    }
-                    Err(StartError::Engine(Failure::Refused(refusal))) => {
-                        self.tell(format!("cannot pay: {refusal}"));
-                        return None;
-                    }
-                    Err(error @ (StartError::GatewayRefused(_) | StartError::Stuck)) => {
-                        self.tell(format!("cannot pay: {error:?}"));
-                        return None;
-                    }
-                    Err(
-                        StartError::Off
-                        | StartError::Engine(_)
-                        | StartError::Ledger(_)
-                        | StartError::GatewayUnavailable { .. },
-                    ) => {}
-                }
+            let begun = self.client.insist(&pay).await;
+            if begun.is_done() {
+                let payment = begun.body["payment"].as_str().and_then(|id| id.parse().ok());
+                self.tell(format!("pays {}", begun.body["payment"]));
+                self.ask_twice(&pay, &begun, Kept::Answer).await;
+                return payment;
+            }
+            if begun.body["retryable"] != true || begun.code() == "HOLD_EXPIRED" {
+                self.tell(format!("cannot pay: {}", begun.code()));
+                return None;
             }
             self.wait(500, 3_000).await;
         }
@@ -292,15 +382,29 @@ impl Buyer {
     }
 
     /// Looks until the payment has come to something, for as long as people look.
-    async fn watch(&mut self, booking: &BookingId) -> Option<HoldStatus> {
+    async fn watch_booking(&mut self, booking: &str) -> Option<HoldStatus> {
         for _ in 0..60 {
-            match self.world.status(&self.server, booking).await {
-                Looked::There(HoldStatus::Paying) | Looked::Nothing => {}
-                Looked::There(status) => return Some(status),
-                Looked::Gone => return None,
+            let looked = self.client.insist(&Asking::get(booking)).await;
+            match looked.body["status"].as_str() {
+                Some("paying") => {}
+                Some("confirmed") => return Some(HoldStatus::Confirmed),
+                Some("held") => return Some(HoldStatus::Held),
+                _ => return None,
             }
             self.wait(500, 20_000).await;
         }
         None
+    }
+
+    /// Fetches the tickets: one for each unit, unless the organiser was faster.
+    async fn fetch_tickets(&mut self, booking: &str, told: &Told) {
+        let tickets = self.client.insist(&Asking::get(format!("{booking}/tickets"))).await;
+        let count = tickets.body["tickets"].as_array().map(Vec::len);
+        let units = told.lines.units() as usize;
+        let is_cancelled = tickets.code() == "INVALID_STATUS";
+        if count != Some(units) && !is_cancelled {
+            self.world.complain(format!("{booking} has {units} units and {count:?} tickets"));
+        }
+        self.tell(format!("has {count:?} tickets"));
     }
 }

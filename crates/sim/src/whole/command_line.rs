@@ -1,6 +1,6 @@
 //! `onrush simulate --whole`.
 
-use super::{Faults, Outcome, run as run_one};
+use super::{Faults, Outcome, run_for};
 use crate::course::{Bound, Course, TOLD_EVERY};
 use onrush_terminal::exit::Exit;
 use onrush_terminal::show::{count, print_json, say};
@@ -120,9 +120,9 @@ fn work(course: &Course<'_>, next: &AtomicU64, report: &Mutex<Report>, began: In
         if over || report.lock().expect("no job panics").failure.is_some() {
             return;
         }
-        let mut one = run_one(seed, Faults::ALL);
+        let mut one = run_for(seed, Faults::ALL, course.buyers);
         let same = course.twice && {
-            let again = run_one(seed, Faults::ALL);
+            let again = run_for(seed, Faults::ALL, course.buyers);
             let same = again.hash == one.hash;
             if !same {
                 one.violations.push(format!("two runs came to {} and {}", one.hash, again.hash));

@@ -9,7 +9,7 @@ use onrush_audit::AuditArgs;
 use onrush_core::Change;
 use onrush_core::change::{BookingChange, HoldChange, SetupChange};
 use onrush_core::hold::HoldStatus;
-use onrush_core::ids::{BookingId, SeatId};
+use onrush_core::ids::{BookingId, SeatId, UserId};
 use onrush_core::lines::Lines;
 use onrush_store::{Engine, FeedEntry, Seq};
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,6 +91,12 @@ pub(super) async fn look(
                         one.booking, one.lines, one.amount_minor, known.lines, known.amount_minor
                     ));
                 }
+                if one.released && known.end != HoldStatus::Released {
+                    violations.push(format!(
+                        "{} was said to be released, and is {:?}",
+                        one.booking, known.end
+                    ));
+                }
                 if one.confirmed
                     && !matches!(known.end, HoldStatus::Confirmed | HoldStatus::Cancelled)
                 {
@@ -100,6 +106,13 @@ pub(super) async fn look(
                     ));
                 }
             }
+        }
+    }
+    for (user, held) in &facts.held_by {
+        if let Some(wishes) = world.wishes(user.as_str())
+            && *held > wishes
+        {
+            violations.push(format!("{user} asked for {wishes} holds, and has had {held}"));
         }
     }
     for (booking, known) in &facts.bookings {
@@ -181,6 +194,8 @@ struct Facts {
     capacity: u32,
     taken: u32,
     owners: BTreeMap<SeatId, BookingId>,
+    /// How many holds each visitor has had.
+    held_by: BTreeMap<UserId, u32>,
     seats: BTreeSet<SeatId>,
 }
 
@@ -232,6 +247,7 @@ impl Facts {
                     end: HoldStatus::Held,
                 };
                 self.take(&terms.booking, &known, seq, violations);
+                *self.held_by.entry(terms.user.clone()).or_default() += 1;
                 self.bookings.insert(terms.booking.clone(), known);
             }
             HoldChange::HoldReleased { booking } => self.end(booking, HoldStatus::Released),

@@ -1,20 +1,23 @@
 //! The whole of a server in one process and in virtual time: the engine with its journal, the
-//! ledger, and the sagas between them and a bank, with buyers around it and everything going wrong.
+//! ledger, the sagas between them and a bank, HTTP and live streams over lines that break, with
+//! buyers around it and everything going wrong.
 //!
 //! Nothing runs on a thread of its own, and nothing waits for real: the engine and the ledger are
 //! run step by step, time passes when nobody has anything left to do, and all chance comes from the
 //! seed. So one seed is one story.
 //!
-//! What is not simulated yet: HTTP and its sockets, live streams, mail and webhooks, torn and lost
-//! writes of the disk.
+//! What is not simulated yet: mail and outgoing webhooks, torn and lost writes of the disk.
 
 mod bank;
 mod buyer;
+mod client;
 mod command_line;
 mod judges;
+mod net;
 mod planted;
 mod server;
 mod story;
+mod watch;
 mod world;
 
 use crate::chance::Chance;
@@ -23,13 +26,14 @@ pub(crate) use command_line::run as run_many;
 use judges::Seen;
 use onrush_base::auth::chance::deal;
 pub use planted::Planted;
-use server::Server;
+use server::{START, Server};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use story::Story;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use world::World;
 
 /// What goes wrong, and how often.
@@ -41,15 +45,18 @@ pub struct Faults {
     pub bank: bool,
     /// The disk takes its time, and has little space at times.
     pub disk: bool,
+    /// Connections break and fall silent, in either direction.
+    pub net: bool,
     /// A fault that the judges must find.
     pub planted: Option<Planted>,
 }
 
 impl Faults {
     /// All of them.
-    pub const ALL: Self = Self { kills: true, bank: true, disk: true, planted: None };
+    pub const ALL: Self = Self { kills: true, bank: true, disk: true, net: true, planted: None };
     /// None of them.
-    pub const NONE: Self = Self { kills: false, bank: false, disk: false, planted: None };
+    pub const NONE: Self =
+        Self { kills: false, bank: false, disk: false, net: false, planted: None };
 }
 
 /// What one seed came to.
@@ -88,17 +95,20 @@ const SETTLES: Duration = Duration::from_secs(6 * 3_600);
 /// If no directory and no runtime can be had.
 #[must_use]
 pub fn run(seed: u64, faults: Faults) -> Outcome {
-    let mut bytes = Chance::of(seed, "ids", 0);
-    let _dealt = deal(move |to| {
-        for byte in to {
-            *byte = bytes.any() as u8;
-        }
-    });
+    run_for(seed, faults, None)
+}
+
+/// The same for a given number of buyers.
+///
+/// # Panics
+/// If no directory and no runtime can be had.
+#[must_use]
+pub fn run_for(seed: u64, faults: Faults, buyers: Option<u32>) -> Outcome {
     let dir = tempfile::Builder::new().prefix("onrush-sim-").tempdir_in(memory());
     let dir = dir.expect("a directory");
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
-    let outcome = runtime.block_on(sale(seed, faults, dir.path().to_owned()));
+    let outcome = runtime.block_on(sale(seed, faults, buyers, dir.path().to_owned()));
     // Tasks that are left hold the files.
     drop(runtime);
     outcome
@@ -110,9 +120,14 @@ fn memory() -> PathBuf {
     if shared.is_dir() { shared } else { std::env::temp_dir() }
 }
 
-async fn sale(seed: u64, faults: Faults, dir: PathBuf) -> Outcome {
+async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> Outcome {
+    let (mut bytes, began) = (Chance::of(seed, "ids", 0), Instant::now());
+    let _dealt = deal(
+        move |to| to.fill_with(|| bytes.any() as u8),
+        move || START.0 / 1_000 + i64::try_from(began.elapsed().as_secs()).unwrap_or(i64::MAX),
+    );
     let story = Story::begin();
-    let world = Arc::new(World::of(seed));
+    let world = Arc::new(World::of(seed, buyers));
     let (bank, news) = Bank::open(seed, faults.bank, story.clone());
     let server = Server::new(seed, faults, dir.clone(), bank.clone(), story.clone());
     server.start().await;
@@ -168,6 +183,7 @@ async fn sale(seed: u64, faults: Faults, dir: PathBuf) -> Outcome {
         seen = judges::look(&server, &world, &bank, &told, &mut violations).await;
     }
     let (kills, decisions) = (server.kills(), seen.decisions);
+    violations.extend(world.complaints());
     server.close().await;
     judges::audit(&dir, &mut violations);
     for violation in &violations {

@@ -1,9 +1,19 @@
-//! Faults that are planted between two lives, to see that they are found.
+//! Faults that are planted in a whole server, to see that they are found: in its files between two
+//! lives, on the way from its handlers to the network, and in its streams.
 
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
 use rusqlite::Connection;
+use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A fault of the files. It is there once, after the second end of a life.
+/// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planted {
     /// The journal's last row is gone.
@@ -14,55 +24,350 @@ pub enum Planted {
     JournalHasAHole,
     /// A hold in the journal has other units.
     JournalSaysOtherwise,
+    /// Two decisions have each other's numbers.
+    JournalIsOutOfOrder,
+    /// A confirmation is no part of its decision any more.
+    JournalForgetsAConfirmation,
+    /// A hold in a snapshot has other units, and the checksum is right.
+    SnapshotSaysOtherwise,
     /// The ledger knows nothing of its newest saga.
     LedgerForgetsASaga,
     /// The ledger has a payment that was taken as one that never was.
     LedgerForgetsMoney,
+    /// A payment that was taken is told to have been for less.
+    LedgerCountsLess,
+    /// A saga under way is said to be over.
+    SagaEndsEarly,
+    /// Sagas are looked at when there is news, and never by themselves.
+    SagasAreNeverDue,
+    /// A refund is said to be done before anybody was asked for it.
+    RefundIsSaidToBeDone,
+    /// A refund is forgotten.
+    RefundIsForgotten,
+    /// Refunds are asked for once more, under another key.
+    RefundIsAskedForTwice,
+    /// The follower of the journal believes to be further than it is.
+    FollowerSkips,
+    /// The answers that keys keep are gone.
+    KeysAreForgottenInFiles,
+    /// The answer that a key keeps is another one's.
+    KeysAreMixedUpInFiles,
+    /// The server sees a new key in each request.
+    KeysAreForgotten,
+    /// The server takes every key for its visitor's first.
+    KeysAreMixedUp,
+    /// Holds are promised that were never made.
+    HoldsAreInvented,
+    /// Every request that holds is done twice.
+    HoldsAreDoubled,
+    /// Holds are told to cost less.
+    PricesAreWrong,
+    /// Bookings that are being paid for are said to be confirmed.
+    ConfirmedTooEarly,
+    /// Holds are said to be released, and are not.
+    ReleasesAreInvented,
+    /// One ticket of several is missing.
+    TicketsAreMissing,
+    /// Streams do not tell that it is somebody's turn.
+    StreamsForgetTurns,
+    /// Streams tell people that it is their turn while they wait.
+    StreamsInventTurns,
+    /// Streams tell of a place that somebody else has.
+    StreamsMixUpPlaces,
+    /// Streams tell positions behind the end of the line.
+    StreamsMiscount,
+    /// Streams fall silent.
+    StreamsFallSilent,
 }
+
+/// Where a fault is.
+enum Where {
+    /// In a file, by what is to be done with it.
+    File(&'static str, &'static str),
+    Router,
+    Stream,
+}
+
+const JOURNAL: &str = "engine.db";
+const LEDGER: &str = "ledger.db";
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 31] = [
         Self::JournalLosesItsEnd,
         Self::JournalAndWitnessLoseTheirEnd,
         Self::JournalHasAHole,
         Self::JournalSaysOtherwise,
+        Self::JournalIsOutOfOrder,
+        Self::JournalForgetsAConfirmation,
+        Self::SnapshotSaysOtherwise,
         Self::LedgerForgetsASaga,
         Self::LedgerForgetsMoney,
+        Self::LedgerCountsLess,
+        Self::SagaEndsEarly,
+        Self::SagasAreNeverDue,
+        Self::RefundIsSaidToBeDone,
+        Self::RefundIsForgotten,
+        Self::RefundIsAskedForTwice,
+        Self::FollowerSkips,
+        Self::KeysAreForgottenInFiles,
+        Self::KeysAreMixedUpInFiles,
+        Self::KeysAreForgotten,
+        Self::KeysAreMixedUp,
+        Self::HoldsAreInvented,
+        Self::HoldsAreDoubled,
+        Self::PricesAreWrong,
+        Self::ConfirmedTooEarly,
+        Self::ReleasesAreInvented,
+        Self::TicketsAreMissing,
+        Self::StreamsForgetTurns,
+        Self::StreamsInventTurns,
+        Self::StreamsMixUpPlaces,
+        Self::StreamsMiscount,
+        Self::StreamsFallSilent,
     ];
 
-    /// Puts it into the files of a server that was killed so often.
-    pub(super) fn into_files(self, dir: &Path, kills: u64) {
-        if kills != 2 {
-            return;
-        }
-        let (file, sql) = match self {
-            Self::JournalLosesItsEnd | Self::JournalAndWitnessLoseTheirEnd => {
-                ("engine.db", "DELETE FROM journal WHERE seq = (SELECT max(seq) FROM journal)")
-            }
-            Self::JournalHasAHole => {
-                ("engine.db", "DELETE FROM journal WHERE seq = (SELECT max(seq) / 2 FROM journal)")
-            }
-            Self::JournalSaysOtherwise => (
-                "engine.db",
+    fn place(self) -> Where {
+        match self {
+            Self::JournalLosesItsEnd | Self::JournalAndWitnessLoseTheirEnd => Where::File(
+                JOURNAL,
+                "DELETE FROM journal WHERE seq = (SELECT max(seq) FROM journal)",
+            ),
+            Self::JournalHasAHole => Where::File(
+                JOURNAL,
+                "DELETE FROM journal WHERE seq = (SELECT max(seq) / 2 FROM journal)",
+            ),
+            Self::JournalSaysOtherwise => Where::File(
+                JOURNAL,
                 "UPDATE journal SET body = replace(body, '\"ga\":1', '\"ga\":2') \
                  WHERE seq = (SELECT max(seq) FROM journal WHERE body LIKE '%\"ga\":1%')",
             ),
-            Self::LedgerForgetsASaga => (
-                "ledger.db",
+            Self::JournalIsOutOfOrder => Where::File(
+                JOURNAL,
+                "UPDATE journal SET seq = -1 WHERE seq = (SELECT max(seq) FROM journal); \
+                 UPDATE journal SET seq = seq + 1 WHERE seq = (SELECT max(seq) FROM journal); \
+                 UPDATE journal SET seq = (SELECT max(seq) - 1 FROM journal) WHERE seq = -1",
+            ),
+            Self::JournalForgetsAConfirmation => Where::File(
+                JOURNAL,
+                "UPDATE journal SET body = '[]' WHERE seq = (SELECT max(seq) FROM journal \
+                 WHERE body LIKE '%hold_confirmed%')",
+            ),
+            Self::SnapshotSaysOtherwise => Where::File(JOURNAL, ""),
+            Self::LedgerForgetsASaga => Where::File(
+                LEDGER,
                 "PRAGMA foreign_keys = OFF; DELETE FROM sagas WHERE booking_id = \
                  (SELECT booking_id FROM sagas ORDER BY updated_at DESC LIMIT 1)",
             ),
-            Self::LedgerForgetsMoney => (
-                "ledger.db",
+            Self::LedgerForgetsMoney => Where::File(
+                LEDGER,
                 "UPDATE payments SET stage = 'void', captured_minor = 0 WHERE payment_id = \
                  (SELECT payment_id FROM payments WHERE stage = 'captured' LIMIT 1)",
             ),
-        };
+            Self::LedgerCountsLess => Where::File(
+                LEDGER,
+                "UPDATE payments SET captured_minor = captured_minor - 1 WHERE payment_id = \
+                 (SELECT payment_id FROM payments WHERE stage = 'captured' LIMIT 1)",
+            ),
+            Self::SagaEndsEarly => Where::File(
+                LEDGER,
+                "UPDATE sagas SET current_step = 'FAILED', next_at = NULL WHERE booking_id = \
+                 (SELECT booking_id FROM sagas WHERE current_step = 'PAYMENT_SENT' LIMIT 1)",
+            ),
+            Self::SagasAreNeverDue => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER UPDATE OF next_at ON sagas \
+                 WHEN new.next_at < 9000000000000 BEGIN \
+                 UPDATE sagas SET next_at = 9000000000000 WHERE booking_id = new.booking_id; END",
+            ),
+            Self::RefundIsSaidToBeDone => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER INSERT ON refunds BEGIN \
+                 UPDATE refunds SET status = 'done' WHERE refund_id = new.refund_id; END",
+            ),
+            Self::RefundIsForgotten => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER INSERT ON refunds BEGIN \
+                 DELETE FROM refunds WHERE refund_id = new.refund_id; END",
+            ),
+            Self::RefundIsAskedForTwice => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER UPDATE OF status ON refunds \
+                 WHEN new.status = 'done' AND new.refund_id NOT LIKE '%+' BEGIN \
+                 UPDATE refunds SET refund_id = refund_id || '+', status = 'requested' \
+                 WHERE refund_id = new.refund_id; END",
+            ),
+            Self::FollowerSkips => {
+                Where::File(LEDGER, "UPDATE feed_cursor SET seq = seq + 40 WHERE id = 1")
+            }
+            Self::KeysAreForgottenInFiles => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER UPDATE OF status ON requests BEGIN \
+                 DELETE FROM requests WHERE request_key = new.request_key; END",
+            ),
+            Self::KeysAreMixedUpInFiles => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER UPDATE OF status ON requests BEGIN \
+                 UPDATE requests SET body = (SELECT body FROM requests WHERE status IS NOT NULL \
+                 ORDER BY begun_at LIMIT 1) WHERE request_key = new.request_key; END",
+            ),
+            Self::KeysAreForgotten
+            | Self::KeysAreMixedUp
+            | Self::HoldsAreInvented
+            | Self::HoldsAreDoubled
+            | Self::PricesAreWrong
+            | Self::ConfirmedTooEarly
+            | Self::ReleasesAreInvented
+            | Self::TicketsAreMissing => Where::Router,
+            Self::StreamsForgetTurns
+            | Self::StreamsInventTurns
+            | Self::StreamsMixUpPlaces
+            | Self::StreamsMiscount
+            | Self::StreamsFallSilent => Where::Stream,
+        }
+    }
+
+    /// Puts it into the files of a server that was killed so often: once, after the second time.
+    pub(super) fn into_files(self, dir: &Path, kills: u64) {
+        let Where::File(file, sql) = self.place() else { return };
+        if self == Self::SnapshotSaysOtherwise {
+            return change_snapshots(dir);
+        }
+        if kills != 2 {
+            return;
+        }
         if self == Self::JournalAndWitnessLoseTheirEnd {
             std::fs::remove_file(dir.join("witness.json")).expect("there is a witness");
         }
         let connection = Connection::open(dir.join(file)).expect("the file can be opened");
         connection.execute_batch(sql).expect("the fault can be planted");
+    }
+
+    /// Puts it between the handlers and the network.
+    pub(super) fn into_router(self, router: Router) -> Router {
+        let Where::Router = self.place() else { return router };
+        let asked = Arc::new(AtomicU64::new(0));
+        router.layer(from_fn(move |request: Request, next: Next| {
+            let nth = asked.fetch_add(1, Ordering::Relaxed);
+            self.on_the_way(nth, request, next)
+        }))
+    }
+
+    async fn on_the_way(self, nth: u64, mut request: Request, next: Next) -> Response {
+        let path = request.uri().path().to_owned();
+        let posts = *request.method() == Method::POST;
+        let holds = posts && path.starts_with("/api/v1/events/") && path.ends_with("/bookings");
+        let looks = *request.method() == Method::GET && path.starts_with("/api/v1/bookings/");
+        let key = request.headers_mut().get_mut("idempotency-key");
+        if let Some(key) = key {
+            if self == Self::KeysAreForgotten {
+                *key = HeaderValue::from(nth);
+            } else if self == Self::KeysAreMixedUp {
+                *key = HeaderValue::from_static("1");
+            }
+        }
+        if self == Self::HoldsAreInvented && holds && nth.is_multiple_of(5) {
+            return answer(StatusCode::CREATED, &an_invented_hold());
+        }
+        if self == Self::ReleasesAreInvented && posts && path.ends_with("/cancel") {
+            return answer(StatusCode::OK, &json!({ "status": "released" }));
+        }
+        if self == Self::HoldsAreDoubled && holds {
+            return twice(request, next, nth).await;
+        }
+        let change: fn(&mut Value) = if self == Self::PricesAreWrong && holds {
+            |body| {
+                if let Some(amount) = body["amount_minor"].as_i64() {
+                    body["amount_minor"] = (amount - 1).into();
+                }
+            }
+        } else if self == Self::ConfirmedTooEarly && looks {
+            |body| {
+                if body["status"] == "paying" {
+                    body["status"] = "confirmed".into();
+                }
+            }
+        } else if self == Self::TicketsAreMissing && looks && path.ends_with("/tickets") {
+            |body| drop(body["tickets"].as_array_mut().and_then(Vec::pop))
+        } else {
+            return next.run(request).await;
+        };
+        changed(next.run(request).await, change).await
+    }
+
+    /// What a stream tells in place of what it should; nothing if it tells nothing.
+    pub(super) fn in_stream(self, mut message: Value, nth: u64) -> Option<Value> {
+        let kind = message["type"].as_str().unwrap_or_default().to_owned();
+        if self == Self::StreamsFallSilent && nth > 2 {
+            return None;
+        }
+        if kind == "your_turn" {
+            if self == Self::StreamsForgetTurns {
+                return None;
+            }
+            if self == Self::StreamsMixUpPlaces {
+                message["place"] = "00000000000000000000000000000001".into();
+            }
+        }
+        if kind == "position" {
+            if self == Self::StreamsInventTurns && nth.is_multiple_of(4) {
+                message["type"] = "your_turn".into();
+            }
+            if self == Self::StreamsMiscount {
+                message["position"] = 1_000_000.into();
+            }
+        }
+        Some(message)
+    }
+}
+
+/// A hold that nobody made.
+fn an_invented_hold() -> Value {
+    json!({
+        "booking": "sale.00000000000000000000000000000001", "event": "sale",
+        "status": "held", "amount_minor": 2_500,
+    })
+}
+
+/// Has a request done under another key before it is done under its own.
+async fn twice(request: Request, next: Next, nth: u64) -> Response {
+    let (parts, body) = request.into_parts();
+    let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let mut once = Request::from_parts(parts.clone(), Body::from(bytes.clone()));
+    once.headers_mut().insert("idempotency-key", HeaderValue::from(nth));
+    drop(next.clone().run(once).await);
+    next.run(Request::from_parts(parts, Body::from(bytes))).await
+}
+
+fn answer(status: StatusCode, body: &Value) -> Response {
+    let mut answer = Response::new(Body::from(body.to_string()));
+    *answer.status_mut() = status;
+    answer
+}
+
+/// The same answer with another body.
+async fn changed(answer: Response, change: impl FnOnce(&mut Value)) -> Response {
+    let (mut parts, body) = answer.into_parts();
+    let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let Ok(mut value) = serde_json::from_slice(&bytes) else {
+        return Response::from_parts(parts, Body::from(bytes));
+    };
+    change(&mut value);
+    parts.headers.remove("content-length");
+    Response::from_parts(parts, Body::from(value.to_string()))
+}
+
+/// Has holds of snapshots say otherwise, under checksums that are right.
+fn change_snapshots(dir: &Path) {
+    let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    for path in
+        files.map(|file| file.path()).filter(|path| path.extension() == Some("jsonl".as_ref()))
+    {
+        let text = std::fs::read_to_string(&path).expect("a snapshot can be read");
+        let Some((rows, end)) = text.trim_end().rsplit_once('\n') else { continue };
+        let rows = rows.replace("\"ga\":1", "\"ga\":2") + "\n";
+        let mut end: Value = serde_json::from_str(end).expect("a snapshot ends with JSON");
+        end["end"]["crc32"] = crc32fast::hash(rows.as_bytes()).into();
+        std::fs::write(&path, format!("{rows}{end}\n")).expect("a snapshot can be written");
     }
 }

@@ -2,14 +2,19 @@
 
 use super::Faults;
 use super::bank::Bank;
+use super::net::Net;
 use super::story::Story;
 use crate::chance::Chance;
-use onrush_base::config::Patience;
+use onrush_api::http::public_router;
+use onrush_api::http::state::{HttpDeps, HttpState};
+use onrush_api::http::unserved;
+use onrush_base::config::{Config, Patience};
 use onrush_core::Time;
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::{SqliteLedger, SteppedLedger};
 use onrush_relay::messages::Channels;
 use onrush_saga::{SagaDeps, Sagas};
+use onrush_serve::{Terms, serve_doors};
 use onrush_store::Engine;
 use onrush_store::embedded::{Clock, Embedded, Options, Stepped, ToldClock};
 use std::path::PathBuf;
@@ -21,7 +26,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 /// 2026-12-01T10:00:00Z, when every story begins.
-const START: Time = Time(1_796_119_200_000);
+pub(super) const START: Time = Time(1_796_119_200_000);
 /// Decisions that followers find in memory: few, so that they read files as well.
 const TAIL: usize = 64;
 /// How long a life that is over may keep its files.
@@ -32,6 +37,16 @@ pub(super) struct Life {
     pub(super) engine: Arc<Embedded>,
     pub(super) ledger: Arc<dyn Ledger>,
     pub(super) sagas: Arc<Sagas>,
+    http: HttpState,
+}
+
+impl Life {
+    /// Ends what runs by itself.
+    async fn end(&self) {
+        self.sagas.stop();
+        self.http.streams.hub.close();
+        self.http.streams.hub.ended().await;
+    }
 }
 
 struct State {
@@ -47,6 +62,7 @@ pub(super) struct Server {
     faults: Faults,
     dir: PathBuf,
     bank: Arc<Bank>,
+    net: Arc<Net>,
     story: Story,
     clock: Clock,
     /// Why there can be no life any more, once there cannot.
@@ -75,6 +91,7 @@ impl Server {
             faults,
             dir,
             bank,
+            net: Arc::new(Net::new(faults.net)),
             story,
             clock: Clock::Told(ToldClock::new(now)),
             failed: watch::Sender::new(None),
@@ -93,6 +110,15 @@ impl Server {
         self.state().life.clone()
     }
 
+    pub(super) fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// The way to it.
+    pub(super) fn net(&self) -> &Arc<Net> {
+        &self.net
+    }
+
     pub(super) fn kills(&self) -> u64 {
         self.kills.load(Ordering::Relaxed)
     }
@@ -105,9 +131,10 @@ impl Server {
         self.clock.now()
     }
 
-    /// From now on the disk does what it is asked to, at once.
+    /// From now on the disk does what it is asked to, at once, and lines hold.
     pub(super) fn calm(&self) {
         self.calm.store(true, Ordering::Relaxed);
+        self.net.calm();
     }
 
     /// Waits until the server cannot go on, and says why.
@@ -152,6 +179,19 @@ impl Server {
             cluster: None,
             pairing: None,
         });
+        let deps = HttpDeps {
+            engine: engine.clone(),
+            ledger: kept.clone(),
+            sagas: sagas.clone(),
+            clock: self.clock.clone(),
+            flags: Arc::default(),
+            cluster: None,
+            space: Some(engine.space()),
+        };
+        let http = match onrush_api::http::state::open(self.config(), deps) {
+            Ok((http, _)) => http,
+            Err(error) => return self.fail(format!("HTTP cannot be served: {error}")),
+        };
         let mut state = self.state();
         state.lives += 1;
         let lives = state.lives;
@@ -167,9 +207,28 @@ impl Server {
                 abort.over().await;
             });
         }
-        state.life = Some(Arc::new(Life { engine, ledger: kept, sagas }));
+        let router = public_router(http.clone());
+        let router = match self.faults.planted {
+            Some(planted) => planted.into_router(router),
+            None => router,
+        };
+        state.tasks.spawn(serve_doors(
+            self.net.listen(),
+            router,
+            Terms::public(&self.config(), unserved()),
+            Arc::default(),
+            std::future::pending(),
+        ));
+        state.tasks.spawn(http.streams.samples.clone().run());
+        state.tasks.spawn(http.sale.draws.clone().open_drawn_sales());
+        http.set_ready(true);
+        state.life = Some(Arc::new(Life { engine, ledger: kept, sagas, http }));
         drop(state);
         self.story.tell("the server", format!("starts with decision {seq}"));
+    }
+
+    fn config(&self) -> Config {
+        Config { data: self.dir.clone(), ..Config::default() }
     }
 
     /// Ends the present life as a power cut would, in the middle of whatever it does.
@@ -182,7 +241,7 @@ impl Server {
         self.kills.fetch_add(1, Ordering::Relaxed);
         self.story.tell("the server", "is killed");
         tasks.shutdown().await;
-        life.sagas.stop();
+        life.end().await;
     }
 
     /// Ends the last life, and waits until it has let go of its files.
@@ -192,7 +251,7 @@ impl Server {
             (state.life.take(), std::mem::take(&mut state.tasks))
         };
         if let Some(life) = &life {
-            life.sagas.stop();
+            life.end().await;
         }
         drop(life);
         tasks.shutdown().await;

@@ -1,17 +1,19 @@
 //! What is sold, and what the organiser does.
 
+use super::client::{Answer, Asking};
 use super::server::Server;
 use crate::chance::Chance;
 use onrush_core::Command;
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::HoldStatus;
-use onrush_core::ids::{BookingId, EventId, InvalidId, PoolId, SeatId, UserId};
+use onrush_core::ids::{BookingId, EventId, InvalidId, PoolId, SeatId};
 use onrush_core::question::BookingOf;
 use onrush_core::settings::{Fees, RoomSettings, Settings};
 use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_store::{Ask, Engine, Failure};
+use std::collections::BTreeMap;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -29,14 +31,34 @@ pub(super) struct World {
     pub(super) price_minor: i64,
     pub(super) seats: u32,
     pub(super) buyers: u32,
+    /// Bookings that buyers were told of, in that order.
+    held: Mutex<Vec<BookingId>>,
+    /// How often each visitor asked for something to be held.
+    wishes: Mutex<BTreeMap<String, u32>>,
+    /// What buyers found wrong.
+    complaints: Mutex<Vec<String>>,
+}
+
+/// What a key keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// The whole answer.
+    Answer,
+    /// The booking, which may have gone on since.
+    Booking,
 }
 
 impl World {
-    pub(super) fn of(seed: u64) -> Self {
+    /// The sale of a seed, for so many buyers if that is asked for.
+    pub(super) fn of(seed: u64, buyers: Option<u32>) -> Self {
         let mut chance = Chance::of(seed, "world", 0);
         let mut settings = Settings::new("A sale", "EUR".parse().expect("a currency"));
+        let drawn = *chance.pick(&[30, 60, 60, 120, 120, 600]);
+        let buyers = buyers.unwrap_or(drawn);
+        // What is sold, and how many may shop at a time, grows with the crowd.
+        let times = (buyers / 60).max(1);
         settings.room = chance.percent(70).then(|| RoomSettings {
-            capacity: *chance.pick(&[5, 20, 60]),
+            capacity: *chance.pick(&[5, 20, 60]) * times,
             session_ms: 600_000,
             ..RoomSettings::default()
         });
@@ -47,28 +69,66 @@ impl World {
         settings.max_per_user = Some(8);
         settings.fees =
             *chance.pick(&[Fees::default(), Fees { fixed_minor: 100, percent_bp: 500 }]);
-        let buyers = *chance.pick(&[30, 60, 120]);
         Self {
             event: id("sale"),
             settings,
             pool: id("ga"),
-            capacity: *chance.pick(&[10, 40, 200]),
+            capacity: *chance.pick(&[10, 40, 200]) * times,
             price_minor: *chance.pick(&[2_500, 999]),
-            seats: *chance.pick(&[0, 12, 40]),
+            seats: *chance.pick(&[0, 12, 40]) * times,
             buyers,
+            held: Mutex::default(),
+            wishes: Mutex::default(),
+            complaints: Mutex::default(),
         }
+    }
+
+    /// Notes that a buyer was told of a booking.
+    pub(super) fn note(&self, booking: &BookingId) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).push(booking.clone());
+    }
+
+    /// Notes how often a visitor asked for something to be held.
+    pub(super) fn note_wishes(&self, user: String, count: u32) {
+        self.wishes.lock().unwrap_or_else(PoisonError::into_inner).insert(user, count);
+    }
+
+    /// How often a visitor asked for something to be held, if they have come to an end.
+    pub(super) fn wishes(&self, user: &str) -> Option<u32> {
+        self.wishes.lock().unwrap_or_else(PoisonError::into_inner).get(user).copied()
+    }
+
+    pub(super) fn complain(&self, what: String) {
+        self.complaints.lock().unwrap_or_else(PoisonError::into_inner).push(what);
+    }
+
+    pub(super) fn complaints(&self) -> Vec<String> {
+        std::mem::take(&mut *self.complaints.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Sees that a key means the same when it comes again. What was refused meanwhile was not kept.
+    pub(super) fn compare(&self, asking: &Asking, kept: Kept, first: &Answer, again: &Answer) {
+        let same = match kept {
+            Kept::Answer => first == again,
+            Kept::Booking => ["booking", "lines", "amount_minor"]
+                .iter()
+                .all(|member| first.body[*member] == again.body[*member]),
+        };
+        if !same {
+            let what = format!("{asking:?} was answered {first:?}, and again {again:?}");
+            self.complain(what);
+        }
+    }
+
+    /// One of the bookings there are.
+    fn any_booking(&self, chance: &mut Chance) -> Option<BookingId> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = u32::try_from(held.len()).unwrap_or(u32::MAX);
+        (count > 0).then(|| held[chance.below(count) as usize].clone())
     }
 
     pub(super) fn seat(number: u32) -> SeatId {
         id(&format!("s{number}"))
-    }
-
-    pub(super) fn user(number: u32) -> UserId {
-        id(&format!("u{number}"))
-    }
-
-    pub(super) fn booking(number: u32, nth: u32) -> BookingId {
-        id(&format!("b{number}-{nth}"))
     }
 
     /// Opens the sale.
@@ -128,7 +188,10 @@ impl World {
                     reason: reason(),
                 },
                 _ => Command::CancelConfirmed {
-                    booking: Self::booking(chance.below(self.buyers), chance.below(2)),
+                    booking: match self.any_booking(&mut chance) {
+                        Some(booking) => booking,
+                        None => continue,
+                    },
                     reason: reason(),
                     terms: CancelTerms::Organiser { refund_minor: None },
                 },
