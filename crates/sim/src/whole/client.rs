@@ -116,6 +116,9 @@ impl Client {
             Some(Answer { status: head.status.as_u16(), body, after_s })
         });
         let answer = answered.await.ok().flatten();
+        if answer.is_some() {
+            self.net.count_answer();
+        }
         if answer.is_none() || self.chance.percent(10) {
             self.line = None;
         }

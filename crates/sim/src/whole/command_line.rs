@@ -16,6 +16,7 @@ struct Report {
     first_seed: u64,
     seeds: u64,
     journeys: u64,
+    requests: u64,
     decisions: u64,
     kills: u64,
     confirmed: u64,
@@ -44,6 +45,7 @@ impl Report {
     fn add(&mut self, one: Outcome, same: bool) {
         self.seeds += 1;
         self.journeys += one.journeys;
+        self.requests += one.requests;
         self.decisions += one.decisions;
         self.kills += one.kills;
         self.confirmed += one.confirmed;
@@ -62,10 +64,11 @@ impl Report {
         self.elapsed_s = began.elapsed().as_secs_f64();
         self.journeys_per_s = (self.journeys as f64 / self.elapsed_s.max(0.001)) as u64;
         format!(
-            "{} seeds, {} journeys ({}/s), {} decisions, {} kills survived",
+            "{} seeds, {} journeys ({}/s), {} requests, {} decisions, {} kills survived",
             count(self.seeds),
             count(self.journeys),
             count(self.journeys_per_s),
+            count(self.requests),
             count(self.decisions),
             count(self.kills),
         )

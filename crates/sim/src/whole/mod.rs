@@ -72,6 +72,8 @@ pub struct Outcome {
     pub story: Vec<String>,
     /// Buyers who came to an end.
     pub journeys: u64,
+    /// Requests over HTTP that were answered.
+    pub requests: u64,
     /// Decisions in the journal.
     pub decisions: u64,
     /// How often the server was killed.
@@ -196,6 +198,7 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
         violations,
         story: story.lines(),
         journeys,
+        requests: server.net().answered(),
         decisions,
         kills,
         confirmed: seen.confirmed,

@@ -5,7 +5,7 @@ use onrush_serve::wire::{Doors, Wire};
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
@@ -18,6 +18,7 @@ const ON_THE_WAY: usize = 16 << 10;
 pub(super) struct Net {
     doors: Mutex<Option<UnboundedSender<(Far, IpAddr)>>>,
     has_faults: AtomicBool,
+    answered: AtomicU64,
 }
 
 /// The server's end of a line.
@@ -46,7 +47,11 @@ pub(super) struct Line {
 
 impl Net {
     pub(super) fn new(has_faults: bool) -> Self {
-        Self { doors: Mutex::default(), has_faults: AtomicBool::new(has_faults) }
+        Self {
+            doors: Mutex::default(),
+            has_faults: AtomicBool::new(has_faults),
+            answered: AtomicU64::new(0),
+        }
     }
 
     fn doors(&self) -> std::sync::MutexGuard<'_, Option<UnboundedSender<(Far, IpAddr)>>> {
@@ -58,6 +63,16 @@ impl Net {
         let (doors, street) = unbounded_channel();
         *self.doors() = Some(doors);
         Street(street)
+    }
+
+    /// Counts a request that was answered.
+    pub(super) fn count_answer(&self) {
+        self.answered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many requests were answered.
+    pub(super) fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
     }
 
     /// From now on lines hold.
