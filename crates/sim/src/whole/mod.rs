@@ -11,6 +11,7 @@
 mod bank;
 mod buyer;
 mod client;
+mod clocks;
 mod command_line;
 mod judges;
 mod net;
@@ -22,18 +23,18 @@ mod world;
 
 use crate::chance::Chance;
 use bank::Bank;
+use clocks::Clocks;
 pub(crate) use command_line::run as run_many;
 use judges::Seen;
 use onrush_base::auth::chance::deal;
 pub use planted::Planted;
-use server::{START, Server};
+use server::Server;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use story::Story;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 use world::World;
 
 /// What goes wrong, and how often.
@@ -47,16 +48,19 @@ pub struct Faults {
     pub disk: bool,
     /// Connections break and fall silent, in either direction.
     pub net: bool,
+    /// The system's clock is set and drifts, and the process stands still.
+    pub clocks: bool,
     /// A fault that the judges must find.
     pub planted: Option<Planted>,
 }
 
 impl Faults {
     /// All of them.
-    pub const ALL: Self = Self { kills: true, bank: true, disk: true, net: true, planted: None };
+    pub const ALL: Self =
+        Self { kills: true, bank: true, disk: true, net: true, clocks: true, planted: None };
     /// None of them.
     pub const NONE: Self =
-        Self { kills: false, bank: false, disk: false, net: false, planted: None };
+        Self { kills: false, bank: false, disk: false, net: false, clocks: false, planted: None };
 }
 
 /// What one seed came to.
@@ -123,15 +127,15 @@ fn memory() -> PathBuf {
 }
 
 async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> Outcome {
-    let (mut bytes, began) = (Chance::of(seed, "ids", 0), Instant::now());
-    let _dealt = deal(
-        move |to| to.fill_with(|| bytes.any() as u8),
-        move || START.0 / 1_000 + i64::try_from(began.elapsed().as_secs()).unwrap_or(i64::MAX),
-    );
+    let (mut bytes, clocks) = (Chance::of(seed, "ids", 0), Clocks::new(seed, faults.clocks));
+    let told = clocks.clone();
+    let _dealt =
+        deal(move |to| to.fill_with(|| bytes.any() as u8), move || told.look().wall.0 / 1_000);
     let story = Story::begin();
     let world = Arc::new(World::of(seed, buyers));
     let (bank, news) = Bank::open(seed, faults.bank, story.clone());
-    let server = Server::new(seed, faults, dir.clone(), bank.clone(), story.clone());
+    let server =
+        Server::new(seed, faults, dir.clone(), bank.clone(), clocks.clone(), story.clone());
     server.start().await;
     world.set_up(&server).await;
 
@@ -139,6 +143,9 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     around.spawn(bank::tell(news, server.clone(), seed, faults.bank));
     if faults.kills {
         around.spawn(server::kill_now_and_then(server.clone(), seed));
+    }
+    if faults.clocks {
+        around.spawn(clocks.go_wrong(seed, story.clone()));
     }
     let mut buyers = JoinSet::new();
     for number in 0..world.buyers {

@@ -2,6 +2,7 @@
 
 use super::Faults;
 use super::bank::Bank;
+use super::clocks::{Clocks, beat};
 use super::net::Net;
 use super::story::Story;
 use crate::chance::Chance;
@@ -9,14 +10,13 @@ use onrush_api::http::public_router;
 use onrush_api::http::state::{HttpDeps, HttpState};
 use onrush_api::http::unserved;
 use onrush_base::config::{Config, Patience};
-use onrush_core::Time;
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::{SqliteLedger, SteppedLedger};
 use onrush_relay::messages::Channels;
 use onrush_saga::{SagaDeps, Sagas};
 use onrush_serve::{Terms, serve_doors};
 use onrush_store::Engine;
-use onrush_store::embedded::{Clock, Embedded, Options, Stepped, ToldClock};
+use onrush_store::embedded::{Clock, Embedded, Options, Stepped};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -25,8 +25,6 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-/// 2026-12-01T10:00:00Z, when every story begins.
-pub(super) const START: Time = Time(1_796_119_200_000);
 /// Decisions that followers find in memory: few, so that they read files as well.
 const TAIL: usize = 64;
 /// How long a life that is over may keep its files.
@@ -64,7 +62,7 @@ pub(super) struct Server {
     bank: Arc<Bank>,
     net: Arc<Net>,
     story: Story,
-    clock: Clock,
+    clocks: Arc<Clocks>,
     /// Why there can be no life any more, once there cannot.
     failed: watch::Sender<Option<String>>,
     calm: AtomicBool,
@@ -78,13 +76,9 @@ impl Server {
         faults: Faults,
         dir: PathBuf,
         bank: Arc<Bank>,
+        clocks: Arc<Clocks>,
         story: Story,
     ) -> Arc<Self> {
-        let began = Instant::now();
-        let now = move || {
-            let since = began.elapsed().as_millis();
-            START.plus_ms(i64::try_from(since).unwrap_or(i64::MAX))
-        };
         let state = State { life: None, tasks: JoinSet::new(), files: None, lives: 0 };
         Arc::new(Self {
             seed,
@@ -93,7 +87,7 @@ impl Server {
             bank,
             net: Arc::new(Net::new(faults.net)),
             story,
-            clock: Clock::Told(ToldClock::new(now)),
+            clocks,
             failed: watch::Sender::new(None),
             calm: AtomicBool::new(false),
             kills: AtomicU64::new(0),
@@ -127,10 +121,6 @@ impl Server {
         &self.story
     }
 
-    pub(super) fn now(&self) -> Time {
-        self.clock.now()
-    }
-
     /// From now on the disk does what it is asked to, at once, and lines hold.
     pub(super) fn calm(&self) {
         self.calm.store(true, Ordering::Relaxed);
@@ -158,8 +148,9 @@ impl Server {
         if let Some(planted) = self.faults.planted {
             planted.into_files(&self.dir, self.kills());
         }
-        let options =
-            Options { clock: self.clock.clone(), tail_capacity: TAIL, ..Options::default() };
+        let steady = self.clocks.engine_time();
+        let clock = Clock::Steady(steady.clone());
+        let options = Options { clock: clock.clone(), tail_capacity: TAIL, ..Options::default() };
         let (engine, steps) = match Stepped::open(&self.dir, options) {
             Ok(opened) => opened,
             Err(error) => return self.fail(format!("the journal is not taken: {error}")),
@@ -173,7 +164,7 @@ impl Server {
             engine: engine.clone(),
             ledger: kept.clone(),
             gateway: Some(self.bank.clone()),
-            clock: self.clock.clone(),
+            clock: clock.clone(),
             patience: Patience::default(),
             channels: Channels::default(),
             cluster: None,
@@ -183,7 +174,7 @@ impl Server {
             engine: engine.clone(),
             ledger: kept.clone(),
             sagas: sagas.clone(),
-            clock: self.clock.clone(),
+            clock: clock.clone(),
             flags: Arc::default(),
             cluster: None,
             space: Some(engine.space()),
@@ -197,7 +188,9 @@ impl Server {
         let lives = state.lives;
         state.files = Some((Arc::downgrade(&engine), Arc::downgrade(&ledger)));
         let seq = engine.committed().0;
-        state.tasks.spawn(run_engine(self.clone(), steps, Chance::of(self.seed, "disk", lives)));
+        state.tasks.spawn(beat(steady));
+        let chance = Chance::of(self.seed, "disk", lives);
+        state.tasks.spawn(run_engine(self.clone(), steps, clock, chance));
         let chance = Chance::of(self.seed, "ledger", lives);
         state.tasks.spawn(run_ledger(self.clone(), ledger_steps, chance));
         for task in sagas.run() {
@@ -299,9 +292,9 @@ impl Drop for AbortOnDrop {
 }
 
 /// Decides, lets the disk take its time, commits, and so on. A snapshot is made now and then.
-async fn run_engine(server: Arc<Server>, mut steps: Stepped, mut chance: Chance) {
+async fn run_engine(server: Arc<Server>, mut steps: Stepped, clock: Clock, mut chance: Chance) {
     loop {
-        let due = steps.next_deadline().map(|at| at.since_ms(server.now()).max(0).unsigned_abs());
+        let due = steps.next_deadline().map(|at| at.since_ms(clock.now()).max(0).unsigned_abs());
         let due = async {
             match due {
                 Some(ms) => sleep(Duration::from_millis(ms)).await,
@@ -311,6 +304,7 @@ async fn run_engine(server: Arc<Server>, mut steps: Stepped, mut chance: Chance)
         tokio::select! {
             biased;
             () = steps.asked() => {}
+            () = server.clocks.moved() => {}
             () = due => {}
         }
         if server.faults.disk {

@@ -3,7 +3,6 @@
 use super::mailbox::Mailbox;
 use super::steady::SteadyClock;
 use onrush_core::Time;
-use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -17,8 +16,6 @@ pub enum Clock {
     Corrected(Correction),
     /// One that is moved by hand.
     Manual(ManualClock),
-    /// One that somebody tells: the simulator's.
-    Told(ToldClock),
 }
 
 impl Default for Clock {
@@ -58,7 +55,6 @@ impl Clock {
             Self::Steady(steady) => steady.now(),
             Self::Corrected(correction) => correction.now(),
             Self::Manual(clock) => clock.now(),
-            Self::Told(clock) => clock.now(),
         }
     }
 
@@ -71,7 +67,7 @@ impl Clock {
                 let ahead_ms = correction.now().since_ms(system_now());
                 ClockReport { ahead_ms, ..ClockReport::default() }
             }
-            Self::Manual(_) | Self::Told(_) => ClockReport::default(),
+            Self::Manual(_) => ClockReport::default(),
         }
     }
 
@@ -80,7 +76,7 @@ impl Clock {
     pub(super) fn go_on_from(&self, last: Time) {
         match self {
             Self::Steady(steady) => steady.go_on_from(last),
-            Self::Corrected(_) | Self::Manual(_) | Self::Told(_) => {}
+            Self::Corrected(_) | Self::Manual(_) => {}
         }
     }
 
@@ -90,7 +86,6 @@ impl Clock {
             Self::Steady(steady) => steady.turn(),
             Self::Corrected(correction) => Turn { now: correction.now(), missed_ms: 0 },
             Self::Manual(clock) => Turn { now: clock.now(), missed_ms: 0 },
-            Self::Told(clock) => Turn { now: clock.now(), missed_ms: 0 },
         }
     }
 
@@ -98,7 +93,7 @@ impl Clock {
     pub(super) fn runs(&self) -> bool {
         match self {
             Self::Steady(steady) => steady.runs(),
-            Self::Corrected(_) | Self::Told(_) => true,
+            Self::Corrected(_) => true,
             Self::Manual(_) => false,
         }
     }
@@ -110,7 +105,7 @@ impl Clock {
             Self::Steady(steady) => steady.wakes(mailbox),
             #[cfg(not(feature = "testing"))]
             Self::Steady(_) => {}
-            Self::Corrected(_) | Self::Told(_) => {}
+            Self::Corrected(_) => {}
             Self::Manual(clock) => clock.engines.add(mailbox),
         }
     }
@@ -153,27 +148,6 @@ impl Correction {
     /// Says what the other clock shows just now.
     pub fn set_to(&self, other: Time) {
         self.0.store(other.0 - monotonic_ms(), Ordering::Relaxed);
-    }
-}
-
-/// A clock that shows what it is told. It shows engine time itself: no step is a pause.
-#[derive(Clone)]
-pub struct ToldClock(Arc<dyn Fn() -> Time + Send + Sync>);
-
-impl ToldClock {
-    /// A clock that shows what `tell` says.
-    pub fn new(tell: impl Fn() -> Time + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
-    }
-
-    fn now(&self) -> Time {
-        (self.0)()
-    }
-}
-
-impl fmt::Debug for ToldClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ToldClock").field(&self.now()).finish()
     }
 }
 

@@ -41,7 +41,7 @@ mod tail;
 mod witness;
 
 pub use audit::{AuditReport, FeedAudit, audit};
-pub use clock::{Clock, ClockReport, Correction, ManualClock, ToldClock};
+pub use clock::{Clock, ClockReport, Correction, ManualClock};
 pub use disk::{Need, Space};
 pub use error::{Damage, OpenError, WAY_OUT};
 #[cfg(feature = "testing")]
@@ -51,7 +51,7 @@ pub use recovery::look_before_start;
 pub use snapshot::SnapshotFile;
 #[cfg(feature = "testing")]
 pub use steady::ManualClocks;
-pub use steady::SteadyClock;
+pub use steady::{Look, SteadyClock};
 pub use stepped::Stepped;
 
 use crate::engine::{Engine, Failure, Feed, Pending, Seq};

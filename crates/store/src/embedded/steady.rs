@@ -7,6 +7,7 @@
 
 use super::clock::{ClockReport, Turn, monotonic_ms, system_now};
 use onrush_core::Time;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -50,15 +51,27 @@ struct Inner {
 #[derive(Debug)]
 enum Source {
     System,
+    Told(Teller),
     #[cfg(feature = "testing")]
     Manual(ManualClocks),
 }
 
 /// What both clocks show at one moment.
-#[derive(Clone, Copy, Debug)]
-struct Look {
-    wall: Time,
-    monotonic_ms: i64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The system's clock, which anybody may set.
+    pub wall: Time,
+    /// Milliseconds since some moment, which nobody can set.
+    pub monotonic_ms: i64,
+}
+
+/// Whoever tells what both clocks show, in place of the system: the simulator.
+struct Teller(Box<dyn Fn() -> Look + Send + Sync>);
+
+impl fmt::Debug for Teller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Teller").field(&(self.0)()).finish()
+    }
 }
 
 #[derive(Debug)]
@@ -100,6 +113,12 @@ impl SteadyClock {
         Self(Arc::new(Inner { source, state: Mutex::new(state) }))
     }
 
+    /// A clock of a machine whose clocks show what `tell` says. No thread shows that the process
+    /// runs: whoever tells has it [`beat`](Self::beat) every second or more often.
+    pub fn told(tell: impl Fn() -> Look + Send + Sync + 'static) -> Self {
+        Self::new(Source::Told(Teller(Box::new(tell))))
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -134,8 +153,8 @@ impl SteadyClock {
         }
     }
 
-    /// Shows that the process runs.
-    pub(super) fn beat(&self) {
+    /// Shows that the process runs: it stood still if it does not for two seconds.
+    pub fn beat(&self) {
         let mut state = self.lock();
         let look = self.0.source.look();
         state.beat(look);
@@ -151,7 +170,7 @@ impl SteadyClock {
 
     pub(super) fn runs(&self) -> bool {
         match &self.0.source {
-            Source::System => true,
+            Source::System | Source::Told(_) => true,
             #[cfg(feature = "testing")]
             Source::Manual(_) => false,
         }
@@ -160,7 +179,7 @@ impl SteadyClock {
     #[cfg(feature = "testing")]
     pub(super) fn wakes(&self, mailbox: &Arc<Mailbox>) {
         match &self.0.source {
-            Source::System => {}
+            Source::System | Source::Told(_) => {}
             Source::Manual(clocks) => clocks.engines.add(mailbox),
         }
     }
@@ -170,6 +189,7 @@ impl Source {
     fn look(&self) -> Look {
         match self {
             Self::System => Look { wall: system_now(), monotonic_ms: monotonic_ms() },
+            Self::Told(teller) => (teller.0)(),
             #[cfg(feature = "testing")]
             Self::Manual(clocks) => clocks.look(),
         }
@@ -244,11 +264,11 @@ pub(super) struct Pulse {
 }
 
 impl Pulse {
-    /// Starts the thread, if time passes by itself.
+    /// Starts the thread, if time passes by itself and by this machine's clocks.
     pub(super) fn start(clock: &super::Clock) -> std::io::Result<Self> {
         let ends = Arc::new(AtomicBool::new(false));
         let super::Clock::Steady(steady) = clock else { return Ok(Self { thread: None, ends }) };
-        if !steady.runs() {
+        if !matches!(steady.0.source, Source::System) {
             return Ok(Self { thread: None, ends });
         }
         let (steady, stop) = (steady.clone(), ends.clone());
