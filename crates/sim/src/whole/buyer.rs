@@ -13,14 +13,15 @@ use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// Bookings that one buyer tries for at most.
 const BOOKINGS: u32 = 2;
 /// Looks at a place or a payment before a buyer goes away.
 const LOOKS: u32 = 400;
-/// Signs of life of a stream within which it tells what a look has shown already.
-const SIGNS: u32 = 3;
+/// How long after a look a stream that is alive may not have told what the look has shown. What was
+/// on its way before comes at once.
+const TOLD_WITHIN: Duration = Duration::from_secs(10);
 
 /// What a buyer was told by the end, of one booking.
 #[derive(Clone, Debug)]
@@ -116,7 +117,7 @@ impl Buyer {
         if self.world.settings.room.is_none() {
             return true;
         }
-        let queue = format!("/events/{}/queue", self.world.event);
+        let queue = format!("/events/{}/queue", self.world.event_of(self.number));
         for _ in 0..5 {
             let join = Asking::post(&queue).key(self.key());
             let joined = self.client.insist(&join).await;
@@ -165,14 +166,14 @@ impl Buyer {
     async fn watch_place(&mut self, queue: &str) -> bool {
         let planted = self.server.faults().planted;
         for _ in 0..LOOKS {
-            let event = self.world.event.clone();
+            let event = self.world.event_of(self.number).clone();
             let Some(mut stream) = Watch::open(&mut self.client, event.as_str(), planted).await
             else {
                 self.wait(500, 5_000).await;
                 continue;
             };
-            // Signs of life since a look showed that it is their turn.
-            let mut untold = None;
+            // Since when a look has shown that it is their turn.
+            let mut untold: Option<Instant> = None;
             while let Some(heard) = stream.next().await {
                 match heard {
                     Heard::Message(message) => match message["type"].as_str() {
@@ -183,20 +184,17 @@ impl Buyer {
                     },
                     Heard::Alive => {}
                 }
-                untold = match untold {
-                    Some(SIGNS) => {
-                        let who = self.number;
-                        self.world
-                            .complain(format!("buyer {who}'s stream does not tell their turn"));
-                        return true;
-                    }
-                    Some(signs) => Some(signs + 1),
-                    None if self.chance.percent(10) => match self.look(queue).await {
-                        Looked::In => Some(0),
+                if untold.is_some_and(|since| since.elapsed() > TOLD_WITHIN) {
+                    let who = self.number;
+                    self.world.complain(format!("buyer {who}'s stream does not tell their turn"));
+                    return true;
+                }
+                if untold.is_none() && self.chance.percent(10) {
+                    untold = match self.look(queue).await {
+                        Looked::In => Some(Instant::now()),
                         Looked::Waits | Looked::Out => None,
-                    },
-                    None => None,
-                };
+                    };
+                }
             }
             // It was cut, or the server stopped.
             match self.look(queue).await {
@@ -263,7 +261,7 @@ impl Buyer {
 
     /// Holds something, if there is anything left that they want.
     async fn hold(&mut self) -> Option<Told> {
-        let path = format!("/events/{}/bookings", self.world.event);
+        let path = format!("/events/{}/bookings", self.world.event_of(self.number));
         for _ in 0..5 {
             let (lines, body) = self.wish();
             let asking = Asking::post(&path).key(self.key()).body(body);

@@ -9,7 +9,7 @@ use onrush_audit::AuditArgs;
 use onrush_core::Change;
 use onrush_core::change::{BookingChange, HoldChange, SetupChange};
 use onrush_core::hold::HoldStatus;
-use onrush_core::ids::{BookingId, SeatId, UserId};
+use onrush_core::ids::{BookingId, EventId, SeatId, UserId};
 use onrush_core::lines::Lines;
 use onrush_store::{Engine, FeedEntry, Seq};
 use std::collections::{BTreeMap, BTreeSet};
@@ -174,6 +174,7 @@ async fn journal(life: &Life) -> Result<Vec<Arc<FeedEntry>>, String> {
 /// What the journal says of one booking.
 #[derive(Clone, Debug)]
 struct Known {
+    event: EventId,
     lines: Lines,
     amount_minor: i64,
     refund_minor: i64,
@@ -191,11 +192,17 @@ impl Known {
 #[derive(Default)]
 struct Facts {
     bookings: BTreeMap<BookingId, Known>,
+    /// How many holds each visitor has had.
+    held_by: BTreeMap<UserId, u32>,
+    stock: BTreeMap<EventId, Stock>,
+}
+
+/// What one event has.
+#[derive(Default)]
+struct Stock {
     capacity: u32,
     taken: u32,
     owners: BTreeMap<SeatId, BookingId>,
-    /// How many holds each visitor has had.
-    held_by: BTreeMap<UserId, u32>,
     seats: BTreeSet<SeatId>,
 }
 
@@ -209,20 +216,21 @@ impl Facts {
             }
             last = Some((entry.seq.0, entry.at));
             for change in &entry.changes {
-                facts.add(change, entry.seq, violations);
+                facts.add(&entry.event, change, entry.seq, violations);
             }
         }
         facts
     }
 
-    fn add(&mut self, change: &Change, seq: Seq, violations: &mut Vec<String>) {
+    fn add(&mut self, event: &EventId, change: &Change, seq: Seq, violations: &mut Vec<String>) {
+        let stock = self.stock.entry(event.clone()).or_default();
         match change {
-            Change::Setup(SetupChange::PoolAdded { spec }) => self.capacity += spec.capacity,
+            Change::Setup(SetupChange::PoolAdded { spec }) => stock.capacity += spec.capacity,
             Change::Setup(SetupChange::SeatsAdded { seats, .. }) => {
-                self.seats.extend(seats.iter().map(|seat| seat.seat.clone()));
+                stock.seats.extend(seats.iter().map(|seat| seat.seat.clone()));
             }
-            Change::Setup(SetupChange::CapacityAdjusted { after, .. }) => self.capacity = *after,
-            Change::Hold(change) => self.hold(change, seq, violations),
+            Change::Setup(SetupChange::CapacityAdjusted { after, .. }) => stock.capacity = *after,
+            Change::Hold(change) => self.hold(event, change, seq, violations),
             Change::Booking(change) => self.booking(change, seq, violations),
             // Nothing here has to do with units.
             Change::Setup(_)
@@ -231,16 +239,24 @@ impl Facts {
             | Change::Visitor(_)
             | Change::Claim(_) => {}
         }
-        if self.taken > self.capacity {
-            let (taken, capacity) = (self.taken, self.capacity);
+        if let Some(Stock { taken, capacity, .. }) = self.stock.get(event)
+            && taken > capacity
+        {
             violations.push(format!("{taken} of {capacity} units are taken at decision {}", seq.0));
         }
     }
 
-    fn hold(&mut self, change: &HoldChange, seq: Seq, violations: &mut Vec<String>) {
+    fn hold(
+        &mut self,
+        event: &EventId,
+        change: &HoldChange,
+        seq: Seq,
+        violations: &mut Vec<String>,
+    ) {
         match change {
             HoldChange::HoldPlaced { terms, .. } => {
                 let known = Known {
+                    event: event.clone(),
                     lines: terms.lines.clone(),
                     amount_minor: terms.amount_minor,
                     refund_minor: 0,
@@ -278,12 +294,13 @@ impl Facts {
     }
 
     fn take(&mut self, booking: &BookingId, known: &Known, seq: Seq, violations: &mut Vec<String>) {
-        self.taken += known.units();
+        let stock = self.stock.entry(known.event.clone()).or_default();
+        stock.taken += known.units();
         for seat in known.lines.seats() {
-            if !self.seats.contains(seat) {
+            if !stock.seats.contains(seat) {
                 violations.push(format!("{booking} has {seat}, which does not exist"));
             }
-            if let Some(owner) = self.owners.insert(seat.clone(), booking.clone()) {
+            if let Some(owner) = stock.owners.insert(seat.clone(), booking.clone()) {
                 let at = seq.0;
                 violations.push(format!("{seat} goes to {booking} at {at}, and is {owner}'s"));
             }
@@ -298,9 +315,15 @@ impl Facts {
 
     fn end(&mut self, booking: &BookingId, status: HoldStatus) {
         self.is(booking, status);
-        if let Some(known) = self.bookings.get(booking) {
-            self.taken -= known.units();
-            self.owners.retain(|_, owner| owner != booking);
+        if let Some(known) = self.bookings.get(booking)
+            && let Some(stock) = self.stock.get_mut(&known.event)
+        {
+            stock.taken -= known.units();
+            for seat in known.lines.seats() {
+                if stock.owners.get(seat) == Some(booking) {
+                    stock.owners.remove(seat);
+                }
+            }
         }
     }
 }

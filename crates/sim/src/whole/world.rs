@@ -1,7 +1,7 @@
 //! What is sold, and what the organiser does.
 
 use super::client::{Answer, Asking};
-use super::server::Server;
+use super::server::{Life, Server};
 use crate::chance::Chance;
 use onrush_core::Command;
 use onrush_core::command::CancelTerms;
@@ -22,9 +22,9 @@ pub(super) fn id<T: FromStr<Err = InvalidId>>(text: &str) -> T {
     text.parse().expect("ids of the simulation are ids")
 }
 
-/// One sale.
+/// What is on sale: one event, or some at once that are alike.
 pub(super) struct World {
-    pub(super) event: EventId,
+    pub(super) events: Vec<EventId>,
     pub(super) settings: Settings,
     pub(super) pool: PoolId,
     pub(super) capacity: u32,
@@ -69,8 +69,9 @@ impl World {
         settings.max_per_user = Some(8);
         settings.fees =
             *chance.pick(&[Fees::default(), Fees { fixed_minor: 100, percent_bp: 500 }]);
+        let count = *chance.pick(&[1, 1, 1, 2, 3]);
         Self {
-            event: id("sale"),
+            events: (0..count).map(|nth| id(["sale", "sale-2", "sale-3"][nth])).collect(),
             settings,
             pool: id("ga"),
             capacity: *chance.pick(&[10, 40, 200]) * times,
@@ -149,28 +150,28 @@ impl World {
             price_minor: self.price_minor,
         };
         let life = server.life().expect("it was just started");
-        let commands = [
+        let commands = vec![
             Command::CreateEvent { settings: Box::new(self.settings.clone()) },
             Command::AddPool { spec: pool },
             Command::AddSeats { categories, seats },
             Command::OpenPrequeue,
             Command::OpenSale { seed: None, public_value: None },
         ];
-        for command in commands {
-            let is_needless = matches!(&command, Command::OpenPrequeue)
-                && self.settings.room.is_none()
-                || matches!(&command, Command::AddSeats { seats, .. } if seats.is_empty());
-            if is_needless {
-                continue;
-            }
-            loop {
-                match life.engine.execute(self.event.clone(), command.clone()).await {
-                    Ok(_) => break,
-                    Err(Failure::DiskLow) => sleep(Duration::from_secs(1)).await,
-                    Err(failure) => panic!("the sale cannot be set up: {failure}"),
+        for event in &self.events {
+            for command in &commands {
+                let is_needless = matches!(command, Command::OpenPrequeue)
+                    && self.settings.room.is_none()
+                    || matches!(command, Command::AddSeats { seats, .. } if seats.is_empty());
+                if !is_needless {
+                    insist(&life, event, command).await;
                 }
             }
         }
+    }
+
+    /// The event that this buyer wants to see.
+    pub(super) fn event_of(&self, buyer: u32) -> &EventId {
+        &self.events[buyer as usize % self.events.len()]
     }
 
     /// Takes bookings back, pauses, and changes capacity now and then, without end.
@@ -179,6 +180,7 @@ impl World {
         let reason = || Reason { by: "Ann".into(), why: "as it happens".into() };
         loop {
             sleep(Duration::from_millis(chance.within(500, 60_000).unsigned_abs())).await;
+            let mut event = chance.pick(&self.events).clone();
             let command = match chance.below(6) {
                 0 => Command::Pause,
                 1..=2 => Command::Resume,
@@ -187,21 +189,19 @@ impl World {
                     capacity: self.capacity + chance.below(5),
                     reason: reason(),
                 },
-                _ => Command::CancelConfirmed {
-                    booking: match self.any_booking(&mut chance) {
-                        Some(booking) => booking,
-                        None => continue,
-                    },
-                    reason: reason(),
-                    terms: CancelTerms::Organiser { refund_minor: None },
-                },
+                _ => {
+                    let Some(booking) = self.any_booking(&mut chance) else { continue };
+                    event = event_of(&booking);
+                    let terms = CancelTerms::Organiser { refund_minor: None };
+                    Command::CancelConfirmed { booking, reason: reason(), terms }
+                }
             };
             let paused = command == Command::Pause;
-            self.tell(&server, command).await;
+            self.tell(&server, &event, command).await;
             if paused {
                 sleep(Duration::from_millis(chance.within(1_000, 20_000).unsigned_abs())).await;
                 // A pause that nobody ends would keep everybody waiting.
-                while !self.tell(&server, Command::Resume).await {
+                while !self.tell(&server, &event, Command::Resume).await {
                     sleep(Duration::from_secs(1)).await;
                 }
             }
@@ -209,15 +209,15 @@ impl World {
     }
 
     /// Asks, and tells what was answered. True if there was an answer.
-    async fn tell(&self, server: &Arc<Server>, command: Command) -> bool {
+    async fn tell(&self, server: &Arc<Server>, event: &EventId, command: Command) -> bool {
         let Some(life) = server.life() else { return false };
         let asked = format!("{command:?}");
-        let answer = life.engine.execute(self.event.clone(), command).await;
+        let answer = life.engine.execute(event.clone(), command).await;
         let told = match &answer {
             Ok(_) => "done".to_owned(),
             Err(failure) => failure.to_string(),
         };
-        server.story().tell("the organiser", format!("{asked}: {told}"));
+        server.story().tell("the organiser", format!("{event}: {asked}: {told}"));
         matches!(answer, Ok(_) | Err(Failure::Refused(_)))
     }
 
@@ -225,10 +225,26 @@ impl World {
     pub(super) async fn status(&self, server: &Arc<Server>, booking: &BookingId) -> Looked {
         let Some(life) = server.life() else { return Looked::Nothing };
         let question = BookingOf { booking: booking.clone(), user: None };
-        match life.engine.ask(self.event.clone(), question).await {
+        match life.engine.ask(event_of(booking), question).await {
             Ok(answer) => Looked::There(answer.value.state.status()),
             Err(Failure::Refused(_)) => Looked::Gone,
             Err(_) => Looked::Nothing,
+        }
+    }
+}
+
+/// The event that a booking is of, by its id.
+fn event_of(booking: &BookingId) -> EventId {
+    id(booking.as_str().rsplit_once('.').map_or("", |(event, _)| event))
+}
+
+/// Has a command of the organiser done; there is no other way for the sale to begin.
+async fn insist(life: &Life, event: &EventId, command: &Command) {
+    loop {
+        match life.engine.execute(event.clone(), command.clone()).await {
+            Ok(_) => return,
+            Err(Failure::DiskLow) => sleep(Duration::from_secs(1)).await,
+            Err(failure) => panic!("the sale cannot be set up: {failure}"),
         }
     }
 }
