@@ -142,9 +142,14 @@ fn who_steps_learns_that_the_mailbox_is_abandoned() {
     });
 }
 
+/// In memory where there is such a place: no disk is waited for, and no order depends on one.
+fn directory() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory")
+}
+
 /// The ledger with its threads, but for the one that moves pages, and a table to write in.
 fn opened() -> (TempDir, SqliteLedger) {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = directory();
     let still = Still::open(dir.path()).expect("it opens");
     still.connection.execute_batch("CREATE TABLE noted (n INTEGER)").expect("a table");
     (dir, still.run().expect("threads"))

@@ -80,9 +80,14 @@ fn options() -> Options {
     Options { clock, runtime: Some(RUNTIME.handle().clone()), ..Options::default() }
 }
 
+/// In memory where there is such a place: no disk is waited for, and no order depends on one.
+fn directory() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory")
+}
+
 /// The engine with the two threads that decide and commit.
 fn opened(options: Options) -> (TempDir, Embedded) {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = directory();
     let blind = |_: &std::path::Path| Ok(Watch::blind(0));
     let still = Still::open(dir.path(), options, blind, true).expect("it opens");
     let Still { engine, executor, journal } = still;
