@@ -19,7 +19,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
 /// Schedules of each kind, random and by priorities, unless `ONRUSH_SCHEDULES` says how many.
-const SCHEDULES: usize = 200;
+const SCHEDULES: usize = 120;
 /// How often a schedule by priorities lets another thread go first.
 const PRIORITY_CHANGES: usize = 3;
 /// SQLite needs more than shuttle gives a thread by itself.

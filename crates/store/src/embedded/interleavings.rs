@@ -27,7 +27,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 /// Schedules of each kind, random and by priorities, unless `ONRUSH_SCHEDULES` says how many.
-const SCHEDULES: usize = 300;
+const SCHEDULES: usize = 120;
 /// How often a schedule by priorities lets another thread go first.
 const PRIORITY_CHANGES: usize = 3;
 /// SQLite and the rules need more than shuttle gives a thread by itself.
