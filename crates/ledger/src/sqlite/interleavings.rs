@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
-/// Schedules of each kind, random and by priorities, unless `ONRUSH_SCHEDULES` says how many.
+/// Schedules of each kind, random and by priorities, unless `SHUTTLE_SCHEDULES` says how many.
 const SCHEDULES: usize = 120;
 /// How often a schedule by priorities lets another thread go first.
 const PRIORITY_CHANGES: usize = 3;
@@ -35,19 +35,20 @@ fn config() -> Config {
     config
 }
 
-/// Runs many interleavings from one seed, or the one that `ONRUSH_SCHEDULE` has.
+/// Runs many interleavings from one seed, or the one that `SHUTTLE_SCHEDULE` has.
 fn explore(test: impl Fn() + Send + Sync + 'static) {
     let test = Arc::new(test);
     let again = Arc::clone(&test);
-    if let Ok(schedule) = env::var("ONRUSH_SCHEDULE") {
+    if let Ok(schedule) = env::var("SHUTTLE_SCHEDULE") {
         let replay = ReplayScheduler::new_from_encoded(&schedule);
         Runner::new(replay, config()).run(move || test());
         return;
     }
     let fresh = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis();
-    let seed = number("ONRUSH_SEED").unwrap_or_else(|| u64::try_from(fresh()).expect("few enough"));
-    println!("ONRUSH_SEED={seed}");
-    let count = number("ONRUSH_SCHEDULES")
+    let seed =
+        number("SHUTTLE_SEED").unwrap_or_else(|| u64::try_from(fresh()).expect("few enough"));
+    println!("SHUTTLE_SEED={seed}");
+    let count = number("SHUTTLE_SCHEDULES")
         .map_or(SCHEDULES, |count| usize::try_from(count).expect("few enough"));
     Runner::new(RandomScheduler::new_from_seed(seed, count), config()).run(move || test());
     let by_priority = PctScheduler::new_from_seed(seed, PRIORITY_CHANGES, count);
