@@ -1,9 +1,10 @@
 //! What is asked of the ledger and not taken up yet.
 
 use super::statements::Statements;
+use super::sync::{Condvar, Mutex, MutexGuard};
 use crate::LedgerError;
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use tokio::sync::{Notify, oneshot};
 
 /// Why one thing could not be done.
@@ -185,7 +186,7 @@ impl Mailbox {
     /// Lets nothing more in; what is there is still done.
     pub(super) fn close(&self) {
         self.lock().closed = true;
-        self.wake.notify_all();
+        self.ring_for_all();
     }
 
     /// Drops what is left: its askers learn that the ledger has stopped.
@@ -194,8 +195,14 @@ impl Mailbox {
         state.closed = true;
         let jobs = std::mem::take(&mut state.jobs);
         drop(state);
-        self.wake.notify_all();
+        self.ring_for_all();
         drop(jobs);
+    }
+
+    /// Whoever steps is one, and the bell keeps a ring for them until they wait.
+    fn ring_for_all(&self) {
+        self.wake.notify_all();
+        self.bell.notify_one();
     }
 }
 

@@ -22,6 +22,8 @@ mod error;
 #[cfg(feature = "testing")]
 mod faults;
 mod health;
+#[cfg(test)]
+mod interleavings;
 mod mailbox;
 mod mailed;
 mod migrations;
@@ -34,6 +36,7 @@ mod requests;
 mod sagas;
 mod statements;
 mod stepped;
+mod sync;
 mod writer;
 
 pub use error::OpenError;
@@ -58,9 +61,10 @@ use reports::Reporter;
 use rusqlite::Connection;
 use statements::Statements;
 use std::future::{Future, ready};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use writer::Writer;
 
 #[cfg(feature = "testing")]
@@ -79,7 +83,9 @@ const REPORT_THREADS: usize = 2;
 pub struct SqliteLedger {
     writing: Arc<Mailbox>,
     reporting: Arc<Mailbox>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<sync::JoinHandle<()>>,
+    /// Moves pages beside the writer.
+    checkpointer: Option<thread::JoinHandle<()>>,
     health: Health,
     /// Runs while the start did not wait for its end.
     _check: Option<Check>,
@@ -119,6 +125,7 @@ impl Still {
             writing: Arc::new(Mailbox::new(CAPACITY)),
             reporting: Arc::new(Mailbox::new(REPORT_CAPACITY)),
             threads: Vec::new(),
+            checkpointer: None,
             health: health.clone(),
             _check: check,
             #[cfg(feature = "testing")]
@@ -135,6 +142,20 @@ impl Still {
         };
         Ok(Self { ledger, writer, connection })
     }
+
+    /// Starts the threads that write and report.
+    fn run(self) -> io::Result<SqliteLedger> {
+        let Self { mut ledger, writer, connection } = self;
+        let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
+            sync::Builder::new().name(name.into()).spawn(run)
+        };
+        let reporters = [(); REPORT_THREADS].map(|()| ledger.reporter(&writer.path));
+        ledger.threads.push(spawn("onrush-ledger", Box::new(move || writer.run(connection)))?);
+        for reporter in reporters {
+            ledger.threads.push(spawn("onrush-reports", Box::new(move || reporter.run()))?);
+        }
+        Ok(ledger)
+    }
 }
 
 impl SqliteLedger {
@@ -144,19 +165,11 @@ impl SqliteLedger {
     /// # Errors
     /// See [`OpenError`]; the file is not changed then.
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
-        let Still { mut ledger, mut writer, connection } = Still::open(dir)?;
-        let (checkpointer, checkpointer_thread) = Checkpointer::start(&writer.path)?;
-        writer.checkpointer = Some(checkpointer);
-        let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
-            thread::Builder::new().name(name.into()).spawn(run).map_err(OpenError::io(dir))
-        };
-        let reporters = [(); REPORT_THREADS].map(|()| ledger.reporter(&writer.path));
-        ledger.threads.push(spawn("onrush-ledger", Box::new(move || writer.run(connection)))?);
-        ledger.threads.push(checkpointer_thread);
-        for reporter in reporters {
-            ledger.threads.push(spawn("onrush-reports", Box::new(move || reporter.run()))?);
-        }
-        Ok(ledger)
+        let mut still = Still::open(dir)?;
+        let (checkpointer, thread) = Checkpointer::start(&still.writer.path)?;
+        still.writer.checkpointer = Some(checkpointer);
+        still.ledger.checkpointer = Some(thread);
+        still.run().map_err(OpenError::io(dir))
     }
 
     fn reporter(&self, path: &Path) -> Reporter {
@@ -260,6 +273,11 @@ impl Drop for SqliteLedger {
             if thread.join().is_err() {
                 tracing::error!("a thread of the ledger panicked");
             }
+        }
+        if let Some(thread) = self.checkpointer.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread that moves the ledger's pages panicked");
         }
     }
 }

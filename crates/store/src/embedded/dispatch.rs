@@ -5,6 +5,7 @@
 //! task wakes the askers.
 
 use super::mailbox::{Ask, Mailbox};
+use super::sync::spawn_task;
 use crate::engine::Seq;
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -37,7 +38,7 @@ impl Dispatch {
     ) -> (Self, watch::Receiver<Progress>) {
         let (deliveries, inbox) = mpsc::unbounded_channel();
         let (progress, seen) = watch::channel(Progress { committed, stopped: false });
-        runtime.spawn(run(inbox, mailbox, progress));
+        spawn_task(runtime, run(inbox, mailbox, progress));
         (Self { deliveries }, seen)
     }
 

@@ -195,7 +195,9 @@ impl Executor {
             return true;
         }
         // Nobody sees state that a crash could undo: an answer waits for everything decided before it.
-        if self.batch.decided.is_empty() && self.decided == self.shared.committed() {
+        // It also waits for the answers to that, and for the feed to have it: readers are woken for each
+        // decision once, and one who looked too early would not be woken again.
+        if self.batch.decided.is_empty() && self.decided == self.shared.delivered() {
             let answered = std::mem::take(&mut self.batch.answered);
             self.dispatch.deliver(answered, self.decided);
             return true;

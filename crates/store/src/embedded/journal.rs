@@ -124,7 +124,9 @@ impl Journal {
             self.shared.tail.put(&mut written.entries);
         }
         if bytes.is_some() || !batch.answered.is_empty() {
-            self.dispatch.deliver(std::mem::take(&mut batch.answered), self.shared.committed());
+            let committed = self.shared.committed();
+            self.dispatch.deliver(std::mem::take(&mut batch.answered), committed);
+            self.shared.set_delivered(committed);
         }
         #[cfg(feature = "testing")]
         self.fate(KillPoint::AfterAnswers, written.commits)?;

@@ -1,11 +1,12 @@
 //! What is asked of the engine and not taken up yet.
 
+use super::sync::{Condvar, Mutex, MutexGuard};
 use crate::engine::{Answer, Failure};
 use onrush_core::command::Traits;
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, View};
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 

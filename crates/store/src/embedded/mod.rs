@@ -24,6 +24,8 @@ mod executor;
 #[cfg(feature = "testing")]
 mod faults;
 mod feed;
+#[cfg(test)]
+mod interleavings;
 mod journal;
 mod lock;
 mod log;
@@ -37,6 +39,7 @@ mod snapshotter;
 mod steady;
 mod stepped;
 mod still;
+mod sync;
 mod tail;
 mod witness;
 
@@ -59,7 +62,9 @@ use checkpointer::Checkpointer;
 use disk::Watch;
 use dispatch::Progress;
 use events::{Events, guarded};
+use executor::Executor;
 use feed::TailFeed;
+use journal::Journal;
 use mailbox::{Ask, NotTaken, Slot};
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
@@ -69,7 +74,7 @@ use std::future::{Future, ready};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 use steady::Pulse;
 use still::Still;
@@ -139,10 +144,15 @@ pub struct Embedded {
 }
 
 struct Threads {
-    executor: JoinHandle<Option<(Events, Time)>>,
-    journal: JoinHandle<Option<()>>,
-    checkpointer: JoinHandle<()>,
-    snapshotter: JoinHandle<()>,
+    executor: sync::JoinHandle<Option<(Events, Time)>>,
+    journal: sync::JoinHandle<Option<()>>,
+    beside: Option<Beside>,
+}
+
+/// Threads that have no part in decisions and answers.
+struct Beside {
+    checkpointer: thread::JoinHandle<()>,
+    snapshotter: thread::JoinHandle<()>,
     _pulse: Pulse,
 }
 
@@ -157,7 +167,7 @@ impl Embedded {
     pub fn open(dir: &Path, options: Options) -> Result<Self, OpenError> {
         let (low_disk_bytes, snapshot_every) = (options.low_disk_bytes, options.snapshot_every);
         let watch = move |dir: &Path| Watch::start(dir.to_owned(), low_disk_bytes);
-        let Still { mut engine, executor, mut journal } = Still::open(dir, options, watch, false)?;
+        let Still { engine, executor, mut journal } = Still::open(dir, options, watch, false)?;
         let shared = engine.shared.clone();
         let newest = Seq(shared.snapshot.load(Ordering::Acquire));
         let (snapshotter, snapshotter_thread) =
@@ -167,16 +177,27 @@ impl Embedded {
         let (checkpointer, checkpointer_thread) = Checkpointer::start(&database::path_in(dir))?;
         journal.checkpointer = Some(checkpointer);
         let pulse = Pulse::start(&executor.clock).map_err(OpenError::io(dir))?;
-        engine.threads = Some(Threads {
-            _pulse: pulse,
-            executor: spawn("onrush-engine", &shared, move || executor.run())
-                .map_err(OpenError::io(dir))?,
-            journal: spawn("onrush-journal", &shared, move || journal.run())
-                .map_err(OpenError::io(dir))?,
+        let beside = Beside {
             checkpointer: checkpointer_thread,
             snapshotter: snapshotter_thread,
+            _pulse: pulse,
+        };
+        engine.run(executor, journal, Some(beside)).map_err(OpenError::io(dir))
+    }
+
+    /// Starts the threads that decide and commit.
+    fn run(
+        mut self,
+        executor: Executor,
+        journal: Journal,
+        beside: Option<Beside>,
+    ) -> std::io::Result<Self> {
+        self.threads = Some(Threads {
+            executor: spawn("onrush-engine", &self.shared, move || executor.run())?,
+            journal: spawn("onrush-journal", &self.shared, move || journal.run())?,
+            beside,
         });
-        Ok(engine)
+        Ok(self)
     }
 }
 
@@ -185,9 +206,9 @@ fn spawn<T: Send + 'static>(
     name: &str,
     shared: &Arc<Shared>,
     run: impl FnOnce() -> T + Send + 'static,
-) -> std::io::Result<JoinHandle<Option<T>>> {
+) -> std::io::Result<sync::JoinHandle<Option<T>>> {
     let shared = shared.clone();
-    thread::Builder::new().name(name.into()).spawn(move || {
+    sync::Builder::new().name(name.into()).spawn(move || {
         guarded(run).map_err(|why| shared.fail(format!("an invariant is broken: {why}"))).ok()
     })
 }
@@ -272,8 +293,10 @@ impl Embedded {
         let state = threads.executor.join().ok().flatten();
         self.shared.outbox.close();
         drop(threads.journal.join());
-        drop(threads.checkpointer.join());
-        drop(threads.snapshotter.join());
+        if let Some(beside) = threads.beside {
+            drop(beside.checkpointer.join());
+            drop(beside.snapshotter.join());
+        }
         let committed = self.shared.committed();
         let behind = committed.0 - self.shared.snapshot.load(Ordering::Acquire);
         if let Some((events, at)) = state

@@ -1,11 +1,12 @@
 //! What the engine thread has decided and the journal thread has not taken up yet.
 
 use super::mailbox::Ask;
+use super::sync::{Condvar, Mutex, MutexGuard};
 use crate::engine::Seq;
 use onrush_core::Time;
 use onrush_core::event::Changes;
 use onrush_core::ids::EventId;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 /// Decisions and answers that may wait for one commit: the engine thread waits when there are as many.

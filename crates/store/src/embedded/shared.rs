@@ -3,6 +3,7 @@
 use super::disk::Space;
 use super::mailbox::Mailbox;
 use super::outbox::Outbox;
+use super::sync;
 use super::tail::Tail;
 use crate::engine::Seq;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +14,9 @@ pub(super) struct Shared {
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) outbox: Outbox,
     pub(super) tail: Tail,
-    pub(super) committed: AtomicU64,
+    pub(super) committed: sync::AtomicU64,
+    /// The last decision whose answers, and everybody's before it, are with the dispatcher.
+    pub(super) delivered: sync::AtomicU64,
     /// The last decision in the newest snapshot.
     pub(super) snapshot: AtomicU64,
     /// What the disk has left.
@@ -32,6 +35,15 @@ pub(super) const NO_LEDGER: u64 = u64::MAX;
 impl Shared {
     pub(super) fn committed(&self) -> Seq {
         Seq(self.committed.load(Ordering::Acquire))
+    }
+
+    /// The last decision whose answers are on their way; never more than what is committed.
+    pub(super) fn delivered(&self) -> Seq {
+        Seq(self.delivered.load(Ordering::Acquire))
+    }
+
+    pub(super) fn set_delivered(&self, seq: Seq) {
+        self.delivered.store(seq.0, Ordering::Release);
     }
 
     pub(super) fn ledger(&self) -> Option<u64> {

@@ -13,7 +13,7 @@ use super::recovery::{self, Recovered};
 use super::shared::{NO_LEDGER, Shared};
 use super::tail::Tail;
 use super::witness::{self, Testimony, Witness};
-use super::{Embedded, Options, lock};
+use super::{Embedded, Options, lock, sync};
 use rusqlite::Connection;
 use std::io;
 use std::path::Path;
@@ -64,7 +64,8 @@ impl Still {
             mailbox: Arc::new(Mailbox::new(options.mailbox_capacity, options.longest_wait)),
             outbox: Outbox::default(),
             tail: Tail::new(recovered.last, options.tail_capacity),
-            committed: AtomicU64::new(recovered.last.0),
+            committed: sync::AtomicU64::new(recovered.last.0),
+            delivered: sync::AtomicU64::new(recovered.last.0),
             snapshot: AtomicU64::new(recovered.snapshot.0),
             space: disk.space.clone(),
             without_threads,

@@ -1,8 +1,9 @@
 //! The last decisions, kept in memory.
 
+use super::sync::{Mutex, MutexGuard};
 use crate::engine::{FeedEntry, FeedPage, Seq};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 /// Entries in one page at most.
 pub(super) const PAGE: usize = 1_024;
