@@ -24,6 +24,8 @@ mod executor;
 #[cfg(feature = "testing")]
 mod faults;
 mod feed;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod journal;
 mod lock;
 mod log;
