@@ -1,7 +1,7 @@
 //! JSON bodies of requests: what visitors want to hold, what organisers take off sale and set.
 
 use super::{assert_problem, extracted};
-use crate::Verdict;
+use crate::verdict::Verdict;
 use onrush_api::http::body::{JsonBody, JsonBytes, OptionalBytes};
 use onrush_api::http::events::shapes::settings::SettingsChange;
 use onrush_api::http::problem::Problem;

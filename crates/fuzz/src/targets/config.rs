@@ -1,7 +1,7 @@
 //! The configuration: a file's text, and below a line `---` variables, one a line. Wherever
 //! `SECRET` stands in it, a secret does.
 
-use crate::{Verdict, assert_sentence};
+use crate::verdict::{Verdict, assert_sentence};
 use onrush_base::config::Config;
 
 const PLACE: &str = "SECRET";

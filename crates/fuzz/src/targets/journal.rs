@@ -1,7 +1,7 @@
 //! The journal's rows: on each line a time, a space, and a decision's changes as JSON.
 
 use crate::quiet::{expecting, guarded};
-use crate::{Verdict, assert_sentence};
+use crate::verdict::{Verdict, assert_sentence};
 use onrush_core::ids::EventId;
 use onrush_core::{Change, Event, Time};
 use onrush_store::embedded::fuzzing::replayed;

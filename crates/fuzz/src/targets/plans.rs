@@ -1,7 +1,7 @@
 //! Seating plans, as organisers upload them: an imported one, drawn anew, is the same import.
 
 use super::{assert_problem, extracted};
-use crate::{Verdict, assert_sentence};
+use crate::verdict::{Verdict, assert_sentence};
 use onrush_api::http::body::JsonBody;
 use onrush_api::json::whole::Whole;
 use onrush_api::plans::{Drawing, Import, Plan};

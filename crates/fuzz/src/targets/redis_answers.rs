@@ -1,7 +1,7 @@
 //! What scripts answer to questions: which question on the first line, then the parts of the
 //! answer, one a line. A line that begins with `*` is a list, with tabs between its items.
 
-use crate::{Verdict, assert_sentence};
+use crate::verdict::{Verdict, assert_sentence};
 use onrush_core::ids::EventId;
 use onrush_core::question::{
     AvailabilityNow, BansAfter, BookingOf, BookingsOf, ClaimOf, EventNow, PlaceOf, SeatsNow,

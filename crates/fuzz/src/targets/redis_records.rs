@@ -2,7 +2,7 @@
 //! A line `specs` has a seat's category, which Redis does not keep.
 
 use crate::quiet::guarded;
-use crate::{Verdict, assert_sentence};
+use crate::verdict::{Verdict, assert_sentence};
 use onrush_core::Event;
 use onrush_core::spec::SeatSpec;
 use onrush_store::redis::SeatSpecs;

@@ -4,7 +4,7 @@
 use super::NOW_S;
 use super::tokens::judged;
 use crate::edits::edited;
-use crate::{Verdict, assert_sentence};
+use crate::verdict::{Verdict, assert_sentence};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
@@ -39,11 +39,7 @@ pub fn target(bytes: &[u8]) -> Verdict {
     let claims = claims.get(1..).unwrap_or_default();
     let found = verifier.verify(&signed(header, claims), NOW_S);
     match &found {
-        Ok(user) => {
-            check(header, claims);
-            let late = verifier.verify(&signed(header, claims), i64::MAX);
-            assert_eq!(late, Err(ShopTokenError::Expired), "{user} stays for ever");
-        }
+        Ok(_) => check(header, claims),
         Err(ShopTokenError::Invalid(why)) => assert_sentence(why),
         Err(ShopTokenError::Expired) => {}
     }

@@ -5,7 +5,7 @@
 use super::tokens::judged;
 use super::{NOW_S, with_keys};
 use crate::edits::edited;
-use crate::{Verdict, assert_sentence};
+use crate::verdict::{Verdict, assert_sentence};
 use onrush_base::auth::jws::{JwsSigner, JwsVerifier, NotGenuine, Use};
 use onrush_base::auth::pass::PassSigner;
 use onrush_base::tickets::{Confirmed, TicketClaims, TicketSigner};

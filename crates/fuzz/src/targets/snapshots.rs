@@ -1,7 +1,7 @@
 //! Snapshot files: their lines, as they are, and with the checksum that belongs to them.
 
 use crate::quiet::expecting;
-use crate::{Verdict, assert_sentence};
+use crate::verdict::{Verdict, assert_sentence};
 use onrush_store::Seq;
 use onrush_store::embedded::fuzzing::{sealed, snapshot_again};
 

@@ -5,8 +5,8 @@
 //! accepted, to the last character.
 
 use super::{KEY, NOW_S, with_keys};
-use crate::Verdict;
 use crate::edits::edited;
+use crate::verdict::Verdict;
 use onrush_base::auth::TokenError;
 use onrush_base::auth::carry::CarryCodes;
 use onrush_base::auth::guest::GuestTokens;

@@ -3,7 +3,7 @@
 
 use super::NOW_S;
 use crate::edits::edited;
-use crate::{Verdict, assert_sentence};
+use crate::verdict::{Verdict, assert_sentence};
 use axum::http::{HeaderMap, HeaderValue};
 use onrush_base::config::Secret;
 use onrush_base::signature::{TOLERANCE_S, sign};
