@@ -70,6 +70,10 @@ step "fresh seeds"
 target/debug/onrush simulate --minutes 1
 target/debug/onrush simulate --whole --minutes 1
 
+# Inputs that were found before are a test; these seconds look for others.
+step "fuzzing"
+scripts/fuzz.sh 30
+
 step "pages in a browser"
 (cd web && npm run --silent test)
 

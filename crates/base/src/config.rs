@@ -192,10 +192,8 @@ impl Config {
             Some(path) => {
                 let text = std::fs::read_to_string(path)
                     .map_err(|error| ConfigError::new(format!("{}: {error}", path.display())))?;
-                toml::from_str(&text).map_err(|error| {
-                    let why = parse::complaint(&text, &error);
-                    ConfigError::new(format!("{}: {why}", path.display()))
-                })?
+                Self::parse(&text)
+                    .map_err(|why| ConfigError::new(format!("{}: {why}", path.display())))?
             }
         };
         let variables: BTreeMap<String, String> = variables.into_iter().collect();
@@ -220,6 +218,15 @@ impl Config {
         }
         config.check()?;
         Ok(config)
+    }
+
+    /// Reads the text of a file; what it does not set has its default, and nothing is checked that
+    /// the types do not.
+    ///
+    /// # Errors
+    /// Where it is wrong and what is expected there, as a sentence without what stands there.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| parse::complaint(text, &error))
     }
 
     fn set_from_variable(&mut self, key: &str, text: &str) -> Result<(), String> {

@@ -173,8 +173,18 @@ fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
 fn wrong_member<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<String> {
     let mut body = serde_json::Deserializer::from_slice(bytes);
     let error = serde_path_to_error::deserialize::<_, Object<T>>(&mut body).err()?;
-    let path = error.path();
-    (path.iter().len() > 0).then(|| path.to_string())
+    let path = (error.path().iter().len() > 0).then(|| error.path().to_string());
+    // The path ends at the object that lacks a member, or has one twice.
+    let told = error.inner().to_string();
+    let member = ["missing field `", "duplicate field `"].iter().find_map(|begin| {
+        let (member, _) = told.strip_prefix(begin)?.split_once('`')?;
+        Some(member)
+    });
+    match (path, member) {
+        (Some(path), Some(member)) if !path.ends_with(member) => Some(format!("{path}.{member}")),
+        (None, Some(member)) => Some(member.to_owned()),
+        (path, _) => path,
+    }
 }
 
 /// A JSON answer.
@@ -207,6 +217,7 @@ pub fn json_bytes(status: StatusCode, bytes: Bytes) -> Response {
 mod tests {
     use super::parse;
     use crate::http::events::shapes::settings::SettingsChange;
+    use crate::http::shapes::lines::{UnitsAndReason, WishBody};
 
     #[test]
     fn body_of_the_wrong_shape_names_the_member_that_is_wrong() {
@@ -225,5 +236,21 @@ mod tests {
             let problem = parse::<SettingsChange>(body.as_bytes()).err().expect(body).to_json();
             assert_eq!(problem["field"].as_str(), field, "{body}: {problem}");
         }
+    }
+
+    #[test]
+    fn body_that_lacks_a_member_names_it() {
+        let cases = [
+            (r#"{}"#, "by"),
+            (r#"{"by": "a"}"#, "why"),
+            (r#"{"by": "a", "by": "b", "why": "c"}"#, "by"),
+        ];
+        for (body, field) in cases {
+            let problem = parse::<UnitsAndReason<'_>>(body.as_bytes()).err().expect(body);
+            assert_eq!(problem.to_json()["field"], field, "{body}");
+        }
+        let stay = r#"{"stays": [{"pool": "deluxe", "from": "2026-12-30"}]}"#;
+        let problem = parse::<WishBody<'_>>(stay.as_bytes()).err().expect(stay);
+        assert_eq!(problem.to_json()["field"], "stays[0].nights");
     }
 }

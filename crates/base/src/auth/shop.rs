@@ -134,8 +134,10 @@ impl ShopVerifier {
     }
 }
 
+/// JSON is Unicode, also in members that are read over.
 fn decode<T: serde::de::DeserializeOwned>(part: &str) -> Option<T> {
-    serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(part).ok()?).ok()
+    let text = String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(part).ok()?).ok()?;
+    serde_json::from_str(&text).ok()
 }
 
 #[cfg(test)]
@@ -191,6 +193,17 @@ mod tests {
         says(&(token(&hs256, &claims()) + "A"), 1_000, "not signed");
         let expired = verifier().verify(&with("exp", json!(1_000)), 1_000);
         assert_eq!(expired, Err(ShopTokenError::Expired));
+    }
+
+    #[test]
+    fn header_that_is_no_unicode_is_refused_even_where_nobody_reads_it() {
+        let part = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
+        let header = part(b"{\"alg\":\"HS256\",\"typ\":\"\xff\"}");
+        let signed = format!("{header}.{}", part(claims().to_string().as_bytes()));
+        let mut mac = KeyedMac::new_from_slice(SECRET.as_bytes()).unwrap();
+        mac.update(signed.as_bytes());
+        let token = format!("{signed}.{}", part(&mac.finalize().into_bytes()));
+        assert!(matches!(verifier().verify(&token, 1_000), Err(ShopTokenError::Invalid(_))));
     }
 
     #[test]

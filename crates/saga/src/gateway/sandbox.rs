@@ -281,6 +281,10 @@ impl Gateway for SandboxGateway {
         signature::verify(secret, header, body, now_s)?;
         let told: Webhook = serde_json::from_slice(body).map_err(|_| NotGenuine::Unreadable)?;
         let Webhook { id, kind, payment, booking, reference, amount_minor, currency, .. } = told;
+        // Money that went back is told as an amount of its own, never as one below nothing.
+        if amount_minor < 0 {
+            return Err(NotGenuine::Unreadable);
+        }
         let why = told.why.unwrap_or_default();
         let desk = match kind.as_str() {
             "desk.refunded" => Some((DeskKind::Refund, DeskStatus::Moved)),
@@ -310,5 +314,29 @@ impl Gateway for SandboxGateway {
             _ => return Ok(Notice { id, news: None }),
         };
         Ok(Notice { id, news: Some(News::Payment { payment, booking, standing }) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_of_an_amount_below_nothing_is_not_understood() {
+        let (secret, now_s) = (|| Secret::from("0123456789abcdef".to_owned()), 1_790_000_000);
+        let gateway = SandboxGateway::new("http://127.0.0.1:1", &secret(), secret());
+        let read = |amount_minor: i64| {
+            let body = format!(
+                r#"{{"id": "m", "type": "desk.refunded", "payment": "p", "booking": "e.1", "reference": "r",
+                "amount_minor": {amount_minor}, "currency": "EUR", "created_s": {now_s}}}"#
+            );
+            let header = signature::sign(secret().reveal().as_bytes(), body.as_bytes(), now_s);
+            let headers = [(SIGNATURE, header)].into_iter().map(|(name, value)| {
+                (name.parse().expect("a name of a header"), value.parse().expect("printable"))
+            });
+            gateway.read_webhook(&headers.collect::<HeaderMap>(), body.as_bytes(), now_s)
+        };
+        assert!(read(1_250).is_ok_and(|notice| notice.news.is_some()));
+        assert_eq!(read(-1_250), Err(NotGenuine::Unreadable));
     }
 }

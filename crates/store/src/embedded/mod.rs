@@ -24,6 +24,8 @@ mod executor;
 #[cfg(feature = "testing")]
 mod faults;
 mod feed;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 #[cfg(test)]
 mod interleavings;
 mod journal;

@@ -85,10 +85,20 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<SnapshotFile>> {
 pub(super) fn write(dir: &Path, seq: Seq, at: Time, events: &Events) -> io::Result<SnapshotFile> {
     let path = dir.join(format!("snapshot-{}.jsonl", seq.0));
     let draft = dir.join("snapshot.new");
-    let mut file = Summed {
-        inner: BufWriter::with_capacity(1 << 20, create_private(&draft)?),
-        crc: crc32fast::Hasher::new(),
-    };
+    let file = BufWriter::with_capacity(1 << 20, create_private(&draft)?);
+    let file = write_to(file, seq, at, events)?;
+    file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+    fs::rename(&draft, &path)?;
+    File::open(dir)?.sync_all()?;
+    for old in list(dir)?.into_iter().skip(KEEP) {
+        fs::remove_file(old.path)?;
+    }
+    Ok(SnapshotFile { seq, path })
+}
+
+/// Writes the text of a snapshot, and gives back what it was written to.
+pub(super) fn write_to<W: Write>(out: W, seq: Seq, at: Time, events: &Events) -> io::Result<W> {
+    let mut file = Summed { inner: out, crc: crc32fast::Hasher::new() };
     let header = Header { onrush_snapshot: FORMAT, seq, at, events: events.ids() };
     file.line(&header)?;
     let mut rows = 0;
@@ -101,13 +111,7 @@ pub(super) fn write(dir: &Path, seq: Seq, at: Time, events: &Events) -> io::Resu
     }
     let crc32 = file.crc.clone().finalize();
     file.line(&Line::End(Trailer { rows, crc32 }))?;
-    file.inner.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-    fs::rename(&draft, &path)?;
-    File::open(dir)?.sync_all()?;
-    for old in list(dir)?.into_iter().skip(KEEP) {
-        fs::remove_file(old.path)?;
-    }
-    Ok(SnapshotFile { seq, path })
+    Ok(file.inner)
 }
 
 /// Snapshots name people's bookings: they are for their owner alone, as the journal is.
@@ -149,15 +153,25 @@ enum Parcel {
     End,
 }
 
-/// Reads a snapshot. Lines are parsed on a thread of their own beside the building of the state.
+/// Reads a snapshot.
 ///
 /// # Errors
 /// If it is not what was written, in a sentence.
 pub(super) fn read(file: &SnapshotFile) -> Result<Snapshot, String> {
+    let opened = File::open(&file.path).map_err(|error| error.to_string())?;
+    read_from(BufReader::with_capacity(1 << 20, opened), file.seq)
+}
+
+/// Reads the text of the snapshot of decision `seq`. Lines are parsed on a thread of their own
+/// beside the building of the state.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn read_from(text: impl BufRead + Send, seq: Seq) -> Result<Snapshot, String> {
     let (parcels, inbox) = mpsc::sync_channel(16);
     thread::scope(|scope| {
-        let parser = scope.spawn(|| parse(&file.path, parcels));
-        let built = guarded(|| build(file.seq, inbox)).and_then(|built| built);
+        let parser = scope.spawn(|| parse(text, parcels));
+        let built = guarded(|| build(seq, inbox)).and_then(|built| built);
         // A parser that stopped says why; the builder only sees that something is missing.
         match parser.join() {
             Ok(Ok(())) => built,
@@ -168,13 +182,12 @@ pub(super) fn read(file: &SnapshotFile) -> Result<Snapshot, String> {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the channel closes with the end of the thread")]
-fn parse(path: &Path, parcels: mpsc::SyncSender<Parcel>) -> Result<(), String> {
+fn parse(mut file: impl BufRead, parcels: mpsc::SyncSender<Parcel>) -> Result<(), String> {
     let io = |error: io::Error| error.to_string();
     let json = |line: u64| move |error: serde_json::Error| format!("line {line}: {error}");
     // A builder that gave up says why; here there is nothing more to do.
     let pass =
         |parcel: Parcel| parcels.send(parcel).map_err(|_| "it does not fit together".to_owned());
-    let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(io)?);
     let mut crc = crc32fast::Hasher::new();
     let mut text = Vec::new();
     let mut number = 0;

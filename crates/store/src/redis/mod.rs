@@ -22,6 +22,8 @@ mod bare;
 mod client;
 mod draw;
 mod feed;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod keys;
 pub mod kit;
 mod known;

@@ -130,8 +130,6 @@ impl Layout {
                 last_number: read(self.meta("entrants_last")?, "entrants_last")?,
             }),
         };
-        let outflow = |field| read_optional::<i64>(self.meta_or_empty(field), field);
-        let (ms, ns) = (outflow("outflow_ms")?.unwrap_or(0), outflow("outflow_ns")?.unwrap_or(0));
         let revealed = Revealed {
             seed: read_optional(self.meta_or_empty("seed"), "seed")?,
             public_value: self.meta.get("public_value").map(|value| value.as_str().into()),
@@ -142,10 +140,18 @@ impl Layout {
             at: time(self.meta("at")?, "at")?,
             opened,
             taken: read(self.meta("taken")?, "taken")?,
-            outflow_clock_ns: ms * 1_000_000 + ns,
+            outflow_clock_ns: self.outflow_clock_ns()?,
             entrants,
             revealed: opened.then_some(revealed),
         })
+    }
+
+    /// The outflow's clock, which Lua's numbers hold in two parts only.
+    fn outflow_clock_ns(&self) -> Result<i64, String> {
+        let part = |field| read_optional::<i64>(self.meta_or_empty(field), field);
+        let (ms, ns) = (part("outflow_ms")?.unwrap_or(0), part("outflow_ns")?.unwrap_or(0));
+        let clock_ns = ms.checked_mul(1_000_000).and_then(|clock_ns| clock_ns.checked_add(ns));
+        clock_ns.ok_or_else(|| format!("outflow_ms: {ms} is no time that a sale comes to"))
     }
 
     fn pool_rows(&self) -> Result<Vec<SnapshotRow>, String> {
@@ -402,5 +408,24 @@ impl Layout {
         };
         // Beside the settings, how many are banned: scripts look no further if nobody is.
         names.into_iter().chain([("bans", String::new())]).filter_map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Layout;
+
+    #[test]
+    fn outflow_clock_beyond_its_range_is_an_error_and_not_a_panic() {
+        let clock = |ms: &str, ns: &str| {
+            let mut layout = Layout::default();
+            layout.meta.insert("outflow_ms".to_owned(), ms.to_owned());
+            layout.meta.insert("outflow_ns".to_owned(), ns.to_owned());
+            layout.outflow_clock_ns()
+        };
+        assert_eq!(clock("2", "5"), Ok(2_000_005));
+        for (ms, ns) in [("9223372036854775807", "0"), ("9223372036854", "999999999")] {
+            assert!(clock(ms, ns).is_err_and(|why| why.starts_with("outflow_ms: ")), "{ms} {ns}");
+        }
     }
 }

@@ -142,12 +142,20 @@ pub fn from_stripe(amount: i64, currency: &str) -> Option<(i64, Currency)> {
     let currency: Currency = currency.to_ascii_uppercase().parse().ok()?;
     let iso_decimals = amount::decimals(currency)?;
     let (decimals, _) = counting(currency, iso_decimals)?;
-    Some((scaled(amount, decimals, iso_decimals)?, currency))
+    // Money that went back is told as an amount of its own, never as one below nothing.
+    let amount_minor = scaled(amount, decimals, iso_decimals)?;
+    (amount_minor >= 0).then_some((amount_minor, currency))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn amount_below_nothing_is_none() {
+        assert_eq!(from_stripe(0, "eur").map(|(amount_minor, _)| amount_minor), Some(0));
+        assert_eq!(from_stripe(-1_250, "eur"), None);
+    }
 
     #[test]
     fn amounts_are_counted_as_stripe_does() {
