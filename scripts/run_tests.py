@@ -23,7 +23,15 @@ LIMIT_S = 1_200
 SLOWEST = 10
 
 # They take minutes and wait most of the time: whoever begins with them has something to do beside them.
-FIRST = ["onrush/cluster", "onrush/cli_saga_kill", "store/conformance", "bridge/kafka", "bridge/rabbit", "server/api"]
+FIRST = [
+    "onrush/cluster",
+    "onrush/cli_saga_kill",
+    "store/conformance",
+    "bridge/kafka",
+    "bridge/rabbit",
+    "server/api",
+    "sim/whole_planted",
+]
 # They look at how long something takes, or keep all processors busy.
 ALONE = {"onrush/cli_demo_stay", "onrush/cli_runs", "store/redis"}
 
@@ -118,7 +126,9 @@ def run(tests):
 
 
 def main():
+    begin = time.monotonic()
     found = build()
+    print(f"built in {time.monotonic() - begin:.0f} s", flush=True)
     unknown = {*FIRST, *ALONE} - {tests.name for tests in found}
     if unknown:
         sys.exit(f"{__file__} names tests that there are not: {', '.join(sorted(unknown))}")
