@@ -35,6 +35,8 @@ pub(super) async fn wait_for_rest(
 ) {
     let begun = Instant::now();
     loop {
+        // What was decided last has to reach the ledger before that can say that nothing is left.
+        sleep(Duration::from_secs(60)).await;
         let life = server.life().expect("it was started");
         let totals = life.ledger.totals().await;
         match totals {
@@ -50,7 +52,6 @@ pub(super) async fn wait_for_rest(
             Ok(_) => {}
             Err(error) => violations.push(format!("the ledger does not answer: {error}")),
         }
-        sleep(Duration::from_secs(60)).await;
     }
 }
 
