@@ -18,3 +18,13 @@ fn seeds_pass_and_are_the_same_twice() {
         assert_eq!(first.hash, second.hash, "seed {seed}");
     }
 }
+
+/// Streams of two visitors were told of their turns in the order of a hash.
+#[test]
+fn seed_that_was_not_the_same_twice_is() {
+    let first = run(5_000_007, Faults::ALL);
+    assert!(first.violations.is_empty(), "{:#?}", first.violations);
+    for _ in 0..3 {
+        assert_eq!(run(5_000_007, Faults::ALL).story, first.story);
+    }
+}
