@@ -6,6 +6,7 @@
 use crate::json::ids::{FreeText, IdText, LabelText, TextOrNumber};
 use crate::json::object::Object;
 use crate::json::whole::Whole;
+use onrush_base::beside::beside;
 use onrush_base::cluster_store::ClusterStore;
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::limits::{MAX_PRICE_MINOR, MAX_SEATS_PER_EVENT, MAX_TEXT_CHARS, fits_text};
@@ -317,11 +318,14 @@ impl PlanDir {
     pub async fn load(&self, event: &EventId) -> io::Result<Option<Drawing>> {
         let bytes = match &self.cluster {
             Some(cluster) => cluster.fetch(shared_name(event)).await?,
-            None => match tokio::fs::read(self.path(event)).await {
-                Ok(bytes) => Some(bytes),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                Err(error) => return Err(error),
-            },
+            None => {
+                let path = self.path(event);
+                match beside(move || fs::read(path)).await.map_err(io::Error::other)? {
+                    Ok(bytes) => Some(bytes),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                    Err(error) => return Err(error),
+                }
+            }
         };
         parsed(bytes.as_deref())
     }
@@ -335,7 +339,7 @@ impl PlanDir {
     pub async fn add(&self, event: &EventId, drawing: Drawing) -> io::Result<()> {
         let Some(cluster) = &self.cluster else {
             let (plans, event) = (self.clone(), event.clone());
-            let added = tokio::task::spawn_blocking(move || plans.add_to_file(&event, drawing));
+            let added = beside(move || plans.add_to_file(&event, drawing));
             return added.await.map_err(io::Error::other)?;
         };
         loop {

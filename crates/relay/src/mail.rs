@@ -15,6 +15,7 @@ use lettre::transport::smtp::client::{Tls as Wire, TlsParameters};
 use lettre::transport::smtp::{self, PoolConfig};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
 use onrush_base::auth::link::BookingLinks;
+use onrush_base::beside::beside;
 use onrush_base::config::ConfigError;
 use onrush_base::config::kinds::{BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED};
 use onrush_base::config::relay::{MailSettings, Tls};
@@ -167,7 +168,7 @@ impl Work {
         let email = buyer.email.clone();
         let (work, message) = (self.clone(), message.clone());
         // Signatures and pictures of many tickets take long, and others wait for this thread.
-        let written = tokio::task::spawn_blocking(move || {
+        let written = beside(move || {
             let letter = work.letter(&message, &booking, &buyer, &texts, generation)?;
             Some(work.mail(&message.id, &buyer, letter))
         });
