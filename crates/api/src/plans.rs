@@ -221,6 +221,8 @@ impl Plan {
                         row: text(&row_number, "a row's number")?.into(),
                         number: text(&number, "a seat's number")?.into(),
                         category: category.into(),
+                        rank: 0,
+                        aisle: false,
                     });
                     drawing.seats.push(DrawnSeat {
                         id,

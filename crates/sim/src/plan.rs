@@ -98,6 +98,8 @@ pub fn seat(n: u32) -> SeatSpec {
         row: row.into(),
         number: number.to_string().into(),
         category: if n.is_multiple_of(3) { "circle" } else { "stalls" }.into(),
+        rank: 0,
+        aisle: false,
     }
 }
 

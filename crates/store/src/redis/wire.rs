@@ -356,6 +356,8 @@ fn add_seats(categories: &[CategorySpec], seats: &[SeatSpec]) -> Call {
         row: "".into(),
         number: "".into(),
         category: category.name.clone(),
+        rank: 0,
+        aisle: false,
     };
     let probe = probe(probe_settings());
     let bad_category = (1_u32..).zip(categories).find_map(|(position, category)| {

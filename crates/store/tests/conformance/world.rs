@@ -237,6 +237,8 @@ impl World {
             row: "A".into(),
             number: (n / 2 + 1).to_string().into(),
             category: category.into(),
+            rank: 0,
+            aisle: false,
         }
     }
 }

@@ -111,6 +111,8 @@ async fn gala(sale: &Sale) -> Gala {
         row: "A".into(),
         number: n.to_string().into(),
         category: "stalls".into(),
+        rank: 0,
+        aisle: false,
     };
     let categories = vec![CategorySpec { name: "stalls".into(), price_minor: 2_500 }];
     gala.ask(Command::AddSeats { categories, seats: (1..=6).map(seat).collect() }).await;
@@ -261,6 +263,8 @@ fn changes() -> Vec<Change> {
         row: "r".into(),
         number: "1".into(),
         category: "c".into(),
+        rank: 0,
+        aisle: false,
     };
     let category = CategorySpec { name: "c".into(), price_minor: 1 };
     let terms = HoldTerms {
