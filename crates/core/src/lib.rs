@@ -29,7 +29,7 @@ pub mod refusal;
 pub mod saga;
 pub mod score;
 mod seats;
-mod segments;
+pub mod segments;
 pub mod settings;
 pub mod snapshot;
 pub mod spec;

@@ -4,7 +4,7 @@ use crate::arena::Idx;
 use crate::best::{Best, BestOrder, Together};
 use crate::ids::SeatId;
 use crate::refusal::Refusal;
-use crate::segments::{Filter, Segments, Shortage};
+use crate::segments::{Filter, SegmentView, Segments, Shortage};
 use crate::spec::{CategorySpec, SeatSpec};
 use crate::view::{CategoryView, SeatStatus, Units};
 use hashbrown::HashMap;
@@ -187,6 +187,11 @@ impl Seats {
             sections: sections.map(|section| is_asked(best.sections(), section)).collect(),
             named: named.filter_map(|seat| self.by_id.get(seat).copied()).collect(),
         }
+    }
+
+    /// Seats side by side.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = SegmentView> {
+        self.segments.views()
     }
 
     /// Whether what is known of seats side by side is what their states say.

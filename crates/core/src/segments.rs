@@ -24,6 +24,22 @@ struct Segment {
     longest: u32,
 }
 
+/// One of them as others see it; seats, rows and categories are counted from 0 in the order in which
+/// they were added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentView {
+    /// Its seats.
+    pub seats: Range<usize>,
+    /// Its row.
+    pub row: usize,
+    /// Its category.
+    pub category: usize,
+    /// The best of its seats' ranks.
+    pub rank: u32,
+    /// How many free seats are side by side at most.
+    pub longest: u32,
+}
+
 /// Of which categories and sections seats are asked for, by their positions.
 #[derive(Debug)]
 pub(crate) struct Filter {
@@ -141,6 +157,19 @@ impl Segments {
         self.by_rank.insert(at, segment);
     }
 
+    /// All of them, in the order in which they were added.
+    pub(crate) fn views(&self) -> impl Iterator<Item = SegmentView> {
+        self.rows.iter().enumerate().flat_map(move |(row, segments)| {
+            self.segments[segments.clone()].iter().map(move |segment| SegmentView {
+                seats: segment.seats.clone(),
+                row,
+                category: segment.category,
+                rank: segment.rank,
+                longest: segment.longest,
+            })
+        })
+    }
+
     /// Says whether the seat at this position is free.
     pub(crate) fn set(&mut self, position: usize, is_free: bool) {
         if self.free[position] == is_free {
@@ -211,6 +240,11 @@ impl Segments {
             .flat_map(|segment| self.runs(segment, filter).map(move |run| (segment, run)))
             .filter(|(_, run)| run.len() >= 2)
             .collect();
+        // What needs nothing of this row is found from the next one on.
+        let end_of_first = self.segments[self.rows[first].end - 1].seats.end;
+        if found.first().is_none_or(|(_, run)| run.start >= end_of_first) {
+            return None;
+        }
         found.sort_by_key(|(_, run)| Reverse(run.len()));
         found.truncate(groups);
         let room: usize = found.iter().map(|(_, run)| run.len()).sum();

@@ -240,6 +240,63 @@ fn wishes_are_checked_and_compare_by_what_they_say() {
     }
 }
 
+/// Runs of seats whose numbers follow each other.
+fn groups(seats: &[SeatId]) -> usize {
+    let number = |seat: &SeatId| seat.as_str()[1..].parse::<u32>().expect("a number");
+    let mut numbers: Vec<u32> = seats.iter().map(number).collect();
+    numbers.sort_unstable();
+    1 + numbers.windows(2).filter(|pair| pair[0] + 1 != pair[1]).count()
+}
+
+/// Four hundred orders in a house of six rows that differ in ranks and aisles, some of which are given
+/// back: whoever follows the rules must choose the same each time.
+#[test]
+fn a_house_fills_and_empties() {
+    let mut stage = Stage::created(Settings { room: None, ..settings() });
+    let seats = (0..72_u32).map(|n| SeatSpec {
+        seat: format!("s{n}").parse().expect("an id"),
+        section: if n < 48 { "left" } else { "right, far" }.into(),
+        row: (n / 12).to_string().into(),
+        number: (n % 12 + 1).to_string().into(),
+        category: if n % 12 < 9 { "near" } else { "side" }.into(),
+        rank: n / 24 * 10 + n.abs_diff(30) % 3,
+        aisle: n % 12 == 3 && n < 36,
+    });
+    let price = |name: &str| CategorySpec { name: name.into(), price_minor: 0 };
+    let (categories, seats) = (vec![price("near"), price("side")], seats.collect());
+    stage.ok(Command::AddSeats { categories, seats });
+    stage.ok(Command::OpenSale { seed: None, public_value: None });
+    let (mut held, mut refused, mut apart) = (Vec::new(), 0, 0);
+    // Nobody gives back more than is remembered of them.
+    let who = |n: u32| ["ann", "bob", "cy", "dee", "eve"][n as usize % 5];
+    for n in 0..400_u32 {
+        // Any numbers that look drawn will do.
+        let drawn = n.wrapping_mul(2_654_435_761) >> 7;
+        let together = if drawn % 2 == 0 { Together::Prefer } else { Together::Must };
+        let best = Best::new(1 + drawn / 2 % 9, together).expect("a quantity");
+        let best = match drawn / 18 % 7 {
+            0 => best.within(vec!["side".into()], vec![]).expect("names"),
+            1 => best.within(vec![], vec!["right, far".into()]).expect("names"),
+            _ => best,
+        };
+        match stage.run(hold_best(&format!("b{n}"), who(n), best, None)) {
+            Ok(Reply::Hold(view)) => {
+                held.push(n);
+                apart += u32::from(groups(view.terms.lines.seats()) > 1);
+            }
+            Ok(reply) => panic!("a hold is answered by {reply:?}"),
+            Err(_) => refused += 1,
+        }
+        if n % 3 == 2 && !held.is_empty() {
+            let back = held.remove(drawn as usize % held.len());
+            stage.ok(release(&format!("b{back}"), who(back)));
+        }
+    }
+    assert!(refused > 20 && held.len() > 10, "{refused} refused, {} held", held.len());
+    assert!(apart > 10, "{apart} sit in groups");
+    stage.check_recovery();
+}
+
 #[test]
 fn a_rank_has_an_end() {
     let mut stage = Stage::created(settings());

@@ -2,6 +2,7 @@
 //! and member.
 
 use crate::sale::{Sale, id, pool_spec};
+use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::change::{
     BookingChange, ClaimChange, DeclaimedHow, HoldChange, LeftHow, QueueChange, SaleChange,
     SessionEnd, SetupChange, VisitorChange,
@@ -247,6 +248,14 @@ fn named(change: &Change) -> (String, Value) {
     }
 }
 
+/// What was asked for by who left seats to the rules.
+fn asked() -> BestOrder {
+    let best = Best::new(2, Together::Prefer).and_then(|best| best.up_to(Some(1)));
+    let best = best.and_then(|best| best.within(vec!["c".into()], vec!["s".into()]));
+    let beside = Lines::new(vec![PoolLine { pool: id("ga"), quantity: 1 }], vec![]);
+    BestOrder::new(best.expect("a wish"), Some(beside.expect("lines"))).expect("an order")
+}
+
 /// Every kind of change with every member that it can have. A test keeps the list complete.
 fn changes() -> Vec<Change> {
     let place = PlaceId::from_u128(1);
@@ -263,14 +272,15 @@ fn changes() -> Vec<Change> {
         row: "r".into(),
         number: "1".into(),
         category: "c".into(),
-        rank: 0,
-        aisle: false,
+        rank: 1,
+        aisle: true,
     };
     let category = CategorySpec { name: "c".into(), price_minor: 1 };
     let terms = HoldTerms {
         booking: booking(),
         user: user(),
         lines: lines.clone(),
+        asked: Some(Box::new(asked())),
         amount_minor: 2,
         fee_minor: 1,
         created_at: at,
