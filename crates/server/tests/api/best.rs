@@ -52,8 +52,13 @@ async fn a_wish_that_cannot_be_names_its_field() {
             "INVALID_LINES",
             "best.price_max_minor",
         ),
-        (json!({"best": {}}), 400, "INVALID_BODY", "best.quantity"),
-        (json!({"best": {"quantity": 1, "together": "maybe"}}), 400, "INVALID_BODY", "best.together"),
+        (json!({"best": {}}), 422, "INVALID_BODY", "best.quantity"),
+        (
+            json!({"best": {"quantity": 1, "together": "maybe"}}),
+            422,
+            "INVALID_BODY",
+            "best.together",
+        ),
         (json!({"best": {"quantity": 1}, "pools": {"ga": 0}}), 422, "INVALID_QUANTITY", "pools.ga"),
     ] {
         let answer = guest.hold("e", "k", &wish).await;
