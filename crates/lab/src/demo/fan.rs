@@ -158,6 +158,8 @@ pub(super) struct Fan {
     watches_stream: bool,
     /// Whether they choose their seats in the map.
     clicks: bool,
+    /// Whether they go on doing so, however often somebody else was faster.
+    always_clicks: bool,
     /// Whether they would rather sit in two groups than not at all.
     apart: bool,
     comes_at: Instant,
@@ -204,10 +206,23 @@ impl Fan {
         ]);
         let wish = chance.weighted(&[(Wish::Seats, 80), (Wish::Floor, 18), (Wish::Both, 2)]);
         let party = chance.weighted(&[(1, 18), (2, 50), (3, 12), (4, 20)]);
-        let clicks = chance.weighted(&[(true, 20), (false, 80)]) || manner.clicks;
-        let Manner { watches_stream, .. } = manner;
-        let (apart, tries) = (false, 0);
-        Self { number, chance, nature, wish, party, watches_stream, clicks, apart, comes_at, tries }
+        let Manner { watches_stream, clicks: always_clicks } = manner;
+        let clicks = chance.weighted(&[(true, 10), (false, 90)]) || always_clicks;
+        // Four who come together do not mind to sit two and two.
+        let (apart, tries) = (party > 3, 0);
+        Self {
+            number,
+            chance,
+            nature,
+            wish,
+            party,
+            watches_stream,
+            clicks,
+            always_clicks,
+            apart,
+            comes_at,
+            tries,
+        }
     }
 
     /// Lives through the sale.
@@ -341,7 +356,11 @@ impl Fan {
                 Said::Yes(held) => held,
                 Said::No(problem) => {
                     match problem.code.as_str() {
-                        "SEAT_UNAVAILABLE" => rows = rows.saturating_mul(3),
+                        // Whoever was too slow twice lets the server choose.
+                        "SEAT_UNAVAILABLE" => {
+                            self.clicks = self.clicks && (self.always_clicks || rows == FIRST_ROWS);
+                            rows = rows.saturating_mul(3);
+                        }
                         "INSUFFICIENT_STOCK" | "TOO_FEW_SEATS" => {}
                         // Rather in two groups than not at all, and rather fewer than none.
                         "NOT_TOGETHER" if self.apart => party = (party - 1).max(1),
