@@ -3,7 +3,9 @@
 //! The rules know seats by id and price category. Where a seat is drawn is nobody's business but
 //! the picture's, so the coordinates stay out of the journal: `<data>/plans/plan-<event>.json`.
 
-use crate::json::ids::{FreeText, IdText, LabelText, TextOrNumber};
+mod best;
+
+use crate::json::ids::{FreeText, IdText, LabelText, RankNumber, TextOrNumber};
 use crate::json::object::Object;
 use crate::json::whole::Whole;
 use onrush_base::beside::beside;
@@ -97,6 +99,10 @@ pub(crate) struct PlanSeat {
     #[serde(default)]
     #[schema(value_type = LabelText)]
     category: String,
+    /// How good it is: the lower, the better. What a plan leaves out is made from its drawing.
+    #[serde(default)]
+    #[schema(value_type = Option<RankNumber>)]
+    rank: Option<Whole<u32>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
@@ -178,6 +184,11 @@ pub struct DrawnSeat {
 }
 
 impl Plan {
+    fn seats(&self) -> impl Iterator<Item = &PlanSeat> {
+        let rows = self.zones.iter().flat_map(|Object(zone)| &zone.rows);
+        rows.flat_map(|Object(row)| &row.seats).map(|Object(seat)| seat)
+    }
+
     /// The seats, with the price of each category by name.
     ///
     /// # Errors
@@ -198,6 +209,7 @@ impl Plan {
             let section = text(&zone.name, "a zone's name")?;
             for Object(row) in &zone.rows {
                 let row_number = Label::text(row.row_number.as_ref());
+                let from = seats.len();
                 for Object(seat) in &row.seats {
                     let id: SeatId = seat
                         .seat_guid
@@ -221,6 +233,8 @@ impl Plan {
                         row: text(&row_number, "a row's number")?.into(),
                         number: text(&number, "a seat's number")?.into(),
                         category: category.into(),
+                        rank: 0,
+                        aisle: false,
                     });
                     drawing.seats.push(DrawnSeat {
                         id,
@@ -232,6 +246,7 @@ impl Plan {
                         y: sum(|position| position.y)?,
                     });
                 }
+                best::mark_aisles(&mut seats[from..], &drawing.seats[from..]);
             }
         }
         if seats.is_empty() || seats.len() > MAX_SEATS_PER_EVENT {
@@ -258,7 +273,11 @@ impl Plan {
         let in_use = |name: &str| categories.iter().any(|category| &*category.name == name);
         match prices.keys().find(|name| !in_use(name)) {
             Some(name) => Err(format!("prices: no seat of the plan is in category {name:?}")),
-            None => Ok(Import { categories, seats, drawing }),
+            None => {
+                let given = self.seats().map(|seat| seat.rank.map(|rank| rank.0));
+                best::rank(&mut seats, given, &categories, &drawing);
+                Ok(Import { categories, seats, drawing })
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 //! of earlier designs.
 
 mod answers;
+mod best;
 mod bookings;
 mod claims;
 mod limits;

@@ -142,6 +142,8 @@ impl World {
             row: "A".into(),
             number: number.to_string().into(),
             category: "stalls".into(),
+            rank: 0,
+            aisle: false,
         };
         let seats = (1..=self.seats).map(seat).collect();
         let pool = PoolSpec {

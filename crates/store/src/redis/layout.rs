@@ -6,6 +6,7 @@ use super::client::{Client, ClientError};
 use super::keys::{self, EventKeys};
 use super::records::{BanText, CategoryText, ClaimText, HoldText, PoolText};
 use super::records::{SeatText, SessionText, UserText};
+use super::segments::SegmentTexts;
 use super::wire::{Head, settings_fields};
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, EventId, UserId};
@@ -50,6 +51,9 @@ pub(super) struct Layout {
     pub(super) claims: Texts,
     pub(super) bans: Texts,
     pub(super) gone: Texts,
+    pub(super) segments: Texts,
+    pub(super) segments_free: Texts,
+    pub(super) segments_open: Texts,
 }
 
 /// A place in the queue as a member of sorted sets: it sorts by its number.
@@ -85,6 +89,7 @@ impl Layout {
         });
         layout.put_meta(row, seen.min().unwrap_or(row.at));
         layout.put_stock(event, row.at);
+        layout.put_segments(event, row.at, &rows);
         let mut users = Holdings::default();
         for row in &rows {
             match row {
@@ -223,6 +228,32 @@ impl Layout {
         }
     }
 
+    fn put_segments(&mut self, event: &Event, at: Time, rows: &[SnapshotRow]) {
+        let Ok(views) = event.ask(at, SeatsNow) else { panic!("an event that exists has views") };
+        let specs: Vec<_> = rows
+            .iter()
+            .filter_map(|row| match row {
+                SnapshotRow::Seat(row) => Some(&row.spec),
+                SnapshotRow::Event(_)
+                | SnapshotRow::Pool(_)
+                | SnapshotRow::Category(_)
+                | SnapshotRow::Place(_)
+                | SnapshotRow::Hold(_)
+                | SnapshotRow::Session(_)
+                | SnapshotRow::Claim(_)
+                | SnapshotRow::Ban(_)
+                | SnapshotRow::Gone(_) => None,
+            })
+            .collect();
+        let texts = SegmentTexts::of(event.segments(), &specs, &views);
+        self.segments = texts.segments;
+        self.segments_free = texts.free;
+        self.segments_open = texts.open;
+        if !specs.is_empty() {
+            self.meta.insert("sections".to_owned(), texts.sections);
+        }
+    }
+
     fn put_place(&mut self, row: &PlaceRow, score: i64, users: &Holdings) {
         let member = member(row.number, &row.user);
         if let Some(last_seen) = row.last_seen {
@@ -265,6 +296,9 @@ impl Layout {
             extensions: row.extensions.to_string(),
             checkins: check_ins.join(","),
             lines: serde_json::to_string(&terms.lines).expect("lines can be written"),
+            asked: terms.asked.as_ref().map_or_else(String::new, |asked| {
+                serde_json::to_string(asked).expect("what was asked can be written")
+            }),
         };
         self.holds.insert(terms.booking.to_string(), text.text());
         let deadline = match &row.state {
@@ -347,6 +381,7 @@ impl Layout {
             (keys.sessions(), &self.sessions),
             (keys.claims(), &self.claims),
             (keys.bans(), &self.bans),
+            (keys.segments_free(), &self.segments_free),
         ];
         for (key, texts) in hashes {
             let pairs: Vec<_> = texts.iter().map(|(field, text)| [field, text]).collect();
@@ -361,6 +396,8 @@ impl Layout {
             (keys.lapses(), &self.lapses),
             (keys.deadlines(), &self.deadlines),
             (keys.gone(), &self.gone),
+            (keys.segments(), &self.segments),
+            (keys.segments_open(), &self.segments_open),
         ];
         for (key, members) in sets {
             let pairs: Vec<_> = members.iter().map(|(member, score)| [score, member]).collect();
@@ -545,8 +582,17 @@ impl Layout {
             keys.sessions(),
             keys.claims(),
             keys.bans(),
+            keys.segments_free(),
         ];
-        let sets = [keys.queue(), keys.parked(), keys.lapses(), keys.deadlines(), keys.gone()];
+        let sets = [
+            keys.queue(),
+            keys.parked(),
+            keys.lapses(),
+            keys.deadlines(),
+            keys.gone(),
+            keys.segments(),
+            keys.segments_open(),
+        ];
         let mut pipe = redis::pipe();
         pipe.atomic();
         for key in hashes {
@@ -568,14 +614,15 @@ impl Layout {
             .map(redis::from_redis_value)
             .collect::<Result<_, _>>()
             .map_err(strange)?;
-        let [meta, pools, blocked, seats, categories, holds, users, sessions, claims, bans] =
-            <[Texts; 10]>::try_from(texts).expect("an answer a question");
+        let texts = <[Texts; 11]>::try_from(texts).expect("an answer a question");
+        let [meta, pools, blocked, seats, categories, holds, users, sessions, claims, bans, free] =
+            texts;
         // Scores are whole numbers of at most 53 bits, which a double holds exactly.
         let whole = |line: Vec<(String, f64)>| -> Vec<(String, i64)> {
             line.into_iter().map(|(member, score)| (member, score as i64)).collect()
         };
-        let [queue, parked, lapses, deadlines, gone] =
-            <[Vec<(String, f64)>; 5]>::try_from(lines).expect("an answer a question").map(whole);
+        let [queue, parked, lapses, deadlines, gone, segments, open] =
+            <[Vec<(String, f64)>; 7]>::try_from(lines).expect("an answer a question").map(whole);
         let scored = |line: Vec<(String, i64)>| {
             line.into_iter().map(|(member, score)| (member, score.to_string())).collect()
         };
@@ -595,6 +642,9 @@ impl Layout {
             claims,
             bans,
             gone: scored(gone),
+            segments: scored(segments),
+            segments_free: free,
+            segments_open: scored(open),
         }))
     }
 }

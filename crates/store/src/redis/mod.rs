@@ -40,6 +40,7 @@ mod records;
 mod refusal;
 mod rows;
 mod scripts;
+mod segments;
 #[cfg(test)]
 mod shared;
 mod start;
@@ -191,6 +192,7 @@ async fn execute(
         | Command::See { .. }
         | Command::Arrive { .. }
         | Command::Hold { .. }
+        | Command::HoldBest { .. }
         | Command::Extend { .. }
         | Command::Release { .. }
         | Command::BeginPayment { .. }
