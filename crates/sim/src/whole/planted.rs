@@ -78,6 +78,12 @@ pub enum Planted {
     StreamsMiscount,
     /// Streams fall silent.
     StreamsFallSilent,
+    /// The disk says that it has synced, and has not.
+    DiskForgetsSyncs,
+    /// The journal's log is never synced.
+    JournalIsNotSynced,
+    /// The ledger's log is never synced.
+    LedgerIsNotSynced,
 }
 
 /// Where a fault is.
@@ -86,6 +92,8 @@ enum Where {
     File(&'static str, &'static str),
     Router,
     Stream,
+    /// In the disk: what files are called that it never syncs.
+    Disk(&'static str),
 }
 
 const JOURNAL: &str = "engine.db";
@@ -93,7 +101,7 @@ const LEDGER: &str = "ledger.db";
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 34] = [
         Self::JournalLosesItsEnd,
         Self::JournalAndWitnessLoseTheirEnd,
         Self::JournalHasAHole,
@@ -125,6 +133,9 @@ impl Planted {
         Self::StreamsMixUpPlaces,
         Self::StreamsMiscount,
         Self::StreamsFallSilent,
+        Self::DiskForgetsSyncs,
+        Self::JournalIsNotSynced,
+        Self::LedgerIsNotSynced,
     ];
 
     fn place(self) -> Where {
@@ -224,6 +235,17 @@ impl Planted {
             | Self::StreamsMixUpPlaces
             | Self::StreamsMiscount
             | Self::StreamsFallSilent => Where::Stream,
+            Self::DiskForgetsSyncs => Where::Disk(""),
+            Self::JournalIsNotSynced => Where::Disk("engine.db-wal"),
+            Self::LedgerIsNotSynced => Where::Disk("ledger.db-wal"),
+        }
+    }
+
+    /// What is in the names of the files that the disk never syncs, if it is such a fault.
+    pub(super) fn unsynced(self) -> Option<&'static str> {
+        match self.place() {
+            Where::Disk(names) => Some(names),
+            Where::File(..) | Where::Router | Where::Stream => None,
         }
     }
 
