@@ -1,6 +1,6 @@
 //! A whole server on a disk that loses what was not synced.
 
-use onrush_sim::whole::{Faults, run};
+use onrush_sim::whole::{Between, Faults, run};
 
 #[test]
 fn power_cuts_alone_lose_nothing_that_was_told() {
@@ -16,4 +16,23 @@ fn power_cuts_alone_lose_nothing_that_was_told() {
         cuts += outcome.power_cuts;
     }
     assert!(cuts > 10, "{cuts} power cuts");
+}
+
+#[test]
+fn files_between_two_lives_are_refused_or_go_on() {
+    let mut between = Between::default();
+    for seed in 11..=16 {
+        let faults =
+            Faults { kills: true, flips: true, restores: true, upgrades: true, ..Faults::NONE };
+        let outcome = run(seed, faults);
+        assert!(
+            outcome.violations.is_empty(),
+            "seed {seed}: {:#?}\n{}",
+            outcome.violations,
+            outcome.story.join("\n")
+        );
+        between.add(outcome.between);
+    }
+    let Between { flips_refused, restores_refused, upgrades, .. } = between;
+    assert!(flips_refused > 0 && restores_refused > 0 && upgrades > 0, "{between:?}");
 }

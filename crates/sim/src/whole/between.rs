@@ -202,9 +202,15 @@ impl Pauses {
             Err(why) => self.violations.push(format!("{said}: cannot be read any more: {why}")),
         }
         self.audit(at, &said, &then);
-        if let Err(why) = start(at, true).await {
-            self.violations
-                .push(format!("{said} and is accepted: the server does not start: {why}"));
+        match start(at, true).await {
+            Ok(()) => {}
+            // Pages that were on their way from the log into the file are in neither.
+            Err(why) if restore.is_without_log() && why.contains("is damaged") => {
+                return format!("{said}, which is damage");
+            }
+            Err(why) => self
+                .violations
+                .push(format!("{said} and is accepted: the server does not start: {why}")),
         }
         format!("{said}: the server does not start until that is accepted")
     }
@@ -217,6 +223,7 @@ impl Pauses {
             Ok(report) => report.found,
             Err(why) if lost.is_empty() => vec![why],
             Err(why) => {
+                let why = why.replace(&*at.to_string_lossy(), "");
                 self.violations.push(format!("{said}: the audit says only: {why}"));
                 return;
             }
@@ -233,7 +240,9 @@ impl Pauses {
 async fn start(dir: &Path, accept_restored: bool) -> Result<(), String> {
     let clock = Clock::Manual(ManualClock::new(Time(1_796_119_200_000)));
     let options = Options { clock, accept_restored, ..Options::default() };
-    opening::open(dir, options).await.map(drop)
+    // Where a copy is differs from run to run.
+    let nameless = |why: String| why.replace(&*dir.to_string_lossy(), "");
+    opening::open(dir, options).await.map(drop).map_err(nameless)
 }
 
 /// Flips one bit in one of the files; says which, and where.
@@ -275,6 +284,10 @@ impl Restore {
                 files::copy_into(backup, dir);
             }
         }
+    }
+
+    fn is_without_log(self) -> bool {
+        matches!(self, Self::JournalWithoutLog | Self::LedgerWithoutLog)
     }
 
     /// Whether another file knows what the restored one does not.

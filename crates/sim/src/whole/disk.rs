@@ -168,12 +168,17 @@ impl ServerDisk {
         self.dir.join("witness.json")
     }
 
-    /// Has a snapshot made, in which the power goes now and then.
+    /// Has a snapshot made, in which the power goes now and then unless `is_calm`.
     ///
     /// # Errors
     /// What stands in the way of it.
-    pub(super) fn snapshot(&self, steps: &Stepped, chance: &mut Chance) -> Result<(), String> {
-        let goes = self.fails && chance.below(4) == 0;
+    pub(super) fn snapshot(
+        &self,
+        steps: &Stepped,
+        chance: &mut Chance,
+        is_calm: bool,
+    ) -> Result<(), String> {
+        let goes = self.fails && !is_calm && chance.below(4) == 0;
         let before = if goes { snapshots(&self.dir) } else { Vec::new() };
         steps.snapshot()?;
         if goes {

@@ -405,8 +405,9 @@ async fn run_engine(server: Arc<Server>, mut steps: Stepped, clock: Clock, mut c
         if chance.below(100) == 0 {
             server.risk(&mut chance, PASSES_ENDED, || steps.move_pages());
         }
+        let is_calm = server.calm.load(Ordering::Relaxed);
         if chance.below(300) == 0
-            && let Err(why) = server.disk.snapshot(&steps, &mut chance)
+            && let Err(why) = server.disk.snapshot(&steps, &mut chance, is_calm)
             && !server.disk.ends_life()
         {
             return server.fail(format!("no snapshot can be made: {why}"));
