@@ -6,7 +6,10 @@
 //! run step by step, time passes when nobody has anything left to do, and all chance comes from the
 //! seed. So one seed is one story.
 //!
-//! What is not simulated yet: mail and outgoing webhooks, torn and lost writes of the disk.
+//! The disk forgets what was not synced when the power goes (`disk.rs`), and between two lives
+//! files are damaged, put back and made older (`between.rs`).
+//!
+//! What is not simulated yet: mail and outgoing webhooks.
 
 mod bank;
 mod between;
