@@ -1,6 +1,6 @@
 //! A whole server on a disk that loses what was not synced.
 
-use onrush_sim::whole::{Between, Faults, run};
+use onrush_sim::whole::{Between, Faults, Planted, run};
 
 #[test]
 fn power_cuts_alone_lose_nothing_that_was_told() {
@@ -38,4 +38,12 @@ fn files_between_two_lives_are_refused_or_go_on() {
         }
     }
     panic!("not everything comes about: {between:?}");
+}
+
+#[test]
+fn logs_that_are_never_synced_are_found() {
+    for planted in [Planted::JournalIsNotSynced, Planted::LedgerIsNotSynced] {
+        let outcome = run(1, Faults { planted: Some(planted), ..Faults::ALL });
+        assert!(!outcome.violations.is_empty(), "{planted:?}");
+    }
 }

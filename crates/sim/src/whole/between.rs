@@ -1,15 +1,12 @@
 //! What happens to files between two lives: a bit flips, parts come back from a backup, and a
 //! version before wrote them. Flips and backups are tried on copies, so that the story goes on.
 
-use super::Faults;
 use super::files::{self, Facts};
 use super::opening;
 use crate::chance::Chance;
 use onrush_audit::AuditArgs;
 use onrush_core::Time;
 use onrush_store::embedded::{Clock, ManualClock, Options};
-use rusqlite::Connection;
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -47,6 +44,14 @@ impl Between {
         self.restores_refused += other.restores_refused;
         self.upgrades += other.upgrades;
     }
+}
+
+/// What is tried.
+#[derive(Clone, Copy)]
+pub(super) struct Tries {
+    pub(super) flips: bool,
+    pub(super) restores: bool,
+    pub(super) upgrades: bool,
 }
 
 /// What is kept from one pause to the next.
@@ -91,14 +96,14 @@ impl Pauses {
     pub(super) async fn pass(
         &mut self,
         dir: &Path,
-        faults: &Faults,
+        tries: Tries,
         chance: &mut Chance,
         said: &mut Vec<String>,
     ) {
-        if faults.flips && chance.percent(15) {
+        if tries.flips && chance.percent(15) {
             said.push(self.flip(dir, chance).await);
         }
-        if faults.restores {
+        if tries.restores {
             if let Some(backup) = self.backup.take_if(|_| chance.percent(20)) {
                 said.push(self.restore(dir, backup.path(), chance).await);
             }
@@ -107,7 +112,7 @@ impl Pauses {
                 self.backup = Some(files::copy(dir));
             }
         }
-        if faults.upgrades && chance.percent(5) && files::age(dir, chance) {
+        if tries.upgrades && chance.percent(5) && files::age(dir, chance) {
             self.counts.upgrades += 1;
             said.push("were written by a version before".into());
         }
@@ -302,12 +307,4 @@ impl Restore {
             Self::Whole => false,
         }
     }
-}
-
-/// Names that are only here.
-pub(super) type Names = BTreeSet<String>;
-
-/// A connection to a file of a copy.
-pub(super) fn connect(path: &Path) -> Result<Connection, String> {
-    Connection::open(path).map_err(|error| error.to_string())
 }

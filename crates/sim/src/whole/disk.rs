@@ -5,8 +5,6 @@
 //! by the server itself, and dealt with here: the witness, which is overwritten without a sync, may
 //! be as it was at any time since its last sync; a snapshot may have been cut short at any point.
 
-use super::Faults;
-use super::server::Server;
 use crate::chance::Chance;
 use onrush_disk::{Cut, Disk, Refusal};
 use onrush_store::embedded::Stepped;
@@ -14,9 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::time::sleep;
 
 /// How a life ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,15 +53,17 @@ pub(super) struct ServerDisk {
 }
 
 impl ServerDisk {
-    pub(super) fn new(dir: &Path, faults: &Faults) -> Self {
+    /// The disk under a directory. If it `fails`, power goes; files with names that have `unsynced`
+    /// in them are never durable.
+    pub(super) fn new(dir: &Path, fails: bool, unsynced: Option<&str>) -> Self {
         let disk = Disk::watch(dir).expect("the directory is there");
-        if let Some(of) = faults.planted.and_then(super::Planted::unsynced) {
+        if let Some(of) = unsynced {
             disk.forget_syncs(of);
         }
         Self {
             disk,
             dir: dir.to_owned(),
-            fails: faults.power,
+            fails,
             state: Mutex::default(),
             ends: Notify::new(),
             cuts: AtomicU64::new(0),
@@ -142,6 +140,15 @@ impl ServerDisk {
     pub(super) fn stop(&self, end: End) {
         self.disk.stop();
         self.state().end = Some(end);
+    }
+
+    /// The disk is about to be full, unless something else is the matter already.
+    pub(super) fn fill(&self, chance: &mut Chance) -> bool {
+        let works = self.disk.refusal().is_none();
+        if works {
+            self.disk.fill_after(chance.below(20));
+        }
+        works
     }
 
     /// Everything is written again.
@@ -249,23 +256,4 @@ fn snapshots(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
         files.filter(is_one).filter_map(|path| Some((fs::read(&path).ok()?, path))).collect();
     found.sort_by(|(_, one), (_, other)| one.cmp(other));
     found.into_iter().map(|(bytes, path)| (path, bytes)).collect()
-}
-
-/// Fills the disk up now and then, for a while, without end.
-pub(super) async fn fill_now_and_then(server: Arc<Server>, seed: u64) {
-    let mut chance = Chance::of(seed, "space", 0);
-    loop {
-        sleep(Duration::from_millis(chance.within(60_000, 1_200_000).unsigned_abs())).await;
-        let disk = &server.disk().disk;
-        if disk.refusal().is_some() {
-            continue;
-        }
-        server.story().tell("the disk", "is full");
-        disk.fill_after(chance.below(20));
-        sleep(Duration::from_millis(chance.within(100, 20_000).unsigned_abs())).await;
-        if disk.refusal() != Some(Refusal::Stopped) {
-            disk.go_on();
-            server.story().tell("the disk", "has space again");
-        }
-    }
 }

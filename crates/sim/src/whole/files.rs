@@ -1,18 +1,30 @@
 //! Data directories as files: copied, compared, and made those of a version before.
 
-use super::between::{Names, connect};
 use crate::chance::Chance;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
+
+/// Texts, each once.
+pub(super) type Names = BTreeSet<String>;
+
+/// Where files cost no time, if there is such a place; they are gone after the run.
+pub(super) fn memory() -> PathBuf {
+    let shared = PathBuf::from("/dev/shm");
+    if shared.is_dir() { shared } else { std::env::temp_dir() }
+}
+
+fn connect(path: &Path) -> Result<Connection, String> {
+    Connection::open(path).map_err(|error| error.to_string())
+}
 
 /// A copy of a directory; it is gone when this is dropped.
 pub(super) fn copy(dir: &Path) -> TempDir {
-    let copy = tempfile::Builder::new().prefix("onrush-sim-").tempdir_in(super::memory());
+    let copy = tempfile::Builder::new().prefix("onrush-sim-").tempdir_in(memory());
     let copy = copy.expect("a directory");
     copy_into(dir, copy.path());
     copy

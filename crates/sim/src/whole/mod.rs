@@ -153,7 +153,7 @@ pub fn run(seed: u64, faults: Faults) -> Outcome {
 /// If no directory and no runtime can be had.
 #[must_use]
 pub fn run_for(seed: u64, faults: Faults, buyers: Option<u32>) -> Outcome {
-    let dir = tempfile::Builder::new().prefix("onrush-sim-").tempdir_in(memory());
+    let dir = tempfile::Builder::new().prefix("onrush-sim-").tempdir_in(files::memory());
     let dir = dir.expect("a directory");
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
@@ -161,12 +161,6 @@ pub fn run_for(seed: u64, faults: Faults, buyers: Option<u32>) -> Outcome {
     // Tasks that are left hold the files.
     drop(runtime);
     outcome
-}
-
-/// Where files cost no time, if there is such a place; they are gone after the run.
-fn memory() -> PathBuf {
-    let shared = PathBuf::from("/dev/shm");
-    if shared.is_dir() { shared } else { std::env::temp_dir() }
 }
 
 async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> Outcome {
@@ -188,7 +182,7 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
         around.spawn(server::kill_now_and_then(server.clone(), seed));
     }
     if faults.power {
-        around.spawn(disk::fill_now_and_then(server.clone(), seed));
+        around.spawn(server::fill_now_and_then(server.clone(), seed));
     }
     if faults.clocks {
         around.spawn(clocks.go_wrong(seed, story.clone()));

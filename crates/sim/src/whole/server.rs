@@ -1,13 +1,13 @@
 //! The server that is simulated: one life after the other on the same files.
 
-use super::Faults;
 use super::bank::Bank;
-use super::between::{Between, Pauses};
+use super::between::{Between, Pauses, Tries};
 use super::clocks::{Clocks, beat};
 use super::disk::{End, ServerDisk};
 use super::net::Net;
 use super::opening::{self, Opened};
 use super::story::Story;
+use super::{Faults, Planted};
 use crate::chance::Chance;
 use onrush_api::http::public_router;
 use onrush_api::http::state::{HttpDeps, HttpState};
@@ -97,7 +97,7 @@ impl Server {
         Arc::new(Self {
             seed,
             faults,
-            disk: ServerDisk::new(&dir, &faults),
+            disk: ServerDisk::new(&dir, faults.power, faults.planted.and_then(Planted::unsynced)),
             pauses: tokio::sync::Mutex::default(),
             dir,
             bank,
@@ -197,7 +197,9 @@ impl Server {
     async fn pause(&self, chance: &mut Chance) {
         let mut said = Vec::new();
         if !self.calm.load(Ordering::Relaxed) {
-            self.pauses.lock().await.pass(&self.dir, &self.faults, chance, &mut said).await;
+            let Faults { flips, restores, upgrades, .. } = self.faults;
+            let tries = Tries { flips, restores, upgrades };
+            self.pauses.lock().await.pass(&self.dir, tries, chance, &mut said).await;
         }
         said.into_iter().for_each(|said| self.story.tell("the files", said));
     }
@@ -470,5 +472,22 @@ pub(super) async fn kill_now_and_then(server: Arc<Server>, seed: u64) {
         };
         sleep(Duration::from_millis(away_ms.unsigned_abs())).await;
         server.start().await;
+    }
+}
+
+/// Fills the disk up now and then, for a while, without end.
+pub(super) async fn fill_now_and_then(server: Arc<Server>, seed: u64) {
+    let mut chance = Chance::of(seed, "space", 0);
+    loop {
+        sleep(Duration::from_millis(chance.within(60_000, 1_200_000).unsigned_abs())).await;
+        if !server.disk.fill(&mut chance) {
+            continue;
+        }
+        server.story.tell("the disk", "is full");
+        sleep(Duration::from_millis(chance.within(100, 20_000).unsigned_abs())).await;
+        if !server.disk.has_stopped() {
+            server.disk.go_on();
+            server.story.tell("the disk", "has space again");
+        }
     }
 }
