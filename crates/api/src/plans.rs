@@ -384,7 +384,9 @@ impl PlanDir {
         file.write_all(&serde_json::to_vec(&merged)?)?;
         file.sync_all()?;
         fs::rename(&aside, &path)?;
-        File::open(&self.dir)?.sync_all()
+        // The directory may be as new as the file: then its own name has to be durable as well.
+        let above = self.dir.parent().unwrap_or(Path::new("."));
+        [self.dir.as_path(), above].into_iter().try_for_each(|dir| File::open(dir)?.sync_all())
     }
 
     fn path(&self, event: &EventId) -> PathBuf {

@@ -1,6 +1,6 @@
 //! `onrush simulate --whole`.
 
-use super::{Faults, Outcome, run_for};
+use super::{Between, Faults, Outcome, run_for};
 use crate::course::{Bound, Course, TOLD_EVERY};
 use onrush_terminal::exit::Exit;
 use onrush_terminal::show::{count, print_json, say};
@@ -19,6 +19,10 @@ struct Report {
     requests: u64,
     decisions: u64,
     kills: u64,
+    power_cuts: u64,
+    lost_writes: u64,
+    #[serde(skip)]
+    between: Between,
     confirmed: u64,
     captures: u64,
     refunds: u64,
@@ -48,6 +52,9 @@ impl Report {
         self.requests += one.requests;
         self.decisions += one.decisions;
         self.kills += one.kills;
+        self.power_cuts += one.power_cuts;
+        self.lost_writes += one.lost_writes;
+        self.between.add(one.between);
         self.confirmed += one.confirmed;
         self.captures += one.captures;
         self.refunds += one.refunds;
@@ -93,6 +100,12 @@ pub(crate) fn run(course: &Course<'_>) -> Exit {
         println!("{line} in {:.1} s", report.elapsed_s);
         let Report { confirmed, captures, refunds, observed, .. } = &report;
         println!("{confirmed} bookings confirmed, {captures} payments taken, {refunds} given back");
+        let Report { kills, power_cuts, lost_writes, .. } = &report;
+        println!("{kills} ends: {power_cuts} by power, which took {lost_writes} writes");
+        let Between { restores, restores_refused, upgrades, .. } = report.between;
+        println!(
+            "{restores} restores, {restores_refused} of them refused; {upgrades} starts on older files"
+        );
         println!("everything observable of the last seed: {observed}");
         if course.twice {
             println!("{} of {} seeds came out the same twice", report.same_twice, report.seeds);

@@ -50,7 +50,10 @@ pub(super) async fn wait_for_rest(
                 return;
             }
             Ok(_) => {}
-            Err(error) => violations.push(format!("the ledger does not answer: {error}")),
+            Err(error) => {
+                violations.push(format!("the ledger does not answer: {error}"));
+                return;
+            }
         }
     }
 }

@@ -6,15 +6,22 @@
 //! run step by step, time passes when nobody has anything left to do, and all chance comes from the
 //! seed. So one seed is one story.
 //!
-//! What is not simulated yet: mail and outgoing webhooks, torn and lost writes of the disk.
+//! The disk forgets what was not synced when the power goes (`disk.rs`), and between two lives
+//! files are damaged, put back and made older (`between.rs`).
+//!
+//! What is not simulated yet: mail and outgoing webhooks.
 
 mod bank;
+mod between;
 mod buyer;
 mod client;
 mod clocks;
 mod command_line;
+mod disk;
+mod files;
 mod judges;
 mod net;
+mod opening;
 mod planted;
 mod server;
 mod story;
@@ -23,6 +30,7 @@ mod world;
 
 use crate::chance::Chance;
 use bank::Bank;
+pub use between::Between;
 use clocks::Clocks;
 pub(crate) use command_line::run as run_many;
 use judges::Seen;
@@ -50,17 +58,46 @@ pub struct Faults {
     pub net: bool,
     /// The system's clock is set and drifts, and the process stands still.
     pub clocks: bool,
+    /// The power goes, also in the middle of writes, and takes what was not synced; the disk is
+    /// full at times.
+    pub power: bool,
+    /// Bits flip in files at rest.
+    pub flips: bool,
+    /// Parts of the files come back from a backup.
+    pub restores: bool,
+    /// The files were written by a version before.
+    pub upgrades: bool,
     /// A fault that the judges must find.
     pub planted: Option<Planted>,
 }
 
 impl Faults {
     /// All of them.
-    pub const ALL: Self =
-        Self { kills: true, bank: true, disk: true, net: true, clocks: true, planted: None };
+    pub const ALL: Self = Self {
+        kills: true,
+        bank: true,
+        disk: true,
+        net: true,
+        clocks: true,
+        power: true,
+        flips: true,
+        restores: true,
+        upgrades: true,
+        planted: None,
+    };
     /// None of them.
-    pub const NONE: Self =
-        Self { kills: false, bank: false, disk: false, net: false, clocks: false, planted: None };
+    pub const NONE: Self = Self {
+        kills: false,
+        bank: false,
+        disk: false,
+        net: false,
+        clocks: false,
+        power: false,
+        flips: false,
+        restores: false,
+        upgrades: false,
+        planted: None,
+    };
 }
 
 /// What one seed came to.
@@ -80,8 +117,14 @@ pub struct Outcome {
     pub requests: u64,
     /// Decisions in the journal.
     pub decisions: u64,
-    /// How often the server was killed.
+    /// How often the server was killed, or lost its power.
     pub kills: u64,
+    /// How often it lost its power.
+    pub power_cuts: u64,
+    /// Writes that were lost or torn by that.
+    pub lost_writes: u64,
+    /// What was tried with its files between its lives.
+    pub between: Between,
     /// Bookings that were confirmed in the end.
     pub confirmed: u64,
     /// How often money was taken.
@@ -110,7 +153,7 @@ pub fn run(seed: u64, faults: Faults) -> Outcome {
 /// If no directory and no runtime can be had.
 #[must_use]
 pub fn run_for(seed: u64, faults: Faults, buyers: Option<u32>) -> Outcome {
-    let dir = tempfile::Builder::new().prefix("onrush-sim-").tempdir_in(memory());
+    let dir = tempfile::Builder::new().prefix("onrush-sim-").tempdir_in(files::memory());
     let dir = dir.expect("a directory");
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
@@ -118,12 +161,6 @@ pub fn run_for(seed: u64, faults: Faults, buyers: Option<u32>) -> Outcome {
     // Tasks that are left hold the files.
     drop(runtime);
     outcome
-}
-
-/// Where files cost no time, if there is such a place; they are gone after the run.
-fn memory() -> PathBuf {
-    let shared = PathBuf::from("/dev/shm");
-    if shared.is_dir() { shared } else { std::env::temp_dir() }
 }
 
 async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> Outcome {
@@ -141,8 +178,11 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
 
     let mut around = JoinSet::new();
     around.spawn(bank::tell(news, server.clone(), seed, faults.bank));
-    if faults.kills {
+    if faults.kills || faults.power {
         around.spawn(server::kill_now_and_then(server.clone(), seed));
+    }
+    if faults.power {
+        around.spawn(server::fill_now_and_then(server.clone(), seed));
     }
     if faults.clocks {
         around.spawn(clocks.go_wrong(seed, story.clone()));
@@ -183,7 +223,7 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     // From here on nothing goes wrong, and what is left to do must be done some time.
     around.abort_all();
     while around.join_next().await.is_some() {}
-    server.calm();
+    server.calm().await;
     bank.calm();
     server.start().await;
     let mut seen = Seen::default();
@@ -193,12 +233,15 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     }
     let (kills, decisions) = (server.kills(), seen.decisions);
     violations.extend(world.complaints());
+    let (between, wrong) = server.between().await;
+    violations.extend(wrong);
     server.close().await;
     judges::audit(&dir, &mut violations);
     for violation in &violations {
         story.tell("the judges", violation.clone());
     }
     let (captures, refunds) = bank.counts();
+    let (power_cuts, lost_writes) = server.disk().counts();
     Outcome {
         seed,
         hash: story.hash(&seen.journal),
@@ -208,6 +251,9 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
         requests: server.net().answered(),
         decisions,
         kills,
+        power_cuts,
+        lost_writes,
+        between,
         confirmed: seen.confirmed,
         captures,
         refunds,

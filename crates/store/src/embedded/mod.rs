@@ -221,6 +221,12 @@ impl Embedded {
         self.shut();
     }
 
+    /// Whether somebody runs it step by step: then it has no threads, and wants none beside it.
+    #[must_use]
+    pub fn is_stepped(&self) -> bool {
+        self.shared.without_threads
+    }
+
     /// The journal's identity: drawn when it was made, in no other journal.
     #[must_use]
     pub fn identity(&self) -> &str {
