@@ -2,14 +2,18 @@
 
 use super::Faults;
 use super::bank::Bank;
+use super::buyer::Shop;
+use super::client::{Soon, Ways};
 use super::clocks::{Clocks, beat};
 use super::net::Net;
+use super::planted::Planted;
 use super::story::Story;
 use crate::chance::Chance;
 use onrush_api::http::public_router;
 use onrush_api::http::state::{HttpDeps, HttpState};
 use onrush_api::http::unserved;
 use onrush_base::config::{Config, Patience};
+use onrush_core::ids::PaymentId;
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::{SqliteLedger, SteppedLedger};
 use onrush_relay::messages::Channels;
@@ -27,6 +31,9 @@ use tokio::time::{Instant, sleep};
 
 /// Decisions that followers find in memory: few, so that they read files as well.
 const TAIL: usize = 64;
+/// How long after a look a stream that is alive may not have told what the look has shown. What was
+/// on its way before comes at once.
+const TOLD_WITHIN: Duration = Duration::from_secs(10);
 /// How long a life that is over may keep its files.
 const GIVES_UP: Duration = Duration::from_secs(600);
 
@@ -102,10 +109,6 @@ impl Server {
     /// The present life, if there is one.
     pub(super) fn life(&self) -> Option<Arc<Life>> {
         self.state().life.clone()
-    }
-
-    pub(super) fn faults(&self) -> &Faults {
-        &self.faults
     }
 
     /// The way to it.
@@ -273,6 +276,29 @@ impl Server {
             _ => chance.within(1, 20),
         };
         Duration::from_millis(ms.unsigned_abs())
+    }
+}
+
+impl Shop for Server {
+    fn ways(&self) -> Arc<dyn Ways> {
+        self.net.clone()
+    }
+
+    fn story(&self) -> &Story {
+        &self.story
+    }
+
+    fn planted(&self) -> Option<Planted> {
+        self.faults.planted
+    }
+
+    fn told_within(&self) -> Duration {
+        TOLD_WITHIN
+    }
+
+    fn pay<'a>(&'a self, payment: &'a PaymentId, is_good: bool) -> Soon<'a, ()> {
+        self.bank.pay(payment, is_good);
+        Box::pin(std::future::ready(()))
     }
 }
 
