@@ -21,6 +21,8 @@ fn a_simulated_cluster_ends_well_and_whatever_is_falsified_afterwards_is_found()
     assert_eq!(outcome.journeys, 50);
     assert!(outcome.kills > 0 && outcome.lines > 0, "{outcome:?}");
     assert!(outcome.confirmed > 0 && outcome.captures > 0 && outcome.keys > 0, "{outcome:?}");
+    let planted = outcome.story.iter().filter(|line| line.contains("the test: "));
+    planted.for_each(|line| println!("{line}"));
     for (Planted { what, .. }, found) in PLANTED.iter().zip(&findings) {
         println!("{what}: {} found, such as {:?}", found.len(), found.first());
         assert_eq!(found.is_empty(), *what == NOTHING, "{what}: {found:#?}");
@@ -136,7 +138,7 @@ const PLANTED: [Planted; 14] = [
         what: "the bank gives back what nobody asked it to",
         plant: |site| {
             let payment = site.sql(
-                "SELECT payment_id FROM payments JOIN bookings USING (booking_id) \
+                "SELECT payments.payment_id FROM payments JOIN bookings USING (booking_id) \
                  WHERE captured_minor > 0 AND status = 'confirmed' AND stage = 'captured' LIMIT 1",
             )?;
             let path = format!("/v1/payments/{payment}/refunds");

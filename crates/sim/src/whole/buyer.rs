@@ -189,7 +189,9 @@ impl Buyer {
                 match heard {
                     Heard::Message(message) => match message["type"].as_str() {
                         Some("your_turn") => return self.is_truly_in(queue, &message).await,
-                        Some("left" | "not_in_queue" | "session_ended") => return false,
+                        Some("left" | "not_in_queue" | "session_ended" | "slot_kept") => {
+                            return false;
+                        }
                         Some("position") => self.check_position(&message),
                         _ => {}
                     },

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 /// How long what is left to do may take once nothing goes wrong any more.
 const SETTLES: Duration = Duration::from_secs(150);
@@ -29,6 +29,8 @@ const SETTLES: Duration = Duration::from_secs(150);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 /// How often everything is looked at anew because something was decided meanwhile: holds run out.
 const LOOKS: u32 = 20;
+/// How long one look may take.
+const LOOKS_WITHIN: Duration = Duration::from_secs(60);
 /// Payments and bookings read at a time.
 const PAGE: usize = 1_000;
 
@@ -123,7 +125,8 @@ impl Judges {
     pub(super) async fn look(&self) -> Result<(Seen, Found), String> {
         for _ in 0..LOOKS {
             let before = self.site.sql(HEAD)?;
-            let looked = self.look_once().await?;
+            let looked = timeout(LOOKS_WITHIN, self.look_once()).await;
+            let looked = looked.map_err(|_| format!("no answers within {LOOKS_WITHIN:?}"))??;
             if self.site.sql(HEAD)? == before {
                 return Ok(looked);
             }

@@ -22,6 +22,7 @@ pub(crate) use command_line::run as run_many;
 use http::ToBank;
 use hyper::Method;
 use judges::{Judges, Seen};
+use onrush_terminal::process::interrupted;
 use onrush_testkit::NotStarted;
 use organiser::Organiser;
 use plan::Plan;
@@ -160,9 +161,13 @@ pub fn run_with(
     runtime.block_on(async {
         let story = Story::begin();
         let site = Site::start(&options.program, options.seed, story.clone()).await?;
-        let done = Sale::new(options, site.clone(), story).run(planted).await;
+        let done = tokio::select! {
+            done = Sale::new(options, site.clone(), story).run(planted) => Ok(done),
+            // Servers and their files go as they always do.
+            () = interrupted() => Err(NotStarted::Failed("it was interrupted".into())),
+        };
         site.close().await;
-        Ok(done)
+        done
     })
 }
 
@@ -315,6 +320,7 @@ impl Sale {
     async fn plant(&self, judges: &Judges, planted: &Planted) -> Vec<String> {
         let Planted { what, plant, mend } = planted;
         let at_rest = AtRest(&self.site);
+        self.story.tell("the test", what);
         plant(&at_rest).unwrap_or_else(|why| panic!("{what}: {why}"));
         let found = judges.look().await.map_or_else(|why| vec![why], |(_, found)| found);
         mend(&at_rest).unwrap_or_else(|why| panic!("{what}, to be mended: {why}"));
