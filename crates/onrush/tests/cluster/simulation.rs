@@ -23,9 +23,14 @@ fn a_simulated_cluster_ends_well_and_whatever_is_falsified_afterwards_is_found()
     assert!(outcome.confirmed > 0 && outcome.captures > 0 && outcome.keys > 0, "{outcome:?}");
     let planted = outcome.story.iter().filter(|line| line.contains("the test: "));
     planted.for_each(|line| println!("{line}"));
+    let mut before: &[String] = &[];
     for (Planted { what, .. }, found) in PLANTED.iter().zip(&findings) {
-        println!("{what}: {} found, such as {:?}", found.len(), found.first());
-        assert_eq!(found.is_empty(), *what == NOTHING, "{what}: {found:#?}");
+        // What could not be mended is found again.
+        let fresh: Vec<&String> = found.iter().filter(|one| !before.contains(one)).collect();
+        println!("{what}: {} found, such as {:?}", fresh.len(), fresh.first());
+        assert_eq!(fresh.is_empty(), *what == NOTHING, "{what}: {fresh:#?}");
+        assert!(!fresh.is_empty() || found.is_empty(), "{what}: {found:#?}");
+        before = found;
     }
 }
 
@@ -156,7 +161,9 @@ const PLANTED: [Planted; 14] = [
                  \"amount_minor\": 500, \"currency\": \"EUR\", \"description\": \"a stray\"}}"
             );
             site.bank("/v1/payments", "stray", &order)?;
-            site.bank("/pay/stray", "", "card=4242424242424242&action=pay")
+            // The first try may be declined, by lot.
+            let pay = || site.bank("/pay/stray", "", "card=4242424242424242&action=pay");
+            pay().and_then(|()| pay())
         },
         mend: |_| Ok(()),
     },
