@@ -16,6 +16,8 @@ mod between;
 mod buyer;
 mod client;
 mod clocks;
+#[cfg(feature = "cluster")]
+pub mod cluster;
 mod command_line;
 mod disk;
 mod files;
@@ -189,7 +191,7 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     }
     let mut buyers = JoinSet::new();
     for number in 0..world.buyers {
-        let it = buyer::Buyer::new(seed, number, world.clone(), server.clone(), bank.clone());
+        let it = buyer::Buyer::new(seed, number, world.clone(), server.clone());
         buyers.spawn(it.live());
     }
     let organiser = world.clone().organise(server.clone(), seed);

@@ -2,6 +2,8 @@
 
 use super::bank::Bank;
 use super::between::{Between, Pauses, Tries};
+use super::buyer::Shop;
+use super::client::{Soon, Ways};
 use super::clocks::{Clocks, beat};
 use super::disk::{End, ServerDisk};
 use super::net::Net;
@@ -14,6 +16,7 @@ use onrush_api::http::state::{HttpDeps, HttpState};
 use onrush_api::http::unserved;
 use onrush_base::auth::keys::KeyDir;
 use onrush_base::config::{Config, Patience};
+use onrush_core::ids::PaymentId;
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::{SqliteLedger, SteppedLedger};
 use onrush_relay::messages::Channels;
@@ -36,6 +39,9 @@ const TAIL: usize = 64;
 const COMMITS_ENDED: u32 = 300;
 const PASSES_ENDED: u32 = 8;
 const STARTS_ENDED: u32 = 10;
+/// How long after a look a stream that is alive may not have told what the look has shown. What was
+/// on its way before comes at once.
+const TOLD_WITHIN: Duration = Duration::from_secs(10);
 /// How long a life that is over may keep its files.
 const GIVES_UP: Duration = Duration::from_secs(600);
 
@@ -118,10 +124,6 @@ impl Server {
     /// The present life, if there is one.
     pub(super) fn life(&self) -> Option<Arc<Life>> {
         self.state().life.clone()
-    }
-
-    pub(super) fn faults(&self) -> &Faults {
-        &self.faults
     }
 
     /// The way to it.
@@ -358,6 +360,29 @@ impl Server {
     }
 }
 
+impl Shop for Server {
+    fn ways(&self) -> Arc<dyn Ways> {
+        self.net.clone()
+    }
+
+    fn story(&self) -> &Story {
+        &self.story
+    }
+
+    fn planted(&self) -> Option<Planted> {
+        self.faults.planted
+    }
+
+    fn told_within(&self) -> Duration {
+        TOLD_WITHIN
+    }
+
+    fn pay<'a>(&'a self, payment: &'a PaymentId, is_good: bool) -> Soon<'a, ()> {
+        self.bank.pay(payment, is_good);
+        Box::pin(std::future::ready(()))
+    }
+}
+
 struct AbortOnDrop(tokio::task::JoinHandle<()>);
 
 impl AbortOnDrop {
@@ -447,7 +472,7 @@ async fn run_ledger(server: Arc<Server>, mut steps: SteppedLedger, mut chance: C
 /// Ends the server's life at any moment, and starts it again after a while.
 pub(super) async fn kill_now_and_then(server: Arc<Server>, seed: u64) {
     let mut chance = Chance::of(seed, "kills", 0);
-    let Faults { kills, power, .. } = *server.faults();
+    let Faults { kills, power, .. } = server.faults;
     loop {
         let lives_ms = match chance.below(4) {
             0 => chance.within(1, 2_000),

@@ -48,6 +48,18 @@ pub(super) enum Kept {
     Booking,
 }
 
+impl Kept {
+    /// Whether a key means the same when it comes again.
+    pub(super) fn is_same(self, first: &Answer, again: &Answer) -> bool {
+        match self {
+            Self::Answer => first == again,
+            Self::Booking => ["booking", "lines", "amount_minor"]
+                .iter()
+                .all(|member| first.body[*member] == again.body[*member]),
+        }
+    }
+}
+
 impl World {
     /// The sale of a seed, for so many buyers if that is asked for.
     pub(super) fn of(seed: u64, buyers: Option<u32>) -> Self {
@@ -109,20 +121,14 @@ impl World {
 
     /// Sees that a key means the same when it comes again. What was refused meanwhile was not kept.
     pub(super) fn compare(&self, asking: &Asking, kept: Kept, first: &Answer, again: &Answer) {
-        let same = match kept {
-            Kept::Answer => first == again,
-            Kept::Booking => ["booking", "lines", "amount_minor"]
-                .iter()
-                .all(|member| first.body[*member] == again.body[*member]),
-        };
-        if !same {
+        if !kept.is_same(first, again) {
             let what = format!("{asking:?} was answered {first:?}, and again {again:?}");
             self.complain(what);
         }
     }
 
     /// One of the bookings there are.
-    fn any_booking(&self, chance: &mut Chance) -> Option<BookingId> {
+    pub(super) fn any_booking(&self, chance: &mut Chance) -> Option<BookingId> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let count = u32::try_from(held.len()).unwrap_or(u32::MAX);
         (count > 0).then(|| held[chance.below(count) as usize].clone())
@@ -236,7 +242,7 @@ impl World {
 }
 
 /// The event that a booking is of, by its id.
-fn event_of(booking: &BookingId) -> EventId {
+pub(super) fn event_of(booking: &BookingId) -> EventId {
     id(booking.as_str().rsplit_once('.').map_or("", |(event, _)| event))
 }
 
