@@ -5,6 +5,7 @@ mod answers;
 mod best;
 mod bookings;
 mod claims;
+mod edges;
 mod limits;
 mod money;
 mod organiser;
