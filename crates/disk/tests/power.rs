@@ -11,7 +11,7 @@ fn drawn(seed: u64) -> impl FnMut(u32) -> u32 {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        ((state >> 32) * u64::from(end) >> 32) as u32
+        (((state >> 32) * u64::from(end)) >> 32) as u32
     }
 }
 
