@@ -33,6 +33,11 @@ pub(super) trait Shop: Send + Sync {
     /// How long after a look a stream that is alive may not have told what the look has shown.
     fn told_within(&self) -> Duration;
 
+    /// Whether a stream may tell of a place that is over by then, and of another one later.
+    fn streams_lag(&self) -> bool {
+        false
+    }
+
     /// The buyer types a card on the bank's page.
     fn pay<'a>(&'a self, payment: &'a PaymentId, is_good: bool) -> Soon<'a, ()>;
 
@@ -234,6 +239,9 @@ impl Buyer {
         self.tell("hears that it is their turn");
         let place = self.client.insist(&Asking::get(queue)).await;
         let status = place.body["status"].as_str();
+        if self.shop.streams_lag() && place.body["place"] != message["place"] {
+            return status == Some("active");
+        }
         if status == Some("queued") {
             self.world
                 .complain(format!("{message} was told, and the visitor waits: {}", place.body));

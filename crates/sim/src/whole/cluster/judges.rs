@@ -241,7 +241,8 @@ impl Judges {
                 let fact = fact.map(|known| (known.end, known.amount_minor));
                 if fact != Some((status, amount_minor)) {
                     found.push(format!(
-                        "{booking} is {status:?} for {amount_minor} by the ledger, and {fact:?} by the archive"
+                        "{booking} is {status:?} for {amount_minor} by the ledger, and {fact:?} by \
+                         the archive"
                     ));
                 }
             }

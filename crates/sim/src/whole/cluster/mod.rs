@@ -181,7 +181,8 @@ fn world(seed: u64, buyers: Option<u32>) -> World {
         *chance.pick(&[(8_000, 20_000), (20_000, 40_000)]);
     settings.payment_window_ms = *chance.pick(&[6_000, 15_000]);
     if let Some(room) = &mut settings.room {
-        room.capacity = *chance.pick(&[8, 20, 60]);
+        // Holds keep their slots for up to a minute after a payment failed, and all shall come in.
+        room.capacity = *chance.pick(&[buyers / 3, buyers / 2, buyers]);
         (room.session_ms, room.arrive_ms) = (15_000, 5_000);
     }
     world

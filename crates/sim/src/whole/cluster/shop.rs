@@ -111,6 +111,10 @@ impl buyer::Shop for Shop {
         TOLD_WITHIN
     }
 
+    fn streams_lag(&self) -> bool {
+        true
+    }
+
     fn pay<'a>(&'a self, payment: &'a PaymentId, is_good: bool) -> Soon<'a, ()> {
         Box::pin(async move {
             let path = format!("/pay/{payment}");
