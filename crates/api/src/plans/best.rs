@@ -86,7 +86,10 @@ mod tests {
 
     /// A row of seats at these places from the left.
     fn row(name: &str, y: i32, places: &[i32], category: &str) -> Value {
-        let seat = |x: &i32| json!({"seat_guid": format!("{name}{x}"), "position": {"x": x, "y": 0}, "category": category});
+        let seat = |x: &i32| {
+            let (guid, position) = (format!("{name}{x}"), json!({"x": x, "y": 0}));
+            json!({"seat_guid": guid, "position": position, "category": category})
+        };
         let seats: Vec<Value> = places.iter().map(seat).collect();
         json!({"row_number": name, "position": {"x": 0, "y": y}, "seats": seats})
     }

@@ -15,7 +15,8 @@ async fn house() -> Shop {
 async fn the_best_seats_are_held_and_named_in_the_answer() {
     let shop = house().await;
     let guest = shop.guest().await;
-    let wish = json!({"best": {"quantity": 2, "categories": ["Stalls"], "together": "must"}, "pools": {"ga": 1}});
+    let best = json!({"quantity": 2, "categories": ["Stalls"], "together": "must"});
+    let wish = json!({"best": best, "pools": {"ga": 1}});
     let held = guest.hold("e", "k", &wish).await.expect(201).json();
     assert_eq!(held["lines"], json!({"pools": {"ga": 1}, "seats": ["A-1", "A-2"]}));
     let again = guest.hold("e", "k", &wish).await.expect(201).json();

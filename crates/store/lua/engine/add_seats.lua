@@ -108,7 +108,8 @@ if last or index == 0 then
     local rank, aisle, section, name, category = seat_told(A(first + 2 * (i - 1) + 1))
     rank, category = tonumber(rank), by_name[category].index
     local same_row = last and last.section == section and last.name == name
-    if not same_row or last.aisle == 'Y' or last.category ~= category or #last.ids >= MAX_SEATS_PER_SEGMENT then
+    local ends = not same_row or last.aisle == 'Y' or last.category ~= category
+    if ends or #last.ids >= MAX_SEATS_PER_SEGMENT then
       local row = last and (same_row and last.row or last.row + 1) or 0
       last = {
         first = index + i - 1, row = row, category = category, rank = rank, section = section, name = name,

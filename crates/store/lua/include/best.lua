@@ -64,7 +64,10 @@ local function best_of(segment, runs, quantity, only)
         is_better = singles < best.singles or (singles == best.singles and longest > best.longest)
       end
       if is_better then
-        best = {worst = worst, singles = singles, longest = longest, start = start, size = quantity, segment = segment}
+        best = {
+          worst = worst, singles = singles, longest = longest, start = start, size = quantity,
+          segment = segment,
+        }
       end
     end
   end

@@ -3,20 +3,21 @@
 //! The scripts' includes say what each text means; here is the same from the other side.
 
 use super::client::{Client, ClientError};
+use super::holdings::Holdings;
 use super::keys::{self, EventKeys};
 use super::records::{BanText, CategoryText, ClaimText, HoldText, PoolText};
 use super::records::{SeatText, SessionText, UserText};
 use super::segments::SegmentTexts;
 use super::wire::{Head, settings_fields};
 use onrush_core::hold::HoldState;
-use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_core::ids::{EventId, UserId};
 use onrush_core::limits::{ENDED_KNOWN_MS, MAX_QUEUE_SIZE};
-use onrush_core::question::{AvailabilityNow, BookingsOf, SeatsNow};
+use onrush_core::question::{AvailabilityNow, SeatsNow};
 use onrush_core::score::COUNTER_BITS;
 use onrush_core::snapshot::{EventRow, HoldRow, PlaceRow, SessionRow, SessionState, SnapshotRow};
 use onrush_core::view::{AvailabilityView, BanView, ClaimState, ClaimView, SeatStatus};
 use onrush_core::{Event, Time};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 /// Fields or members in one command: scripts of others wait that long at most.
 const AT_ONCE: usize = 500;
@@ -473,93 +474,6 @@ fn write_pairs(name: &str, key: &str, pairs: &[[&String; 2]], commands: &mut Vec
 
 fn forgotten(at: Time) -> Option<(char, Time)> {
     Some(('7', at.plus_ms(ENDED_KNOWN_MS)))
-}
-
-/// Whether a booking waits to be forgotten.
-fn is_ended(state: &HoldState) -> bool {
-    match state {
-        HoldState::Released { .. }
-        | HoldState::Expired { payment: None, .. }
-        | HoldState::Cancelled { .. } => true,
-        HoldState::Held { .. }
-        | HoldState::Paying { .. }
-        | HoldState::Confirmed { .. }
-        | HoldState::Expired { payment: Some(_), .. } => false,
-    }
-}
-
-/// What a user has.
-#[derive(Default)]
-struct OfUser {
-    units: u64,
-    live_holds: u32,
-    places: Vec<String>,
-    bookings: Vec<BookingId>,
-    /// Bookings and claims that wait to be forgotten.
-    ended: u32,
-}
-
-#[derive(Default)]
-struct Holdings {
-    of_user: HashMap<UserId, OfUser>,
-    inside: HashSet<UserId>,
-}
-
-impl Holdings {
-    fn of(&mut self, user: &UserId) -> &mut OfUser {
-        self.of_user.entry(user.clone()).or_default()
-    }
-
-    fn count_hold(&mut self, row: &HoldRow) {
-        let of = self.of(&row.terms.user);
-        of.bookings.push(row.terms.booking.clone());
-        let live = row.state.until().is_some();
-        of.live_holds += u32::from(live);
-        of.ended += u32::from(is_ended(&row.state));
-        if live || matches!(row.state, HoldState::Confirmed { .. }) {
-            of.units += u64::from(row.terms.lines.units());
-        }
-    }
-
-    fn count_claim(&mut self, claim: &ClaimView) {
-        match (&claim.user, claim.state) {
-            (Some(user), ClaimState::Claimed { .. }) => {
-                self.of(user).units += claim.amount.unsigned_abs();
-            }
-            (Some(user), ClaimState::Returned { .. } | ClaimState::Expired { .. }) => {
-                self.of(user).ended += 1;
-            }
-            (Some(_), ClaimState::Adjusted { .. }) | (None, _) => {}
-        }
-    }
-
-    fn places(&mut self, row: &PlaceRow) {
-        let place = format!("{}:{}", row.place, row.number);
-        self.of(&row.user).places.push(place);
-    }
-
-    fn into_texts(self, event: &Event, at: Time) -> Texts {
-        let texts = self.of_user.into_iter().map(|(user, mut of)| {
-            if of.bookings.len() > 1 {
-                // Bookings of one millisecond stand in the order they were made, which only the
-                // event itself tells.
-                let all = BookingsOf { user: user.clone(), after: None, limit: u32::MAX };
-                if let Ok(views) = event.ask(at, all) {
-                    of.bookings = views.iter().map(|view| view.terms.booking.clone()).collect();
-                }
-            }
-            let bookings: Vec<_> = of.bookings.iter().map(BookingId::as_str).collect();
-            let counts_ended = !bookings.is_empty() || of.ended > 0;
-            let text = UserText {
-                units: of.units.to_string(),
-                places: of.places.join(","),
-                bookings: bookings.join(","),
-                ended: if counts_ended { of.ended.to_string() } else { String::new() },
-            };
-            (user.to_string(), text.text())
-        });
-        texts.filter(|(_, text)| text != "0||").collect()
-    }
 }
 
 impl Layout {

@@ -24,6 +24,7 @@ mod draw;
 mod feed;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod holdings;
 mod keys;
 pub mod kit;
 mod known;
