@@ -28,3 +28,10 @@ fn seed_that_was_not_the_same_twice_is() {
         assert_eq!(run(5_000_007, Faults::ALL).story, first.story);
     }
 }
+
+/// The power went while the sale was set up, and nobody was there to start the server again.
+#[test]
+fn power_holds_until_the_sale_is_set_up() {
+    let once = run(414_812_413_079, Faults::ALL);
+    assert!(once.violations.is_empty(), "{:#?}", once.violations);
+}

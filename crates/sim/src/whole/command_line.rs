@@ -1,10 +1,12 @@
 //! `onrush simulate --whole`.
 
 use super::{Between, Faults, Outcome, run_for};
+use crate::attempt::text_of;
 use crate::course::{Bound, Course, TOLD_EVERY};
 use onrush_terminal::exit::Exit;
 use onrush_terminal::show::{count, print_json, say};
 use serde::Serialize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -61,10 +63,13 @@ impl Report {
         self.same_twice += u64::from(same);
         self.observed = one.hash;
         if !one.violations.is_empty() {
-            self.violations += one.violations.len() as u64;
-            let failure = Failure { seed: one.seed, why: one.violations, story: one.story };
-            self.failure.get_or_insert(failure);
+            self.fail(one.seed, one.violations, one.story);
         }
+    }
+
+    fn fail(&mut self, seed: u64, why: Vec<String>, story: Vec<String>) {
+        self.violations += why.len() as u64;
+        self.failure.get_or_insert(Failure { seed, why, story });
     }
 
     fn line(&mut self, began: Instant) -> String {
@@ -136,9 +141,16 @@ fn work(course: &Course<'_>, next: &AtomicU64, report: &Mutex<Report>, began: In
         if over || report.lock().expect("no job panics").failure.is_some() {
             return;
         }
-        let mut one = run_for(seed, Faults::ALL, course.buyers);
+        let run = || run_for(seed, Faults::ALL, course.buyers);
+        let mut one = match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(one) => one,
+            Err(panic) => {
+                let why = format!("a panic: {}", text_of(panic.as_ref()));
+                return report.lock().expect("no job panics").fail(seed, vec![why], Vec::new());
+            }
+        };
         let same = course.twice && {
-            let again = run_for(seed, Faults::ALL, course.buyers);
+            let again = run();
             let same = again.hash == one.hash;
             if !same {
                 one.violations.push(format!("two runs came to {} and {}", one.hash, again.hash));

@@ -177,6 +177,7 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
         Server::new(seed, faults, dir.clone(), bank.clone(), clocks.clone(), story.clone());
     server.start().await;
     world.set_up(&server).await;
+    server.open();
 
     let mut around = JoinSet::new();
     around.spawn(bank::tell(news, server.clone(), seed, faults.bank));

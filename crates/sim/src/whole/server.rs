@@ -86,6 +86,8 @@ pub(super) struct Server {
     /// Why there can be no life any more, once there cannot.
     failed: watch::Sender<Option<String>>,
     calm: AtomicBool,
+    /// Whether the sale is set up. Before, nobody would start a server again.
+    is_open: AtomicBool,
     kills: AtomicU64,
     state: Mutex<State>,
 }
@@ -112,6 +114,7 @@ impl Server {
             clocks,
             failed: watch::Sender::new(None),
             calm: AtomicBool::new(false),
+            is_open: AtomicBool::new(false),
             kills: AtomicU64::new(0),
             state: Mutex::new(state),
         })
@@ -142,6 +145,16 @@ impl Server {
 
     pub(super) fn story(&self) -> &Story {
         &self.story
+    }
+
+    /// From now on the power may go.
+    pub(super) fn open(&self) {
+        self.is_open.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the power holds.
+    fn is_safe(&self) -> bool {
+        self.calm.load(Ordering::Relaxed) || !self.is_open.load(Ordering::Relaxed)
     }
 
     /// From now on the disk does what it is asked to, at once, and lines hold.
@@ -216,8 +229,7 @@ impl Server {
         let steady = self.clocks.engine_time();
         let clock = Clock::Steady(steady.clone());
         let options = Options { clock: clock.clone(), tail_capacity: TAIL, ..Options::default() };
-        let is_calm = self.calm.load(Ordering::Relaxed);
-        self.disk.begin_risk(chance, if is_calm { 0 } else { STARTS_ENDED });
+        self.disk.begin_risk(chance, if self.is_safe() { 0 } else { STARTS_ENDED });
         let Opened { engine, steps, ledger, ledger_steps, pairing } =
             opening::open(&self.dir, options).await?;
         self.disk.witness_is_synced();
@@ -352,7 +364,7 @@ impl Server {
 impl Server {
     /// Does something in which the power goes, one time in so many while things go wrong.
     fn risk<T>(&self, chance: &mut Chance, one_in: u32, what: impl FnOnce() -> T) -> T {
-        let one_in = if self.calm.load(Ordering::Relaxed) { 0 } else { one_in };
+        let one_in = if self.is_safe() { 0 } else { one_in };
         self.disk.begin_risk(chance, one_in);
         let done = what();
         self.disk.end_risk();
@@ -432,9 +444,9 @@ async fn run_engine(server: Arc<Server>, mut steps: Stepped, clock: Clock, mut c
         if chance.below(100) == 0 {
             server.risk(&mut chance, PASSES_ENDED, || steps.move_pages());
         }
-        let is_calm = server.calm.load(Ordering::Relaxed);
+        let is_safe = server.is_safe();
         if chance.below(300) == 0
-            && let Err(why) = server.disk.snapshot(&steps, &mut chance, is_calm)
+            && let Err(why) = server.disk.snapshot(&steps, &mut chance, is_safe)
             && !server.disk.ends_life()
         {
             return server.fail(format!("no snapshot can be made: {why}"));
