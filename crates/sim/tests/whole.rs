@@ -35,3 +35,10 @@ fn power_holds_until_the_sale_is_set_up() {
     let once = run(414_812_413_079, Faults::ALL);
     assert!(once.violations.is_empty(), "{:#?}", once.violations);
 }
+
+/// An empty directory was put back as a backup, and the audit was to name what it lacked.
+#[test]
+fn backups_are_of_servers_that_have_begun() {
+    let once = run(20_000_011, Faults::ALL);
+    assert!(once.violations.is_empty(), "{:#?}", once.violations);
+}

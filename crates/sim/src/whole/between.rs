@@ -107,7 +107,9 @@ impl Pauses {
             if let Some(backup) = self.backup.take_if(|_| chance.percent(20)) {
                 said.push(self.restore(dir, backup.path(), chance).await);
             }
-            if self.backup.is_none() && chance.percent(30) {
+            // Nobody makes a backup of a server that was never there.
+            let has_begun = dir.join("engine.db").exists();
+            if self.backup.is_none() && has_begun && chance.percent(30) {
                 // After a kill this is what a snapshot of a file system has of a running server.
                 self.backup = Some(files::copy(dir));
             }
