@@ -77,6 +77,8 @@ pub(super) struct Buyer {
     keys: u32,
     /// Keys under which they asked for something to be held.
     wishes: u32,
+    /// Has heard that all is sold, and does not wait for somebody to change their mind.
+    is_resigned: bool,
 }
 
 impl Buyer {
@@ -85,7 +87,7 @@ impl Buyer {
         let address = Ipv4Addr::from_bits(0x0a00_0001 + number).into();
         let device = Chance::of(seed, "device", number.into());
         let client = Client::new(shop.ways(), address, device);
-        Self { number, chance, client, world, shop, keys: 0, wishes: 0 }
+        Self { number, chance, client, world, shop, keys: 0, wishes: 0, is_resigned: false }
     }
 
     fn tell(&self, what: impl AsRef<str>) {
@@ -157,7 +159,7 @@ impl Buyer {
                 }
                 return true;
             }
-            if self.chance.percent(20) {
+            if self.is_resigned || self.chance.percent(20) {
                 return false;
             }
         }
@@ -171,6 +173,14 @@ impl Buyer {
                 Looked::In => return true,
                 Looked::Waits => {}
                 Looked::Out => return false,
+            }
+            if self.chance.percent(5) {
+                let pace = format!("/events/{}/pace", self.world.event_of(self.number));
+                let pace = self.client.insist(&Asking::get(pace)).await;
+                self.hear_of_admission(&pace.body);
+            }
+            if self.is_resigned {
+                return false;
             }
             self.wait(1_000, 15_000).await;
         }
@@ -198,9 +208,13 @@ impl Buyer {
                             return false;
                         }
                         Some("position") => self.check_position(&message),
+                        Some("admission") => self.hear_of_admission(&message),
                         _ => {}
                     },
                     Heard::Alive => {}
+                }
+                if self.is_resigned {
+                    return false;
                 }
                 if untold.is_some_and(|since| since.elapsed() > self.shop.told_within()) {
                     let who = self.number;
@@ -222,6 +236,14 @@ impl Buyer {
             }
         }
         false
+    }
+
+    /// Most of those who hear that all is sold go home.
+    fn hear_of_admission(&mut self, body: &Value) {
+        if body["admission"] == "sold_out" && self.chance.percent(70) {
+            self.tell("hears that all is sold");
+            self.is_resigned = true;
+        }
     }
 
     async fn look(&mut self, queue: &str) -> Looked {
