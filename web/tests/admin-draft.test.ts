@@ -19,6 +19,7 @@ const defaults: EventDefaults = {
     arrive_ms: 30_000,
     max_queue_size: 5_000,
     places_per_user: 1,
+    units_per_visitor: 1,
     order: "fifo",
   },
 };

@@ -137,6 +137,29 @@ for (const [way, shown] of [
   });
 }
 
+test("nobody is let in to nothing: the line is told, and goes on when something is back", async () => {
+  const pools = [{ pool: "ga", capacity: 2, price_minor: 5_000 }];
+  await openEvent(server, "scarce", { pools, settings: { room: { capacity: 10 } } });
+  const [first, second] = [await server.visitor(), await server.visitor()];
+  for (const token of [first, second]) {
+    await server.ask("POST", "/events/scarce/queue", { token });
+    await expect
+      .poll(async () => (await server.ask("GET", "/events/scarce/queue", { token })).body.status, SOON)
+      .toBe("active");
+  }
+  const { page, complaints, close } = await visit(browser, PHONE);
+  await openQueue(page, "scarce");
+  await page.getByText("Nothing is free just now").waitFor();
+  await positionIs(page, 1);
+  await page.getByRole("heading", { name: "What is left, and prices" }).waitFor();
+  await expect.poll(() => page.getByRole("table").textContent(), SOON).toContain("€50.00");
+  expect(await violations(page)).toEqual([]);
+  await leave("scarce", second);
+  await page.getByRole("heading", { name: "It is your turn!" }).waitFor();
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("stream that is cut comes back with a ticket of its own", async () => {
   const [inside] = await eventWithOneInside("cut", 1);
   const { page, complaints, close } = await visit(browser);
@@ -213,7 +236,9 @@ test("wait is a range that follows from the line's pace, and unknown without one
   const { page, close } = await visit(browser);
   const pace: { per_min?: { from: number; to: number } } = {};
   await page.route("**/events/pace/pace", (route) =>
-    route.fulfill({ json: { units: { free: 90, held: 0, sold: 0, blocked: 0 }, ...pace } }),
+    route.fulfill({
+      json: { admission: "goes_on", units: { free: 90, held: 0, sold: 0, blocked: 0 }, ...pace },
+    }),
   );
   await openQueue(page, "pace");
   await page.getByText("We do not know yet how fast the line moves.").waitFor();

@@ -227,6 +227,8 @@ async fn only_an_active_visitor_selects_and_only_who_has_selected_pays() {
 async fn a_seat_has_one_winner() {
     let sandboxed = s3_shop(json!({})).await;
     let shop = &sandboxed.shop;
+    // All are let in: there is something else for those who lose.
+    shop.add_pool("s", "standing", 20, 2_500).await;
     let mut guests = Vec::new();
     for _ in 0..20 {
         let guest = shop.guest().await;

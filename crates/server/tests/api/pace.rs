@@ -17,9 +17,10 @@ async fn the_pace_of_a_line_is_missing_until_enough_is_known_and_then_a_range() 
     let at = pace(&shop).await["at"].clone();
     assert_eq!(
         pace(&shop).await,
-        json!({"event": "e", "at": at, "phase": "open", "waiting": 0, "active": 0,
-            "units": {"free": 10, "held": 0, "sold": 0, "blocked": 0}})
+        json!({"event": "e", "at": at, "phase": "open", "admission": "goes_on", "waiting": 0,
+            "active": 0, "units": {"free": 10, "held": 0, "sold": 0, "blocked": 0}})
     );
+    shop.add_pool("e", "more", 20, 0).await;
     for _ in 0..20 {
         let guest = shop.guest().await;
         guest.join("e").await.expect(202);

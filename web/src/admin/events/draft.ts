@@ -30,6 +30,7 @@ export interface Draft {
   place_ttl_min: number | null;
   max_queue_size: number | null;
   places_per_user: number | null;
+  units_per_visitor: number | null;
   fee_fixed: number | null;
   fee_percent: number | null;
   refunds: { days_before: number | null; percent: number | null }[];
@@ -60,6 +61,7 @@ const FIELDS: Record<string, keyof Draft> = {
   "room.place_ttl_ms": "place_ttl_min",
   "room.max_queue_size": "max_queue_size",
   "room.places_per_user": "places_per_user",
+  "room.units_per_visitor": "units_per_visitor",
   fees: "fee_percent",
   "fees.fixed_minor": "fee_fixed",
   "fees.percent_bp": "fee_percent",
@@ -124,6 +126,7 @@ function termsOf(terms: Omit<EventDefaults, "room">, room: Room) {
     place_ttl_min: room.place_ttl_ms / MIN_MS,
     max_queue_size: room.max_queue_size,
     places_per_user: room.places_per_user,
+    units_per_visitor: room.units_per_visitor,
   };
 }
 
@@ -159,6 +162,7 @@ function roomOf(draft: Draft): Record<string, unknown> {
     place_ttl_ms: ms(draft.place_ttl_min),
     max_queue_size: draft.max_queue_size,
     places_per_user: draft.places_per_user,
+    units_per_visitor: draft.units_per_visitor,
   };
 }
 

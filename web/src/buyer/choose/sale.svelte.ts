@@ -169,6 +169,7 @@ export class Sale {
         break;
       case "position":
       case "left":
+      case "admission":
       case "not_in_queue":
       case "hold_expiring":
       case "bye":

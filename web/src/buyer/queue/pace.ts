@@ -6,7 +6,7 @@ import type { Event, Pace as Answer, Units } from "../../api/schema";
  * What is left, and how many places the line moves on a minute, as a range; that is missing while
  * too little is known.
  */
-export type Pace = Pick<Answer, "units" | "per_min">;
+export type Pace = Pick<Answer, "admission" | "units" | "per_min">;
 
 /** A wait in whole minutes. No end is known of a line that may be standing still. */
 export interface Wait {
@@ -20,7 +20,8 @@ export async function askPace(event: string): Promise<Pace | undefined> {
     return await ask<Answer>(path`/events/${event}/pace`);
   } catch {
     try {
-      return { units: (await ask<Event>(path`/events/${event}`)).units };
+      const { admission, units } = await ask<Event>(path`/events/${event}`);
+      return { admission, units };
     } catch {
       return undefined;
     }

@@ -1,7 +1,7 @@
 /** One visitor's way through the waiting room of one event: joins, follows, leaves, shows up. */
 import { ask, path, persist, Refused } from "../../api/client";
 import { persistAsVisitor } from "../../api/visitor";
-import type { Event, Left, Phase, Place } from "../../api/schema";
+import type { Admission, Event, Left, Phase, Place } from "../../api/schema";
 import { clock } from "../../lib/clock";
 import { follow, type Connection } from "../../lib/live";
 import type { LiveMessage } from "../../lib/live/message";
@@ -25,6 +25,8 @@ export class QueueVisit {
   readonly event: string;
   view = $state.raw<Event>();
   phase = $state<Phase>("scheduled");
+  /** Whether anybody is let in: nobody is while nothing is left for the next. */
+  admission = $state<Admission>("goes_on");
   standing = $state.raw<Standing>({ is: "loading" });
   connection = $state<Connection>("connecting");
   /** Since when nothing gets through, by the server's clock. */
@@ -57,6 +59,7 @@ export class QueueVisit {
     clock.note(view.at);
     this.view = view;
     this.phase = view.phase;
+    this.admission = view.admission;
     if (!view.room) return;
     this.#unfollow = follow(
       this.event,
@@ -124,6 +127,7 @@ export class QueueVisit {
       ]);
       clock.note(view.at);
       this.view = view;
+      this.admission = view.admission;
       this.#phaseIs(view.phase);
       this.#note(place, heard === this.#heard);
     } catch {
@@ -154,6 +158,9 @@ export class QueueVisit {
         break;
       case "phase":
         this.#phaseIs(message.phase);
+        break;
+      case "admission":
+        this.admission = message.admission;
         break;
       case "hold":
       case "hold_expiring":

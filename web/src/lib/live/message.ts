@@ -9,5 +9,6 @@ export type LiveMessage =
   | { type: "hold_expiring"; booking: string; until: number }
   | { type: "seats"; at: number; changed: Record<string, "free" | "held" | "sold" | "blocked"> }
   | { type: "phase"; phase: "scheduled" | "prequeue" | "open" | "paused" | "closed" }
+  | { type: "admission"; admission: "goes_on" | "waits" | "sold_out" }
   | { type: "not_in_queue" }
   | { type: "bye" };
