@@ -151,8 +151,8 @@ struct PoolNow {
 /// Seats of one price category.
 #[derive(Deserialize)]
 pub(super) struct CategoryNow {
-    /// Its name.
-    pub(super) name: String,
+    /// What one of them costs.
+    pub(super) price_minor: i64,
     /// Seats that are free.
     pub(super) free: u32,
 }

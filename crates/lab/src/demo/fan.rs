@@ -54,8 +54,8 @@ enum Wish {
 /// Seats that a fan leaves to the server.
 struct BestWish {
     quantity: u32,
-    /// The price category.
-    category: String,
+    /// The price of one seat at most.
+    price_max_minor: i64,
     /// Whether they would rather sit in two groups than not at all.
     apart: bool,
 }
@@ -512,7 +512,7 @@ impl Fan {
         Ok(Some(wanted))
     }
 
-    /// So many seats at one of the prices that still has them; fewer, if none has.
+    /// So many seats up to one of the prices that still has them; fewer, if none has.
     fn best(&mut self, now: &Availability, seats: u32) -> Option<BestWish> {
         let most = now.categories.iter().map(|category| category.free).max().unwrap_or(0);
         let quantity = seats.min(most);
@@ -521,8 +521,8 @@ impl Fan {
         if fitting.is_empty() {
             return None;
         }
-        let category = fitting[self.chance.below(fitting.len())].name.clone();
-        Some(BestWish { quantity, category, apart: self.apart })
+        let price_max_minor = fitting[self.chance.below(fitting.len())].price_minor;
+        Some(BestWish { quantity, price_max_minor, apart: self.apart })
     }
 
     /// Holds, under a new key; whoever clicks twice must get the same booking twice.
@@ -556,10 +556,10 @@ impl Fan {
 
 fn to_json(Wanted { lines, best }: &Wanted) -> String {
     let mut body = json!({"seats": lines.seats, "pools": lines.pools});
-    if let Some(BestWish { quantity, category, apart }) = best {
+    if let Some(BestWish { quantity, price_max_minor, apart }) = best {
         let together = if *apart { "prefer" } else { "must" };
         body["best"] =
-            json!({"quantity": quantity, "categories": [category], "together": together});
+            json!({"quantity": quantity, "price_max_minor": price_max_minor, "together": together});
     }
     body.to_string()
 }

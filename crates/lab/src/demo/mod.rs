@@ -308,7 +308,8 @@ fn wish(args: &DemoArgs) -> String {
     // Sessions and holds are short, so that what vanished fans had comes back while the sale runs.
     format!(
         "{{\"event\":\"{EVENT}\",\"title\":\"The first sale\",\"currency\":\"EUR\",\
-         \"room\":{{\"capacity\":{},\"session_ms\":20000,\"arrive_ms\":6000,\"max_queue_size\":1000000}},\
+         \"room\":{{\"capacity\":{},\"session_ms\":20000,\"arrive_ms\":6000,\"max_queue_size\":1000000,\
+         \"units_per_visitor\":3}},\
          \"hold_ttl_ms\":4000,\"hold_max_ms\":10000,\"payment_window_ms\":5000,\
          \"max_per_user\":{MAX_PER_USER},\"fees\":{{\"fixed_minor\":100,\"percent_bp\":500}}}}",
         args.room_capacity
