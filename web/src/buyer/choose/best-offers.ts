@@ -27,11 +27,15 @@ export function shortageOf(asked: BestSeats, refusal: Refused): Shortage | undef
   return undefined;
 }
 
+/** Whether there may be groups for so many of which each has two to `longest` seats. */
+function maySplit(quantity: number, longest: number): boolean {
+  return Math.floor(quantity / 2) * longest >= quantity;
+}
+
 /** Wishes near to the one that was refused, the nearest first. */
 export function offersFor({ asked, free, longest }: Shortage): Offer[] {
   const offers: Offer[] = [];
-  const mayBeSplit = longest !== undefined && asked.together === "must";
-  if (mayBeSplit && asked.quantity >= LEAST_TO_SPLIT) {
+  if (asked.together === "must" && longest !== undefined && maySplit(asked.quantity, longest)) {
     offers.push({ is: "split", line: { ...asked, together: "prefer" } });
   }
   const fewer = longest ?? free;
