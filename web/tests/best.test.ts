@@ -166,6 +166,7 @@ test("refused wish has another key the next time, and an offer has one of its ow
 
 test("no booking is taken for a wish that names no seats", () => {
   expect(isFor(booking(["A-1", "A-2", "A-3"]), best())).toBe(false);
+  expect(isFor(booking(["A-1"]), { ...best(), seats: ["A-1"] })).toBe(false);
   expect(isFor(booking(["A-1"]), { seats: ["A-1"] })).toBe(true);
 });
 
