@@ -185,7 +185,7 @@ test("keyboard alone gets four seats that must be together, and pays", async () 
   await close();
 });
 
-test("answer that gets lost on its way is asked for under the same key, and seats are held once", async () => {
+test("answer that gets lost on its way is asked for again by its key, and held once", async () => {
   const { page, complaints, close } = await enter("lost");
   const asked = watchHolds(page);
   let isLost = true;
