@@ -29,6 +29,7 @@ const LOOKS: Record<string, Look[]> = {
   waiting: [{ options: PHONE }, { options: { ...PHONE, colorScheme: "dark" }, language: "th" }],
   "your-turn": [{ options: PHONE }],
   draw: [{ options: DESK }],
+  "choose-best": [{ options: PHONE }],
   "choose-seats": [{ options: DESK }],
   "booking-held": [{ options: PHONE }],
   tickets: [{ options: PHONE }],

@@ -10,6 +10,8 @@ export interface Scene {
   path: string;
   /** Whose page it is: a visitor's token, or the organiser's. */
   as: { token: string } | "organiser";
+  /** What is clicked there to come to it: a selector. */
+  click?: string;
 }
 
 const ARENA = path.resolve(import.meta.dirname, "../../examples/arena.json");
@@ -93,6 +95,8 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
     await hold(`crowd-${start}`, lines, await server.visitor());
   }
 
+  const chooser = await server.visitor();
+
   const visitor = (name: string, path: string, token = buyer): Scene => ({ name, path, as: { token } });
   const organiser = (name: string, path: string): Scene => ({ name, path: `/admin${path}`, as: "organiser" });
   return [
@@ -102,7 +106,9 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
     visitor("waiting", "/events/rush/queue", waiting),
     visitor("your-turn", "/events/rush/queue", active),
     visitor("draw", "/events/lot/draw", drawn),
-    visitor("choose-seats", "/events/arena/choose", await server.visitor()),
+    visitor("choose-best", "/events/arena/choose", chooser),
+    { ...visitor("choose-seats", "/events/arena/choose", chooser), click: "#choose-on-map" },
+    { ...visitor("choose-list", "/events/arena/choose", chooser), click: "#choose-from-list" },
     visitor("choose-nights", "/events/inn/choose"),
     visitor("booking-held", `/bookings/${held}`),
     visitor("booking-paying", `/bookings/${paying}`, other),
@@ -186,6 +192,10 @@ export async function show(page: Page, server: Server, scene: Scene): Promise<vo
   await page.locator("h1").first().waitFor();
   await page.waitForFunction(() => document.querySelector(".loading") === null);
   if ((await page.locator("h1.no-page").count()) > 0) throw new Error(`${scene.path} is no page`);
+  if (scene.click) {
+    await page.locator(scene.click).click();
+    await page.locator(scene.click).waitFor({ state: "detached" });
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { areTogether, bestTogether, offerFor, together } from "../src/buyer/choose/nearby";
+import { areTogether, offerFor, together } from "../src/buyer/choose/nearby";
 import { nightsFrom, nightsOf, stockOf, termsOf } from "../src/buyer/choose/stock";
 import { House, type SeatLike } from "../src/lib/seatmap/house";
 
@@ -94,13 +94,6 @@ test("seats that are chosen already are not offered", () => {
 test("nothing left is no offer", () => {
   const small = house("hss");
   expect(offerFor(small, indexes(small, "0-0"), [])).toBeUndefined();
-});
-
-test("best seats are the dearest with enough together, near the middle of the front", () => {
-  const theatre = house("fffff", "FFFFF", "FFFFF");
-  expect(ids(theatre, bestTogether(theatre, 3))).toEqual(["1-1", "1-2", "1-3"]);
-  expect(ids(theatre, bestTogether(theatre, 1, 0))).toEqual(["0-2"]);
-  expect(bestTogether(theatre, 6)).toBeUndefined();
 });
 
 test("free seats of a section are counted as they change", () => {

@@ -56,10 +56,18 @@ async function hold(page: Page): Promise<Booking> {
   return (await server.ask("GET", `/bookings/${booking}`, { token })).body;
 }
 
+/** Chooses seats of row A in the list, wherever the page is now. */
+async function pick(page: Page, ...numbers: number[]): Promise<void> {
+  await page.getByRole("button", { name: "Choose from a list" }).click();
+  const row = page.getByRole("group", { name: /^Row A,/ });
+  for (const number of numbers) await row.getByRole("button", { name: `Seat ${number},` }).click();
+}
+
 const basket = (page: Page) => page.getByRole("complementary", { name: "Your choice" });
 
 test("seat that is tapped on the map is held", async () => {
   const { page, complaints, close } = await seated("map");
+  await page.getByRole("button", { name: "Choose on the map" }).click();
   await page.locator("canvas").waitFor();
   const at = await onMap(page, "map", "B-3");
   await page.mouse.move(at.x, at.y);
@@ -75,9 +83,12 @@ test("seat that is tapped on the map is held", async () => {
 
 test("finger on a phone chooses a seat and gives it back", async () => {
   const { page, complaints, close } = await seated("finger", {}, PHONE);
-  await page.locator("canvas").waitFor();
-  // Seats are small there: the first tap comes nearer if need be, so zooming is done by the button.
-  await page.getByRole("button", { name: "Find the best 2 together" }).tap();
+  // Seats of the map are small there; those of the list are not.
+  await page.getByRole("button", { name: "Choose from a list" }).tap();
+  for (const number of [5, 6]) {
+    const row = page.getByRole("group", { name: /^Row A,/ });
+    await row.getByRole("button", { name: `Seat ${number},` }).tap();
+  }
   await basket(page).getByText("€90.00").waitFor();
   await basket(page).getByRole("button", { name: "Show (2)" }).tap();
   await basket(page)
@@ -155,7 +166,7 @@ test("standing places, nights and seats are one hold", async () => {
   // The fullest of the two nights has one room.
   expect(await page.getByRole("button", { name: "More: Rooms" }).getAttribute("aria-disabled")).toBe("true");
   await page.getByRole("button", { name: "Add for €230.00" }).click();
-  await page.getByRole("button", { name: "Find the best 2 together" }).click();
+  await pick(page, 5, 6);
   await basket(page).getByText("€380.00").waitFor();
   expect(await violations(page)).toEqual([]);
   const booking = await hold(page);
@@ -195,7 +206,7 @@ test("vouchers are bought by quantity, no more than one person may have", async 
 
 test("choice survives a reload", async () => {
   const { page, close } = await seated("reload");
-  await page.getByRole("button", { name: "Find the best 2 together" }).click();
+  await pick(page, 5, 6);
   await basket(page).getByText("€90.00").waitFor();
   await page.reload();
   await basket(page).getByText("€90.00").waitFor();
@@ -205,7 +216,7 @@ test("choice survives a reload", async () => {
 
 test("answer that gets lost on its way holds once", async () => {
   const { page, complaints, close } = await seated("lost");
-  await page.getByRole("button", { name: "Find the best 2 together" }).click();
+  await pick(page, 5, 6);
   await basket(page).getByText("€90.00").waitFor();
   const keys: string[] = [];
   await page.route("**/api/v1/events/lost/bookings", async (route) => {
@@ -230,7 +241,7 @@ test("answer that gets lost on its way holds once", async () => {
 
 test("answer that was lost before a reload is found again", async () => {
   const { page, complaints, close } = await seated("away");
-  await page.getByRole("button", { name: "Find the best 2 together" }).click();
+  await pick(page, 5, 6);
   await basket(page).getByText("€90.00").waitFor();
   let isHeld = false;
   await page.route("**/api/v1/events/away/bookings", async (route) => {
@@ -250,7 +261,7 @@ test("answer that was lost before a reload is found again", async () => {
 test("who has no session is sent to the waiting room, and comes back with his choice", async () => {
   const { page, complaints, close } = await seated("room", { room: { capacity: 5 } });
   await page.getByRole("link", { name: "To the waiting room" }).waitFor();
-  await page.getByRole("button", { name: "Find the best 2 together" }).click();
+  await pick(page, 5, 6);
   expect(await page.getByRole("button", { name: "Hold these" }).isDisabled()).toBe(true);
   const token = await page.evaluate(() => JSON.parse(localStorage.getItem("onrush.visitor")!).token);
   await server.ask("POST", "/events/room/queue", { token });
@@ -266,7 +277,7 @@ test("who has no session is sent to the waiting room, and comes back with his ch
 
 test("sale that is paused meanwhile says so and keeps the choice", async () => {
   const { page, complaints, close } = await seated("pause");
-  await page.getByRole("button", { name: "Find the best 2 together" }).click();
+  await pick(page, 5, 6);
   await server.organise("POST", "/events/pause/pause");
   await page.getByText("The sale is paused.").waitFor();
   expect(await page.getByRole("button", { name: "Hold these" }).isDisabled()).toBe(true);

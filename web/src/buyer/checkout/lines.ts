@@ -154,6 +154,26 @@ export function seatName(seat: { section: string; row: string; number: string })
   return t("checkout.seat", { seat: number });
 }
 
+/** Seats by where they are, those of a row together: "Stalls, row A, seats 4, 5, and 6". */
+export function seatsByRow(lines: readonly Line[], language: string): string[] {
+  const rows = new Map<string, SeatLine[]>();
+  for (const line of lines) {
+    if (line.kind !== "seat") continue;
+    const key = JSON.stringify([line.section, line.row]);
+    rows.set(key, [...(rows.get(key) ?? []), line]);
+  }
+  return [...rows.values()].map((seats) => {
+    const { section, row } = seats[0]!;
+    const numbers = seats.map(({ number }) => number);
+    numbers.sort((a, b) => a.localeCompare(b, language, { numeric: true }));
+    const values = { section, row, n: seats.length, seats: new Intl.ListFormat(language).format(numbers) };
+    if (section && row) return t("checkout.seats_in_section_and_row", values);
+    if (section) return t("checkout.seats_in_section", values);
+    if (row) return t("checkout.seats_in_row", values);
+    return t("checkout.seats_alone", values);
+  });
+}
+
 /** What one ticket lets its bearer into. */
 export function unitName(unit: { pool?: string; seat?: string }, names: Names | undefined): string {
   if (unit.seat !== undefined) {

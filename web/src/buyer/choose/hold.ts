@@ -22,9 +22,10 @@ export type Outcome =
   /** No answer came: it may be held. */
   | { is: "unknown" };
 
-/** Whether a hold of this event was asked for, and no answer came before the page was left. */
-export function isUnanswered(event: string): boolean {
-  return kept(event) !== undefined;
+/** What was asked for in this event, and no answer came before the page was left. */
+export function unanswered(event: string): Wish | undefined {
+  const before = kept(event);
+  return before && (JSON.parse(before.body) as Wish);
 }
 
 /**
@@ -67,8 +68,12 @@ export async function hold(event: string, wish: Wish, unheard: () => void): Prom
   }
 }
 
-/** Whether a booking is what this wish asked for. */
+/**
+ * Whether a booking is what this wish asked for. A wish for the best seats names none of them, so
+ * that only its key can tell.
+ */
 export function isFor(booking: Booking, wish: Wish): boolean {
+  if (wish.best) return false;
   const pools = { ...wish.pools };
   for (const stay of wish.stays ?? []) {
     for (const night of nightsOf(stay.from, stay.nights)) {

@@ -37,8 +37,6 @@ export interface Wanted {
   count: number;
   /** Categories by index, in the order they are liked; others come last. */
   categories?: readonly number[];
-  /** No seat of another category than those. */
-  isStrict?: boolean;
   near: { x: number; y: number };
   /** A row in which seats count as half as far away. */
   row?: number;
@@ -60,38 +58,11 @@ export function together(house: House, wanted: Wanted): number[] | undefined {
         const far = Math.hypot(house.x[seat]! - wanted.near.x, house.y[seat]! - wanted.near.y);
         away += (house.row[seat] === wanted.row ? far / 2 : far) / seats.length;
       }
-      if (wanted.isStrict && dislike >= liked.length) continue;
       const isBetter = !best || dislike < best.dislike || (dislike === best.dislike && away < best.distance);
       if (isBetter) best = { seats, dislike, distance: away };
     }
   }
   return best?.seats;
-}
-
-/**
- * The best seats of the house: the dearest category that has `count` together, near the middle of
- * the front.
- */
-export function bestTogether(house: House, count: number, category?: number): number[] | undefined {
-  const near = frontOf(house);
-  const dearest = [...house.categories.keys()].sort(
-    (a, b) => house.categories[b]!.priceMinor - house.categories[a]!.priceMinor,
-  );
-  const categories = category === undefined ? dearest : [category];
-  return together(house, { count, categories, isStrict: true, near });
-}
-
-/**
- * The middle of the front: plans have the stage at the top, and seats at its sides may begin above
- * the front row.
- */
-function frontOf(house: House): { x: number; y: number } {
-  const { left, right, top, bottom } = house.bounds;
-  const x = (left + right) / 2;
-  let y = bottom;
-  const reach = Math.max((right - left) / 10, house.pitch);
-  house.grid.each(x - reach, top, x + reach, bottom, (seat) => (y = Math.min(y, house.y[seat]!)));
-  return { x, y };
 }
 
 /**

@@ -178,6 +178,15 @@ export class House {
     return free;
   }
 
+  /** Free seats of a category, in one section or in all. */
+  freeOf(category: number, section?: number): number {
+    const width = this.categories.length;
+    if (section !== undefined) return this.#freeBy[section * width + category]!;
+    let free = 0;
+    for (let at = category; at < this.#freeBy.length; at += width) free += this.#freeBy[at]!;
+    return free;
+  }
+
   /** The lowest price of a free seat in a section; `undefined` if there is none. */
   priceFromMinor(section: number): number | undefined {
     const width = this.categories.length;

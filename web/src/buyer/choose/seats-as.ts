@@ -1,0 +1,15 @@
+/** How this browser shows seats to those who choose them one by one: as it was asked to the last time. */
+export type SeatsAs = "map" | "list";
+
+const STORED = "onrush.seats_as";
+
+export function usualSeatsAs(): SeatsAs {
+  const stored = localStorage.getItem(STORED);
+  if (stored === "map" || stored === "list") return stored;
+  // Where colours are forced, a canvas of colours is of little use.
+  return matchMedia("(forced-colors: active)").matches ? "list" : "map";
+}
+
+export function keepSeatsAs(as: SeatsAs): void {
+  localStorage.setItem(STORED, as);
+}
