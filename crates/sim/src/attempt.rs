@@ -10,23 +10,38 @@ thread_local! {
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
+/// As long as it lives, panics of this thread say nothing: they are expected, and caught.
+pub(crate) struct Quiet(bool);
+
+impl Quiet {
+    pub(crate) fn begin() -> Self {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| {
+            let loud = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |info| {
+                if !IS_QUIET.get() {
+                    loud(info);
+                }
+            }));
+        });
+        Self(IS_QUIET.replace(true))
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        IS_QUIET.set(self.0);
+    }
+}
+
 /// Runs this, and gives a panic as a violation, without a word on the error output.
 ///
 /// # Errors
 /// The violation.
 pub(crate) fn quietly(run: impl FnOnce() -> Result<(), Violation>) -> Result<(), Violation> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let loud = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            if !IS_QUIET.get() {
-                loud(info);
-            }
-        }));
-    });
-    IS_QUIET.set(true);
+    let quiet = Quiet::begin();
     let caught = catch_unwind(AssertUnwindSafe(run));
-    IS_QUIET.set(false);
+    drop(quiet);
     caught.unwrap_or_else(|panic| {
         let why = format!("an assertion failed: {}", text_of(panic.as_ref()));
         Err(Violation { judge: "rules", why })

@@ -3,6 +3,7 @@
 //! Nothing here passes or fails: a shared machine gives other figures each time. Ratios within one
 //! run are worth more than figures across runs.
 
+mod arena;
 #[cfg(feature = "servers")]
 mod cluster;
 mod commands;

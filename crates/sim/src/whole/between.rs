@@ -3,6 +3,7 @@
 
 use super::files::{self, Facts};
 use super::opening;
+use crate::attempt::Quiet;
 use crate::chance::Chance;
 use onrush_audit::AuditArgs;
 use onrush_core::Time;
@@ -122,6 +123,8 @@ impl Pauses {
 
     /// A bit flips in what is at rest: the server must not start, or go on as if nothing were.
     async fn flip(&mut self, dir: &Path, chance: &mut Chance) -> String {
+        // The rules stop at what no journal of theirs has, and a start tells that as damage.
+        let _quiet = Quiet::begin();
         let copy = files::copy(dir);
         let Some((name, at)) = flip_a_bit(copy.path(), chance) else { return "are empty".into() };
         let flipped = files::copy(copy.path());

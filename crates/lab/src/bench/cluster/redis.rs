@@ -7,6 +7,7 @@ use super::super::results::median;
 use super::archive::Forgetful;
 use super::plain;
 use super::shared::{self, CLIENTS};
+use crate::bench::arena;
 use crate::bench::commands::{hold, id, one_unit};
 use onrush_core::Command;
 use onrush_core::ids::{EventId, PlaceId, UserId};
@@ -22,6 +23,7 @@ use tokio::sync::Semaphore;
 const ROUNDS: usize = 3;
 const JOINS_PER_S: u64 = 20_000;
 const RESERVES_PER_S: u64 = 10_000;
+const BEST_PER_S: u64 = 2_000;
 /// Requests that wait for an answer at most: beyond it the rate is not kept, which the result says.
 const IN_FLIGHT: u32 = 2_000;
 
@@ -118,6 +120,16 @@ async fn at_rates(common: &Common, results: &mut Results) -> Result<(), String> 
     scripts.tell(results, "join", JOINS_PER_S);
     let scripts = at_rate(common, &redis, &engine, RESERVES_PER_S, reserve).await?;
     scripts.tell(results, "reserve", RESERVES_PER_S);
+    let house: EventId = id("house")?;
+    for command in arena::on_sale()? {
+        engine.execute(house.clone(), command).await.map_err(|error| error.to_string())?;
+    }
+    let best = |number: u64| {
+        let number = u32::try_from(number).map_err(|error| error.to_string())?;
+        Ok((house.clone(), arena::best(number)?))
+    };
+    let scripts = at_rate(common, &redis, &engine, BEST_PER_S, best).await?;
+    scripts.tell(results, "best", BEST_PER_S);
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! `onrush bench engine`: the rules and the embedded engine, without HTTP.
 
+mod best;
 mod deadlines;
 mod holds;
 mod recovery;
@@ -33,6 +34,8 @@ enum Row {
     Deadlines,
     /// The longest pause while a snapshot with a million visitors is made
     Snapshot,
+    /// Durable holds of the best four seats beside named ones, and the choice by itself
+    Best,
     /// One composite score
     Score,
 }
@@ -50,6 +53,7 @@ pub(super) fn run(args: &EngineArgs) -> Result<(), String> {
             Row::Recovery => recovery::run(&args.common, &mut results)?,
             Row::Deadlines => deadlines::run(&args.common, &mut results)?,
             Row::Snapshot => snapshot::run(&args.common, &mut results)?,
+            Row::Best => best::run(&args.common, &mut results)?,
             Row::Score => score::run(&mut results),
         }
     }

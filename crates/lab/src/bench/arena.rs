@@ -1,0 +1,88 @@
+//! A house of 50,000 seats, by whose names people ask for four, or leave the choice to the server.
+
+use super::commands::{flash_sale, id, long_id};
+use onrush_core::Command;
+use onrush_core::best::{Best, BestOrder, Together};
+use onrush_core::ids::SeatId;
+use onrush_core::lines::Lines;
+use onrush_core::spec::{CategorySpec, SeatSpec};
+
+/// Seats that each wants.
+pub(super) const PARTY: u32 = 4;
+
+const SECTIONS: u32 = 20;
+const ROWS: u32 = 50;
+const SEATS: u32 = 50;
+const CATEGORIES: u32 = 4;
+/// Seats that one command adds.
+const AT_ONCE: usize = 10_000;
+
+/// How many seats there are.
+pub(super) const CAPACITY: u32 = SECTIONS * ROWS * SEATS;
+
+/// The commands that put the house on sale.
+pub(super) fn on_sale() -> Result<Vec<Command>, String> {
+    let mut commands = vec![Command::CreateEvent { settings: Box::new(flash_sale()?) }];
+    let mut categories: Vec<_> = (0..CATEGORIES)
+        .map(|number| CategorySpec { name: category(number).into(), price_minor: 0 })
+        .collect();
+    let mut seats = Vec::with_capacity(CAPACITY as usize);
+    for nth in 0..CAPACITY {
+        seats.push(seat(nth)?);
+    }
+    for some in seats.chunks(AT_ONCE) {
+        let categories = std::mem::take(&mut categories);
+        commands.push(Command::AddSeats { categories, seats: some.to_vec() });
+    }
+    commands.push(Command::OpenSale { seed: None, public_value: None });
+    Ok(commands)
+}
+
+fn category(number: u32) -> String {
+    format!("category {number}")
+}
+
+fn seat(nth: u32) -> Result<SeatSpec, String> {
+    let (row, number) = (nth / SEATS, nth % SEATS);
+    let section = row / ROWS;
+    // The front rows and their middles are best.
+    let from_middle = (2 * number + 1).abs_diff(SEATS) / 2;
+    Ok(SeatSpec {
+        seat: seat_id(nth)?,
+        section: format!("section {section}").into(),
+        row: (row % ROWS + 1).to_string().into(),
+        number: (number + 1).to_string().into(),
+        category: category(section % CATEGORIES).into(),
+        rank: row % ROWS * SEATS + from_middle,
+        aisle: false,
+    })
+}
+
+fn seat_id(nth: u32) -> Result<SeatId, String> {
+    id(&format!("s-{nth}"))
+}
+
+/// A hold of the four seats that nobody else names: of one party, or of the next in the row.
+pub(super) fn named(number: u32) -> Result<Command, String> {
+    // Two seats at the end of each row are left over.
+    let parties = SEATS / PARTY;
+    let first = number / parties * SEATS + number % parties * PARTY;
+    let seats = (first..first + PARTY).map(seat_id).collect::<Result<Vec<_>, _>>()?;
+    let lines = Lines::new(Vec::new(), seats).map_err(|refusal| refusal.to_string())?;
+    let (booking, user) = (long_id('n', number.into())?, long_id('u', number.into())?);
+    Ok(Command::Hold { booking, user, lines })
+}
+
+/// A hold of the four best seats side by side, three times of four in one category.
+pub(super) fn best(number: u32) -> Result<Command, String> {
+    let wanted = Best::new(PARTY, Together::Prefer).map_err(|refusal| refusal.to_string())?;
+    let categories = if number.is_multiple_of(4) {
+        Vec::new()
+    } else {
+        vec![category(number % CATEGORIES).into()]
+    };
+    let best = wanted.within(categories, Vec::new()).map_err(|refusal| refusal.to_string())?;
+    let order = Box::new(BestOrder::new(best, None).map_err(|refusal| refusal.to_string())?);
+    let (booking, user) = (long_id('b', number.into())?, long_id('u', number.into())?);
+    Ok(Command::HoldBest { booking, user, order })
+}
