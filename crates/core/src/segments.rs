@@ -9,6 +9,7 @@ use crate::limits::MAX_SEATS_PER_SEGMENT;
 use crate::spec::SeatSpec;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Seats of one row and one category with no aisle between them: positions that follow each other.
@@ -22,6 +23,8 @@ struct Segment {
     free: u32,
     /// The longest run of free seats.
     longest: u32,
+    /// The best rank of a free seat, if there is one.
+    best_free: Option<u32>,
 }
 
 /// One of them as others see it; seats, rows and categories are counted from 0 in the order in which
@@ -72,15 +75,15 @@ struct Choice {
 }
 
 impl Choice {
-    fn beats(&self, other: &Self) -> bool {
-        (self.worst_rank, self.singles) < (other.worst_rank, other.singles)
-    }
-
     /// What choices of one segment are compared by.
     fn key(&self) -> (u32, u32, Reverse<usize>, usize) {
         (self.worst_rank, self.singles, self.longest_left, self.seats.start)
     }
 }
+
+/// Where a segment stands among the others: by the best rank of a free seat, its own rank, and
+/// which was added first.
+type Place = (u32, u32, usize);
 
 /// All segments of one event's seats.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -88,8 +91,8 @@ pub(crate) struct Segments {
     segments: Vec<Segment>,
     /// Each row's segments, in the order in which they were added.
     rows: Vec<Range<usize>>,
-    /// The segments' positions, by rank, then by which was added first.
-    by_rank: Vec<usize>,
+    /// The segments that have free seats, by their places: no choice of one is better than its place.
+    by_place: BTreeSet<Place>,
     sections: Vec<Box<str>>,
     /// Of each seat, by its position.
     segment_of: Vec<usize>,
@@ -113,13 +116,10 @@ impl Segments {
             });
         if goes_on {
             let last = self.segments.len() - 1;
-            let segment = &mut self.segments[last];
-            segment.seats.end += 1;
-            if spec.rank < segment.rank {
-                self.by_rank.retain(|other| *other != last);
-                self.segments[last].rank = spec.rank;
-                self.file(last);
-            }
+            self.change(last, |segment| {
+                segment.seats.end += 1;
+                segment.rank = segment.rank.min(spec.rank);
+            });
         } else {
             let next = self.segments.len();
             match self.rows.last_mut() {
@@ -134,8 +134,8 @@ impl Segments {
                 rank: spec.rank,
                 free: 0,
                 longest: 0,
+                best_free: None,
             });
-            self.file(next);
         }
         self.segment_of.push(self.segments.len() - 1);
         self.ranks.push(spec.rank);
@@ -151,10 +151,20 @@ impl Segments {
         })
     }
 
-    fn file(&mut self, segment: usize) {
-        let key = |segment: usize| (self.segments[segment].rank, segment);
-        let at = self.by_rank.partition_point(|other| key(*other) < key(segment));
-        self.by_rank.insert(at, segment);
+    fn place(&self, segment: usize) -> Option<Place> {
+        let it = &self.segments[segment];
+        Some((it.best_free?, it.rank, segment))
+    }
+
+    /// Changes a segment, and where it stands.
+    fn change(&mut self, segment: usize, change: impl FnOnce(&mut Segment)) {
+        let before = self.place(segment);
+        change(&mut self.segments[segment]);
+        let after = self.place(segment);
+        if before != after {
+            before.map(|place| self.by_place.remove(&place));
+            self.by_place.extend(after);
+        }
     }
 
     /// All of them, in the order in which they were added.
@@ -176,32 +186,37 @@ impl Segments {
             return;
         }
         self.free[position] = is_free;
-        let segment = &mut self.segments[self.segment_of[position]];
-        segment.free = if is_free { segment.free + 1 } else { segment.free - 1 };
-        let longest = runs(segment.seats.clone(), |seat| self.free[seat]).map(|run| run.len());
-        segment.longest = longest.max().unwrap_or(0) as u32;
+        let nth = self.segment_of[position];
+        let seats = self.segments[nth].seats.clone();
+        let longest = runs(seats.clone(), |seat| self.free[seat]).map(|run| run.len()).max();
+        let best_free = seats.filter(|seat| self.free[*seat]).map(|seat| self.ranks[seat]).min();
+        self.change(nth, |segment| {
+            segment.free = if is_free { segment.free + 1 } else { segment.free - 1 };
+            segment.longest = longest.unwrap_or(0) as u32;
+            segment.best_free = best_free;
+        });
     }
 
     /// The best seats side by side, by their positions.
     pub(crate) fn together(&self, quantity: u32, filter: &Filter) -> Option<Range<usize>> {
-        let mut best: Option<Choice> = None;
-        for segment in self.by_rank.iter().map(|position| &self.segments[*position]) {
-            if let Some(best) = &best
-                && (best.worst_rank, best.singles) <= (segment.rank, 0)
-            {
+        let mut best: Option<((u32, u32, u32, usize), Range<usize>)> = None;
+        for &(best_free, rank, nth) in &self.by_place {
+            // Nothing from here on leaves fewer single seats than none.
+            if best.as_ref().is_some_and(|(key, _)| *key <= (best_free, 0, rank, nth)) {
                 break;
             }
+            let segment = &self.segments[nth];
             if segment.longest < quantity || !filter.lets(segment) {
                 continue;
             }
-            let choice = self.best_of(segment, segment.seats.clone(), quantity, filter);
-            // Of segments that are as good, the one that came first stays.
-            let is_better = |best: &Choice| choice.as_ref().is_some_and(|it| it.beats(best));
-            if best.as_ref().is_none_or(is_better) {
-                best = choice;
+            if let Some(it) = self.best_of(segment, segment.seats.clone(), quantity, filter) {
+                let key = (it.worst_rank, it.singles, rank, nth);
+                if best.as_ref().is_none_or(|(best, _)| key < *best) {
+                    best = Some((key, it.seats));
+                }
             }
         }
-        best.map(|choice| choice.seats)
+        best.map(|(_, seats)| seats)
     }
 
     /// Seats in as few groups of at least two as can be, in rows one behind the other of one section.

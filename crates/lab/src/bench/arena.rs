@@ -73,10 +73,10 @@ pub(super) fn named(number: u32) -> Result<Command, String> {
     Ok(Command::Hold { booking, user, lines })
 }
 
-/// A hold of the four best seats side by side, three times of four in one category.
+/// A hold of the four best seats, four times of five of one category: as many of each.
 pub(super) fn best(number: u32) -> Result<Command, String> {
     let wanted = Best::new(PARTY, Together::Prefer).map_err(|refusal| refusal.to_string())?;
-    let categories = if number.is_multiple_of(4) {
+    let categories = if number.is_multiple_of(5) {
         Vec::new()
     } else {
         vec![category(number % CATEGORIES).into()]
