@@ -52,6 +52,8 @@ pub(super) struct Buyer {
     world: Arc<World>,
     server: Arc<Server>,
     bank: Arc<Bank>,
+    /// Where they get mail, if they tell.
+    address: Option<String>,
     /// Numbers of keys.
     keys: u32,
     /// Keys under which they asked for something to be held.
@@ -70,7 +72,13 @@ impl Buyer {
         let address = Ipv4Addr::from_bits(0x0a00_0001 + number).into();
         let device = Chance::of(seed, "device", number.into());
         let client = Client::new(server.net().clone(), address, device);
-        Self { number, chance, client, world, server, bank, keys: 0, wishes: 0 }
+        // Few: the pictures of tickets cost more time than everything else.
+        let address = match Chance::of(seed, "address", number.into()).below(40) {
+            0 => Some(format!("nobody-{number}@mail.example")),
+            1..=4 => Some(format!("buyer-{number}@mail.example")),
+            _ => None,
+        };
+        Self { number, chance, client, world, server, bank, address, keys: 0, wishes: 0 }
     }
 
     fn tell(&self, what: impl AsRef<str>) {
@@ -336,7 +344,7 @@ impl Buyer {
             _ => {}
         }
         for _ in 0..4 {
-            let Some(payment) = self.begin(&path).await else { break };
+            let Some(payment) = self.begin(&path, &told.booking).await else { break };
             self.wait(500, 60_000).await;
             let card = self.chance.below(10);
             if card == 0 {
@@ -359,11 +367,20 @@ impl Buyer {
     }
 
     /// Begins a payment, or finds the one that runs.
-    async fn begin(&mut self, booking: &str) -> Option<PaymentId> {
-        let pay = Asking::post(format!("{booking}/payment")).key(self.key());
+    async fn begin(&mut self, path: &str, booking: &BookingId) -> Option<PaymentId> {
+        let mut pay = Asking::post(format!("{path}/payment")).key(self.key());
+        let address = self.address.clone();
+        if let Some(to) = &address {
+            let buyer = json!({ "name": "Ann", "email": to, "language": "en" });
+            pay = pay.body(json!({ "buyer": buyer }));
+            self.world.note_address(booking, to, false);
+        }
         for _ in 0..60 {
             let begun = self.client.insist(&pay).await;
             if begun.is_done() {
+                if let Some(to) = &address {
+                    self.world.note_address(booking, to, true);
+                }
                 let payment = begun.body["payment"].as_str().and_then(|id| id.parse().ok());
                 self.tell(format!("pays {}", begun.body["payment"]));
                 self.ask_twice(&pay, &begun, Kept::Answer).await;

@@ -1,6 +1,8 @@
 //! The judges: what must be so in the end, from the bank's book, the journal's bare facts, and what
 //! buyers were told.
 
+mod messages;
+
 use super::bank::{Account, Bank};
 use super::buyer::Told;
 use super::server::{Life, Server};
@@ -27,7 +29,7 @@ pub(super) struct Seen {
     pub(super) journal: Vec<u8>,
 }
 
-/// Waits until no money is under way any more.
+/// Waits until no money and no message is under way any more.
 pub(super) async fn wait_for_rest(
     server: &Arc<Server>,
     patience: Duration,
@@ -39,8 +41,17 @@ pub(super) async fn wait_for_rest(
         sleep(Duration::from_secs(60)).await;
         let life = server.life().expect("it was started");
         let totals = life.ledger.totals().await;
+        let channels = channels_with_more(&life, server).await;
         match totals {
-            Ok(totals) if totals.open_sagas == 0 && totals.refunding_minor == 0 => return,
+            Ok(totals)
+                if totals.open_sagas == 0 && totals.refunding_minor == 0 && channels.is_empty() =>
+            {
+                return;
+            }
+            Ok(_) if begun.elapsed() > patience && !channels.is_empty() => {
+                violations.push(format!("{channels:?} still have something to tell"));
+                return;
+            }
             Ok(totals) if begun.elapsed() > patience => {
                 violations.push(format!(
                     "{} sagas have not ended {patience:?} after everything works, {} of them \
@@ -53,6 +64,17 @@ pub(super) async fn wait_for_rest(
             Err(error) => violations.push(format!("the ledger does not answer: {error}")),
         }
     }
+}
+
+/// Channels over which something is still to be told.
+async fn channels_with_more(life: &Life, server: &Arc<Server>) -> Vec<String> {
+    let mut left = Vec::new();
+    for channel in server.receivers().channels() {
+        if !matches!(life.ledger.next_delivery(&channel).await, Ok(None)) {
+            left.push(channel);
+        }
+    }
+    left
 }
 
 /// Looks at everything there is.
@@ -124,6 +146,7 @@ pub(super) async fn look(
                 .push(format!("{booking} is {journal:?} by the journal, {engine:?} if asked"));
         }
     }
+    messages::judge(server, world, bank, &facts, &entries, violations).await;
     let confirmed = facts.bookings.values().filter(|known| known.end == HoldStatus::Confirmed);
     let confirmed = confirmed.count() as u64;
     let journal = entries.iter().flat_map(|entry| {

@@ -1,12 +1,12 @@
 //! The whole of a server in one process and in virtual time: the engine with its journal, the
-//! ledger, the sagas between them and a bank, HTTP and live streams over lines that break, with
-//! buyers around it and everything going wrong.
+//! ledger, the sagas between them and a bank, HTTP and live streams over lines that break, couriers
+//! on their way to receivers that are ill or away, with buyers around it and everything going wrong.
 //!
 //! Nothing runs on a thread of its own, and nothing waits for real: the engine and the ledger are
 //! run step by step, time passes when nobody has anything left to do, and all chance comes from the
 //! seed. So one seed is one story.
 //!
-//! What is not simulated yet: mail and outgoing webhooks, torn and lost writes of the disk.
+//! What is not simulated yet: torn and lost writes of the disk.
 
 mod bank;
 mod buyer;
@@ -16,6 +16,7 @@ mod command_line;
 mod judges;
 mod net;
 mod planted;
+mod receivers;
 mod server;
 mod story;
 mod watch;
@@ -46,6 +47,8 @@ pub struct Faults {
     pub bank: bool,
     /// The disk takes its time, and has little space at times.
     pub disk: bool,
+    /// Receivers of messages are slow, ill and away, and lose answers.
+    pub receivers: bool,
     /// Connections break and fall silent, in either direction.
     pub net: bool,
     /// The system's clock is set and drifts, and the process stands still.
@@ -56,11 +59,25 @@ pub struct Faults {
 
 impl Faults {
     /// All of them.
-    pub const ALL: Self =
-        Self { kills: true, bank: true, disk: true, net: true, clocks: true, planted: None };
+    pub const ALL: Self = Self {
+        kills: true,
+        bank: true,
+        disk: true,
+        receivers: true,
+        net: true,
+        clocks: true,
+        planted: None,
+    };
     /// None of them.
-    pub const NONE: Self =
-        Self { kills: false, bank: false, disk: false, net: false, clocks: false, planted: None };
+    pub const NONE: Self = Self {
+        kills: false,
+        bank: false,
+        disk: false,
+        receivers: false,
+        net: false,
+        clocks: false,
+        planted: None,
+    };
 }
 
 /// What one seed came to.
@@ -88,12 +105,18 @@ pub struct Outcome {
     pub captures: u64,
     /// How often money went back.
     pub refunds: u64,
+    /// Messages that were taken, mail and webhooks; repeats count as well.
+    pub messages: u64,
+    /// How many of them had been taken before.
+    pub repeats: u64,
 }
 
 /// How long buyers may take, all of them together, before somebody is said to wait without end.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 /// How long what is left to do may take once nothing goes wrong any more.
 const SETTLES: Duration = Duration::from_secs(6 * 3_600);
+/// The same where a receiver of messages is never there: they are tried for three days.
+const GIVES_UP: Duration = Duration::from_secs(76 * 3_600);
 
 /// Runs the sale of one seed.
 ///
@@ -188,7 +211,8 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     server.start().await;
     let mut seen = Seen::default();
     if server.life().is_some() {
-        judges::wait_for_rest(&server, SETTLES, &mut violations).await;
+        let patience = if server.receivers().has_lost() { GIVES_UP } else { SETTLES };
+        judges::wait_for_rest(&server, patience, &mut violations).await;
         seen = judges::look(&server, &world, &bank, &told, &mut violations).await;
     }
     let (kills, decisions) = (server.kills(), seen.decisions);
@@ -199,6 +223,7 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
         story.tell("the judges", violation.clone());
     }
     let (captures, refunds) = bank.counts();
+    let (messages, repeats) = server.receivers().counts();
     Outcome {
         seed,
         hash: story.hash(&seen.journal),
@@ -211,5 +236,7 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
         confirmed: seen.confirmed,
         captures,
         refunds,
+        messages,
+        repeats,
     }
 }

@@ -52,6 +52,24 @@ pub enum Planted {
     KeysAreForgottenInFiles,
     /// The answer that a key keeps is another one's.
     KeysAreMixedUpInFiles,
+    /// Nothing of what is to be told is written down.
+    MessagesAreForgotten,
+    /// What was tried once in vain is forgotten.
+    MessagesAreTriedOnce,
+    /// What was tried once in vain is given up.
+    MessagesAreGivenUpEarly,
+    /// What is tried again has another id.
+    MessagesChangeTheirIds,
+    /// Each message is told under a second id as well.
+    MessagesAreDoubled,
+    /// Messages for one receiver go to another.
+    MessagesGoAstray,
+    /// Messages of cancellations tell of other refunds.
+    MessagesSayOtherwise,
+    /// What was given up is not known any more.
+    DeadLettersVanish,
+    /// All mail goes to one buyer.
+    MailGoesToAnother,
     /// The server sees a new key in each request.
     KeysAreForgotten,
     /// The server takes every key for its visitor's first.
@@ -93,7 +111,7 @@ const LEDGER: &str = "ledger.db";
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 40] = [
         Self::JournalLosesItsEnd,
         Self::JournalAndWitnessLoseTheirEnd,
         Self::JournalHasAHole,
@@ -112,6 +130,15 @@ impl Planted {
         Self::FollowerSkips,
         Self::KeysAreForgottenInFiles,
         Self::KeysAreMixedUpInFiles,
+        Self::MessagesAreForgotten,
+        Self::MessagesAreTriedOnce,
+        Self::MessagesAreGivenUpEarly,
+        Self::MessagesChangeTheirIds,
+        Self::MessagesAreDoubled,
+        Self::MessagesGoAstray,
+        Self::MessagesSayOtherwise,
+        Self::DeadLettersVanish,
+        Self::MailGoesToAnother,
         Self::KeysAreForgotten,
         Self::KeysAreMixedUp,
         Self::HoldsAreInvented,
@@ -210,6 +237,65 @@ impl Planted {
                 "CREATE TRIGGER planted AFTER UPDATE OF status ON requests BEGIN \
                  UPDATE requests SET body = (SELECT body FROM requests WHERE status IS NOT NULL \
                  ORDER BY begun_at LIMIT 1) WHERE request_key = new.request_key; END",
+            ),
+            Self::MessagesAreForgotten => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER INSERT ON deliveries BEGIN \
+                 DELETE FROM deliveries WHERE message_id = new.message_id; END",
+            ),
+            Self::MessagesAreTriedOnce => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER UPDATE OF attempts ON deliveries BEGIN \
+                 DELETE FROM deliveries WHERE message_id = new.message_id; END",
+            ),
+            Self::MessagesAreGivenUpEarly => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER UPDATE OF attempts ON deliveries \
+                 WHEN new.next_at IS NOT NULL BEGIN \
+                 UPDATE deliveries SET next_at = NULL, died_at = new.since \
+                 WHERE message_id = new.message_id AND channel = new.channel; END",
+            ),
+            Self::MessagesChangeTheirIds => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER UPDATE OF attempts ON deliveries BEGIN \
+                 INSERT OR IGNORE INTO messages SELECT message_id || '+', kind, event_id, \
+                 booking_id, at, body FROM messages WHERE message_id = new.message_id; \
+                 UPDATE deliveries SET message_id = message_id || '+' \
+                 WHERE message_id = new.message_id AND channel = new.channel; END",
+            ),
+            Self::MessagesAreDoubled => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER INSERT ON deliveries BEGIN \
+                 INSERT OR IGNORE INTO messages SELECT message_id || '+', kind, event_id, \
+                 booking_id, at, body FROM messages WHERE message_id = new.message_id; \
+                 INSERT OR IGNORE INTO deliveries (message_id, channel, attempts, since, next_at) \
+                 VALUES (new.message_id || '+', new.channel, 0, new.since, new.next_at); END",
+            ),
+            Self::MessagesGoAstray => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER INSERT ON deliveries \
+                 WHEN new.channel = 'webhook:books' BEGIN \
+                 UPDATE OR REPLACE deliveries SET channel = 'webhook:door' \
+                 WHERE message_id = new.message_id AND channel = new.channel; END",
+            ),
+            Self::MessagesSayOtherwise => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER INSERT ON messages \
+                 WHEN new.kind = 'booking_cancelled' BEGIN \
+                 UPDATE messages SET body = json_set(body, '$.refund_minor', 1) \
+                 WHERE message_id = new.message_id; END",
+            ),
+            Self::DeadLettersVanish => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER UPDATE OF died_at ON deliveries \
+                 WHEN new.died_at IS NOT NULL BEGIN \
+                 DELETE FROM deliveries WHERE message_id = new.message_id; END",
+            ),
+            Self::MailGoesToAnother => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER INSERT ON buyers BEGIN \
+                 UPDATE buyers SET email = 'buyer-0@mail.example' \
+                 WHERE booking_id = new.booking_id; END",
             ),
             Self::KeysAreForgotten
             | Self::KeysAreMixedUp

@@ -4,6 +4,7 @@ use super::Faults;
 use super::bank::Bank;
 use super::clocks::{Clocks, beat};
 use super::net::Net;
+use super::receivers::Receivers;
 use super::story::Story;
 use crate::chance::Chance;
 use onrush_api::http::public_router;
@@ -12,6 +13,7 @@ use onrush_api::http::unserved;
 use onrush_base::config::{Config, Patience};
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::{SqliteLedger, SteppedLedger};
+use onrush_relay::RelayDeps;
 use onrush_relay::messages::Channels;
 use onrush_saga::{SagaDeps, Sagas};
 use onrush_serve::{Terms, serve_doors};
@@ -60,6 +62,7 @@ pub(super) struct Server {
     faults: Faults,
     dir: PathBuf,
     bank: Arc<Bank>,
+    receivers: Arc<Receivers>,
     net: Arc<Net>,
     story: Story,
     clocks: Arc<Clocks>,
@@ -85,6 +88,7 @@ impl Server {
             faults,
             dir,
             bank,
+            receivers: Receivers::of(seed, faults.receivers, story.clone()),
             net: Arc::new(Net::new(faults.net)),
             story,
             clocks,
@@ -108,6 +112,11 @@ impl Server {
         &self.faults
     }
 
+    /// Whom it tells.
+    pub(super) fn receivers(&self) -> &Arc<Receivers> {
+        &self.receivers
+    }
+
     /// The way to it.
     pub(super) fn net(&self) -> &Arc<Net> {
         &self.net
@@ -125,6 +134,7 @@ impl Server {
     pub(super) fn calm(&self) {
         self.calm.store(true, Ordering::Relaxed);
         self.net.calm();
+        self.receivers.calm();
     }
 
     /// Waits until the server cannot go on, and says why.
@@ -166,7 +176,7 @@ impl Server {
             gateway: Some(self.bank.clone()),
             clock: clock.clone(),
             patience: Patience::default(),
-            channels: Channels::default(),
+            channels: Channels::of(&self.config()),
             cluster: None,
             pairing: None,
         });
@@ -190,10 +200,18 @@ impl Server {
         let seq = engine.committed().0;
         state.tasks.spawn(beat(steady));
         let chance = Chance::of(self.seed, "disk", lives);
-        state.tasks.spawn(run_engine(self.clone(), steps, clock, chance));
+        state.tasks.spawn(run_engine(self.clone(), steps, clock.clone(), chance));
         let chance = Chance::of(self.seed, "ledger", lives);
         state.tasks.spawn(run_ledger(self.clone(), ledger_steps, chance));
-        for task in sagas.run() {
+        let parts = RelayDeps {
+            ledger: kept.clone(),
+            engine: engine.clone(),
+            tickets: http.signers.tickets.clone(),
+            links: http.callers.links.clone(),
+            clock,
+        };
+        let relay = self.receivers.relay(&self.config(), &parts);
+        for task in sagas.run().into_iter().chain(relay.run(sagas.told.clone())) {
             // The end of a life ends it too.
             state.tasks.spawn(async move {
                 let abort = AbortOnDrop(task);
@@ -221,7 +239,9 @@ impl Server {
     }
 
     fn config(&self) -> Config {
-        Config { data: self.dir.clone(), ..Config::default() }
+        let mut config = Config { data: self.dir.clone(), ..Config::default() };
+        self.receivers.configure(&mut config);
+        config
     }
 
     /// Ends the present life as a power cut would, in the middle of whatever it does.

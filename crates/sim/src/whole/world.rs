@@ -35,8 +35,18 @@ pub(super) struct World {
     held: Mutex<Vec<BookingId>>,
     /// How often each visitor asked for something to be held.
     wishes: Mutex<BTreeMap<String, u32>>,
+    /// Where mail about bookings goes.
+    addresses: Mutex<BTreeMap<BookingId, Address>>,
     /// What buyers found wrong.
     complaints: Mutex<Vec<String>>,
+}
+
+/// Where mail about a booking goes.
+#[derive(Clone, Debug)]
+pub(super) struct Address {
+    pub(super) to: String,
+    /// Whether the server has said that it knows.
+    pub(super) is_known: bool,
 }
 
 /// What a key keeps.
@@ -80,6 +90,7 @@ impl World {
             buyers,
             held: Mutex::default(),
             wishes: Mutex::default(),
+            addresses: Mutex::default(),
             complaints: Mutex::default(),
         }
     }
@@ -97,6 +108,19 @@ impl World {
     /// How often a visitor asked for something to be held, if they have come to an end.
     pub(super) fn wishes(&self, user: &str) -> Option<u32> {
         self.wishes.lock().unwrap_or_else(PoisonError::into_inner).get(user).copied()
+    }
+
+    /// Notes where a buyer wants mail about a booking; once it is known, it stays known.
+    pub(super) fn note_address(&self, booking: &BookingId, to: &str, is_known: bool) {
+        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        let address = Address { to: to.to_owned(), is_known: false };
+        let address = addresses.entry(booking.clone()).or_insert(address);
+        address.is_known |= is_known;
+    }
+
+    /// Where mail about a booking goes, if its buyer has told.
+    pub(super) fn address(&self, booking: &BookingId) -> Option<Address> {
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner).get(booking).cloned()
     }
 
     pub(super) fn complain(&self, what: String) {
