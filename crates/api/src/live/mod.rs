@@ -38,7 +38,7 @@ use seats::Boards;
 use shares::Shares;
 pub use shares::StreamLimits;
 use snapshot::Snapshot;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -67,7 +67,9 @@ pub struct Hub {
 
 #[derive(Default)]
 struct Streams {
-    events: HashMap<EventId, Channel>,
+    /// In an order of their own, and so are their users: what is told to all of them is told in the
+    /// same order in each simulated life.
+    events: BTreeMap<EventId, Channel>,
     shares: Shares,
     /// Streams by the tick at which their position is due.
     ring: Vec<Vec<Weak<Conn>>>,
@@ -83,7 +85,7 @@ struct Streams {
 /// The streams about one event.
 #[derive(Default)]
 struct Channel {
-    users: HashMap<UserId, Watcher>,
+    users: BTreeMap<UserId, Watcher>,
     /// How often the line has moved.
     moves: u64,
     /// Whether anyone may hold, without a session.
