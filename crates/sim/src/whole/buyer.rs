@@ -2,6 +2,7 @@
 
 use super::bank::Bank;
 use super::client::{Answer, Asking, Client};
+use super::door::Ticket;
 use super::server::Server;
 use super::watch::{Heard, Watch};
 use super::world::{Kept, World};
@@ -101,6 +102,7 @@ impl Buyer {
         let guest = self.client.insist(&Asking::post("/visitors")).await;
         self.client.token = guest.body["token"].as_str().map(Into::into);
         let user = guest.body["user"].as_str().unwrap_or_default().to_owned();
+        self.world.note_visitor(&user);
         let mut told = Vec::new();
         for _ in 0..BOOKINGS {
             if !self.come_in().await {
@@ -421,5 +423,12 @@ impl Buyer {
             self.world.complain(format!("{booking} has {units} units and {count:?} tickets"));
         }
         self.tell(format!("has {count:?} tickets"));
+        for ticket in tickets.body["tickets"].as_array().into_iter().flatten() {
+            let number = ticket["ticket"].as_u64().and_then(|number| number.try_into().ok());
+            if let (Some(number), Some(code)) = (number, ticket["code"].as_str()) {
+                let (booking, code) = (told.booking.clone(), code.to_owned());
+                self.world.note_ticket(Ticket { booking, number, code });
+            }
+        }
     }
 }

@@ -37,6 +37,14 @@ impl Asking {
         Self { method: Method::POST, ..Self::get(path) }
     }
 
+    pub(super) fn put(path: impl Into<String>) -> Self {
+        Self { method: Method::PUT, ..Self::get(path) }
+    }
+
+    pub(super) fn patch(path: impl Into<String>) -> Self {
+        Self { method: Method::PATCH, ..Self::get(path) }
+    }
+
     pub(super) fn key(self, key: impl Into<String>) -> Self {
         Self { key: Some(key.into()), ..self }
     }
@@ -66,7 +74,7 @@ impl Answer {
     }
 
     /// Whether nothing was decided, and the same may be asked again.
-    fn is_put_off(&self) -> bool {
+    pub(super) fn is_put_off(&self) -> bool {
         matches!(self.status, 408 | 429 | 503) || self.code() == "IN_PROGRESS"
     }
 }

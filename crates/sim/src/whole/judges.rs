@@ -1,7 +1,10 @@
 //! The judges: what must be so in the end, from the bank's book, the journal's bare facts, and what
 //! buyers were told.
 
+mod door;
+mod draw;
 mod messages;
+mod organiser;
 
 use super::bank::{Account, Bank};
 use super::buyer::Told;
@@ -146,6 +149,9 @@ pub(super) async fn look(
                 .push(format!("{booking} is {journal:?} by the journal, {engine:?} if asked"));
         }
     }
+    organiser::judge(world, &entries, violations);
+    door::judge(world, &entries, violations);
+    draw::judge(server, world, &entries, violations).await;
     messages::judge(server, world, bank, &facts, &entries, violations).await;
     let confirmed = facts.bookings.values().filter(|known| known.end == HoldStatus::Confirmed);
     let confirmed = confirmed.count() as u64;
@@ -208,8 +214,12 @@ struct Known {
 impl Known {
     /// Units of the pool.
     fn units(&self) -> u32 {
-        self.lines.pools().iter().map(|line| line.quantity).sum()
+        units_of_pools(&self.lines)
     }
+}
+
+fn units_of_pools(lines: &Lines) -> u32 {
+    lines.pools().iter().map(|line| line.quantity).sum()
 }
 
 /// What the journal's facts come to, counted anew and without a rule.
@@ -225,9 +235,12 @@ struct Facts {
 #[derive(Default)]
 struct Stock {
     capacity: u32,
+    /// Units that are held, sold or off sale.
     taken: u32,
     owners: BTreeMap<SeatId, BookingId>,
     seats: BTreeSet<SeatId>,
+    /// Seats that the organiser took off sale.
+    off_sale: BTreeSet<SeatId>,
 }
 
 impl Facts {
@@ -254,6 +267,21 @@ impl Facts {
                 stock.seats.extend(seats.iter().map(|seat| seat.seat.clone()));
             }
             Change::Setup(SetupChange::CapacityAdjusted { after, .. }) => stock.capacity = *after,
+            Change::Setup(SetupChange::UnitsBlocked { lines, .. }) => {
+                stock.taken += units_of_pools(lines);
+                for seat in lines.seats() {
+                    if let Some(owner) = stock.owners.get(seat) {
+                        violations.push(format!("{seat} is taken off sale, and is {owner}'s"));
+                    }
+                    stock.off_sale.insert(seat.clone());
+                }
+            }
+            Change::Setup(SetupChange::UnitsUnblocked { lines, .. }) => {
+                stock.taken -= units_of_pools(lines);
+                for seat in lines.seats() {
+                    stock.off_sale.remove(seat);
+                }
+            }
             Change::Hold(change) => self.hold(event, change, seq, violations),
             Change::Booking(change) => self.booking(change, seq, violations),
             // Nothing here has to do with units.
@@ -323,6 +351,9 @@ impl Facts {
         for seat in known.lines.seats() {
             if !stock.seats.contains(seat) {
                 violations.push(format!("{booking} has {seat}, which does not exist"));
+            }
+            if stock.off_sale.contains(seat) {
+                violations.push(format!("{booking} has {seat}, which is not on sale"));
             }
             if let Some(owner) = stock.owners.insert(seat.clone(), booking.clone()) {
                 let at = seq.0;

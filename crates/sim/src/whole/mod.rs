@@ -13,8 +13,10 @@ mod buyer;
 mod client;
 mod clocks;
 mod command_line;
+mod door;
 mod judges;
 mod net;
+mod organiser;
 mod planted;
 mod receivers;
 mod server;
@@ -28,6 +30,7 @@ use clocks::Clocks;
 pub(crate) use command_line::run as run_many;
 use judges::Seen;
 use onrush_base::auth::chance::deal;
+use organiser::Organiser;
 pub use planted::Planted;
 use server::Server;
 use std::path::PathBuf;
@@ -160,7 +163,8 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     let server =
         Server::new(seed, faults, dir.clone(), bank.clone(), clocks.clone(), story.clone());
     server.start().await;
-    world.set_up(&server).await;
+    let mut organiser = Organiser::new(seed, world.clone(), server.clone());
+    organiser.set_up().await;
 
     let mut around = JoinSet::new();
     around.spawn(bank::tell(news, server.clone(), seed, faults.bank));
@@ -175,8 +179,8 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
         let it = buyer::Buyer::new(seed, number, world.clone(), server.clone(), bank.clone());
         buyers.spawn(it.live());
     }
-    let organiser = world.clone().organise(server.clone(), seed);
-    around.spawn(organiser);
+    around.spawn(organiser.organise());
+    around.spawn(door::let_in(world.clone(), server.clone(), seed));
     let mut violations = Vec::new();
     let all = async {
         let mut told = Vec::new();

@@ -86,6 +86,18 @@ pub enum Planted {
     ReleasesAreInvented,
     /// One ticket of several is missing.
     TicketsAreMissing,
+    /// The organiser is told that bookings are cancelled, and they are not.
+    OrdersAreInvented,
+    /// What the organiser changes about capacity is done twice.
+    OrdersAreDoubled,
+    /// Tickets let somebody in as often as they are shown.
+    TicketsLetInTwice,
+    /// Who shows a ticket is let in, and it is written down nowhere.
+    CheckInsAreInvented,
+    /// Another value than was asked for is mixed into draws.
+    PublicValuesAreMixedUp,
+    /// Another seed is told than the one that was drawn with.
+    SeedsAreToldWrong,
     /// Streams do not tell that it is somebody's turn.
     StreamsForgetTurns,
     /// Streams tell people that it is their turn while they wait.
@@ -111,7 +123,7 @@ const LEDGER: &str = "ledger.db";
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 46] = [
         Self::JournalLosesItsEnd,
         Self::JournalAndWitnessLoseTheirEnd,
         Self::JournalHasAHole,
@@ -147,6 +159,12 @@ impl Planted {
         Self::ConfirmedTooEarly,
         Self::ReleasesAreInvented,
         Self::TicketsAreMissing,
+        Self::OrdersAreInvented,
+        Self::OrdersAreDoubled,
+        Self::TicketsLetInTwice,
+        Self::CheckInsAreInvented,
+        Self::PublicValuesAreMixedUp,
+        Self::SeedsAreToldWrong,
         Self::StreamsForgetTurns,
         Self::StreamsInventTurns,
         Self::StreamsMixUpPlaces,
@@ -304,7 +322,13 @@ impl Planted {
             | Self::PricesAreWrong
             | Self::ConfirmedTooEarly
             | Self::ReleasesAreInvented
-            | Self::TicketsAreMissing => Where::Router,
+            | Self::TicketsAreMissing
+            | Self::OrdersAreInvented
+            | Self::OrdersAreDoubled
+            | Self::TicketsLetInTwice
+            | Self::CheckInsAreInvented
+            | Self::PublicValuesAreMixedUp
+            | Self::SeedsAreToldWrong => Where::Router,
             Self::StreamsForgetTurns
             | Self::StreamsInventTurns
             | Self::StreamsMixUpPlaces
@@ -361,7 +385,27 @@ impl Planted {
         if self == Self::HoldsAreDoubled && holds {
             return twice(request, next, nth).await;
         }
-        let change: fn(&mut Value) = if self == Self::PricesAreWrong && holds {
+        let orders = path.starts_with("/api/v1/admin/");
+        if self == Self::OrdersAreInvented && orders && path.ends_with("/cancel") {
+            return answer(StatusCode::OK, &json!({ "status": "cancelled" }));
+        }
+        if self == Self::OrdersAreDoubled && orders && path.ends_with("/capacity") {
+            return twice(request, next, nth).await;
+        }
+        if self == Self::CheckInsAreInvented && path.ends_with("/check-in") {
+            return answer(StatusCode::OK, &json!({}));
+        }
+        if self == Self::TicketsLetInTwice && path.ends_with("/check-in") {
+            let mut answer = next.run(request).await;
+            *answer.status_mut() = StatusCode::OK;
+            return answer;
+        }
+        if self == Self::PublicValuesAreMixedUp && orders && path.ends_with("/open") {
+            return next.run(with_another_value(request).await).await;
+        }
+        let change: fn(&mut Value) = if self == Self::SeedsAreToldWrong && path.ends_with("/draw") {
+            |body| body["seed"] = "00".repeat(32).into()
+        } else if self == Self::PricesAreWrong && holds {
             |body| {
                 if let Some(amount) = body["amount_minor"].as_i64() {
                     body["amount_minor"] = (amount - 1).into();
@@ -423,6 +467,18 @@ async fn twice(request: Request, next: Next, nth: u64) -> Response {
     once.headers_mut().insert("idempotency-key", HeaderValue::from(nth));
     drop(next.clone().run(once).await);
     next.run(Request::from_parts(parts, Body::from(bytes))).await
+}
+
+/// The same request with another public value, if it has one.
+async fn with_another_value(request: Request) -> Request {
+    let (mut parts, body) = request.into_parts();
+    let mut bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let asked = serde_json::from_slice::<Value>(&bytes).unwrap_or_default();
+    if asked["public_value"].is_string() {
+        bytes = json!({ "public_value": "somebody's" }).to_string().into();
+        parts.headers.remove("content-length");
+    }
+    Request::from_parts(parts, Body::from(bytes))
 }
 
 fn answer(status: StatusCode, body: &Value) -> Response {
