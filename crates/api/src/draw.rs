@@ -4,6 +4,7 @@
 use crate::broken::Broken;
 use bytes::Bytes;
 use onrush_base::auth::keys::KeyDir;
+use onrush_base::beside::beside;
 use onrush_base::cluster_store::ClusterStore;
 use onrush_base::shared_files;
 use onrush_core::change::QueueChange;
@@ -229,7 +230,8 @@ impl Draws {
         let hash = draw.entrants_hash.ok_or(DrawError::PrequeueNotClosed)?;
         let path = self.lists.join(format!("entrants-{event}.txt"));
         let _listing = self.listing.lock().await;
-        if let Ok(bytes) = tokio::fs::read(&path).await
+        let kept = path.clone();
+        if let Ok(Ok(bytes)) = beside(move || std::fs::read(kept)).await
             && Digest(Sha256::digest(&bytes).into()) == hash
         {
             return Ok(bytes.into());
@@ -238,10 +240,13 @@ impl Draws {
         if Digest(Sha256::digest(&list).into()) != hash {
             return Err(DrawError::OtherEntrants);
         }
-        if let Err(error) = tokio::fs::write(&path, &list).await {
+        let list = Bytes::from(list);
+        let copy = list.clone();
+        let written = beside(move || std::fs::write(path, copy)).await.map_err(io::Error::other);
+        if let Err(error) = written.flatten() {
             tracing::warn!(%error, "the list of entrants could not be kept; it is read again next time");
         }
-        Ok(list.into())
+        Ok(list)
     }
 
     async fn read_entrants(&self, event: &EventId) -> Result<String, DrawError> {

@@ -414,6 +414,7 @@ mod tests {
             booking: booking.parse().unwrap(),
             user: "ann".parse().unwrap(),
             lines: lines(),
+            asked: None,
             amount_minor: 100,
             fee_minor: 0,
             created_at: Time(1),

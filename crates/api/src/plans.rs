@@ -3,9 +3,12 @@
 //! The rules know seats by id and price category. Where a seat is drawn is nobody's business but
 //! the picture's, so the coordinates stay out of the journal: `<data>/plans/plan-<event>.json`.
 
-use crate::json::ids::{FreeText, IdText, LabelText, TextOrNumber};
+mod best;
+
+use crate::json::ids::{FreeText, IdText, LabelText, RankNumber, TextOrNumber};
 use crate::json::object::Object;
 use crate::json::whole::Whole;
+use onrush_base::beside::beside;
 use onrush_base::cluster_store::ClusterStore;
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::limits::{MAX_PRICE_MINOR, MAX_SEATS_PER_EVENT, MAX_TEXT_CHARS, fits_text};
@@ -96,6 +99,10 @@ pub(crate) struct PlanSeat {
     #[serde(default)]
     #[schema(value_type = LabelText)]
     category: String,
+    /// How good it is: the lower, the better. What a plan leaves out is made from its drawing.
+    #[serde(default)]
+    #[schema(value_type = Option<RankNumber>)]
+    rank: Option<Whole<u32>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
@@ -177,6 +184,11 @@ pub struct DrawnSeat {
 }
 
 impl Plan {
+    fn seats(&self) -> impl Iterator<Item = &PlanSeat> {
+        let rows = self.zones.iter().flat_map(|Object(zone)| &zone.rows);
+        rows.flat_map(|Object(row)| &row.seats).map(|Object(seat)| seat)
+    }
+
     /// The seats, with the price of each category by name.
     ///
     /// # Errors
@@ -197,6 +209,7 @@ impl Plan {
             let section = text(&zone.name, "a zone's name")?;
             for Object(row) in &zone.rows {
                 let row_number = Label::text(row.row_number.as_ref());
+                let from = seats.len();
                 for Object(seat) in &row.seats {
                     let id: SeatId = seat
                         .seat_guid
@@ -220,6 +233,8 @@ impl Plan {
                         row: text(&row_number, "a row's number")?.into(),
                         number: text(&number, "a seat's number")?.into(),
                         category: category.into(),
+                        rank: 0,
+                        aisle: false,
                     });
                     drawing.seats.push(DrawnSeat {
                         id,
@@ -231,6 +246,7 @@ impl Plan {
                         y: sum(|position| position.y)?,
                     });
                 }
+                best::mark_aisles(&mut seats[from..], &drawing.seats[from..]);
             }
         }
         if seats.is_empty() || seats.len() > MAX_SEATS_PER_EVENT {
@@ -257,7 +273,11 @@ impl Plan {
         let in_use = |name: &str| categories.iter().any(|category| &*category.name == name);
         match prices.keys().find(|name| !in_use(name)) {
             Some(name) => Err(format!("prices: no seat of the plan is in category {name:?}")),
-            None => Ok(Import { categories, seats, drawing }),
+            None => {
+                let given = self.seats().map(|seat| seat.rank.map(|rank| rank.0));
+                best::rank(&mut seats, given, &categories, &drawing);
+                Ok(Import { categories, seats, drawing })
+            }
         }
     }
 }
@@ -317,11 +337,14 @@ impl PlanDir {
     pub async fn load(&self, event: &EventId) -> io::Result<Option<Drawing>> {
         let bytes = match &self.cluster {
             Some(cluster) => cluster.fetch(shared_name(event)).await?,
-            None => match tokio::fs::read(self.path(event)).await {
-                Ok(bytes) => Some(bytes),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                Err(error) => return Err(error),
-            },
+            None => {
+                let path = self.path(event);
+                match beside(move || fs::read(path)).await.map_err(io::Error::other)? {
+                    Ok(bytes) => Some(bytes),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                    Err(error) => return Err(error),
+                }
+            }
         };
         parsed(bytes.as_deref())
     }
@@ -335,7 +358,7 @@ impl PlanDir {
     pub async fn add(&self, event: &EventId, drawing: Drawing) -> io::Result<()> {
         let Some(cluster) = &self.cluster else {
             let (plans, event) = (self.clone(), event.clone());
-            let added = tokio::task::spawn_blocking(move || plans.add_to_file(&event, drawing));
+            let added = beside(move || plans.add_to_file(&event, drawing));
             return added.await.map_err(io::Error::other)?;
         };
         loop {
@@ -361,7 +384,9 @@ impl PlanDir {
         file.write_all(&serde_json::to_vec(&merged)?)?;
         file.sync_all()?;
         fs::rename(&aside, &path)?;
-        File::open(&self.dir)?.sync_all()
+        // The directory may be as new as the file: then its own name has to be durable as well.
+        let above = self.dir.parent().unwrap_or(Path::new("."));
+        [self.dir.as_path(), above].into_iter().try_for_each(|dir| File::open(dir)?.sync_all())
     }
 
     fn path(&self, event: &EventId) -> PathBuf {

@@ -1,5 +1,6 @@
 //! What may be asked of an event. Every state change begins as one of these.
 
+use crate::best::BestOrder;
 use crate::hold::OnDecline;
 use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, PoolId, UserId};
 use crate::lines::Lines;
@@ -127,6 +128,15 @@ pub enum Command {
         user: UserId,
         /// What.
         lines: Lines,
+    },
+    /// Holds the best seats there are for a booking, with what is named beside them, all or nothing.
+    HoldBest {
+        /// The booking, as the caller names it: a retry has the same.
+        booking: BookingId,
+        /// Whose.
+        user: UserId,
+        /// What.
+        order: Box<BestOrder>,
     },
     /// Gives a hold more time.
     Extend {
@@ -312,6 +322,7 @@ traits! {
     Arrive:          ;
 
     Hold:            begins_business needs_space;
+    HoldBest:        begins_business needs_space;
     // More time was promised to nobody, and asking again and again needs more space each time.
     Extend:          needs_space;
     Release:         always_let_in;

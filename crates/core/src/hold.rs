@@ -1,5 +1,6 @@
 //! Holds: one booking's units, until a deadline, a payment or a confirmation.
 
+use crate::best::BestOrder;
 use crate::ids::{BookingId, PaymentId, UserId};
 use crate::lines::Lines;
 use crate::time::Time;
@@ -15,6 +16,9 @@ pub struct HoldTerms {
     pub user: UserId,
     /// What.
     pub lines: Lines,
+    /// What was asked for, if seats were left to the rules: a retry asks for the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Box<BestOrder>>,
     /// The price of all of it when it was held, fees included, in minor units of the event's currency.
     pub amount_minor: i64,
     /// How much of that is fees.

@@ -111,6 +111,9 @@ impl Event {
         if claimed != owned {
             broken.push(format!("seats: {claimed} are taken, bookings have {owned}"));
         }
+        if !self.seats.segments_agree() {
+            broken.push("seats: the runs of free ones are not those of their states".into());
+        }
         for category in self.seats.categories() {
             let mut units = crate::view::Units::default();
             let of_category =

@@ -10,6 +10,7 @@
 
 mod arena;
 mod bans;
+pub mod best;
 mod bookings;
 pub mod change;
 mod claims;
@@ -28,6 +29,7 @@ pub mod refusal;
 pub mod saga;
 pub mod score;
 mod seats;
+pub mod segments;
 pub mod settings;
 pub mod snapshot;
 pub mod spec;

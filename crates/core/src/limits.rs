@@ -10,6 +10,14 @@ pub const MAX_TEXT_CHARS: usize = 500;
 pub const MAX_LINES_PER_HOLD: usize = 400;
 /// Units (seats plus countable stock) in one hold, claim or block of one pool.
 pub const MAX_UNITS_PER_HOLD: u32 = 1_000;
+/// Seats that one order may leave to the rules.
+pub const MAX_BEST_QUANTITY: u32 = 20;
+/// Categories, and sections, that one such order may name.
+pub const MAX_BEST_NAMES: usize = 100;
+/// Seats side by side, at most: the rules take a longer row for one with aisles.
+pub const MAX_SEATS_PER_SEGMENT: usize = 250;
+/// The largest rank of a seat.
+pub const MAX_SEAT_RANK: u32 = 1_000_000;
 /// The largest capacity of one pool.
 pub const MAX_POOL_CAPACITY: u32 = 1_000_000_000;
 /// Pools in one event.

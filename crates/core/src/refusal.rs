@@ -398,6 +398,37 @@ refusals! {
     } = 57 "OTHER_STEP_FIRST" Conflict never,
         "{why}";
 
+    /// Fewer seats are free than asked for, of those that were asked for.
+    TooFewSeats {
+        /// How many are free.
+        free: u32,
+    } = 59 "TOO_FEW_SEATS" Conflict later,
+        "{free} such seats are free; ask for fewer, for others, or try again as holds run out";
+
+    /// Enough seats are free, but not side by side.
+    NotTogether {
+        /// How many are side by side at most.
+        longest: u32,
+        /// How many are free.
+        free: u32,
+    } = 60 "NOT_TOGETHER" Conflict later,
+        "{free} such seats are free, and at most {longest} side by side; ask for fewer, for others, \
+         or let them be apart";
+
+    /// There is no such price category.
+    CategoryNotFound {
+        /// The category.
+        category: Box<str>,
+    } = 61 "CATEGORY_NOT_FOUND" NotFound never,
+        "there is no category {category}; look the categories up under availability";
+
+    /// There is no such section.
+    SectionNotFound {
+        /// The section.
+        section: Box<str>,
+    } = 62 "SECTION_NOT_FOUND" NotFound never,
+        "there is no section {section}; look the sections up in the seat map";
+
     /// The event has no draw.
     NoDraw = 58 "NO_DRAW" Conflict never,
         "public_value: only an event with a draw takes one";

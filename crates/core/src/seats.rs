@@ -1,7 +1,10 @@
 //! Seats: each is free, or somebody's, or blocked for a reason.
 
 use crate::arena::Idx;
+use crate::best::{Best, BestOrder, Together};
 use crate::ids::SeatId;
+use crate::refusal::Refusal;
+use crate::segments::{Filter, SegmentView, Segments, Shortage};
 use crate::spec::{CategorySpec, SeatSpec};
 use crate::view::{CategoryView, SeatStatus, Units};
 use hashbrown::HashMap;
@@ -71,6 +74,7 @@ pub(crate) struct Seats {
     seats: Vec<Seat>,
     by_id: HashMap<SeatId, usize, foldhash::fast::FixedState>,
     categories: Vec<Category>,
+    segments: Segments,
 }
 
 impl Seats {
@@ -114,6 +118,8 @@ impl Seats {
         let category = self.categories.iter().position(named).expect("a seat's category is known");
         let known = self.by_id.insert(spec.seat.clone(), self.seats.len());
         assert!(known.is_none(), "a seat is added once");
+        let before = self.seats.last().map(|seat| &seat.spec);
+        self.segments.add(spec, category, before);
         self.seats.push(Seat { spec: spec.clone(), category, state: SeatState::Free });
         self.categories[category].units.free += 1;
     }
@@ -121,10 +127,85 @@ impl Seats {
     /// Gives a seat that is known to exist a new state, and returns the old one.
     pub(crate) fn set(&mut self, seat: &SeatId, state: SeatState) -> SeatState {
         let position = self.by_id.get(seat).expect("changes name only seats that exist");
+        self.segments.set(*position, state == SeatState::Free);
         let seat = &mut self.seats[*position];
         let category = &mut self.categories[seat.category];
         *category.count_mut(seat.state.status()) -= 1;
         *category.count_mut(state.status()) += 1;
         std::mem::replace(&mut seat.state, state)
+    }
+
+    /// The best free seats of an order, by id.
+    pub(crate) fn best(&self, order: &BestOrder) -> Result<Vec<SeatId>, Refusal> {
+        let best = order.best();
+        let filter = self.filter(order);
+        let quantity = best.quantity();
+        let found = self.segments.together(quantity, &filter).map(Vec::from_iter);
+        let found = found.or_else(|| match best.together() {
+            Together::Must => None,
+            Together::Prefer => self.segments.apart(quantity, &filter),
+        });
+        let Some(found) = found else {
+            let Shortage { free, longest } = self.segments.shortage(&filter);
+            return Err(if free < quantity {
+                Refusal::TooFewSeats { free }
+            } else {
+                Refusal::NotTogether { longest, free }
+            });
+        };
+        Ok(found.into_iter().map(|position| self.seats[position].spec.seat.clone()).collect())
+    }
+
+    /// Checks that there are such categories and sections.
+    pub(crate) fn check_exist(&self, best: &Best) -> Result<(), Refusal> {
+        for category in best.categories() {
+            if self.category(category).is_none() {
+                return Err(Refusal::CategoryNotFound { category: category.clone() });
+            }
+        }
+        for section in best.sections() {
+            if !self.segments.sections().contains(section) {
+                return Err(Refusal::SectionNotFound { section: section.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    fn filter(&self, order: &BestOrder) -> Filter {
+        let best = order.best();
+        let is_asked = |names: &[Box<str>], name: &str| {
+            names.is_empty() || names.iter().any(|asked| asked.as_ref() == name)
+        };
+        let categories = self.categories.iter().map(|category| {
+            let affordable = best.price_max_minor().is_none_or(|most| category.price_minor <= most);
+            affordable && is_asked(best.categories(), &category.name)
+        });
+        let sections = self.segments.sections().iter();
+        let named = order.beside().into_iter().flat_map(|beside| beside.seats());
+        Filter {
+            categories: categories.collect(),
+            sections: sections.map(|section| is_asked(best.sections(), section)).collect(),
+            named: named.filter_map(|seat| self.by_id.get(seat).copied()).collect(),
+        }
+    }
+
+    /// Seats side by side.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = SegmentView> {
+        self.segments.views()
+    }
+
+    /// Whether what is known of seats side by side is what their states say.
+    pub(crate) fn segments_agree(&self) -> bool {
+        let mut anew = Self::default();
+        anew.categories.extend(self.categories.iter().map(|category| Category {
+            name: Arc::clone(&category.name),
+            price_minor: category.price_minor,
+            units: Units::default(),
+        }));
+        for seat in &self.seats {
+            anew.add(&seat.spec);
+            anew.set(&seat.spec.seat, seat.state.clone());
+        }
+        anew.segments == self.segments
     }
 }

@@ -45,4 +45,17 @@ pub struct SeatSpec {
     pub number: Box<str>,
     /// Its price category, by name.
     pub category: Box<str>,
+    /// How good it is: the lower, the better; 0 to [`MAX_SEAT_RANK`](crate::limits::MAX_SEAT_RANK).
+    /// Seats of one rank are taken in the order in which they were added.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rank: u32,
+    /// Whether an aisle follows, so that the next seat of its row is not beside it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aisle: bool,
+}
+
+/// Serde asks for a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

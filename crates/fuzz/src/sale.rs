@@ -89,6 +89,8 @@ fn setup() -> Vec<Command> {
         row: "A".into(),
         number: seat[2..].into(),
         category: "front".into(),
+        rank: 0,
+        aisle: false,
     };
     vec![
         Command::CreateEvent { settings: Box::new(settings) },

@@ -15,6 +15,7 @@ use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Tls as Wire, TlsParameters};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
 use onrush_base::auth::link::BookingLinks;
+use onrush_base::beside::beside;
 use onrush_base::config::ConfigError;
 use onrush_base::config::kinds::{BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED};
 use onrush_base::config::relay::{MailSettings, Tls};
@@ -90,8 +91,6 @@ struct Work {
     tickets: Arc<TicketSigner>,
     clock: Clock,
     server: Box<dyn MailServer>,
-    /// Whether mails are written on a thread of their own.
-    aside: bool,
     from: Mailbox,
     reply_to: Option<Mailbox>,
     links: Arc<BookingLinks>,
@@ -132,11 +131,10 @@ impl MailChannel {
             let password = password.reveal().to_owned();
             server = server.credentials(Credentials::new(user.clone(), password));
         }
-        Self::with(settings, parts, Box::new(Smtp(server.build())), true)
+        Self::with(settings, parts, Box::new(Smtp(server.build())))
     }
 
-    /// The channel over a server that is not spoken with over sockets. Everything happens on the
-    /// thread that asks.
+    /// The channel over a server that is not spoken with over sockets.
     ///
     /// # Errors
     /// The settings cannot be used.
@@ -146,14 +144,13 @@ impl MailChannel {
         server: Box<dyn MailServer>,
     ) -> Result<Self, ConfigError> {
         settings.check().map_err(ConfigError::new)?;
-        Self::with(settings, parts, server, false)
+        Self::with(settings, parts, server)
     }
 
     fn with(
         settings: &MailSettings,
         parts: &RelayDeps,
         server: Box<dyn MailServer>,
-        aside: bool,
     ) -> Result<Self, ConfigError> {
         let work = Work {
             ledger: parts.ledger.clone(),
@@ -161,7 +158,6 @@ impl MailChannel {
             tickets: parts.tickets.clone(),
             clock: parts.clock.clone(),
             server,
-            aside,
             from: settings.from().map_err(ConfigError::new)?,
             reply_to: settings.reply_to().map_err(ConfigError::new)?,
             links: parts.links.clone(),
@@ -229,16 +225,12 @@ impl Work {
         let generation = self.ledger.link_generation(id).await?;
         let email = buyer.email.clone();
         let (work, message) = (self.clone(), message.clone());
-        let write = move || {
+        // Signatures and pictures of many tickets take long, and others wait for this thread.
+        let written = beside(move || {
             let letter = work.letter(&message, &booking, &buyer, &texts, generation)?;
             Some(work.mail(&message.id, &buyer, letter))
-        };
-        let written = match self.aside {
-            // Signatures and pictures of many tickets take long, and others wait for this thread.
-            true => tokio::task::spawn_blocking(write).await,
-            false => Ok(write()),
-        };
-        let mail = match written {
+        });
+        let mail = match written.await {
             Ok(None) => return Ok(Attempt::Done),
             Ok(Some(Ok(mail))) => mail,
             Ok(Some(Err(why))) => return Ok(Attempt::Hopeless(why)),

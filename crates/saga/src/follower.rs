@@ -105,9 +105,7 @@ impl Follower {
         if let Some(pairing) = &sagas.pairing {
             // Files that do not belong together are noticed at the start; a ledger elsewhere may be
             // put back meanwhile.
-            let pairing = pairing.clone();
-            let checked = tokio::task::spawn_blocking(move || pairing.check(&position)).await;
-            if let Err(why) = checked.map_err(|error| error.to_string())? {
+            if let Err(why) = pairing.check(position).await {
                 sagas.failure.send_replace(Some(why.clone()));
                 return Err(why);
             }

@@ -196,11 +196,21 @@ impl Pairing {
         self.engine.set_ledger_followed(Seq(seq));
     }
 
-    /// Whether a ledger that has come this far has followed this journal. Reads the journal's file.
+    /// Whether a ledger that has come this far has followed this journal. Reads the journal's file,
+    /// beside the runtime unless the engine has no threads either.
     ///
     /// # Errors
     /// Why not, as a sentence.
-    pub(crate) fn check(&self, position: &FeedPosition) -> Result<(), String> {
+    pub(crate) async fn check(&self, position: FeedPosition) -> Result<(), String> {
+        if self.engine.is_stepped() {
+            return self.look(&position);
+        }
+        let pairing = self.clone();
+        let looked = tokio::task::spawn_blocking(move || pairing.look(&position)).await;
+        looked.map_err(|error| error.to_string())?
+    }
+
+    fn look(&self, position: &FeedPosition) -> Result<(), String> {
         let journal = Journal {
             identity: Some(self.engine.identity().to_owned()),
             last: self.engine.committed(),

@@ -1,6 +1,7 @@
 //! A run may end in a broken assertion of the rules, which is a violation like any other.
 
 use crate::judges::Violation;
+use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
@@ -27,9 +28,13 @@ pub(crate) fn quietly(run: impl FnOnce() -> Result<(), Violation>) -> Result<(),
     let caught = catch_unwind(AssertUnwindSafe(run));
     IS_QUIET.set(false);
     caught.unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        let why = text.unwrap_or("a panic without a text").to_owned();
-        Err(Violation { judge: "rules", why: format!("an assertion failed: {why}") })
+        let why = format!("an assertion failed: {}", text_of(panic.as_ref()));
+        Err(Violation { judge: "rules", why })
     })
+}
+
+/// What a panic said.
+pub(crate) fn text_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a text")
 }

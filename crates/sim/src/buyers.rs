@@ -189,6 +189,12 @@ impl Buyer {
             let ttl_ms = *self.chance.pick(&[None, None, Some(1), Some(60_000), Some(0)]);
             return Command::Claim { claim, user, pool: pool.clone(), quantity, ttl_ms };
         }
+        if self.chance.percent(30)
+            && let Some(order) = floor.best(&mut self.chance)
+        {
+            let booking = id(&self.new_id('b'));
+            return Command::HoldBest { booking, user, order: Box::new(order) };
+        }
         match floor.wish(&mut self.chance) {
             Some(lines) => Command::Hold { booking: id(&self.new_id('b')), user, lines },
             None => self.join(),

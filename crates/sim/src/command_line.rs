@@ -53,11 +53,16 @@ pub struct SimulateArgs {
     /// Simulate whole servers, with files, payments and kills, not the rules alone; what is left out
     /// by name is of the rules
     #[cfg(feature = "whole")]
-    #[arg(long, conflicts_with_all = ["commands", "without"])]
+    #[arg(long, group = "servers", conflicts_with_all = ["commands", "without"])]
     whole: bool,
-    /// Have so many buyers come to each sale of a whole server
+    /// Simulate clusters: real nodes, Redis and PostgreSQL, in real time, a minute or two each; the
+    /// seed gives the plan and not the timing
+    #[cfg(feature = "cluster")]
+    #[arg(long, group = "servers", conflicts_with_all = ["commands", "without", "twice", "jobs"])]
+    cluster: bool,
+    /// Have so many buyers come to each sale of a whole server or a cluster
     #[cfg(feature = "whole")]
-    #[arg(long, value_name = "N", requires = "whole",
+    #[arg(long, value_name = "N", requires = "servers",
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     buyers: Option<u32>,
 }
@@ -153,6 +158,12 @@ pub fn run(args: &SimulateArgs, version: &str) -> Exit {
         let SimulateArgs { jobs, twice, json, buyers, .. } = *args;
         let course = Course { version, first_seed, bound, jobs, twice, json, buyers };
         return crate::whole::run_many(&course);
+    }
+    #[cfg(feature = "cluster")]
+    if args.cluster {
+        let SimulateArgs { jobs, twice, json, buyers, .. } = *args;
+        let course = Course { version, first_seed, bound, jobs, twice, json, buyers };
+        return crate::cluster::run_many(&course);
     }
     let report = Report { version: version.to_owned(), first_seed, ..Report::default() };
     let shared = Shared {

@@ -3,6 +3,7 @@
 use crate::asked::{Asked, Deal};
 use crate::chance::Chance;
 use crate::plan::Plan;
+use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::change::{BookingChange, QueueChange, SaleChange, SetupChange};
 use onrush_core::ids::{BookingId, PlaceId, PoolId, SeatId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
@@ -73,6 +74,26 @@ impl Floor {
         Lines::new(pools, seats).ok()
     }
 
+    /// Seats that are left to the rules, if there are any.
+    pub(crate) fn best(&self, chance: &mut Chance) -> Option<BestOrder> {
+        if self.seats.is_empty() {
+            return None;
+        }
+        const CATEGORIES: [&[&str]; 5] =
+            [&[], &[], &["stalls"], &["circle"], &["circle", "stalls"]];
+        const SECTIONS: [&[&str]; 4] = [&[], &[], &["left"], &["right"]];
+        let quantity = *chance.pick(&[1, 2, 2, 2, 3, 4, 4, 5, 6]);
+        let together = *chance.pick(&[Together::Must, Together::Prefer]);
+        let (categories, sections) = (*chance.pick(&CATEGORIES), *chance.pick(&SECTIONS));
+        let strange: &[&str] = if chance.percent(1) { &["nowhere"] } else { &[] };
+        let names = |of: &[&str]| of.iter().chain(strange).map(|name| Box::from(*name)).collect();
+        let best = Best::new(quantity, together).ok()?.within(names(categories), names(sections));
+        let best =
+            best.ok()?.up_to(*chance.pick(&[None, None, None, Some(0), Some(1_500)])).ok()?;
+        let beside = if chance.percent(10) { self.wish(chance) } else { None };
+        BestOrder::new(best, beside).ok()
+    }
+
     /// Sees what was committed.
     pub(crate) fn see(&mut self, asked: &Asked) {
         let Deal::Command { command, changes, .. } = &asked.deal else { return };
@@ -86,7 +107,7 @@ impl Floor {
             }
             self.next += 1;
         }
-        if let Command::Hold { booking, .. } = command {
+        if let Command::Hold { booking, .. } | Command::HoldBest { booking, .. } = command {
             if self.bookings.len() >= REMEMBERED {
                 self.bookings.remove(0);
             }

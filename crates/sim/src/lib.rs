@@ -36,6 +36,8 @@ pub mod world;
 
 pub use command_line::{SimulateArgs, run};
 pub use run::Outcome;
+#[cfg(feature = "cluster")]
+pub use whole::cluster;
 
 use faults::Fault;
 use run::Run;

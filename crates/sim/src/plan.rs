@@ -87,17 +87,19 @@ impl Plan {
     }
 }
 
-/// One of the seats there may be.
+/// One of the seats there may be: rows of six, three of them to the left.
 #[must_use]
 pub fn seat(n: u32) -> SeatSpec {
-    let row = if n.is_multiple_of(2) { "A" } else { "B" };
-    let number = n / 2 + 1;
+    let row = ["A", "B", "C", "D", "E"][n as usize / 6 % 5];
+    let number = n / 6 / 5 * 6 + n % 6 + 1;
     SeatSpec {
         seat: id::<SeatId>(&format!("{row}-{number}")),
-        section: "left".into(),
+        section: if n < 18 { "left" } else { "right" }.into(),
         row: row.into(),
         number: number.to_string().into(),
-        category: if n.is_multiple_of(3) { "circle" } else { "stalls" }.into(),
+        category: if n % 6 < 4 { "stalls" } else { "circle" }.into(),
+        rank: n / 12 * 2 + n % 6 / 5,
+        aisle: n == 8,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Bugs that are planted to see the judges find them: in the rules, the journal and the recovery.
 
 use crate::journal::Journal;
+use onrush_core::best::BestOrder;
 use onrush_core::change::{
     BookingChange, ClaimChange, HoldChange, QueueChange, SaleChange, SetupChange, VisitorChange,
 };
@@ -54,6 +55,8 @@ bugs! {
     RefundIsDoubled = "twice as much goes back",
     /// Rules.
     RefundedTwice = "a second cancellation gives the money back again",
+    /// Rules.
+    BestForgetsThePrice = "the best seats are chosen as if they might cost anything",
     /// Rules.
     AmountIsOff = "the answer to a hold tells another amount",
     /// Rules.
@@ -195,6 +198,25 @@ impl Planted {
                     let refund_minor = *refund_minor;
                     let again = BookingChange::ConfirmedCancelled { booking, reason, refund_minor };
                     it.changes.push(again.into());
+                }
+                Ok(it)
+            }
+            (Bug::BestForgetsThePrice, Command::HoldBest { booking, user, order }, _) => {
+                let best = order.best().clone().up_to(None)?;
+                let dearer = Box::new(BestOrder::new(best, order.beside().cloned())?);
+                let (booking, user) = (booking.clone(), user.clone());
+                let mut it =
+                    event.decide(at, &Command::HoldBest { booking, user, order: dearer })?;
+                let asked_for = |terms: &HoldTerms| {
+                    Arc::new(HoldTerms { asked: Some(order.clone()), ..terms.clone() })
+                };
+                if let Reply::Hold(view) = &mut it.reply {
+                    view.terms = asked_for(&view.terms);
+                }
+                for change in &mut it.changes {
+                    if let Change::Hold(HoldChange::HoldPlaced { terms, .. }) = change {
+                        *terms = asked_for(terms);
+                    }
                 }
                 Ok(it)
             }

@@ -320,6 +320,9 @@ fn for_user(command: Command, other: UserId) -> Command {
         Command::See { place, .. } => Command::See { place, user: other },
         Command::Arrive { place, .. } => Command::Arrive { place, user: other },
         Command::Hold { booking, lines, .. } => Command::Hold { booking, lines, user: other },
+        Command::HoldBest { booking, order, .. } => {
+            Command::HoldBest { booking, order, user: other }
+        }
         Command::Extend { booking, .. } => Command::Extend { booking, user: other },
         Command::Release { booking, .. } => Command::Release { booking, user: other },
         Command::BeginPayment { booking, payment, .. } => {

@@ -86,6 +86,19 @@ fn asks(command: &Command) -> String {
         Command::Hold { booking, user, lines } => {
             format!("holds {} as {booking} for {user}", units(lines))
         }
+        Command::HoldBest { booking, user, order } => {
+            let beside = order.beside().map(|beside| format!(", and {}", units(beside)));
+            let best = order.best();
+            format!(
+                "holds the best {} ({:?}) of {:?} in {:?} up to {:?}{} as {booking} for {user}",
+                best.quantity(),
+                best.together(),
+                best.categories(),
+                best.sections(),
+                best.price_max_minor(),
+                beside.unwrap_or_default(),
+            )
+        }
         Command::Extend { booking, user } => format!("extends {booking} of {user}"),
         Command::Release { booking, user } => format!("releases {booking} of {user}"),
         Command::BeginPayment { booking, user, payment } => {

@@ -18,3 +18,27 @@ fn seeds_pass_and_are_the_same_twice() {
         assert_eq!(first.hash, second.hash, "seed {seed}");
     }
 }
+
+/// Streams of two visitors were told of their turns in the order of a hash.
+#[test]
+fn seed_that_was_not_the_same_twice_is() {
+    let first = run(5_000_007, Faults::ALL);
+    assert!(first.violations.is_empty(), "{:#?}", first.violations);
+    for _ in 0..3 {
+        assert_eq!(run(5_000_007, Faults::ALL).story, first.story);
+    }
+}
+
+/// The power went while the sale was set up, and nobody was there to start the server again.
+#[test]
+fn power_holds_until_the_sale_is_set_up() {
+    let once = run(414_812_413_079, Faults::ALL);
+    assert!(once.violations.is_empty(), "{:#?}", once.violations);
+}
+
+/// An empty directory was put back as a backup, and the audit was to name what it lacked.
+#[test]
+fn backups_are_of_servers_that_have_begun() {
+    let once = run(20_000_011, Faults::ALL);
+    assert!(once.violations.is_empty(), "{:#?}", once.violations);
+}

@@ -1,9 +1,9 @@
 //! Ids, numbers and times as the OpenAPI document describes them. These types describe and are never made.
 
 use onrush_core::limits::{
-    MAX_DURATION_MS, MAX_EVENT_ID_BYTES, MAX_ID_BYTES, MAX_LINES_PER_HOLD, MAX_PLACES_PER_USER,
-    MAX_POOL_CAPACITY, MAX_PRICE_MINOR, MAX_QUEUE_SIZE, MAX_ROOM_CAPACITY, MAX_TEXT_CHARS,
-    MAX_UNITS_PER_HOLD,
+    MAX_BEST_QUANTITY, MAX_DURATION_MS, MAX_EVENT_ID_BYTES, MAX_ID_BYTES, MAX_LINES_PER_HOLD,
+    MAX_PLACES_PER_USER, MAX_POOL_CAPACITY, MAX_PRICE_MINOR, MAX_QUEUE_SIZE, MAX_ROOM_CAPACITY,
+    MAX_SEAT_RANK, MAX_TEXT_CHARS, MAX_UNITS_PER_HOLD,
 };
 use serde_json::json;
 use utoipa::openapi::schema::{
@@ -113,6 +113,14 @@ macro_rules! number {
 number!(
     /// Units in one line of a wish.
     QuantityNumber, 1, MAX_UNITS_PER_HOLD
+);
+number!(
+    /// Seats that are left to the server.
+    BestQuantityNumber, 1, MAX_BEST_QUANTITY
+);
+number!(
+    /// How good a seat is: the lower, the better.
+    RankNumber, 0, MAX_SEAT_RANK
 );
 number!(
     /// Nights of a stay.

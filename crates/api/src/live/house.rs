@@ -8,6 +8,7 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http_body::{Body, Frame, SizeHint};
+use onrush_base::beside::beside;
 use std::convert::Infallible;
 use std::io::Write;
 use std::pin::Pin;
@@ -145,8 +146,7 @@ impl Versions {
         }
         let (map, alive) = (MapBody::new(snapshot.clone()), self.alive.clone());
         let made = Instant::now();
-        let packing =
-            tokio::task::spawn_blocking(move || Shared { bytes: pack_map(map), _alive: alive });
+        let packing = beside(move || Shared { bytes: pack_map(map), _alive: alive });
         // It does not panic, and nobody cancels it; while the process stops there may be no answer.
         let Ok(shared) = packing.await else { return Ok(None) };
         let version = last.insert(Version {

@@ -25,6 +25,7 @@ use conn::{Conn, Doing};
 use error::LiveError;
 use futures_util::Stream;
 use futures_util::stream::poll_fn;
+use indexmap::IndexMap;
 use message::{Content, Message};
 use onrush_base::auth::pass::PassSigner;
 use onrush_base::auth::unix_now_s;
@@ -67,9 +68,8 @@ pub struct Hub {
 
 #[derive(Default)]
 struct Streams {
-    /// In an order of their own, and so are their users: what is told to all of them is told in the
-    /// same order in each simulated life.
-    events: BTreeMap<EventId, Channel>,
+    /// In an order of their own and not of a hash: a simulation goes the same way each time.
+    events: IndexMap<EventId, Channel>,
     shares: Shares,
     /// Streams by the tick at which their position is due.
     ring: Vec<Vec<Weak<Conn>>>,
@@ -85,7 +85,7 @@ struct Streams {
 /// The streams about one event.
 #[derive(Default)]
 struct Channel {
-    users: BTreeMap<UserId, Watcher>,
+    users: IndexMap<UserId, Watcher>,
     /// How often the line has moved.
     moves: u64,
     /// Whether anyone may hold, without a session.
@@ -279,10 +279,10 @@ impl Hub {
             for booking in std::mem::take(&mut watcher.bookings) {
                 channel.bookings.remove(&booking);
             }
-            channel.users.remove(&conn.user);
+            channel.users.swap_remove(&conn.user);
         }
         if channel.users.is_empty() {
-            streams.events.remove(&conn.event);
+            streams.events.swap_remove(&conn.event);
         }
     }
 

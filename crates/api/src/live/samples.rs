@@ -422,6 +422,7 @@ mod tests {
             booking: booking.parse().unwrap(),
             user: "ann".parse().unwrap(),
             lines: Lines::new(Vec::new(), vec!["A-1".parse().unwrap()]).unwrap(),
+            asked: None,
             amount_minor,
             fee_minor: 0,
             created_at: Time(1),

@@ -36,6 +36,6 @@ pub(super) fn fill(bytes: &mut [u8]) -> bool {
 }
 
 /// The time of day in whole seconds, if somebody tells it.
-pub(super) fn now_s() -> Option<i64> {
+pub(crate) fn now_s() -> Option<i64> {
     CLOCK.with_borrow(|clock| clock.as_ref().map(|now_s| now_s()))
 }

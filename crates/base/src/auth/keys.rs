@@ -70,7 +70,9 @@ impl KeyDir {
             );
         fs::remove_file(&aside)?;
         written?;
-        fs::File::open(&self.0)?.sync_all()
+        // The directory may be as new as the file: then its own name has to be durable as well.
+        let above = self.0.parent().unwrap_or(Path::new("."));
+        [self.0.as_path(), above].into_iter().try_for_each(|dir| fs::File::open(dir)?.sync_all())
     }
 
     /// The names of all files that begin with `prefix`, in order.

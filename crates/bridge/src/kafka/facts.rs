@@ -61,6 +61,7 @@ mod tests {
                 booking: id(n),
                 user: format!("u{n}").parse().unwrap(),
                 lines: Lines::new(Vec::new(), vec![seat.clone()]).unwrap(),
+                asked: None,
                 amount_minor: 0,
                 fee_minor: 0,
                 created_at: Time(0),

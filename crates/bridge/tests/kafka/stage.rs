@@ -233,6 +233,8 @@ impl Stage {
             row: row.into(),
             number: number.to_string().into(),
             category: "stalls".into(),
+            rank: 0,
+            aisle: false,
         };
         let seats = (1..=count).map(seat).collect();
         self.ask(event, Command::AddSeats { categories: vec![category], seats }).await;

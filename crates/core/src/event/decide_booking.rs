@@ -1,6 +1,7 @@
 //! What is asked for a hold, until it is paid for, given back, or runs out.
 
 use super::{Changes, Decision, Event};
+use crate::best::BestOrder;
 use crate::bookings::Hold;
 use crate::change::{Change, HoldChange, VisitorChange};
 use crate::hold::{HoldState, HoldStatus, HoldTerms};
@@ -16,6 +17,14 @@ use crate::view::{HoldView, Reply};
 use crate::waiting_room::session::{Session, SessionState};
 use smallvec::smallvec;
 use std::sync::Arc;
+
+/// A hold that is about to be placed.
+struct NewHold<'a> {
+    booking: &'a BookingId,
+    user: &'a UserId,
+    lines: Lines,
+    asked: Option<Box<BestOrder>>,
+}
 
 impl Event {
     pub(super) fn check_lines_exist(&self, lines: &Lines) -> Result<(), Refusal> {
@@ -116,7 +125,8 @@ impl Event {
         lines: &Lines,
     ) -> Result<Decision, Refusal> {
         if let Some(hold) = self.bookings.get(booking) {
-            let same = hold.terms.user == *user && hold.terms.lines == *lines;
+            let terms = &hold.terms;
+            let same = terms.user == *user && terms.lines == *lines && terms.asked.is_none();
             let reply = || Decision::nothing(Reply::Hold(hold.view()));
             return if same { Ok(reply()) } else { Err(Refusal::BookingMismatch) };
         }
@@ -125,13 +135,58 @@ impl Event {
         self.check_lines_free(lines)?;
         self.check_user_limit(user, lines.units())?;
         self.check_few_ended(user)?;
+        let hold = NewHold { booking, user, lines: lines.clone(), asked: None };
+        Ok(self.place(at, settings, session, hold))
+    }
 
-        let price_minor = self.price_minor(lines);
+    pub(super) fn decide_hold_best(
+        &self,
+        at: Time,
+        settings: &Settings,
+        booking: &BookingId,
+        user: &UserId,
+        order: &BestOrder,
+    ) -> Result<Decision, Refusal> {
+        if let Some(hold) = self.bookings.get(booking) {
+            let same = hold.terms.user == *user && hold.terms.asked.as_deref() == Some(order);
+            let reply = || Decision::nothing(Reply::Hold(hold.view()));
+            return if same { Ok(reply()) } else { Err(Refusal::BookingMismatch) };
+        }
+        if let Some(beside) = order.beside() {
+            self.check_lines_exist(beside)?;
+        }
+        self.seats.check_exist(order.best())?;
+        let session = self.check_may_take(at, user)?;
+        if let Some(beside) = order.beside() {
+            self.check_lines_free(beside)?;
+        }
+        self.check_user_limit(user, order.units())?;
+        self.check_few_ended(user)?;
+        let mut seats = self.seats.best(order)?;
+        let beside = order.beside();
+        seats.extend(beside.into_iter().flat_map(|beside| beside.seats()).cloned());
+        let pools = beside.map(|beside| beside.pools().to_vec()).unwrap_or_default();
+        let lines = Lines::new(pools, seats)?;
+        let hold = NewHold { booking, user, lines, asked: Some(Box::new(order.clone())) };
+        Ok(self.place(at, settings, session, hold))
+    }
+
+    /// What a hold that nothing speaks against changes.
+    fn place(
+        &self,
+        at: Time,
+        settings: &Settings,
+        session: Option<&Session>,
+        hold: NewHold<'_>,
+    ) -> Decision {
+        let NewHold { booking, user, lines, asked } = hold;
+        let price_minor = self.price_minor(&lines);
         let fee_minor = settings.fees.on_minor_in_steps(price_minor, settings.step_minor());
         let terms = Arc::new(HoldTerms {
             booking: booking.clone(),
             user: user.clone(),
-            lines: lines.clone(),
+            lines,
+            asked,
             amount_minor: price_minor + fee_minor,
             fee_minor,
             created_at: at,
@@ -147,7 +202,7 @@ impl Event {
             extensions: 0,
             checked_in: Vec::new(),
         };
-        Ok(Decision { reply: Reply::Hold(view), changes })
+        Decision { reply: Reply::Hold(view), changes }
     }
 
     /// Who takes something has shown up.

@@ -5,7 +5,7 @@ use crate::change::{QueueChange, SaleChange, SetupChange};
 use crate::ids::PoolId;
 use crate::limits::{
     MAX_CATEGORIES_PER_EVENT, MAX_POOL_CAPACITY, MAX_POOLS_PER_EVENT, MAX_PRICE_MINOR,
-    MAX_SEATS_PER_EVENT, fits_text,
+    MAX_SEAT_RANK, MAX_SEATS_PER_EVENT, fits_text,
 };
 use crate::lines::Lines;
 use crate::phase::Phase;
@@ -175,6 +175,9 @@ impl Event {
         for seat in seats {
             if !fits_text(&seat.section) || !fits_text(&seat.row) || !fits_text(&seat.number) {
                 return wrong_plan("section, row and number: use at most 500 characters each");
+            }
+            if seat.rank > MAX_SEAT_RANK {
+                return wrong_plan("seats: rank: use 0 to 1000000");
             }
             let category = seat.category.as_ref();
             if !category_names.contains(category) && self.seats.category(category).is_none() {

@@ -140,6 +140,9 @@ impl Event {
             Command::Hold { booking, user, lines } => {
                 self.decide_hold(at, settings, booking, user, lines)
             }
+            Command::HoldBest { booking, user, order } => {
+                self.decide_hold_best(at, settings, booking, user, order)
+            }
             Command::Extend { booking, user } => self.decide_extend(at, settings, booking, user),
             Command::Release { booking, user } => self.decide_release(at, booking, user),
             Command::BeginPayment { booking, user, payment } => {

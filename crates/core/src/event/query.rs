@@ -5,6 +5,7 @@ use crate::ids::{BookingId, UserId};
 use crate::question::{BansAfter, BookingOf, BookingsOf, ClaimOf, PlaceOf, Query, Question, View};
 use crate::refusal::Refusal;
 use crate::seats::{Category, Seat, SeatState};
+use crate::segments::SegmentView;
 use crate::stock::Pool;
 use crate::time::Time;
 use crate::view::{AvailabilityView, EventView, HoldView, SeatView, Units};
@@ -53,6 +54,11 @@ impl Event {
                 Ok(View::Bans(bans.collect()))
             }
         }
+    }
+
+    /// Which seats are side by side, in the order in which they were added.
+    pub fn segments(&self) -> impl Iterator<Item = SegmentView> {
+        self.seats.segments()
     }
 
     /// Answers a question about the state at `at` with an answer of its own type.

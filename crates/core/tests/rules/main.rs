@@ -2,8 +2,10 @@
 //! of earlier designs.
 
 mod answers;
+mod best;
 mod bookings;
 mod claims;
+mod edges;
 mod limits;
 mod money;
 mod organiser;

@@ -98,6 +98,8 @@ fn a_pool_or_seat_is_added_once_and_seats_all_or_nothing() {
         row: "B".into(),
         number: "1".into(),
         category: category.into(),
+        rank: 0,
+        aisle: false,
     };
     let add = |seats| Command::AddSeats { categories: vec![], seats };
     stage.refused(add(vec![seat("B-1", "stalls"), seat("A-1", "stalls")]), "SEAT_EXISTS");

@@ -81,6 +81,8 @@ impl Stage {
             row: "A".into(),
             number: number.to_string().into(),
             category: "stalls".into(),
+            rank: 0,
+            aisle: false,
         });
         self.ok(Command::AddSeats { categories, seats: seats.collect() });
     }

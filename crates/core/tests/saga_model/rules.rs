@@ -128,6 +128,8 @@ impl Rules {
             row: "A".into(),
             number: "1".into(),
             category: "stalls".into(),
+            rank: 0,
+            aisle: false,
         };
         let categories = vec![CategorySpec { name: "stalls".into(), price_minor: 100 }];
         for command in [

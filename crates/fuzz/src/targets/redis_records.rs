@@ -39,8 +39,15 @@ fn spec(
     let seat: onrush_core::ids::SeatId = seat.parse().ok().filter(|_| key == "specs")?;
     let none = || Box::<str>::default();
     let category = category.into();
-    let spec =
-        SeatSpec { seat: seat.clone(), section: none(), row: none(), number: none(), category };
+    let spec = SeatSpec {
+        seat: seat.clone(),
+        section: none(),
+        row: none(),
+        number: none(),
+        category,
+        rank: 0,
+        aisle: false,
+    };
     Some((seat, spec))
 }
 

@@ -130,13 +130,31 @@ pub(super) struct Units {
 }
 
 #[derive(Deserialize)]
-struct Availability {
+pub(super) struct Availability {
     pools: Vec<PoolNow>,
+    /// The seats by price category, the best first.
+    pub(super) categories: Vec<CategoryNow>,
+}
+
+impl Availability {
+    /// Standing places that are free.
+    pub(super) fn standing(&self) -> u32 {
+        self.pools.first().map_or(0, |pool| pool.free)
+    }
 }
 
 #[derive(Deserialize)]
 struct PoolNow {
     free: u32,
+}
+
+/// Seats of one price category.
+#[derive(Deserialize)]
+pub(super) struct CategoryNow {
+    /// Its name.
+    pub(super) name: String,
+    /// Seats that are free.
+    pub(super) free: u32,
 }
 
 #[derive(Deserialize)]
@@ -290,10 +308,9 @@ impl Api {
     }
 
     /// `GET …/availability`: standing places that are free.
-    pub(super) async fn standing_free(&self, due: Instant) -> Result<u32, Obstacle> {
+    pub(super) async fn availability(&self, due: Instant) -> Result<Availability, Obstacle> {
         let request = Request::to("GET", &self.path("/availability")).bare();
-        let availability: Availability = self.must(Ask::Look, due, request).await?;
-        Ok(availability.pools.first().map_or(0, |pool| pool.free))
+        self.must(Ask::Look, due, request).await
     }
 
     /// `GET /events/{event}`.

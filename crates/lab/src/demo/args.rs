@@ -39,6 +39,9 @@ pub struct DemoArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(super) never_pct: u32,
+    /// All fans choose their seats in the map; else nine of ten say how many they want, and where
+    #[arg(long)]
+    pub(super) clicking: bool,
     /// Connections that polling fans share
     #[arg(long, value_name = "N", default_value_t = 256,
         value_parser = clap::value_parser!(u32).range(1..=10_000))]

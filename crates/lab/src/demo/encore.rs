@@ -2,7 +2,7 @@
 
 use super::api::{Api, Obstacle};
 use super::args::DemoArgs;
-use super::fan::{Fan, MAX_PER_USER, Record, Sale};
+use super::fan::{Fan, MAX_PER_USER, Manner, Record, Sale};
 use super::house::House;
 use super::venue::Venue;
 use crate::load::Pool;
@@ -158,7 +158,9 @@ impl Crowd<'_> {
                 // Every fourth waits by an open stream.
                 let watches = self.come.is_multiple_of(4);
                 // The evening's fans have the lower numbers.
-                let fan = Fan::new(self.seed, u32::MAX - self.come, Instant::now(), watches);
+                let manner = Manner { watches_stream: watches, clicks: false };
+                let number = u32::MAX - self.come;
+                let fan = Fan::new(self.seed, number, Instant::now(), manner);
                 self.fans.spawn(fan.live(Arc::clone(self.sale)));
             }
         }

@@ -1,12 +1,12 @@
 //! One fan: comes, waits, chooses, changes their mind, buys, or is gone.
 
-use super::api::{Api, Ask, Booking, Lines, Obstacle, Place, Said};
+use super::api::{Api, Ask, Availability, Booking, Lines, Obstacle, Place, Said};
 use super::chance::Chance;
 use super::house::House;
 use crate::load::Request;
 use crate::load::stream::EventStream;
 use serde::Deserialize;
-use std::fmt::Write as _;
+use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -49,6 +49,36 @@ enum Wish {
     Floor,
     /// One person wants to stand, the others to sit.
     Both,
+}
+
+/// Seats that a fan leaves to the server.
+struct BestWish {
+    quantity: u32,
+    /// The price category.
+    category: String,
+    /// Whether they would rather sit in two groups than not at all.
+    apart: bool,
+}
+
+/// What a fan asks for.
+#[derive(Default)]
+struct Wanted {
+    /// What they name.
+    lines: Lines,
+    /// What they leave to the server.
+    best: Option<BestWish>,
+}
+
+impl Wanted {
+    /// Whether this is what was asked for.
+    fn is(&self, held: &Lines) -> bool {
+        match &self.best {
+            None => *held == self.lines,
+            Some(best) => {
+                held.pools == self.lines.pools && held.seats.len() == best.quantity as usize
+            }
+        }
+    }
 }
 
 /// How a fan's evening ended.
@@ -109,6 +139,15 @@ impl Sale {
     }
 }
 
+/// How a fan goes about it.
+#[derive(Clone, Copy)]
+pub(super) struct Manner {
+    /// Waits by an open stream instead of polling.
+    pub(super) watches_stream: bool,
+    /// Chooses seats in the map, whatever the others do.
+    pub(super) clicks: bool,
+}
+
 /// One fan.
 pub(super) struct Fan {
     number: u32,
@@ -117,6 +156,12 @@ pub(super) struct Fan {
     wish: Wish,
     party: u32,
     watches_stream: bool,
+    /// Whether they choose their seats in the map.
+    clicks: bool,
+    /// Whether they go on doing so, however often somebody else was faster.
+    always_clicks: bool,
+    /// Whether they would rather sit in two groups than not at all.
+    apart: bool,
     comes_at: Instant,
     /// Holds tried so far: each new wish gets a key of its own.
     tries: u32,
@@ -148,7 +193,7 @@ impl From<Obstacle> for Stop {
 
 impl Fan {
     /// A fan of the crowd that `seed` makes.
-    pub(super) fn new(seed: u64, number: u32, comes_at: Instant, watches_stream: bool) -> Self {
+    pub(super) fn new(seed: u64, number: u32, comes_at: Instant, manner: Manner) -> Self {
         let mut chance = Chance::new(seed, u64::from(number));
         let nature = chance.weighted(&[
             (Nature::Steady, 72),
@@ -161,7 +206,23 @@ impl Fan {
         ]);
         let wish = chance.weighted(&[(Wish::Seats, 80), (Wish::Floor, 18), (Wish::Both, 2)]);
         let party = chance.weighted(&[(1, 18), (2, 50), (3, 12), (4, 20)]);
-        Self { number, chance, nature, wish, party, watches_stream, comes_at, tries: 0 }
+        let Manner { watches_stream, clicks: always_clicks } = manner;
+        let clicks = chance.weighted(&[(true, 10), (false, 90)]) || always_clicks;
+        // Four who come together do not mind to sit two and two.
+        let (apart, tries) = (party > 3, 0);
+        Self {
+            number,
+            chance,
+            nature,
+            wish,
+            party,
+            watches_stream,
+            clicks,
+            always_clicks,
+            apart,
+            comes_at,
+            tries,
+        }
     }
 
     /// Lives through the sale.
@@ -290,13 +351,20 @@ impl Fan {
                 return Err(Stop::Ended(End::SoldOut));
             }
             // If nothing is free, somebody may still give something back.
-            let Some(lines) = wanted else { continue };
-            let held = match self.hold(sale, token, think, &lines).await? {
+            let Some(wanted) = wanted else { continue };
+            let held = match self.hold(sale, token, think, &wanted).await? {
                 Said::Yes(held) => held,
                 Said::No(problem) => {
                     match problem.code.as_str() {
-                        "SEAT_UNAVAILABLE" => rows = rows.saturating_mul(3),
-                        "INSUFFICIENT_STOCK" => {}
+                        // Whoever was too slow twice lets the server choose.
+                        "SEAT_UNAVAILABLE" => {
+                            self.clicks = self.clicks && (self.always_clicks || rows == FIRST_ROWS);
+                            rows = rows.saturating_mul(3);
+                        }
+                        "INSUFFICIENT_STOCK" | "TOO_FEW_SEATS" => {}
+                        // Rather in two groups than not at all, and rather fewer than none.
+                        "NOT_TOGETHER" if self.apart => party = (party - 1).max(1),
+                        "NOT_TOGETHER" => self.apart = true,
                         "USER_LIMIT_EXCEEDED" => party = self.party.min(MAX_PER_USER),
                         "NOT_YOUR_TURN" | "SESSION_OVER" | "PLACE_NOT_FOUND" => {
                             return Err(Stop::Ended(End::TooSlow));
@@ -307,7 +375,7 @@ impl Fan {
                     continue;
                 }
             };
-            if held.lines != lines {
+            if !wanted.is(&held.lines) {
                 return Err(Stop::Obstacle(format!("{}: other lines were held", held.booking)));
             }
             if self.nature == Nature::Vanishes {
@@ -410,32 +478,51 @@ impl Fan {
 
     /// Looks at what is free, and says what the fan would like of it. If it is nothing, they wish
     /// something else next time.
-    async fn look(&mut self, sale: &Sale, party: u32, rows: usize) -> Result<Option<Lines>, Stop> {
-        let mut lines = Lines::default();
+    async fn look(&mut self, sale: &Sale, party: u32, rows: usize) -> Result<Option<Wanted>, Stop> {
+        let mut wanted = Wanted::default();
         let standing = match self.wish {
             Wish::Seats => 0,
             Wish::Floor => party,
             Wish::Both => 1,
         };
-        if standing > 0 {
-            let free = sale.api.standing_free(Instant::now()).await?;
-            let quantity = standing.min(free);
+        let seats = party.saturating_sub(standing);
+        let leaves_it = seats > 0 && !self.clicks;
+        if standing > 0 || leaves_it {
+            let now = sale.api.availability(Instant::now()).await?;
+            let quantity = standing.min(now.standing());
             if quantity > 0 {
-                lines.pools.insert(STANDING.to_owned(), quantity);
+                wanted.lines.pools.insert(STANDING.to_owned(), quantity);
+            }
+            if leaves_it {
+                wanted.best = self.best(&now, seats);
             }
         }
-        if standing < party {
+        if seats > 0 && !leaves_it {
             let status = sale.api.look(Instant::now()).await?;
-            let seats = (party - standing) as usize;
-            let chosen = sale.house.choose(&status, seats, rows, &mut self.chance);
-            lines.seats = chosen.into_iter().map(|seat| sale.house.id(seat).to_owned()).collect();
-            lines.seats.sort_unstable();
+            let chosen = sale.house.choose(&status, seats as usize, rows, &mut self.chance);
+            let ids = chosen.into_iter().map(|seat| sale.house.id(seat).to_owned());
+            wanted.lines.seats = ids.collect();
+            wanted.lines.seats.sort_unstable();
         }
-        if lines.seats.is_empty() && lines.pools.is_empty() {
+        let Lines { pools, seats } = &wanted.lines;
+        if seats.is_empty() && pools.is_empty() && wanted.best.is_none() {
             self.wish = if self.wish == Wish::Floor { Wish::Seats } else { Wish::Floor };
             return Ok(None);
         }
-        Ok(Some(lines))
+        Ok(Some(wanted))
+    }
+
+    /// So many seats at one of the prices that still has them; fewer, if none has.
+    fn best(&mut self, now: &Availability, seats: u32) -> Option<BestWish> {
+        let most = now.categories.iter().map(|category| category.free).max().unwrap_or(0);
+        let quantity = seats.min(most);
+        let fitting: Vec<_> =
+            now.categories.iter().filter(|it| it.free >= quantity.max(1)).collect();
+        if fitting.is_empty() {
+            return None;
+        }
+        let category = fitting[self.chance.below(fitting.len())].name.clone();
+        Some(BestWish { quantity, category, apart: self.apart })
     }
 
     /// Holds, under a new key; whoever clicks twice must get the same booking twice.
@@ -444,11 +531,11 @@ impl Fan {
         sale: &Sale,
         token: &str,
         due: Instant,
-        lines: &Lines,
+        wanted: &Wanted,
     ) -> Result<Said<Booking>, Stop> {
         self.tries += 1;
         let key = format!("fan-{}-{}", self.number, self.tries);
-        let body = to_json(lines);
+        let body = to_json(wanted);
         if self.nature != Nature::DoubleClicks {
             return Ok(sale.api.hold(due, token, &key, &body).await?);
         }
@@ -467,18 +554,14 @@ impl Fan {
     }
 }
 
-fn to_json(lines: &Lines) -> String {
-    let mut json = String::from("{\"seats\":[");
-    for (i, seat) in lines.seats.iter().enumerate() {
-        // Ids need no escaping, and writing to a string cannot fail.
-        let _ = write!(json, "{}\"{seat}\"", if i == 0 { "" } else { "," });
+fn to_json(Wanted { lines, best }: &Wanted) -> String {
+    let mut body = json!({"seats": lines.seats, "pools": lines.pools});
+    if let Some(BestWish { quantity, category, apart }) = best {
+        let together = if *apart { "prefer" } else { "must" };
+        body["best"] =
+            json!({"quantity": quantity, "categories": [category], "together": together});
     }
-    json.push_str("],\"pools\":{");
-    for (i, (pool, quantity)) in lines.pools.iter().enumerate() {
-        let _ = write!(json, "{}\"{pool}\":{quantity}", if i == 0 { "" } else { "," });
-    }
-    json.push_str("}}");
-    json
+    body.to_string()
 }
 
 /// How long fans keep coming: the crowd's share that comes after the opening.

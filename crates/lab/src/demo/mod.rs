@@ -16,7 +16,7 @@ mod venue;
 use crate::load::{Pool, allow_open_files};
 use api::{Api, Obstacle};
 pub use args::DemoArgs;
-use fan::{End, Fan, MAX_PER_USER, Record, Sale};
+use fan::{End, Fan, MAX_PER_USER, Manner, Record, Sale};
 use house::House;
 use onrush_audit::AuditArgs;
 use onrush_base::config::Config;
@@ -333,7 +333,8 @@ async fn sell(
         let comes_at = begun + fan::rush(args.fans) * number / args.fans * 5 / 3;
         let watches = u64::from(number) * u64::from(streams) / u64::from(args.fans)
             != u64::from(number + 1) * u64::from(streams) / u64::from(args.fans);
-        let fan = Fan::new(args.seed, number, comes_at, watches);
+        let manner = Manner { watches_stream: watches, clicks: args.clicking };
+        let fan = Fan::new(args.seed, number, comes_at, manner);
         fans.spawn(fan.live(Arc::clone(sale)));
     }
 

@@ -69,7 +69,7 @@ impl Checkpointer {
 }
 
 /// Moves what can be moved without making anybody wait.
-fn pass(connection: &Connection) {
+pub(super) fn pass(connection: &Connection) {
     if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())) {
         // The pages are safe in the log, and the next round tries again.
         tracing::warn!(%error, "the ledger's log cannot be moved into its file");

@@ -1,5 +1,6 @@
 //! The ledger run step by step, on the thread of whoever steps: nothing happens by itself.
 
+use super::checkpointer;
 use super::reports::Reporter;
 use super::writer::Writer;
 use super::{OpenError, SqliteLedger, Still};
@@ -49,6 +50,13 @@ impl SteppedLedger {
     pub fn step(&mut self) {
         self.writer.step(&mut self.connection);
         self.reporter.step(&mut self.reading);
+    }
+
+    /// Moves what is in the ledger's log into its file, as a thread of its own does elsewhere.
+    pub fn move_pages(&self) {
+        if let Some(connection) = &self.connection {
+            checkpointer::pass(connection);
+        }
     }
 }
 

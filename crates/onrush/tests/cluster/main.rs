@@ -9,3 +9,4 @@ mod load;
 mod lost_tail;
 mod outages;
 mod sale;
+mod simulation;

@@ -2,6 +2,7 @@
 //! directory of its own.
 
 mod bad_input;
+mod best;
 mod booking_paths;
 mod bookings_pages;
 mod books;

@@ -1,9 +1,9 @@
 //! A buyer: queues, holds, pays, gives up, comes back, and remembers what they were told.
 
-use super::bank::Bank;
-use super::client::{Answer, Asking, Client};
+use super::client::{Answer, Asking, Client, Soon, Ways};
 use super::door::Ticket;
-use super::server::Server;
+use super::planted::Planted;
+use super::story::Story;
 use super::watch::{Heard, Watch};
 use super::world::{Kept, World};
 use crate::chance::Chance;
@@ -20,9 +20,31 @@ use tokio::time::{Instant, sleep};
 const BOOKINGS: u32 = 2;
 /// Looks at a place or a payment before a buyer goes away.
 const LOOKS: u32 = 400;
-/// How long after a look a stream that is alive may not have told what the look has shown. What was
-/// on its way before comes at once.
-const TOLD_WITHIN: Duration = Duration::from_secs(10);
+/// Where buyers are: at one server that is simulated, or at a cluster.
+pub(super) trait Shop: Send + Sync {
+    /// How it is reached.
+    fn ways(&self) -> Arc<dyn Ways>;
+
+    /// What is told of it.
+    fn story(&self) -> &Story;
+
+    /// The fault that is planted.
+    fn planted(&self) -> Option<Planted>;
+
+    /// How long after a look a stream that is alive may not have told what the look has shown.
+    fn told_within(&self) -> Duration;
+
+    /// Whether a stream may tell of a place that is over by then, and of another one later.
+    fn streams_lag(&self) -> bool {
+        false
+    }
+
+    /// The buyer types a card on the bank's page.
+    fn pay<'a>(&'a self, payment: &'a PaymentId, is_good: bool) -> Soon<'a, ()>;
+
+    /// Takes note of what a visitor's key was answered, if somebody is to ask again in the end.
+    fn keep(&self, _token: Option<&str>, _asking: &Asking, _answer: &Answer, _kept: Kept) {}
+}
 
 /// What a buyer was told by the end, of one booking.
 #[derive(Clone, Debug)]
@@ -51,8 +73,7 @@ pub(super) struct Buyer {
     chance: Chance,
     client: Client,
     world: Arc<World>,
-    server: Arc<Server>,
-    bank: Arc<Bank>,
+    shop: Arc<dyn Shop>,
     /// Where they get mail, if they tell.
     address: Option<String>,
     /// Numbers of keys.
@@ -62,33 +83,28 @@ pub(super) struct Buyer {
 }
 
 impl Buyer {
-    pub(super) fn new(
-        seed: u64,
-        number: u32,
-        world: Arc<World>,
-        server: Arc<Server>,
-        bank: Arc<Bank>,
-    ) -> Self {
+    pub(super) fn new(seed: u64, number: u32, world: Arc<World>, shop: Arc<dyn Shop>) -> Self {
         let chance = Chance::of(seed, "buyer", number.into());
         let address = Ipv4Addr::from_bits(0x0a00_0001 + number).into();
         let device = Chance::of(seed, "device", number.into());
-        let client = Client::new(server.net().clone(), address, device);
+        let client = Client::new(shop.ways(), address, device);
         // Few: the pictures of tickets cost more time than everything else.
         let address = match Chance::of(seed, "address", number.into()).below(40) {
             0 => Some(format!("nobody-{number}@mail.example")),
             1..=4 => Some(format!("buyer-{number}@mail.example")),
             _ => None,
         };
-        Self { number, chance, client, world, server, bank, address, keys: 0, wishes: 0 }
+        Self { number, chance, client, world, shop, address, keys: 0, wishes: 0 }
     }
 
     fn tell(&self, what: impl AsRef<str>) {
-        self.server.story().tell(&format!("buyer {}", self.number), what);
+        self.shop.story().tell(&format!("buyer {}", self.number), what);
     }
 
     async fn wait(&mut self, from_ms: i64, to_ms: i64) {
         let ms = self.chance.within(from_ms, to_ms);
-        sleep(Duration::from_millis(ms.unsigned_abs())).await;
+        let pace = self.shop.ways().pace();
+        sleep(Duration::from_millis(ms.unsigned_abs()) / pace).await;
     }
 
     fn key(&mut self) -> String {
@@ -174,7 +190,7 @@ impl Buyer {
     /// Watches the stream until it tells that the place is a session or gone. Looks as well, now
     /// and then: a stream that is alive tells what the look has shown.
     async fn watch_place(&mut self, queue: &str) -> bool {
-        let planted = self.server.faults().planted;
+        let planted = self.shop.planted();
         for _ in 0..LOOKS {
             let event = self.world.event_of(self.number).clone();
             let Some(mut stream) = Watch::open(&mut self.client, event.as_str(), planted).await
@@ -188,13 +204,15 @@ impl Buyer {
                 match heard {
                     Heard::Message(message) => match message["type"].as_str() {
                         Some("your_turn") => return self.is_truly_in(queue, &message).await,
-                        Some("left" | "not_in_queue" | "session_ended") => return false,
+                        Some("left" | "not_in_queue" | "session_ended" | "slot_kept") => {
+                            return false;
+                        }
                         Some("position") => self.check_position(&message),
                         _ => {}
                     },
                     Heard::Alive => {}
                 }
-                if untold.is_some_and(|since| since.elapsed() > TOLD_WITHIN) {
+                if untold.is_some_and(|since| since.elapsed() > self.shop.told_within()) {
                     let who = self.number;
                     self.world.complain(format!("buyer {who}'s stream does not tell their turn"));
                     return true;
@@ -231,6 +249,9 @@ impl Buyer {
         self.tell("hears that it is their turn");
         let place = self.client.insist(&Asking::get(queue)).await;
         let status = place.body["status"].as_str();
+        if self.shop.streams_lag() && place.body["place"] != message["place"] {
+            return status == Some("active");
+        }
         if status == Some("queued") {
             self.world
                 .complain(format!("{message} was told, and the visitor waits: {}", place.body));
@@ -308,6 +329,7 @@ impl Buyer {
 
     /// Sends the same key again, now and then, and sees that it means the same.
     async fn ask_twice(&mut self, asking: &Asking, first: &Answer, kept: Kept) {
+        self.shop.keep(self.client.token.as_deref(), asking, first, kept);
         if !self.chance.percent(25) {
             return;
         }
@@ -353,7 +375,7 @@ impl Buyer {
                 self.tell("leaves the bank's page");
                 break;
             }
-            self.bank.pay(&payment, card > 2);
+            self.shop.pay(&payment, card > 2).await;
             match self.watch_booking(&path).await {
                 Some(HoldStatus::Confirmed) => {
                     self.tell(format!("is told that {} is confirmed", told.booking));

@@ -1,6 +1,5 @@
 //! Whoever speaks HTTP with the server, over lines that may not hold.
 
-use super::net::{Line, Net};
 use crate::chance::Chance;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -11,12 +10,34 @@ use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{sleep, timeout};
 
 /// How long a client waits for an answer before it asks again.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What comes some time.
+pub(super) type Soon<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A client's end of a line, whatever it runs over.
+pub(super) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+
+/// How clients reach a server: in memory, or over TCP.
+pub(super) trait Ways: Send + Sync {
+    /// A line, as good as chance has it; `None` if nobody is there.
+    fn line<'a>(&'a self, from: IpAddr, chance: &'a mut Chance) -> Soon<'a, Option<Box<dyn Wire>>>;
+
+    /// Counts a request that was answered.
+    fn count_answer(&self);
+
+    /// How many times as fast as people everybody is.
+    fn pace(&self) -> u32;
+}
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -81,7 +102,7 @@ impl Answer {
 
 /// One device of one person.
 pub(super) struct Client {
-    net: Arc<Net>,
+    ways: Arc<dyn Ways>,
     address: IpAddr,
     pub(super) token: Option<String>,
     line: Option<SendRequest<Full<Bytes>>>,
@@ -89,13 +110,13 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(net: Arc<Net>, address: IpAddr, chance: Chance) -> Self {
-        Self { net, address, token: None, line: None, chance }
+    pub(super) fn new(ways: Arc<dyn Ways>, address: IpAddr, chance: Chance) -> Self {
+        Self { ways, address, token: None, line: None, chance }
     }
 
     async fn wait(&mut self, from_ms: i64, to_ms: i64) {
         let ms = self.chance.within(from_ms, to_ms);
-        sleep(Duration::from_millis(ms.unsigned_abs())).await;
+        sleep(Duration::from_millis(ms.unsigned_abs()) / self.ways.pace()).await;
     }
 
     /// Asks until something is decided: the same again, as people who press a button again do.
@@ -115,7 +136,8 @@ impl Client {
     /// Asks once; `None` if no answer came.
     pub(super) async fn ask(&mut self, asking: &Asking) -> Option<Answer> {
         self.wait(1, 60).await;
-        let answered = timeout(PATIENCE, async {
+        let patience = PATIENCE / self.ways.pace();
+        let answered = timeout(patience, async {
             let (head, body) = self.begin(asking).await?.into_parts();
             let bytes = body.collect().await.ok()?.to_bytes();
             let after_s = head.headers.get(RETRY_AFTER);
@@ -125,7 +147,7 @@ impl Client {
         });
         let answer = answered.await.ok().flatten();
         if answer.is_some() {
-            self.net.count_answer();
+            self.ways.count_answer();
         }
         if answer.is_none() || self.chance.percent(10) {
             self.line = None;
@@ -137,7 +159,8 @@ impl Client {
     /// The head of an answer that goes on, on a line of its own; `None` if none came.
     pub(super) async fn open(&mut self, asking: &Asking) -> Option<Response<Incoming>> {
         let kept = self.line.take();
-        let opened = timeout(PATIENCE, self.begin(asking)).await.ok().flatten();
+        let patience = PATIENCE / self.ways.pace();
+        let opened = timeout(patience, self.begin(asking)).await.ok().flatten();
         self.line = kept;
         opened
     }
@@ -162,7 +185,7 @@ impl Client {
         };
         let request = request.body(Full::new(bytes)).expect("a request that is in order");
         if self.line.as_ref().is_none_or(SendRequest::is_closed) {
-            let line = self.net.connect(self.address, &mut self.chance)?;
+            let line = self.ways.line(self.address, &mut self.chance).await?;
             self.line = Some(speak(line).await?);
         }
         let line = self.line.as_mut()?;
@@ -172,7 +195,7 @@ impl Client {
 }
 
 /// Speaks HTTP over a line.
-async fn speak(line: Line) -> Option<SendRequest<Full<Bytes>>> {
+async fn speak(line: Box<dyn Wire>) -> Option<SendRequest<Full<Bytes>>> {
     let (line, connection) = handshake(TokioIo::new(line)).await.ok()?;
     tokio::spawn(async move { drop(connection.await) });
     Some(line)

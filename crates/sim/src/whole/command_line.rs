@@ -1,10 +1,12 @@
 //! `onrush simulate --whole`.
 
-use super::{Faults, Outcome, run_for};
+use super::{Between, Faults, Outcome, run_for};
+use crate::attempt::text_of;
 use crate::course::{Bound, Course, TOLD_EVERY};
 use onrush_terminal::exit::Exit;
 use onrush_terminal::show::{count, print_json, say};
 use serde::Serialize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -19,6 +21,10 @@ struct Report {
     requests: u64,
     decisions: u64,
     kills: u64,
+    power_cuts: u64,
+    lost_writes: u64,
+    #[serde(skip)]
+    between: Between,
     confirmed: u64,
     captures: u64,
     refunds: u64,
@@ -50,6 +56,9 @@ impl Report {
         self.requests += one.requests;
         self.decisions += one.decisions;
         self.kills += one.kills;
+        self.power_cuts += one.power_cuts;
+        self.lost_writes += one.lost_writes;
+        self.between.add(one.between);
         self.confirmed += one.confirmed;
         self.captures += one.captures;
         self.refunds += one.refunds;
@@ -58,10 +67,13 @@ impl Report {
         self.same_twice += u64::from(same);
         self.observed = one.hash;
         if !one.violations.is_empty() {
-            self.violations += one.violations.len() as u64;
-            let failure = Failure { seed: one.seed, why: one.violations, story: one.story };
-            self.failure.get_or_insert(failure);
+            self.fail(one.seed, one.violations, one.story);
         }
+    }
+
+    fn fail(&mut self, seed: u64, why: Vec<String>, story: Vec<String>) {
+        self.violations += why.len() as u64;
+        self.failure.get_or_insert(Failure { seed, why, story });
     }
 
     fn line(&mut self, began: Instant) -> String {
@@ -98,6 +110,12 @@ pub(crate) fn run(course: &Course<'_>) -> Exit {
         let Report { confirmed, captures, refunds, messages, repeats, observed, .. } = &report;
         println!("{confirmed} bookings confirmed, {captures} payments taken, {refunds} given back");
         println!("{messages} messages taken, {repeats} of them repeats");
+        let Report { kills, power_cuts, lost_writes, .. } = &report;
+        println!("{kills} ends: {power_cuts} by power, which took {lost_writes} writes");
+        let Between { restores, restores_refused, upgrades, .. } = report.between;
+        println!(
+            "{restores} restores, {restores_refused} of them refused; {upgrades} starts on older files"
+        );
         println!("everything observable of the last seed: {observed}");
         if course.twice {
             println!("{} of {} seeds came out the same twice", report.same_twice, report.seeds);
@@ -128,9 +146,16 @@ fn work(course: &Course<'_>, next: &AtomicU64, report: &Mutex<Report>, began: In
         if over || report.lock().expect("no job panics").failure.is_some() {
             return;
         }
-        let mut one = run_for(seed, Faults::ALL, course.buyers);
+        let run = || run_for(seed, Faults::ALL, course.buyers);
+        let mut one = match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(one) => one,
+            Err(panic) => {
+                let why = format!("a panic: {}", text_of(panic.as_ref()));
+                return report.lock().expect("no job panics").fail(seed, vec![why], Vec::new());
+            }
+        };
         let same = course.twice && {
-            let again = run_for(seed, Faults::ALL, course.buyers);
+            let again = run();
             let same = again.hash == one.hash;
             if !same {
                 one.violations.push(format!("two runs came to {} and {}", one.hash, again.hash));

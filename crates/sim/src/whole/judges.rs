@@ -64,7 +64,10 @@ pub(super) async fn wait_for_rest(
                 return;
             }
             Ok(_) => {}
-            Err(error) => violations.push(format!("the ledger does not answer: {error}")),
+            Err(error) => {
+                violations.push(format!("the ledger does not answer: {error}"));
+                return;
+            }
         }
     }
 }
@@ -101,8 +104,42 @@ pub(super) async fn look(
     for payment in bank.overpaid() {
         violations.push(format!("more went back than was taken for {payment}"));
     }
-    for (booking, account) in &accounts {
-        money(booking, *account, facts.bookings.get(booking), violations);
+    compare(&facts, &accounts, told, world, violations);
+    for (booking, known) in &facts.bookings {
+        let looked = world.status(server, booking).await;
+        if looked != Looked::There(known.end) && looked != Looked::Gone {
+            let (journal, engine) = (known.end, looked);
+            violations
+                .push(format!("{booking} is {journal:?} by the journal, {engine:?} if asked"));
+        }
+    }
+    organiser::judge(world, &entries, violations);
+    door::judge(world, &entries, violations);
+    draw::judge(server, world, &entries, violations).await;
+    messages::judge(server, world, bank, &facts, &entries, violations).await;
+    let confirmed = facts.bookings.values().filter(|known| known.end == HoldStatus::Confirmed);
+    let confirmed = confirmed.count() as u64;
+    let journal = entries.iter().flat_map(|entry| {
+        let mut line = serde_json::to_vec(&(entry.seq, entry.at, &entry.changes))
+            .expect("changes are written as JSON all the time");
+        line.push(b'\n');
+        line
+    });
+    Seen { decisions: entries.len() as u64, confirmed, journal: journal.collect() }
+}
+
+/// Holds the bank's book and what buyers were told against the bare facts.
+pub(super) fn compare(
+    facts: &Facts,
+    accounts: &BTreeMap<BookingId, Account>,
+    told: &[Vec<Told>],
+    world: &World,
+    violations: &mut Vec<String>,
+) {
+    let booked = facts.bookings.keys().filter(|booking| !accounts.contains_key(*booking));
+    for booking in accounts.keys().chain(booked) {
+        let account = accounts.get(booking).copied().unwrap_or_default();
+        money(booking, account, facts.bookings.get(booking), violations);
     }
     for one in told.iter().flatten() {
         let known = facts.bookings.get(&one.booking);
@@ -141,27 +178,6 @@ pub(super) async fn look(
             violations.push(format!("{user} asked for {wishes} holds, and has had {held}"));
         }
     }
-    for (booking, known) in &facts.bookings {
-        let looked = world.status(server, booking).await;
-        if looked != Looked::There(known.end) && looked != Looked::Gone {
-            let (journal, engine) = (known.end, looked);
-            violations
-                .push(format!("{booking} is {journal:?} by the journal, {engine:?} if asked"));
-        }
-    }
-    organiser::judge(world, &entries, violations);
-    door::judge(world, &entries, violations);
-    draw::judge(server, world, &entries, violations).await;
-    messages::judge(server, world, bank, &facts, &entries, violations).await;
-    let confirmed = facts.bookings.values().filter(|known| known.end == HoldStatus::Confirmed);
-    let confirmed = confirmed.count() as u64;
-    let journal = entries.iter().flat_map(|entry| {
-        let mut line = serde_json::to_vec(&(entry.seq, entry.at, &entry.changes))
-            .expect("changes are written as JSON all the time");
-        line.push(b'\n');
-        line
-    });
-    Seen { decisions: entries.len() as u64, confirmed, journal: journal.collect() }
 }
 
 /// One booking's money: paid once if it is confirmed, all of it back if it was taken back, and
@@ -203,12 +219,12 @@ async fn journal(life: &Life) -> Result<Vec<Arc<FeedEntry>>, String> {
 
 /// What the journal says of one booking.
 #[derive(Clone, Debug)]
-struct Known {
-    event: EventId,
-    lines: Lines,
-    amount_minor: i64,
+pub(super) struct Known {
+    pub(super) event: EventId,
+    pub(super) lines: Lines,
+    pub(super) amount_minor: i64,
     refund_minor: i64,
-    end: HoldStatus,
+    pub(super) end: HoldStatus,
 }
 
 impl Known {
@@ -224,21 +240,21 @@ fn units_of_pools(lines: &Lines) -> u32 {
 
 /// What the journal's facts come to, counted anew and without a rule.
 #[derive(Default)]
-struct Facts {
-    bookings: BTreeMap<BookingId, Known>,
+pub(super) struct Facts {
+    pub(super) bookings: BTreeMap<BookingId, Known>,
     /// How many holds each visitor has had.
     held_by: BTreeMap<UserId, u32>,
-    stock: BTreeMap<EventId, Stock>,
+    pub(super) stock: BTreeMap<EventId, Stock>,
 }
 
 /// What one event has.
 #[derive(Default)]
-struct Stock {
-    capacity: u32,
+pub(super) struct Stock {
+    pub(super) capacity: u32,
     /// Units that are held, sold or off sale.
-    taken: u32,
-    owners: BTreeMap<SeatId, BookingId>,
-    seats: BTreeSet<SeatId>,
+    pub(super) taken: u32,
+    pub(super) owners: BTreeMap<SeatId, BookingId>,
+    pub(super) seats: BTreeSet<SeatId>,
     /// Seats that the organiser took off sale.
     off_sale: BTreeSet<SeatId>,
 }
@@ -259,7 +275,14 @@ impl Facts {
         facts
     }
 
-    fn add(&mut self, event: &EventId, change: &Change, seq: Seq, violations: &mut Vec<String>) {
+    /// Adds what one decision changed.
+    pub(super) fn add(
+        &mut self,
+        event: &EventId,
+        change: &Change,
+        seq: Seq,
+        violations: &mut Vec<String>,
+    ) {
         let stock = self.stock.entry(event.clone()).or_default();
         match change {
             Change::Setup(SetupChange::PoolAdded { spec }) => stock.capacity += spec.capacity,

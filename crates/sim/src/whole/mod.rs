@@ -6,16 +6,23 @@
 //! run step by step, time passes when nobody has anything left to do, and all chance comes from the
 //! seed. So one seed is one story.
 //!
-//! What is not simulated yet: torn and lost writes of the disk.
+//! The disk forgets what was not synced when the power goes (`disk.rs`), and between two lives
+//! files are damaged, put back and made older (`between.rs`).
 
 mod bank;
+mod between;
 mod buyer;
 mod client;
 mod clocks;
+#[cfg(feature = "cluster")]
+pub mod cluster;
 mod command_line;
+mod disk;
 mod door;
+mod files;
 mod judges;
 mod net;
+mod opening;
 mod organiser;
 mod planted;
 mod receivers;
@@ -26,6 +33,7 @@ mod world;
 
 use crate::chance::Chance;
 use bank::Bank;
+pub use between::Between;
 use clocks::Clocks;
 pub(crate) use command_line::run as run_many;
 use judges::Seen;
@@ -56,6 +64,15 @@ pub struct Faults {
     pub net: bool,
     /// The system's clock is set and drifts, and the process stands still.
     pub clocks: bool,
+    /// The power goes, also in the middle of writes, and takes what was not synced; the disk is
+    /// full at times.
+    pub power: bool,
+    /// Bits flip in files at rest.
+    pub flips: bool,
+    /// Parts of the files come back from a backup.
+    pub restores: bool,
+    /// The files were written by a version before.
+    pub upgrades: bool,
     /// A fault that the judges must find.
     pub planted: Option<Planted>,
 }
@@ -69,6 +86,10 @@ impl Faults {
         receivers: true,
         net: true,
         clocks: true,
+        power: true,
+        flips: true,
+        restores: true,
+        upgrades: true,
         planted: None,
     };
     /// None of them.
@@ -79,6 +100,10 @@ impl Faults {
         receivers: false,
         net: false,
         clocks: false,
+        power: false,
+        flips: false,
+        restores: false,
+        upgrades: false,
         planted: None,
     };
 }
@@ -100,8 +125,14 @@ pub struct Outcome {
     pub requests: u64,
     /// Decisions in the journal.
     pub decisions: u64,
-    /// How often the server was killed.
+    /// How often the server was killed, or lost its power.
     pub kills: u64,
+    /// How often it lost its power.
+    pub power_cuts: u64,
+    /// Writes that were lost or torn by that.
+    pub lost_writes: u64,
+    /// What was tried with its files between its lives.
+    pub between: Between,
     /// Bookings that were confirmed in the end.
     pub confirmed: u64,
     /// How often money was taken.
@@ -136,7 +167,7 @@ pub fn run(seed: u64, faults: Faults) -> Outcome {
 /// If no directory and no runtime can be had.
 #[must_use]
 pub fn run_for(seed: u64, faults: Faults, buyers: Option<u32>) -> Outcome {
-    let dir = tempfile::Builder::new().prefix("onrush-sim-").tempdir_in(memory());
+    let dir = tempfile::Builder::new().prefix("onrush-sim-").tempdir_in(files::memory());
     let dir = dir.expect("a directory");
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
@@ -144,12 +175,6 @@ pub fn run_for(seed: u64, faults: Faults, buyers: Option<u32>) -> Outcome {
     // Tasks that are left hold the files.
     drop(runtime);
     outcome
-}
-
-/// Where files cost no time, if there is such a place; they are gone after the run.
-fn memory() -> PathBuf {
-    let shared = PathBuf::from("/dev/shm");
-    if shared.is_dir() { shared } else { std::env::temp_dir() }
 }
 
 async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> Outcome {
@@ -164,24 +189,31 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
         Server::new(seed, faults, dir.clone(), bank.clone(), clocks.clone(), story.clone());
     server.start().await;
     let mut organiser = Organiser::new(seed, world.clone(), server.clone());
-    organiser.set_up().await;
+    let mut violations = Vec::new();
+    if let Err(why) = set_up(&mut organiser, &server).await {
+        violations.push(format!("the sale cannot be set up: {why}"));
+    }
+    server.open();
 
     let mut around = JoinSet::new();
     around.spawn(bank::tell(news, server.clone(), seed, faults.bank));
-    if faults.kills {
+    if faults.kills || faults.power {
         around.spawn(server::kill_now_and_then(server.clone(), seed));
+    }
+    if faults.power {
+        around.spawn(server::fill_now_and_then(server.clone(), seed));
     }
     if faults.clocks {
         around.spawn(clocks.go_wrong(seed, story.clone()));
     }
     let mut buyers = JoinSet::new();
-    for number in 0..world.buyers {
-        let it = buyer::Buyer::new(seed, number, world.clone(), server.clone(), bank.clone());
+    let comers = if violations.is_empty() { world.buyers } else { 0 };
+    for number in 0..comers {
+        let it = buyer::Buyer::new(seed, number, world.clone(), server.clone());
         buyers.spawn(it.live());
     }
     around.spawn(organiser.organise());
     around.spawn(door::let_in(world.clone(), server.clone(), seed));
-    let mut violations = Vec::new();
     let all = async {
         let mut told = Vec::new();
         while let Some(one) = buyers.join_next().await {
@@ -210,7 +242,7 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     // From here on nothing goes wrong, and what is left to do must be done some time.
     around.abort_all();
     while around.join_next().await.is_some() {}
-    server.calm();
+    server.calm().await;
     bank.calm();
     server.start().await;
     let mut seen = Seen::default();
@@ -221,6 +253,8 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     }
     let (kills, decisions) = (server.kills(), seen.decisions);
     violations.extend(world.complaints());
+    let (between, wrong) = server.between().await;
+    violations.extend(wrong);
     server.close().await;
     judges::audit(&dir, &mut violations);
     for violation in &violations {
@@ -228,6 +262,7 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     }
     let (captures, refunds) = bank.counts();
     let (messages, repeats) = server.receivers().counts();
+    let (power_cuts, lost_writes) = server.disk().counts();
     Outcome {
         seed,
         hash: story.hash(&seen.journal),
@@ -237,10 +272,24 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
         requests: server.net().answered(),
         decisions,
         kills,
+        power_cuts,
+        lost_writes,
+        between,
         confirmed: seen.confirmed,
         captures,
         refunds,
         messages,
         repeats,
+    }
+}
+
+/// Has everything made that is for sale, unless the server ends or nobody answers for too long.
+async fn set_up(organiser: &mut Organiser, server: &Server) -> Result<(), String> {
+    tokio::select! {
+        biased;
+        why = server.failed() => Err(why),
+        done = tokio::time::timeout(LONGEST, organiser.set_up()) => {
+            done.unwrap_or_else(|_| Err(format!("nobody has answered for {LONGEST:?}")))
+        }
     }
 }

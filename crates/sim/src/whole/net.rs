@@ -1,5 +1,6 @@
 //! The network: bytes in memory, on lines that break, fall silent, or swallow what is said.
 
+use super::client::{Soon, Ways, Wire as Near};
 use crate::chance::Chance;
 use onrush_serve::wire::{Doors, Wire};
 use std::io;
@@ -65,11 +66,6 @@ impl Net {
         Street(street)
     }
 
-    /// Counts a request that was answered.
-    pub(super) fn count_answer(&self) {
-        self.answered.fetch_add(1, Ordering::Relaxed);
-    }
-
     /// How many requests were answered.
     pub(super) fn answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
@@ -81,7 +77,7 @@ impl Net {
     }
 
     /// A line to the server, as good as chance has it; `None` if nobody is there.
-    pub(super) fn connect(&self, from: IpAddr, chance: &mut Chance) -> Option<Line> {
+    fn connect(&self, from: IpAddr, chance: &mut Chance) -> Option<Line> {
         let (near, far) = duplex(ON_THE_WAY);
         self.doors().as_ref()?.send((Far(far), from)).ok()?;
         let (mut up, mut down) = (None, None);
@@ -95,6 +91,23 @@ impl Net {
             }
         }
         Some(Line { inner: Some(near), up, down })
+    }
+}
+
+impl Ways for Net {
+    fn line<'a>(&'a self, from: IpAddr, chance: &'a mut Chance) -> Soon<'a, Option<Box<dyn Near>>> {
+        Box::pin(async move {
+            let line: Box<dyn Near> = Box::new(self.connect(from, chance)?);
+            Some(line)
+        })
+    }
+
+    fn count_answer(&self) {
+        self.answered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn pace(&self) -> u32 {
+        1
     }
 }
 

@@ -3,9 +3,9 @@
 
 use super::client::{Answer, Asking, Client};
 use super::server::{ADMIN_KEY, Server};
-use super::world::World;
+use super::world::{World, event_of};
 use crate::chance::Chance;
-use onrush_core::ids::{BookingId, EventId};
+use onrush_core::ids::EventId;
 use onrush_core::settings::Fees;
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
@@ -93,31 +93,33 @@ impl Organiser {
 
     /// Makes the events with all there is to sell, and opens those that have no draw.
     ///
-    /// # Panics
-    /// If the server does not let that be done: there would be no sale.
-    pub(super) async fn set_up(&mut self) {
+    /// # Errors
+    /// What the server does not let be done; there is no sale then.
+    pub(super) async fn set_up(&mut self) -> Result<(), String> {
         for event in self.world.events.clone() {
-            self.insist("/admin/events", self.event_body(&event), "EVENT_EXISTS").await;
+            self.insist("/admin/events", self.event_body(&event), "EVENT_EXISTS").await?;
             let pool = json!({
                 "pool": self.world.pool.as_str(), "capacity": self.world.capacity,
                 "price_minor": self.world.price_minor,
             });
             let path = format!("/admin/events/{event}");
-            self.insist(&format!("{path}/pools"), pool, "POOL_EXISTS").await;
-            self.world.add_seats(&self.server, &event).await;
+            self.insist(&format!("{path}/pools"), pool, "POOL_EXISTS").await?;
+            self.world.add_seats(&self.server, &event).await?;
             if self.world.settings.room.is_some() {
-                self.insist(&format!("{path}/prequeue"), json!({}), "ALREADY_IN_PHASE").await;
+                self.insist(&format!("{path}/prequeue"), json!({}), "ALREADY_IN_PHASE").await?;
             }
             if !self.world.is_drawn {
-                self.insist(&format!("{path}/open"), json!({}), "ALREADY_IN_PHASE").await;
+                self.insist(&format!("{path}/open"), json!({}), "ALREADY_IN_PHASE").await?;
             }
         }
+        Ok(())
     }
 
-    /// Has something done that must be done; `again` is what is said if it was.
-    async fn insist(&mut self, path: &str, body: Value, again: &str) {
+    /// Has something done that must be done; `again` is what is said if an answer was lost.
+    async fn insist(&mut self, path: &str, body: Value, again: &str) -> Result<(), String> {
         let answer = self.client.insist(&Asking::post(path).body(body)).await;
-        assert!(answer.is_done() || answer.code() == again, "{path} is answered {answer:?}");
+        let is_done = answer.is_done() || answer.code() == again;
+        is_done.then_some(()).ok_or_else(|| format!("{path} was answered {answer:?}"))
     }
 
     /// An event as organisers make it.
@@ -326,10 +328,4 @@ fn with_reason(units: &Value, word: &str) -> Value {
     body["by"] = "Ann".into();
     body["why"] = word.into();
     body
-}
-
-/// The event that a booking is of, by its id.
-pub(super) fn event_of(booking: &BookingId) -> EventId {
-    let (event, _) = booking.as_str().rsplit_once('.').expect("a booking has its event's name");
-    event.parse().expect("an event's name")
 }

@@ -108,6 +108,10 @@ pub enum Planted {
     StreamsMiscount,
     /// Streams fall silent.
     StreamsFallSilent,
+    /// The journal's log is never synced, though the disk says so.
+    JournalIsNotSynced,
+    /// The ledger's log is never synced, though the disk says so.
+    LedgerIsNotSynced,
 }
 
 /// Where a fault is.
@@ -116,6 +120,8 @@ enum Where {
     File(&'static str, &'static str),
     Router,
     Stream,
+    /// In the disk: what files are called that it never syncs.
+    Disk(&'static str),
 }
 
 const JOURNAL: &str = "engine.db";
@@ -123,7 +129,7 @@ const LEDGER: &str = "ledger.db";
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: [Self; 48] = [
         Self::JournalLosesItsEnd,
         Self::JournalAndWitnessLoseTheirEnd,
         Self::JournalHasAHole,
@@ -170,6 +176,8 @@ impl Planted {
         Self::StreamsMixUpPlaces,
         Self::StreamsMiscount,
         Self::StreamsFallSilent,
+        Self::JournalIsNotSynced,
+        Self::LedgerIsNotSynced,
     ];
 
     fn place(self) -> Where {
@@ -334,6 +342,16 @@ impl Planted {
             | Self::StreamsMixUpPlaces
             | Self::StreamsMiscount
             | Self::StreamsFallSilent => Where::Stream,
+            Self::JournalIsNotSynced => Where::Disk("engine.db-wal"),
+            Self::LedgerIsNotSynced => Where::Disk("ledger.db-wal"),
+        }
+    }
+
+    /// What is in the names of the files that the disk never syncs, if it is such a fault.
+    pub(super) fn unsynced(self) -> Option<&'static str> {
+        match self.place() {
+            Where::Disk(names) => Some(names),
+            Where::File(..) | Where::Router | Where::Stream => None,
         }
     }
 

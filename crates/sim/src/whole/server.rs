@@ -1,20 +1,28 @@
 //! The server that is simulated: one life after the other on the same files.
 
-use super::Faults;
 use super::bank::Bank;
+use super::between::{Between, Pauses, Tries};
+use super::buyer::Shop;
+use super::client::{Soon, Ways};
 use super::clocks::{Clocks, beat};
+use super::disk::{End, ServerDisk};
 use super::net::Net;
+use super::opening::{self, Opened};
 use super::receivers::Receivers;
 use super::story::Story;
+use super::{Faults, Planted};
 use crate::chance::Chance;
 use onrush_api::http::public_router;
 use onrush_api::http::state::{HttpDeps, HttpState};
 use onrush_api::http::unserved;
+use onrush_base::auth::keys::KeyDir;
 use onrush_base::config::{Config, Patience};
+use onrush_core::ids::PaymentId;
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::{SqliteLedger, SteppedLedger};
 use onrush_relay::RelayDeps;
 use onrush_relay::messages::Channels;
+use onrush_saga::pairing::remember_keys;
 use onrush_saga::{SagaDeps, Sagas};
 use onrush_serve::{Terms, serve_doors};
 use onrush_store::Engine;
@@ -33,6 +41,13 @@ const TAIL: usize = 64;
 pub(super) const ADMIN_KEY: &str = "the key of the one who sells";
 /// The key of the scanners at the door.
 pub(super) const SCANNER_KEY: &str = "the key of those at the door";
+/// The power goes in one of so many commits, of passes that move pages, and of starts.
+const COMMITS_ENDED: u32 = 300;
+const PASSES_ENDED: u32 = 8;
+const STARTS_ENDED: u32 = 10;
+/// How long after a look a stream that is alive may not have told what the look has shown. What was
+/// on its way before comes at once.
+const TOLD_WITHIN: Duration = Duration::from_secs(10);
 /// How long a life that is over may keep its files.
 const GIVES_UP: Duration = Duration::from_secs(600);
 
@@ -58,6 +73,8 @@ struct State {
     tasks: JoinSet<()>,
     files: Option<(Weak<Embedded>, Weak<SqliteLedger>)>,
     lives: u64,
+    /// How often a life was begun; the power may go before it is there.
+    starts: u64,
 }
 
 /// The server. It is there all the time, and answers while it lives.
@@ -70,9 +87,14 @@ pub(super) struct Server {
     net: Arc<Net>,
     story: Story,
     clocks: Arc<Clocks>,
+    disk: ServerDisk,
+    /// What is done to files while nothing runs.
+    pauses: tokio::sync::Mutex<Pauses>,
     /// Why there can be no life any more, once there cannot.
     failed: watch::Sender<Option<String>>,
     calm: AtomicBool,
+    /// Whether the sale is set up. Before, nobody would start a server again.
+    is_open: AtomicBool,
     kills: AtomicU64,
     state: Mutex<State>,
 }
@@ -86,10 +108,12 @@ impl Server {
         clocks: Arc<Clocks>,
         story: Story,
     ) -> Arc<Self> {
-        let state = State { life: None, tasks: JoinSet::new(), files: None, lives: 0 };
+        let state = State { life: None, tasks: JoinSet::new(), files: None, lives: 0, starts: 0 };
         Arc::new(Self {
             seed,
             faults,
+            disk: ServerDisk::new(&dir, faults.power, faults.planted.and_then(Planted::unsynced)),
+            pauses: tokio::sync::Mutex::default(),
             dir,
             bank,
             receivers: Receivers::of(seed, faults.receivers, story.clone()),
@@ -98,6 +122,7 @@ impl Server {
             clocks,
             failed: watch::Sender::new(None),
             calm: AtomicBool::new(false),
+            is_open: AtomicBool::new(false),
             kills: AtomicU64::new(0),
             state: Mutex::new(state),
         })
@@ -112,10 +137,6 @@ impl Server {
         self.state().life.clone()
     }
 
-    pub(super) fn faults(&self) -> &Faults {
-        &self.faults
-    }
-
     /// Whom it tells.
     pub(super) fn receivers(&self) -> &Arc<Receivers> {
         &self.receivers
@@ -126,6 +147,11 @@ impl Server {
         &self.net
     }
 
+    /// What its files are on.
+    pub(super) fn disk(&self) -> &ServerDisk {
+        &self.disk
+    }
+
     pub(super) fn kills(&self) -> u64 {
         self.kills.load(Ordering::Relaxed)
     }
@@ -134,11 +160,25 @@ impl Server {
         &self.story
     }
 
+    /// From now on the power may go.
+    pub(super) fn open(&self) {
+        self.is_open.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the power holds.
+    fn is_safe(&self) -> bool {
+        self.calm.load(Ordering::Relaxed) || !self.is_open.load(Ordering::Relaxed)
+    }
+
     /// From now on the disk does what it is asked to, at once, and lines hold.
-    pub(super) fn calm(&self) {
+    pub(super) async fn calm(&self) {
         self.calm.store(true, Ordering::Relaxed);
         self.net.calm();
         self.receivers.calm();
+        match self.disk.end() {
+            Some(end) => self.kill(end).await,
+            None => self.disk.go_on(),
+        }
     }
 
     /// Waits until the server cannot go on, and says why.
@@ -153,26 +193,60 @@ impl Server {
         self.failed.send_replace(Some(why));
     }
 
-    /// Starts a life, unless there is one: recovers from the files, and goes on.
+    /// Starts a life, unless there is one: recovers from the files, and goes on. If the power goes
+    /// meanwhile, it starts again.
     pub(super) async fn start(self: &Arc<Self>) {
-        if self.life().is_some() || self.failed.borrow().is_some() {
-            return;
+        while self.life().is_none() && self.failed.borrow().is_none() {
+            // A start that was given up has left something, perhaps.
+            let mut left = std::mem::take(&mut self.state().tasks);
+            left.shutdown().await;
+            self.wait_for_files().await;
+            let mut chance = {
+                let mut state = self.state();
+                state.starts += 1;
+                Chance::of(self.seed, "power", state.starts)
+            };
+            if let Some(said) = self.disk.settle(&mut chance) {
+                self.story.tell("the disk", said);
+            }
+            self.pause(&mut chance).await;
+            if let Some(planted) = self.faults.planted {
+                planted.into_files(&self.dir, self.kills());
+            }
+            if let Err(why) = self.begin_life(&mut chance).await {
+                if !self.disk.ends_life() {
+                    return self.fail(why);
+                }
+                self.story.tell("the server", "loses its power while it starts");
+            }
         }
-        self.wait_for_files().await;
-        if let Some(planted) = self.faults.planted {
-            planted.into_files(&self.dir, self.kills());
+    }
+
+    /// Nothing runs: files can be copied, and what may happen to them happens.
+    async fn pause(&self, chance: &mut Chance) {
+        let mut said = Vec::new();
+        if !self.calm.load(Ordering::Relaxed) {
+            let Faults { flips, restores, upgrades, .. } = self.faults;
+            let tries = Tries { flips, restores, upgrades };
+            self.pauses.lock().await.pass(&self.dir, tries, chance, &mut said).await;
         }
+        said.into_iter().for_each(|said| self.story.tell("the files", said));
+    }
+
+    /// What was tried with the files while nothing ran, and what was wrong with it.
+    pub(super) async fn between(&self) -> (Between, Vec<String>) {
+        let mut pauses = self.pauses.lock().await;
+        (pauses.counts, std::mem::take(&mut pauses.violations))
+    }
+
+    async fn begin_life(self: &Arc<Self>, chance: &mut Chance) -> Result<(), String> {
         let steady = self.clocks.engine_time();
         let clock = Clock::Steady(steady.clone());
         let options = Options { clock: clock.clone(), tail_capacity: TAIL, ..Options::default() };
-        let (engine, steps) = match Stepped::open(&self.dir, options) {
-            Ok(opened) => opened,
-            Err(error) => return self.fail(format!("the journal is not taken: {error}")),
-        };
-        let (ledger, ledger_steps) = match SteppedLedger::open(&self.dir) {
-            Ok(opened) => opened,
-            Err(error) => return self.fail(format!("the ledger is not taken: {error}")),
-        };
+        self.disk.begin_risk(chance, if self.is_safe() { 0 } else { STARTS_ENDED });
+        let Opened { engine, steps, ledger, ledger_steps, pairing } =
+            opening::open(&self.dir, options).await?;
+        self.disk.witness_is_synced();
         let kept: Arc<dyn Ledger> = ledger.clone();
         let sagas = Sagas::new(SagaDeps {
             engine: engine.clone(),
@@ -182,7 +256,7 @@ impl Server {
             patience: Patience::default(),
             channels: Channels::of(&self.config()),
             cluster: None,
-            pairing: None,
+            pairing: Some(pairing),
         });
         let deps = HttpDeps {
             engine: engine.clone(),
@@ -193,10 +267,13 @@ impl Server {
             cluster: None,
             space: Some(engine.space()),
         };
-        let http = match onrush_api::http::state::open(self.config(), deps) {
-            Ok((http, _)) => http,
-            Err(error) => return self.fail(format!("HTTP cannot be served: {error}")),
-        };
+        let (http, _) = onrush_api::http::state::open(self.config(), deps)
+            .map_err(|error| format!("HTTP cannot be served: {error}"))?;
+        let keys = KeyDir::open(&self.dir).map_err(|error| error.to_string())?;
+        remember_keys(&engine, &keys)?;
+        if self.disk.end_risk() {
+            return Err("it was about to serve".into());
+        }
         let mut state = self.state();
         state.lives += 1;
         let lives = state.lives;
@@ -240,6 +317,7 @@ impl Server {
         state.life = Some(Arc::new(Life { engine, ledger: kept, sagas, http }));
         drop(state);
         self.story.tell("the server", format!("starts with decision {seq}"));
+        Ok(())
     }
 
     fn config(&self) -> Config {
@@ -253,15 +331,22 @@ impl Server {
         config
     }
 
-    /// Ends the present life as a power cut would, in the middle of whatever it does.
-    pub(super) async fn kill(&self) {
+    /// Ends the present life, in the middle of whatever it does.
+    pub(super) async fn kill(&self, end: End) {
         let (life, mut tasks) = {
             let mut state = self.state();
             (state.life.take(), std::mem::take(&mut state.tasks))
         };
         let Some(life) = life else { return };
+        self.disk.stop(end);
         self.kills.fetch_add(1, Ordering::Relaxed);
-        self.story.tell("the server", "is killed");
+        self.story.tell(
+            "the server",
+            match end {
+                End::Process => "is killed",
+                End::Power => "loses its power",
+            },
+        );
         tasks.shutdown().await;
         life.end().await;
     }
@@ -302,6 +387,40 @@ impl Server {
             _ => chance.within(1, 20),
         };
         Duration::from_millis(ms.unsigned_abs())
+    }
+}
+
+impl Server {
+    /// Does something in which the power goes, one time in so many while things go wrong.
+    fn risk<T>(&self, chance: &mut Chance, one_in: u32, what: impl FnOnce() -> T) -> T {
+        let one_in = if self.is_safe() { 0 } else { one_in };
+        self.disk.begin_risk(chance, one_in);
+        let done = what();
+        self.disk.end_risk();
+        done
+    }
+}
+
+impl Shop for Server {
+    fn ways(&self) -> Arc<dyn Ways> {
+        self.net.clone()
+    }
+
+    fn story(&self) -> &Story {
+        &self.story
+    }
+
+    fn planted(&self) -> Option<Planted> {
+        self.faults.planted
+    }
+
+    fn told_within(&self) -> Duration {
+        TOLD_WITHIN
+    }
+
+    fn pay<'a>(&'a self, payment: &'a PaymentId, is_good: bool) -> Soon<'a, ()> {
+        self.bank.pay(payment, is_good);
+        Box::pin(std::future::ready(()))
     }
 }
 
@@ -346,17 +465,31 @@ async fn run_engine(server: Arc<Server>, mut steps: Stepped, clock: Clock, mut c
         }
         // Decided and not durable: a process that ends here has told nobody.
         sleep(server.sync_time(&mut chance)).await;
-        if !steps.commit() {
+        let is_committed = server.risk(&mut chance, COMMITS_ENDED, || steps.commit());
+        server.disk.look_at_witness();
+        if !is_committed {
             break;
         }
+        if chance.below(100) == 0 {
+            server.risk(&mut chance, PASSES_ENDED, || steps.move_pages());
+        }
+        let is_safe = server.is_safe();
         // Of a journal without a decision there is none: the real engine counts decisions.
         let has_past = server.life().is_some_and(|life| life.engine.committed().0 > 0);
         if chance.below(300) == 0
             && has_past
-            && let Err(why) = steps.snapshot()
+            && let Err(why) = server.disk.snapshot(&steps, &mut chance, is_safe)
+            && !server.disk.ends_life()
         {
             return server.fail(format!("no snapshot can be made: {why}"));
         }
+        if server.disk.has_stopped() {
+            break;
+        }
+    }
+    if server.disk.ends_life() {
+        // Nobody hears anything any more.
+        return std::future::pending().await;
     }
     if let Some(why) = steps.failure() {
         server.fail(format!("the engine stops by itself: {why}"));
@@ -368,23 +501,39 @@ async fn run_ledger(server: Arc<Server>, mut steps: SteppedLedger, mut chance: C
     loop {
         steps.asked().await;
         sleep(server.sync_time(&mut chance)).await;
-        steps.step();
+        server.risk(&mut chance, COMMITS_ENDED, || steps.step());
+        if chance.below(100) == 0 {
+            server.risk(&mut chance, PASSES_ENDED, || steps.move_pages());
+        }
+        if server.disk.has_stopped() && server.disk.ends_life() {
+            return std::future::pending().await;
+        }
         // What is asked because of these answers belongs to the next transaction.
         tokio::task::yield_now().await;
     }
 }
 
-/// Kills the server at any moment, and starts it again after a while.
+/// Ends the server's life at any moment, and starts it again after a while.
 pub(super) async fn kill_now_and_then(server: Arc<Server>, seed: u64) {
     let mut chance = Chance::of(seed, "kills", 0);
+    let Faults { kills, power, .. } = server.faults;
     loop {
         let lives_ms = match chance.below(4) {
             0 => chance.within(1, 2_000),
             1 => chance.within(2_000, 20_000),
             _ => chance.within(20_000, 300_000),
         };
-        sleep(Duration::from_millis(lives_ms.unsigned_abs())).await;
-        server.kill().await;
+        let end = match (kills, power) {
+            (true, true) if chance.percent(50) => End::Process,
+            (true, false) => End::Process,
+            (true | false, true) | (false, false) => End::Power,
+        };
+        let end = tokio::select! {
+            biased;
+            end = server.disk.ends() => end,
+            () = sleep(Duration::from_millis(lives_ms.unsigned_abs())) => end,
+        };
+        server.kill(end).await;
         let away_ms = if chance.percent(80) {
             chance.within(200, 5_000)
         } else {
@@ -392,5 +541,22 @@ pub(super) async fn kill_now_and_then(server: Arc<Server>, seed: u64) {
         };
         sleep(Duration::from_millis(away_ms.unsigned_abs())).await;
         server.start().await;
+    }
+}
+
+/// Fills the disk up now and then, for a while, without end.
+pub(super) async fn fill_now_and_then(server: Arc<Server>, seed: u64) {
+    let mut chance = Chance::of(seed, "space", 0);
+    loop {
+        sleep(Duration::from_millis(chance.within(60_000, 1_200_000).unsigned_abs())).await;
+        if !server.disk.fill(&mut chance) {
+            continue;
+        }
+        server.story.tell("the disk", "is full");
+        sleep(Duration::from_millis(chance.within(100, 20_000).unsigned_abs())).await;
+        if !server.disk.has_stopped() {
+            server.disk.go_on();
+            server.story.tell("the disk", "has space again");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::client::{Answer, Asking};
 use super::door::{Scanned, Ticket};
-use super::organiser::{Act, event_of};
+use super::organiser::Act;
 use super::server::{Life, Server};
 use crate::chance::Chance;
 use onrush_core::Command;
@@ -68,6 +68,18 @@ pub(super) enum Kept {
     Answer,
     /// The booking, which may have gone on since.
     Booking,
+}
+
+impl Kept {
+    /// Whether a key means the same when it comes again.
+    pub(super) fn is_same(self, first: &Answer, again: &Answer) -> bool {
+        match self {
+            Self::Answer => first == again,
+            Self::Booking => ["booking", "lines", "amount_minor"]
+                .iter()
+                .all(|member| first.body[*member] == again.body[*member]),
+        }
+    }
 }
 
 impl World {
@@ -151,13 +163,7 @@ impl World {
 
     /// Sees that a key means the same when it comes again. What was refused meanwhile was not kept.
     pub(super) fn compare(&self, asking: &Asking, kept: Kept, first: &Answer, again: &Answer) {
-        let same = match kept {
-            Kept::Answer => first == again,
-            Kept::Booking => ["booking", "lines", "amount_minor"]
-                .iter()
-                .all(|member| first.body[*member] == again.body[*member]),
-        };
-        if !same {
+        if !kept.is_same(first, again) {
             let what = format!("{asking:?} was answered {first:?}, and again {again:?}");
             self.complain(what);
         }
@@ -223,7 +229,14 @@ impl World {
     }
 
     /// Has the engine sell the seats, whose plan is not drawn here.
-    pub(super) async fn add_seats(&self, server: &Arc<Server>, event: &EventId) {
+    ///
+    /// # Errors
+    /// What stands in the way of it.
+    pub(super) async fn add_seats(
+        &self,
+        server: &Arc<Server>,
+        event: &EventId,
+    ) -> Result<(), String> {
         let categories =
             vec![CategorySpec { name: "stalls".into(), price_minor: self.price_minor }];
         let seat = |number: u32| SeatSpec {
@@ -232,12 +245,15 @@ impl World {
             row: "A".into(),
             number: number.to_string().into(),
             category: "stalls".into(),
+            rank: 0,
+            aisle: false,
         };
         let seats: Vec<_> = (1..=self.seats).map(seat).collect();
-        if !seats.is_empty() {
-            let life = server.life().expect("it was just started");
-            insist(&life, event, &Command::AddSeats { categories, seats }).await;
+        if seats.is_empty() {
+            return Ok(());
         }
+        let life = server.life().ok_or("the server is gone before there is a sale")?;
+        insist(&life, event, &Command::AddSeats { categories, seats }).await
     }
 
     /// The event that this buyer wants to see.
@@ -257,6 +273,11 @@ impl World {
     }
 }
 
+/// The event that a booking is of, by its id.
+pub(super) fn event_of(booking: &BookingId) -> EventId {
+    id(booking.as_str().rsplit_once('.').map_or("", |(event, _)| event))
+}
+
 fn note<T>(list: &Mutex<Vec<T>>, one: T) {
     list.lock().unwrap_or_else(PoisonError::into_inner).push(one);
 }
@@ -270,12 +291,12 @@ fn all<T: Clone>(list: &Mutex<Vec<T>>) -> Vec<T> {
 }
 
 /// Has a command of the organiser done; there is no other way for the sale to begin.
-async fn insist(life: &Life, event: &EventId, command: &Command) {
+async fn insist(life: &Life, event: &EventId, command: &Command) -> Result<(), String> {
     loop {
         match life.engine.execute(event.clone(), command.clone()).await {
-            Ok(_) => return,
+            Ok(_) => return Ok(()),
             Err(Failure::DiskLow) => sleep(Duration::from_secs(1)).await,
-            Err(failure) => panic!("the sale cannot be set up: {failure}"),
+            Err(failure) => return Err(format!("no seats can be added: {failure}")),
         }
     }
 }

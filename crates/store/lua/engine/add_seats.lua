@@ -5,7 +5,8 @@
 --
 -- Args      1 all seats as JSON · 2 position of the first bad category, or 0 · 3 its refusal ·
 --           4 position of the first bad seat, or 0 · 5 its refusal · 6 number of categories · then
---           of each: name, price, JSON · number of seats · then of each: seat, category
+--           of each: name, price, JSON · number of seats · then of each: seat, and `rank aisle
+--           section row category`, section and row encoded
 -- Reply     done
 -- Refusals  EVENT_NOT_FOUND, INVALID_SETTINGS, SETTINGS_FIXED, EVENT_LIMIT, SEAT_EXISTS
 -- Changes   seats_added
@@ -15,10 +16,14 @@
 -- Fields in one call: Lua's stack takes no more than 8,000 values at a time.
 local CHUNK = 2000
 
-local out = open_once{}
+local out = open_once{'sections'}
 if out then return out end
 
 local seats_json, bad_category, bad_seat = A(1), tonumber(A(2)), tonumber(A(4))
+local function seat_told(text)
+  return string.match(text, '^(%d+) (%a) ([^ ]*) ([^ ]*) (.*)$')
+end
+
 local function bad(refusal)
   return {'no', int(seq), int(now), refusal, M.epoch}
 end
@@ -65,7 +70,8 @@ for i = 1, added do
     for j = i, math.min(i + CHUNK - 1, added) do ids[#ids + 1] = A(first + 2 * (j - 1)) end
     exists = redis.call('HMGET', K.seats, unpack(ids))
   end
-  local seat, category = A(first + 2 * (i - 1)), by_name[A(first + 2 * (i - 1) + 1)]
+  local seat, told = A(first + 2 * (i - 1)), A(first + 2 * (i - 1) + 1)
+  local category = by_name[select(5, seat_told(told))]
   if i == bad_seat then return bad(A(5)) end
   if not category then return no_why('INVALID_SETTINGS', "seats: every seat's category needs a price") end
   if exists[place + 1] or named[seat] then return no('SEAT_EXISTS', '"seat":"' .. seat .. '"') end
@@ -75,7 +81,7 @@ end
 for from = 1, added, CHUNK do
   local pairs_of = {}
   for i = from, math.min(from + CHUNK - 1, added) do
-    local category = by_name[A(first + 2 * (i - 1) + 1)]
+    local category = by_name[select(5, seat_told(A(first + 2 * (i - 1) + 1)))]
     category.F, category.changed = category.F + 1, true
     pairs_of[#pairs_of + 1] = A(first + 2 * (i - 1))
     pairs_of[#pairs_of + 1] = seat_text({index = index + i - 1, category = category.index, state = 'F'}, '')
@@ -83,5 +89,45 @@ for from = 1, added, CHUNK do
   redis.call('HSET', K.seats, unpack(pairs_of))
 end
 categories_put(categories)
+
+-- Seats go on where the last one was, if it is of the same row and category, and no aisle is between.
+local last = index > 0 and segment_of(index - 1) or nil
+if last or index == 0 then
+  local sections, is_section = {}, {}
+  for section in string.gmatch(M.sections and M.sections .. ',' or '', '([^,]*),') do
+    sections[#sections + 1], is_section[section] = section, true
+  end
+  local touched = {}
+  if last then
+    redis.call('ZREM', K.segments, segment_text(last))
+    last.ids, last.ranks = segment_ids(last), segment_ranks(last)
+    last.free = redis.call('HGET', K.segments_free, int(last.first))
+    touched[1] = last
+  end
+  for i = 1, added do
+    local rank, aisle, section, name, category = seat_told(A(first + 2 * (i - 1) + 1))
+    rank, category = tonumber(rank), by_name[category].index
+    local same_row = last and last.section == section and last.name == name
+    local ends = not same_row or last.aisle == 'Y' or last.category ~= category
+    if ends or #last.ids >= MAX_SEATS_PER_SEGMENT then
+      local row = last and (same_row and last.row or last.row + 1) or 0
+      last = {
+        first = index + i - 1, row = row, category = category, rank = rank, section = section, name = name,
+        ranks = {}, ids = {}, free = '',
+      }
+      touched[#touched + 1] = last
+    end
+    last.rank, last.aisle = math.min(last.rank, rank), aisle
+    last.ids[#last.ids + 1], last.ranks[#last.ranks + 1] = A(first + 2 * (i - 1)), rank
+    last.free = last.free .. '1'
+    if not is_section[section] then
+      sections[#sections + 1], is_section[section] = section, true
+    end
+  end
+  for _, segment in ipairs(touched) do
+    segment_put(segment)
+  end
+  put_meta('sections', table.concat(sections, ','))
+end
 change('{"seats_added":{"categories":[' .. table.concat(new_json, ',') .. '],"seats":' .. seats_json .. '}}')
 return commit(DONE)

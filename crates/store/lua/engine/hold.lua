@@ -28,7 +28,7 @@ local booking, user, lines = A(1), A(2), lines_from(3)
 
 local known = hold_get(booking)
 if known then
-  if known.user == user and known.lines == lines.json then
+  if known.user == user and known.lines == lines.json and known.asked == '' then
     return commit(hold_reply(known))
   end
   return no('BOOKING_MISMATCH')

@@ -27,7 +27,7 @@ local booking, user, lines, pool_id, quantity = A(1), A(2), A(3), A(4), tonumber
 
 local known = hold_get(booking)
 if known then
-  if known.user == user and known.lines == lines then
+  if known.user == user and known.lines == lines and known.asked == '' then
     return commit(hold_reply(known))
   end
   return no('BOOKING_MISMATCH')

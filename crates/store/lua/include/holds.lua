@@ -20,8 +20,9 @@
 --   expire_hold(booking), forget_hold(booking), move_hold(booking, gap_ms)   what ticks and recoveries do
 --
 -- A booking: { booking, state, user, amount, fee, created, time, before, payment, refund, payments,
--- extensions, checkins, lines }: state held|paying|confirmed|released|expired|cancelled; `before`
--- is nil unless paying; payment is '' for none; checkins is 'ticket:at,…' by ticket; lines is JSON.
+-- extensions, checkins, lines, asked }: state held|paying|confirmed|released|expired|cancelled; `before`
+-- is nil unless paying; payment is '' for none; checkins is 'ticket:at,…' by ticket; lines is JSON,
+-- and so is asked, '' unless seats were left to the rules.
 -- All are texts as in the hash, except the numbers `time` and `before`. In the hash all but the id
 -- stand between bars, as shared.lua reads and writes them. Deadlines: 1:<booking> when it expires,
 -- 6:<booking> when it may be forgotten.
@@ -61,7 +62,7 @@ local function booking_of(booking, user)
 end
 
 local function hold_put(hold, u)
-  redis.call('HSET', K.holds, hold.booking, hold_text(hold))
+  redis.call('HSET', K.holds, hold.booking, hold_text(hold, hold.asked))
   local kind, at = hold_deadline(hold)
   if hold.waits_in and hold.waits_in ~= kind then
     redis.call('ZREM', K.deadlines, hold.waits_in .. hold.booking)
@@ -81,8 +82,9 @@ end
 
 local function hold_terms(hold)
   local fee = hold.fee == '0' and '' or ',"fee_minor":' .. hold.fee
+  local asked = hold.asked == '' and '' or ',"asked":' .. hold.asked
   return '"booking":"' .. hold.booking .. '","user":"' .. hold.user .. '","lines":' .. hold.lines
-    .. ',"amount_minor":' .. hold.amount .. fee .. ',"created_at":' .. hold.created
+    .. asked .. ',"amount_minor":' .. hold.amount .. fee .. ',"created_at":' .. hold.created
 end
 
 local function hold_state(hold)
@@ -134,7 +136,7 @@ local function new_hold(booking, user, lines, price)
     booking = booking, state = 'held', user = user, amount = int(price + fee), fee = int(fee),
     created = int(now), time = now + tonumber(M.hold_ttl_ms), payment = '', refund = '0',
     payments = '0', extensions = '0', checkins = '',
-    lines = lines,
+    lines = lines, asked = '',
   }
 end
 

@@ -4,6 +4,7 @@
 --   lines_from(first)           the lines in the arguments from A(first) on: their JSON, how many
 --                               pools, then pool and quantity of each, then the seats' ids to the
 --                               last argument
+--   lines_with_seats(lines, ids)   the same with these seats more
 --   stock_read(lines)           the pools, seats and categories they name
 --   stock_write(stock)          writes these
 --   check_lines_exist(lines, stock), check_lines_free(lines, stock)   the refusal, or nil
@@ -51,6 +52,34 @@ local function lines_from(first)
   end
   lines.units = lines.units + #lines.seats
   return lines
+end
+
+-- Whether one id comes before another byte by byte; `<` goes by the server's locale.
+local function id_before(one, other)
+  for at = 1, math.min(#one, #other) do
+    local a, b = string.byte(one, at), string.byte(other, at)
+    if a ~= b then
+      return a < b
+    end
+  end
+  return #one < #other
+end
+
+local function lines_with_seats(lines, ids)
+  local seats = {}
+  for _, id in ipairs(lines.seats) do
+    seats[#seats + 1] = id
+  end
+  for _, id in ipairs(ids) do
+    seats[#seats + 1] = id
+  end
+  table.sort(seats, id_before)
+  local pools = string.match(lines.json, '^{("pools":{[^}]*}),?')
+  local json = '{' .. (pools and pools .. ',' or '') .. '"seats":["' .. table.concat(seats, '","') .. '"]}'
+  return {
+    json = json, pools = lines.pools, quantities = lines.quantities, seats = seats,
+    units = lines.units + #ids,
+  }
 end
 
 local function stock_read(lines)

@@ -12,6 +12,7 @@
 -- price, F, H, S, B }, counts by state.
 
 --#include begin
+--#include segments
 
 local function seats_get(ids)
   local seats = {}
@@ -33,6 +34,7 @@ local function seats_put(seats)
     args[#args + 1] = seat_text(seat, seat.of)
   end
   redis.call('HSET', K.seats, unpack(args))
+  segments_follow(seats)
 end
 
 local function categories_get()

@@ -28,8 +28,11 @@ local K = {
   recent1 = KEYS[16],
   bans = KEYS[17],
   gone = KEYS[18],
+  segments = KEYS[19],
+  segments_free = KEYS[20],
+  segments_open = KEYS[21],
 }
-local FIRST_STREAM = 19
+local FIRST_STREAM = 22
 
 local MAX_POOLS_PER_EVENT = 10000
 local MAX_SEATS_PER_EVENT = 250000
@@ -41,6 +44,9 @@ local MAX_ENDED_PER_USER = 100
 local MAX_BANS_PER_EVENT = 10000
 local MAX_GONE_PLACES = 1000000
 local AFTER_FAILED_PAYMENT_MS = 60000
+local MAX_BEST_QUANTITY = 20
+local MAX_SEATS_PER_SEGMENT = 250
+local MAX_SEAT_RANK = 1000000
 
 local SCORE_EPOCH_MS = 1704067200000
 local SCORE_COUNTER = 16384
@@ -94,23 +100,41 @@ local function category_text(category)
     category.index, category.price, category.F, category.H, category.S, category.B)
 end
 
+local function read_segment(text)
+  local first, row, category, rank, aisle, section, name, ranks, ids = string.match(text,
+    '^(%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%a+) ([^ ]*) ([^ ]*) ([^ ]*) ([^ ]*)$')
+  return {
+    first = tonumber(first), row = tonumber(row), category = tonumber(category),
+    rank = tonumber(rank), aisle = aisle, section = section, name = name, ranks = ranks,
+    ids = ids,
+  }
+end
+
+local function segment_text(segment)
+  return int(segment.first) .. ' ' .. int(segment.row) .. ' ' .. int(segment.category)
+    .. ' ' .. int(segment.rank) .. ' ' .. segment.aisle .. ' ' .. segment.section
+    .. ' ' .. segment.name .. ' ' .. segment.ranks .. ' ' .. segment.ids
+end
+
 local function read_hold(booking, text)
   local state, user, amount, fee, created, time, before, payment, refund, payments, extensions,
-    checkins, lines = string.match(text,
-    '^(%a+)|([^|]*)|(%d+)|(%d+)|([^|]*)|(%-?%d+)|(%-?%d*)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|(.*)$')
+    checkins, lines, asked = string.match(text,
+    '^(%a+)|([^|]*)|(%d+)|(%d+)|([^|]*)|(%-?%d+)|(%-?%d*)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|?(.*)$')
   return {
     booking = booking, state = state, user = user, amount = amount, fee = fee, created = created,
     time = tonumber(time), before = tonumber(before), payment = payment, refund = refund,
     payments = payments, extensions = extensions, checkins = checkins, lines = lines,
+    asked = asked,
   }
 end
 
-local function hold_text(hold)
-  return hold.state .. '|' .. hold.user .. '|' .. hold.amount .. '|' .. hold.fee
+local function hold_text(hold, tail)
+  local text = hold.state .. '|' .. hold.user .. '|' .. hold.amount .. '|' .. hold.fee
     .. '|' .. hold.created .. '|' .. int(hold.time)
     .. '|' .. (hold.before and int(hold.before) or '') .. '|' .. hold.payment
     .. '|' .. hold.refund .. '|' .. hold.payments .. '|' .. hold.extensions
     .. '|' .. hold.checkins .. '|' .. hold.lines
+  return tail == '' and text or text .. '|' .. tail
 end
 
 local function read_user(text)

@@ -1,7 +1,10 @@
 -- Shuts an event that lost decisions: until it is open again every script answers that it is lost,
 -- to every node.
 --
--- Keys   1 meta
+-- An event whose seats an older version added is shut as well: that version did not write which are
+-- side by side.
+--
+-- Keys   1 meta · 2 seats · 3 segments
 -- Args   1 epoch and 2 number of a decision that is known to have been made
 -- Reply  {'shut'} · {'fine', epoch, seq} if nothing is missing: somebody has rebuilt it meanwhile
 local function field(name)
@@ -10,7 +13,8 @@ end
 
 local epoch, seq = tonumber(field('epoch') or '-1'), tonumber(field('seq') or '-1')
 local known_epoch, known_seq = tonumber(ARGV[1]), tonumber(ARGV[2])
-if epoch > known_epoch or (epoch == known_epoch and seq >= known_seq) then
+local is_older = redis.call('EXISTS', KEYS[2]) == 1 and redis.call('EXISTS', KEYS[3]) == 0
+if not is_older and (epoch > known_epoch or (epoch == known_epoch and seq >= known_seq)) then
   return {'fine', string.format('%d', epoch), string.format('%d', seq)}
 end
 -- What the state does not tell is kept. No number and no epoch that any node knows are as low as these.

@@ -5,19 +5,12 @@
 //! task wakes the askers.
 
 use super::mailbox::{Ask, Mailbox};
+use super::progress::{Listener, Teller, progress};
 use super::sync::spawn_task;
 use crate::engine::Seq;
 use std::sync::Arc;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, watch};
-
-/// How far the journal is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Progress {
-    pub(super) committed: Seq,
-    /// Nothing more will come.
-    pub(super) stopped: bool,
-}
+use tokio::sync::mpsc;
 
 struct Delivery {
     answered: Vec<Vec<Ask>>,
@@ -35,9 +28,9 @@ impl Dispatch {
         runtime: &Handle,
         mailbox: Arc<Mailbox>,
         committed: Seq,
-    ) -> (Self, watch::Receiver<Progress>) {
+    ) -> (Self, Listener) {
         let (deliveries, inbox) = mpsc::unbounded_channel();
-        let (progress, seen) = watch::channel(Progress { committed, stopped: false });
+        let (progress, seen) = progress(committed);
         spawn_task(runtime, run(inbox, mailbox, progress));
         (Self { deliveries }, seen)
     }
@@ -52,7 +45,7 @@ impl Dispatch {
 async fn run(
     mut inbox: mpsc::UnboundedReceiver<Delivery>,
     mailbox: Arc<Mailbox>,
-    progress: watch::Sender<Progress>,
+    progress: Teller,
 ) {
     while let Some(Delivery { answered, committed }) = inbox.recv().await {
         for mut asks in answered {
@@ -61,13 +54,7 @@ async fn run(
             asks.drain(..).for_each(Ask::deliver);
             mailbox.recycle(asks);
         }
-        progress.send_if_modified(|progress| {
-            let moved = progress.committed < committed;
-            if moved {
-                progress.committed = committed;
-            }
-            moved
-        });
+        progress.committed(committed);
     }
-    progress.send_modify(|progress| progress.stopped = true);
+    progress.stopped();
 }

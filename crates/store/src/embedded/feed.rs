@@ -1,6 +1,6 @@
 //! The feed: committed decisions in order, from memory where they are recent, else from the journal.
 
-use super::dispatch::Progress;
+use super::progress::Listener;
 use super::reader::{JournalReader, ReadError};
 use super::shared::Shared;
 use super::tail::{Found, PAGE};
@@ -9,32 +9,26 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use tokio::sync::watch;
 
 /// One reader of the feed.
 pub(super) struct TailFeed {
     cursor: Seq,
     shared: Arc<Shared>,
-    progress: watch::Receiver<Progress>,
+    progress: Listener,
     dir: PathBuf,
     /// Open while the reader is far behind.
     reader: Option<JournalReader>,
 }
 
 impl TailFeed {
-    pub(super) fn new(
-        cursor: Seq,
-        shared: Arc<Shared>,
-        progress: watch::Receiver<Progress>,
-        dir: PathBuf,
-    ) -> Self {
+    pub(super) fn new(cursor: Seq, shared: Arc<Shared>, progress: Listener, dir: PathBuf) -> Self {
         Self { cursor, shared, progress, dir, reader: None }
     }
 
     async fn wait(&mut self) -> Result<Option<FeedPage>, String> {
         loop {
             // Looked at before the tail: what is committed after this look wakes us below.
-            let progress = *self.progress.borrow_and_update();
+            let progress = self.progress.look();
             if self.cursor > self.shared.committed() {
                 let Seq(cursor) = self.cursor;
                 return Err(format!(
@@ -49,7 +43,7 @@ impl TailFeed {
                 Found::Gone => self.read().await?,
                 Found::Nothing if progress.stopped => return Ok(None),
                 Found::Nothing => {
-                    if self.progress.changed().await.is_err() {
+                    if !self.progress.changed().await {
                         return Ok(None);
                     }
                     continue;

@@ -33,6 +33,7 @@ mod lock;
 mod log;
 mod mailbox;
 mod outbox;
+mod progress;
 mod reader;
 mod recovery;
 mod shared;
@@ -62,7 +63,6 @@ pub use stepped::Stepped;
 use crate::engine::{Engine, Failure, Feed, Pending, Seq};
 use checkpointer::Checkpointer;
 use disk::Watch;
-use dispatch::Progress;
 use events::{Events, guarded};
 use executor::Executor;
 use feed::TailFeed;
@@ -70,6 +70,7 @@ use journal::Journal;
 use mailbox::{Ask, NotTaken, Slot};
 use onrush_core::ids::EventId;
 use onrush_core::{Command, Query, Reply, Time, View};
+use progress::Listener;
 use shared::Shared;
 use snapshotter::Snapshotter;
 use std::future::{Future, ready};
@@ -81,7 +82,6 @@ use std::time::Duration;
 use steady::Pulse;
 use still::Still;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 
 /// What a caller is told to wait if the mailbox is full.
 const RETRY_AFTER_MS: u32 = 250;
@@ -137,7 +137,7 @@ pub struct Embedded {
     dir: PathBuf,
     identity: String,
     shared: Arc<Shared>,
-    progress: watch::Receiver<Progress>,
+    progress: Listener,
     threads: Option<Threads>,
     /// Watched as long as the engine lives.
     _disk: Watch,
@@ -221,6 +221,12 @@ impl Embedded {
         self.shut();
     }
 
+    /// Whether somebody runs it step by step: then it has no threads, and wants none beside it.
+    #[must_use]
+    pub fn is_stepped(&self) -> bool {
+        self.shared.without_threads
+    }
+
     /// The journal's identity: drawn when it was made, in no other journal.
     #[must_use]
     pub fn identity(&self) -> &str {
@@ -283,7 +289,7 @@ impl Embedded {
         let mut progress = self.progress.clone();
         async move {
             // An error means that the one who tells us is gone, and the engine with it.
-            drop(progress.wait_for(|progress| progress.stopped).await);
+            progress.stopped().await;
         }
     }
 

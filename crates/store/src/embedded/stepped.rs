@@ -4,6 +4,7 @@
 //! runs by itself; only the threads are missing. So everything between two steps can be seen, and
 //! every moment can be the last one.
 
+use super::checkpointer;
 use super::disk::Watch;
 use super::executor::Executor;
 use super::journal::{Journal, Written};
@@ -58,6 +59,11 @@ impl Stepped {
     /// Makes durable what was decided, and has everybody answered. False if the engine has stopped.
     pub fn commit(&mut self) -> bool {
         self.journal.step(&mut self.written)
+    }
+
+    /// Moves what is in the journal's log into its file, as a thread of its own does elsewhere.
+    pub fn move_pages(&self) {
+        checkpointer::pass(&self.journal.connection);
     }
 
     /// Why the engine has stopped by itself, if it has.

@@ -82,7 +82,7 @@ pub fn answer(event: &EventId, query: &Query, parts: Vec<Vec<u8>>) -> Result<Opt
     }
 }
 
-fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 13] {
+fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 16] {
     let Layout {
         meta,
         pools,
@@ -99,6 +99,9 @@ fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 13] {
         claims,
         bans,
         gone,
+        segments,
+        segments_free,
+        segments_open,
     } = layout;
     [
         ("meta", meta),
@@ -113,6 +116,9 @@ fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 13] {
         ("deadlines", deadlines),
         ("claims", claims),
         ("bans", bans),
+        ("segments", segments),
+        ("segments_free", segments_free),
+        ("segments_open", segments_open),
         ("gone", gone),
     ]
 }

@@ -9,7 +9,7 @@ pub(super) const EVENTS: &str = "onrush:events";
 ///
 /// The event stands in braces, so that Redis Cluster keeps all of an event in one slot. Scripts have
 /// the order from here too (`lua/include/shared.lua`).
-pub(super) const PARTS: [&str; 18] = [
+pub(super) const PARTS: [&str; 21] = [
     "meta",
     "pools",
     "blocked",
@@ -28,6 +28,9 @@ pub(super) const PARTS: [&str; 18] = [
     "recent1",
     "bans",
     "gone",
+    "segments",
+    "segments_free",
+    "segments_open",
 ];
 
 /// The keys of one event.
@@ -103,6 +106,12 @@ parts! {
     bans;
     /// Sorted set: places that are gone, by until when they are known.
     gone;
+    /// Sorted set: seats side by side, by the position of the first.
+    segments;
+    /// Hash: the first seat's position → which of a segment's seats are free.
+    segments_free;
+    /// Sorted set: segments with free seats, by how many are side by side, then by rank.
+    segments_open;
 }
 
 impl EventKeys {

@@ -3,19 +3,21 @@
 //! The scripts' includes say what each text means; here is the same from the other side.
 
 use super::client::{Client, ClientError};
+use super::holdings::Holdings;
 use super::keys::{self, EventKeys};
 use super::records::{BanText, CategoryText, ClaimText, HoldText, PoolText};
 use super::records::{SeatText, SessionText, UserText};
+use super::segments::SegmentTexts;
 use super::wire::{Head, settings_fields};
 use onrush_core::hold::HoldState;
-use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_core::ids::{EventId, UserId};
 use onrush_core::limits::{ENDED_KNOWN_MS, MAX_QUEUE_SIZE};
-use onrush_core::question::{AvailabilityNow, BookingsOf, SeatsNow};
+use onrush_core::question::{AvailabilityNow, SeatsNow};
 use onrush_core::score::COUNTER_BITS;
 use onrush_core::snapshot::{EventRow, HoldRow, PlaceRow, SessionRow, SessionState, SnapshotRow};
 use onrush_core::view::{AvailabilityView, BanView, ClaimState, ClaimView, SeatStatus};
 use onrush_core::{Event, Time};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 /// Fields or members in one command: scripts of others wait that long at most.
 const AT_ONCE: usize = 500;
@@ -50,6 +52,9 @@ pub(super) struct Layout {
     pub(super) claims: Texts,
     pub(super) bans: Texts,
     pub(super) gone: Texts,
+    pub(super) segments: Texts,
+    pub(super) segments_free: Texts,
+    pub(super) segments_open: Texts,
 }
 
 /// A place in the queue as a member of sorted sets: it sorts by its number.
@@ -85,6 +90,7 @@ impl Layout {
         });
         layout.put_meta(row, seen.min().unwrap_or(row.at));
         layout.put_stock(event, row.at);
+        layout.put_segments(event, row.at, &rows);
         let mut users = Holdings::default();
         for row in &rows {
             match row {
@@ -223,6 +229,32 @@ impl Layout {
         }
     }
 
+    fn put_segments(&mut self, event: &Event, at: Time, rows: &[SnapshotRow]) {
+        let Ok(views) = event.ask(at, SeatsNow) else { panic!("an event that exists has views") };
+        let specs: Vec<_> = rows
+            .iter()
+            .filter_map(|row| match row {
+                SnapshotRow::Seat(row) => Some(&row.spec),
+                SnapshotRow::Event(_)
+                | SnapshotRow::Pool(_)
+                | SnapshotRow::Category(_)
+                | SnapshotRow::Place(_)
+                | SnapshotRow::Hold(_)
+                | SnapshotRow::Session(_)
+                | SnapshotRow::Claim(_)
+                | SnapshotRow::Ban(_)
+                | SnapshotRow::Gone(_) => None,
+            })
+            .collect();
+        let texts = SegmentTexts::of(event.segments(), &specs, &views);
+        self.segments = texts.segments;
+        self.segments_free = texts.free;
+        self.segments_open = texts.open;
+        if !specs.is_empty() {
+            self.meta.insert("sections".to_owned(), texts.sections);
+        }
+    }
+
     fn put_place(&mut self, row: &PlaceRow, score: i64, users: &Holdings) {
         let member = member(row.number, &row.user);
         if let Some(last_seen) = row.last_seen {
@@ -265,6 +297,9 @@ impl Layout {
             extensions: row.extensions.to_string(),
             checkins: check_ins.join(","),
             lines: serde_json::to_string(&terms.lines).expect("lines can be written"),
+            asked: terms.asked.as_ref().map_or_else(String::new, |asked| {
+                serde_json::to_string(asked).expect("what was asked can be written")
+            }),
         };
         self.holds.insert(terms.booking.to_string(), text.text());
         let deadline = match &row.state {
@@ -347,6 +382,7 @@ impl Layout {
             (keys.sessions(), &self.sessions),
             (keys.claims(), &self.claims),
             (keys.bans(), &self.bans),
+            (keys.segments_free(), &self.segments_free),
         ];
         for (key, texts) in hashes {
             let pairs: Vec<_> = texts.iter().map(|(field, text)| [field, text]).collect();
@@ -361,6 +397,8 @@ impl Layout {
             (keys.lapses(), &self.lapses),
             (keys.deadlines(), &self.deadlines),
             (keys.gone(), &self.gone),
+            (keys.segments(), &self.segments),
+            (keys.segments_open(), &self.segments_open),
         ];
         for (key, members) in sets {
             let pairs: Vec<_> = members.iter().map(|(member, score)| [score, member]).collect();
@@ -438,93 +476,6 @@ fn forgotten(at: Time) -> Option<(char, Time)> {
     Some(('7', at.plus_ms(ENDED_KNOWN_MS)))
 }
 
-/// Whether a booking waits to be forgotten.
-fn is_ended(state: &HoldState) -> bool {
-    match state {
-        HoldState::Released { .. }
-        | HoldState::Expired { payment: None, .. }
-        | HoldState::Cancelled { .. } => true,
-        HoldState::Held { .. }
-        | HoldState::Paying { .. }
-        | HoldState::Confirmed { .. }
-        | HoldState::Expired { payment: Some(_), .. } => false,
-    }
-}
-
-/// What a user has.
-#[derive(Default)]
-struct OfUser {
-    units: u64,
-    live_holds: u32,
-    places: Vec<String>,
-    bookings: Vec<BookingId>,
-    /// Bookings and claims that wait to be forgotten.
-    ended: u32,
-}
-
-#[derive(Default)]
-struct Holdings {
-    of_user: HashMap<UserId, OfUser>,
-    inside: HashSet<UserId>,
-}
-
-impl Holdings {
-    fn of(&mut self, user: &UserId) -> &mut OfUser {
-        self.of_user.entry(user.clone()).or_default()
-    }
-
-    fn count_hold(&mut self, row: &HoldRow) {
-        let of = self.of(&row.terms.user);
-        of.bookings.push(row.terms.booking.clone());
-        let live = row.state.until().is_some();
-        of.live_holds += u32::from(live);
-        of.ended += u32::from(is_ended(&row.state));
-        if live || matches!(row.state, HoldState::Confirmed { .. }) {
-            of.units += u64::from(row.terms.lines.units());
-        }
-    }
-
-    fn count_claim(&mut self, claim: &ClaimView) {
-        match (&claim.user, claim.state) {
-            (Some(user), ClaimState::Claimed { .. }) => {
-                self.of(user).units += claim.amount.unsigned_abs();
-            }
-            (Some(user), ClaimState::Returned { .. } | ClaimState::Expired { .. }) => {
-                self.of(user).ended += 1;
-            }
-            (Some(_), ClaimState::Adjusted { .. }) | (None, _) => {}
-        }
-    }
-
-    fn places(&mut self, row: &PlaceRow) {
-        let place = format!("{}:{}", row.place, row.number);
-        self.of(&row.user).places.push(place);
-    }
-
-    fn into_texts(self, event: &Event, at: Time) -> Texts {
-        let texts = self.of_user.into_iter().map(|(user, mut of)| {
-            if of.bookings.len() > 1 {
-                // Bookings of one millisecond stand in the order they were made, which only the
-                // event itself tells.
-                let all = BookingsOf { user: user.clone(), after: None, limit: u32::MAX };
-                if let Ok(views) = event.ask(at, all) {
-                    of.bookings = views.iter().map(|view| view.terms.booking.clone()).collect();
-                }
-            }
-            let bookings: Vec<_> = of.bookings.iter().map(BookingId::as_str).collect();
-            let counts_ended = !bookings.is_empty() || of.ended > 0;
-            let text = UserText {
-                units: of.units.to_string(),
-                places: of.places.join(","),
-                bookings: bookings.join(","),
-                ended: if counts_ended { of.ended.to_string() } else { String::new() },
-            };
-            (user.to_string(), text.text())
-        });
-        texts.filter(|(_, text)| text != "0||").collect()
-    }
-}
-
 impl Layout {
     /// What is in Redis, all of one moment; `None` if the event is not there.
     ///
@@ -545,8 +496,17 @@ impl Layout {
             keys.sessions(),
             keys.claims(),
             keys.bans(),
+            keys.segments_free(),
         ];
-        let sets = [keys.queue(), keys.parked(), keys.lapses(), keys.deadlines(), keys.gone()];
+        let sets = [
+            keys.queue(),
+            keys.parked(),
+            keys.lapses(),
+            keys.deadlines(),
+            keys.gone(),
+            keys.segments(),
+            keys.segments_open(),
+        ];
         let mut pipe = redis::pipe();
         pipe.atomic();
         for key in hashes {
@@ -568,14 +528,15 @@ impl Layout {
             .map(redis::from_redis_value)
             .collect::<Result<_, _>>()
             .map_err(strange)?;
-        let [meta, pools, blocked, seats, categories, holds, users, sessions, claims, bans] =
-            <[Texts; 10]>::try_from(texts).expect("an answer a question");
+        let texts = <[Texts; 11]>::try_from(texts).expect("an answer a question");
+        let [meta, pools, blocked, seats, categories, holds, users, sessions, claims, bans, free] =
+            texts;
         // Scores are whole numbers of at most 53 bits, which a double holds exactly.
         let whole = |line: Vec<(String, f64)>| -> Vec<(String, i64)> {
             line.into_iter().map(|(member, score)| (member, score as i64)).collect()
         };
-        let [queue, parked, lapses, deadlines, gone] =
-            <[Vec<(String, f64)>; 5]>::try_from(lines).expect("an answer a question").map(whole);
+        let [queue, parked, lapses, deadlines, gone, segments, open] =
+            <[Vec<(String, f64)>; 7]>::try_from(lines).expect("an answer a question").map(whole);
         let scored = |line: Vec<(String, i64)>| {
             line.into_iter().map(|(member, score)| (member, score.to_string())).collect()
         };
@@ -595,6 +556,9 @@ impl Layout {
             claims,
             bans,
             gone: scored(gone),
+            segments: scored(segments),
+            segments_free: free,
+            segments_open: scored(open),
         }))
     }
 }

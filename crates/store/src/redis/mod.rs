@@ -24,6 +24,7 @@ mod draw;
 mod feed;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod holdings;
 mod keys;
 pub mod kit;
 mod known;
@@ -40,6 +41,7 @@ mod records;
 mod refusal;
 mod rows;
 mod scripts;
+mod segments;
 #[cfg(test)]
 mod shared;
 mod start;
@@ -191,6 +193,7 @@ async fn execute(
         | Command::See { .. }
         | Command::Arrive { .. }
         | Command::Hold { .. }
+        | Command::HoldBest { .. }
         | Command::Extend { .. }
         | Command::Release { .. }
         | Command::BeginPayment { .. }

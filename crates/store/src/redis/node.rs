@@ -90,7 +90,10 @@ impl Node {
         if let Command::Join { user, .. } = command {
             call.args.push(u8::from(self.flags.is_on(Flag::CompositeScore, user)).to_string());
         }
-        if let Command::Join { user, .. } | Command::Hold { user, .. } = command {
+        if let Command::Join { user, .. }
+        | Command::Hold { user, .. }
+        | Command::HoldBest { user, .. } = command
+        {
             call.is_optimistic = !self.flags.is_on(Flag::LuaAtomic, user);
         }
         call

@@ -200,7 +200,8 @@ impl Rebuilder<'_> {
 
     async fn shut(&self, wanted: Head) -> Result<Shut, Obstacle> {
         let mut command = redis::cmd("EVAL");
-        command.arg(SHUT).arg(1).arg(self.known.keys.meta());
+        let keys = &self.known.keys;
+        command.arg(SHUT).arg(3).arg(keys.meta()).arg(keys.seats()).arg(keys.segments());
         command.arg(wanted.epoch).arg(wanted.seq.0);
         let answer = self.node.client.command(&command).await?;
         let answer: Vec<String> = redis::from_redis_value(answer)

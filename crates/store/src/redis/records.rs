@@ -127,6 +127,19 @@ records! {
         blocked as B: Number,
     }
 
+    /// Seats side by side: free texts are encoded, and ranks are one number if all are the same.
+    SegmentText = segment, ' ' {
+        first: Number,
+        row: Number,
+        category: Number,
+        rank: Number,
+        aisle: Word,
+        section: Text,
+        name: Text,
+        ranks: Text,
+        ids: Text,
+    }
+
     /// A booking, from its hold on.
     HoldText = hold of booking, '|' {
         state: Word,
@@ -141,7 +154,8 @@ records! {
         payments: Digits,
         extensions: Digits,
         checkins: Text,
-        lines: Rest,
+        lines: Text,
+        asked: Tail,
     }
 
     /// What a user has in the event.

@@ -27,12 +27,13 @@ mod tests {
             "place": PlaceId::from_u128(7), "phase": "paused", "free": 3, "limit": 4,
             "held": 3, "claimed": 2, "booking_status": "cancelled", "amount_minor": i64::MAX,
             "committed": 9, "tickets": 2, "checked_in_at": -5, "paid_minor": 1, "step_minor": 10,
+            "longest": 2, "category": "stalls", "section": "left",
         })
     }
 
     #[test]
     fn every_refusal_comes_back_as_it_was_written() {
-        assert_eq!(Refusal::KINDS.len(), 51);
+        assert_eq!(Refusal::KINDS.len(), 55);
         for kind in Refusal::KINDS {
             let refusal = read(&everything(kind.code).to_string()).expect(kind.code);
             assert_eq!(refusal.facts(), *kind);

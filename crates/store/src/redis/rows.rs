@@ -2,7 +2,7 @@
 
 use super::layout::{Layout, Texts};
 use super::records::{BanText, CategoryText, ClaimText, HoldText, PoolText};
-use super::records::{SeatText, SessionText, UserText};
+use super::records::{SeatText, SegmentText, SessionText, UserText};
 use super::wire::Head;
 use crate::engine::Seq;
 use onrush_core::Time;
@@ -62,6 +62,7 @@ impl Layout {
     pub(super) fn rows(&self, seats: &SeatSpecs) -> Result<Vec<SnapshotRow>, String> {
         let event = self.event_row()?;
         let opened = event.opened;
+        self.check_segments()?;
         let mut rows = vec![SnapshotRow::Event(Box::new(event))];
         rows.extend(self.pool_rows()?);
         let categories = self.category_specs()?;
@@ -208,6 +209,22 @@ impl Layout {
         Ok(rows.into_iter().map(|(_, row)| row).collect())
     }
 
+    /// Whether each segment is read, and known to be free or not seat by seat.
+    fn check_segments(&self) -> Result<(), String> {
+        for text in self.segments.keys() {
+            let segment = SegmentText::read(text, "a segment")?;
+            let seats = segment.ids.split(',').count();
+            let free = self.segments_free.get(segment.first).map_or(0, String::len);
+            if seats != free {
+                return Err(format!(
+                    "segment {}: {free} of {seats} seats have a sign",
+                    segment.first
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Places that are gone and still known.
     fn gone_rows(&self) -> Result<Vec<GoneRow>, String> {
         let at = time(self.meta("at")?, "at")?;
@@ -286,6 +303,12 @@ fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
         user: read(text.user, id)?,
         lines: serde_json::from_str(text.lines)
             .map_err(|error| format!("booking {id}: {error}"))?,
+        asked: match text.asked {
+            "" => None,
+            asked => Some(
+                serde_json::from_str(asked).map_err(|error| format!("booking {id}: {error}"))?,
+            ),
+        },
         amount_minor: read(text.amount, id)?,
         fee_minor: read(text.fee, id)?,
         created_at: time(text.created, id)?,
@@ -363,9 +386,17 @@ impl Layout {
             ("deadlines", &self.deadlines, &expected.deadlines),
             ("claims", &self.claims, &expected.claims),
             ("bans", &self.bans, &expected.bans),
+            ("segments", &self.segments, &expected.segments),
+            ("segments_free", &self.segments_free, &expected.segments_free),
+            ("segments_open", &self.segments_open, &expected.segments_open),
             ("settings", &self.settings_meta(), &expected.settings_meta()),
         ];
+        // An older version did not know which seats are side by side: whoever asks has it rebuilt.
+        let is_older = self.segments.is_empty() && !self.seats.is_empty();
         for (key, ours, theirs) in texts {
+            if is_older && key.starts_with("segments") {
+                continue;
+            }
             let fields =
                 ours.keys().chain(theirs.keys().filter(|field| !ours.contains_key(*field)));
             for field in fields {
@@ -407,7 +438,8 @@ impl Layout {
             self.meta.get(name).map(|text| (name.to_owned(), text.clone()))
         };
         // Beside the settings, how many are banned: scripts look no further if nobody is.
-        names.into_iter().chain([("bans", String::new())]).filter_map(of).collect()
+        let others = [("bans", String::new()), ("sections", String::new())];
+        names.into_iter().chain(others).filter_map(of).collect()
     }
 }
 

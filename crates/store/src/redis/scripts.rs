@@ -38,8 +38,8 @@ macro_rules! scripts {
 /// stands in a script.
 const INCLUDES: &[(&str, &str)] = &includes![
     "bans", "begin", "change", "claims", "ended", "gone", "holds", "joining", "lapses", "line",
-    "lines", "money", "outflow", "phases", "places", "pools", "queued", "seats", "sessions",
-    "settings", "shared", "taking", "users",
+    "best", "lines", "money", "outflow", "phases", "places", "pools", "queued", "seats",
+    "segments", "sessions", "settings", "shared", "taking", "users",
 ];
 
 scripts! {
@@ -66,6 +66,7 @@ scripts! {
     // Holds and their money.
     HOLD = "engine/hold";
     HOLD_POOL = "engine/hold_pool";
+    HOLD_BEST = "engine/hold_best";
     EXTEND = "engine/extend";
     RELEASE = "engine/release";
     BEGIN_PAYMENT = "engine/begin_payment";

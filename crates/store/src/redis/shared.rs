@@ -53,6 +53,9 @@ fn rendered() -> String {
         MAX_BANS_PER_EVENT,
         MAX_GONE_PLACES,
         AFTER_FAILED_PAYMENT_MS,
+        MAX_BEST_QUANTITY,
+        MAX_SEATS_PER_SEGMENT,
+        MAX_SEAT_RANK,
     ];
     for (name, limit) in limits {
         line(&mut lua, format_args!("local {name} = {limit}"));

@@ -2,12 +2,15 @@
 
 use super::refusal;
 use super::scripts::{self, Script};
+use super::segments::{encoded, told};
 use crate::engine::Seq;
+use onrush_core::best::{BestOrder, Together};
 use onrush_core::change::SetupChange;
 use onrush_core::command::CancelTerms;
 use onrush_core::event::Event;
 use onrush_core::hold::OnDecline;
-use onrush_core::limits::fits_text;
+use onrush_core::ids::{BookingId, UserId};
+use onrush_core::limits::{MAX_SEAT_RANK, fits_text};
 use onrush_core::lines::Lines;
 use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
 use onrush_core::spec::{CategorySpec, Reason, SeatSpec};
@@ -147,6 +150,7 @@ pub(super) fn call(command: &Command) -> Call {
                 _ => with_lines(&scripts::HOLD, args, lines),
             }
         }
+        Command::HoldBest { booking, user, order } => hold_best(booking, user, order),
         Command::Extend { booking, user } => {
             Call::new(&scripts::EXTEND, vec![text(booking), text(user)])
         }
@@ -289,6 +293,27 @@ fn with_lines(script: &'static Script, mut args: Vec<String>, lines: &Lines) -> 
     Call::new(script, args)
 }
 
+fn hold_best(booking: &BookingId, user: &UserId, order: &BestOrder) -> Call {
+    let best = order.best();
+    let together = match best.together() {
+        Together::Must => "must",
+        Together::Prefer => "prefer",
+    };
+    let mut args = vec![text(booking), text(user), json(order), text(&best.quantity())];
+    args.push(together.to_owned());
+    args.push(text_or_empty(best.price_max_minor().as_ref()));
+    args.push(text(&best.categories().len()));
+    args.extend(best.categories().iter().map(text));
+    args.push(text(&best.sections().len()));
+    for section in best.sections() {
+        args.extend([text(section), encoded(section)]);
+    }
+    match order.beside() {
+        Some(beside) => with_lines(&scripts::HOLD_BEST, args, beside),
+        None => Call::new(&scripts::HOLD_BEST, args),
+    }
+}
+
 fn with_settings(script: &'static Script, settings: &Settings) -> Call {
     let mut args = vec![json(settings)];
     for (field, text) in settings_fields(settings) {
@@ -356,6 +381,8 @@ fn add_seats(categories: &[CategorySpec], seats: &[SeatSpec]) -> Call {
         row: "".into(),
         number: "".into(),
         category: category.name.clone(),
+        rank: 0,
+        aisle: false,
     };
     let probe = probe(probe_settings());
     let bad_category = (1_u32..).zip(categories).find_map(|(position, category)| {
@@ -364,7 +391,8 @@ fn add_seats(categories: &[CategorySpec], seats: &[SeatSpec]) -> Call {
         invalid(&probe, &alone).map(|refusal| (position, refusal))
     });
     let fits = |seat: &SeatSpec| {
-        fits_text(&seat.section) && fits_text(&seat.row) && fits_text(&seat.number)
+        let texts = [&seat.section, &seat.row, &seat.number];
+        seat.rank <= MAX_SEAT_RANK && texts.into_iter().all(|text| fits_text(text))
     };
     let bad_seat =
         (1_u32..).zip(seats).find(|(_, seat)| !fits(seat)).and_then(|(position, bad)| {
@@ -389,7 +417,7 @@ fn add_seats(categories: &[CategorySpec], seats: &[SeatSpec]) -> Call {
     args.push(text(&seats.len()));
     for seat in seats {
         args.push(text(&seat.seat));
-        args.push(seat.category.to_string());
+        args.push(told(seat));
     }
     Call { is_long: true, ..Call::new(&scripts::ADD_SEATS, args) }
 }

@@ -1,5 +1,6 @@
 //! Random sequences of commands, most of which mean something to the event they meet.
 
+mod best;
 mod claims;
 mod money;
 
@@ -465,15 +466,21 @@ impl Generator {
         (row.terms.booking.clone(), owner, row.state)
     }
 
+    /// Somebody who may buy, mostly.
+    fn buyer(&mut self) -> UserId {
+        if !self.known.inside.is_empty() && self.random.percent(85) {
+            self.random.pick(&self.known.inside).1.clone()
+        } else {
+            self.any_user()
+        }
+    }
+
     fn hold(&mut self) {
-        match self.random.below(10) {
+        match self.random.below(14) {
+            10..=13 => self.hold_best(),
             0..=5 => {
                 let Some(lines) = self.lines() else { return };
-                let owner = if !self.known.inside.is_empty() && self.random.percent(85) {
-                    self.random.pick(&self.known.inside).1.clone()
-                } else {
-                    self.any_user()
-                };
+                let owner = self.buyer();
                 let n = if self.random.percent(8) {
                     self.random.below(self.fresh[1] + 1)
                 } else {

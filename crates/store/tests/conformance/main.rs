@@ -20,6 +20,8 @@ mod world;
 // The rules' own table tests, with Redis as their shadow.
 #[path = "../../../core/tests/rules/answers.rs"]
 mod answers;
+#[path = "../../../core/tests/rules/best.rs"]
+mod best;
 #[path = "../../../core/tests/rules/bookings.rs"]
 mod bookings;
 #[path = "../../../core/tests/rules/claims.rs"]

@@ -157,6 +157,9 @@ impl RedisSubject {
             "recent1",
             "gone",
             "bans",
+            "segments",
+            "segments_free",
+            "segments_open",
         ];
         let declared: BTreeSet<String> = parts.iter().map(|part| self.probe.key(part)).collect();
         let keys = self.runtime.block_on(self.probe.keys(&format!("*{{{id}}}*")))?;

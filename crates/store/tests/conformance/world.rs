@@ -14,7 +14,11 @@ use std::str::FromStr;
 pub(crate) const START: Time = Time(1_796_119_200_000);
 
 pub(crate) const USERS: u64 = 6;
-pub(crate) const SEATS: u64 = 8;
+/// A category whose name is no word.
+pub(crate) const GODS: &str = "the \"gods\": row|x";
+/// A section whose name is no word.
+pub(crate) const SECTION: &str = "left \\ \"L\", 1";
+pub(crate) const SEATS: u64 = 12;
 /// The seed that draws commit to.
 pub(crate) const SEED: Digest = Digest([7; 32]);
 
@@ -144,7 +148,7 @@ impl World {
         let drawn =
             price_minor + settings.hold_ttl_ms / 1_000 + i64::from(settings.fees.percent_bp);
         let (currency, step_minor) = match drawn % 5 {
-            0 => ("EUR", 10),
+            0 | 3 => ("EUR", 10),
             1 => ("MGA", 1),
             2 => ("MGA", 100),
             _ => ("EUR", 1),
@@ -225,18 +229,26 @@ impl World {
     pub(crate) fn categories(&self) -> Vec<CategorySpec> {
         vec![
             CategorySpec { name: "stalls".into(), price_minor: self.price_minor },
-            CategorySpec { name: "the \"gods\": row|x".into(), price_minor: self.price_minor / 2 },
+            CategorySpec { name: GODS.into(), price_minor: self.price_minor / 2 },
         ]
     }
 
+    /// Rows of five, the first eight seats of them dearer; ranks and aisles differ from world to world.
     pub(crate) fn seat_spec(&self, n: u64) -> SeatSpec {
-        let category = if n.is_multiple_of(2) { "stalls" } else { "the \"gods\": row|x" };
+        let category = if n < 8 { "stalls" } else { GODS };
+        let rank = match self.price_minor % 3 {
+            0 => 0,
+            1 => n / 5,
+            _ => n * 7 % 4,
+        };
         SeatSpec {
             seat: seat(n),
-            section: if n < 4 { "left \\ \"L\"".into() } else { "".into() },
-            row: "A".into(),
+            section: if n < 10 { SECTION.into() } else { "".into() },
+            row: ["A", "B b", ""][n as usize / 5 % 3].into(),
             number: (n / 2 + 1).to_string().into(),
             category: category.into(),
+            rank: rank as u32,
+            aisle: self.price_minor % 2 == 1 && n % 5 == 2,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! and member.
 
 use crate::sale::{Sale, id, pool_spec};
+use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::change::{
     BookingChange, ClaimChange, DeclaimedHow, HoldChange, LeftHow, QueueChange, SaleChange,
     SessionEnd, SetupChange, VisitorChange,
@@ -111,6 +112,8 @@ async fn gala(sale: &Sale) -> Gala {
         row: "A".into(),
         number: n.to_string().into(),
         category: "stalls".into(),
+        rank: 0,
+        aisle: false,
     };
     let categories = vec![CategorySpec { name: "stalls".into(), price_minor: 2_500 }];
     gala.ask(Command::AddSeats { categories, seats: (1..=6).map(seat).collect() }).await;
@@ -245,6 +248,14 @@ fn named(change: &Change) -> (String, Value) {
     }
 }
 
+/// What was asked for by who left seats to the rules.
+fn asked() -> BestOrder {
+    let best = Best::new(2, Together::Prefer).and_then(|best| best.up_to(Some(1)));
+    let best = best.and_then(|best| best.within(vec!["c".into()], vec!["s".into()]));
+    let beside = Lines::new(vec![PoolLine { pool: id("ga"), quantity: 1 }], vec![]);
+    BestOrder::new(best.expect("a wish"), Some(beside.expect("lines"))).expect("an order")
+}
+
 /// Every kind of change with every member that it can have. A test keeps the list complete.
 fn changes() -> Vec<Change> {
     let place = PlaceId::from_u128(1);
@@ -261,12 +272,15 @@ fn changes() -> Vec<Change> {
         row: "r".into(),
         number: "1".into(),
         category: "c".into(),
+        rank: 0,
+        aisle: false,
     };
     let category = CategorySpec { name: "c".into(), price_minor: 1 };
     let terms = HoldTerms {
         booking: booking(),
         user: user(),
         lines: lines.clone(),
+        asked: None,
         amount_minor: 2,
         fee_minor: 1,
         created_at: at,
@@ -349,12 +363,33 @@ fn changes() -> Vec<Change> {
 
 /// The names of members, also of those within, but not of what is explained once for all changes:
 /// settings, lines and reasons.
+/// Those that may say more than they must, saying it.
+fn fuller_changes() -> Vec<Change> {
+    let fuller = changes().into_iter().filter_map(|change| match change {
+        Change::Setup(SetupChange::SeatsAdded { categories, mut seats }) => {
+            (seats[0].rank, seats[0].aisle) = (1, true);
+            Some(SetupChange::SeatsAdded { categories, seats }.into())
+        }
+        Change::Hold(HoldChange::HoldPlaced { terms, until }) => {
+            let terms = HoldTerms { asked: Some(Box::new(asked())), ..(*terms).clone() };
+            Some(HoldChange::HoldPlaced { terms: terms.into(), until }.into())
+        }
+        _ => None,
+    });
+    fuller.collect()
+}
+
+/// All of these.
+fn all_changes() -> impl Iterator<Item = Change> {
+    changes().into_iter().chain(fuller_changes())
+}
+
 fn members(value: &Value, names: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {
             for (name, value) in object {
                 names.insert(name.clone());
-                if !["settings", "lines", "reason"].contains(&name.as_str()) {
+                if !["settings", "lines", "beside", "reason"].contains(&name.as_str()) {
                     members(value, names);
                 }
             }
@@ -377,7 +412,7 @@ fn every_kind_of_change_is_documented_with_every_member() {
     };
     let row_of = |name: &str| rows.iter().find(|(names, _)| is_word(names, name)).map(|row| row.1);
     let mut lacks = Vec::new();
-    for change in changes() {
+    for change in all_changes() {
         let (name, body) = named(&change);
         let Some(text) = row_of(&name) else {
             lacks.push(name);
@@ -436,7 +471,7 @@ fn full_settings() -> Settings {
 
 #[test]
 fn journals_have_the_changes_they_always_had() {
-    let mut all = changes();
+    let mut all = all_changes().collect::<Vec<_>>();
     all.push(SetupChange::SettingsChanged { settings: Box::new(full_settings()) }.into());
     let rows = all.iter().map(|change| serde_json::to_string(change).expect("JSON") + "\n");
     let rows: String = rows.collect();

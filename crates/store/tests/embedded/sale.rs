@@ -93,6 +93,8 @@ pub(crate) async fn create(engine: &Embedded, settings: Settings) {
         row: "A".into(),
         number: n.to_string().into(),
         category: "stalls".into(),
+        rank: 0,
+        aisle: false,
     };
     let seats = (0..SEATS).map(seat).collect();
     done(engine, Command::AddSeats { categories, seats }).await;

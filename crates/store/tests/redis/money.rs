@@ -47,6 +47,8 @@ async fn sale(world: &World, settings: Settings, capacity: u32, price_minor: i64
         row: "A".into(),
         number: "1".into(),
         category: "near".into(),
+        rank: 0,
+        aisle: false,
     };
     let categories = vec![CategorySpec { name: "near".into(), price_minor }];
     node.done(Command::AddSeats { categories, seats: vec![seat("A-1"), seat("A-2")] }).await;

@@ -84,6 +84,8 @@ async fn seats_are_listed_in_the_order_they_were_added_with_whose_they_are() {
         row: "A".into(),
         number: "1".into(),
         category: category.into(),
+        rank: 0,
+        aisle: false,
     };
     let categories = vec![
         CategorySpec { name: "near \"the stage\"".into(), price_minor: 5_000 },
@@ -138,6 +140,8 @@ async fn a_stadium_is_added_at_once() {
         row: (n / 100).to_string().into(),
         number: (n % 100).to_string().into(),
         category: "all".into(),
+        rank: 0,
+        aisle: false,
     });
     let categories = vec![CategorySpec { name: "all".into(), price_minor: 1_000 }];
     done(&engine, &event, Command::AddSeats { categories, seats: seats.collect() }).await;

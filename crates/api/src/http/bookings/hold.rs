@@ -21,7 +21,7 @@ use onrush_core::{Command, Refusal};
 use onrush_store::Failure;
 use std::sync::Arc;
 
-/// Holds units of pools, seats and stays, all or nothing.
+/// Holds units of pools, seats, stays and the best seats there are, all or nothing.
 ///
 /// The booking's id is derived from visitor, event and key: the same key and the same wish again
 /// get the same booking.
@@ -42,9 +42,9 @@ pub async fn hold(
     key: IdempotencyKey,
     body: JsonBytes,
 ) -> Result<Response, Problem> {
-    let lines = body.parse::<WishBody<'_>>()?.lines()?;
+    let wish = body.parse::<WishBody<'_>>()?;
     let booking = sale.names.booking(&event, user.as_str(), key.as_str());
-    let command = Command::Hold { booking, user, lines };
+    let command = wish.command(booking, user)?;
     match sale.run(&event, command).await {
         Ok(view) => {
             onrush_saga::kill::reached("answering:Hold");

@@ -2,15 +2,17 @@
 
 use crate::http::problem::{Code, Problem};
 use crate::json::ids::{
-    DayText, FreeText, NightsNumber, PoolQuantities, QuantityNumber, SeatIds, StayIdText,
+    BestQuantityNumber, DayText, FreeText, NightsNumber, PoolQuantities, PriceNumber,
+    QuantityNumber, SeatIds, StayIdText,
 };
 use crate::json::object::Object;
 use jiff::civil::Date;
-use onrush_core::Refusal;
-use onrush_core::ids::{InvalidId, PoolId, SeatId};
+use onrush_core::best::{Best, BestOrder, Together};
+use onrush_core::ids::{BookingId, InvalidId, PoolId, SeatId, UserId};
 use onrush_core::limits::{MAX_LINES_PER_HOLD, MAX_UNITS_PER_HOLD};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::spec::Reason;
+use onrush_core::{Command, Refusal};
 use serde::de::{self, MapAccess};
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
@@ -34,6 +36,45 @@ pub struct WishBody<'a> {
     #[serde(borrow, default)]
     #[schema(value_type = Option<Vec<Stay>>, nullable = false, max_items = 400)]
     stays: Vec<Object<Stay<'a>>>,
+    /// Seats that are left to the server: the best that are free.
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<BestSeats>, nullable = false)]
+    best: Option<Object<BestSeats<'a>>>,
+}
+
+/// So many seats, the best that are free of those asked for, all of them or none.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BestSeats<'a> {
+    /// How many.
+    #[schema(value_type = BestQuantityNumber)]
+    quantity: Quantity,
+    /// Price categories, by name; all of them if left out or empty.
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<Vec<FreeText>>, nullable = false, max_items = 100)]
+    categories: Vec<Cow<'a, str>>,
+    /// Sections of the house, by name; all of them if left out or empty.
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<Vec<FreeText>>, nullable = false, max_items = 100)]
+    sections: Vec<Cow<'a, str>>,
+    /// `must`: side by side in one row; `prefer`: in groups of at least two in rows one behind the
+    /// other, if side by side they cannot be.
+    #[serde(default)]
+    #[schema(value_type = Option<TogetherWord>, nullable = false)]
+    together: Together,
+    /// What each seat may cost at most, in minor units, before fees.
+    #[schema(value_type = Option<PriceNumber>)]
+    price_max_minor: Option<i64>,
+}
+
+/// Whether seats must be side by side.
+#[derive(ToSchema)]
+#[schema(as = Together, rename_all = "snake_case")]
+pub enum TogetherWord {
+    /// Side by side in one row, with no aisle between them, and of one category.
+    Must,
+    /// If they cannot be: in as few groups of at least two as can be.
+    Prefer,
 }
 
 /// Units of pools and seats, and who takes them off sale or puts them back, and why.
@@ -63,7 +104,7 @@ impl UnitsAndReason<'_> {
     /// As [`WishBody::lines`].
     pub fn split(self) -> Result<(Lines, Reason), Problem> {
         let Self { pools, seats, by, why } = self;
-        let lines = WishBody { pools, seats, stays: Vec::new() }.lines()?;
+        let lines = WishBody { pools, seats, ..WishBody::default() }.lines()?;
         Ok((lines, Reason { by, why }))
     }
 }
@@ -167,6 +208,21 @@ impl<'de: 'a, 'a> Deserialize<'de> for PoolWishes<'a> {
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl WishBody<'_> {
+    /// What holds all of it for this booking.
+    ///
+    /// # Errors
+    /// As [`Self::lines`].
+    pub fn command(&self, booking: BookingId, user: UserId) -> Result<Command, Problem> {
+        let Some(Object(best)) = &self.best else {
+            return Ok(Command::Hold { booking, user, lines: self.lines()? });
+        };
+        let names_nothing =
+            self.pools.0.is_empty() && self.seats.is_empty() && self.stays.is_empty();
+        let beside = if names_nothing { None } else { Some(self.lines()?) };
+        let order = Box::new(BestOrder::new(best.wish()?, beside)?);
+        Ok(Command::HoldBest { booking, user, order })
+    }
+
     /// The lines, in their canonical order.
     ///
     /// # Errors
@@ -187,6 +243,17 @@ impl WishBody<'_> {
         });
         let seats: Vec<SeatId> = seats.collect::<Result<_, Problem>>()?;
         Ok(Lines::new(pools, seats)?)
+    }
+}
+
+impl BestSeats<'_> {
+    fn wish(&self) -> Result<Best, Refusal> {
+        let names = |names: &[Cow<'_, str>]| names.iter().map(|name| Box::from(&**name)).collect();
+        // What is no number of seats is refused like one that is out of range.
+        let quantity = u32::try_from(self.quantity.signed()).unwrap_or(0);
+        Best::new(quantity, self.together)?
+            .within(names(&self.categories), names(&self.sections))?
+            .up_to(self.price_max_minor)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::books::Booking;
 use super::stock::Move;
 use super::{Answer, Oracle};
+use onrush_core::best::BestOrder;
 use onrush_core::change::HoldChange;
 use onrush_core::hold::{HoldState, HoldStatus, HoldTerms};
 use onrush_core::ids::{BookingId, UserId};
@@ -58,23 +59,49 @@ impl Oracle {
         user: &UserId,
         lines: &Lines,
     ) -> Answer {
-        if let Some(known) = self.bookings.get(id) {
-            let same = known.terms.user == *user && known.terms.lines == *lines;
-            let reply = || Reply::Hold(known.view());
-            return if same { Ok(reply()) } else { Err(Refusal::BookingMismatch) };
+        if self.bookings.contains_key(id) {
+            return self
+                .known_hold(id, user, |terms| terms.asked.is_none() && terms.lines == *lines);
         }
         self.all_exist(lines)?;
         self.may_take(at, user)?;
         self.all_free(lines)?;
         self.within_limit(user, lines.units())?;
         self.few_ended(user)?;
+        Ok(self.place(at, id, user, lines.clone(), None))
+    }
 
-        let (amount_minor, fee_minor) = self.cost(lines);
+    /// What is said to a wish whose booking is known.
+    pub(super) fn known_hold(
+        &self,
+        id: &BookingId,
+        user: &UserId,
+        same: impl Fn(&HoldTerms) -> bool,
+    ) -> Answer {
+        let known = &self.bookings[id];
+        if known.terms.user == *user && same(&known.terms) {
+            Ok(Reply::Hold(known.view()))
+        } else {
+            Err(Refusal::BookingMismatch)
+        }
+    }
+
+    /// Places a hold that nothing speaks against.
+    pub(super) fn place(
+        &mut self,
+        at: Time,
+        id: &BookingId,
+        user: &UserId,
+        lines: Lines,
+        asked: Option<Box<BestOrder>>,
+    ) -> Reply {
+        let (units, (amount_minor, fee_minor)) = (lines.units(), self.cost(&lines));
         let until = at.plus_ms(self.settings().hold_ttl_ms);
         let terms = Arc::new(HoldTerms {
             booking: id.clone(),
             user: user.clone(),
-            lines: lines.clone(),
+            lines,
+            asked,
             amount_minor,
             fee_minor,
             created_at: at,
@@ -82,7 +109,7 @@ impl Oracle {
         self.show_up(user);
         self.change(HoldChange::HoldPlaced { terms: Arc::clone(&terms), until });
         self.move_units(&terms, Move::FreeToHeld);
-        self.add_units(user, lines.units());
+        self.add_units(user, units);
         let booking = Booking {
             terms,
             state: HoldState::Held { until },
@@ -94,7 +121,7 @@ impl Oracle {
         self.bookings.insert(id.clone(), booking);
         self.live.push(id.clone());
         self.of_user.entry(user.clone()).or_default().push(id.clone());
-        Ok(reply)
+        reply
     }
 
     /// The user's own booking; another's is as good as none.

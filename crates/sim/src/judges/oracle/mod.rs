@@ -5,6 +5,7 @@
 //! arithmetic, no order of deadlines. Where the rules read first and write later, it does both at
 //! once; where they keep indexes, it looks everything through.
 
+mod best;
 mod books;
 mod claim;
 mod hold;
@@ -100,6 +101,7 @@ impl Oracle {
             Command::See { place, user } => self.see(at, *place, user),
             Command::Arrive { place, user } => self.arrive(at, *place, user),
             Command::Hold { booking, user, lines } => self.hold(at, booking, user, lines),
+            Command::HoldBest { booking, user, order } => self.hold_best(at, booking, user, order),
             Command::Extend { booking, user } => self.extend(at, booking, user),
             Command::Release { booking, user } => self.release(at, booking, user),
             Command::BeginPayment { booking, user, payment } => {

@@ -159,7 +159,10 @@ impl Oracle {
         for (index, seat) in seats.iter().enumerate() {
             let named = |category: &CategorySpec| category.name == seat.category;
             let priced = categories.iter().any(named) || self.categories.iter().any(named);
-            let fits = short(&seat.section) && short(&seat.row) && short(&seat.number);
+            let fits = short(&seat.section)
+                && short(&seat.row)
+                && short(&seat.number)
+                && seat.rank <= 1_000_000;
             if !fits || !priced {
                 return Err(invalid(None));
             }

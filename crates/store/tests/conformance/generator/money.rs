@@ -64,6 +64,7 @@ impl Generator {
                     Some(0),
                     Some(1),
                     Some(60),
+                    Some(61),
                     Some(-1),
                     Some(700),
                     Some(i64::MAX),

@@ -1,0 +1,332 @@
+//! Segments: seats side by side, and which of them are the best that are free.
+//!
+//! A choice is compared by its worst seat's rank; then by the single seats that it leaves beside it;
+//! then by its segment's rank, and which was added first; then by the longest run of free seats that
+//! it leaves in its segment; then by which seat was added first. The lower the better, but for the
+//! run. So the order is total, and the same wish in the same house always gets the same seats.
+
+use crate::limits::MAX_SEATS_PER_SEGMENT;
+use crate::spec::SeatSpec;
+use smallvec::SmallVec;
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// Seats of one row and one category with no aisle between them: positions that follow each other.
+#[derive(Debug, PartialEq, Eq)]
+struct Segment {
+    seats: Range<usize>,
+    section: usize,
+    category: usize,
+    /// The best of its seats'.
+    rank: u32,
+    free: u32,
+    /// The longest run of free seats.
+    longest: u32,
+}
+
+/// One of them as others see it; seats, rows and categories are counted from 0 in the order in which
+/// they were added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentView {
+    /// Its seats.
+    pub seats: Range<usize>,
+    /// Its row.
+    pub row: usize,
+    /// Its category.
+    pub category: usize,
+    /// The best of its seats' ranks.
+    pub rank: u32,
+    /// How many free seats are side by side at most.
+    pub longest: u32,
+}
+
+/// Of which categories and sections seats are asked for, by their positions.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    pub(crate) categories: Vec<bool>,
+    pub(crate) sections: Vec<bool>,
+    /// Seats that are asked for by name beside them.
+    pub(crate) named: Vec<usize>,
+}
+
+impl Filter {
+    fn lets(&self, segment: &Segment) -> bool {
+        self.categories[segment.category] && self.sections[segment.section]
+    }
+}
+
+/// What there is of what was asked for, where it is not enough.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shortage {
+    pub(crate) free: u32,
+    pub(crate) longest: u32,
+}
+
+/// Seats side by side, and what they are compared by.
+#[derive(Clone, Debug)]
+struct Choice {
+    worst_rank: u32,
+    singles: u32,
+    longest_left: Reverse<usize>,
+    seats: Range<usize>,
+}
+
+impl Choice {
+    fn beats(&self, other: &Self) -> bool {
+        (self.worst_rank, self.singles) < (other.worst_rank, other.singles)
+    }
+
+    /// What choices of one segment are compared by.
+    fn key(&self) -> (u32, u32, Reverse<usize>, usize) {
+        (self.worst_rank, self.singles, self.longest_left, self.seats.start)
+    }
+}
+
+/// All segments of one event's seats.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Segments {
+    segments: Vec<Segment>,
+    /// Each row's segments, in the order in which they were added.
+    rows: Vec<Range<usize>>,
+    /// The segments' positions, by rank, then by which was added first.
+    by_rank: Vec<usize>,
+    sections: Vec<Box<str>>,
+    /// Of each seat, by its position.
+    segment_of: Vec<usize>,
+    ranks: Vec<u32>,
+    free: Vec<bool>,
+}
+
+impl Segments {
+    /// The names of all sections, in the order in which they were first added.
+    pub(crate) fn sections(&self) -> &[Box<str>] {
+        &self.sections
+    }
+
+    /// Adds a free seat of the category at this position; `before` is the seat that was added before.
+    pub(crate) fn add(&mut self, spec: &SeatSpec, category: usize, before: Option<&SeatSpec>) {
+        let position = self.free.len();
+        let same_row = before.is_some_and(|it| it.section == spec.section && it.row == spec.row);
+        let goes_on = before.is_some_and(|it| same_row && !it.aisle)
+            && self.segments.last().is_some_and(|last| {
+                last.category == category && last.seats.len() < MAX_SEATS_PER_SEGMENT
+            });
+        if goes_on {
+            let last = self.segments.len() - 1;
+            let segment = &mut self.segments[last];
+            segment.seats.end += 1;
+            if spec.rank < segment.rank {
+                self.by_rank.retain(|other| *other != last);
+                self.segments[last].rank = spec.rank;
+                self.file(last);
+            }
+        } else {
+            let next = self.segments.len();
+            match self.rows.last_mut() {
+                Some(row) if same_row => row.end = next + 1,
+                Some(_) | None => self.rows.push(next..next + 1),
+            }
+            let section = self.section(&spec.section);
+            self.segments.push(Segment {
+                seats: position..position + 1,
+                section,
+                category,
+                rank: spec.rank,
+                free: 0,
+                longest: 0,
+            });
+            self.file(next);
+        }
+        self.segment_of.push(self.segments.len() - 1);
+        self.ranks.push(spec.rank);
+        self.free.push(false);
+        self.set(position, true);
+    }
+
+    fn section(&mut self, name: &str) -> usize {
+        let known = self.sections.iter().position(|section| section.as_ref() == name);
+        known.unwrap_or_else(|| {
+            self.sections.push(name.into());
+            self.sections.len() - 1
+        })
+    }
+
+    fn file(&mut self, segment: usize) {
+        let key = |segment: usize| (self.segments[segment].rank, segment);
+        let at = self.by_rank.partition_point(|other| key(*other) < key(segment));
+        self.by_rank.insert(at, segment);
+    }
+
+    /// All of them, in the order in which they were added.
+    pub(crate) fn views(&self) -> impl Iterator<Item = SegmentView> {
+        self.rows.iter().enumerate().flat_map(move |(row, segments)| {
+            self.segments[segments.clone()].iter().map(move |segment| SegmentView {
+                seats: segment.seats.clone(),
+                row,
+                category: segment.category,
+                rank: segment.rank,
+                longest: segment.longest,
+            })
+        })
+    }
+
+    /// Says whether the seat at this position is free.
+    pub(crate) fn set(&mut self, position: usize, is_free: bool) {
+        if self.free[position] == is_free {
+            return;
+        }
+        self.free[position] = is_free;
+        let segment = &mut self.segments[self.segment_of[position]];
+        segment.free = if is_free { segment.free + 1 } else { segment.free - 1 };
+        let longest = runs(segment.seats.clone(), |seat| self.free[seat]).map(|run| run.len());
+        segment.longest = longest.max().unwrap_or(0) as u32;
+    }
+
+    /// The best seats side by side, by their positions.
+    pub(crate) fn together(&self, quantity: u32, filter: &Filter) -> Option<Range<usize>> {
+        let mut best: Option<Choice> = None;
+        for segment in self.by_rank.iter().map(|position| &self.segments[*position]) {
+            if let Some(best) = &best
+                && (best.worst_rank, best.singles) <= (segment.rank, 0)
+            {
+                break;
+            }
+            if segment.longest < quantity || !filter.lets(segment) {
+                continue;
+            }
+            let choice = self.best_of(segment, segment.seats.clone(), quantity, filter);
+            // Of segments that are as good, the one that came first stays.
+            let is_better = |best: &Choice| choice.as_ref().is_some_and(|it| it.beats(best));
+            if best.as_ref().is_none_or(is_better) {
+                best = choice;
+            }
+        }
+        best.map(|choice| choice.seats)
+    }
+
+    /// Seats in as few groups of at least two as can be, in rows one behind the other of one section.
+    ///
+    /// It takes the longest runs of such rows, and of several such rows those whose worst seat is
+    /// best, then those that leave the fewest single seats, then those that were added first.
+    pub(crate) fn apart(&self, quantity: u32, filter: &Filter) -> Option<Vec<usize>> {
+        (2..=quantity / 2).find_map(|groups| {
+            let found = (0..self.rows.len())
+                .filter_map(|first| self.groups_from(first, groups as usize, quantity, filter))
+                .min_by_key(|found| {
+                    let worst_rank = found.iter().map(|group| group.worst_rank).max();
+                    (worst_rank, found.iter().map(|group| group.singles).sum::<u32>())
+                })?;
+            let mut seats: Vec<usize> = found.into_iter().flat_map(|group| group.seats).collect();
+            seats.sort_unstable();
+            Some(seats)
+        })
+    }
+
+    /// So many groups in as many rows, from this one on.
+    fn groups_from(
+        &self,
+        first: usize,
+        groups: usize,
+        quantity: u32,
+        filter: &Filter,
+    ) -> Option<Vec<Choice>> {
+        let section = self.segments[self.rows[first].start].section;
+        let last = (first + groups).min(self.rows.len()) - 1;
+        let segments = &self.segments[self.rows[first].start..self.rows[last].end];
+        let within = segments.iter().filter(|segment| {
+            segment.section == section && segment.longest >= 2 && filter.lets(segment)
+        });
+        let mut found: Vec<(&Segment, Range<usize>)> = within
+            .flat_map(|segment| self.runs(segment, filter).map(move |run| (segment, run)))
+            .filter(|(_, run)| run.len() >= 2)
+            .collect();
+        // What needs nothing of this row is found from the next one on.
+        let end_of_first = self.segments[self.rows[first].end - 1].seats.end;
+        if found.first().is_none_or(|(_, run)| run.start >= end_of_first) {
+            return None;
+        }
+        found.sort_by_key(|(_, run)| Reverse(run.len()));
+        found.truncate(groups);
+        let room: usize = found.iter().map(|(_, run)| run.len()).sum();
+        let mut left = quantity as usize;
+        if found.len() < groups || room < left {
+            return None;
+        }
+        let mut chosen = Vec::new();
+        for (nth, (segment, run)) in found.into_iter().enumerate() {
+            let for_others = 2 * (groups - nth - 1);
+            let size = run.len().min(left - for_others);
+            chosen.push(self.best_of(segment, run, size as u32, filter)?);
+            left -= size;
+        }
+        Some(chosen)
+    }
+
+    /// What there is, where it is not enough.
+    pub(crate) fn shortage(&self, filter: &Filter) -> Shortage {
+        let mut found = Shortage::default();
+        for segment in self.segments.iter().filter(|segment| filter.lets(segment)) {
+            for run in self.runs(segment, filter) {
+                let len = run.len() as u32;
+                found.free += len;
+                found.longest = found.longest.max(len);
+            }
+        }
+        found
+    }
+
+    /// The best choice of a segment among these seats of it.
+    fn best_of(
+        &self,
+        segment: &Segment,
+        among: Range<usize>,
+        quantity: u32,
+        filter: &Filter,
+    ) -> Option<Choice> {
+        let quantity = quantity as usize;
+        let runs: SmallVec<[Range<usize>; 8]> = self.runs(segment, filter).collect();
+        let choices = runs.iter().enumerate().flat_map(|(nth, run)| {
+            let others = runs.iter().enumerate().filter(move |(other, _)| *other != nth);
+            let longest_other = others.map(|(_, run)| run.len()).max().unwrap_or(0);
+            let starts =
+                run.start.max(among.start)..(run.end.min(among.end) + 1).saturating_sub(quantity);
+            starts.map(move |start| {
+                let seats = start..start + quantity;
+                let sides = [start - run.start, run.end - seats.end];
+                Choice {
+                    worst_rank: self.ranks[seats.clone()].iter().copied().max().unwrap_or(0),
+                    singles: sides.iter().filter(|side| **side == 1).count() as u32,
+                    longest_left: Reverse(sides[0].max(sides[1]).max(longest_other)),
+                    seats,
+                }
+            })
+        });
+        choices.min_by_key(Choice::key)
+    }
+
+    /// The runs of free seats of a segment that are not named beside.
+    fn runs<'a>(
+        &'a self,
+        segment: &Segment,
+        filter: &'a Filter,
+    ) -> impl Iterator<Item = Range<usize>> + use<'a> {
+        runs(segment.seats.clone(), |seat| self.free[seat] && !filter.named.contains(&seat))
+    }
+}
+
+/// The longest ranges of these seats that are free.
+fn runs(
+    seats: Range<usize>,
+    is_free: impl Fn(usize) -> bool,
+) -> impl Iterator<Item = Range<usize>> {
+    let mut rest = seats;
+    std::iter::from_fn(move || {
+        let start = rest.clone().find(|seat| is_free(*seat))?;
+        let end = (start..rest.end).find(|seat| !is_free(*seat)).unwrap_or(rest.end);
+        rest.start = end;
+        Some(start..end)
+    })
+}
+
+#[cfg(test)]
+mod tests;

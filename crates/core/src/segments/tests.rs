@@ -1,0 +1,194 @@
+//! Every state of small houses, against the plainest search there is.
+
+use super::{Filter, Segments};
+use crate::spec::SeatSpec;
+
+/// A seat of a house as these tests draw it: its row and rank, and whether an aisle follows.
+#[derive(Clone, Copy)]
+struct Drawn {
+    row: usize,
+    rank: u32,
+    aisle: bool,
+}
+
+/// A house drawn as rows of ranks, `|` for an aisle; all of it is one section.
+fn house(rows: &[&str]) -> Vec<Drawn> {
+    let mut seats = Vec::new();
+    for (row, drawn) in rows.iter().enumerate() {
+        for sign in drawn.chars() {
+            match sign.to_digit(10) {
+                Some(rank) => seats.push(Drawn { row, rank, aisle: false }),
+                None => seats.last_mut().expect("an aisle follows a seat").aisle = true,
+            }
+        }
+    }
+    seats
+}
+
+fn segments(house: &[Drawn]) -> Segments {
+    let (mut segments, mut before) = (Segments::default(), None);
+    for (number, seat) in house.iter().enumerate() {
+        let spec = SeatSpec {
+            seat: format!("s{number}").parse().expect("an id"),
+            section: "stalls".into(),
+            row: seat.row.to_string().into(),
+            number: number.to_string().into(),
+            category: "all".into(),
+            rank: seat.rank,
+            aisle: seat.aisle,
+        };
+        segments.add(&spec, 0, before.as_ref());
+        before = Some(spec);
+    }
+    segments
+}
+
+fn anything() -> Filter {
+    Filter { categories: vec![true], sections: vec![true], named: Vec::new() }
+}
+
+/// Whether the seat after this one is beside it.
+fn goes_on(house: &[Drawn], seat: usize) -> bool {
+    house.get(seat + 1).is_some_and(|next| next.row == house[seat].row && !house[seat].aisle)
+}
+
+/// The groups in which these seats are side by side.
+fn groups(house: &[Drawn], seats: &[usize]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for seat in seats {
+        match groups.last_mut() {
+            Some(group)
+                if group.last().is_some_and(|it| it + 1 == *seat && goes_on(house, *it)) =>
+            {
+                group.push(*seat);
+            }
+            Some(_) | None => groups.push(vec![*seat]),
+        }
+    }
+    groups
+}
+
+/// The worst rank, and the free seats left alone beside them.
+fn worth(house: &[Drawn], free: &[bool], seats: &[usize]) -> (u32, usize) {
+    let is_left = |seat: usize| free[seat] && !seats.contains(&seat);
+    let beside = |seat: usize| {
+        let before = seat.checked_sub(1).filter(|before| goes_on(house, *before));
+        let after = Some(seat + 1).filter(|_| goes_on(house, seat));
+        [before, after].into_iter().flatten()
+    };
+    let is_single = |seat: &usize| {
+        let mut around = beside(*seat);
+        is_left(*seat)
+            && beside(*seat).any(|it| seats.contains(&it))
+            && around.all(|it| !is_left(it))
+    };
+    let worst = seats.iter().map(|seat| house[*seat].rank).max().expect("at least one seat");
+    (worst, (0..house.len()).filter(is_single).count())
+}
+
+/// All choices of so many free seats.
+fn choices(free: &[bool], quantity: usize) -> Vec<Vec<usize>> {
+    let seats: Vec<usize> = (0..free.len()).filter(|seat| free[*seat]).collect();
+    let mut found = Vec::new();
+    for mask in 0_u32..1 << seats.len() {
+        if mask.count_ones() as usize == quantity {
+            let chosen = seats.iter().enumerate().filter(|(nth, _)| mask & (1 << nth) != 0);
+            found.push(chosen.map(|(_, seat)| *seat).collect());
+        }
+    }
+    found
+}
+
+/// Calls this with every state of the house: which seats are free, and the segments that know it.
+fn each_state(house: &[Drawn], mut look: impl FnMut(&[bool], &Segments)) {
+    let mut segments = segments(house);
+    let mut free = vec![true; house.len()];
+    look(&free, &segments);
+    for step in 1_u32..1 << house.len() {
+        // One seat changes from each state to the next, and each state comes once.
+        let seat = step.trailing_zeros() as usize;
+        free[seat] = !free[seat];
+        segments.set(seat, free[seat]);
+        look(&free, &segments);
+    }
+}
+
+#[test]
+fn seats_side_by_side_are_found_whenever_there_are_some_and_are_the_best() {
+    for rows in [
+        &["11122333", "445566"][..],
+        &["321123|55", "1|1|11"],
+        &["00000000000000"],
+        &["12|21", "12|21", "12|21"],
+    ] {
+        let house = house(rows);
+        each_state(&house, |free, segments| {
+            for quantity in 1..=6 {
+                let found = segments.together(quantity as u32, &anything());
+                let runs = (0..house.len() + 1 - quantity.min(house.len())).filter_map(|start| {
+                    let seats: Vec<usize> = (start..start + quantity).collect();
+                    let fits = seats.iter().all(|seat| free.get(*seat) == Some(&true));
+                    (fits && groups(&house, &seats).len() == 1).then_some(seats)
+                });
+                let best = runs.map(|seats| worth(&house, free, &seats)).min();
+                let of_found = found.map(Vec::from_iter).map(|seats| {
+                    assert!(seats.iter().all(|seat| free[*seat]), "only free seats are taken");
+                    assert_eq!(groups(&house, &seats).len(), 1, "they are side by side");
+                    worth(&house, free, &seats)
+                });
+                assert_eq!(of_found, best, "{quantity} of {rows:?} with {free:?} free");
+            }
+        });
+    }
+}
+
+#[test]
+fn groups_are_as_few_as_can_be_and_nobody_is_alone() {
+    for rows in [&["1111", "2222", "3333"][..], &["11|11", "22|2", "3|33"], &["112211", "332233"]] {
+        let house = house(rows);
+        each_state(&house, |free, segments| {
+            for quantity in 4..=7 {
+                if segments.together(quantity as u32, &anything()).is_some() {
+                    continue;
+                }
+                let fewest = choices(free, quantity)
+                    .iter()
+                    .filter_map(|seats| {
+                        let groups = groups(&house, seats);
+                        let rows = house[seats[quantity - 1]].row - house[seats[0]].row + 1;
+                        let nobody_alone = groups.iter().all(|group| group.len() > 1);
+                        (nobody_alone && rows <= groups.len()).then_some(groups.len())
+                    })
+                    .min();
+                let found = segments.apart(quantity as u32, &anything());
+                let of_found = found.map(|seats| {
+                    assert_eq!(seats.len(), quantity);
+                    assert!(seats.iter().all(|seat| free[*seat]), "only free seats are taken");
+                    let groups = groups(&house, &seats);
+                    assert!(groups.iter().all(|group| group.len() > 1), "nobody is alone");
+                    groups.len()
+                });
+                assert_eq!(of_found, fewest, "{quantity} of {rows:?} with {free:?} free");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_shortage_tells_what_there_is() {
+    let house = house(&["111|11", "1111"]);
+    each_state(&house, |free, segments| {
+        let all: Vec<usize> = (0..house.len()).filter(|seat| free[*seat]).collect();
+        let longest = groups(&house, &all).iter().map(Vec::len).max().unwrap_or(0);
+        let found = segments.shortage(&anything());
+        assert_eq!((found.free as usize, found.longest as usize), (all.len(), longest));
+    });
+}
+
+#[test]
+fn a_row_may_go_on_later_and_a_better_seat_makes_its_segment_better() {
+    let segments = segments(&house(&["9", "5", "73"]));
+    assert_eq!(segments.by_rank, [2, 1, 0]);
+    assert_eq!(segments.together(1, &anything()), Some(3..4));
+    assert_eq!(segments.together(2, &anything()), Some(2..4));
+}

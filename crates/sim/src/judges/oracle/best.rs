@@ -1,0 +1,237 @@
+//! The best seats, found by trying every choice there is.
+
+use super::books::{Owner, Seat};
+use super::{Answer, Oracle};
+use onrush_core::best::{Best, BestOrder, Together};
+use onrush_core::ids::{BookingId, SeatId, UserId};
+use onrush_core::limits::MAX_SEATS_PER_SEGMENT;
+use onrush_core::lines::Lines;
+use onrush_core::{Refusal, Time};
+use std::ops::Range;
+
+/// What choices are compared by: the lower, the better.
+type Worth = (u32, usize);
+
+impl Oracle {
+    pub(super) fn hold_best(
+        &mut self,
+        at: Time,
+        id: &BookingId,
+        user: &UserId,
+        order: &BestOrder,
+    ) -> Answer {
+        if self.bookings.contains_key(id) {
+            return self.known_hold(id, user, |terms| terms.asked.as_deref() == Some(order));
+        }
+        if let Some(beside) = order.beside() {
+            self.all_exist(beside)?;
+        }
+        self.names_exist(order.best())?;
+        self.may_take(at, user)?;
+        if let Some(beside) = order.beside() {
+            self.all_free(beside)?;
+        }
+        self.within_limit(user, order.units())?;
+        self.few_ended(user)?;
+        let (pools, mut seats) = match order.beside() {
+            Some(beside) => (beside.pools().to_vec(), beside.seats().to_vec()),
+            None => (Vec::new(), Vec::new()),
+        };
+        seats.extend(self.best_seats(order)?);
+        let lines = Lines::new(pools, seats)?;
+        Ok(self.place(at, id, user, lines, Some(Box::new(order.clone()))))
+    }
+
+    fn names_exist(&self, best: &Best) -> Result<(), Refusal> {
+        for name in best.categories() {
+            if !self.categories.iter().any(|category| category.name == *name) {
+                return Err(Refusal::CategoryNotFound { category: name.clone() });
+            }
+        }
+        for name in best.sections() {
+            if !self.seats.iter().any(|seat| seat.spec.section == *name) {
+                return Err(Refusal::SectionNotFound { section: name.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    fn best_seats(&self, order: &BestOrder) -> Result<Vec<SeatId>, Refusal> {
+        let best = order.best();
+        let quantity = best.quantity() as usize;
+        let house = House::of(self, order);
+        let apart = || match best.together() {
+            Together::Must => None,
+            Together::Prefer => (2..=quantity / 2).find_map(|groups| house.apart(groups, quantity)),
+        };
+        let chosen = house.together(quantity).map(|seats| vec![seats]).or_else(apart);
+        if let Some(chosen) = chosen {
+            let seats = chosen.into_iter().flatten();
+            return Ok(seats.map(|seat| self.seats[seat].spec.seat.clone()).collect());
+        }
+        let free = house.free.iter().filter(|free| **free).count();
+        let longest = house.runs().iter().map(Range::len).max().unwrap_or(0);
+        let count = |seats: usize| u32::try_from(seats).unwrap_or(u32::MAX);
+        let (free, longest) = (count(free), count(longest));
+        Err(if free < best.quantity() {
+            Refusal::TooFewSeats { free }
+        } else {
+            Refusal::NotTogether { longest, free }
+        })
+    }
+}
+
+/// The seats, and which of them may be chosen.
+struct House<'a> {
+    seats: &'a [Seat],
+    free: Vec<bool>,
+    /// Where the next seat is not beside: after each of these.
+    ends: Vec<bool>,
+}
+
+impl<'a> House<'a> {
+    fn of(oracle: &'a Oracle, order: &BestOrder) -> Self {
+        let best = order.best();
+        let among = |names: &[Box<str>], name: &str| {
+            names.is_empty() || names.iter().any(|other| other.as_ref() == name)
+        };
+        let named = |seat: &Seat| {
+            order.beside().is_some_and(|beside| beside.seats().contains(&seat.spec.seat))
+        };
+        let price = |seat: &Seat| {
+            let category = oracle.categories.iter().find(|it| it.name == seat.spec.category);
+            category.map_or(0, |category| category.price_minor)
+        };
+        let free = oracle.seats.iter().map(|seat| {
+            seat.owner == Owner::Nobody
+                && among(best.categories(), &seat.spec.category)
+                && among(best.sections(), &seat.spec.section)
+                && best.price_max_minor().is_none_or(|most| price(seat) <= most)
+                && !named(seat)
+        });
+        let mut ends = Vec::new();
+        let mut length = 0;
+        for (n, seat) in oracle.seats.iter().enumerate() {
+            length += 1;
+            let goes_on = oracle.seats.get(n + 1).is_some_and(|next| {
+                let (one, other) = (&seat.spec, &next.spec);
+                one.section == other.section
+                    && one.row == other.row
+                    && one.category == other.category
+                    && !one.aisle
+                    && length < MAX_SEATS_PER_SEGMENT
+            });
+            ends.push(!goes_on);
+            length = if goes_on { length } else { 0 };
+        }
+        Self { seats: &oracle.seats, free: free.collect(), ends }
+    }
+
+    /// Whether all of these may be chosen, and are side by side.
+    fn fits(&self, seats: &Range<usize>) -> bool {
+        seats.end <= self.seats.len()
+            && seats.clone().all(|seat| self.free[seat])
+            && (seats.start..seats.end - 1).all(|seat| !self.ends[seat])
+    }
+
+    /// The segment that a seat is in.
+    fn segment(&self, seat: usize) -> Range<usize> {
+        let first =
+            (0..seat).rev().find(|before| self.ends[*before]).map_or(0, |before| before + 1);
+        let last =
+            (seat..).find(|after| self.ends[*after]).expect("the last seat ends its segment");
+        first..last + 1
+    }
+
+    /// The runs of seats that may be chosen, none of which could be longer.
+    fn runs(&self) -> Vec<Range<usize>> {
+        let all = (0..self.seats.len())
+            .flat_map(|first| (first + 1..=self.seats.len()).map(move |past| first..past));
+        let fitting: Vec<_> = all.filter(|seats| self.fits(seats)).collect();
+        let longer = |run: &Range<usize>| {
+            let before = run.start.checked_sub(1).is_some_and(|start| self.fits(&(start..run.end)));
+            before || self.fits(&(run.start..run.end + 1))
+        };
+        fitting.into_iter().filter(|run| !longer(run)).collect()
+    }
+
+    fn worth(&self, seats: &Range<usize>, runs: &[Range<usize>]) -> Worth {
+        let run = runs.iter().find(|run| run.contains(&seats.start)).expect("they are in a run");
+        let singles = [seats.start - run.start, run.end - seats.end];
+        let worst = seats.clone().map(|seat| self.seats[seat].spec.rank).max();
+        (worst.unwrap_or(0), singles.iter().filter(|side| **side == 1).count())
+    }
+
+    /// What equal choices of one segment are told apart by.
+    fn left(&self, seats: &Range<usize>, runs: &[Range<usize>]) -> std::cmp::Reverse<usize> {
+        let segment = self.segment(seats.start);
+        let left = runs.iter().filter(|run| segment.contains(&run.start)).map(|run| {
+            if run.contains(&seats.start) {
+                (seats.start - run.start).max(run.end - seats.end)
+            } else {
+                run.len()
+            }
+        });
+        std::cmp::Reverse(left.max().unwrap_or(0))
+    }
+
+    fn together(&self, quantity: usize) -> Option<Range<usize>> {
+        let runs = self.runs();
+        let starts = (0..self.seats.len()).map(|start| start..start + quantity);
+        let fitting = starts.filter(|seats| self.fits(seats));
+        fitting.min_by_key(|seats| {
+            let segment = self.segment(seats.start);
+            let rank = segment.clone().map(|seat| self.seats[seat].spec.rank).min();
+            (self.worth(seats, &runs), rank, segment.start, self.left(seats, &runs), seats.start)
+        })
+    }
+
+    /// Each seat's row, counted from the first.
+    fn rows(&self) -> Vec<usize> {
+        let mut rows = Vec::new();
+        for (n, seat) in self.seats.iter().enumerate() {
+            let row = match n.checked_sub(1).map(|before| (&self.seats[before].spec, rows[before]))
+            {
+                None => 0,
+                Some((before, row)) => {
+                    let same = before.section == seat.spec.section && before.row == seat.spec.row;
+                    if same { row } else { row + 1 }
+                }
+            };
+            rows.push(row);
+        }
+        rows
+    }
+
+    fn apart(&self, groups: usize, quantity: usize) -> Option<Vec<Range<usize>>> {
+        let (runs, rows) = (self.runs(), self.rows());
+        let wide: Vec<_> = runs.iter().filter(|run| run.len() > 1).collect();
+        let mut found: Vec<(Worth, usize, Vec<Range<usize>>)> = Vec::new();
+        for first in wide.iter().map(|run| rows[run.start]) {
+            let section = &self.seats[rows.iter().position(|row| *row == first)?].spec.section;
+            let mut near: Vec<_> = wide
+                .iter()
+                .filter(|run| (first..first + groups).contains(&rows[run.start]))
+                .filter(|run| self.seats[run.start].spec.section == *section)
+                .collect();
+            near.sort_by_key(|run| (std::cmp::Reverse(run.len()), run.start));
+            near.truncate(groups);
+            if near.len() < groups || near.iter().map(|run| run.len()).sum::<usize>() < quantity {
+                continue;
+            }
+            let (mut chosen, mut left) = (Vec::new(), quantity);
+            for (nth, run) in near.iter().enumerate() {
+                let size = run.len().min(left - 2 * (groups - nth - 1));
+                left -= size;
+                let choices = (run.start..=run.end - size).map(|start| start..start + size);
+                chosen.extend(choices.min_by_key(|seats| {
+                    (self.worth(seats, &runs), self.left(seats, &runs), seats.start)
+                }));
+            }
+            let worths: Vec<Worth> = chosen.iter().map(|seats| self.worth(seats, &runs)).collect();
+            let worst = worths.iter().map(|worth| worth.0).max().unwrap_or(0);
+            found.push(((worst, worths.iter().map(|worth| worth.1).sum()), first, chosen));
+        }
+        found.into_iter().min_by_key(|(worth, first, _)| (*worth, *first)).map(|(.., it)| it)
+    }
+}

@@ -1,0 +1,120 @@
+-- Holds the best seats there are for a booking, with what is named beside them, all or nothing.
+--
+-- Args      1 booking · 2 user · 3 what is asked for as JSON · 4 how many seats · 5 must or prefer ·
+--           6 the highest price of each, or '' · how many categories · their names · how many
+--           sections · of each its name, and the name encoded · lines beside, if there are any
+--           (include/lines)
+-- Reply     {"hold":…}; the same booking, user and wish again change nothing
+--           {'lost', …} for seats that an older version added: the event is rebuilt
+-- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND SEAT_NOT_FOUND CATEGORY_NOT_FOUND SECTION_NOT_FOUND
+--           EVENT_NOT_OPEN VISITOR_BANNED NOT_YOUR_TURN SESSION_OVER INSUFFICIENT_STOCK
+--           SEAT_UNAVAILABLE USER_LIMIT_EXCEEDED TOO_MANY_ENDED TOO_FEW_SEATS NOT_TOGETHER
+-- Changes   [arrived] hold_placed
+--#include begin
+--#include change
+--#include lines
+--#include users
+--#include sessions
+--#include taking
+--#include holds
+--#include best
+
+local out = open({
+  'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency',
+  'amount_step_minor', 'sections',
+})
+if out then
+  return out
+end
+
+local booking, user, asked = A(1), A(2), A(3)
+local quantity, together, price_max = tonumber(A(4)), A(5), tonumber(A(6))
+
+local known = hold_get(booking)
+if known then
+  if known.user == user and known.asked == asked then
+    return commit(hold_reply(known))
+  end
+  return no('BOOKING_MISMATCH')
+end
+if redis.call('EXISTS', K.seats) == 1 and redis.call('EXISTS', K.segments) == 0 then
+  return {'lost', int(seq), M.epoch or '0'}
+end
+
+local is_category, is_section, at = nil, nil, 8
+for _ = 1, tonumber(A(7)) do
+  is_category = is_category or {}
+  is_category[A(at)] = true
+  at = at + 1
+end
+local categories_to = at - 1
+local sections_from = at + 1
+for _ = 1, tonumber(A(at)) do
+  is_section = is_section or {}
+  is_section[A(at + 2)] = true
+  at = at + 2
+end
+local beside = A(at + 1) and lines_from(at + 1)
+  or { json = '', pools = {}, quantities = {}, seats = {}, units = 0 }
+
+local stock = stock_read(beside)
+local refusal, session = check_lines_exist(beside, stock), nil
+if refusal then
+  return refusal
+end
+stock.categories = categories_get()
+local by_name = {}
+for _, category in pairs(stock.categories) do
+  by_name[category.name] = true
+end
+for i = 8, categories_to do
+  if not by_name[A(i)] then
+    return no('CATEGORY_NOT_FOUND', '"category":' .. str(A(i)))
+  end
+end
+local sections = ',' .. (M.sections or '') .. ','
+for i = sections_from, at, 2 do
+  if not M.sections or not string.find(sections, ',' .. A(i + 1) .. ',', 1, true) then
+    return no('SECTION_NOT_FOUND', '"section":' .. str(A(i)))
+  end
+end
+refusal, session = check_may_take(user)
+refusal = refusal or check_lines_free(beside, stock)
+if refusal then
+  return refusal
+end
+local u = users.get(user)
+refusal = check_user_limit(u, beside.units + quantity) or check_few_ended(u)
+if refusal then
+  return refusal
+end
+
+local filter = {categories = {}, sections = is_section, named = nil}
+for index, category in pairs(stock.categories) do
+  local affordable = not price_max or category.price <= price_max
+  filter.categories[index] = affordable and (not is_category or is_category[category.name]) or nil
+end
+for _, seat in ipairs(stock.seats) do
+  filter.named = filter.named or {}
+  filter.named[seat.index] = true
+end
+local best = best_seats(quantity, together, filter)
+if not best then
+  local free, longest = best_shortage(filter)
+  if free < quantity then
+    return no('TOO_FEW_SEATS', '"free":' .. int(free))
+  end
+  return no('NOT_TOGETHER', '"longest":' .. int(longest) .. ',"free":' .. int(free))
+end
+
+local lines = lines_with_seats(beside, best)
+stock.seats = seats_get(lines.seats)
+local hold = new_hold(booking, user, lines.json, price_minor(lines, stock))
+hold.asked = asked
+occupy(lines, stock, booking)
+sessions.arrival(user, session)
+stock_write(stock)
+place_hold(hold, lines.units, u)
+sessions.place_hold(user, session)
+users.put(user, u)
+return commit(hold_reply(hold))

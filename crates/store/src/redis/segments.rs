@@ -1,0 +1,103 @@
+//! Seats side by side, as Redis keeps them: `lua/include/segments.lua` from the other side.
+
+use super::layout::Texts;
+use super::records::SegmentText;
+use onrush_core::limits::{MAX_BEST_QUANTITY, MAX_SEAT_RANK};
+use onrush_core::segments::SegmentView;
+use onrush_core::spec::SeatSpec;
+use onrush_core::view::{SeatStatus, SeatView};
+use std::fmt::Write;
+
+/// Digits of a position in a member, so that members sort by it.
+pub(super) const POSITION_DIGITS: usize = 7;
+
+/// A free text without blanks and commas: what is no letter and no digit is `%` and two hexadecimal
+/// digits a byte.
+pub(super) fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() {
+            encoded.push(char::from(byte));
+        } else {
+            write!(encoded, "%{byte:02X}").expect("memory can be written to");
+        }
+    }
+    encoded
+}
+
+/// What Redis is told of a seat when it is added: `rank aisle section row category`.
+pub(super) fn told(seat: &SeatSpec) -> String {
+    let (section, row) = (encoded(&seat.section), encoded(&seat.row));
+    format!("{} {} {section} {row} {}", seat.rank, aisle(seat), seat.category)
+}
+
+fn aisle(seat: &SeatSpec) -> &'static str {
+    if seat.aisle { "Y" } else { "N" }
+}
+
+/// What the keys about segments have in them.
+#[derive(Default)]
+pub(super) struct SegmentTexts {
+    pub(super) segments: Texts,
+    pub(super) free: Texts,
+    pub(super) open: Texts,
+    /// The names of all sections, encoded, with commas between them.
+    pub(super) sections: String,
+}
+
+impl SegmentTexts {
+    /// How Redis keeps these segments of these seats.
+    pub(super) fn of(
+        segments: impl Iterator<Item = SegmentView>,
+        specs: &[&SeatSpec],
+        views: &[SeatView],
+    ) -> Self {
+        let mut texts = Self::default();
+        for segment in segments {
+            texts.put(&segment, &specs[segment.seats.clone()], &views[segment.seats.clone()]);
+        }
+        let mut sections: Vec<String> = Vec::new();
+        for spec in specs {
+            let section = encoded(&spec.section);
+            if !sections.contains(&section) {
+                sections.push(section);
+            }
+        }
+        texts.sections = sections.join(",");
+        texts
+    }
+
+    fn put(&mut self, segment: &SegmentView, specs: &[&SeatSpec], views: &[SeatView]) {
+        let (first, last) = (specs[0], specs[specs.len() - 1]);
+        let ranks: Vec<String> = if specs.iter().all(|spec| spec.rank == first.rank) {
+            vec![first.rank.to_string()]
+        } else {
+            specs.iter().map(|spec| spec.rank.to_string()).collect()
+        };
+        let ids: Vec<&str> = specs.iter().map(|spec| spec.seat.as_str()).collect();
+        let position = segment.seats.start.to_string();
+        let text = SegmentText {
+            first: position.clone(),
+            row: segment.row.to_string(),
+            category: segment.category.to_string(),
+            rank: segment.rank.to_string(),
+            aisle: aisle(last).to_owned(),
+            section: encoded(&first.section),
+            name: encoded(&first.row),
+            ranks: ranks.join(","),
+            ids: ids.join(","),
+        };
+        self.segments.insert(text.text(), position.clone());
+        let free = views.iter().map(|view| match view.status {
+            SeatStatus::Free => '1',
+            SeatStatus::Held | SeatStatus::Sold | SeatStatus::Blocked => '0',
+        });
+        self.free.insert(position, free.collect());
+        if segment.longest > 0 {
+            let class = u64::from(segment.longest.min(MAX_BEST_QUANTITY));
+            let score = class * u64::from(MAX_SEAT_RANK + 1) + u64::from(segment.rank);
+            let member = format!("{:0POSITION_DIGITS$}", segment.seats.start);
+            self.open.insert(member, score.to_string());
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Holds that leave seats to the rules.
+
+use super::Generator;
+use crate::world::{GODS, SECTION, booking};
+use onrush_core::Command;
+use onrush_core::best::{Best, BestOrder, Together};
+
+impl Generator {
+    pub(super) fn hold_best(&mut self) {
+        if self.random.percent(15) {
+            // The very same again, or nearly.
+            let asked = |row: &&onrush_core::snapshot::HoldRow| row.terms.asked.is_some();
+            let Some(row) = self.known.holds.iter().rfind(asked).cloned() else { return };
+            let other = if self.random.percent(20) { self.best_order() } else { None };
+            let same = row.terms.asked.clone().expect("it was looked for");
+            let user =
+                if self.random.percent(20) { self.any_user() } else { row.terms.user.clone() };
+            let order = other.map_or(same, Box::new);
+            return self.ask(Command::HoldBest { booking: row.terms.booking.clone(), user, order });
+        }
+        let Some(order) = self.best_order() else { return };
+        let user = self.buyer();
+        let n = if self.random.percent(8) {
+            self.random.below(self.fresh[1] + 1)
+        } else {
+            self.fresh(1)
+        };
+        self.ask(Command::HoldBest { booking: booking(n), user, order: Box::new(order) });
+    }
+
+    fn best_order(&mut self) -> Option<BestOrder> {
+        let quantity = *self.random.pick(&[1, 1, 2, 2, 2, 3, 4, 4, 5, 6, 7, 20]);
+        let together = *self.random.pick(&[Together::Must, Together::Prefer]);
+        const CATEGORIES: [&[&str]; 5] = [&[], &[], &["stalls"], &[GODS], &["none", GODS]];
+        const SECTIONS: [&[&str]; 7] =
+            [&[], &[], &[], &[SECTION], &[""], &["", SECTION], &["none"]];
+        let (categories, sections) = (*self.random.pick(&CATEGORIES), *self.random.pick(&SECTIONS));
+        let price_max_minor = *self.random.pick(&[None, None, Some(0), Some(100), Some(1_000_000)]);
+        let beside = if self.random.percent(25) { self.lines() } else { None };
+        let boxed = |names: &[&str]| names.iter().map(|name| Box::from(*name)).collect();
+        let best = Best::new(quantity, together).expect("a quantity within bounds");
+        let best = best.within(boxed(categories), boxed(sections)).expect("names within bounds");
+        BestOrder::new(best.up_to(price_max_minor).expect("a price"), beside).ok()
+    }
+}
