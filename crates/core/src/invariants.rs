@@ -84,6 +84,10 @@ impl Event {
             expect(u64::from(pool.blocked) == blocked, "every blocked unit has a reason");
         }
         broken.extend(told.keys().map(|pool| format!("pool {pool}: sold, but it does not exist")));
+        let free: u64 = self.stock.iter().map(|pool| u64::from(pool.free())).sum();
+        if self.stock.free() != free {
+            broken.push(format!("pools: {free} units are on sale, not {}", self.stock.free()));
+        }
     }
 
     /// A seat has one owner: each seat of a live or confirmed booking says so, and no other seat does.
@@ -110,6 +114,10 @@ impl Event {
         let claimed = self.seats.iter().filter(|seat| taken(&seat.state)).count();
         if claimed != owned {
             broken.push(format!("seats: {claimed} are taken, bookings have {owned}"));
+        }
+        let free = self.seats.iter().filter(|seat| seat.state == SeatState::Free).count();
+        if self.seats.free() as usize != free {
+            broken.push(format!("seats: {free} are on sale, not {}", self.seats.free()));
         }
         if !self.seats.segments_agree() {
             broken.push("seats: the runs of free ones are not those of their states".into());

@@ -40,6 +40,8 @@ pub const MAX_QUEUE_SIZE: u32 = 20_000_000;
 pub const MAX_PLACES_EVER: u32 = u32::MAX - 1_024;
 /// Places one user may hold in one event.
 pub const MAX_PLACES_PER_USER: u32 = 100;
+/// Units that may be reckoned for one visitor in the room.
+pub const MAX_UNITS_PER_VISITOR: u32 = 1_000;
 /// Admitted visitors of one event at a time.
 pub const MAX_ROOM_CAPACITY: u32 = 1_000_000;
 /// The longest of any of the durations in an event's settings: a year.

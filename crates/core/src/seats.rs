@@ -75,11 +75,18 @@ pub(crate) struct Seats {
     by_id: HashMap<SeatId, usize, foldhash::fast::FixedState>,
     categories: Vec<Category>,
     segments: Segments,
+    /// Seats on sale.
+    free: u32,
 }
 
 impl Seats {
     pub(crate) fn len(&self) -> usize {
         self.seats.len()
+    }
+
+    /// Seats on sale.
+    pub(crate) fn free(&self) -> u32 {
+        self.free
     }
 
     pub(crate) fn get(&self, seat: &SeatId) -> Option<&Seat> {
@@ -122,6 +129,7 @@ impl Seats {
         self.segments.add(spec, category, before);
         self.seats.push(Seat { spec: spec.clone(), category, state: SeatState::Free });
         self.categories[category].units.free += 1;
+        self.free += 1;
     }
 
     /// Gives a seat that is known to exist a new state, and returns the old one.
@@ -130,8 +138,10 @@ impl Seats {
         self.segments.set(*position, state == SeatState::Free);
         let seat = &mut self.seats[*position];
         let category = &mut self.categories[seat.category];
+        self.free -= category.units.free;
         *category.count_mut(seat.state.status()) -= 1;
         *category.count_mut(state.status()) += 1;
+        self.free += category.units.free;
         std::mem::replace(&mut seat.state, state)
     }
 

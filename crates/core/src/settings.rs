@@ -4,7 +4,7 @@ use crate::hold::HoldTerms;
 use crate::limits::{
     DEFAULT_CLAIM_TTL_MAX_MS, DEFAULT_MAX_PER_USER, MAX_AMOUNT_STEP_MINOR, MAX_DURATION_MS,
     MAX_FEE_BP, MAX_PLACES_PER_USER, MAX_PRICE_MINOR, MAX_QUEUE_SIZE, MAX_REFUND_RULES,
-    MAX_ROOM_CAPACITY, fits_text,
+    MAX_ROOM_CAPACITY, MAX_UNITS_PER_VISITOR, fits_text,
 };
 use crate::money::{Currency, Rounding, share_minor};
 use crate::refusal::{Field, Refusal};
@@ -159,8 +159,16 @@ pub struct RoomSettings {
     pub max_queue_size: u32,
     /// Places one user may take; 1 in an event with a draw.
     pub places_per_user: u32,
+    /// Units to reckon for each visitor who is in the room and has taken nothing yet: nobody is
+    /// admitted who would find fewer left.
+    #[serde(default = "one_unit")]
+    pub units_per_visitor: u32,
     /// In which order those who came before the opening are served.
     pub order: Order,
+}
+
+fn one_unit() -> u32 {
+    1
 }
 
 /// The order of the people in the prequeue. Those who come later are served in the order they come.
@@ -232,6 +240,7 @@ impl Default for RoomSettings {
             arrive_ms: 120_000,
             max_queue_size: 1_000_000,
             places_per_user: 1,
+            units_per_visitor: one_unit(),
             order: Order::Fifo,
         }
     }
@@ -390,6 +399,14 @@ impl Settings {
 }
 
 impl RoomSettings {
+    /// Whether one more visitor would find something of what is `free`, even if all those who are
+    /// `choosing` take what is reckoned for each. What is left in the end is for one at a time.
+    #[must_use]
+    pub fn finds_something(&self, free: u64, choosing: u32) -> bool {
+        let reckoned = (u64::from(choosing) + 1).saturating_mul(u64::from(self.units_per_visitor));
+        free >= reckoned || (free > 0 && choosing == 0)
+    }
+
     fn complaint(&self) -> Option<Complaint> {
         if !(1..=MAX_ROOM_CAPACITY).contains(&self.capacity) {
             return wrong("room.capacity", "room.capacity: use 1 to 1000000");
@@ -412,6 +429,9 @@ impl RoomSettings {
         }
         if !(1..=MAX_PLACES_PER_USER).contains(&self.places_per_user) {
             return wrong("room.places_per_user", "room.places_per_user: use 1 to 100");
+        }
+        if !(1..=MAX_UNITS_PER_VISITOR).contains(&self.units_per_visitor) {
+            return wrong("room.units_per_visitor", "room.units_per_visitor: use 1 to 1000");
         }
         None
     }
@@ -460,7 +480,7 @@ mod tests {
     #[test]
     fn every_complaint_names_its_setting() {
         type Spoil = fn(&mut Settings, &mut RoomSettings);
-        let cases: [(&str, Spoil); 27] = [
+        let cases: [(&str, Spoil); 29] = [
             ("title", |it, _| it.title = "".into()),
             ("hold_ttl_ms", |it, _| it.hold_ttl_ms = 0),
             ("hold_max_ms", |it, _| it.hold_max_ms = MAX_DURATION_MS + 1),
@@ -491,6 +511,8 @@ mod tests {
             ("room.max_queue_size", |_, room| room.max_queue_size = MAX_QUEUE_SIZE + 1),
             ("room.places_per_user", |_, room| room.places_per_user = 0),
             ("room.places_per_user", |_, room| room.places_per_user = 2),
+            ("room.units_per_visitor", |_, room| room.units_per_visitor = 0),
+            ("room.units_per_visitor", |_, room| room.units_per_visitor = 1_001),
         ];
         assert_eq!(good().complaint(), None);
         for (field, spoil) in cases {

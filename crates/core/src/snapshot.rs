@@ -317,11 +317,12 @@ impl Event {
             SnapshotRow::Pool(row) => {
                 let id = row.spec.pool.clone();
                 self.stock.add(row.spec);
-                let pool = self.stock.pool_mut(&id);
-                if row.claimed_by_services > 0 {
-                    pool.adjust_claimed(i64::from(row.claimed_by_services));
-                }
-                row.blocked_why.iter().for_each(|(why, count)| pool.block(*count, why));
+                self.stock.change(&id, |pool| {
+                    if row.claimed_by_services > 0 {
+                        pool.adjust_claimed(i64::from(row.claimed_by_services));
+                    }
+                    row.blocked_why.iter().for_each(|(why, count)| pool.block(*count, why));
+                });
             }
             SnapshotRow::Category(spec) => self.seats.add_category(&spec),
             SnapshotRow::Seat(row) => {
@@ -347,7 +348,7 @@ impl Event {
                 if let (Some(owner), ClaimState::Claimed { .. }) = (&claim.user, claim.state) {
                     let quantity =
                         u32::try_from(claim.amount).expect("a visitor's claim is positive");
-                    self.stock.pool_mut(&claim.pool).claim(quantity);
+                    self.stock.change(&claim.pool, |pool| pool.claim(quantity));
                     let user = self.users.find_or_add(owner);
                     self.users[user].units += quantity;
                 }

@@ -120,6 +120,8 @@ impl Pool {
 pub(crate) struct Stock {
     pools: Vec<Pool>,
     by_id: HashMap<PoolId, usize, foldhash::fast::FixedState>,
+    /// Units on sale, in all pools.
+    free: u64,
 }
 
 impl Stock {
@@ -127,15 +129,25 @@ impl Stock {
         self.by_id.get(pool).map(|position| &self.pools[*position])
     }
 
-    /// A pool that is known to exist.
-    pub(crate) fn pool_mut(&mut self, pool: &PoolId) -> &mut Pool {
+    /// Changes a pool that is known to exist.
+    pub(crate) fn change<T>(&mut self, pool: &PoolId, change: impl FnOnce(&mut Pool) -> T) -> T {
         let position = self.by_id.get(pool).expect("changes name only pools that exist");
-        &mut self.pools[*position]
+        let pool = &mut self.pools[*position];
+        self.free -= u64::from(pool.free());
+        let done = change(pool);
+        self.free += u64::from(pool.free());
+        done
+    }
+
+    /// Units on sale, in all pools.
+    pub(crate) fn free(&self) -> u64 {
+        self.free
     }
 
     pub(crate) fn add(&mut self, spec: PoolSpec) {
         let known = self.by_id.insert(spec.pool.clone(), self.pools.len());
         assert!(known.is_none(), "a pool is added once");
+        self.free += u64::from(spec.capacity);
         self.pools.push(Pool {
             spec,
             held: 0,

@@ -3,7 +3,7 @@
 use crate::hold::{CheckIn, HoldState, HoldStatus, HoldTerms};
 use crate::ids::{BookingId, ClaimId, EventId, PlaceId, PoolId, SeatId, UserId};
 use crate::phase::Phase;
-use crate::settings::{Digest, RefundNow, Settings};
+use crate::settings::{Digest, RefundNow, RoomSettings, Settings};
 use crate::spec::Reason;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -82,9 +82,39 @@ pub struct EventView {
     pub places_taken: u32,
     /// Units of pools and seats together.
     pub units: Units,
+    /// Whether anybody is let in.
+    #[serde(default)]
+    pub admission: AdmissionState,
     /// The draw, if the event has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draw: Option<DrawView>,
+}
+
+/// Whether those who wait can be let in to anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AdmissionState {
+    /// Something is left for whoever is next.
+    #[default]
+    GoesOn,
+    /// All there is may be taken by those inside; what they leave comes back.
+    Waits,
+    /// Nothing is free, and nobody inside has anything to leave.
+    SoldOut,
+}
+
+impl AdmissionState {
+    /// That of a room with stock: units that are free and held, and people who are choosing.
+    #[must_use]
+    pub fn of(free: u64, held: u64, choosing: u32, room: &RoomSettings) -> Self {
+        if room.finds_something(free, choosing) {
+            Self::GoesOn
+        } else if free == 0 && held == 0 {
+            Self::SoldOut
+        } else {
+            Self::Waits
+        }
+    }
 }
 
 /// What is public about a draw at this time.

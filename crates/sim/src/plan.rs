@@ -156,6 +156,7 @@ fn room(chance: &mut Chance) -> RoomSettings {
         arrive_ms: *chance.pick(&[120_000, 5_000, 1_000_000]),
         max_queue_size: *chance.pick(&[1, 10, 1_000_000]),
         places_per_user: if is_drawn { 1 } else { *chance.pick(&[1, 1, 3]) },
+        units_per_visitor: *chance.pick(&[1, 1, 2, 5]),
         order: if is_drawn { Order::Draw { seed_hash } } else { Order::Fifo },
     }
 }

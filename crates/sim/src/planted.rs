@@ -82,6 +82,8 @@ bugs! {
     /// Rules.
     OutflowIsIgnored = "more are admitted a minute than may be",
     /// Rules.
+    OneUnitIsReckoned = "one unit is reckoned for a visitor, whatever the organiser says",
+    /// Rules.
     CodeIsWrong = "whoever waits is told that their session is over",
     /// Rules.
     PositionIsOff = "a position is one too high",
@@ -374,6 +376,7 @@ impl Planted {
             (Some(Bug::FeesAreForgotten), _) => it.fees = Default::default(),
             (Some(Bug::OneExtensionMore), _) => it.extensions += 1,
             (Some(Bug::OutflowIsIgnored), Some(room)) => room.outflow_per_min = None,
+            (Some(Bug::OneUnitIsReckoned), Some(room)) => room.units_per_visitor = 1,
             (Some(Bug::RoomIsTooSmall), Some(room)) => room.capacity -= 1,
             (Some(Bug::QueueIsTooLong), Some(room)) => room.max_queue_size += 1,
             (Some(Bug::LapsesAreLate), Some(room)) => room.place_ttl_ms += 1_000,

@@ -42,3 +42,10 @@ fn backups_are_of_servers_that_have_begun() {
     let once = run(20_000_011, Faults::ALL);
     assert!(once.violations.is_empty(), "{:#?}", once.violations);
 }
+
+/// A journal was put back beside a ledger of an older version, which the audit does not read.
+#[test]
+fn audit_asks_for_a_start_before_it_reads_an_older_ledger() {
+    let once = run(30_000_005, Faults::ALL);
+    assert!(once.violations.is_empty(), "{:#?}", once.violations);
+}

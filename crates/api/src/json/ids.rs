@@ -3,7 +3,7 @@
 use onrush_core::limits::{
     MAX_BEST_QUANTITY, MAX_DURATION_MS, MAX_EVENT_ID_BYTES, MAX_ID_BYTES, MAX_LINES_PER_HOLD,
     MAX_PLACES_PER_USER, MAX_POOL_CAPACITY, MAX_PRICE_MINOR, MAX_QUEUE_SIZE, MAX_ROOM_CAPACITY,
-    MAX_SEAT_RANK, MAX_TEXT_CHARS, MAX_UNITS_PER_HOLD,
+    MAX_SEAT_RANK, MAX_TEXT_CHARS, MAX_UNITS_PER_HOLD, MAX_UNITS_PER_VISITOR,
 };
 use serde_json::json;
 use utoipa::openapi::schema::{
@@ -161,6 +161,10 @@ number!(
 number!(
     /// Places of one user.
     PlacesNumber, 1, MAX_PLACES_PER_USER
+);
+number!(
+    /// Units reckoned for a visitor.
+    UnitsPerVisitorNumber, 1, MAX_UNITS_PER_VISITOR
 );
 number!(
     /// Units more.

@@ -20,6 +20,18 @@ pub enum PhaseName {
     Closed,
 }
 
+/// Whether those who wait can be let in to anything.
+#[derive(ToSchema)]
+#[schema(as = Admission, rename_all = "snake_case")]
+pub enum AdmissionName {
+    /// Something is left for whoever is next.
+    GoesOn,
+    /// All there is may be taken by those inside; what they leave comes back.
+    Waits,
+    /// Nothing is free, and nobody inside has anything to leave.
+    SoldOut,
+}
+
 /// How units divide; the four are all there are.
 #[derive(Clone, Copy, Serialize, ToSchema)]
 #[schema(as = Units)]

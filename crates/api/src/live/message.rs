@@ -4,6 +4,7 @@ use super::place::PlaceBody;
 use bytes::Bytes;
 use onrush_core::change::{LeftHow, SessionEnd};
 use onrush_core::ids::{BookingId, PlaceId};
+use onrush_core::view::AdmissionState;
 use onrush_core::{Phase, Time};
 use serde::Serialize;
 
@@ -111,6 +112,11 @@ pub enum Content<'a> {
         /// The phase.
         phase: Phase,
     },
+    /// Whether those who wait can be let in to anything.
+    Admission {
+        /// How it goes.
+        admission: AdmissionState,
+    },
     /// The visitor has no place.
     NotInQueue,
     /// The server closes the stream.
@@ -129,6 +135,7 @@ impl Content<'_> {
             Self::HoldExpiring { .. } => (Kind::News, "hold_expiring"),
             Self::Seats { .. } => (Kind::News, "seats"),
             Self::Phase { .. } => (Kind::News, "phase"),
+            Self::Admission { .. } => (Kind::News, "admission"),
             Self::NotInQueue => (Kind::News, "not_in_queue"),
             Self::Bye => (Kind::Bye, "bye"),
         }

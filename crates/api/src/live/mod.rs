@@ -31,7 +31,7 @@ use onrush_base::auth::pass::PassSigner;
 use onrush_base::auth::unix_now_s;
 use onrush_core::ids::{BookingId, EventId, PlaceId, UserId};
 use onrush_core::question::{EventNow, PlaceOf};
-use onrush_core::view::{PlaceState, PlaceView};
+use onrush_core::view::{AdmissionState, PlaceState, PlaceView};
 use onrush_core::{Refusal, Time};
 use onrush_store::{Ask, Engine, Failure};
 use place::PlaceBody;
@@ -94,6 +94,9 @@ struct Channel {
     bookings: HashMap<BookingId, UserId>,
     /// The same by their deadline.
     expiring: BTreeSet<(Time, BookingId)>,
+    /// Whether something happened since admission was looked at.
+    admission_may_differ: bool,
+    admission_told: AdmissionState,
     seats_changed: bool,
     seats_told: Option<Arc<Snapshot>>,
 }
@@ -192,6 +195,9 @@ impl Hub {
             PlaceState::Queued { .. } => false,
         });
         first.push(Message::new(&self.content_of(&open.conn, place)));
+        if view.admission != AdmissionState::GoesOn {
+            first.push(Message::new(&Content::Admission { admission: view.admission }));
+        }
         if has_holds || roomless {
             self.watch_bookings(&event, &user).await?;
         }

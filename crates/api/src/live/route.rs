@@ -68,6 +68,7 @@ impl Hub {
 
 impl Channel {
     fn route(&mut self, change: &Change) -> Option<Admission> {
+        self.admission_may_differ = true;
         match change {
             Change::Setup(change) => match change {
                 SetupChange::UnitsBlocked { .. }

@@ -388,7 +388,7 @@ mod tests {
     use onrush_core::ids::PlaceId;
     use onrush_core::lines::Lines;
     use onrush_core::settings::Settings;
-    use onrush_core::view::Units;
+    use onrush_core::view::{AdmissionState, Units};
     use onrush_store::{FeedEntry, Seq};
 
     fn event(name: &str) -> EventId {
@@ -404,6 +404,7 @@ mod tests {
             active: 2,
             places_taken: 3,
             units: Units { free: 4, ..Units::default() },
+            admission: AdmissionState::GoesOn,
             draw: None,
         }
     }

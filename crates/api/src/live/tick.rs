@@ -20,6 +20,7 @@ struct Due {
     positions: Vec<Arc<Conn>>,
     expiring: Vec<EventId>,
     seats: Vec<EventId>,
+    admissions: Vec<EventId>,
 }
 
 impl Hub {
@@ -41,6 +42,11 @@ impl Hub {
             for event in due.expiring {
                 if let Err(error) = self.tell_expiring(&event).await {
                     tracing::debug!(%error, %event, "holds that run out were not told");
+                }
+            }
+            for event in due.admissions {
+                if let Err(error) = self.tell_admission(&event).await {
+                    tracing::debug!(%error, %event, "whether anybody is let in was not told");
                 }
             }
             for event in due.seats {
@@ -120,6 +126,20 @@ impl Hub {
         Ok(())
     }
 
+    /// Tells everybody whether anybody is let in, if that has changed.
+    async fn tell_admission(&self, event: &EventId) -> Result<(), LiveError> {
+        let answer = self.engine.ask(event.clone(), EventNow).await;
+        let mut streams = self.streams();
+        let Some(channel) = streams.events.get_mut(event) else { return Ok(()) };
+        // Without an answer it is looked at again.
+        channel.admission_may_differ |= answer.is_err();
+        let admission = answer?.value.admission;
+        if std::mem::replace(&mut channel.admission_told, admission) != admission {
+            channel.tell_all(&Message::new(&Content::Admission { admission }));
+        }
+        Ok(())
+    }
+
     async fn tell_seats(&self, event: &EventId) -> Result<(), LiveError> {
         let now = self.boards.now(event).await?;
         let mut streams = self.streams();
@@ -174,6 +194,9 @@ impl Streams {
             for (event, channel) in &mut self.events {
                 if !channel.expiring.is_empty() {
                     due.expiring.push(event.clone());
+                }
+                if std::mem::take(&mut channel.admission_may_differ) && !channel.roomless {
+                    due.admissions.push(event.clone());
                 }
                 let someone_may_hold = channel.roomless || channel.has_shoppers();
                 if channel.seats_changed && someone_may_hold {

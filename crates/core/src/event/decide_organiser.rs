@@ -77,7 +77,7 @@ impl Event {
         if let Some(complaint) = wanted.complaint() {
             return Err(complaint.into());
         }
-        let priced = self.stock.iter().len() > 0 || self.seats.len() > 0;
+        let priced = self.has_stock();
         if priced && wanted.currency != settings.currency {
             return fixed(Some("currency"), "currency: it is fixed once there are prices");
         }

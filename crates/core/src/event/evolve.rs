@@ -8,7 +8,7 @@ use crate::change::{
     SetupChange, VisitorChange,
 };
 use crate::hold::{CheckIn, HoldState, HoldTerms};
-use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, UserId};
+use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, PoolId, UserId};
 use crate::lines::Lines;
 use crate::phase::Phase;
 use crate::seats::SeatState;
@@ -47,10 +47,14 @@ impl Event {
             SetupChange::SettingsChanged { settings } => self.settings = Some((**settings).clone()),
             SetupChange::PoolAdded { spec } => self.stock.add(spec.clone()),
             SetupChange::CapacityAdjusted { pool, before, after, reason: _ } => {
-                let pool = self.stock.pool_mut(pool);
-                assert_eq!(pool.spec.capacity, *before, "the journal knows the capacity before");
-                assert!(pool.committed() <= *after, "no capacity goes below what is committed");
-                pool.spec.capacity = *after;
+                self.stock.change(pool, |pool| {
+                    assert_eq!(
+                        pool.spec.capacity, *before,
+                        "the journal knows the capacity before"
+                    );
+                    assert!(pool.committed() <= *after, "no capacity goes below what is committed");
+                    pool.spec.capacity = *after;
+                });
             }
             SetupChange::SeatsAdded { categories, seats } => {
                 categories.iter().for_each(|category| self.seats.add_category(category));
@@ -63,7 +67,8 @@ impl Event {
             }
             SetupChange::UnitsUnblocked { lines, reason } => {
                 for line in lines.pools() {
-                    self.stock.pool_mut(&line.pool).unblock(line.quantity, &reason.why);
+                    let unblock = |pool: &mut Pool| pool.unblock(line.quantity, &reason.why);
+                    self.stock.change(&line.pool, unblock);
                 }
                 for seat in lines.seats() {
                     let before = self.seats.set(seat, SeatState::Free);
@@ -261,10 +266,7 @@ impl Event {
     fn evolve_claim(&mut self, at: Time, change: &ClaimChange) {
         match change {
             ClaimChange::Claimed { claim, user, pool, quantity, until, before, after } => {
-                let found = self.stock.pool_mut(pool);
-                assert_eq!(found.claimed, *before, "the journal knows the count before");
-                found.claim(*quantity);
-                assert_eq!(found.claimed, *after, "the journal knows the count after");
+                self.change_claimed(pool, [*before, *after], |pool| pool.claim(*quantity));
                 let idx = self.users.find_or_add(user);
                 self.users[idx].units += quantity;
                 self.claims.insert(ClaimView {
@@ -282,10 +284,8 @@ impl Event {
                 self.declaim(at, claim, *how, *before, *after);
             }
             ClaimChange::ClaimedAdjusted { claim, pool, amount, before, after, reason: _ } => {
-                let found = self.stock.pool_mut(pool);
-                assert_eq!(found.claimed, *before, "the journal knows the count before");
-                found.adjust_claimed(*amount);
-                assert_eq!(found.claimed, *after, "the journal knows the count after");
+                let adjust = |pool: &mut Pool| pool.adjust_claimed(*amount);
+                self.change_claimed(pool, [*before, *after], adjust);
                 self.claims.insert(ClaimView {
                     claim: claim.clone(),
                     user: None,
@@ -371,7 +371,7 @@ impl Event {
     /// Turns units: those of pools by `pool`, seats from the one state into the other.
     fn turn(&mut self, lines: &Lines, pool: impl Fn(&mut Pool, u32), [from, to]: [SeatState; 2]) {
         for line in lines.pools() {
-            pool(self.stock.pool_mut(&line.pool), line.quantity);
+            self.stock.change(&line.pool, |found| pool(found, line.quantity));
         }
         for seat in lines.seats() {
             let before = self.seats.set(seat, to.clone());
@@ -429,15 +429,26 @@ impl Event {
         self.users[user].units = left.expect("users give back only what they have");
     }
 
+    /// Claims units or gives them back, so that the count of claimed ones goes from the one to the other.
+    fn change_claimed(
+        &mut self,
+        pool: &PoolId,
+        [before, after]: [u32; 2],
+        change: impl FnOnce(&mut Pool),
+    ) {
+        self.stock.change(pool, |pool| {
+            assert_eq!(pool.claimed, before, "the journal knows the count before");
+            change(pool);
+            assert_eq!(pool.claimed, after, "the journal knows the count after");
+        });
+    }
+
     fn declaim(&mut self, at: Time, claim: &ClaimId, how: DeclaimedHow, before: u32, after: u32) {
         let known = self.claims.get(claim).expect("changes name only claims that exist").clone();
         assert!(matches!(known.state, ClaimState::Claimed { .. }), "a claim is given back once");
         let quantity =
             u32::try_from(known.amount).expect("a visitor's claim is a positive quantity");
-        let pool = self.stock.pool_mut(&known.pool);
-        assert_eq!(pool.claimed, before, "the journal knows the count before");
-        pool.declaim(quantity);
-        assert_eq!(pool.claimed, after, "the journal knows the count after");
+        self.change_claimed(&known.pool, [before, after], |pool| pool.declaim(quantity));
         let owner = known.user.as_ref().expect("only a visitor's claim is given back");
         let user = self.users.find(owner).expect("who has units is known");
         self.give_back_units(user, quantity);

@@ -197,6 +197,16 @@ impl Event {
         self.settings.as_ref()?.room.as_ref()
     }
 
+    /// Whether there is anything that this event sells.
+    fn has_stock(&self) -> bool {
+        self.stock.iter().len() > 0 || self.seats.len() > 0
+    }
+
+    /// Units on sale.
+    fn free_units(&self) -> u64 {
+        self.stock.free() + u64::from(self.seats.free())
+    }
+
     fn user(&self, user: &UserId) -> Option<&User> {
         self.users.get(user)
     }

@@ -6,9 +6,10 @@ use crate::question::{BansAfter, BookingOf, BookingsOf, ClaimOf, PlaceOf, Query,
 use crate::refusal::Refusal;
 use crate::seats::{Category, Seat, SeatState};
 use crate::segments::SegmentView;
+use crate::settings::Settings;
 use crate::stock::Pool;
 use crate::time::Time;
-use crate::view::{AvailabilityView, EventView, HoldView, SeatView, Units};
+use crate::view::{AdmissionState, AvailabilityView, EventView, HoldView, SeatView, Units};
 
 impl Event {
     /// Answers a question about the state at `at`.
@@ -91,8 +92,17 @@ impl Event {
             active: u32::try_from(self.room.sessions.len()).unwrap_or(u32::MAX),
             places_taken: self.room.taken,
             units,
+            admission: self.admission(&settings, units),
             draw: settings.seed_hash().map(|seed_hash| self.room.draw_view(seed_hash)),
             settings,
+        })
+    }
+
+    fn admission(&self, settings: &Settings, units: Units) -> AdmissionState {
+        let room = settings.room.as_ref().filter(|_| self.has_stock());
+        room.map_or(AdmissionState::GoesOn, |room| {
+            let choosing = self.room.sessions.choosing();
+            AdmissionState::of(u64::from(units.free), u64::from(units.held), choosing, room)
         })
     }
 

@@ -6,7 +6,7 @@ use crate::change::{
     VisitorChange,
 };
 use crate::phase::Phase;
-use crate::settings::Settings;
+use crate::settings::{RoomSettings, Settings};
 use crate::time::Time;
 use crate::view::Reply;
 use crate::waiting_room::session::SessionState;
@@ -160,9 +160,17 @@ impl Event {
     fn admission_due(&self) -> Option<Time> {
         let settings = self.room_settings()?;
         match self.phase {
+            Phase::Open if !self.finds_something(settings) => None,
             Phase::Open => self.room.admission_due(settings),
             Phase::Scheduled | Phase::Prequeue | Phase::Paused | Phase::Closed => None,
         }
+    }
+
+    /// Whether whoever is let in now finds something to take. An event without stock of its own is
+    /// a waiting room for a shop elsewhere.
+    fn finds_something(&self, settings: &RoomSettings) -> bool {
+        let choosing = self.room.sessions.choosing();
+        !self.has_stock() || settings.finds_something(self.free_units(), choosing)
     }
 
     fn decide_admission(&self, at: Time) -> Changes {

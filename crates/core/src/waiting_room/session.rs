@@ -19,6 +19,13 @@ pub(crate) struct Session {
     pub(crate) live_holds: u32,
 }
 
+impl Session {
+    /// Whether its visitor may take something and has nothing yet.
+    fn is_choosing(&self) -> bool {
+        self.live_holds == 0 && self.state != SessionState::Ended
+    }
+}
+
 /// Where a session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -69,12 +76,19 @@ pub(crate) struct Sessions {
     arena: Arena<Session>,
     arrivals: BTreeSet<SessionDeadline>,
     ends: BTreeSet<SessionDeadline>,
+    /// How many visitors may take something and have nothing yet.
+    choosing: u32,
 }
 
 impl Sessions {
     /// Slots in use.
     pub(crate) fn len(&self) -> usize {
         self.arena.len()
+    }
+
+    /// How many visitors may take something and have nothing yet.
+    pub(crate) fn choosing(&self) -> u32 {
+        self.choosing
     }
 
     pub(crate) fn get(&self, idx: Idx) -> &Session {
@@ -92,6 +106,7 @@ impl Sessions {
     }
 
     pub(crate) fn insert(&mut self, session: Session) -> Idx {
+        self.choosing += u32::from(session.is_choosing());
         let idx = self.arena.insert(session);
         self.enter_deadlines(idx);
         idx
@@ -99,19 +114,30 @@ impl Sessions {
 
     pub(crate) fn set_state(&mut self, idx: Idx, state: SessionState) {
         self.drop_deadlines(idx);
-        self.arena[idx].state = state;
+        self.change(idx, |session| session.state = state);
         self.enter_deadlines(idx);
     }
 
     /// Counts the user's live holds up or down.
     pub(crate) fn count_holds(&mut self, idx: Idx, change: i32) {
-        let count = &mut self.arena[idx].live_holds;
-        *count = count.checked_add_signed(change).expect("live holds are counted from zero");
+        self.change(idx, |session| {
+            let count = session.live_holds.checked_add_signed(change);
+            session.live_holds = count.expect("live holds are counted from zero");
+        });
+    }
+
+    fn change(&mut self, idx: Idx, change: impl FnOnce(&mut Session)) {
+        let session = &mut self.arena[idx];
+        self.choosing -= u32::from(session.is_choosing());
+        change(session);
+        self.choosing += u32::from(session.is_choosing());
     }
 
     pub(crate) fn remove(&mut self, idx: Idx) -> Session {
         self.drop_deadlines(idx);
-        self.arena.remove(idx)
+        let session = self.arena.remove(idx);
+        self.choosing -= u32::from(session.is_choosing());
+        session
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {
@@ -169,6 +195,8 @@ impl Sessions {
                 "a session that is over keeps its slot for a live hold",
             );
         }
+        let choosing = self.iter().filter(|session| session.is_choosing()).count();
+        expect(self.choosing as usize == choosing, "those who choose are counted");
         expect(self.ends.len() <= self.arena.len(), "only sessions that exist can end");
         expect(self.arrivals.len() <= self.ends.len(), "only sessions that can end can lapse");
     }

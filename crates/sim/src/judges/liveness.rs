@@ -1,13 +1,16 @@
 //! Liveness: whoever waits is admitted, and whatever has an end comes to it, in a bound of time.
 //!
 //! Time counts while the sale is open and the engine is there. The bound of a place is what the
-//! people ahead of it may take: each slot turns over within a session and the life of its holds.
+//! people ahead of it may take: each slot turns over within a session and the life of its holds. It
+//! stands still while those inside may take everything there is.
 
 use crate::asked::{Asked, Deal};
 use crate::judge::{Judge, Verdict};
 use onrush_core::change::VisitorChange;
-use onrush_core::change::{BookingChange, HoldChange, QueueChange, SaleChange, SetupChange};
-use onrush_core::ids::{BookingId, PlaceId};
+use onrush_core::change::{
+    BookingChange, ClaimChange, HoldChange, QueueChange, SaleChange, SetupChange,
+};
+use onrush_core::ids::{BookingId, ClaimId, PlaceId};
 use onrush_core::settings::Settings;
 use onrush_core::{Change, Command, Time};
 use std::collections::BTreeMap;
@@ -24,8 +27,84 @@ pub(super) struct LivenessJudge {
     inside: BTreeMap<PlaceId, Time>,
     live: BTreeMap<BookingId, Time>,
     is_open: bool,
+    stock: Stock,
     /// The earliest of all bounds, so that most commands need no look at the others.
     earliest: Option<Time>,
+}
+
+/// What is free, by the changes alone.
+#[derive(Debug, Default)]
+struct Stock {
+    is_there: bool,
+    free: i64,
+    /// What each booking takes, as long as it is known.
+    of_booking: BTreeMap<BookingId, i64>,
+    of_claim: BTreeMap<ClaimId, i64>,
+}
+
+impl Stock {
+    fn add(&mut self, units: i64) {
+        self.is_there = true;
+        self.free += units;
+    }
+
+    fn follow(&mut self, change: &Change) {
+        match change {
+            Change::Setup(change) => self.follow_setup(change),
+            Change::Hold(HoldChange::HoldPlaced { terms, .. }) => {
+                let units = i64::from(terms.lines.units());
+                self.of_booking.insert(terms.booking.clone(), units);
+                self.free -= units;
+            }
+            Change::Hold(
+                HoldChange::HoldReleased { booking } | HoldChange::HoldExpired { booking },
+            )
+            | Change::Booking(BookingChange::ConfirmedCancelled { booking, .. }) => {
+                self.free += self.of_booking.get(booking).copied().unwrap_or(0);
+            }
+            Change::Booking(BookingChange::HoldConfirmedLate { booking, .. }) => {
+                self.free -= self.of_booking.get(booking).copied().unwrap_or(0);
+            }
+            Change::Hold(HoldChange::HoldForgotten { booking }) => {
+                self.of_booking.remove(booking);
+            }
+            Change::Claim(ClaimChange::Claimed { claim, quantity, .. }) => {
+                self.of_claim.insert(claim.clone(), i64::from(*quantity));
+                self.free -= i64::from(*quantity);
+            }
+            Change::Claim(ClaimChange::ClaimedAdjusted { amount, .. }) => self.free -= amount,
+            Change::Claim(ClaimChange::Declaimed { claim, .. }) => {
+                self.free += self.of_claim.remove(claim).unwrap_or(0);
+            }
+            Change::Sale(_)
+            | Change::Queue(_)
+            | Change::Visitor(_)
+            | Change::Hold(HoldChange::HoldExtended { .. })
+            | Change::Booking(
+                BookingChange::PaymentBegun { .. }
+                | BookingChange::PaymentFailed { .. }
+                | BookingChange::LatePaymentFailed { .. }
+                | BookingChange::HoldConfirmed { .. }
+                | BookingChange::CheckedIn { .. },
+            )
+            | Change::Claim(ClaimChange::ClaimForgotten { .. }) => {}
+        }
+    }
+
+    fn follow_setup(&mut self, change: &SetupChange) {
+        match change {
+            SetupChange::PoolAdded { spec } => self.add(i64::from(spec.capacity)),
+            SetupChange::CapacityAdjusted { before, after, .. } => {
+                self.add(i64::from(*after) - i64::from(*before));
+            }
+            SetupChange::SeatsAdded { seats, .. } => {
+                self.add(i64::try_from(seats.len()).unwrap_or(i64::MAX));
+            }
+            SetupChange::UnitsBlocked { lines, .. } => self.add(-i64::from(lines.units())),
+            SetupChange::UnitsUnblocked { lines, .. } => self.add(i64::from(lines.units())),
+            SetupChange::EventCreated { .. } | SetupChange::SettingsChanged { .. } => {}
+        }
+    }
 }
 
 impl LivenessJudge {
@@ -75,7 +154,25 @@ impl LivenessJudge {
         self.live.values_mut().for_each(|bound| *bound = (*bound).max(ends_at));
     }
 
+    /// Whether people are let in: the sale is open, and something is left even if everybody inside
+    /// takes what is reckoned for one.
+    fn lets_in(&self) -> bool {
+        let room = self.settings.as_ref().and_then(|it| it.room.as_ref());
+        let each = room.map_or(1, |room| i64::from(room.units_per_visitor));
+        let inside = i64::try_from(self.inside.len()).unwrap_or(i64::MAX);
+        self.is_open && (!self.stock.is_there || self.stock.free >= each * (inside + 1))
+    }
+
     fn follow(&mut self, at: Time, change: &Change) {
+        let let_in = self.lets_in();
+        self.stock.follow(change);
+        self.follow_people(at, change);
+        if self.lets_in() && !let_in {
+            self.begin_anew(at);
+        }
+    }
+
+    fn follow_people(&mut self, at: Time, change: &Change) {
         match change {
             Change::Setup(
                 SetupChange::EventCreated { settings } | SetupChange::SettingsChanged { settings },
@@ -87,7 +184,6 @@ impl LivenessJudge {
             }
             Change::Sale(SaleChange::SaleOpened { .. } | SaleChange::SaleResumed) => {
                 self.is_open = true;
-                self.begin_anew(at);
             }
             Change::Sale(SaleChange::SalePaused | SaleChange::SaleClosed) => self.is_open = false,
             Change::Sale(SaleChange::Resumed { gap_ms }) => {
@@ -148,7 +244,7 @@ impl LivenessJudge {
 
     /// Who is late.
     fn late(&self, bound: Time) -> String {
-        let waits = self.waiting.iter().find(|(_, by)| self.is_open && **by == bound);
+        let waits = self.waiting.iter().find(|(_, by)| self.lets_in() && **by == bound);
         let inside = self.inside.iter().find(|(_, by)| **by == bound);
         let held = self.live.iter().find(|(_, by)| **by == bound);
         match (waits, inside, held) {
@@ -160,7 +256,7 @@ impl LivenessJudge {
     }
 
     fn first_bound(&self) -> Option<Time> {
-        let waiting = self.waiting.values().filter(|_| self.is_open);
+        let waiting = self.waiting.values().filter(|_| self.lets_in());
         waiting.chain(self.inside.values()).chain(self.live.values()).min().copied()
     }
 }

@@ -80,6 +80,8 @@ pub(super) struct Buyer {
     keys: u32,
     /// Keys under which they asked for something to be held.
     wishes: u32,
+    /// Has heard that all is sold, and does not wait for somebody to change their mind.
+    is_resigned: bool,
 }
 
 impl Buyer {
@@ -94,7 +96,8 @@ impl Buyer {
             1..=4 => Some(format!("buyer-{number}@mail.example")),
             _ => None,
         };
-        Self { number, chance, client, world, shop, address, keys: 0, wishes: 0 }
+        let (keys, wishes, is_resigned) = (0, 0, false);
+        Self { number, chance, client, world, shop, address, keys, wishes, is_resigned }
     }
 
     fn tell(&self, what: impl AsRef<str>) {
@@ -167,7 +170,7 @@ impl Buyer {
                 }
                 return true;
             }
-            if self.chance.percent(20) {
+            if self.is_resigned || self.chance.percent(20) {
                 return false;
             }
         }
@@ -181,6 +184,14 @@ impl Buyer {
                 Looked::In => return true,
                 Looked::Waits => {}
                 Looked::Out => return false,
+            }
+            if self.chance.percent(5) {
+                let pace = format!("/events/{}/pace", self.world.event_of(self.number));
+                let pace = self.client.insist(&Asking::get(pace)).await;
+                self.hear_of_admission(&pace.body);
+            }
+            if self.is_resigned {
+                return false;
             }
             self.wait(1_000, 15_000).await;
         }
@@ -208,9 +219,13 @@ impl Buyer {
                             return false;
                         }
                         Some("position") => self.check_position(&message),
+                        Some("admission") => self.hear_of_admission(&message),
                         _ => {}
                     },
                     Heard::Alive => {}
+                }
+                if self.is_resigned {
+                    return false;
                 }
                 if untold.is_some_and(|since| since.elapsed() > self.shop.told_within()) {
                     let who = self.number;
@@ -232,6 +247,14 @@ impl Buyer {
             }
         }
         false
+    }
+
+    /// Most of those who hear that all is sold go home.
+    fn hear_of_admission(&mut self, body: &Value) {
+        if body["admission"] == "sold_out" && self.chance.percent(70) {
+            self.tell("hears that all is sold");
+            self.is_resigned = true;
+        }
     }
 
     async fn look(&mut self, queue: &str) -> Looked {

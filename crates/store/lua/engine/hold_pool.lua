@@ -37,7 +37,7 @@ local pool_known = redis.call('HGET', K.pools, pool_id)
 if not pool_known then
   return no('ZONE_NOT_FOUND', '"pool":"' .. pool_id .. '"')
 end
-local pool = read_pool(pool_id, pool_known)
+local pool = pool_read(pool_id, pool_known)
 local refusal, session = check_may_take(user)
 if refusal then
   return refusal

@@ -21,14 +21,16 @@
 --#include outflow
 --#include holds
 --#include claims
+--#include counts
 
-local fields = {'prequeue_at', 'opens_at', 'room_capacity', 'session_ms', 'arrive_ms'}
+local fields = {'prequeue_at', 'opens_at', 'room_capacity', 'session_ms', 'arrive_ms', 'units_per_visitor'}
 for _, part in ipairs{PHASES, PLACE_FIELDS, LAPSE_FIELDS, OUTFLOW_FIELDS} do
   for _, field in ipairs(part) do fields[#fields + 1] = field end
 end
 local out = open(fields)
 if out then return out end
 
+counts.begin()
 local most = tonumber(A(1))
 local streams = {}
 for i = 6, #ARGV - 4 do
@@ -87,7 +89,7 @@ local function admission_due()
     return nil
   end
   local member = redis.call('ZRANGE', K.queue, 0, 0)[1]
-  if member then
+  if member and counts.finds_something() then
     return member, outflow.due()
   end
 end

@@ -35,7 +35,7 @@ local now, seq = 0, 0
 -- Named here so that the table need not grow field by field: this is read by every script.
 local M = {
   seq = nil, at = nil, epoch = nil, phase = nil, opened = nil, closes_at = nil, clock = nil,
-  alive = nil, alive_ms = nil,
+  alive = nil, alive_ms = nil, units_free = nil, choosing = nil,
 }
 
 -- The command's own i-th argument.
@@ -67,7 +67,10 @@ local function phase_at(at)
   return M.phase
 end
 
-local BASE = {'seq', 'at', 'epoch', 'phase', 'opened', 'closes_at', 'clock', 'alive', 'alive_ms'}
+local BASE = {
+  'seq', 'at', 'epoch', 'phase', 'opened', 'closes_at', 'clock', 'alive', 'alive_ms',
+  'units_free', 'choosing',
+}
 
 -- Reads the fields that all scripts need, and more, into M.
 local function read_meta(fields)

@@ -27,14 +27,16 @@ local function record()
   if #changes == 0 then return end
   seq = seq + 1
   M.seq, M.at = int(seq), int(now)
-  redis.call('HSET', K.meta, 'seq', M.seq, 'at', M.at)
+  local fields = {'seq', M.seq, 'at', M.at}
   for field, text in pairs(new_meta) do
     if text then
-      redis.call('HSET', K.meta, field, text)
+      fields[#fields + 1] = field
+      fields[#fields + 1] = text
     else
       redis.call('HDEL', K.meta, field)
     end
   end
+  redis.call('HSET', K.meta, unpack(fields))
   redis.call('XADD', K.feed, M.seq .. '-0', 'at', M.at, 'e', M.epoch or '0', 'c',
     '[' .. table.concat(changes, ',') .. ']')
   changes, new_meta = {}, {}

@@ -3,7 +3,7 @@
 --   seats_get(ids)         the seats with these ids, in their order; false where there is none
 --   seats_put(seats)       writes them, all in one call
 --   categories_get()       all categories, by their index (from 0)
---   categories_put(all)    writes those of them that seat_set changed
+--   categories_put(all)    writes those of them that seat_set changed, and counts what is on sale
 --   seat_set(seat, categories, state, of)   gives a seat a new state, and its category new counts;
 --                                           writes nothing
 --
@@ -11,7 +11,7 @@
 -- the booking it is held for or sold to, or why it is blocked, else ''. A category: { name, index,
 -- price, F, H, S, B }, counts by state.
 
---#include begin
+--#include counts
 --#include segments
 
 local function seats_get(ids)
@@ -42,20 +42,24 @@ local function categories_get()
   local all = redis.call('HGETALL', K.categories)
   for i = 1, #all, 2 do
     local category = read_category(all[i], all[i + 1])
+    category.counted = category.F
     categories[category.index] = category
   end
   return categories
 end
 
 local function categories_put(categories)
-  local args = {}
+  local args, more = {}, 0
   for _, category in pairs(categories) do
     if category.changed then
+      more = more + category.F - (category.counted or 0)
+      category.counted = category.F
       args[#args + 1] = category.name
       args[#args + 1] = category_text(category)
     end
   end
   if args[1] then
+    counts.add('units_free', more)
     redis.call('HSET', K.categories, unpack(args))
   end
 end

@@ -10,7 +10,7 @@
 --   local s = sessions.get(user)           nil if there is none; s.place, s.number, s.state,
 --                                          s.until_at, s.arrive_by, s.live_holds
 --   sessions.parse(text)                   the same of a field's value
---   sessions.put(user, s)                  writes the field, not the deadlines
+--   sessions.put(user, s)                  writes the field, not the deadlines, and counts who is choosing
 --   sessions.may_hold(s, at)               whether new holds are possible
 --   sessions.arrival(user, s)              who takes something has shown up: if still only invited,
 --                                          says so (a change) and drops the no-show's deadline.
@@ -28,13 +28,22 @@
 -- and write; s may be nil (then they do nothing). u = users.get(user): a freed slot lets the user's
 -- waiting places be admitted again.
 --#include gone
+--#include counts
 local sessions = {}
 
 function sessions.parse(text)
   if not text then
     return nil
   end
-  return read_session(text)
+  local s = read_session(text)
+  s.counted = counts.is_choosing(s)
+  return s
+end
+
+-- Counts people who are choosing; `now` is 1 or 0 for this one.
+local function count_choosing(s, now)
+  counts.add('choosing', now - (s.counted or 0))
+  s.counted = now
 end
 
 function sessions.get(user)
@@ -42,6 +51,7 @@ function sessions.get(user)
 end
 
 function sessions.put(user, s)
+  count_choosing(s, counts.is_choosing(s))
   redis.call('HSET', K.sessions, user, session_text(s))
 end
 
@@ -92,6 +102,7 @@ end
 function sessions.free(user, s, u)
   gone.add(s.place)
   change('{"slot_freed":{"place":"' .. s.place .. '","user":"' .. user .. '"}}')
+  count_choosing(s, 0)
   redis.call('HDEL', K.sessions, user)
   line.park(user, u, false)
 end

@@ -6,6 +6,7 @@
 local REDIS, TOLD = redis, {}
 local READS = {
   EXISTS = true, HEXISTS = true, HGET = true, HGETALL = true, HLEN = true, HMGET = true,
+  HVALS = true,
   TIME = true, XLEN = true,
   XRANGE = true, ZCARD = true, ZCOUNT = true, ZMSCORE = true, ZRANGE = true, ZRANK = true, ZSCORE = true,
 }

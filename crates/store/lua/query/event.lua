@@ -1,9 +1,9 @@
 -- An event as a whole.
 --
 -- Reply  '', and beside it: fields of meta (field, text, …) · people waiting · slots in use · pools
---        (pool, text, …) · categories (name, text, …)
+--        (pool, text, …) · categories (name, text, …) · people who are choosing
 -- Refusals  EVENT_NOT_FOUND
---#include begin
+--#include counts
 
 local out = open{'settings', 'taken', 'entrants', 'entrants_hash', 'seed', 'public_value'}
 if out then return out end
@@ -19,4 +19,5 @@ return {
   'ok', int(seq), int(now), '', M.epoch or '0', meta,
   redis.call('ZCARD', K.queue) + redis.call('ZCARD', K.parked), redis.call('HLEN', K.sessions),
   redis.call('HGETALL', K.pools), redis.call('HGETALL', K.categories),
+  tonumber(M.choosing) or select(2, counts.anew()),
 }

@@ -3,6 +3,7 @@
 //! The scripts' includes say what each text means; here is the same from the other side.
 
 use super::client::{Client, ClientError};
+use super::counts::Counts;
 use super::holdings::Holdings;
 use super::keys::{self, EventKeys};
 use super::records::{BanText, CategoryText, ClaimText, HoldText, PoolText};
@@ -128,6 +129,8 @@ impl Layout {
         if !layout.bans.is_empty() {
             layout.meta.insert("bans".to_owned(), layout.bans.len().to_string());
         }
+        let counts = Counts::of(&layout).expect("what was just written can be read");
+        counts.put_into(&mut layout.meta);
         layout
     }
 

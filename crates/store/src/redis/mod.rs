@@ -20,6 +20,7 @@ mod archiver;
 mod audit;
 mod bare;
 mod client;
+mod counts;
 mod draw;
 mod feed;
 #[cfg(feature = "fuzzing")]

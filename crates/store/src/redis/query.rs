@@ -8,8 +8,8 @@ use onrush_core::ids::{BookingId, EventId, PoolId};
 use onrush_core::question::{BansAfter, BookingOf, BookingsOf, ClaimOf, PlaceOf};
 use onrush_core::settings::Settings;
 use onrush_core::view::{
-    AvailabilityView, BanView, CategoryView, DrawView, EventView, PoolView, SeatStatus, SeatView,
-    Units,
+    AdmissionState, AvailabilityView, BanView, CategoryView, DrawView, EventView, PoolView,
+    SeatStatus, SeatView, Units,
 };
 use onrush_core::{Query, Reply, View};
 use redis::Value;
@@ -210,6 +210,7 @@ fn view_event(event: &EventId, more: &mut More) -> Result<EventView, String> {
     let (waiting, active) = (more.next()?, more.next()?);
     let pools = pools(&more.texts()?, &[])?;
     let categories = categories(&more.texts()?)?;
+    let choosing = more.next()?;
     let settings: Settings = read_json(required("settings")?)?;
     let all = pools.iter().map(|pool| pool.units);
     let mut units = Units::default();
@@ -219,6 +220,11 @@ fn view_event(event: &EventId, more: &mut More) -> Result<EventView, String> {
         units.sold = units.sold.saturating_add(part.sold);
         units.blocked = units.blocked.saturating_add(part.blocked);
     }
+    let has_stock = !(pools.is_empty() && categories.is_empty());
+    let admission =
+        settings.room.as_ref().filter(|_| has_stock).map_or(AdmissionState::GoesOn, |room| {
+            AdmissionState::of(u64::from(units.free), u64::from(units.held), choosing, room)
+        });
     let draw = match settings.seed_hash() {
         None => None,
         Some(seed_hash) => Some(DrawView {
@@ -237,6 +243,7 @@ fn view_event(event: &EventId, more: &mut More) -> Result<EventView, String> {
         active,
         places_taken: read(required("taken")?, "taken")?,
         units,
+        admission,
         draw,
         settings,
     })

@@ -1,5 +1,6 @@
 //! From what is in Redis back to the rows of a snapshot, and where the two differ.
 
+use super::counts::Counts;
 use super::layout::{Layout, Texts};
 use super::records::{BanText, CategoryText, ClaimText, HoldText, PoolText};
 use super::records::{SeatText, SegmentText, SessionText, UserText};
@@ -63,6 +64,7 @@ impl Layout {
         let event = self.event_row()?;
         let opened = event.opened;
         self.check_segments()?;
+        Counts::of(self)?.check(&self.meta)?;
         let mut rows = vec![SnapshotRow::Event(Box::new(event))];
         rows.extend(self.pool_rows()?);
         let categories = self.category_specs()?;

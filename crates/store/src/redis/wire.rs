@@ -323,9 +323,15 @@ fn with_settings(script: &'static Script, settings: &Settings) -> Call {
     Call::new(script, args)
 }
 
+fn units_per_visitor(room: &RoomSettings) -> String {
+    Some(room.units_per_visitor)
+        .filter(|units| *units > 1)
+        .map_or_else(String::new, |units| units.to_string())
+}
+
 /// The settings that scripts need, each as a field of the event's meta hash; an empty text means
 /// that it is not set.
-pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 26] {
+pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 27] {
     let room = settings.room.as_ref();
     let of_room = |get: fn(&RoomSettings) -> String| room.map(get).unwrap_or_default();
     let refunds: Vec<String> = settings
@@ -367,6 +373,8 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 2
         ("arrive_ms", of_room(|room| text(&room.arrive_ms))),
         ("max_queue_size", of_room(|room| text(&room.max_queue_size))),
         ("places_per_user", of_room(|room| text(&room.places_per_user))),
+        // An older version wrote none, and reckoned with one.
+        ("units_per_visitor", of_room(units_per_visitor)),
         ("order", of_room(order)),
         ("seed_hash", text_or_empty(settings.seed_hash().as_ref())),
     ]

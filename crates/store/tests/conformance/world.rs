@@ -287,6 +287,7 @@ fn room(random: &mut Random) -> RoomSettings {
         arrive_ms,
         max_queue_size: *random.pick(&[3, 12, 1_000_000]),
         places_per_user,
+        units_per_visitor: *random.pick(&[1, 1, 2, 4]),
         order,
     }
 }

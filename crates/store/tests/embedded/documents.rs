@@ -446,6 +446,7 @@ fn full_settings() -> Settings {
         arrive_ms: 5,
         max_queue_size: 6,
         places_per_user: 1,
+        units_per_visitor: 23,
         order: Order::Draw { seed_hash: Digest([1; 32]) },
     };
     Settings {

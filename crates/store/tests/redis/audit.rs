@@ -57,7 +57,17 @@ async fn whatever_is_changed_behind_the_rules_back_is_told() {
     let (pool, booking, user) = (kept("pools", "ga"), kept("holds", "b1"), kept("users", "ada"));
     let changed_pool = pool.trim().replacen("0 5 0 1 ", "0 5 0 0 ", 1);
     assert_ne!(changed_pool, pool.trim());
-    let faults: [(&[&str], &[&str], &str); 5] = [
+    let faults: [(&[&str], &[&str], &str); 7] = [
+        (
+            &["HSET", &key("meta"), "units_free", "5"],
+            &["HSET", &key("meta"), "units_free", "6"],
+            "units_free is 5",
+        ),
+        (
+            &["HSET", &key("meta"), "choosing", "1"],
+            &["HSET", &key("meta"), "choosing", "0"],
+            "choosing is 1",
+        ),
         (
             &["HSET", &key("pools"), "ga", &changed_pool],
             &["HSET", &key("pools"), "ga", pool.trim()],

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use onrush_core::ids::{PlaceId, UserId};
 use onrush_core::settings::RoomSettings;
 use onrush_core::snapshot::SnapshotRow;
-use onrush_core::spec::PoolSpec;
+use onrush_core::spec::{PoolSpec, Reason};
 use onrush_core::view::PlaceView;
 use onrush_core::{Command, Refusal, Reply};
 use onrush_store::flags::Flag;
@@ -49,7 +49,7 @@ async fn last_units(world: &World, node: &Node) {
         ..RoomSettings::default()
     };
     node.create(settings(room)).await;
-    let spec = PoolSpec { pool: id("ga"), capacity: UNITS as u32, price_minor: 1_250 };
+    let spec = PoolSpec { pool: id("ga"), capacity: BUYERS as u32, price_minor: 1_250 };
     node.done(Command::AddPool { spec }).await;
     node.done(Command::OpenPrequeue).await;
     for number in 0..BUYERS {
@@ -58,6 +58,10 @@ async fn last_units(world: &World, node: &Node) {
     node.open_sale().await;
     node.tick(world, BUYERS + 1).await;
     assert_eq!(world.ask(&["HLEN", &key("sessions")]), BUYERS.to_string(), "all are in the room");
+    // Nobody is let in to nothing: the units for which there are too many go once they are inside.
+    let reason = Reason { by: "box office".into(), why: "fewer chairs".into() };
+    let (pool, capacity) = (id("ga"), UNITS as u32);
+    node.done(Command::AdjustCapacity { pool, capacity, reason }).await;
 }
 
 /// What one task was told.

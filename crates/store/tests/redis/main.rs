@@ -3,6 +3,7 @@
 mod archiving;
 mod audit;
 mod cluster;
+mod counts;
 mod flags;
 mod loss;
 mod money;

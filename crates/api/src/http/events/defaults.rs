@@ -71,6 +71,7 @@ mod tests {
             "max_per_user": 8, "claim_ttl_max_ms": 86_400_000,
             "room": {"capacity": 1_000, "session_ms": 600_000, "place_ttl_ms": 1_800_000,
                 "arrive_ms": 120_000, "max_queue_size": 1_000_000, "places_per_user": 1,
+                "units_per_visitor": 1,
                 "order": "fifo"}});
         assert_eq!(serde_json::to_value(EventDefaults::new()).unwrap(), expected);
     }

@@ -6,13 +6,14 @@ use crate::http::openapi::EventProblems;
 use crate::http::problem::Problem;
 use crate::http::state::{Sale, Streams};
 use crate::json::ids::{EventIdText, TimeMs};
-use crate::json::sale::{PhaseName, UnitsBody};
+use crate::json::sale::{AdmissionName, PhaseName, UnitsBody};
 use crate::live::pace::PerMin;
 use axum::extract::State;
 use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use onrush_core::ids::EventId;
+use onrush_core::view::AdmissionState;
 use onrush_core::{Phase, Time};
 use serde::Serialize;
 use std::sync::Arc;
@@ -30,6 +31,9 @@ pub struct Pace {
     /// Where the sale stands.
     #[schema(value_type = PhaseName)]
     phase: Phase,
+    /// Whether those who wait can be let in to anything.
+    #[schema(value_type = AdmissionName)]
+    admission: AdmissionState,
     /// People waiting.
     waiting: u32,
     /// Slots of the room in use.
@@ -75,6 +79,7 @@ pub async fn pace(
         event,
         at,
         phase: view.phase,
+        admission: view.admission,
         waiting: view.waiting,
         active: view.active,
         units: view.units.into(),

@@ -56,6 +56,7 @@ fn wrong_room(room: &RoomSettings) -> Option<&'static str> {
         ("room.arrive_ms", lasts(room.arrive_ms)),
         ("room.max_queue_size", room.max_queue_size > 0 && room.max_queue_size <= 20_000_000),
         ("room.places_per_user", room.places_per_user > 0 && room.places_per_user <= 100),
+        ("room.units_per_visitor", (1..1_001).contains(&room.units_per_visitor)),
     ];
     all.into_iter().find(|(_, fine)| !fine).map(|(name, _)| name)
 }

@@ -8,7 +8,7 @@ use onrush_core::change::{
 };
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, ClaimId, UserId};
-use onrush_core::view::ClaimState;
+use onrush_core::view::{AdmissionState, ClaimState};
 use onrush_core::{Phase, Refusal, Time};
 
 /// What is due. Equal times go in this order, and equal kinds by what they carry.
@@ -105,6 +105,9 @@ impl Oracle {
         let room = self.room()?;
         let has_slot = self.inside.len() < room.capacity as usize;
         if self.phase() != Phase::Open || !has_slot || self.next_in_line().is_none() {
+            return None;
+        }
+        if self.admission() != AdmissionState::GoesOn {
             return None;
         }
         let Some(per_min) = room.outflow_per_min else { return Some(Time::MIN) };

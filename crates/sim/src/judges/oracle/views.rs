@@ -10,7 +10,8 @@ use onrush_core::question::{
     View,
 };
 use onrush_core::view::{
-    AvailabilityView, BanView, DrawView, EventView, HoldView, PlaceState, PlaceView, Units,
+    AdmissionState, AvailabilityView, BanView, DrawView, EventView, HoldView, PlaceState,
+    PlaceView, Units,
 };
 use onrush_core::{Refusal, Time};
 
@@ -70,16 +71,39 @@ impl Oracle {
         }
     }
 
-    fn event_view(&self, at: Time) -> EventView {
-        let settings = self.settings().clone();
+    /// Whether the next in line would find what is reckoned for one, after all who may choose have
+    /// taken as much. The last units are for one at a time.
+    pub(super) fn admission(&self) -> AdmissionState {
+        let stock = !self.pools.is_empty() || !self.seats.is_empty();
+        let Some(room) = self.room().filter(|_| stock) else { return AdmissionState::GoesOn };
+        let Units { free, held, .. } = self.units_in_all();
+        let may_choose = |inside: &&Inside| {
+            !matches!(inside.stay, Stay::Over) && self.live_of(&inside.user).is_empty()
+        };
+        let choosing = self.inside.iter().filter(may_choose).count() as u64;
+        let left = i128::from(free) - i128::from(choosing) * i128::from(room.units_per_visitor);
+        if left >= i128::from(room.units_per_visitor) || (choosing == 0 && free > 0) {
+            AdmissionState::GoesOn
+        } else if free + held > 0 {
+            AdmissionState::Waits
+        } else {
+            AdmissionState::SoldOut
+        }
+    }
+
+    fn units_in_all(&self) -> Units {
         let AvailabilityView { pools, categories } = self.availability();
         let parts = pools.iter().map(|it| it.units).chain(categories.iter().map(|it| it.units));
-        let units = parts.fold(Units::default(), |sum, part| Units {
+        parts.fold(Units::default(), |sum, part| Units {
             free: sum.free.saturating_add(part.free),
             held: sum.held.saturating_add(part.held),
             sold: sum.sold.saturating_add(part.sold),
             blocked: sum.blocked.saturating_add(part.blocked),
-        });
+        })
+    }
+
+    fn event_view(&self, at: Time) -> EventView {
+        let settings = self.settings().clone();
         let revealed = self.revealed.clone().unwrap_or_default();
         let draw = Self::commitment(&settings).map(|seed_hash| DrawView {
             seed_hash,
@@ -95,7 +119,8 @@ impl Oracle {
             waiting: self.waiting(),
             active: u32::try_from(self.inside.len()).unwrap_or(u32::MAX),
             places_taken: self.taken,
-            units,
+            units: self.units_in_all(),
+            admission: self.admission(),
             draw,
         }
     }

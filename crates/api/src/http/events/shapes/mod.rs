@@ -9,10 +9,10 @@ pub mod stock;
 use self::money::{FeesBody, RefundTermBody};
 use self::room::RoomBody;
 use crate::json::ids::{CurrencyText, DigestText, EventIdText, FreeText, TimeMs};
-use crate::json::sale::{PhaseName, UnitsBody};
+use crate::json::sale::{AdmissionName, PhaseName, UnitsBody};
 use onrush_core::ids::EventId;
 use onrush_core::settings::Digest;
-use onrush_core::view::{DrawView, EventView};
+use onrush_core::view::{AdmissionState, DrawView, EventView};
 use onrush_core::{Phase, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -74,6 +74,9 @@ pub struct EventBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     amount_step_minor: Option<i64>,
+    /// Whether those who wait can be let in to anything.
+    #[schema(value_type = AdmissionName)]
+    admission: AdmissionState,
     /// People waiting.
     waiting: u32,
     /// Slots of the room in use.
@@ -112,6 +115,7 @@ impl EventBody {
             amount_step_minor: Some(step_minor).filter(|step_minor| *step_minor > 1),
             fees: FeesBody::shown(&settings.fees),
             refunds,
+            admission: view.admission,
             waiting: view.waiting,
             active: view.active,
             places_taken: view.places_taken,

@@ -3,6 +3,7 @@
 use super::change::{given, set, whole};
 use crate::json::ids::{
     DurationNumber, LimitNumber, PlacesNumber, QueueSizeNumber, RoomCapacityNumber,
+    UnitsPerVisitorNumber,
 };
 use crate::json::whole::Whole;
 use onrush_core::settings::{Digest, Order, RoomSettings};
@@ -33,6 +34,7 @@ pub struct RoomBody {
     arrive_ms: i64,
     max_queue_size: u32,
     places_per_user: u32,
+    units_per_visitor: u32,
     order: OrderName,
 }
 
@@ -48,6 +50,7 @@ impl RoomBody {
             arrive_ms: room.arrive_ms,
             max_queue_size: room.max_queue_size,
             places_per_user: room.places_per_user,
+            units_per_visitor: room.units_per_visitor,
             order: match room.order {
                 Order::Fifo => OrderName::Fifo,
                 Order::Draw { seed_hash: _ } => OrderName::Draw,
@@ -82,6 +85,10 @@ pub struct RoomChange {
     /// Places one user may take; 1 in an event with a draw.
     #[schema(value_type = Option<PlacesNumber>)]
     places_per_user: Option<Whole<u32>>,
+    /// Units to reckon for each visitor who is in the room and has taken nothing yet: nobody is
+    /// admitted who would find fewer left.
+    #[schema(value_type = Option<UnitsPerVisitorNumber>)]
+    units_per_visitor: Option<Whole<u32>>,
     /// The order of the people in the prequeue.
     #[schema(value_type = Option<OrderName>)]
     order: Option<OrderName>,
@@ -103,6 +110,7 @@ impl RoomChange {
         set(&mut room.arrive_ms, whole(self.arrive_ms));
         set(&mut room.max_queue_size, whole(self.max_queue_size));
         set(&mut room.places_per_user, whole(self.places_per_user));
+        set(&mut room.units_per_visitor, whole(self.units_per_visitor));
         match (self.order, seed_hash) {
             (Some(OrderName::Fifo), _) => room.order = Order::Fifo,
             (Some(OrderName::Draw), Some(seed_hash)) => room.order = Order::Draw { seed_hash },
