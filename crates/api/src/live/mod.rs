@@ -39,7 +39,7 @@ use seats::Boards;
 use shares::Shares;
 pub use shares::StreamLimits;
 use snapshot::Snapshot;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

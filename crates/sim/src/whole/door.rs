@@ -75,6 +75,9 @@ async fn show(world: &World, server: &Server, scanner: &mut Client, ticket: &Tic
     let Ticket { booking, number, code } = ticket;
     let asking = Asking::post("/check-in").body(json!({ "code": code }));
     for _ in 0..TRIES {
+        // The sale may be over while this waits, and the server still at it.
+        let scanned = Scanned { booking: booking.clone(), number: *number, scan: Scan::Unknown };
+        let scanned = world.note_scan(scanned);
         let answer = scanner.ask(&asking).await;
         let scan = match &answer {
             Some(answer) if answer.is_done() => Scan::In,
@@ -84,7 +87,7 @@ async fn show(world: &World, server: &Server, scanner: &mut Client, ticket: &Tic
         };
         let code = answer.map(|answer| answer.code().to_owned()).unwrap_or_default();
         server.story().tell("the door", format!("{booking}, ticket {number}: {scan:?} {code}"));
-        world.note_scan(Scanned { booking: booking.clone(), number: *number, scan });
+        world.note_said(scanned, scan);
         if scan != Scan::Unknown {
             return;
         }

@@ -182,7 +182,7 @@ impl Organiser {
         self.tell(format!("draws for {event}: {} {}", opened.status, opened.code()));
     }
 
-    /// Asks once, and remembers what came of it. True if it was answered.
+    /// Asks once, and remembers what came of it; `None` if it was not answered.
     async fn act(
         &mut self,
         event: &EventId,
@@ -190,6 +190,15 @@ impl Organiser {
         word: &str,
         asking: &Asking,
     ) -> Option<Answer> {
+        let act = Act {
+            event: event.clone(),
+            what,
+            word: word.to_owned(),
+            whom: whom.to_owned(),
+            came: Came::Unknown,
+        };
+        // The sale may be over while this waits, and the server still at it.
+        let act = self.world.note_act(act);
         let answer = self.client.ask(asking).await.filter(|answer| !answer.is_put_off());
         let came = match &answer {
             Some(answer) if answer.is_done() => Came::Done,
@@ -201,9 +210,7 @@ impl Organiser {
             "{what:?} {event}, {word}: {}",
             said.unwrap_or_else(|| "no answer".into())
         ));
-        let (word, whom) = (word.to_owned(), whom.to_owned());
-        let act = Act { event: event.clone(), what, word, whom, came };
-        self.world.note_act(act);
+        self.world.note_outcome(act, came);
         answer
     }
 

@@ -239,6 +239,11 @@ impl Server {
         (pauses.counts, std::mem::take(&mut pauses.violations))
     }
 
+    /// How often its files were made those of a version before.
+    pub(super) async fn upgrades(&self) -> usize {
+        usize::try_from(self.pauses.lock().await.counts.upgrades).unwrap_or(usize::MAX - 1)
+    }
+
     async fn begin_life(self: &Arc<Self>, chance: &mut Chance) -> Result<(), String> {
         let steady = self.clocks.engine_time();
         let clock = Clock::Steady(steady.clone());

@@ -1,8 +1,8 @@
 //! What is sold, and what everybody around the server has noted.
 
 use super::client::{Answer, Asking};
-use super::door::{Scanned, Ticket};
-use super::organiser::Act;
+use super::door::{Scan, Scanned, Ticket};
+use super::organiser::{Act, Came};
 use super::server::{Life, Server};
 use crate::chance::Chance;
 use onrush_core::Command;
@@ -184,9 +184,14 @@ impl World {
         any(&self.visitors, chance)
     }
 
-    /// Notes what the organiser asked for.
-    pub(super) fn note_act(&self, act: Act) {
-        note(&self.acts, act);
+    /// Notes what the organiser asks for, before anybody can do it; gives back its number.
+    pub(super) fn note_act(&self, act: Act) -> usize {
+        note(&self.acts, act)
+    }
+
+    /// Notes what came of it.
+    pub(super) fn note_outcome(&self, act: usize, came: Came) {
+        self.acts.lock().unwrap_or_else(PoisonError::into_inner)[act].came = came;
     }
 
     pub(super) fn acts(&self) -> Vec<Act> {
@@ -215,9 +220,14 @@ impl World {
         any(&self.tickets, chance)
     }
 
-    /// Notes what a scanner said.
-    pub(super) fn note_scan(&self, scan: Scanned) {
-        note(&self.scans, scan);
+    /// Notes that a ticket is shown, before anybody can be let in; gives back its number.
+    pub(super) fn note_scan(&self, scan: Scanned) -> usize {
+        note(&self.scans, scan)
+    }
+
+    /// Notes what the scanner said.
+    pub(super) fn note_said(&self, scanned: usize, scan: Scan) {
+        self.scans.lock().unwrap_or_else(PoisonError::into_inner)[scanned].scan = scan;
     }
 
     pub(super) fn scans(&self) -> Vec<Scanned> {
@@ -278,8 +288,11 @@ pub(super) fn event_of(booking: &BookingId) -> EventId {
     id(booking.as_str().rsplit_once('.').map_or("", |(event, _)| event))
 }
 
-fn note<T>(list: &Mutex<Vec<T>>, one: T) {
-    list.lock().unwrap_or_else(PoisonError::into_inner).push(one);
+/// Notes one more, and gives back its number.
+fn note<T>(list: &Mutex<Vec<T>>, one: T) -> usize {
+    let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+    list.push(one);
+    list.len() - 1
 }
 
 fn any<T: Clone>(list: &Mutex<Vec<T>>, chance: &mut Chance) -> Option<T> {
