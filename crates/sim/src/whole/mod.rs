@@ -241,7 +241,13 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     }
     // From here on nothing goes wrong, and what is left to do must be done some time.
     around.abort_all();
-    while around.join_next().await.is_some() {}
+    while let Some(ended) = around.join_next().await {
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            violations.push(format!("something around the server panicked: {error}"));
+        }
+    }
     server.calm().await;
     bank.calm();
     server.start().await;
