@@ -105,7 +105,11 @@ impl Courier {
                 true => self.pause(&hands, running.is_empty()).await,
                 false => LEDGER_PAUSE,
             };
+            // In this order, so that the same things happening make the same deliveries.
             tokio::select! {
+                biased;
+                // Whoever could say so being gone is a reason to stop as well.
+                () = async { drop(stop.wait_for(|stop| *stop).await) } => break,
                 Some(outcome) = running.next() => {
                     hands.outcomes.push(outcome);
                     // Those that ended at the same time are written down together.
@@ -116,8 +120,6 @@ impl Courier {
                 }
                 () = self.bell.notified() => {}
                 () = tokio::time::sleep(pause) => self.write_down(&mut hands).await,
-                // Whoever could say so being gone is a reason to stop as well.
-                () = async { drop(stop.wait_for(|stop| *stop).await) } => break,
             }
         }
         let drain = async {

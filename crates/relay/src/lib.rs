@@ -15,7 +15,7 @@ pub mod webhook;
 
 pub use deps::RelayDeps;
 
-use courier::Courier;
+use courier::{Channel, Courier};
 use messages::Channels;
 use onrush_base::config::{Config, ConfigError};
 use std::sync::Arc;
@@ -35,17 +35,23 @@ impl Relay {
     /// # Errors
     /// A channel's settings cannot be used.
     pub fn new(config: &Config, parts: &RelayDeps) -> Result<Self, ConfigError> {
-        let mut couriers = Vec::new();
-        let courier = |channel| Courier::new(channel, parts.ledger.clone(), parts.clock.clone());
+        let mut channels: Vec<Arc<dyn Channel>> = Vec::new();
         if let Some(settings) = &config.mail {
-            couriers.push(Arc::new(courier(Arc::new(mail::MailChannel::new(settings, parts)?))));
+            channels.push(Arc::new(mail::MailChannel::new(settings, parts)?));
         }
         for settings in &config.webhooks {
-            let channel = webhook::WebhookChannel::new(settings, parts)?;
-            couriers.push(Arc::new(courier(Arc::new(channel))));
+            channels.push(Arc::new(webhook::WebhookChannel::new(settings, parts)?));
         }
-        let stopping = watch::Sender::new(false);
-        Ok(Self { channels: Channels::of(config), couriers, stopping })
+        Ok(Self::over(config, parts, channels))
+    }
+
+    /// A courier for each of these channels, which are those that are configured.
+    #[must_use]
+    pub fn over(config: &Config, parts: &RelayDeps, channels: Vec<Arc<dyn Channel>>) -> Self {
+        let courier =
+            |channel| Arc::new(Courier::new(channel, parts.ledger.clone(), parts.clock.clone()));
+        let couriers = channels.into_iter().map(courier).collect();
+        Self { channels: Channels::of(config), couriers, stopping: watch::Sender::new(false) }
     }
 
     /// Which messages go where.

@@ -10,9 +10,9 @@ use crate::letter::{Facts, Letter, addressable, compose, one_line};
 use crate::messages::{CANCELLED_BY_BUYER, CANCELLED_BY_LINK, MAIL};
 use lettre::message::header::ContentType;
 use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
+use lettre::transport::smtp::PoolConfig;
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Tls as Wire, TlsParameters};
-use lettre::transport::smtp::{self, PoolConfig};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
 use onrush_base::auth::link::BookingLinks;
 use onrush_base::beside::beside;
@@ -33,8 +33,12 @@ use onrush_store::embedded::Clock;
 use onrush_store::{Ask, Engine};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+
+pub use lettre::Message as Mail;
 
 /// How long the server may take for each answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
@@ -42,6 +46,39 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Connections to the server at a time.
 const PARALLEL: u32 = 4;
+
+/// What takes mail: the shop's SMTP server, or a simulated one.
+pub trait MailServer: Send + Sync + 'static {
+    /// Hands over one mail.
+    fn send(&self, mail: Mail) -> Sending<'_>;
+}
+
+/// A mail on its way to the server.
+pub type Sending<'a> = Pin<Box<dyn Future<Output = Result<(), NotTaken>> + Send + 'a>>;
+
+/// Why a server did not take a mail, or cannot be told to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotTaken {
+    /// What it answered, if it answered.
+    pub code: Option<u16>,
+    /// What went wrong.
+    pub said: String,
+}
+
+/// A server that is spoken with over SMTP.
+struct Smtp(AsyncSmtpTransport<Tokio1Executor>);
+
+impl MailServer for Smtp {
+    fn send(&self, mail: Mail) -> Sending<'_> {
+        Box::pin(async move {
+            let sent = self.0.send(mail).await;
+            sent.map(drop).map_err(|error| NotTaken {
+                code: error.status().map(u16::from),
+                said: error.to_string(),
+            })
+        })
+    }
+}
 
 /// The channel to buyers.
 pub struct MailChannel {
@@ -53,7 +90,7 @@ struct Work {
     engine: Arc<dyn Engine>,
     tickets: Arc<TicketSigner>,
     clock: Clock,
-    server: AsyncSmtpTransport<Tokio1Executor>,
+    server: Box<dyn MailServer>,
     from: Mailbox,
     reply_to: Option<Mailbox>,
     links: Arc<BookingLinks>,
@@ -94,12 +131,33 @@ impl MailChannel {
             let password = password.reveal().to_owned();
             server = server.credentials(Credentials::new(user.clone(), password));
         }
+        Self::with(settings, parts, Box::new(Smtp(server.build())))
+    }
+
+    /// The channel over a server that is not spoken with over sockets.
+    ///
+    /// # Errors
+    /// The settings cannot be used.
+    pub fn over(
+        settings: &MailSettings,
+        parts: &RelayDeps,
+        server: Box<dyn MailServer>,
+    ) -> Result<Self, ConfigError> {
+        settings.check().map_err(ConfigError::new)?;
+        Self::with(settings, parts, server)
+    }
+
+    fn with(
+        settings: &MailSettings,
+        parts: &RelayDeps,
+        server: Box<dyn MailServer>,
+    ) -> Result<Self, ConfigError> {
         let work = Work {
             ledger: parts.ledger.clone(),
             engine: parts.engine.clone(),
             tickets: parts.tickets.clone(),
             clock: parts.clock.clone(),
-            server: server.build(),
+            server,
             from: settings.from().map_err(ConfigError::new)?,
             reply_to: settings.reply_to().map_err(ConfigError::new)?,
             links: parts.links.clone(),
@@ -179,8 +237,8 @@ impl Work {
             Err(_) => return Ok(Attempt::Failed("the mail could not be written".into())),
         };
         Ok(match self.server.send(mail).await {
-            Ok(_) => Attempt::Done,
-            Err(error) => failed(&error, &email),
+            Ok(()) => Attempt::Done,
+            Err(why) => failed(&why, &email),
         })
     }
 
@@ -273,7 +331,7 @@ impl Work {
         })
     }
 
-    fn mail(&self, id: &str, buyer: &Buyer, letter: Letter) -> Result<lettre::Message, String> {
+    fn mail(&self, id: &str, buyer: &Buyer, letter: Letter) -> Result<Mail, String> {
         // What goes wrong is kept, so it must not say who it is.
         let address: Address =
             buyer.email.parse().map_err(|_| "the buyer's address is none".to_owned())?;
@@ -285,7 +343,7 @@ impl Work {
         }
         let content =
             MultiPart::alternative().singlepart(SinglePart::plain(letter.text)).multipart(pictured);
-        let mut mail = lettre::Message::builder()
+        let mut mail = Mail::builder()
             .from(self.from.clone())
             .to(Mailbox::new(name, address))
             .subject(letter.subject)
@@ -328,10 +386,10 @@ fn address_hash(email: &str) -> [u8; 32] {
 
 /// What a failure means. Only what is said of this address is final: the rest is the server's
 /// trouble or ours.
-fn failed(error: &smtp::Error, email: &str) -> Attempt {
-    let said = one_line(&error.to_string()).replace(email, "(the buyer's address)");
-    match error.status().map(|code| code.to_string()).as_deref() {
-        Some("550" | "551" | "553") => Attempt::Hopeless(said),
+fn failed(why: &NotTaken, email: &str) -> Attempt {
+    let said = one_line(&why.said).replace(email, "(the buyer's address)");
+    match why.code {
+        Some(550 | 551 | 553) => Attempt::Hopeless(said),
         Some(_) | None => Attempt::Failed(said),
     }
 }

@@ -4,7 +4,7 @@ use crate::courier::{Attempt, Attempting, Channel};
 use crate::deps::RelayDeps;
 use crate::messages::{said_of, webhook_channel};
 use axum::http::header::{CONTENT_TYPE, USER_AGENT};
-use axum::http::{Method, Request, StatusCode, Uri};
+use axum::http::{Method, Request, Response, StatusCode, Uri};
 use bytes::Bytes;
 use onrush_base::config::ConfigError;
 use onrush_base::config::relay::WebhookSettings;
@@ -18,6 +18,8 @@ use onrush_ledger::delivery::Message;
 use onrush_store::embedded::Clock;
 use serde::Serialize;
 use serde_json::Value;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// How long one attempt may take, in milliseconds.
@@ -29,6 +31,23 @@ pub const SIGNATURE_HEADER: &str = "onrush-signature";
 /// The header with the message's id.
 pub const MESSAGE_ID_HEADER: &str = "onrush-message-id";
 
+/// What requests go out by: connections, or a simulated network.
+pub trait Caller: Send + Sync + 'static {
+    /// Sends a request and reads the whole answer, all within `timeout_ms`, as
+    /// [`HttpClient::call`] does.
+    fn call(&self, request: Request<Bytes>, timeout_ms: u64) -> Calling<'_>;
+}
+
+/// A request under way.
+pub type Calling<'a> =
+    Pin<Box<dyn Future<Output = Result<Response<Bytes>, CallError>> + Send + 'a>>;
+
+impl Caller for HttpClient {
+    fn call(&self, request: Request<Bytes>, timeout_ms: u64) -> Calling<'_> {
+        Box::pin(Self::call(self, request, timeout_ms))
+    }
+}
+
 /// One receiver.
 pub struct WebhookChannel {
     name: String,
@@ -38,7 +57,7 @@ pub struct WebhookChannel {
 struct Receiver {
     url: Uri,
     secret: String,
-    client: HttpClient,
+    client: Box<dyn Caller>,
     clock: Clock,
     ledger: Arc<dyn Ledger>,
 }
@@ -61,15 +80,27 @@ impl WebhookChannel {
     /// # Errors
     /// Its settings cannot be used.
     pub fn new(settings: &WebhookSettings, parts: &RelayDeps) -> Result<Self, ConfigError> {
-        settings.check().map_err(ConfigError::new)?;
         let policy = match settings.allow_private {
             true => AddressPolicy::Any,
             false => AddressPolicy::PublicOnly,
         };
+        Self::over(settings, parts, Box::new(HttpClient::new(policy)))
+    }
+
+    /// The same by another way out.
+    ///
+    /// # Errors
+    /// Its settings cannot be used.
+    pub fn over(
+        settings: &WebhookSettings,
+        parts: &RelayDeps,
+        client: Box<dyn Caller>,
+    ) -> Result<Self, ConfigError> {
+        settings.check().map_err(ConfigError::new)?;
         let receiver = Receiver {
             url: settings.url.parse().map_err(|error| ConfigError::new(format!("{error}")))?,
             secret: settings.secret.reveal().to_owned(),
-            client: HttpClient::new(policy),
+            client,
             clock: parts.clock.clone(),
             ledger: parts.ledger.clone(),
         };

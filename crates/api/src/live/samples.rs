@@ -176,7 +176,7 @@ fn event_in(path: &str) -> Option<&str> {
 /// All that is known, without clock and engine.
 #[derive(Default)]
 struct Board {
-    events: HashMap<EventId, Looked>,
+    events: BTreeMap<EventId, Looked>,
     closed: bool,
 }
 

@@ -41,6 +41,8 @@ struct Entry {
     amount_minor: i64,
     currency: Option<Currency>,
     state: State,
+    /// Whether a card was typed.
+    is_tried: bool,
     /// By their keys.
     refunds: BTreeMap<String, i64>,
 }
@@ -65,6 +67,18 @@ pub(super) struct Bank {
     /// Ids of messages.
     news: UnboundedSender<String>,
     story: Story,
+}
+
+/// What the book says of one payment.
+#[derive(Clone, Debug)]
+pub(super) struct Paid {
+    pub(super) payment: PaymentId,
+    pub(super) booking: BookingId,
+    pub(super) amount_minor: i64,
+    pub(super) is_captured: bool,
+    /// Whether a card was typed.
+    pub(super) is_tried: bool,
+    pub(super) refunds_minor: Vec<i64>,
 }
 
 /// What the book says of one booking.
@@ -124,6 +138,22 @@ impl Bank {
         accounts
     }
 
+    /// All payments that belong to a booking.
+    pub(super) fn payments(&self) -> Vec<Paid> {
+        let book = self.book();
+        let paid = |(payment, entry): (&PaymentId, &Entry)| {
+            Some(Paid {
+                payment: payment.clone(),
+                booking: entry.booking.clone()?,
+                amount_minor: entry.amount_minor,
+                is_captured: entry.state == State::Captured,
+                is_tried: entry.is_tried,
+                refunds_minor: entry.refunds.values().copied().collect(),
+            })
+        };
+        book.entries.iter().filter_map(paid).collect()
+    }
+
     /// Refunds of more than was taken.
     pub(super) fn overpaid(&self) -> Vec<PaymentId> {
         let book = self.book();
@@ -141,6 +171,7 @@ impl Bank {
         if !matches!(entry.state, State::Open | State::Declined) {
             return false;
         }
+        entry.is_tried = true;
         entry.state = if is_good { State::Captured } else { State::Declined };
         self.story.tell("the bank", format!("{payment} is {:?}", entry.state));
         let standing = standing(payment, entry);
@@ -217,6 +248,7 @@ impl Gateway for Bank {
                 amount_minor: order.amount_minor,
                 currency: Some(order.currency),
                 state: State::Open,
+                is_tried: false,
                 refunds: BTreeMap::new(),
             });
             answer(lost, standing(&order.payment, entry))
@@ -242,6 +274,7 @@ impl Gateway for Bank {
                 amount_minor: 0,
                 currency: None,
                 state: State::Cancelled,
+                is_tried: false,
                 refunds: BTreeMap::new(),
             });
             if matches!(entry.state, State::Open | State::Declined) {

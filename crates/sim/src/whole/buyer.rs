@@ -1,6 +1,7 @@
 //! A buyer: queues, holds, pays, gives up, comes back, and remembers what they were told.
 
 use super::client::{Answer, Asking, Client, Soon, Ways};
+use super::door::Ticket;
 use super::planted::Planted;
 use super::story::Story;
 use super::watch::{Heard, Watch};
@@ -73,6 +74,8 @@ pub(super) struct Buyer {
     client: Client,
     world: Arc<World>,
     shop: Arc<dyn Shop>,
+    /// Where they get mail, if they tell.
+    address: Option<String>,
     /// Numbers of keys.
     keys: u32,
     /// Keys under which they asked for something to be held.
@@ -87,7 +90,14 @@ impl Buyer {
         let address = Ipv4Addr::from_bits(0x0a00_0001 + number).into();
         let device = Chance::of(seed, "device", number.into());
         let client = Client::new(shop.ways(), address, device);
-        Self { number, chance, client, world, shop, keys: 0, wishes: 0, is_resigned: false }
+        // Few: the pictures of tickets cost more time than everything else.
+        let address = match Chance::of(seed, "address", number.into()).below(40) {
+            0 => Some(format!("nobody-{number}@mail.example")),
+            1..=4 => Some(format!("buyer-{number}@mail.example")),
+            _ => None,
+        };
+        let (keys, wishes, is_resigned) = (0, 0, false);
+        Self { number, chance, client, world, shop, address, keys, wishes, is_resigned }
     }
 
     fn tell(&self, what: impl AsRef<str>) {
@@ -111,6 +121,7 @@ impl Buyer {
         let guest = self.client.insist(&Asking::post("/visitors")).await;
         self.client.token = guest.body["token"].as_str().map(Into::into);
         let user = guest.body["user"].as_str().unwrap_or_default().to_owned();
+        self.world.note_visitor(&user);
         let mut told = Vec::new();
         for _ in 0..BOOKINGS {
             if !self.come_in().await {
@@ -380,7 +391,7 @@ impl Buyer {
             _ => {}
         }
         for _ in 0..4 {
-            let Some(payment) = self.begin(&path).await else { break };
+            let Some(payment) = self.begin(&path, &told.booking).await else { break };
             self.wait(500, 60_000).await;
             let card = self.chance.below(10);
             if card == 0 {
@@ -403,11 +414,20 @@ impl Buyer {
     }
 
     /// Begins a payment, or finds the one that runs.
-    async fn begin(&mut self, booking: &str) -> Option<PaymentId> {
-        let pay = Asking::post(format!("{booking}/payment")).key(self.key());
+    async fn begin(&mut self, path: &str, booking: &BookingId) -> Option<PaymentId> {
+        let mut pay = Asking::post(format!("{path}/payment")).key(self.key());
+        let address = self.address.clone();
+        if let Some(to) = &address {
+            let buyer = json!({ "name": "Ann", "email": to, "language": "en" });
+            pay = pay.body(json!({ "buyer": buyer }));
+            self.world.note_address(booking, to, false);
+        }
         for _ in 0..60 {
             let begun = self.client.insist(&pay).await;
             if begun.is_done() {
+                if let Some(to) = &address {
+                    self.world.note_address(booking, to, true);
+                }
                 let payment = begun.body["payment"].as_str().and_then(|id| id.parse().ok());
                 self.tell(format!("pays {}", begun.body["payment"]));
                 self.ask_twice(&pay, &begun, Kept::Answer).await;
@@ -448,5 +468,12 @@ impl Buyer {
             self.world.complain(format!("{booking} has {units} units and {count:?} tickets"));
         }
         self.tell(format!("has {count:?} tickets"));
+        for ticket in tickets.body["tickets"].as_array().into_iter().flatten() {
+            let number = ticket["ticket"].as_u64().and_then(|number| number.try_into().ok());
+            if let (Some(number), Some(code)) = (number, ticket["code"].as_str()) {
+                let (booking, code) = (told.booking.clone(), code.to_owned());
+                self.world.note_ticket(Ticket { booking, number, code });
+            }
+        }
     }
 }

@@ -58,9 +58,12 @@ impl Asking {
         Self { method: Method::POST, ..Self::get(path) }
     }
 
-    #[cfg(feature = "cluster")]
     pub(super) fn put(path: impl Into<String>) -> Self {
         Self { method: Method::PUT, ..Self::get(path) }
+    }
+
+    pub(super) fn patch(path: impl Into<String>) -> Self {
+        Self { method: Method::PATCH, ..Self::get(path) }
     }
 
     pub(super) fn key(self, key: impl Into<String>) -> Self {
@@ -92,7 +95,7 @@ impl Answer {
     }
 
     /// Whether nothing was decided, and the same may be asked again.
-    fn is_put_off(&self) -> bool {
+    pub(super) fn is_put_off(&self) -> bool {
         matches!(self.status, 408 | 429 | 503) || self.code() == "IN_PROGRESS"
     }
 }

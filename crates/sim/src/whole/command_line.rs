@@ -28,6 +28,8 @@ struct Report {
     confirmed: u64,
     captures: u64,
     refunds: u64,
+    messages: u64,
+    repeats: u64,
     journeys_per_s: u64,
     elapsed_s: f64,
     /// Seeds that came out the same when they were run twice.
@@ -60,6 +62,8 @@ impl Report {
         self.confirmed += one.confirmed;
         self.captures += one.captures;
         self.refunds += one.refunds;
+        self.messages += one.messages;
+        self.repeats += one.repeats;
         self.same_twice += u64::from(same);
         self.observed = one.hash;
         if !one.violations.is_empty() {
@@ -103,8 +107,9 @@ pub(crate) fn run(course: &Course<'_>) -> Exit {
         print_json(&report);
     } else {
         println!("{line} in {:.1} s", report.elapsed_s);
-        let Report { confirmed, captures, refunds, observed, .. } = &report;
+        let Report { confirmed, captures, refunds, messages, repeats, observed, .. } = &report;
         println!("{confirmed} bookings confirmed, {captures} payments taken, {refunds} given back");
+        println!("{messages} messages taken, {repeats} of them repeats");
         let Report { kills, power_cuts, lost_writes, .. } = &report;
         println!("{kills} ends: {power_cuts} by power, which took {lost_writes} writes");
         let Between { restores, restores_refused, upgrades, .. } = report.between;

@@ -200,10 +200,20 @@ const LEDGER_BEFORE: [(u32, &str); 3] = [
     ),
 ];
 
-/// Makes the files those of a version before; false if there are none yet.
+/// The version of ledgers that servers of now write.
+const LEDGER_NOW: u32 = 7;
+
+/// Makes the files those of a version before; false if they are not those of now.
 pub(super) fn age(dir: &Path, chance: &mut Chance) -> bool {
     let (journal, ledger) = (dir.join("engine.db"), dir.join("ledger.db"));
     if !journal.exists() || !ledger.exists() {
+        return false;
+    }
+    let version = |path: &Path| -> rusqlite::Result<u32> {
+        Connection::open(path)?.query_row("PRAGMA user_version", [], |row| row.get(0))
+    };
+    // The power may have gone before what is old was brought up to date.
+    if version(&ledger).expect("a ledger has a version") != LEDGER_NOW {
         return false;
     }
     let to = *chance.pick(&[6, 5, 4]);

@@ -1,6 +1,11 @@
 //! The judges: what must be so in the end, from the bank's book, the journal's bare facts, and what
 //! buyers were told.
 
+mod door;
+mod draw;
+mod messages;
+mod organiser;
+
 use super::bank::{Account, Bank};
 use super::buyer::Told;
 use super::server::{Life, Server};
@@ -27,7 +32,7 @@ pub(super) struct Seen {
     pub(super) journal: Vec<u8>,
 }
 
-/// Waits until no money is under way any more.
+/// Waits until no money and no message is under way any more.
 pub(super) async fn wait_for_rest(
     server: &Arc<Server>,
     patience: Duration,
@@ -39,8 +44,17 @@ pub(super) async fn wait_for_rest(
         sleep(Duration::from_secs(60)).await;
         let life = server.life().expect("it was started");
         let totals = life.ledger.totals().await;
+        let channels = channels_with_more(&life, server).await;
         match totals {
-            Ok(totals) if totals.open_sagas == 0 && totals.refunding_minor == 0 => return,
+            Ok(totals)
+                if totals.open_sagas == 0 && totals.refunding_minor == 0 && channels.is_empty() =>
+            {
+                return;
+            }
+            Ok(_) if begun.elapsed() > patience && !channels.is_empty() => {
+                violations.push(format!("{channels:?} still have something to tell"));
+                return;
+            }
             Ok(totals) if begun.elapsed() > patience => {
                 violations.push(format!(
                     "{} sagas have not ended {patience:?} after everything works, {} of them \
@@ -56,6 +70,17 @@ pub(super) async fn wait_for_rest(
             }
         }
     }
+}
+
+/// Channels over which something is still to be told.
+async fn channels_with_more(life: &Life, server: &Arc<Server>) -> Vec<String> {
+    let mut left = Vec::new();
+    for channel in server.receivers().channels() {
+        if !matches!(life.ledger.next_delivery(&channel).await, Ok(None)) {
+            left.push(channel);
+        }
+    }
+    left
 }
 
 /// Looks at everything there is.
@@ -88,6 +113,10 @@ pub(super) async fn look(
                 .push(format!("{booking} is {journal:?} by the journal, {engine:?} if asked"));
         }
     }
+    organiser::judge(world, &entries, violations);
+    door::judge(world, &entries, violations);
+    draw::judge(server, world, &entries, violations).await;
+    messages::judge(server, world, bank, &facts, &entries, violations).await;
     let confirmed = facts.bookings.values().filter(|known| known.end == HoldStatus::Confirmed);
     let confirmed = confirmed.count() as u64;
     let journal = entries.iter().flat_map(|entry| {
@@ -201,8 +230,12 @@ pub(super) struct Known {
 impl Known {
     /// Units of the pool.
     fn units(&self) -> u32 {
-        self.lines.pools().iter().map(|line| line.quantity).sum()
+        units_of_pools(&self.lines)
     }
+}
+
+fn units_of_pools(lines: &Lines) -> u32 {
+    lines.pools().iter().map(|line| line.quantity).sum()
 }
 
 /// What the journal's facts come to, counted anew and without a rule.
@@ -218,9 +251,12 @@ pub(super) struct Facts {
 #[derive(Default)]
 pub(super) struct Stock {
     pub(super) capacity: u32,
+    /// Units that are held, sold or off sale.
     pub(super) taken: u32,
     pub(super) owners: BTreeMap<SeatId, BookingId>,
     pub(super) seats: BTreeSet<SeatId>,
+    /// Seats that the organiser took off sale.
+    off_sale: BTreeSet<SeatId>,
 }
 
 impl Facts {
@@ -254,6 +290,21 @@ impl Facts {
                 stock.seats.extend(seats.iter().map(|seat| seat.seat.clone()));
             }
             Change::Setup(SetupChange::CapacityAdjusted { after, .. }) => stock.capacity = *after,
+            Change::Setup(SetupChange::UnitsBlocked { lines, .. }) => {
+                stock.taken += units_of_pools(lines);
+                for seat in lines.seats() {
+                    if let Some(owner) = stock.owners.get(seat) {
+                        violations.push(format!("{seat} is taken off sale, and is {owner}'s"));
+                    }
+                    stock.off_sale.insert(seat.clone());
+                }
+            }
+            Change::Setup(SetupChange::UnitsUnblocked { lines, .. }) => {
+                stock.taken -= units_of_pools(lines);
+                for seat in lines.seats() {
+                    stock.off_sale.remove(seat);
+                }
+            }
             Change::Hold(change) => self.hold(event, change, seq, violations),
             Change::Booking(change) => self.booking(change, seq, violations),
             // Nothing here has to do with units.
@@ -323,6 +374,9 @@ impl Facts {
         for seat in known.lines.seats() {
             if !stock.seats.contains(seat) {
                 violations.push(format!("{booking} has {seat}, which does not exist"));
+            }
+            if stock.off_sale.contains(seat) {
+                violations.push(format!("{booking} has {seat}, which is not on sale"));
             }
             if let Some(owner) = stock.owners.insert(seat.clone(), booking.clone()) {
                 let at = seq.0;

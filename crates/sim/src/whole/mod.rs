@@ -1,6 +1,6 @@
 //! The whole of a server in one process and in virtual time: the engine with its journal, the
-//! ledger, the sagas between them and a bank, HTTP and live streams over lines that break, with
-//! buyers around it and everything going wrong.
+//! ledger, the sagas between them and a bank, HTTP and live streams over lines that break, couriers
+//! on their way to receivers that are ill or away, with buyers around it and everything going wrong.
 //!
 //! Nothing runs on a thread of its own, and nothing waits for real: the engine and the ledger are
 //! run step by step, time passes when nobody has anything left to do, and all chance comes from the
@@ -8,8 +8,6 @@
 //!
 //! The disk forgets what was not synced when the power goes (`disk.rs`), and between two lives
 //! files are damaged, put back and made older (`between.rs`).
-//!
-//! What is not simulated yet: mail and outgoing webhooks.
 
 mod bank;
 mod between;
@@ -20,11 +18,14 @@ mod clocks;
 pub mod cluster;
 mod command_line;
 mod disk;
+mod door;
 mod files;
 mod judges;
 mod net;
 mod opening;
+mod organiser;
 mod planted;
+mod receivers;
 mod server;
 mod story;
 mod watch;
@@ -37,6 +38,7 @@ use clocks::Clocks;
 pub(crate) use command_line::run as run_many;
 use judges::Seen;
 use onrush_base::auth::chance::deal;
+use organiser::Organiser;
 pub use planted::Planted;
 use server::Server;
 use std::path::PathBuf;
@@ -56,6 +58,8 @@ pub struct Faults {
     pub bank: bool,
     /// The disk takes its time, and has little space at times.
     pub disk: bool,
+    /// Receivers of messages are slow, ill and away, and lose answers.
+    pub receivers: bool,
     /// Connections break and fall silent, in either direction.
     pub net: bool,
     /// The system's clock is set and drifts, and the process stands still.
@@ -79,6 +83,7 @@ impl Faults {
         kills: true,
         bank: true,
         disk: true,
+        receivers: true,
         net: true,
         clocks: true,
         power: true,
@@ -92,6 +97,7 @@ impl Faults {
         kills: false,
         bank: false,
         disk: false,
+        receivers: false,
         net: false,
         clocks: false,
         power: false,
@@ -133,12 +139,18 @@ pub struct Outcome {
     pub captures: u64,
     /// How often money went back.
     pub refunds: u64,
+    /// Messages that were taken, mail and webhooks; repeats count as well.
+    pub messages: u64,
+    /// How many of them had been taken before.
+    pub repeats: u64,
 }
 
 /// How long buyers may take, all of them together, before somebody is said to wait without end.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 /// How long what is left to do may take once nothing goes wrong any more.
 const SETTLES: Duration = Duration::from_secs(6 * 3_600);
+/// The same where a receiver of messages is never there: they are tried for three days.
+const GIVES_UP: Duration = Duration::from_secs(76 * 3_600);
 
 /// Runs the sale of one seed.
 ///
@@ -176,7 +188,11 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     let server =
         Server::new(seed, faults, dir.clone(), bank.clone(), clocks.clone(), story.clone());
     server.start().await;
-    world.set_up(&server).await;
+    let mut organiser = Organiser::new(seed, world.clone(), server.clone());
+    let mut violations = Vec::new();
+    if let Err(why) = set_up(&mut organiser, &server).await {
+        violations.push(format!("the sale cannot be set up: {why}"));
+    }
     server.open();
 
     let mut around = JoinSet::new();
@@ -191,13 +207,13 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
         around.spawn(clocks.go_wrong(seed, story.clone()));
     }
     let mut buyers = JoinSet::new();
-    for number in 0..world.buyers {
+    let comers = if violations.is_empty() { world.buyers } else { 0 };
+    for number in 0..comers {
         let it = buyer::Buyer::new(seed, number, world.clone(), server.clone());
         buyers.spawn(it.live());
     }
-    let organiser = world.clone().organise(server.clone(), seed);
-    around.spawn(organiser);
-    let mut violations = Vec::new();
+    around.spawn(organiser.organise());
+    around.spawn(door::let_in(world.clone(), server.clone(), seed));
     let all = async {
         let mut told = Vec::new();
         while let Some(one) = buyers.join_next().await {
@@ -225,13 +241,20 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
     }
     // From here on nothing goes wrong, and what is left to do must be done some time.
     around.abort_all();
-    while around.join_next().await.is_some() {}
+    while let Some(ended) = around.join_next().await {
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            violations.push(format!("something around the server panicked: {error}"));
+        }
+    }
     server.calm().await;
     bank.calm();
     server.start().await;
     let mut seen = Seen::default();
     if server.life().is_some() {
-        judges::wait_for_rest(&server, SETTLES, &mut violations).await;
+        let patience = if server.receivers().has_lost() { GIVES_UP } else { SETTLES };
+        judges::wait_for_rest(&server, patience, &mut violations).await;
         seen = judges::look(&server, &world, &bank, &told, &mut violations).await;
     }
     let (kills, decisions) = (server.kills(), seen.decisions);
@@ -244,6 +267,7 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
         story.tell("the judges", violation.clone());
     }
     let (captures, refunds) = bank.counts();
+    let (messages, repeats) = server.receivers().counts();
     let (power_cuts, lost_writes) = server.disk().counts();
     Outcome {
         seed,
@@ -260,5 +284,18 @@ async fn sale(seed: u64, faults: Faults, buyers: Option<u32>, dir: PathBuf) -> O
         confirmed: seen.confirmed,
         captures,
         refunds,
+        messages,
+        repeats,
+    }
+}
+
+/// Has everything made that is for sale, unless the server ends or nobody answers for too long.
+async fn set_up(organiser: &mut Organiser, server: &Server) -> Result<(), String> {
+    tokio::select! {
+        biased;
+        why = server.failed() => Err(why),
+        done = tokio::time::timeout(LONGEST, organiser.set_up()) => {
+            done.unwrap_or_else(|_| Err(format!("nobody has answered for {LONGEST:?}")))
+        }
     }
 }

@@ -52,6 +52,24 @@ pub enum Planted {
     KeysAreForgottenInFiles,
     /// The answer that a key keeps is another one's.
     KeysAreMixedUpInFiles,
+    /// Nothing of what is to be told is written down.
+    MessagesAreForgotten,
+    /// What was tried once in vain is forgotten.
+    MessagesAreTriedOnce,
+    /// What was tried once in vain is given up.
+    MessagesAreGivenUpEarly,
+    /// What is tried again has another id.
+    MessagesChangeTheirIds,
+    /// Each message is told under a second id as well.
+    MessagesAreDoubled,
+    /// Messages for one receiver go to another.
+    MessagesGoAstray,
+    /// Messages of cancellations tell of other refunds.
+    MessagesSayOtherwise,
+    /// What was given up is not known any more.
+    DeadLettersVanish,
+    /// All mail goes to one buyer.
+    MailGoesToAnother,
     /// The server sees a new key in each request.
     KeysAreForgotten,
     /// The server takes every key for its visitor's first.
@@ -68,6 +86,18 @@ pub enum Planted {
     ReleasesAreInvented,
     /// One ticket of several is missing.
     TicketsAreMissing,
+    /// The organiser is told that bookings are cancelled, and they are not.
+    OrdersAreInvented,
+    /// What the organiser changes about capacity is done twice.
+    OrdersAreDoubled,
+    /// Tickets let somebody in as often as they are shown.
+    TicketsLetInTwice,
+    /// Who shows a ticket is let in, and it is written down nowhere.
+    CheckInsAreInvented,
+    /// Another value than was asked for is mixed into draws.
+    PublicValuesAreMixedUp,
+    /// Another seed is told than the one that was drawn with.
+    SeedsAreToldWrong,
     /// Streams do not tell that it is somebody's turn.
     StreamsForgetTurns,
     /// Streams tell people that it is their turn while they wait.
@@ -99,7 +129,7 @@ const LEDGER: &str = "ledger.db";
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 48] = [
         Self::JournalLosesItsEnd,
         Self::JournalAndWitnessLoseTheirEnd,
         Self::JournalHasAHole,
@@ -118,6 +148,15 @@ impl Planted {
         Self::FollowerSkips,
         Self::KeysAreForgottenInFiles,
         Self::KeysAreMixedUpInFiles,
+        Self::MessagesAreForgotten,
+        Self::MessagesAreTriedOnce,
+        Self::MessagesAreGivenUpEarly,
+        Self::MessagesChangeTheirIds,
+        Self::MessagesAreDoubled,
+        Self::MessagesGoAstray,
+        Self::MessagesSayOtherwise,
+        Self::DeadLettersVanish,
+        Self::MailGoesToAnother,
         Self::KeysAreForgotten,
         Self::KeysAreMixedUp,
         Self::HoldsAreInvented,
@@ -126,6 +165,12 @@ impl Planted {
         Self::ConfirmedTooEarly,
         Self::ReleasesAreInvented,
         Self::TicketsAreMissing,
+        Self::OrdersAreInvented,
+        Self::OrdersAreDoubled,
+        Self::TicketsLetInTwice,
+        Self::CheckInsAreInvented,
+        Self::PublicValuesAreMixedUp,
+        Self::SeedsAreToldWrong,
         Self::StreamsForgetTurns,
         Self::StreamsInventTurns,
         Self::StreamsMixUpPlaces,
@@ -219,6 +264,65 @@ impl Planted {
                  UPDATE requests SET body = (SELECT body FROM requests WHERE status IS NOT NULL \
                  ORDER BY begun_at LIMIT 1) WHERE request_key = new.request_key; END",
             ),
+            Self::MessagesAreForgotten => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER INSERT ON deliveries BEGIN \
+                 DELETE FROM deliveries WHERE message_id = new.message_id; END",
+            ),
+            Self::MessagesAreTriedOnce => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER UPDATE OF attempts ON deliveries BEGIN \
+                 DELETE FROM deliveries WHERE message_id = new.message_id; END",
+            ),
+            Self::MessagesAreGivenUpEarly => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER UPDATE OF attempts ON deliveries \
+                 WHEN new.next_at IS NOT NULL BEGIN \
+                 UPDATE deliveries SET next_at = NULL, died_at = new.since \
+                 WHERE message_id = new.message_id AND channel = new.channel; END",
+            ),
+            Self::MessagesChangeTheirIds => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER UPDATE OF attempts ON deliveries BEGIN \
+                 INSERT OR IGNORE INTO messages SELECT message_id || '+', kind, event_id, \
+                 booking_id, at, body FROM messages WHERE message_id = new.message_id; \
+                 UPDATE deliveries SET message_id = message_id || '+' \
+                 WHERE message_id = new.message_id AND channel = new.channel; END",
+            ),
+            Self::MessagesAreDoubled => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER INSERT ON deliveries BEGIN \
+                 INSERT OR IGNORE INTO messages SELECT message_id || '+', kind, event_id, \
+                 booking_id, at, body FROM messages WHERE message_id = new.message_id; \
+                 INSERT OR IGNORE INTO deliveries (message_id, channel, attempts, since, next_at) \
+                 VALUES (new.message_id || '+', new.channel, 0, new.since, new.next_at); END",
+            ),
+            Self::MessagesGoAstray => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER INSERT ON deliveries \
+                 WHEN new.channel = 'webhook:books' BEGIN \
+                 UPDATE OR REPLACE deliveries SET channel = 'webhook:door' \
+                 WHERE message_id = new.message_id AND channel = new.channel; END",
+            ),
+            Self::MessagesSayOtherwise => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER INSERT ON messages \
+                 WHEN new.kind = 'booking_cancelled' BEGIN \
+                 UPDATE messages SET body = json_set(body, '$.refund_minor', 1) \
+                 WHERE message_id = new.message_id; END",
+            ),
+            Self::DeadLettersVanish => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER UPDATE OF died_at ON deliveries \
+                 WHEN new.died_at IS NOT NULL BEGIN \
+                 DELETE FROM deliveries WHERE message_id = new.message_id; END",
+            ),
+            Self::MailGoesToAnother => Where::File(
+                LEDGER,
+                "CREATE TRIGGER planted AFTER INSERT ON buyers BEGIN \
+                 UPDATE buyers SET email = 'buyer-0@mail.example' \
+                 WHERE booking_id = new.booking_id; END",
+            ),
             Self::KeysAreForgotten
             | Self::KeysAreMixedUp
             | Self::HoldsAreInvented
@@ -226,7 +330,13 @@ impl Planted {
             | Self::PricesAreWrong
             | Self::ConfirmedTooEarly
             | Self::ReleasesAreInvented
-            | Self::TicketsAreMissing => Where::Router,
+            | Self::TicketsAreMissing
+            | Self::OrdersAreInvented
+            | Self::OrdersAreDoubled
+            | Self::TicketsLetInTwice
+            | Self::CheckInsAreInvented
+            | Self::PublicValuesAreMixedUp
+            | Self::SeedsAreToldWrong => Where::Router,
             Self::StreamsForgetTurns
             | Self::StreamsInventTurns
             | Self::StreamsMixUpPlaces
@@ -293,7 +403,27 @@ impl Planted {
         if self == Self::HoldsAreDoubled && holds {
             return twice(request, next, nth).await;
         }
-        let change: fn(&mut Value) = if self == Self::PricesAreWrong && holds {
+        let orders = path.starts_with("/api/v1/admin/");
+        if self == Self::OrdersAreInvented && orders && path.ends_with("/cancel") {
+            return answer(StatusCode::OK, &json!({ "status": "cancelled" }));
+        }
+        if self == Self::OrdersAreDoubled && orders && path.ends_with("/capacity") {
+            return twice(request, next, nth).await;
+        }
+        if self == Self::CheckInsAreInvented && path.ends_with("/check-in") {
+            return answer(StatusCode::OK, &json!({}));
+        }
+        if self == Self::TicketsLetInTwice && path.ends_with("/check-in") {
+            let mut answer = next.run(request).await;
+            *answer.status_mut() = StatusCode::OK;
+            return answer;
+        }
+        if self == Self::PublicValuesAreMixedUp && orders && path.ends_with("/open") {
+            return next.run(with_another_value(request).await).await;
+        }
+        let change: fn(&mut Value) = if self == Self::SeedsAreToldWrong && path.ends_with("/draw") {
+            |body| body["seed"] = "00".repeat(32).into()
+        } else if self == Self::PricesAreWrong && holds {
             |body| {
                 if let Some(amount) = body["amount_minor"].as_i64() {
                     body["amount_minor"] = (amount - 1).into();
@@ -355,6 +485,18 @@ async fn twice(request: Request, next: Next, nth: u64) -> Response {
     once.headers_mut().insert("idempotency-key", HeaderValue::from(nth));
     drop(next.clone().run(once).await);
     next.run(Request::from_parts(parts, Body::from(bytes))).await
+}
+
+/// The same request with another public value, if it has one.
+async fn with_another_value(request: Request) -> Request {
+    let (mut parts, body) = request.into_parts();
+    let mut bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let asked = serde_json::from_slice::<Value>(&bytes).unwrap_or_default();
+    if asked["public_value"].is_string() {
+        bytes = json!({ "public_value": "somebody's" }).to_string().into();
+        parts.headers.remove("content-length");
+    }
+    Request::from_parts(parts, Body::from(bytes))
 }
 
 fn answer(status: StatusCode, body: &Value) -> Response {

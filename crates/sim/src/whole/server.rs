@@ -8,6 +8,7 @@ use super::clocks::{Clocks, beat};
 use super::disk::{End, ServerDisk};
 use super::net::Net;
 use super::opening::{self, Opened};
+use super::receivers::Receivers;
 use super::story::Story;
 use super::{Faults, Planted};
 use crate::chance::Chance;
@@ -19,6 +20,7 @@ use onrush_base::config::{Config, Patience};
 use onrush_core::ids::PaymentId;
 use onrush_ledger::Ledger;
 use onrush_ledger::sqlite::{SqliteLedger, SteppedLedger};
+use onrush_relay::RelayDeps;
 use onrush_relay::messages::Channels;
 use onrush_saga::pairing::remember_keys;
 use onrush_saga::{SagaDeps, Sagas};
@@ -35,6 +37,10 @@ use tokio::time::{Instant, sleep};
 
 /// Decisions that followers find in memory: few, so that they read files as well.
 const TAIL: usize = 64;
+/// The operator's key.
+pub(super) const ADMIN_KEY: &str = "the key of the one who sells";
+/// The key of the scanners at the door.
+pub(super) const SCANNER_KEY: &str = "the key of those at the door";
 /// The power goes in one of so many commits, of passes that move pages, and of starts.
 const COMMITS_ENDED: u32 = 300;
 const PASSES_ENDED: u32 = 8;
@@ -77,6 +83,7 @@ pub(super) struct Server {
     faults: Faults,
     dir: PathBuf,
     bank: Arc<Bank>,
+    receivers: Arc<Receivers>,
     net: Arc<Net>,
     story: Story,
     clocks: Arc<Clocks>,
@@ -109,6 +116,7 @@ impl Server {
             pauses: tokio::sync::Mutex::default(),
             dir,
             bank,
+            receivers: Receivers::of(seed, faults.receivers, story.clone()),
             net: Arc::new(Net::new(faults.net)),
             story,
             clocks,
@@ -127,6 +135,11 @@ impl Server {
     /// The present life, if there is one.
     pub(super) fn life(&self) -> Option<Arc<Life>> {
         self.state().life.clone()
+    }
+
+    /// Whom it tells.
+    pub(super) fn receivers(&self) -> &Arc<Receivers> {
+        &self.receivers
     }
 
     /// The way to it.
@@ -161,6 +174,7 @@ impl Server {
     pub(super) async fn calm(&self) {
         self.calm.store(true, Ordering::Relaxed);
         self.net.calm();
+        self.receivers.calm();
         match self.disk.end() {
             Some(end) => self.kill(end).await,
             None => self.disk.go_on(),
@@ -225,6 +239,11 @@ impl Server {
         (pauses.counts, std::mem::take(&mut pauses.violations))
     }
 
+    /// How often its files were made those of a version before.
+    pub(super) async fn upgrades(&self) -> usize {
+        usize::try_from(self.pauses.lock().await.counts.upgrades).unwrap_or(usize::MAX - 1)
+    }
+
     async fn begin_life(self: &Arc<Self>, chance: &mut Chance) -> Result<(), String> {
         let steady = self.clocks.engine_time();
         let clock = Clock::Steady(steady.clone());
@@ -240,7 +259,7 @@ impl Server {
             gateway: Some(self.bank.clone()),
             clock: clock.clone(),
             patience: Patience::default(),
-            channels: Channels::default(),
+            channels: Channels::of(&self.config()),
             cluster: None,
             pairing: Some(pairing),
         });
@@ -267,10 +286,18 @@ impl Server {
         let seq = engine.committed().0;
         state.tasks.spawn(beat(steady));
         let chance = Chance::of(self.seed, "disk", lives);
-        state.tasks.spawn(run_engine(self.clone(), steps, clock, chance));
+        state.tasks.spawn(run_engine(self.clone(), steps, clock.clone(), chance));
         let chance = Chance::of(self.seed, "ledger", lives);
         state.tasks.spawn(run_ledger(self.clone(), ledger_steps, chance));
-        for task in sagas.run() {
+        let parts = RelayDeps {
+            ledger: kept.clone(),
+            engine: engine.clone(),
+            tickets: http.signers.tickets.clone(),
+            links: http.callers.links.clone(),
+            clock,
+        };
+        let relay = self.receivers.relay(&self.config(), &parts);
+        for task in sagas.run().into_iter().chain(relay.run(sagas.told.clone())) {
             // The end of a life ends it too.
             state.tasks.spawn(async move {
                 let abort = AbortOnDrop(task);
@@ -299,7 +326,14 @@ impl Server {
     }
 
     fn config(&self) -> Config {
-        Config { data: self.dir.clone(), ..Config::default() }
+        let mut config = Config {
+            data: self.dir.clone(),
+            admin_key: Some(ADMIN_KEY.to_owned().into()),
+            scanner_key: Some(SCANNER_KEY.to_owned().into()),
+            ..Config::default()
+        };
+        self.receivers.configure(&mut config);
+        config
     }
 
     /// Ends the present life, in the middle of whatever it does.
@@ -445,7 +479,10 @@ async fn run_engine(server: Arc<Server>, mut steps: Stepped, clock: Clock, mut c
             server.risk(&mut chance, PASSES_ENDED, || steps.move_pages());
         }
         let is_safe = server.is_safe();
+        // Of a journal without a decision there is none: the real engine counts decisions.
+        let has_past = server.life().is_some_and(|life| life.engine.committed().0 > 0);
         if chance.below(300) == 0
+            && has_past
             && let Err(why) = server.disk.snapshot(&steps, &mut chance, is_safe)
             && !server.disk.ends_life()
         {

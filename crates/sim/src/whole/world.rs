@@ -1,15 +1,16 @@
-//! What is sold, and what the organiser does.
+//! What is sold, and what everybody around the server has noted.
 
 use super::client::{Answer, Asking};
+use super::door::{Scan, Scanned, Ticket};
+use super::organiser::{Act, Came};
 use super::server::{Life, Server};
 use crate::chance::Chance;
 use onrush_core::Command;
-use onrush_core::command::CancelTerms;
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, InvalidId, PoolId, SeatId};
 use onrush_core::question::BookingOf;
 use onrush_core::settings::{Fees, RoomSettings, Settings};
-use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::spec::{CategorySpec, SeatSpec};
 use onrush_store::{Ask, Engine, Failure};
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -26,6 +27,8 @@ pub(super) fn id<T: FromStr<Err = InvalidId>>(text: &str) -> T {
 pub(super) struct World {
     pub(super) events: Vec<EventId>,
     pub(super) settings: Settings,
+    /// Whether those who came before the opening are served by lot.
+    pub(super) is_drawn: bool,
     pub(super) pool: PoolId,
     pub(super) capacity: u32,
     pub(super) price_minor: i64,
@@ -35,8 +38,27 @@ pub(super) struct World {
     held: Mutex<Vec<BookingId>>,
     /// How often each visitor asked for something to be held.
     wishes: Mutex<BTreeMap<String, u32>>,
+    /// Where mail about bookings goes.
+    addresses: Mutex<BTreeMap<BookingId, Address>>,
+    /// Visitors, in the order in which they came.
+    visitors: Mutex<Vec<String>>,
+    /// What the organiser asked for, in that order.
+    acts: Mutex<Vec<Act>>,
+    /// Public values that were to be mixed into draws.
+    public_values: Mutex<BTreeMap<EventId, String>>,
+    /// Tickets that buyers have got.
+    tickets: Mutex<Vec<Ticket>>,
+    scans: Mutex<Vec<Scanned>>,
     /// What buyers found wrong.
     complaints: Mutex<Vec<String>>,
+}
+
+/// Where mail about a booking goes.
+#[derive(Clone, Debug)]
+pub(super) struct Address {
+    pub(super) to: String,
+    /// Whether the server has said that it knows.
+    pub(super) is_known: bool,
 }
 
 /// What a key keeps.
@@ -84,6 +106,7 @@ impl World {
         let count = *chance.pick(&[1, 1, 1, 2, 3]);
         Self {
             events: (0..count).map(|nth| id(["sale", "sale-2", "sale-3"][nth])).collect(),
+            is_drawn: settings.room.is_some() && chance.percent(30),
             settings,
             pool: id("ga"),
             capacity: *chance.pick(&[10, 40, 200]) * times,
@@ -92,6 +115,12 @@ impl World {
             buyers,
             held: Mutex::default(),
             wishes: Mutex::default(),
+            addresses: Mutex::default(),
+            visitors: Mutex::default(),
+            acts: Mutex::default(),
+            public_values: Mutex::default(),
+            tickets: Mutex::default(),
+            scans: Mutex::default(),
             complaints: Mutex::default(),
         }
     }
@@ -109,6 +138,19 @@ impl World {
     /// How often a visitor asked for something to be held, if they have come to an end.
     pub(super) fn wishes(&self, user: &str) -> Option<u32> {
         self.wishes.lock().unwrap_or_else(PoisonError::into_inner).get(user).copied()
+    }
+
+    /// Notes where a buyer wants mail about a booking; once it is known, it stays known.
+    pub(super) fn note_address(&self, booking: &BookingId, to: &str, is_known: bool) {
+        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        let address = Address { to: to.to_owned(), is_known: false };
+        let address = addresses.entry(booking.clone()).or_insert(address);
+        address.is_known |= is_known;
+    }
+
+    /// Where mail about a booking goes, if its buyer has told.
+    pub(super) fn address(&self, booking: &BookingId) -> Option<Address> {
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner).get(booking).cloned()
     }
 
     pub(super) fn complain(&self, what: String) {
@@ -129,17 +171,82 @@ impl World {
 
     /// One of the bookings there are.
     pub(super) fn any_booking(&self, chance: &mut Chance) -> Option<BookingId> {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = u32::try_from(held.len()).unwrap_or(u32::MAX);
-        (count > 0).then(|| held[chance.below(count) as usize].clone())
+        any(&self.held, chance)
+    }
+
+    /// Notes that a visitor came.
+    pub(super) fn note_visitor(&self, user: &str) {
+        note(&self.visitors, user.to_owned());
+    }
+
+    /// One of the visitors who came.
+    pub(super) fn any_visitor(&self, chance: &mut Chance) -> Option<String> {
+        any(&self.visitors, chance)
+    }
+
+    /// Notes what the organiser asks for, before anybody can do it; gives back its number.
+    pub(super) fn note_act(&self, act: Act) -> usize {
+        note(&self.acts, act)
+    }
+
+    /// Notes what came of it.
+    pub(super) fn note_outcome(&self, act: usize, came: Came) {
+        self.acts.lock().unwrap_or_else(PoisonError::into_inner)[act].came = came;
+    }
+
+    pub(super) fn acts(&self) -> Vec<Act> {
+        all(&self.acts)
+    }
+
+    /// Notes what is to be mixed into a draw.
+    pub(super) fn note_public_value(&self, event: &EventId, value: String) {
+        let mut values = self.public_values.lock().unwrap_or_else(PoisonError::into_inner);
+        values.insert(event.clone(), value);
+    }
+
+    /// What was to be mixed into a draw, if anything was.
+    pub(super) fn public_value(&self, event: &EventId) -> Option<String> {
+        let values = self.public_values.lock().unwrap_or_else(PoisonError::into_inner);
+        values.get(event).cloned()
+    }
+
+    /// Notes that somebody has got a ticket.
+    pub(super) fn note_ticket(&self, ticket: Ticket) {
+        note(&self.tickets, ticket);
+    }
+
+    /// One of the tickets there are.
+    pub(super) fn any_ticket(&self, chance: &mut Chance) -> Option<Ticket> {
+        any(&self.tickets, chance)
+    }
+
+    /// Notes that a ticket is shown, before anybody can be let in; gives back its number.
+    pub(super) fn note_scan(&self, scan: Scanned) -> usize {
+        note(&self.scans, scan)
+    }
+
+    /// Notes what the scanner said.
+    pub(super) fn note_said(&self, scanned: usize, scan: Scan) {
+        self.scans.lock().unwrap_or_else(PoisonError::into_inner)[scanned].scan = scan;
+    }
+
+    pub(super) fn scans(&self) -> Vec<Scanned> {
+        all(&self.scans)
     }
 
     pub(super) fn seat(number: u32) -> SeatId {
         id(&format!("s{number}"))
     }
 
-    /// Opens the sale.
-    pub(super) async fn set_up(&self, server: &Arc<Server>) {
+    /// Has the engine sell the seats, whose plan is not drawn here.
+    ///
+    /// # Errors
+    /// What stands in the way of it.
+    pub(super) async fn add_seats(
+        &self,
+        server: &Arc<Server>,
+        event: &EventId,
+    ) -> Result<(), String> {
         let categories =
             vec![CategorySpec { name: "stalls".into(), price_minor: self.price_minor }];
         let seat = |number: u32| SeatSpec {
@@ -151,82 +258,17 @@ impl World {
             rank: 0,
             aisle: false,
         };
-        let seats = (1..=self.seats).map(seat).collect();
-        let pool = PoolSpec {
-            pool: self.pool.clone(),
-            capacity: self.capacity,
-            price_minor: self.price_minor,
-        };
-        let life = server.life().expect("it was just started");
-        let commands = vec![
-            Command::CreateEvent { settings: Box::new(self.settings.clone()) },
-            Command::AddPool { spec: pool },
-            Command::AddSeats { categories, seats },
-            Command::OpenPrequeue,
-            Command::OpenSale { seed: None, public_value: None },
-        ];
-        for event in &self.events {
-            for command in &commands {
-                let is_needless = matches!(command, Command::OpenPrequeue)
-                    && self.settings.room.is_none()
-                    || matches!(command, Command::AddSeats { seats, .. } if seats.is_empty());
-                if !is_needless {
-                    insist(&life, event, command).await;
-                }
-            }
+        let seats: Vec<_> = (1..=self.seats).map(seat).collect();
+        if seats.is_empty() {
+            return Ok(());
         }
+        let life = server.life().ok_or("the server is gone before there is a sale")?;
+        insist(&life, event, &Command::AddSeats { categories, seats }).await
     }
 
     /// The event that this buyer wants to see.
     pub(super) fn event_of(&self, buyer: u32) -> &EventId {
         &self.events[buyer as usize % self.events.len()]
-    }
-
-    /// Takes bookings back, pauses, and changes capacity now and then, without end.
-    pub(super) async fn organise(self: Arc<Self>, server: Arc<Server>, seed: u64) {
-        let mut chance = Chance::of(seed, "organiser", 0);
-        let reason = || Reason { by: "Ann".into(), why: "as it happens".into() };
-        loop {
-            sleep(Duration::from_millis(chance.within(500, 60_000).unsigned_abs())).await;
-            let mut event = chance.pick(&self.events).clone();
-            let command = match chance.below(6) {
-                0 => Command::Pause,
-                1..=2 => Command::Resume,
-                3 => Command::AdjustCapacity {
-                    pool: self.pool.clone(),
-                    capacity: self.capacity + chance.below(5),
-                    reason: reason(),
-                },
-                _ => {
-                    let Some(booking) = self.any_booking(&mut chance) else { continue };
-                    event = event_of(&booking);
-                    let terms = CancelTerms::Organiser { refund_minor: None };
-                    Command::CancelConfirmed { booking, reason: reason(), terms }
-                }
-            };
-            let paused = command == Command::Pause;
-            self.tell(&server, &event, command).await;
-            if paused {
-                sleep(Duration::from_millis(chance.within(1_000, 20_000).unsigned_abs())).await;
-                // A pause that nobody ends would keep everybody waiting.
-                while !self.tell(&server, &event, Command::Resume).await {
-                    sleep(Duration::from_secs(1)).await;
-                }
-            }
-        }
-    }
-
-    /// Asks, and tells what was answered. True if there was an answer.
-    async fn tell(&self, server: &Arc<Server>, event: &EventId, command: Command) -> bool {
-        let Some(life) = server.life() else { return false };
-        let asked = format!("{command:?}");
-        let answer = life.engine.execute(event.clone(), command).await;
-        let told = match &answer {
-            Ok(_) => "done".to_owned(),
-            Err(failure) => failure.to_string(),
-        };
-        server.story().tell("the organiser", format!("{event}: {asked}: {told}"));
-        matches!(answer, Ok(_) | Err(Failure::Refused(_)))
     }
 
     /// Where a booking stands; `None` if the engine knows of none.
@@ -246,13 +288,28 @@ pub(super) fn event_of(booking: &BookingId) -> EventId {
     id(booking.as_str().rsplit_once('.').map_or("", |(event, _)| event))
 }
 
+/// Notes one more, and gives back its number.
+fn note<T>(list: &Mutex<Vec<T>>, one: T) -> usize {
+    let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+    list.push(one);
+    list.len() - 1
+}
+
+fn any<T: Clone>(list: &Mutex<Vec<T>>, chance: &mut Chance) -> Option<T> {
+    chance.any_of(&list.lock().unwrap_or_else(PoisonError::into_inner)).cloned()
+}
+
+fn all<T: Clone>(list: &Mutex<Vec<T>>) -> Vec<T> {
+    list.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
 /// Has a command of the organiser done; there is no other way for the sale to begin.
-async fn insist(life: &Life, event: &EventId, command: &Command) {
+async fn insist(life: &Life, event: &EventId, command: &Command) -> Result<(), String> {
     loop {
         match life.engine.execute(event.clone(), command.clone()).await {
-            Ok(_) => return,
+            Ok(_) => return Ok(()),
             Err(Failure::DiskLow) => sleep(Duration::from_secs(1)).await,
-            Err(failure) => panic!("the sale cannot be set up: {failure}"),
+            Err(failure) => return Err(format!("no seats can be added: {failure}")),
         }
     }
 }

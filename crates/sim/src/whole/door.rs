@@ -1,0 +1,95 @@
+//! The door: tickets are shown, and let somebody in once, however often and at however many
+//! scanners they are shown.
+
+use super::client::{Asking, Client};
+use super::server::{SCANNER_KEY, Server};
+use super::world::World;
+use crate::chance::Chance;
+use onrush_core::ids::BookingId;
+use serde_json::json;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// Where the scanners are.
+const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 3);
+/// How often a ticket is shown again if nothing is answered.
+const TRIES: u32 = 4;
+
+/// A ticket as somebody shows it.
+#[derive(Clone, Debug)]
+pub(super) struct Ticket {
+    pub(super) booking: BookingId,
+    pub(super) number: u32,
+    pub(super) code: String,
+}
+
+/// What a scanner said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scan {
+    In,
+    /// They were in already.
+    Again,
+    /// Neither that nor the other.
+    Refused,
+    Unknown,
+}
+
+/// One scan.
+#[derive(Clone, Debug)]
+pub(super) struct Scanned {
+    pub(super) booking: BookingId,
+    pub(super) number: u32,
+    pub(super) scan: Scan,
+}
+
+/// Lets people in now and then, without end.
+pub(super) async fn let_in(world: Arc<World>, server: Arc<Server>, seed: u64) {
+    let mut chance = Chance::of(seed, "door", 0);
+    let mut scanners = [0, 1].map(|number| {
+        let device = Chance::of(seed, "scanner", number);
+        let mut client = Client::new(server.net().clone(), ADDRESS.into(), device);
+        client.token = Some(SCANNER_KEY.to_owned());
+        client
+    });
+    loop {
+        sleep(Duration::from_millis(chance.within(200, 10_000).unsigned_abs())).await;
+        let Some(ticket) = world.any_ticket(&mut chance) else { continue };
+        let [first, second] = &mut scanners;
+        if chance.percent(20) {
+            // Somebody has a copy.
+            tokio::join!(
+                biased;
+                show(&world, &server, first, &ticket),
+                show(&world, &server, second, &ticket),
+            );
+        } else {
+            let scanner = if chance.percent(50) { first } else { second };
+            show(&world, &server, scanner, &ticket).await;
+        }
+    }
+}
+
+async fn show(world: &World, server: &Server, scanner: &mut Client, ticket: &Ticket) {
+    let Ticket { booking, number, code } = ticket;
+    let asking = Asking::post("/check-in").body(json!({ "code": code }));
+    for _ in 0..TRIES {
+        // The sale may be over while this waits, and the server still at it.
+        let scanned = Scanned { booking: booking.clone(), number: *number, scan: Scan::Unknown };
+        let scanned = world.note_scan(scanned);
+        let answer = scanner.ask(&asking).await;
+        let scan = match &answer {
+            Some(answer) if answer.is_done() => Scan::In,
+            Some(answer) if answer.code() == "ALREADY_CHECKED_IN" => Scan::Again,
+            Some(answer) if answer.status < 500 && !answer.is_put_off() => Scan::Refused,
+            Some(_) | None => Scan::Unknown,
+        };
+        let code = answer.map(|answer| answer.code().to_owned()).unwrap_or_default();
+        server.story().tell("the door", format!("{booking}, ticket {number}: {scan:?} {code}"));
+        world.note_said(scanned, scan);
+        if scan != Scan::Unknown {
+            return;
+        }
+    }
+}

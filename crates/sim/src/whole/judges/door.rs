@@ -1,0 +1,47 @@
+//! The judge of the door: each ticket lets somebody in once, and whoever was let in is written down.
+
+use super::super::door::{Scan, Scanned};
+use super::super::world::World;
+use onrush_core::Change;
+use onrush_core::change::BookingChange;
+use onrush_core::ids::BookingId;
+use onrush_store::FeedEntry;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How often one ticket was used, by the journal and by what scanners said.
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    in_journal: u32,
+    let_in: u32,
+    again: u32,
+    unknown: u32,
+}
+
+pub(super) fn judge(world: &World, entries: &[Arc<FeedEntry>], violations: &mut Vec<String>) {
+    let mut tickets = BTreeMap::<(BookingId, u32), Used>::new();
+    for Scanned { booking, number, scan } in world.scans() {
+        let used = tickets.entry((booking, number)).or_default();
+        match scan {
+            Scan::In => used.let_in += 1,
+            Scan::Again => used.again += 1,
+            Scan::Unknown => used.unknown += 1,
+            Scan::Refused => {}
+        }
+    }
+    for change in entries.iter().flat_map(|entry| &entry.changes) {
+        if let Change::Booking(BookingChange::CheckedIn { booking, ticket }) = change {
+            tickets.entry((booking.clone(), *ticket)).or_default().in_journal += 1;
+        }
+    }
+    for ((booking, number), used) in tickets {
+        let Used { in_journal, let_in, again, unknown } = used;
+        let is_right = in_journal <= 1
+            && let_in <= in_journal
+            && (again == 0 || in_journal == 1)
+            && in_journal <= let_in + unknown;
+        if !is_right {
+            violations.push(format!("ticket {number} of {booking} was used like this: {used:?}"));
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! The judge of messages: whoever is to be told is told of what happened, once by the messages' ids,
+//! with the journal's and the bank's amounts, and of nothing else.
+
+use super::super::bank::{Bank, Paid};
+use super::super::receivers::{Hook, Receivers, Said, Taken};
+use super::super::server::Server;
+use super::super::world::World;
+use super::{Facts, Known};
+use onrush_base::config::kinds::{
+    BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, BOOKING_REFUNDED, BOOKING_RELEASED,
+    PAYMENT_FAILED, PAYMENT_LATE_REFUNDED, TICKET_CHECKED_IN,
+};
+use onrush_core::Change;
+use onrush_core::change::{BookingChange, HoldChange};
+use onrush_core::hold::HoldStatus;
+use onrush_core::ids::{BookingId, EventId};
+use onrush_core::lines::Lines;
+use onrush_ledger::delivery::DeadLetter;
+use onrush_relay::messages::MAIL;
+use onrush_store::FeedEntry;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// How long a message is tried at least: three days, less the pause that would lead beyond them.
+const TRIED_MS: i64 = 3 * 24 * 3_600_000 - 75 * 60_000;
+/// Dead letters that are read at once.
+const PAGE: usize = 200;
+/// What both kinds of refunds are called here: the bank knows of one.
+const REFUND: &str = "a refund";
+
+/// A kind, and whom it is about.
+type About = (&'static str, BookingId);
+
+/// What happened, and how often.
+struct Happened {
+    times: BTreeMap<About, usize>,
+    refunds_minor: BTreeMap<BookingId, Vec<i64>>,
+    payments: Vec<Paid>,
+}
+
+/// Holds what was taken against what happened.
+pub(super) async fn judge(
+    server: &Arc<Server>,
+    world: &World,
+    bank: &Bank,
+    facts: &Facts,
+    entries: &[Arc<FeedEntry>],
+    violations: &mut Vec<String>,
+) {
+    let receivers = server.receivers();
+    if receivers.channels().is_empty() {
+        return;
+    }
+    let happened = Happened::of(entries, bank.payments());
+    let (taken, dead) = (receivers.taken(), dead_letters(server, violations).await);
+    for letter in &dead {
+        given_up(receivers, letter, violations);
+    }
+    // A ledger of a version before does not know who got such a mail.
+    let runs_out = 1 + server.upgrades().await;
+    let (happened, dead) = (&happened, &dead);
+    let mut judge = Judge { world, facts, happened, dead, runs_out, violations };
+    for hook in &receivers.hooks {
+        judge.hook(hook, &taken);
+    }
+    if receivers.has_mail() {
+        judge.mail(&taken);
+    }
+}
+
+async fn dead_letters(server: &Arc<Server>, violations: &mut Vec<String>) -> Vec<DeadLetter> {
+    let (mut letters, mut after) = (Vec::new(), None);
+    let life = server.life().expect("it was started");
+    loop {
+        match life.ledger.dead_letters(None, after, PAGE).await {
+            Ok(page) => {
+                letters.extend(page.rows);
+                after = page.next;
+            }
+            Err(error) => {
+                violations.push(format!("what was given up cannot be listed: {error}"));
+                after = None;
+            }
+        }
+        if after.is_none() {
+            return letters;
+        }
+    }
+}
+
+/// A message is given up if it was refused for good, or was tried for three days.
+fn given_up(receivers: &Receivers, letter: &DeadLetter, violations: &mut Vec<String>) {
+    let DeadLetter { message, channel, attempts, died_at, error } = letter;
+    let tried_ms = died_at.since_ms(message.at);
+    if !receivers.refused(channel, &message.id) && tried_ms < TRIED_MS {
+        let id = &message.id;
+        violations.push(format!(
+            "{id} to {channel} was given up after {attempts} attempts in {tried_ms} ms: {error}"
+        ));
+    }
+}
+
+/// The name here of a kind of message; `None` if nothing of this kind can happen.
+fn kind(name: &str) -> Option<&'static str> {
+    let kinds = [
+        BOOKING_CONFIRMED,
+        BOOKING_EXPIRED,
+        BOOKING_RELEASED,
+        BOOKING_CANCELLED,
+        PAYMENT_FAILED,
+        TICKET_CHECKED_IN,
+    ];
+    match name {
+        BOOKING_REFUNDED | PAYMENT_LATE_REFUNDED => Some(REFUND),
+        _ => kinds.into_iter().find(|kind| *kind == name),
+    }
+}
+
+impl Happened {
+    fn of(entries: &[Arc<FeedEntry>], payments: Vec<Paid>) -> Self {
+        let mut times = BTreeMap::new();
+        for change in entries.iter().flat_map(|entry| &entry.changes) {
+            if let Some(about) = about(change) {
+                *times.entry(about).or_default() += 1;
+            }
+        }
+        let mut refunds_minor = BTreeMap::<_, Vec<i64>>::new();
+        for paid in &payments {
+            *times.entry((REFUND, paid.booking.clone())).or_default() += paid.refunds_minor.len();
+            let refunds = refunds_minor.entry(paid.booking.clone()).or_default();
+            refunds.extend(&paid.refunds_minor);
+            refunds.sort_unstable();
+        }
+        Self { times, refunds_minor, payments }
+    }
+
+    fn times(&self, about: &About) -> usize {
+        self.times.get(about).copied().unwrap_or_default()
+    }
+
+    fn of_booking<'a>(&'a self, booking: &'a BookingId) -> impl Iterator<Item = &'a Paid> {
+        self.payments.iter().filter(move |paid| paid.booking == *booking)
+    }
+}
+
+/// What a change is told as.
+fn about(change: &Change) -> Option<About> {
+    let (kind, booking) = match change {
+        Change::Hold(change) => match change {
+            HoldChange::HoldReleased { booking } => (BOOKING_RELEASED, booking),
+            HoldChange::HoldExpired { booking } => (BOOKING_EXPIRED, booking),
+            HoldChange::HoldPlaced { .. }
+            | HoldChange::HoldExtended { .. }
+            | HoldChange::HoldForgotten { .. } => return None,
+        },
+        Change::Booking(change) => match change {
+            BookingChange::HoldConfirmed { booking, .. }
+            | BookingChange::HoldConfirmedLate { booking, .. } => (BOOKING_CONFIRMED, booking),
+            BookingChange::ConfirmedCancelled { booking, .. } => (BOOKING_CANCELLED, booking),
+            BookingChange::PaymentFailed { booking, .. } => (PAYMENT_FAILED, booking),
+            BookingChange::CheckedIn { booking, .. } => (TICKET_CHECKED_IN, booking),
+            BookingChange::PaymentBegun { .. } | BookingChange::LatePaymentFailed { .. } => {
+                return None;
+            }
+        },
+        Change::Setup(_)
+        | Change::Sale(_)
+        | Change::Queue(_)
+        | Change::Visitor(_)
+        | Change::Claim(_) => return None,
+    };
+    Some((kind, booking.clone()))
+}
+
+struct Judge<'a> {
+    world: &'a World,
+    facts: &'a Facts,
+    happened: &'a Happened,
+    dead: &'a [DeadLetter],
+    /// How many mails at most say to one address that something of one event has run out.
+    runs_out: usize,
+    violations: &'a mut Vec<String>,
+}
+
+impl Judge<'_> {
+    fn say(&mut self, what: String) {
+        self.violations.push(what);
+    }
+
+    /// What was given up on a channel without anybody having taken it.
+    fn dead(&self, channel: &str, ids: &BTreeSet<&str>) -> BTreeMap<About, usize> {
+        let mut dead = BTreeMap::new();
+        for DeadLetter { message, .. } in self.dead.iter().filter(|one| one.channel == channel) {
+            if let (Some(kind), Some(booking)) = (kind(&message.kind), &message.booking)
+                && !ids.contains(message.id.as_str())
+            {
+                *dead.entry((kind, booking.clone())).or_default() += 1;
+            }
+        }
+        dead
+    }
+
+    /// One receiver of webhooks.
+    fn hook(&mut self, hook: &Hook, taken: &[Taken]) {
+        let channel = hook.channel();
+        let mut firsts = BTreeMap::<&str, &Value>::new();
+        let mut told = BTreeMap::<About, Vec<&Value>>::new();
+        for one in taken.iter().filter(|one| one.channel == channel) {
+            let Said::Hook { body, is_signed } = &one.said else { continue };
+            if !is_signed || body["id"] != one.id.as_str() {
+                self.say(format!("{channel} was told {body} as {}, without its signature", one.id));
+            }
+            if let Some(first) = firsts.insert(&one.id, body) {
+                if first != body {
+                    self.say(format!("{channel} was told {first}, and again {body}"));
+                }
+                continue;
+            }
+            let booking = body["booking"].as_str().and_then(|id| id.parse::<BookingId>().ok());
+            let name = body["kind"].as_str().unwrap_or_default();
+            let is_wanted = hook.kinds.is_none_or(|kinds| kinds.contains(&name));
+            let (Some(kind), Some(booking), true) = (kind(name), booking, is_wanted) else {
+                self.say(format!("{channel} was told {body}, which nobody wants to know"));
+                continue;
+            };
+            self.data(&channel, kind, &booking, &body["data"]);
+            told.entry((kind, booking)).or_default().push(&body["data"]);
+        }
+        let ids = firsts.into_keys().collect();
+        let dead = self.dead(&channel, &ids);
+        let wants = |about: &About| match about.0 {
+            REFUND => hook.kinds.is_none(),
+            name => hook.kinds.is_none_or(|kinds| kinds.contains(&name)),
+        };
+        let happened = self.happened;
+        let all: BTreeSet<&About> = happened.times.keys().chain(told.keys()).collect();
+        for about in all.into_iter().filter(|about| wants(about)) {
+            let (of, told) = (happened.times(about), told.get(about).map_or(&[][..], |told| told));
+            let given_up = dead.get(about).copied().unwrap_or_default();
+            self.count(&channel, about, (of, of), told.len(), given_up);
+            if about.0 == REFUND && told.len() == of {
+                let mut minor: Vec<_> =
+                    told.iter().filter_map(|data| data["refund_minor"].as_i64()).collect();
+                minor.sort_unstable();
+                if happened.refunds_minor.get(&about.1).is_some_and(|refunds| *refunds != minor) {
+                    self.say(format!("{channel} was told of refunds of {minor:?} for {}", about.1));
+                }
+            }
+        }
+    }
+
+    /// Sees that something is told as often as it happened: at least and at most so often.
+    fn count(
+        &mut self,
+        channel: &str,
+        about: &About,
+        owed: (usize, usize),
+        told: usize,
+        given_up: usize,
+    ) {
+        let (kind, booking) = about;
+        if told > owed.1 {
+            let most = owed.1;
+            self.say(format!("{channel} was told {told} times of {kind} of {booking}, not {most}"));
+        }
+        if told + given_up < owed.0 {
+            let least = owed.0;
+            self.say(format!(
+                "{channel} was told {told} times of {kind} of {booking}, not {least}"
+            ));
+        }
+    }
+
+    /// What a webhook says is what the journal and the bank say.
+    fn data(&mut self, channel: &str, kind: &str, booking: &BookingId, data: &Value) {
+        let Some(known) = self.facts.bookings.get(booking) else {
+            return self.say(format!("{channel} was told of {booking}, which never was: {data}"));
+        };
+        let lines = serde_json::from_value::<Lines>(data["lines"].clone()).ok();
+        let mut is_right = data["amount_minor"] == known.amount_minor
+            && lines.is_some_and(|lines| lines == known.lines);
+        if kind == BOOKING_CANCELLED {
+            is_right &= data["refund_minor"] == known.refund_minor;
+        }
+        if kind == BOOKING_CONFIRMED {
+            let payment = data["payment"].as_str().unwrap_or_default();
+            let paid = self.happened.payments.iter().find(|paid| paid.payment.as_str() == payment);
+            is_right &= paid.is_some_and(|paid| {
+                paid.is_captured
+                    && paid.booking == *booking
+                    && paid.amount_minor == known.amount_minor
+            });
+        }
+        if !is_right {
+            self.say(format!(
+                "{channel} was told {data} of {kind} of {booking}, which is {known:?}"
+            ));
+        }
+    }
+
+    /// Everybody's mail.
+    fn mail(&mut self, taken: &[Taken]) {
+        let mut ids = BTreeSet::new();
+        let mut told = BTreeMap::<About, Vec<&str>>::new();
+        let mut expired = BTreeMap::<(&str, EventId), usize>::new();
+        for one in taken {
+            let Said::Mail { to, subject, text } = &one.said else { continue };
+            if !ids.insert(one.id.as_str()) {
+                continue;
+            }
+            let booking = row(text, "Booking").and_then(|id| id.parse::<BookingId>().ok());
+            let (Some(kind), Some(booking)) = (kind_of_mail(subject), booking) else {
+                self.say(format!("{to} got a mail that cannot be understood: {subject}: {text}"));
+                continue;
+            };
+            self.letter(to, kind, &booking, text);
+            if let (BOOKING_EXPIRED, Some(known)) = (kind, self.facts.bookings.get(&booking)) {
+                *expired.entry((to, known.event.clone())).or_default() += 1;
+            }
+            told.entry((kind, booking)).or_default().push(to);
+        }
+        let most = self.runs_out;
+        for ((to, event), times) in expired.iter().filter(|(_, times)| **times > most) {
+            self.say(format!("{to} got {times} mails that something of {event} has run out"));
+        }
+        let dead = self.dead(MAIL, &ids);
+        let happened = self.happened;
+        let all: BTreeSet<&About> = happened.times.keys().chain(told.keys()).collect();
+        for about in all {
+            let told = told.get(about).map_or(0, Vec::len);
+            let given_up = dead.get(about).copied().unwrap_or_default();
+            let owed = self.owed(about, &expired);
+            self.count(MAIL, about, owed, told, given_up);
+        }
+    }
+
+    /// How often a buyer is to get mail about something, at least and at most.
+    fn owed(&self, about: &About, expired: &BTreeMap<(&str, EventId), usize>) -> (usize, usize) {
+        let (kind, booking) = about;
+        let (times, known) = (self.happened.times(about), self.facts.bookings.get(booking));
+        let (Some(address), Some(known)) = (self.world.address(booking), known) else {
+            return (0, 0);
+        };
+        let is_tried = |paid: &Paid| paid.is_tried;
+        let (least, most) = match *kind {
+            // Tickets that are void are not sent.
+            BOOKING_CONFIRMED if known.end == HoldStatus::Cancelled => (0, times),
+            BOOKING_CONFIRMED | BOOKING_CANCELLED | REFUND => (times, times),
+            BOOKING_EXPIRED if !self.happened.of_booking(booking).any(is_tried) => (0, 0),
+            BOOKING_EXPIRED => {
+                let had_one = expired.contains_key(&(address.to.as_str(), known.event.clone()));
+                let is_paid = self.happened.of_booking(booking).any(|paid| paid.is_captured);
+                (if is_paid && !had_one { times } else { 0 }, times)
+            }
+            _ => (0, 0),
+        };
+        (if address.is_known { least } else { 0 }, most)
+    }
+
+    /// A mail goes to whose booking it is about, and its amounts are the journal's and the bank's.
+    fn letter(&mut self, to: &str, kind: &str, booking: &BookingId, text: &str) {
+        let Some(known) = self.facts.bookings.get(booking) else {
+            return self.say(format!("{to} got a mail about {booking}, which never was"));
+        };
+        if self.world.address(booking).is_none_or(|address| address.to != to) {
+            self.say(format!("{to} got a mail about {booking}, which is not theirs"));
+        }
+        let refund_minor = row(text, "Refund").and_then(minor).unwrap_or_default();
+        let Known { amount_minor, .. } = known;
+        let is_right = row(text, "Total").and_then(minor) == Some(*amount_minor)
+            && match kind {
+                BOOKING_CANCELLED => refund_minor == known.refund_minor,
+                REFUND => self
+                    .happened
+                    .of_booking(booking)
+                    .any(|paid| paid.refunds_minor.contains(&refund_minor)),
+                BOOKING_CONFIRMED => self
+                    .happened
+                    .of_booking(booking)
+                    .any(|paid| paid.is_captured && paid.amount_minor == *amount_minor),
+                _ => true,
+            };
+        if !is_right {
+            self.say(format!("{to} got a mail about {booking}, which is {known:?}: {text}"));
+        }
+    }
+}
+
+/// What a mail is about, by its subject.
+fn kind_of_mail(subject: &str) -> Option<&'static str> {
+    [
+        ("Your tickets:", BOOKING_CONFIRMED),
+        ("Your reservation has run out:", BOOKING_EXPIRED),
+        ("Your booking is cancelled:", BOOKING_CANCELLED),
+        ("Your refund:", REFUND),
+        ("Your payment came too late:", REFUND),
+    ]
+    .into_iter()
+    .find_map(|(begin, kind)| subject.starts_with(begin).then_some(kind))
+}
+
+/// What stands in a row of a mail.
+fn row<'a>(text: &'a str, label: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(label)?.strip_prefix(": "))
+}
+
+/// An amount of a currency with cents, as mails write it: `25.00 EUR`.
+fn minor(text: &str) -> Option<i64> {
+    let (whole, cents) = text.split(' ').next()?.split_once('.')?;
+    Some(whole.parse::<i64>().ok()? * 100 + cents.parse::<i64>().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mails_are_read_row_by_row() {
+        let text = "Booking: sale.1\r\nTotal: 53.50 EUR (including fees of 3.50 EUR)\r\n";
+        assert_eq!(row(text, "Booking"), Some("sale.1"));
+        assert_eq!(row(text, "Total").and_then(minor), Some(5_350));
+        assert_eq!(row(text, "Refund"), None);
+        assert_eq!(kind_of_mail("Your refund: A sale"), Some(REFUND));
+        assert_eq!(kind_of_mail("Buy now"), None);
+    }
+}
