@@ -49,3 +49,10 @@ fn audit_asks_for_a_start_before_it_reads_an_older_ledger() {
     let once = run(30_000_005, Faults::ALL);
     assert!(once.violations.is_empty(), "{:#?}", once.violations);
 }
+
+/// The disk was full for longer than a caller waits: the answer was given, and its key forgot it.
+#[test]
+fn answer_that_a_full_disk_did_not_take_is_kept_later() {
+    let once = run(50_000_033, Faults::ALL);
+    assert!(once.violations.is_empty(), "{:#?}", once.violations);
+}

@@ -21,7 +21,7 @@ use onrush_store::Failure;
 use onrush_store::embedded::Need;
 use sha2::{Digest, Sha256};
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Pauses between attempts to keep an answer. The caller waits meanwhile, so they are short.
@@ -31,6 +31,9 @@ const PAUSES: [Duration; 4] = [
     Duration::from_millis(500),
     Duration::from_secs(2),
 ];
+
+/// The pause between further attempts, for which nobody waits.
+const LATER: Duration = Duration::from_secs(5);
 
 impl From<LedgerError> for Problem {
     fn from(error: LedgerError) -> Self {
@@ -118,9 +121,11 @@ impl Once {
             let (answer, stored) = stored(answer_of(work).await, kept).await;
             let finish = || self.ledger.finish(key.clone(), stored.clone());
             if let Err(error) = patiently(finish).await {
-                // What was done stays done; only this key is of no more use until the process
-                // starts anew. Of a claim the rules know what was done.
-                tracing::error!(%error, scope = key.scope, "an answer could not be kept");
+                // What was done stays done, and the caller need not wait for a full disk. Until the
+                // answer is kept the key is under way; if the process ends before, what is asked
+                // again is decided by what was done.
+                tracing::error!(%error, scope = key.scope, "an answer is not kept yet");
+                tokio::spawn(keep_later(Arc::downgrade(&self), key, stored));
             }
             Ok(answer)
         });
@@ -189,6 +194,18 @@ where
         }
     }
     ask().await
+}
+
+/// Keeps an answer as soon as the ledger can be used again, for as long as anybody serves.
+async fn keep_later(once: Weak<Once>, key: RequestKey, stored: Option<StoredAnswer>) {
+    loop {
+        tokio::time::sleep(LATER).await;
+        let Some(once) = once.upgrade() else { return };
+        match once.ledger.finish(key.clone(), stored.clone()).await {
+            Err(LedgerError::Unavailable(_)) => {}
+            Ok(()) | Err(LedgerError::Conflict) => return,
+        }
+    }
 }
 
 /// The answer, and what is kept of it, if anything is.
