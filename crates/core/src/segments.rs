@@ -85,6 +85,10 @@ impl Choice {
 /// which was added first.
 type Place = (u32, u32, usize);
 
+/// What choices of several segments are compared by: the worst rank, the single seats they leave, the
+/// rank of their segment, and which was added first.
+type Key = (u32, u32, u32, usize);
+
 /// All segments of one event's seats.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Segments {
@@ -199,7 +203,7 @@ impl Segments {
 
     /// The best seats side by side, by their positions.
     pub(crate) fn together(&self, quantity: u32, filter: &Filter) -> Option<Range<usize>> {
-        let mut best: Option<((u32, u32, u32, usize), Range<usize>)> = None;
+        let mut best: Option<(Key, Range<usize>)> = None;
         for &(best_free, rank, nth) in &self.by_place {
             // Nothing from here on leaves fewer single seats than none.
             if best.as_ref().is_some_and(|(key, _)| *key <= (best_free, 0, rank, nth)) {

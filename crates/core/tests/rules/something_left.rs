@@ -94,7 +94,8 @@ fn what_is_left_in_the_end_is_for_one_at_a_time() {
 
 #[test]
 fn nobody_comes_in_while_nothing_is_free_and_the_next_does_when_something_is_back() {
-    let gives_back: [(&str, fn(&mut Stage)); 7] = [
+    type GiveBack = fn(&mut Stage);
+    let gives_back: [(&str, GiveBack); 7] = [
         ("a release", |stage| drop(stage.ok(release("all", "u1")))),
         ("an expiry", |stage| stage.pass_ms(600_000)),
         ("a cancellation", |stage| {

@@ -1,7 +1,7 @@
 //! A live stream as a browser reads it: server-sent events, one after the other.
 
-use super::Planted;
 use super::client::{Asking, Client};
+use super::planted::Planted;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::Value;
