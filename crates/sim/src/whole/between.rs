@@ -318,3 +318,43 @@ impl Restore {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::files::tests::open;
+    use super::*;
+    use tokio::runtime::Builder;
+
+    /// A journal was put back beside a ledger of an older version, which the audit does not read.
+    #[test]
+    fn audit_asks_for_a_start_before_it_reads_an_older_ledger() {
+        let dir = tempfile::tempdir().expect("a directory");
+        open(dir.path());
+        let mut pauses = Pauses::default();
+        let mut lost = Facts::default();
+        lost.bookings_in_ledger.insert("sale.1".into());
+        pauses.audit(dir.path(), "now", &lost, Restore::Journal);
+        assert_eq!(pauses.violations, ["now: the audit does not name sale.1"]);
+        pauses.violations.clear();
+        assert!(files::age(dir.path(), &mut Chance::of(1, "files", 0)));
+        pauses.audit(dir.path(), "before", &lost, Restore::Journal);
+        assert!(pauses.violations.is_empty(), "{:?}", pauses.violations);
+    }
+
+    /// An empty directory was put back as a backup, and the audit was to name what it lacked.
+    #[test]
+    fn backups_are_of_servers_that_have_begun() {
+        let runtime = Builder::new_current_thread().build().expect("a runtime");
+        let dir = tempfile::tempdir().expect("a directory");
+        let (mut pauses, mut chance) = (Pauses::default(), Chance::of(1, "pauses", 0));
+        let tries = Tries { flips: false, restores: true, upgrades: false };
+        for _ in 0..40 {
+            runtime.block_on(pauses.pass(dir.path(), tries, &mut chance, &mut Vec::new()));
+            assert!(pauses.backup.is_none());
+        }
+        fs::write(dir.path().join("engine.db"), "").expect("a file can be written");
+        while pauses.backup.is_none() {
+            runtime.block_on(pauses.pass(dir.path(), tries, &mut chance, &mut Vec::new()));
+        }
+    }
+}

@@ -233,3 +233,34 @@ pub(super) fn age(dir: &Path, chance: &mut Chance) -> bool {
     }
     true
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::opening;
+    use super::*;
+    use onrush_core::Time;
+    use onrush_store::embedded::{Clock, ManualClock, Options};
+    use tokio::runtime::Builder;
+
+    /// Opens what a server opens in a directory, and closes it.
+    pub(in crate::whole) fn open(dir: &Path) {
+        let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let clock = Clock::Manual(ManualClock::new(Time(1_796_119_200_000)));
+        let options = Options { clock, ..Options::default() };
+        let opened = runtime.block_on(opening::open(dir, options));
+        drop(opened.expect("files that are in order"));
+    }
+
+    /// The power went before a ledger was brought up to date, and it was to be made older again.
+    #[test]
+    fn ledger_is_made_older_once() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut chance = Chance::of(1, "files", 0);
+        assert!(!age(dir.path(), &mut chance));
+        open(dir.path());
+        assert!(age(dir.path(), &mut chance));
+        assert!(!age(dir.path(), &mut chance));
+        open(dir.path());
+        assert!(age(dir.path(), &mut chance));
+    }
+}
