@@ -137,9 +137,15 @@ impl Shop<'_> {
             let queue = "/api/v1/events/e/queue";
             let (status, place) = ask("POST", queue, &token, "", "");
             assert!(matches!(status, 200 | 202), "{status}: {place}");
-            until("the buyer's turn", || {
-                (ask("GET", queue, &token, "", "").1["status"] == "active").then_some(())
+            let is_in = until("the buyer's turn", || {
+                let is_in = ask("GET", queue, &token, "", "").1["status"] == "active";
+                // Nobody is let in to nothing.
+                let mut event = || ask("GET", "/api/v1/events/e", "", "", "").1;
+                (is_in || event()["admission"] == "sold_out").then_some(is_in)
             });
+            if !is_in {
+                return false;
+            }
         }
         let wish = json!({"pools": {"ga": 1}}).to_string();
         // A hold that was lost with what Redis forgot is taken anew.

@@ -104,14 +104,15 @@ impl World {
         settings.fees =
             *chance.pick(&[Fees::default(), Fees { fixed_minor: 100, percent_bp: 500 }]);
         let count = *chance.pick(&[1, 1, 1, 2, 3]);
+        let has_room = settings.room.is_some();
         Self {
             events: (0..count).map(|nth| id(["sale", "sale-2", "sale-3"][nth])).collect(),
-            is_drawn: settings.room.is_some() && chance.percent(30),
             settings,
             pool: id("ga"),
             capacity: *chance.pick(&[10, 40, 200]) * times,
             price_minor: *chance.pick(&[2_500, 999]),
             seats: *chance.pick(&[0, 12, 40]) * times,
+            is_drawn: has_room && chance.percent(30),
             buyers,
             held: Mutex::default(),
             wishes: Mutex::default(),
