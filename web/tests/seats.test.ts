@@ -204,6 +204,19 @@ test("vouchers are bought by quantity, no more than one person may have", async 
   await close();
 });
 
+test("choice that leaves a seat alone is moved with one tap", async () => {
+  const { page, complaints, close } = await seated("singles", { single_seats: "refuse" });
+  await pick(page, 2, 3);
+  await page.getByRole("button", { name: "Hold these" }).click();
+  await page.getByText("Your choice would leave one seat on its own: Stalls, row A, seat 1.").waitFor();
+  await page.getByText("Instead there are Stalls, row A, seats 1 and 2, for €90.00 in all.").waitFor();
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole("button", { name: "Move my choice there" }).click();
+  expect((await hold(page)).lines.seats).toEqual(["A-1", "A-2"]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("choice survives a reload", async () => {
   const { page, close } = await seated("reload");
   await pick(page, 5, 6);

@@ -415,6 +415,16 @@ refusals! {
         "{free} such seats are free, and at most {longest} side by side; ask for fewer, for others, \
          or let them be apart";
 
+    /// The choice leaves free seats alone, and another one of that size would not.
+    LeavesSingleSeat {
+        /// The seats that would be left alone, by id, in the plan's order.
+        seats: Vec<SeatId>,
+        /// The same choice with one group of seats moved, by id, in the plan's order.
+        instead: Vec<SeatId>,
+    } = 63 "LEAVES_SINGLE_SEAT" Conflict later,
+        "your choice leaves a seat alone: {}; choose others, such as those in `instead`",
+        Listed(seats);
+
     /// There is no such price category.
     CategoryNotFound {
         /// The category.

@@ -4,7 +4,8 @@ use crate::arena::Idx;
 use crate::best::{Best, BestOrder, Together};
 use crate::ids::SeatId;
 use crate::refusal::Refusal;
-use crate::segments::{Filter, SegmentView, Segments, Shortage};
+use crate::segments::{Avoidable, Filter, SegmentView, Segments, Shortage};
+use crate::settings::SingleSeats;
 use crate::spec::{CategorySpec, SeatSpec};
 use crate::view::{CategoryView, SeatStatus, Units};
 use hashbrown::HashMap;
@@ -146,9 +147,13 @@ impl Seats {
     }
 
     /// The best free seats of an order, by id.
-    pub(crate) fn best(&self, order: &BestOrder) -> Result<Vec<SeatId>, Refusal> {
+    pub(crate) fn best(
+        &self,
+        order: &BestOrder,
+        single_seats: SingleSeats,
+    ) -> Result<Vec<SeatId>, Refusal> {
         let best = order.best();
-        let filter = self.filter(order);
+        let filter = self.filter(order, single_seats);
         let quantity = best.quantity();
         let found = self.segments.together(quantity, &filter).map(Vec::from_iter);
         let found = found.or_else(|| match best.together() {
@@ -163,7 +168,32 @@ impl Seats {
                 Refusal::NotTogether { longest, free }
             });
         };
-        Ok(found.into_iter().map(|position| self.seats[position].spec.seat.clone()).collect())
+        Ok(self.ids(found))
+    }
+
+    fn ids(&self, positions: Vec<usize>) -> Vec<SeatId> {
+        positions.into_iter().map(|position| self.seats[position].spec.seat.clone()).collect()
+    }
+
+    /// Checks that a choice of free seats leaves none alone where that can be helped; groups of
+    /// which all seats were chosen by the rules are fine.
+    pub(crate) fn check_singles(
+        &self,
+        chosen: &[SeatId],
+        by_rules: &[SeatId],
+    ) -> Result<(), Refusal> {
+        let positions = |seats: &[SeatId]| -> Vec<usize> {
+            let mut positions: Vec<usize> = seats.iter().map(|seat| self.by_id[seat]).collect();
+            positions.sort_unstable();
+            positions
+        };
+        match self.segments.avoidable_singles(&positions(chosen), &positions(by_rules)) {
+            None => Ok(()),
+            Some(Avoidable { seats, instead }) => Err(Refusal::LeavesSingleSeat {
+                seats: self.ids(seats),
+                instead: self.ids(instead),
+            }),
+        }
     }
 
     /// Checks that there are such categories and sections.
@@ -181,7 +211,7 @@ impl Seats {
         Ok(())
     }
 
-    fn filter(&self, order: &BestOrder) -> Filter {
+    fn filter(&self, order: &BestOrder, single_seats: SingleSeats) -> Filter {
         let best = order.best();
         let is_asked = |names: &[Box<str>], name: &str| {
             names.is_empty() || names.iter().any(|asked| asked.as_ref() == name)
@@ -196,6 +226,7 @@ impl Seats {
             categories: categories.collect(),
             sections: sections.map(|section| is_asked(best.sections(), section)).collect(),
             named: named.filter_map(|seat| self.by_id.get(seat).copied()).collect(),
+            single_seats,
         }
     }
 

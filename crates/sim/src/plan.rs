@@ -4,7 +4,7 @@ use crate::chance::Chance;
 use onrush_core::Time;
 use onrush_core::ids::{InvalidId, PoolId, SeatId, UserId};
 use onrush_core::limits::{MAX_FEE_BP, MAX_PRICE_MINOR};
-use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings};
+use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings, SingleSeats};
 use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
 use sha2::{Digest as _, Sha256};
 use std::str::FromStr;
@@ -141,6 +141,11 @@ pub fn settings(chance: &mut Chance) -> Settings {
     }
     if chance.percent(25) {
         it.amount_step_minor = if currency == "MGA" { 100 } else { 10 };
+    }
+    // Drawn from what was drawn before, so that worlds stay as they were in all else.
+    let drawn = it.hold_ttl_ms / 1_000 + i64::from(it.fees.percent_bp) + i64::from(it.extensions);
+    if drawn % 3 == 1 {
+        it.single_seats = SingleSeats::Refuse;
     }
     it
 }

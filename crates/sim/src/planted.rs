@@ -10,7 +10,7 @@ use onrush_core::hold::{HoldState, HoldTerms};
 use onrush_core::ids::SeatId;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::{BookingOf, Query, View};
-use onrush_core::settings::Settings;
+use onrush_core::settings::{Settings, SingleSeats};
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::view::{HoldView, PlaceState, Reply};
 use onrush_core::{Change, Command, Event, Refusal, Time};
@@ -57,6 +57,8 @@ bugs! {
     RefundedTwice = "a second cancellation gives the money back again",
     /// Rules.
     BestForgetsThePrice = "the best seats are chosen as if they might cost anything",
+    /// Rules.
+    SingleSeatsAreLeft = "seats are left alone although that is refused",
     /// Rules.
     AmountIsOff = "the answer to a hold tells another amount",
     /// Rules.
@@ -373,6 +375,7 @@ impl Planted {
         let room = it.room.as_mut();
         match (self.bug, room) {
             (Some(Bug::LimitIsIgnored), _) => it.max_per_user = None,
+            (Some(Bug::SingleSeatsAreLeft), _) => it.single_seats = SingleSeats::Allow,
             (Some(Bug::FeesAreForgotten), _) => it.fees = Default::default(),
             (Some(Bug::OneExtensionMore), _) => it.extensions += 1,
             (Some(Bug::OutflowIsIgnored), Some(room)) => room.outflow_per_min = None,

@@ -14,7 +14,7 @@ fn house() -> Stage {
     house_with(settings())
 }
 
-fn house_with(settings: Settings) -> Stage {
+pub(crate) fn house_with(settings: Settings) -> Stage {
     let mut stage = Stage::created(Settings { room: None, ..settings });
     let row = |section: &'static str, row: &'static str, seats: u32, rank: u32| {
         (1..=seats).map(move |number| SeatSpec {
@@ -43,7 +43,7 @@ fn house_with(settings: Settings) -> Stage {
     stage
 }
 
-fn any(quantity: u32) -> Best {
+pub(crate) fn any(quantity: u32) -> Best {
     Best::new(quantity, Together::Must).expect("a quantity")
 }
 
@@ -52,7 +52,7 @@ fn of(quantity: u32, categories: &[&str], sections: &[&str]) -> Best {
     any(quantity).within(boxed(categories), boxed(sections)).expect("names")
 }
 
-fn hold_best(booking: &str, user: &str, best: Best, beside: Option<Lines>) -> Command {
+pub(crate) fn hold_best(booking: &str, user: &str, best: Best, beside: Option<Lines>) -> Command {
     Command::HoldBest {
         booking: booking_id(booking),
         user: user.parse().expect("an id"),

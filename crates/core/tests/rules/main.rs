@@ -15,6 +15,7 @@ mod removal;
 mod saga;
 mod score;
 mod shadow;
+mod single_seats;
 mod something_left;
 mod stage;
 mod traps;

@@ -9,6 +9,7 @@
 -- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND SEAT_NOT_FOUND CATEGORY_NOT_FOUND SECTION_NOT_FOUND
 --           EVENT_NOT_OPEN VISITOR_BANNED NOT_YOUR_TURN SESSION_OVER INSUFFICIENT_STOCK
 --           SEAT_UNAVAILABLE USER_LIMIT_EXCEEDED TOO_MANY_ENDED TOO_FEW_SEATS NOT_TOGETHER
+--           LEAVES_SINGLE_SEAT
 -- Changes   [arrived] hold_placed
 --#include begin
 --#include change
@@ -21,7 +22,7 @@
 
 local out = open({
   'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency',
-  'amount_step_minor', 'sections',
+  'amount_step_minor', 'sections', 'single_seats',
 })
 if out then
   return out
@@ -89,7 +90,8 @@ if refusal then
   return refusal
 end
 
-local filter = {categories = {}, sections = is_section, named = nil}
+local is_strict = M.single_seats == 'refuse'
+local filter = {categories = {}, sections = is_section, named = nil, is_strict = is_strict}
 for index, category in pairs(stock.categories) do
   local affordable = not price_max or category.price <= price_max
   filter.categories[index] = affordable and (not is_category or is_category[category.name]) or nil
@@ -109,6 +111,17 @@ end
 
 local lines = lines_with_seats(beside, best)
 stock.seats = seats_get(lines.seats)
+if is_strict and beside.seats[1] then
+--#include singles
+  local exempt = {}
+  for _, seat in ipairs(seats_get(best)) do
+    exempt[seat.index] = true
+  end
+  refusal = singles_check(stock.seats, exempt)
+  if refusal then
+    return refusal
+  end
+end
 local hold = new_hold(booking, user, lines.json, price_minor(lines, stock))
 hold.asked = asked
 occupy(lines, stock, booking)

@@ -39,7 +39,7 @@ macro_rules! scripts {
 const INCLUDES: &[(&str, &str)] = &includes![
     "bans", "begin", "change", "claims", "counts", "ended", "gone", "holds", "joining", "lapses",
     "line", "best", "lines", "money", "outflow", "phases", "places", "pools", "queued", "seats",
-    "segments", "sessions", "settings", "shared", "taking", "users",
+    "segments", "sessions", "settings", "shared", "singles", "taking", "users",
 ];
 
 scripts! {

@@ -12,7 +12,7 @@ use onrush_core::hold::OnDecline;
 use onrush_core::ids::{BookingId, UserId};
 use onrush_core::limits::{MAX_SEAT_RANK, fits_text};
 use onrush_core::lines::Lines;
-use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
+use onrush_core::settings::{Digest, Order, RoomSettings, Settings, SingleSeats};
 use onrush_core::spec::{CategorySpec, Reason, SeatSpec};
 use onrush_core::waiting_room::draw;
 use onrush_core::{Command, Refusal, Time};
@@ -331,7 +331,7 @@ fn units_per_visitor(room: &RoomSettings) -> String {
 
 /// The settings that scripts need, each as a field of the event's meta hash; an empty text means
 /// that it is not set.
-pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 27] {
+pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 28] {
     let room = settings.room.as_ref();
     let of_room = |get: fn(&RoomSettings) -> String| room.map(get).unwrap_or_default();
     let refunds: Vec<String> = settings
@@ -343,6 +343,10 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 2
     let step = match settings.amount_step_minor {
         1 => String::new(),
         step_minor => text(&step_minor),
+    };
+    let single_seats = match settings.single_seats {
+        SingleSeats::Allow => "",
+        SingleSeats::Refuse => "refuse",
     };
     let order = |room: &RoomSettings| match room.order {
         Order::Fifo => "fifo".to_owned(),
@@ -365,6 +369,7 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 2
         ("fee_percent_bp", text(&settings.fees.percent_bp)),
         ("refunds", refunds.join(",")),
         ("amount_step_minor", step),
+        ("single_seats", single_seats.to_owned()),
         ("room", of_room(|_| flag(true))),
         ("room_capacity", of_room(|room| text(&room.capacity))),
         ("outflow_per_min", of_room(|room| text_or_empty(room.outflow_per_min.as_ref()))),

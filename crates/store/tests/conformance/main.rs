@@ -37,6 +37,8 @@ mod refunds;
 #[path = "../../../core/tests/rules/removal.rs"]
 mod removal;
 mod shadow;
+#[path = "../../../core/tests/rules/single_seats.rs"]
+mod single_seats;
 #[path = "../../../core/tests/rules/stage.rs"]
 mod stage;
 #[path = "../../../core/tests/rules/traps.rs"]

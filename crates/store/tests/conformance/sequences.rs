@@ -272,6 +272,7 @@ fn the_sequences_reach_every_change_and_every_refusal() {
         "INVALID_QUANTITY",
         "INVALID_SETTINGS",
         "INVALID_STATUS",
+        "LEAVES_SINGLE_SEAT",
         "NOTHING_TO_PAY",
         "NOT_CANCELLABLE",
         "NOT_TOGETHER",

@@ -5,7 +5,7 @@ use crate::random::Random;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, ClaimId, InvalidId, PaymentId, PlaceId, PoolId, SeatId, UserId};
 use onrush_core::limits::{MAX_FEE_BP, MAX_PRICE_MINOR, MAX_TEXT_CHARS};
-use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings};
+use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings, SingleSeats};
 use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::waiting_room::draw;
 use std::str::FromStr;
@@ -155,6 +155,8 @@ impl World {
         };
         settings.currency = currency.parse().expect("a currency");
         settings.amount_step_minor = step_minor;
+        settings.single_seats =
+            if drawn % 3 == 0 { SingleSeats::Refuse } else { SingleSeats::Allow };
         Self { settings, price_minor, no_draws: false, no_streams: false }
     }
 

@@ -68,6 +68,7 @@ impl Oracle {
         self.all_free(lines)?;
         self.within_limit(user, lines.units())?;
         self.few_ended(user)?;
+        self.leaves_nobody_alone(lines.seats(), &[])?;
         Ok(self.place(at, id, user, lines.clone(), None))
     }
 

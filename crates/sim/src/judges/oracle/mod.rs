@@ -12,6 +12,7 @@ mod hold;
 mod money;
 mod organiser;
 mod settings;
+mod single_seats;
 mod stock;
 mod tick;
 mod views;

@@ -8,11 +8,12 @@ use crate::json::ids::{
     SmallLimitNumber, TimesNumber,
 };
 use crate::json::object::Object;
+use crate::json::sale::SingleSeatsName;
 use crate::json::whole::Whole;
 use onrush_core::Time;
 use onrush_core::ids::EventId;
 use onrush_core::money::Currency;
-use onrush_core::settings::{Digest, Settings};
+use onrush_core::settings::{Digest, Settings, SingleSeats};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -77,6 +78,8 @@ pub struct NewEvent {
     fees: Option<Object<FeesBody>>,
     #[schema(value_type = Option<Vec<RefundRuleBody>>, max_items = 20)]
     refunds: Option<Vec<Object<RefundRuleBody>>>,
+    #[schema(value_type = Option<SingleSeatsName>)]
+    single_seats: Option<SingleSeats>,
 }
 
 impl NewEvent {
@@ -101,6 +104,7 @@ impl NewEvent {
             starts_at: self.starts_at,
             fees: self.fees,
             refunds: self.refunds,
+            single_seats: self.single_seats,
         };
         (self.event, settings, change)
     }
@@ -166,6 +170,9 @@ pub struct SettingsChange {
     /// What a buyer gets back who cancels; without a rule that applies, buyers cannot cancel.
     #[schema(value_type = Option<Vec<RefundRuleBody>>, max_items = 20)]
     refunds: Option<Vec<Object<RefundRuleBody>>>,
+    /// Whether buyers may choose seats that leave one free seat alone.
+    #[schema(value_type = Option<SingleSeatsName>)]
+    single_seats: Option<SingleSeats>,
 }
 
 impl SettingsChange {
@@ -195,6 +202,7 @@ impl SettingsChange {
             starts_at: None,
             fees: None,
             refunds: None,
+            single_seats: None,
         }
     }
 
@@ -231,6 +239,7 @@ impl SettingsChange {
         set(&mut settings.starts_at, self.starts_at.map(time));
         set(&mut settings.fees, self.fees.map(|Object(fees)| fees.fees()));
         set(&mut settings.refunds, self.refunds.map(RefundRuleBody::rules));
+        set(&mut settings.single_seats, self.single_seats);
     }
 }
 
