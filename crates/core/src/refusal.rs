@@ -425,6 +425,21 @@ refusals! {
         "your choice leaves a seat alone: {}; choose others, such as those in `instead`",
         Listed(seats);
 
+    /// Fewer wheelchair places are free than asked for, of those that were asked for.
+    TooFewAccessible {
+        /// How many are free.
+        free: u32,
+    } = 64 "TOO_FEW_ACCESSIBLE" Conflict later,
+        "{free} such wheelchair places are free; ask for fewer, for others, or try again as holds \
+         run out";
+
+    /// Companions' seats are asked for without the places they belong to.
+    CompanionAlone {
+        /// Which, by id.
+        seats: Vec<SeatId>,
+    } = 65 "COMPANION_ALONE" Invalid never,
+        "for who comes with a wheelchair place, ask for that one too: {}", Listed(seats);
+
     /// There is no such price category.
     CategoryNotFound {
         /// The category.

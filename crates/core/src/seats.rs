@@ -1,5 +1,7 @@
 //! Seats: each is free, or somebody's, or blocked for a reason.
 
+mod accessible;
+
 use crate::arena::Idx;
 use crate::best::{Best, BestOrder, Together};
 use crate::ids::SeatId;
@@ -76,6 +78,8 @@ pub(crate) struct Seats {
     by_id: HashMap<SeatId, usize, foldhash::fast::FixedState>,
     categories: Vec<Category>,
     segments: Segments,
+    /// Those that are kept for somebody, by position.
+    kept: Vec<usize>,
     /// Seats on sale.
     free: u32,
 }
@@ -128,6 +132,9 @@ impl Seats {
         assert!(known.is_none(), "a seat is added once");
         let before = self.seats.last().map(|seat| &seat.spec);
         self.segments.add(spec, category, before);
+        if !spec.access.is_anyones() {
+            self.kept.push(self.seats.len());
+        }
         self.seats.push(Seat { spec: spec.clone(), category, state: SeatState::Free });
         self.categories[category].units.free += 1;
         self.free += 1;
@@ -136,8 +143,8 @@ impl Seats {
     /// Gives a seat that is known to exist a new state, and returns the old one.
     pub(crate) fn set(&mut self, seat: &SeatId, state: SeatState) -> SeatState {
         let position = self.by_id.get(seat).expect("changes name only seats that exist");
-        self.segments.set(*position, state == SeatState::Free);
         let seat = &mut self.seats[*position];
+        self.segments.set(*position, state == SeatState::Free && seat.spec.access.is_anyones());
         let category = &mut self.categories[seat.category];
         self.free -= category.units.free;
         *category.count_mut(seat.state.status()) -= 1;
@@ -153,6 +160,9 @@ impl Seats {
         single_seats: SingleSeats,
     ) -> Result<Vec<SeatId>, Refusal> {
         let best = order.best();
+        if best.accessible() > 0 {
+            return self.best_accessible(order);
+        }
         let filter = self.filter(order, single_seats);
         let quantity = best.quantity();
         let found = self.segments.together(quantity, &filter).map(Vec::from_iter);

@@ -125,6 +125,7 @@ impl Segments {
     }
 
     /// Adds a free seat of the category at this position; `before` is the seat that was added before.
+    /// Seats that are kept for somebody are never free here.
     pub(crate) fn add(&mut self, spec: &SeatSpec, category: usize, before: Option<&SeatSpec>) {
         let position = self.free.len();
         let same_row = before.is_some_and(|it| it.section == spec.section && it.row == spec.row);
@@ -158,7 +159,7 @@ impl Segments {
         self.segment_of.push(self.segments.len() - 1);
         self.ranks.push(spec.rank);
         self.free.push(false);
-        self.set(position, true);
+        self.set(position, spec.access.is_anyones());
     }
 
     fn section(&mut self, name: &str) -> usize {

@@ -5,7 +5,7 @@ use onrush_core::Time;
 use onrush_core::ids::{InvalidId, PoolId, SeatId, UserId};
 use onrush_core::limits::{MAX_FEE_BP, MAX_PRICE_MINOR};
 use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings, SingleSeats};
-use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, PoolSpec, SeatSpec};
 use sha2::{Digest as _, Sha256};
 use std::str::FromStr;
 
@@ -87,7 +87,8 @@ impl Plan {
     }
 }
 
-/// One of the seats there may be: rows of six, three of them to the left.
+/// One of the seats there may be: rows of six, three of them to the left; two are wheelchair places,
+/// each with a cheaper seat for a companion.
 #[must_use]
 pub fn seat(n: u32) -> SeatSpec {
     let row = ["A", "B", "C", "D", "E"][n as usize / 6 % 5];
@@ -100,6 +101,11 @@ pub fn seat(n: u32) -> SeatSpec {
         category: if n % 6 < 4 { "stalls" } else { "circle" }.into(),
         rank: n / 12 * 2 + n % 6 / 5,
         aisle: n == 8,
+        access: match n {
+            9 | 21 => Access::Wheelchair,
+            10 | 22 => Access::CompanionOf(seat(n - 1).seat),
+            _ => Access::Anyone,
+        },
     }
 }
 

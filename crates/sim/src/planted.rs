@@ -12,6 +12,7 @@ use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::{BookingOf, Query, View};
 use onrush_core::settings::{Settings, SingleSeats};
 use onrush_core::snapshot::SnapshotRow;
+use onrush_core::spec::Access;
 use onrush_core::view::{HoldView, PlaceState, Reply};
 use onrush_core::{Change, Command, Event, Refusal, Time};
 use std::collections::BTreeSet;
@@ -57,6 +58,8 @@ bugs! {
     RefundedTwice = "a second cancellation gives the money back again",
     /// Rules.
     BestForgetsThePrice = "the best seats are chosen as if they might cost anything",
+    /// Rules.
+    PlacesAreAnyones = "wheelchair places are sold to anyone",
     /// Rules.
     SingleSeatsAreLeft = "seats are left alone although that is refused",
     /// Rules.
@@ -356,6 +359,13 @@ impl Planted {
             (Bug::DrawIsNotDrawn, Change::Sale(SaleChange::SaleOpened { public_value, .. })) => {
                 let public_value = public_value.clone();
                 event.evolve(at, &SaleChange::SaleOpened { seed: None, public_value }.into());
+            }
+            (Bug::PlacesAreAnyones, Change::Setup(SetupChange::SeatsAdded { .. })) => {
+                let mut change = change.clone();
+                if let Change::Setup(SetupChange::SeatsAdded { seats, .. }) = &mut change {
+                    seats.iter_mut().for_each(|seat| seat.access = Access::Anyone);
+                }
+                event.evolve(at, &change);
             }
             (_, Change::Setup(SetupChange::EventCreated { settings })) => {
                 let settings = Box::new(self.bent(settings));

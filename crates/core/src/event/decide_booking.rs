@@ -144,6 +144,7 @@ impl Event {
             return if same { Ok(reply()) } else { Err(Refusal::BookingMismatch) };
         }
         self.check_lines_exist(lines)?;
+        self.seats.check_companions(lines)?;
         let session = self.check_may_take(at, user)?;
         self.check_lines_free(lines)?;
         self.check_user_limit(user, lines.units())?;
@@ -168,6 +169,7 @@ impl Event {
         }
         if let Some(beside) = order.beside() {
             self.check_lines_exist(beside)?;
+            self.seats.check_companions(beside)?;
         }
         self.seats.check_exist(order.best())?;
         let session = self.check_may_take(at, user)?;

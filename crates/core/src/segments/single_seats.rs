@@ -20,7 +20,8 @@ pub(crate) struct Avoidable {
 
 impl Segments {
     /// The single seats that the first group leaves that need not, of a choice of free seats; but
-    /// for groups of which all seats are in `exempt`. Both lists are in order.
+    /// for groups with seats that are kept for somebody, and those of which all seats are in
+    /// `exempt`. Both lists are in order.
     pub(crate) fn avoidable_singles(
         &self,
         chosen: &[usize],
@@ -28,8 +29,9 @@ impl Segments {
     ) -> Option<Avoidable> {
         self.groups(chosen).into_iter().find_map(|group| {
             let seats = self.singles(&group, chosen);
-            let is_exempt = || group.clone().all(|seat| exempt.binary_search(&seat).is_ok());
-            if seats.is_empty() || is_exempt() {
+            let is_exempt = group.clone().all(|seat| exempt.binary_search(&seat).is_ok());
+            let has_kept = group.clone().any(|seat| !self.free[seat]);
+            if seats.is_empty() || is_exempt || has_kept {
                 return None;
             }
             let others = chosen.iter().copied().filter(|seat| !group.contains(seat));

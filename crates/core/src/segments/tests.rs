@@ -2,7 +2,7 @@
 
 use super::{Filter, Segments};
 use crate::settings::SingleSeats;
-use crate::spec::SeatSpec;
+use crate::spec::{Access, SeatSpec};
 
 /// A seat of a house as these tests draw it: its row and rank, and whether an aisle follows.
 #[derive(Clone, Copy)]
@@ -37,6 +37,7 @@ fn segments(house: &[Drawn]) -> Segments {
             category: "all".into(),
             rank: seat.rank,
             aisle: seat.aisle,
+            access: Access::Anyone,
         };
         segments.add(&spec, 0, before.as_ref());
         before = Some(spec);

@@ -8,7 +8,7 @@
 --           event is rebuilt
 -- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND SEAT_NOT_FOUND EVENT_NOT_OPEN VISITOR_BANNED
 --           NOT_YOUR_TURN SESSION_OVER INSUFFICIENT_STOCK SEAT_UNAVAILABLE USER_LIMIT_EXCEEDED
---           TOO_MANY_ENDED LEAVES_SINGLE_SEAT
+--           TOO_MANY_ENDED LEAVES_SINGLE_SEAT COMPANION_ALONE
 -- Changes   [arrived] hold_placed
 --#include begin
 --#include change
@@ -42,7 +42,7 @@ if is_strict and redis.call('EXISTS', K.seats) == 1 and redis.call('EXISTS', K.s
 end
 
 local stock = stock_read(lines)
-local refusal, session = check_lines_exist(lines, stock), nil
+local refusal, session = check_lines_exist(lines, stock) or check_companions(lines), nil
 if not refusal then
   refusal, session = check_may_take(user)
 end

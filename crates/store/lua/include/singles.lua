@@ -3,7 +3,8 @@
 -- best.lua costs each run.
 --
 --   singles_check(seats, exempt)   the refusal, or nil; seats are free, as seats_get gives them; groups
---                                  with all their positions in `exempt` are fine
+--                                  with all their positions in `exempt` are fine, and those with seats
+--                                  that are kept for somebody
 --
 -- Nothing is written.
 
@@ -11,7 +12,8 @@
 --#include segments
 --#include best
 
--- The groups of these seats side by side: { first, size, segment, free }.
+-- The groups of these seats side by side: { first, size, segment, free, is_kept }; some seats may be
+-- kept for somebody.
 local function singles_groups(seats)
   local groups, last = {}, nil
   for _, seat in ipairs(seats) do
@@ -24,6 +26,8 @@ local function singles_groups(seats)
       last.free = redis.call('HGET', K.segments_free, int(last.segment.first))
       groups[#groups + 1] = last
     end
+    local at = seat.index - last.segment.first + 1
+    last.is_kept = last.is_kept or string.sub(last.free, at, at) == 'x'
   end
   return groups
 end
@@ -117,7 +121,7 @@ local function singles_check(all, exempt)
     for seat = group.first, group.first + group.size - 1 do
       is_exempt = is_exempt and exempt[seat]
     end
-    local refusal = not is_exempt and singles_refusal(group, seats, chosen)
+    local refusal = not is_exempt and not group.is_kept and singles_refusal(group, seats, chosen)
     if refusal then
       return refusal
     end

@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn every_refusal_comes_back_as_it_was_written() {
-        assert_eq!(Refusal::KINDS.len(), 56);
+        assert_eq!(Refusal::KINDS.len(), 58);
         for kind in Refusal::KINDS {
             let refusal = read(&everything(kind.code).to_string()).expect(kind.code);
             assert_eq!(refusal.facts(), *kind);

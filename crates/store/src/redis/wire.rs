@@ -13,7 +13,7 @@ use onrush_core::ids::{BookingId, UserId};
 use onrush_core::limits::{MAX_SEAT_RANK, fits_text};
 use onrush_core::lines::Lines;
 use onrush_core::settings::{Digest, Order, RoomSettings, Settings, SingleSeats};
-use onrush_core::spec::{CategorySpec, Reason, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, Reason, SeatSpec};
 use onrush_core::waiting_room::draw;
 use onrush_core::{Command, Refusal, Time};
 use redis::Value;
@@ -302,6 +302,7 @@ fn hold_best(booking: &BookingId, user: &UserId, order: &BestOrder) -> Call {
     let mut args = vec![text(booking), text(user), json(order), text(&best.quantity())];
     args.push(together.to_owned());
     args.push(text_or_empty(best.price_max_minor().as_ref()));
+    args.push(text(&best.accessible()));
     args.push(text(&best.categories().len()));
     args.extend(best.categories().iter().map(text));
     args.push(text(&best.sections().len()));
@@ -396,6 +397,7 @@ fn add_seats(categories: &[CategorySpec], seats: &[SeatSpec]) -> Call {
         category: category.name.clone(),
         rank: 0,
         aisle: false,
+        access: Access::Anyone,
     };
     let probe = probe(probe_settings());
     let bad_category = (1_u32..).zip(categories).find_map(|(position, category)| {

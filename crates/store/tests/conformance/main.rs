@@ -18,6 +18,8 @@ mod truth;
 mod world;
 
 // The rules' own table tests, with Redis as their shadow.
+#[path = "../../../core/tests/rules/accessible.rs"]
+mod accessible;
 #[path = "../../../core/tests/rules/answers.rs"]
 mod answers;
 #[path = "../../../core/tests/rules/best.rs"]

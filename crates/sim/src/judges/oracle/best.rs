@@ -7,6 +7,7 @@ use onrush_core::ids::{BookingId, SeatId, UserId};
 use onrush_core::limits::MAX_SEATS_PER_SEGMENT;
 use onrush_core::lines::Lines;
 use onrush_core::settings::SingleSeats;
+use onrush_core::spec::Access;
 use onrush_core::{Refusal, Time};
 use std::ops::Range;
 
@@ -27,6 +28,7 @@ impl Oracle {
         }
         if let Some(beside) = order.beside() {
             self.all_exist(beside)?;
+            self.companions_have_places(beside)?;
         }
         self.names_exist(order.best())?;
         self.may_take(at, user)?;
@@ -63,6 +65,9 @@ impl Oracle {
     fn best_seats(&self, order: &BestOrder) -> Result<Vec<SeatId>, Refusal> {
         let best = order.best();
         let quantity = best.quantity() as usize;
+        if best.accessible() > 0 {
+            return self.best_accessible(order);
+        }
         let house = House::of(self, order);
         let apart = || match best.together() {
             Together::Must => None,
@@ -114,6 +119,7 @@ impl<'a> House<'a> {
                 && among(best.sections(), &seat.spec.section)
                 && best.price_max_minor().is_none_or(|most| price(seat) <= most)
                 && !named(seat)
+                && seat.spec.access == Access::Anyone
         });
         Self::with(oracle, free.collect())
     }

@@ -2,10 +2,11 @@
 
 use super::Oracle;
 use super::best::House;
-use super::books::Owner;
+use super::books::{Owner, Seat};
 use onrush_core::Refusal;
 use onrush_core::ids::SeatId;
 use onrush_core::settings::SingleSeats;
+use onrush_core::spec::Access;
 use std::ops::Range;
 
 impl Oracle {
@@ -19,7 +20,8 @@ impl Oracle {
         if self.settings().single_seats == SingleSeats::Allow {
             return Ok(());
         }
-        let is_free = self.seats.iter().map(|seat| seat.owner == Owner::Nobody);
+        let is_anyones = |seat: &Seat| seat.spec.access == Access::Anyone;
+        let is_free = self.seats.iter().map(|seat| seat.owner == Owner::Nobody && is_anyones(seat));
         let now = House::with(self, is_free.collect());
         let is_in = |ids: &[SeatId], seat: usize| ids.contains(&self.seats[seat].spec.seat);
         let is_chosen = |seat: usize| is_in(chosen, seat);
@@ -32,7 +34,9 @@ impl Oracle {
             }
             let group = first..seat;
             seat = seat.max(first + 1);
-            if group.is_empty() || group.clone().all(|it| is_in(exempt, it)) {
+            let is_fine = group.clone().all(|it| is_in(exempt, it))
+                || !group.clone().all(|it| is_anyones(&self.seats[it]));
+            if group.is_empty() || is_fine {
                 continue;
             }
             let alone = alone_beside(&now, &group, is_chosen);
