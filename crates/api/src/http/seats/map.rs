@@ -77,7 +77,7 @@ pub async fn seat_statuses(
     get, path = "/api/v1/events/{event}/seats/plan", tag = "events",
     params(("event" = EventIdText, Path)),
     responses((status = 200, description = "The drawing", body = SeatPlan),
-        (status = 304, description = "The drawing that `If-None-Match` names is as it is now"), EventProblems),
+        (status = 304, description = "The drawing that `If-None-Match` names is still so"), EventProblems),
 )]
 pub async fn seat_plan(
     State(units): State<Arc<Units>>,
