@@ -149,7 +149,7 @@ export class House {
     const categories = map.categories.map((category, index) => ({
       name: category.name,
       color: category.color ?? COLOURS[index % COLOURS.length]!,
-      priceMinor: category.price_minor,
+      priceMinor: category.all_in_minor,
     }));
     return new House(map.seats, categories);
   }
