@@ -9,6 +9,7 @@ const terms = {
   payment_attempts: 4,
   extensions: 2,
   max_per_user: 7,
+  single_seats: "refuse" as const,
 };
 const defaults: EventDefaults = {
   ...terms,
@@ -45,6 +46,7 @@ test("what the server tells beside a rule about refunds is not sent back", () =>
 
 test.each([
   ["max_per_user", "max_per_user"],
+  ["single_seats", "single_seats"],
   ["hold_ttl_ms", "hold_min"],
   ["room.capacity", "capacity"],
   ["room.session_ms", "session_min"],

@@ -50,6 +50,21 @@ test("wish is a line of the order, with no more seats than there may be", () => 
   expect(wish.lineFor(4)).toEqual({ quantity: 4, ...line });
 });
 
+test("wheelchair places are part of the wish, and never more than all its seats", () => {
+  const wish = new BestWish("tour");
+  wish.accessible = 2;
+  expect(wish.lineFor(20)).toEqual({ quantity: 2, accessible: 2, together: "prefer" });
+  expect(wish.lineFor(1)).toEqual({ quantity: 1, accessible: 1, together: "prefer" });
+  const asked: BestSeats = { quantity: 3, accessible: 1, sections: ["East"], together: "must" };
+  wish.take(asked);
+  expect(wish.lineFor(20)).toEqual(asked);
+  const few = shortageOf(asked, refused("TOO_FEW_ACCESSIBLE", { free: 0 }))!;
+  const wider = { is: "wider", line: { quantity: 3, accessible: 1, together: "must" } };
+  expect(offersFor(few)).toEqual([wider]);
+  const apart = shortageOf(asked, refused("NOT_TOGETHER", { longest: 2, free: 6 }))!;
+  expect(offersFor(apart)).toEqual([{ is: "fewer", line: { ...asked, quantity: 2 } }, wider]);
+});
+
 test("wish survives a reload, and forgets what the house has not", () => {
   const wish = new BestWish("tour");
   wish.take({ quantity: 5, categories: ["Floor"], sections: ["East"], together: "must" });

@@ -204,6 +204,55 @@ test("vouchers are bought by quantity, no more than one person may have", async 
   await close();
 });
 
+test("choice that leaves a seat alone is moved with one tap", async () => {
+  const { page, complaints, close } = await seated("singles", { single_seats: "refuse" });
+  await pick(page, 2, 3);
+  await page.getByRole("button", { name: "Hold these" }).click();
+  await page.getByText("Your choice would leave one seat on its own: Stalls, row A, seat 1.").waitFor();
+  const instead = "Instead there are Stalls, row A, seat 1 and Stalls, row A, seat 2, for €90.00 in all.";
+  await page.getByText(instead).waitFor();
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole("button", { name: "Move my choice there" }).click();
+  expect((await hold(page)).lines.seats).toEqual(["A-1", "A-2"]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("wheelchair place and its companion's seat are found, and held together", async () => {
+  const plan = smallPlan(4, 10) as { zones: { rows: { seats: Record<string, unknown>[] }[] }[] };
+  const [front, second] = plan.zones[0]!.rows;
+  Object.assign(front!.seats[4]!, { wheelchair: true, easy_access: true });
+  Object.assign(front!.seats[5]!, { companion_of: "A-5", easy_access: true });
+  Object.assign(second!.seats[0]!, { restricted_view: true });
+  await openEvent(server, "ramp", { settings: NO_ROOM, plan, prices: { Stalls: 4_500 } });
+  const { page, complaints, close } = await visit(browser);
+  await page.goto(`${server.url}/events/ramp/choose`);
+  await page.getByRole("button", { name: "More: Wheelchair places among them" }).click();
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole("button", { name: "Choose from a list" }).click();
+  await page.getByRole("combobox", { name: /^Show/ }).selectOption("Wheelchair places and companions");
+  const row = page.getByRole("group", { name: /^Row A,/ });
+  const names = () => row.getByRole("button").allInnerTexts();
+  await expect.poll(async () => (await names()).length).toBe(2);
+  await row.getByRole("button", { name: /^Seat 5,.*wheelchair place, no steps/ }).waitFor();
+  // A companion's seat alone is not sold.
+  await row
+    .getByRole("button", { name: /^Seat 6,.*kept for whoever comes with Stalls, row A, seat 5/ })
+    .click();
+  await page.getByRole("button", { name: "Hold these" }).click();
+  await page.getByText("This seat is kept for whoever comes with a wheelchair place.").waitFor();
+  await row.getByRole("button", { name: /^Seat 6,/ }).click();
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole("button", { name: "Let us choose" }).click();
+  await page.getByRole("button", { name: "Best seats" }).click();
+  await page.waitForURL(/\/bookings\/[^/]+$/);
+  const seats = (await server.ask("GET", "/events/ramp/seats")).body as SeatMap;
+  const held = seats.seats.filter(({ status }) => status === "held").map(({ id }) => id);
+  expect(held).toEqual(["A-5", "A-6"]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("choice survives a reload", async () => {
   const { page, close } = await seated("reload");
   await pick(page, 5, 6);

@@ -12,7 +12,7 @@ use onrush_base::beside::beside;
 use onrush_base::cluster_store::ClusterStore;
 use onrush_core::ids::{EventId, SeatId};
 use onrush_core::limits::{MAX_PRICE_MINOR, MAX_SEATS_PER_EVENT, MAX_TEXT_CHARS, fits_text};
-use onrush_core::spec::{CategorySpec, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, SeatSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -103,6 +103,37 @@ pub(crate) struct PlanSeat {
     #[serde(default)]
     #[schema(value_type = Option<RankNumber>)]
     rank: Option<Whole<u32>>,
+    /// It is a place for somebody in a wheelchair.
+    #[serde(default)]
+    wheelchair: bool,
+    /// The wheelchair place, by its `seat_guid`, whose companion it is kept for.
+    #[serde(default)]
+    #[schema(value_type = Option<IdText>)]
+    companion_of: Option<String>,
+    /// It is reached without steps.
+    #[serde(default)]
+    easy_access: bool,
+    /// Something stands in its view.
+    #[serde(default)]
+    restricted_view: bool,
+}
+
+impl PlanSeat {
+    fn access(&self) -> Result<Access, String> {
+        match (self.wheelchair, &self.companion_of) {
+            (false, None) => Ok(Access::Anyone),
+            (true, None) => Ok(Access::Wheelchair),
+            (false, Some(place)) => {
+                let wrong = |error| format!("seat {:?}: companion_of: {error}", self.seat_guid);
+                place.parse().map(Access::CompanionOf).map_err(wrong)
+            }
+            (true, Some(_)) => Err(format!(
+                "seat {:?}: a wheelchair place is no companion's seat; use one of wheelchair and \
+                 companion_of",
+                self.seat_guid
+            )),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
@@ -181,6 +212,26 @@ pub struct DrawnSeat {
     pub x: f64,
     /// From the top, in the plan's units.
     pub y: f64,
+    /// What is special about it.
+    #[serde(flatten)]
+    pub traits: SeatTraits,
+}
+
+/// What buyers are told of a seat beside where it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeatTraits {
+    /// It is a wheelchair place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wheelchair: bool,
+    /// The wheelchair place whose companion it is kept for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub companion_of: Option<SeatId>,
+    /// It is reached without steps.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub easy_access: bool,
+    /// Something stands in its view.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restricted_view: bool,
 }
 
 impl Plan {
@@ -227,6 +278,7 @@ impl Plan {
                     let sum = |part: fn(Position) -> f64| {
                         positions.map(part).into_iter().map(coordinate).sum::<Result<f64, _>>()
                     };
+                    let access = seat.access()?;
                     seats.push(SeatSpec {
                         seat: id.clone(),
                         section: section.into(),
@@ -235,6 +287,7 @@ impl Plan {
                         category: category.into(),
                         rank: 0,
                         aisle: false,
+                        access: access.clone(),
                     });
                     drawing.seats.push(DrawnSeat {
                         id,
@@ -244,6 +297,15 @@ impl Plan {
                         category: category.into(),
                         x: sum(|position| position.x)?,
                         y: sum(|position| position.y)?,
+                        traits: SeatTraits {
+                            wheelchair: access == Access::Wheelchair,
+                            companion_of: match access {
+                                Access::CompanionOf(place) => Some(place),
+                                Access::Anyone | Access::Wheelchair => None,
+                            },
+                            easy_access: seat.easy_access,
+                            restricted_view: seat.restricted_view,
+                        },
                     });
                 }
                 best::mark_aisles(&mut seats[from..], &drawing.seats[from..]);
@@ -457,13 +519,43 @@ mod tests {
     }
 
     #[test]
+    fn a_seat_is_told_whom_it_is_kept_for() {
+        let mut changed = plan();
+        let seats = &mut changed["zones"][0]["rows"][0]["seats"];
+        seats[0]["wheelchair"] = json!(true);
+        seats[0]["easy_access"] = json!(true);
+        seats[1]["companion_of"] = json!("L-A-1");
+        seats[1]["restricted_view"] = json!(true);
+        let import = import(changed, &[("Stalls", 900)]).unwrap();
+        let place = import.seats[0].seat.clone();
+        let access: Vec<_> = import.seats.into_iter().map(|seat| seat.access).collect();
+        assert_eq!(access, [Access::Wheelchair, Access::CompanionOf(place)]);
+        let drawn: Vec<_> = import.drawing.seats.iter().map(|seat| json!(seat.traits)).collect();
+        let expected = [
+            json!({"wheelchair": true, "easy_access": true}),
+            json!({"companion_of": "L-A-1", "restricted_view": true}),
+        ];
+        assert_eq!(drawn, expected);
+        assert_eq!(json!(SeatTraits::default()), json!({}), "an ordinary seat says nothing of it");
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         let with_guid = |guid: &str| {
             let mut changed = plan();
             changed["zones"][0]["rows"][0]["seats"][1]["seat_guid"] = json!(guid);
             changed
         };
+        let with = |field: &str, value: Value| {
+            let mut changed = plan();
+            changed["zones"][0]["rows"][0]["seats"][1][field] = value;
+            changed
+        };
+        let mut both = with("wheelchair", json!(true));
+        both["zones"][0]["rows"][0]["seats"][1]["companion_of"] = json!("L-A-1");
         let cases = [
+            (with("companion_of", json!("L A 1")), vec![("Stalls", 1)], "companion_of: "),
+            (both, vec![("Stalls", 1)], "use one of wheelchair and companion_of"),
             (with_guid("L A 2"), vec![("Stalls", 1)], "\"L A 2\""),
             (with_guid("L-A-1"), vec![("Stalls", 1)], "L-A-1 is in the plan twice"),
             (plan(), vec![], "\"Stalls\" has no price"),

@@ -31,8 +31,16 @@ pub struct Best {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     sections: Box<[Box<str>]>,
     together: Together,
+    #[serde(skip_serializing_if = "is_zero")]
+    accessible: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     price_max_minor: Option<i64>,
+}
+
+/// Serde asks for a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// The same as it is read, before anything is known to be right about it.
@@ -47,6 +55,8 @@ struct RawBest {
     #[serde(default)]
     together: Together,
     #[serde(default)]
+    accessible: u32,
+    #[serde(default)]
     price_max_minor: Option<i64>,
 }
 
@@ -56,6 +66,7 @@ impl TryFrom<RawBest> for Best {
     fn try_from(raw: RawBest) -> Result<Self, Refusal> {
         Self::new(raw.quantity, raw.together)?
             .within(raw.categories, raw.sections)?
+            .with_accessible(raw.accessible)?
             .up_to(raw.price_max_minor)
     }
 }
@@ -70,7 +81,8 @@ impl Best {
             return wrong("best.quantity", "use 1 to 20; ask again for more");
         }
         let (categories, sections) = <(Box<_>, Box<_>)>::default();
-        Ok(Self { quantity, categories, sections, together, price_max_minor: None })
+        let (accessible, price_max_minor) = (0, None);
+        Ok(Self { quantity, categories, sections, together, accessible, price_max_minor })
     }
 
     /// Only seats of these categories and sections; an empty list is all of them.
@@ -98,6 +110,18 @@ impl Best {
         Ok(Self { price_max_minor, ..self })
     }
 
+    /// So many of them wheelchair places, and the others their companions' seats; none is any seats
+    /// but these.
+    ///
+    /// # Errors
+    /// `INVALID_LINES` if it is more than all of them.
+    pub fn with_accessible(self, accessible: u32) -> Result<Self, Refusal> {
+        if accessible > self.quantity {
+            return wrong("best.accessible", "use 0 to quantity");
+        }
+        Ok(Self { accessible, ..self })
+    }
+
     /// How many seats; 1 to [`MAX_BEST_QUANTITY`].
     #[must_use]
     pub fn quantity(&self) -> u32 {
@@ -120,6 +144,12 @@ impl Best {
     #[must_use]
     pub fn together(&self) -> Together {
         self.together
+    }
+
+    /// How many of them are wheelchair places.
+    #[must_use]
+    pub fn accessible(&self) -> u32 {
+        self.accessible
     }
 
     /// What each may cost at most, in minor units, before fees.

@@ -415,6 +415,31 @@ refusals! {
         "{free} such seats are free, and at most {longest} side by side; ask for fewer, for others, \
          or let them be apart";
 
+    /// The choice leaves free seats alone, and another one of that size would not.
+    LeavesSingleSeat {
+        /// The seats that would be left alone, by id, in the plan's order.
+        seats: Vec<SeatId>,
+        /// The same choice with one group of seats moved, by id, in the plan's order.
+        instead: Vec<SeatId>,
+    } = 63 "LEAVES_SINGLE_SEAT" Conflict later,
+        "your choice leaves a seat alone: {}; choose others, such as those in `instead`",
+        Listed(seats);
+
+    /// Fewer wheelchair places are free than asked for, of those that were asked for.
+    TooFewAccessible {
+        /// How many are free.
+        free: u32,
+    } = 64 "TOO_FEW_ACCESSIBLE" Conflict later,
+        "{free} such wheelchair places are free; ask for fewer, for others, or try again as holds \
+         run out";
+
+    /// Companions' seats are asked for without the places they belong to.
+    CompanionAlone {
+        /// Which, by id.
+        seats: Vec<SeatId>,
+    } = 65 "COMPANION_ALONE" Invalid never,
+        "for who comes with a wheelchair place, ask for that one too: {}", Listed(seats);
+
     /// There is no such price category.
     CategoryNotFound {
         /// The category.

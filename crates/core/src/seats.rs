@@ -1,10 +1,13 @@
 //! Seats: each is free, or somebody's, or blocked for a reason.
 
+mod accessible;
+
 use crate::arena::Idx;
 use crate::best::{Best, BestOrder, Together};
 use crate::ids::SeatId;
 use crate::refusal::Refusal;
-use crate::segments::{Filter, SegmentView, Segments, Shortage};
+use crate::segments::{Avoidable, Filter, SegmentView, Segments, Shortage};
+use crate::settings::SingleSeats;
 use crate::spec::{CategorySpec, SeatSpec};
 use crate::view::{CategoryView, SeatStatus, Units};
 use hashbrown::HashMap;
@@ -75,6 +78,8 @@ pub(crate) struct Seats {
     by_id: HashMap<SeatId, usize, foldhash::fast::FixedState>,
     categories: Vec<Category>,
     segments: Segments,
+    /// Those that are kept for somebody, by position.
+    kept: Vec<usize>,
     /// Seats on sale.
     free: u32,
 }
@@ -127,6 +132,9 @@ impl Seats {
         assert!(known.is_none(), "a seat is added once");
         let before = self.seats.last().map(|seat| &seat.spec);
         self.segments.add(spec, category, before);
+        if !spec.access.is_anyones() {
+            self.kept.push(self.seats.len());
+        }
         self.seats.push(Seat { spec: spec.clone(), category, state: SeatState::Free });
         self.categories[category].units.free += 1;
         self.free += 1;
@@ -135,8 +143,8 @@ impl Seats {
     /// Gives a seat that is known to exist a new state, and returns the old one.
     pub(crate) fn set(&mut self, seat: &SeatId, state: SeatState) -> SeatState {
         let position = self.by_id.get(seat).expect("changes name only seats that exist");
-        self.segments.set(*position, state == SeatState::Free);
         let seat = &mut self.seats[*position];
+        self.segments.set(*position, state == SeatState::Free && seat.spec.access.is_anyones());
         let category = &mut self.categories[seat.category];
         self.free -= category.units.free;
         *category.count_mut(seat.state.status()) -= 1;
@@ -146,9 +154,16 @@ impl Seats {
     }
 
     /// The best free seats of an order, by id.
-    pub(crate) fn best(&self, order: &BestOrder) -> Result<Vec<SeatId>, Refusal> {
+    pub(crate) fn best(
+        &self,
+        order: &BestOrder,
+        single_seats: SingleSeats,
+    ) -> Result<Vec<SeatId>, Refusal> {
         let best = order.best();
-        let filter = self.filter(order);
+        if best.accessible() > 0 {
+            return self.best_accessible(order);
+        }
+        let filter = self.filter(order, single_seats);
         let quantity = best.quantity();
         let found = self.segments.together(quantity, &filter).map(Vec::from_iter);
         let found = found.or_else(|| match best.together() {
@@ -163,7 +178,32 @@ impl Seats {
                 Refusal::NotTogether { longest, free }
             });
         };
-        Ok(found.into_iter().map(|position| self.seats[position].spec.seat.clone()).collect())
+        Ok(self.ids(found))
+    }
+
+    fn ids(&self, positions: Vec<usize>) -> Vec<SeatId> {
+        positions.into_iter().map(|position| self.seats[position].spec.seat.clone()).collect()
+    }
+
+    /// Checks that a choice of free seats leaves none alone where that can be helped; groups of
+    /// which all seats were chosen by the rules are fine.
+    pub(crate) fn check_singles(
+        &self,
+        chosen: &[SeatId],
+        by_rules: &[SeatId],
+    ) -> Result<(), Refusal> {
+        let positions = |seats: &[SeatId]| -> Vec<usize> {
+            let mut positions: Vec<usize> = seats.iter().map(|seat| self.by_id[seat]).collect();
+            positions.sort_unstable();
+            positions
+        };
+        match self.segments.avoidable_singles(&positions(chosen), &positions(by_rules)) {
+            None => Ok(()),
+            Some(Avoidable { seats, instead }) => Err(Refusal::LeavesSingleSeat {
+                seats: self.ids(seats),
+                instead: self.ids(instead),
+            }),
+        }
     }
 
     /// Checks that there are such categories and sections.
@@ -181,7 +221,7 @@ impl Seats {
         Ok(())
     }
 
-    fn filter(&self, order: &BestOrder) -> Filter {
+    fn filter(&self, order: &BestOrder, single_seats: SingleSeats) -> Filter {
         let best = order.best();
         let is_asked = |names: &[Box<str>], name: &str| {
             names.is_empty() || names.iter().any(|asked| asked.as_ref() == name)
@@ -196,6 +236,7 @@ impl Seats {
             categories: categories.collect(),
             sections: sections.map(|section| is_asked(best.sections(), section)).collect(),
             named: named.filter_map(|seat| self.by_id.get(seat).copied()).collect(),
+            single_seats,
         }
     }
 

@@ -3,9 +3,15 @@
 //! A choice is compared by its worst seat's rank; then by the single seats that it leaves beside it;
 //! then by its segment's rank, and which was added first; then by the longest run of free seats that
 //! it leaves in its segment; then by which seat was added first. The lower the better, but for the
-//! run. So the order is total, and the same wish in the same house always gets the same seats.
+//! run. So the order is total, and the same wish in the same house always gets the same seats. Where
+//! single seats are refused, a choice that leaves some comes after all that leave none.
+
+mod single_seats;
+
+pub(crate) use single_seats::Avoidable;
 
 use crate::limits::MAX_SEATS_PER_SEGMENT;
+use crate::settings::SingleSeats;
 use crate::spec::SeatSpec;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
@@ -50,11 +56,18 @@ pub(crate) struct Filter {
     pub(crate) sections: Vec<bool>,
     /// Seats that are asked for by name beside them.
     pub(crate) named: Vec<usize>,
+    /// Whether a choice that leaves single seats comes after all that leave none.
+    pub(crate) single_seats: SingleSeats,
 }
 
 impl Filter {
     fn lets(&self, segment: &Segment) -> bool {
         self.categories[segment.category] && self.sections[segment.section]
+    }
+
+    /// Whether so many single seats put a choice after all that leave none.
+    fn puts_last(&self, singles: u32) -> bool {
+        self.single_seats == SingleSeats::Refuse && singles > 0
     }
 }
 
@@ -76,8 +89,9 @@ struct Choice {
 
 impl Choice {
     /// What choices of one segment are compared by.
-    fn key(&self) -> (u32, u32, Reverse<usize>, usize) {
-        (self.worst_rank, self.singles, self.longest_left, self.seats.start)
+    fn key(&self, filter: &Filter) -> (bool, u32, u32, Reverse<usize>, usize) {
+        let is_last = filter.puts_last(self.singles);
+        (is_last, self.worst_rank, self.singles, self.longest_left, self.seats.start)
     }
 }
 
@@ -85,9 +99,9 @@ impl Choice {
 /// which was added first.
 type Place = (u32, u32, usize);
 
-/// What choices of several segments are compared by: the worst rank, the single seats they leave, the
-/// rank of their segment, and which was added first.
-type Key = (u32, u32, u32, usize);
+/// What choices of several segments are compared by: whether they come last for the single seats they
+/// leave, the worst rank, the single seats, the rank of their segment, and which was added first.
+type Key = (bool, u32, u32, u32, usize);
 
 /// All segments of one event's seats.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -111,6 +125,7 @@ impl Segments {
     }
 
     /// Adds a free seat of the category at this position; `before` is the seat that was added before.
+    /// Seats that are kept for somebody are never free here.
     pub(crate) fn add(&mut self, spec: &SeatSpec, category: usize, before: Option<&SeatSpec>) {
         let position = self.free.len();
         let same_row = before.is_some_and(|it| it.section == spec.section && it.row == spec.row);
@@ -144,7 +159,7 @@ impl Segments {
         self.segment_of.push(self.segments.len() - 1);
         self.ranks.push(spec.rank);
         self.free.push(false);
-        self.set(position, true);
+        self.set(position, spec.access.is_anyones());
     }
 
     fn section(&mut self, name: &str) -> usize {
@@ -203,10 +218,14 @@ impl Segments {
 
     /// The best seats side by side, by their positions.
     pub(crate) fn together(&self, quantity: u32, filter: &Filter) -> Option<Range<usize>> {
-        let mut best: Option<(Key, Range<usize>)> = None;
+        self.best_together(quantity, filter).map(|choice| choice.seats)
+    }
+
+    fn best_together(&self, quantity: u32, filter: &Filter) -> Option<Choice> {
+        let mut best: Option<(Key, Choice)> = None;
         for &(best_free, rank, nth) in &self.by_place {
             // Nothing from here on leaves fewer single seats than none.
-            if best.as_ref().is_some_and(|(key, _)| *key <= (best_free, 0, rank, nth)) {
+            if best.as_ref().is_some_and(|(key, _)| *key <= (false, best_free, 0, rank, nth)) {
                 break;
             }
             let segment = &self.segments[nth];
@@ -214,13 +233,13 @@ impl Segments {
                 continue;
             }
             if let Some(it) = self.best_of(segment, segment.seats.clone(), quantity, filter) {
-                let key = (it.worst_rank, it.singles, rank, nth);
+                let key = (filter.puts_last(it.singles), it.worst_rank, it.singles, rank, nth);
                 if best.as_ref().is_none_or(|(best, _)| key < *best) {
-                    best = Some((key, it.seats));
+                    best = Some((key, it));
                 }
             }
         }
-        best.map(|(_, seats)| seats)
+        best.map(|(_, choice)| choice)
     }
 
     /// Seats in as few groups of at least two as can be, in rows one behind the other of one section.
@@ -233,7 +252,8 @@ impl Segments {
                 .filter_map(|first| self.groups_from(first, groups as usize, quantity, filter))
                 .min_by_key(|found| {
                     let worst_rank = found.iter().map(|group| group.worst_rank).max();
-                    (worst_rank, found.iter().map(|group| group.singles).sum::<u32>())
+                    let singles = found.iter().map(|group| group.singles).sum();
+                    (filter.puts_last(singles), worst_rank, singles)
                 })?;
             let mut seats: Vec<usize> = found.into_iter().flat_map(|group| group.seats).collect();
             seats.sort_unstable();
@@ -320,7 +340,7 @@ impl Segments {
                 }
             })
         });
-        choices.min_by_key(Choice::key)
+        choices.min_by_key(|choice| choice.key(filter))
     }
 
     /// The runs of free seats of a segment that are not named beside.

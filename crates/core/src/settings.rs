@@ -66,6 +66,9 @@ pub struct Settings {
     /// [`Self::step_minor`].
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub amount_step_minor: i64,
+    /// Whether buyers may choose seats that leave one free seat alone.
+    #[serde(default, skip_serializing_if = "SingleSeats::are_allowed")]
+    pub single_seats: SingleSeats,
 }
 
 fn one() -> i64 {
@@ -76,6 +79,25 @@ fn one() -> i64 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn is_one(number: &i64) -> bool {
     *number == 1
+}
+
+/// What happens to seats whose choice leaves one free seat alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SingleSeats {
+    /// They are held.
+    #[default]
+    Allow,
+    /// They are refused where as many seats side by side of their category leave nobody alone.
+    Refuse,
+}
+
+impl SingleSeats {
+    /// Serde asks for a reference.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    fn are_allowed(&self) -> bool {
+        *self == Self::Allow
+    }
 }
 
 /// What a booking costs beside its units. A booking free of charge has no fees.
@@ -277,6 +299,7 @@ impl Settings {
             tax: None,
             refunds: Vec::new(),
             amount_step_minor: 1,
+            single_seats: SingleSeats::Allow,
         }
     }
 

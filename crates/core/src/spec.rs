@@ -52,6 +52,28 @@ pub struct SeatSpec {
     /// Whether an aisle follows, so that the next seat of its row is not beside it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aisle: bool,
+    /// Whom it is kept for.
+    #[serde(default, skip_serializing_if = "Access::is_anyones")]
+    pub access: Access,
+}
+
+/// Whom a seat is kept for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Nobody in particular.
+    #[default]
+    Anyone,
+    /// Somebody in a wheelchair.
+    Wheelchair,
+    /// Whoever comes with the wheelchair place of this id.
+    CompanionOf(SeatId),
+}
+
+impl Access {
+    pub(crate) fn is_anyones(&self) -> bool {
+        *self == Self::Anyone
+    }
 }
 
 /// Serde asks for a reference.

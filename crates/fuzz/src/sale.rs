@@ -4,7 +4,7 @@ use onrush_core::ids::{PlaceId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::snapshot::SnapshotRow;
-use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::{Change, Command, Event, Time};
 use std::str::FromStr;
 
@@ -91,6 +91,7 @@ fn setup() -> Vec<Command> {
         category: "front".into(),
         rank: 0,
         aisle: false,
+        access: Access::Anyone,
     };
     vec![
         Command::CreateEvent { settings: Box::new(settings) },

@@ -90,6 +90,10 @@ impl Floor {
         let best = Best::new(quantity, together).ok()?.within(names(categories), names(sections));
         let best =
             best.ok()?.up_to(*chance.pick(&[None, None, None, Some(0), Some(1_500)])).ok()?;
+        // Drawn from what was drawn before, so that other wishes stay as they were.
+        let is_accessible = quantity < 4 && sections.len() == usize::from(quantity == 2);
+        let is_accessible = is_accessible && together == Together::Prefer;
+        let best = best.with_accessible(u32::from(is_accessible)).ok()?;
         let beside = if chance.percent(10) { self.wish(chance) } else { None };
         BestOrder::new(best, beside).ok()
     }

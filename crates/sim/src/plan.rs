@@ -4,8 +4,8 @@ use crate::chance::Chance;
 use onrush_core::Time;
 use onrush_core::ids::{InvalidId, PoolId, SeatId, UserId};
 use onrush_core::limits::{MAX_FEE_BP, MAX_PRICE_MINOR};
-use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings};
-use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
+use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings, SingleSeats};
+use onrush_core::spec::{Access, CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::tax::Tax;
 use sha2::{Digest as _, Sha256};
 use std::str::FromStr;
@@ -88,7 +88,8 @@ impl Plan {
     }
 }
 
-/// One of the seats there may be: rows of six, three of them to the left.
+/// One of the seats there may be: rows of six, three of them to the left; two are wheelchair places,
+/// each with a cheaper seat for a companion.
 #[must_use]
 pub fn seat(n: u32) -> SeatSpec {
     let row = ["A", "B", "C", "D", "E"][n as usize / 6 % 5];
@@ -101,6 +102,11 @@ pub fn seat(n: u32) -> SeatSpec {
         category: if n % 6 < 4 { "stalls" } else { "circle" }.into(),
         rank: n / 12 * 2 + n % 6 / 5,
         aisle: n == 8,
+        access: match n {
+            9 | 21 => Access::Wheelchair,
+            10 | 22 => Access::CompanionOf(seat(n - 1).seat),
+            _ => Access::Anyone,
+        },
     }
 }
 
@@ -146,6 +152,11 @@ pub fn settings(chance: &mut Chance) -> Settings {
     // Derived, not drawn, so that the other sales stay as they were.
     if it.fees.percent_bp == 250 {
         it.tax = Some(Tax { name: "VAT".into(), rate_bp: 1_900 });
+    }
+    // Drawn from what was drawn before, so that worlds stay as they were in all else.
+    let drawn = it.hold_ttl_ms / 1_000 + i64::from(it.fees.percent_bp) + i64::from(it.extensions);
+    if drawn % 3 == 1 {
+        it.single_seats = SingleSeats::Refuse;
     }
     it
 }

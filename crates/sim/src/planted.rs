@@ -10,8 +10,9 @@ use onrush_core::hold::{HoldState, HoldTerms};
 use onrush_core::ids::SeatId;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::{BookingOf, Query, View};
-use onrush_core::settings::Settings;
+use onrush_core::settings::{Settings, SingleSeats};
 use onrush_core::snapshot::SnapshotRow;
+use onrush_core::spec::Access;
 use onrush_core::view::{HoldView, PlaceState, Reply};
 use onrush_core::{Change, Command, Event, Refusal, Time};
 use std::collections::BTreeSet;
@@ -57,6 +58,10 @@ bugs! {
     RefundedTwice = "a second cancellation gives the money back again",
     /// Rules.
     BestForgetsThePrice = "the best seats are chosen as if they might cost anything",
+    /// Rules.
+    PlacesAreAnyones = "wheelchair places are sold to anyone",
+    /// Rules.
+    SingleSeatsAreLeft = "seats are left alone although that is refused",
     /// Rules.
     AmountIsOff = "the answer to a hold tells another amount",
     /// Rules.
@@ -355,6 +360,13 @@ impl Planted {
                 let public_value = public_value.clone();
                 event.evolve(at, &SaleChange::SaleOpened { seed: None, public_value }.into());
             }
+            (Bug::PlacesAreAnyones, Change::Setup(SetupChange::SeatsAdded { .. })) => {
+                let mut change = change.clone();
+                if let Change::Setup(SetupChange::SeatsAdded { seats, .. }) = &mut change {
+                    seats.iter_mut().for_each(|seat| seat.access = Access::Anyone);
+                }
+                event.evolve(at, &change);
+            }
             (_, Change::Setup(SetupChange::EventCreated { settings })) => {
                 let settings = Box::new(self.bent(settings));
                 event.evolve(at, &SetupChange::EventCreated { settings }.into());
@@ -373,6 +385,7 @@ impl Planted {
         let room = it.room.as_mut();
         match (self.bug, room) {
             (Some(Bug::LimitIsIgnored), _) => it.max_per_user = None,
+            (Some(Bug::SingleSeatsAreLeft), _) => it.single_seats = SingleSeats::Allow,
             (Some(Bug::FeesAreForgotten), _) => it.fees = Default::default(),
             (Some(Bug::OneExtensionMore), _) => it.extensions += 1,
             (Some(Bug::OutflowIsIgnored), Some(room)) => room.outflow_per_min = None,

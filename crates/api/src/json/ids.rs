@@ -123,6 +123,10 @@ number!(
     BestQuantityNumber, 1, MAX_BEST_QUANTITY
 );
 number!(
+    /// Wheelchair places among them.
+    AccessibleNumber, 0, MAX_BEST_QUANTITY
+);
+number!(
     /// How good a seat is: the lower, the better.
     RankNumber, 0, MAX_SEAT_RANK
 );

@@ -32,6 +32,16 @@ pub enum AdmissionName {
     SoldOut,
 }
 
+/// What happens to seats whose choice leaves one free seat alone.
+#[derive(ToSchema)]
+#[schema(as = SingleSeats, rename_all = "snake_case")]
+pub enum SingleSeatsName {
+    /// They are held.
+    Allow,
+    /// They are refused where as many seats side by side of their category leave nobody alone.
+    Refuse,
+}
+
 /// How units divide; the four are all there are.
 #[derive(Clone, Copy, Serialize, ToSchema)]
 #[schema(as = Units)]

@@ -1,6 +1,6 @@
 //! One event's seats at one time, and how they are written.
 
-use crate::plans::{Drawing, DrawnSeat};
+use crate::plans::{Drawing, DrawnSeat, SeatTraits};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -63,6 +63,15 @@ fn word(letter: u8) -> &'static str {
     }
 }
 
+/// What there is of these, as members with a comma after them.
+fn members(traits: &SeatTraits) -> String {
+    if *traits == SeatTraits::default() {
+        return String::new();
+    }
+    let object = json!(traits).to_string();
+    format!("{},", object.trim_start_matches('{').trim_end_matches('}'))
+}
+
 impl Board {
     pub(super) fn new(
         views: &[SeatView],
@@ -100,7 +109,7 @@ impl Board {
                 Some(seat) => write!(
                     fragments,
                     "{{\"id\":\"{}\",\"section\":{},\"row\":{},\"number\":{},\"category\":{},\
-                     \"x\":{},\"y\":{},\"status\":",
+                     \"x\":{},\"y\":{},{}\"status\":",
                     view.seat,
                     json!(seat.section),
                     json!(seat.row),
@@ -108,6 +117,7 @@ impl Board {
                     json!(view.category),
                     json!(seat.x),
                     json!(seat.y),
+                    members(&seat.traits),
                 ),
                 None => write!(
                     fragments,

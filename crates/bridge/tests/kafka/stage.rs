@@ -8,7 +8,7 @@ use onrush_core::hold::HoldStatus;
 use onrush_core::ids::EventId;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{RoomSettings, Settings};
-use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::{Command, Reply, Time};
 use onrush_ledger::Ledger;
 use onrush_ledger::booking::Booking;
@@ -235,6 +235,7 @@ impl Stage {
             category: "stalls".into(),
             rank: 0,
             aisle: false,
+            access: Access::Anyone,
         };
         let seats = (1..=count).map(seat).collect();
         self.ask(event, Command::AddSeats { categories: vec![category], seats }).await;

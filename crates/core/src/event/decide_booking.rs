@@ -5,13 +5,13 @@ use crate::best::BestOrder;
 use crate::bookings::Hold;
 use crate::change::{Change, HoldChange, VisitorChange};
 use crate::hold::{HoldState, HoldStatus, HoldTerms};
-use crate::ids::{BookingId, UserId};
+use crate::ids::{BookingId, SeatId, UserId};
 use crate::limits::MAX_ENDED_PER_USER;
 use crate::lines::Lines;
 use crate::phase::Phase;
 use crate::refusal::Refusal;
 use crate::seats::SeatState;
-use crate::settings::Settings;
+use crate::settings::{Settings, SingleSeats};
 use crate::time::Time;
 use crate::view::{HoldView, Reply};
 use crate::waiting_room::session::{Session, SessionState};
@@ -55,6 +55,19 @@ impl Event {
         } else {
             let seats = lines.seats().iter().filter(|seat| !free(seat)).cloned().collect();
             Err(Refusal::SeatUnavailable { seats })
+        }
+    }
+
+    /// Checks that these seats, which are free, leave none alone where the organiser refuses that.
+    fn check_singles(
+        &self,
+        settings: &Settings,
+        chosen: &[SeatId],
+        by_rules: &[SeatId],
+    ) -> Result<(), Refusal> {
+        match settings.single_seats {
+            SingleSeats::Allow => Ok(()),
+            SingleSeats::Refuse => self.seats.check_singles(chosen, by_rules),
         }
     }
 
@@ -131,10 +144,12 @@ impl Event {
             return if same { Ok(reply()) } else { Err(Refusal::BookingMismatch) };
         }
         self.check_lines_exist(lines)?;
+        self.seats.check_companions(lines)?;
         let session = self.check_may_take(at, user)?;
         self.check_lines_free(lines)?;
         self.check_user_limit(user, lines.units())?;
         self.check_few_ended(user)?;
+        self.check_singles(settings, lines.seats(), &[])?;
         let hold = NewHold { booking, user, lines: lines.clone(), asked: None };
         Ok(self.place(at, settings, session, hold))
     }
@@ -154,6 +169,7 @@ impl Event {
         }
         if let Some(beside) = order.beside() {
             self.check_lines_exist(beside)?;
+            self.seats.check_companions(beside)?;
         }
         self.seats.check_exist(order.best())?;
         let session = self.check_may_take(at, user)?;
@@ -162,9 +178,11 @@ impl Event {
         }
         self.check_user_limit(user, order.units())?;
         self.check_few_ended(user)?;
-        let mut seats = self.seats.best(order)?;
+        let best = self.seats.best(order, settings.single_seats)?;
         let beside = order.beside();
+        let mut seats = best.clone();
         seats.extend(beside.into_iter().flat_map(|beside| beside.seats()).cloned());
+        self.check_singles(settings, &seats, &best)?;
         let pools = beside.map(|beside| beside.pools().to_vec()).unwrap_or_default();
         let lines = Lines::new(pools, seats)?;
         let hold = NewHold { booking, user, lines, asked: Some(Box::new(order.clone())) };

@@ -2,7 +2,7 @@
 
 use super::{Decision, Event};
 use crate::change::{QueueChange, SaleChange, SetupChange};
-use crate::ids::PoolId;
+use crate::ids::{PoolId, SeatId};
 use crate::limits::{
     MAX_CATEGORIES_PER_EVENT, MAX_POOL_CAPACITY, MAX_POOLS_PER_EVENT, MAX_PRICE_MINOR,
     MAX_SEAT_RANK, MAX_SEATS_PER_EVENT, fits_text,
@@ -12,7 +12,7 @@ use crate::phase::Phase;
 use crate::refusal::Refusal;
 use crate::seats::SeatState;
 use crate::settings::{Digest, Order, Settings};
-use crate::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
+use crate::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
 use crate::time::Time;
 use crate::waiting_room::draw;
 use hashbrown::HashSet;
@@ -188,6 +188,16 @@ impl Event {
             }
             if self.seats.get(&seat.seat).is_some() || !named.insert(&seat.seat) {
                 return Err(Refusal::SeatExists { seat: seat.seat.clone() });
+            }
+        }
+        let is_place = |seat: &&SeatSpec| seat.access == Access::Wheelchair;
+        let places: HashSet<&SeatId, foldhash::fast::FixedState> =
+            seats.iter().filter(is_place).map(|seat| &seat.seat).collect();
+        for seat in seats {
+            if let Access::CompanionOf(place) = &seat.access
+                && !places.contains(place)
+            {
+                return wrong_plan("seats: companion_of: name a wheelchair place of the same plan");
             }
         }
         let (categories, seats) = (new_categories, seats.to_vec());

@@ -1,7 +1,8 @@
 //! Every state of small houses, against the plainest search there is.
 
 use super::{Filter, Segments};
-use crate::spec::SeatSpec;
+use crate::settings::SingleSeats;
+use crate::spec::{Access, SeatSpec};
 
 /// A seat of a house as these tests draw it: its row and rank, and whether an aisle follows.
 #[derive(Clone, Copy)]
@@ -36,6 +37,7 @@ fn segments(house: &[Drawn]) -> Segments {
             category: "all".into(),
             rank: seat.rank,
             aisle: seat.aisle,
+            access: Access::Anyone,
         };
         segments.add(&spec, 0, before.as_ref());
         before = Some(spec);
@@ -44,7 +46,8 @@ fn segments(house: &[Drawn]) -> Segments {
 }
 
 fn anything() -> Filter {
-    Filter { categories: vec![true], sections: vec![true], named: Vec::new() }
+    let single_seats = SingleSeats::Allow;
+    Filter { categories: vec![true], sections: vec![true], named: Vec::new(), single_seats }
 }
 
 /// Whether the seat after this one is beside it.
@@ -169,6 +172,106 @@ fn groups_are_as_few_as_can_be_and_nobody_is_alone() {
                     groups.len()
                 });
                 assert_eq!(of_found, fewest, "{quantity} of {rows:?} with {free:?} free");
+            }
+        });
+    }
+}
+
+/// The seats that a group leaves alone when all of these are taken.
+fn left_alone(house: &[Drawn], free: &[bool], taken: &[usize], group: &[usize]) -> Vec<usize> {
+    let is_left = |seat: usize| free[seat] && !taken.contains(&seat);
+    let beside = |seat: usize| {
+        let before = seat.checked_sub(1).filter(|before| goes_on(house, *before));
+        let after = Some(seat + 1).filter(|_| goes_on(house, seat));
+        [before, after].into_iter().flatten()
+    };
+    let all = 0..house.len();
+    all.filter(|seat| {
+        let of_group = beside(*seat).any(|it| group.contains(&it));
+        is_left(*seat) && of_group && !beside(*seat).any(is_left)
+    })
+    .collect()
+}
+
+#[test]
+fn single_seats_are_refused_when_as_many_seats_elsewhere_leave_none() {
+    for rows in [&["112211", "332"][..], &["1122|22"], &["12", "21", "33"], &["1112111"]] {
+        let house = house(rows);
+        each_state(&house, |free, segments| {
+            for chosen in (1..=3).flat_map(|quantity| choices(free, quantity)) {
+                let others = |group: &[usize]| -> Vec<usize> {
+                    chosen.iter().copied().filter(|seat| !group.contains(seat)).collect()
+                };
+                // Where else a group could sit, and leave nobody alone.
+                let places = |group: &[usize]| -> Vec<Vec<usize>> {
+                    let others = others(group);
+                    let starts = 0..(house.len() + 1).saturating_sub(group.len());
+                    let places = starts.map(|start| Vec::from_iter(start..start + group.len()));
+                    places
+                        .filter(|place| {
+                            let taken: Vec<usize> = others.iter().chain(place).copied().collect();
+                            place.iter().all(|seat| free[*seat] && !others.contains(seat))
+                                && groups(&house, place).len() == 1
+                                && left_alone(&house, free, &taken, place).is_empty()
+                        })
+                        .collect()
+                };
+                let expected = groups(&house, &chosen).into_iter().find_map(|group| {
+                    let seats = left_alone(&house, free, &chosen, &group);
+                    let places = places(&group);
+                    (!seats.is_empty() && !places.is_empty()).then_some((group, seats, places))
+                });
+                let found = segments.avoidable_singles(&chosen, &[]);
+                let Some((group, seats, places)) = expected else {
+                    assert_eq!(found, None, "{chosen:?} of {rows:?} with {free:?} free");
+                    continue;
+                };
+                let found = found.expect("the choice could sit elsewhere");
+                assert_eq!(found.seats, seats, "{chosen:?} of {rows:?} with {free:?} free");
+                let mut moved = found.instead.clone();
+                moved.retain(|seat| !others(&group).contains(seat));
+                assert_eq!(found.instead.len(), chosen.len());
+                assert!(places.contains(&moved), "{moved:?} of {rows:?} with {free:?} free");
+                let same_row = |place: &&Vec<usize>| {
+                    (place[0].min(group[0])..place[0].max(group[0])).all(|it| goes_on(&house, it))
+                };
+                let nearest = places
+                    .iter()
+                    .filter(same_row)
+                    .min_by_key(|place| (place[0].abs_diff(group[0]), place[0]));
+                let best = places.iter().map(|place| worth(&house, free, place).0).min();
+                match nearest {
+                    Some(nearest) => assert_eq!(moved, *nearest, "{chosen:?} of {rows:?}"),
+                    None => assert_eq!(Some(worth(&house, free, &moved).0), best),
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn best_seats_leave_nobody_alone_where_they_need_not() {
+    let strict = Filter { single_seats: SingleSeats::Refuse, ..anything() };
+    for rows in [&["11122333", "4455"][..], &["321123|55", "1|1|11"], &["12|21", "12|21"]] {
+        let house = house(rows);
+        each_state(&house, |free, segments| {
+            for quantity in 1..=4 {
+                let starts = 0..(house.len() + 1).saturating_sub(quantity);
+                let places = starts.map(|start| Vec::from_iter(start..start + quantity));
+                let best = places
+                    .filter(|place| {
+                        place.iter().all(|seat| free[*seat]) && groups(&house, place).len() == 1
+                    })
+                    .map(|place| {
+                        let (worst, singles) = worth(&house, free, &place);
+                        (singles > 0, worst, singles)
+                    })
+                    .min();
+                let found = segments.together(quantity as u32, &strict).map(|seats| {
+                    let (worst, singles) = worth(&house, free, &Vec::from_iter(seats));
+                    (singles > 0, worst, singles)
+                });
+                assert_eq!(found, best, "{quantity} of {rows:?} with {free:?} free");
             }
         });
     }

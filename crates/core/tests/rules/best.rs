@@ -5,7 +5,7 @@ use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::ids::SeatId;
 use onrush_core::lines::Lines;
 use onrush_core::settings::Settings;
-use onrush_core::spec::{CategorySpec, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, SeatSpec};
 use onrush_core::{Command, Refusal, Reply};
 
 /// A house of two sections. Stalls: row A of 6 with an aisle after the fourth (rank 1), row B of 5
@@ -14,7 +14,7 @@ fn house() -> Stage {
     house_with(settings())
 }
 
-fn house_with(settings: Settings) -> Stage {
+pub(crate) fn house_with(settings: Settings) -> Stage {
     let mut stage = Stage::created(Settings { room: None, ..settings });
     let row = |section: &'static str, row: &'static str, seats: u32, rank: u32| {
         (1..=seats).map(move |number| SeatSpec {
@@ -25,6 +25,7 @@ fn house_with(settings: Settings) -> Stage {
             category: section.into(),
             rank,
             aisle: row == "A" && number == 4,
+            access: Access::Anyone,
         })
     };
     let stalls = row("stalls", "A", 6, 1).chain(row("stalls", "B", 5, 2));
@@ -43,7 +44,7 @@ fn house_with(settings: Settings) -> Stage {
     stage
 }
 
-fn any(quantity: u32) -> Best {
+pub(crate) fn any(quantity: u32) -> Best {
     Best::new(quantity, Together::Must).expect("a quantity")
 }
 
@@ -52,7 +53,7 @@ fn of(quantity: u32, categories: &[&str], sections: &[&str]) -> Best {
     any(quantity).within(boxed(categories), boxed(sections)).expect("names")
 }
 
-fn hold_best(booking: &str, user: &str, best: Best, beside: Option<Lines>) -> Command {
+pub(crate) fn hold_best(booking: &str, user: &str, best: Best, beside: Option<Lines>) -> Command {
     Command::HoldBest {
         booking: booking_id(booking),
         user: user.parse().expect("an id"),
@@ -261,6 +262,7 @@ fn a_house_fills_and_empties() {
         category: if n % 12 < 9 { "near" } else { "side" }.into(),
         rank: n / 24 * 10 + n.abs_diff(30) % 3,
         aisle: n % 12 == 3 && n < 36,
+        access: Access::Anyone,
     });
     let price = |name: &str| CategorySpec { name: name.into(), price_minor: 0 };
     let (categories, seats) = (vec![price("near"), price("side")], seats.collect());
@@ -308,6 +310,7 @@ fn a_rank_has_an_end() {
         category: "all".into(),
         rank,
         aisle: false,
+        access: Access::Anyone,
     };
     let add = |rank| Command::AddSeats {
         categories: vec![CategorySpec { name: "all".into(), price_minor: 0 }],

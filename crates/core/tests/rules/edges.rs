@@ -13,7 +13,7 @@ use onrush_core::money::Currency;
 use onrush_core::question::ClaimOf;
 use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
 use onrush_core::snapshot::{SnapshotRow, agree};
-use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::view::{ClaimState, LeftFrom};
 use onrush_core::{Command, Phase, Refusal, Reply};
 
@@ -45,6 +45,7 @@ fn seat(n: usize) -> SeatSpec {
         category: "all".into(),
         rank: 0,
         aisle: false,
+        access: Access::Anyone,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The rules, tested from outside: tables of facts, properties against naive models, and the traps
 //! of earlier designs.
 
+mod accessible;
 mod answers;
 mod best;
 mod bookings;
@@ -15,6 +16,7 @@ mod removal;
 mod saga;
 mod score;
 mod shadow;
+mod single_seats;
 mod something_left;
 mod stage;
 mod traps;

@@ -3,7 +3,7 @@
 use crate::stage::{Stage, confirm, hold, hold_ga, lines, reason, settings};
 use onrush_core::limits::MAX_TAX_BP;
 use onrush_core::settings::{RoomSettings, Settings};
-use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::tax::Tax;
 use onrush_core::{Command, Event, Refusal, Time};
 
@@ -102,6 +102,7 @@ fn a_pool_or_seat_is_added_once_and_seats_all_or_nothing() {
         category: category.into(),
         rank: 0,
         aisle: false,
+        access: Access::Anyone,
     };
     let add = |seats| Command::AddSeats { categories: vec![], seats };
     stage.refused(add(vec![seat("B-1", "stalls"), seat("A-1", "stalls")]), "SEAT_EXISTS");

@@ -6,7 +6,7 @@ use onrush_core::ids::{BookingId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::{AvailabilityNow, BookingOf, PlaceOf};
 use onrush_core::settings::{RoomSettings, Settings};
-use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::view::{HoldView, PlaceState, PlaceView};
 use onrush_core::{Change, Command, Event, Refusal, Reply, Time};
 
@@ -83,6 +83,7 @@ impl Stage {
             category: "stalls".into(),
             rank: 0,
             aisle: false,
+            access: Access::Anyone,
         });
         self.ok(Command::AddSeats { categories, seats: seats.collect() });
     }

@@ -9,7 +9,7 @@ use onrush_core::ids::{BookingId, PaymentId, SeatId};
 use onrush_core::lines::Lines;
 use onrush_core::question::{BookingOf, EventNow};
 use onrush_core::settings::Settings;
-use onrush_core::spec::{CategorySpec, Reason, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, Reason, SeatSpec};
 use onrush_core::{Change, Command, Event, Phase, Time};
 use std::sync::Mutex;
 
@@ -130,6 +130,7 @@ impl Rules {
             category: "stalls".into(),
             rank: 0,
             aisle: false,
+            access: Access::Anyone,
         };
         let categories = vec![CategorySpec { name: "stalls".into(), price_minor: 100 }];
         for command in [

@@ -4,7 +4,7 @@
 use crate::quiet::guarded;
 use crate::verdict::{Verdict, assert_sentence};
 use onrush_core::Event;
-use onrush_core::spec::SeatSpec;
+use onrush_core::spec::{Access, SeatSpec};
 use onrush_store::redis::SeatSpecs;
 use onrush_store::redis::fuzzing::{keys_of, rows};
 
@@ -47,6 +47,7 @@ fn spec(
         category,
         rank: 0,
         aisle: false,
+        access: Access::Anyone,
     };
     Some((seat, spec))
 }

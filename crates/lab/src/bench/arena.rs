@@ -5,7 +5,7 @@ use onrush_core::Command;
 use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::ids::SeatId;
 use onrush_core::lines::Lines;
-use onrush_core::spec::{CategorySpec, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, SeatSpec};
 
 /// Seats that each wants.
 pub(super) const PARTY: u32 = 4;
@@ -55,6 +55,7 @@ fn seat(nth: u32) -> Result<SeatSpec, String> {
         category: category(section % CATEGORIES).into(),
         rank: row % ROWS * SEATS + from_middle,
         aisle: false,
+        access: Access::Anyone,
     })
 }
 

@@ -10,7 +10,7 @@ use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, InvalidId, PoolId, SeatId};
 use onrush_core::question::BookingOf;
 use onrush_core::settings::{Fees, RoomSettings, Settings};
-use onrush_core::spec::{CategorySpec, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, SeatSpec};
 use onrush_store::{Ask, Engine, Failure};
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -258,6 +258,7 @@ impl World {
             category: "stalls".into(),
             rank: 0,
             aisle: false,
+            access: Access::Anyone,
         };
         let seats: Vec<_> = (1..=self.seats).map(seat).collect();
         if seats.is_empty() {

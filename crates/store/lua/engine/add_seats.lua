@@ -6,7 +6,7 @@
 -- Args      1 all seats as JSON · 2 position of the first bad category, or 0 · 3 its refusal ·
 --           4 position of the first bad seat, or 0 · 5 its refusal · 6 number of categories · then
 --           of each: name, price, JSON · number of seats · then of each: seat, and `rank aisle
---           section row category`, section and row encoded
+--           section row access category`, section and row encoded, access -, W or C and the place
 -- Reply     done
 -- Refusals  EVENT_NOT_FOUND, INVALID_SETTINGS, SETTINGS_FIXED, EVENT_LIMIT, SEAT_EXISTS
 -- Changes   seats_added
@@ -21,7 +21,7 @@ if out then return out end
 
 local seats_json, bad_category, bad_seat = A(1), tonumber(A(2)), tonumber(A(4))
 local function seat_told(text)
-  return string.match(text, '^(%d+) (%a) ([^ ]*) ([^ ]*) (.*)$')
+  return string.match(text, '^(%d+) (%a) ([^ ]*) ([^ ]*) ([^ ]*) (.*)$')
 end
 
 local function bad(refusal)
@@ -62,7 +62,7 @@ if index + added > MAX_SEATS_PER_EVENT then
   return no_why('EVENT_LIMIT', 'seats: an event has at most ' .. int(MAX_SEATS_PER_EVENT))
 end
 
-local named, exists = {}, {}
+local named, exists, access = {}, {}, {}
 for i = 1, added do
   local place = (i - 1) % CHUNK
   if place == 0 then
@@ -71,17 +71,32 @@ for i = 1, added do
     exists = redis.call('HMGET', K.seats, unpack(ids))
   end
   local seat, told = A(first + 2 * (i - 1)), A(first + 2 * (i - 1) + 1)
-  local category = by_name[select(5, seat_told(told))]
+  local rank, _, section, _, kept_for, category = seat_told(told)
+  category = by_name[category]
   if i == bad_seat then return bad(A(5)) end
   if not category then return no_why('INVALID_SETTINGS', "seats: every seat's category needs a price") end
   if exists[place + 1] or named[seat] then return no('SEAT_EXISTS', '"seat":"' .. seat .. '"') end
   named[seat] = true
+  if kept_for ~= '-' then
+    local kind = string.sub(kept_for, 1, 1)
+    local of = kind == 'W' and section or string.sub(kept_for, 2)
+    access[#access + 1] = {seat = seat, kind = kind, rank = tonumber(rank), of = of}
+    access[seat] = kind
+  end
+end
+for _, it in ipairs(access) do
+  if it.kind == 'C' and access[it.of] ~= 'W' then
+    return no_why('INVALID_SETTINGS', 'seats: companion_of: name a wheelchair place of the same plan')
+  end
+end
+for _, it in ipairs(access) do
+  redis.call('HSET', K.access, it.seat, access_text(it))
 end
 
 for from = 1, added, CHUNK do
   local pairs_of = {}
   for i = from, math.min(from + CHUNK - 1, added) do
-    local category = by_name[select(5, seat_told(A(first + 2 * (i - 1) + 1)))]
+    local category = by_name[select(6, seat_told(A(first + 2 * (i - 1) + 1)))]
     category.F, category.changed = category.F + 1, true
     pairs_of[#pairs_of + 1] = A(first + 2 * (i - 1))
     pairs_of[#pairs_of + 1] = seat_text({index = index + i - 1, category = category.index, state = 'F'}, '')
@@ -105,7 +120,7 @@ if last or index == 0 then
     touched[1] = last
   end
   for i = 1, added do
-    local rank, aisle, section, name, category = seat_told(A(first + 2 * (i - 1) + 1))
+    local rank, aisle, section, name, kept_for, category = seat_told(A(first + 2 * (i - 1) + 1))
     rank, category = tonumber(rank), by_name[category].index
     local same_row = last and last.section == section and last.name == name
     local ends = not same_row or last.aisle == 'Y' or last.category ~= category
@@ -119,7 +134,7 @@ if last or index == 0 then
     end
     last.rank, last.aisle = math.min(last.rank, rank), aisle
     last.ids[#last.ids + 1], last.ranks[#last.ranks + 1] = A(first + 2 * (i - 1)), rank
-    last.free = last.free .. '1'
+    last.free = last.free .. (kept_for == '-' and '1' or 'x')
     if not is_section[section] then
       sections[#sections + 1], is_section[section] = section, true
     end

@@ -4,9 +4,11 @@
 -- Args      1 booking · 2 user · 3 the lines as JSON · 4 how many pools · then pool and quantity of
 --           each · then seats
 -- Reply     {"hold":…}; the same booking, user and lines again change nothing
+--           {'lost', …} for seats that an older version added, where single seats are refused: the
+--           event is rebuilt
 -- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND SEAT_NOT_FOUND EVENT_NOT_OPEN VISITOR_BANNED
 --           NOT_YOUR_TURN SESSION_OVER INSUFFICIENT_STOCK SEAT_UNAVAILABLE USER_LIMIT_EXCEEDED
---           TOO_MANY_ENDED
+--           TOO_MANY_ENDED LEAVES_SINGLE_SEAT COMPANION_ALONE
 -- Changes   [arrived] hold_placed
 --#include begin
 --#include change
@@ -18,7 +20,7 @@
 
 local out = open({
   'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency',
-  'amount_step_minor',
+  'amount_step_minor', 'single_seats',
 })
 if out then
   return out
@@ -34,8 +36,13 @@ if known then
   return no('BOOKING_MISMATCH')
 end
 
+local is_strict = M.single_seats == 'refuse' and lines.seats[1]
+if is_strict and redis.call('EXISTS', K.seats) == 1 and redis.call('EXISTS', K.segments) == 0 then
+  return {'lost', int(seq), M.epoch or '0'}
+end
+
 local stock = stock_read(lines)
-local refusal, session = check_lines_exist(lines, stock), nil
+local refusal, session = check_lines_exist(lines, stock) or check_companions(lines), nil
 if not refusal then
   refusal, session = check_may_take(user)
 end
@@ -47,6 +54,13 @@ local u = users.get(user)
 refusal = check_user_limit(u, lines.units) or check_few_ended(u)
 if refusal then
   return refusal
+end
+if is_strict then
+--#include singles
+  refusal = singles_check(stock.seats, {})
+  if refusal then
+    return refusal
+  end
 end
 
 local hold = new_hold(booking, user, lines.json, price_minor(lines, stock))

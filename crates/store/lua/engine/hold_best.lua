@@ -1,14 +1,15 @@
 -- Holds the best seats there are for a booking, with what is named beside them, all or nothing.
 --
 -- Args      1 booking · 2 user · 3 what is asked for as JSON · 4 how many seats · 5 must or prefer ·
---           6 the highest price of each, or '' · how many categories · their names · how many
---           sections · of each its name, and the name encoded · lines beside, if there are any
---           (include/lines)
+--           6 the highest price of each, or '' · 7 how many of them are wheelchair places · how many
+--           categories · their names · how many sections · of each its name, and the name encoded ·
+--           lines beside, if there are any (include/lines)
 -- Reply     {"hold":…}; the same booking, user and wish again change nothing
 --           {'lost', …} for seats that an older version added: the event is rebuilt
 -- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND SEAT_NOT_FOUND CATEGORY_NOT_FOUND SECTION_NOT_FOUND
 --           EVENT_NOT_OPEN VISITOR_BANNED NOT_YOUR_TURN SESSION_OVER INSUFFICIENT_STOCK
 --           SEAT_UNAVAILABLE USER_LIMIT_EXCEEDED TOO_MANY_ENDED TOO_FEW_SEATS NOT_TOGETHER
+--           LEAVES_SINGLE_SEAT COMPANION_ALONE TOO_FEW_ACCESSIBLE
 -- Changes   [arrived] hold_placed
 --#include begin
 --#include change
@@ -21,14 +22,14 @@
 
 local out = open({
   'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency',
-  'amount_step_minor', 'sections',
+  'amount_step_minor', 'sections', 'single_seats',
 })
 if out then
   return out
 end
 
 local booking, user, asked = A(1), A(2), A(3)
-local quantity, together, price_max = tonumber(A(4)), A(5), tonumber(A(6))
+local quantity, together, price_max, accessible = tonumber(A(4)), A(5), tonumber(A(6)), tonumber(A(7))
 
 local known = hold_get(booking)
 if known then
@@ -41,8 +42,8 @@ if redis.call('EXISTS', K.seats) == 1 and redis.call('EXISTS', K.segments) == 0 
   return {'lost', int(seq), M.epoch or '0'}
 end
 
-local is_category, is_section, at = nil, nil, 8
-for _ = 1, tonumber(A(7)) do
+local is_category, is_section, at = nil, nil, 9
+for _ = 1, tonumber(A(8)) do
   is_category = is_category or {}
   is_category[A(at)] = true
   at = at + 1
@@ -58,7 +59,7 @@ local beside = A(at + 1) and lines_from(at + 1)
   or { json = '', pools = {}, quantities = {}, seats = {}, units = 0 }
 
 local stock = stock_read(beside)
-local refusal, session = check_lines_exist(beside, stock), nil
+local refusal, session = check_lines_exist(beside, stock) or check_companions(beside), nil
 if refusal then
   return refusal
 end
@@ -67,7 +68,7 @@ local by_name = {}
 for _, category in pairs(stock.categories) do
   by_name[category.name] = true
 end
-for i = 8, categories_to do
+for i = 9, categories_to do
   if not by_name[A(i)] then
     return no('CATEGORY_NOT_FOUND', '"category":' .. str(A(i)))
   end
@@ -89,7 +90,8 @@ if refusal then
   return refusal
 end
 
-local filter = {categories = {}, sections = is_section, named = nil}
+local is_strict = M.single_seats == 'refuse'
+local filter = {categories = {}, sections = is_section, named = nil, is_strict = is_strict}
 for index, category in pairs(stock.categories) do
   local affordable = not price_max or category.price <= price_max
   filter.categories[index] = affordable and (not is_category or is_category[category.name]) or nil
@@ -98,7 +100,16 @@ for _, seat in ipairs(stock.seats) do
   filter.named = filter.named or {}
   filter.named[seat.index] = true
 end
-local best = best_seats(quantity, together, filter)
+local best = nil
+if accessible > 0 then
+--#include accessible
+  best, refusal = accessible_best(accessible, quantity - accessible, filter, stock.categories, price_max)
+  if refusal then
+    return refusal
+  end
+else
+  best = best_seats(quantity, together, filter)
+end
 if not best then
   local free, longest = best_shortage(filter)
   if free < quantity then
@@ -109,6 +120,17 @@ end
 
 local lines = lines_with_seats(beside, best)
 stock.seats = seats_get(lines.seats)
+if is_strict and beside.seats[1] then
+--#include singles
+  local exempt = {}
+  for _, seat in ipairs(seats_get(best)) do
+    exempt[seat.index] = true
+  end
+  refusal = singles_check(stock.seats, exempt)
+  if refusal then
+    return refusal
+  end
+end
 local hold = new_hold(booking, user, lines.json, price_minor(lines, stock))
 hold.asked = asked
 occupy(lines, stock, booking)

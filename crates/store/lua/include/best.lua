@@ -5,7 +5,8 @@
 --   best_shortage(filter)                    how many are free, and how many side by side at most
 --
 -- A filter: { categories = {[index] = true}, sections = {[encoded name] = true} or nil for all of
--- them, named = {[position] = true} or nil }. Positions count from 0; a run is { first, past, segment }.
+-- them, named = {[position] = true} or nil, is_strict: whether a choice that leaves single seats comes
+-- after all that leave none }. Positions count from 0; a run is { first, past, segment }.
 -- Nothing is written.
 
 --#include begin
@@ -42,8 +43,14 @@ local function best_runs(segment, filter)
   return runs
 end
 
+-- What choices are compared by, the lower the better: the worst rank, then single seats; where these
+-- are refused, whether there are any comes first. Ranks have seven digits, and singles two.
+local function best_weight(worst, singles, filter)
+  return worst * 100 + singles + (filter.is_strict and singles > 0 and 1e12 or 0)
+end
+
 -- The best choice of so many seats of a segment that has these runs; in `only` alone, if it is given.
-local function best_of(segment, runs, quantity, only)
+local function best_of(segment, runs, quantity, filter, only)
   local best = nil
   for nth, run in ipairs(runs) do
     local others = 0
@@ -58,15 +65,11 @@ local function best_of(segment, runs, quantity, only)
         worst = math.max(worst, segment.all_ranks[seat - segment.first + 1])
       end
       local singles = (left == 1 and 1 or 0) + (right == 1 and 1 or 0)
-      local longest = math.max(left, right, others)
-      local is_better = not best or worst < best.worst
-      if best and worst == best.worst then
-        is_better = singles < best.singles or (singles == best.singles and longest > best.longest)
-      end
-      if is_better then
+      local longest, weight = math.max(left, right, others), best_weight(worst, singles, filter)
+      if not best or weight < best.weight or (weight == best.weight and longest > best.longest) then
         best = {
-          worst = worst, singles = singles, longest = longest, start = start, size = quantity,
-          segment = segment,
+          weight = weight, worst = worst, singles = singles, longest = longest, start = start,
+          size = quantity, segment = segment,
         }
       end
     end
@@ -78,7 +81,7 @@ end
 -- seat's position as text, and the rank.
 local function best_first(quantity)
   local cursors = {}
-  for class = quantity, MAX_BEST_QUANTITY do
+  for class = math.min(quantity, MAX_BEST_QUANTITY), MAX_BEST_QUANTITY do
     cursors[#cursors + 1] = {from = class * SEGMENT_CLASS, offset = 0, found = {}, next = 1}
   end
   local function head(cursor)
@@ -110,14 +113,13 @@ end
 local function best_together(quantity, filter)
   local best = nil
   for first, rank in best_first(quantity) do
-    if best and (best.worst < rank or (best.worst == rank and best.singles == 0)) then
+    if best and best.weight <= best_weight(rank, 0, filter) then
       break
     end
     local segment = best_segment(first)
     if best_lets(segment, filter) then
-      local choice = best_of(segment, best_runs(segment, filter), quantity)
-      local is_better = choice and (not best or choice.worst < best.worst
-        or (choice.worst == best.worst and choice.singles < best.singles))
+      local choice = best_of(segment, best_runs(segment, filter), quantity, filter)
+      local is_better = choice and (not best or choice.weight < best.weight)
       best = is_better and choice or best
     end
   end
@@ -139,7 +141,7 @@ local function best_open(least, filter)
 end
 
 -- So many groups of these runs, the longest first.
-local function best_groups(runs, groups, quantity)
+local function best_groups(runs, groups, quantity, filter)
   for nth, run in ipairs(runs) do
     run.nth = nth
   end
@@ -158,11 +160,12 @@ local function best_groups(runs, groups, quantity)
   for nth = 1, groups do
     local run = runs[nth]
     local size = math.min(run.past - run.first, left - 2 * (groups - nth))
-    chosen[nth] = best_of(run.segment, run.segment.runs, size, run)
+    chosen[nth] = best_of(run.segment, run.segment.runs, size, filter, run)
     chosen.worst = math.max(chosen.worst, chosen[nth].worst)
     chosen.singles = chosen.singles + chosen[nth].singles
     left = left - size
   end
+  chosen.weight = best_weight(chosen.worst, chosen.singles, filter)
   return chosen
 end
 
@@ -191,9 +194,8 @@ local function best_apart(quantity, filter)
           end
         end
       end
-      local chosen = best_groups(runs, groups, quantity)
-      local is_better = chosen and (not best or chosen.worst < best.worst
-        or (chosen.worst == best.worst and chosen.singles < best.singles))
+      local chosen = best_groups(runs, groups, quantity, filter)
+      local is_better = chosen and (not best or chosen.weight < best.weight)
       best = is_better and chosen or best
     end
     if best then

@@ -8,6 +8,7 @@
 --   stock_read(lines)           the pools, seats and categories they name
 --   stock_write(stock)          writes these
 --   check_lines_exist(lines, stock), check_lines_free(lines, stock)   the refusal, or nil
+--   check_companions(lines)     the refusal of companions' seats without their places, or nil
 --   price_minor(lines, stock)   the price of all of it
 --   occupy(lines, stock, booking)        takes free units for a hold
 --   sell(lines, stock, booking)          makes held units sold
@@ -124,6 +125,25 @@ local function check_lines_free(lines, stock)
   end
   if taken[1] then
     return no('SEAT_UNAVAILABLE', '"seats":[' .. table.concat(taken, ',') .. ']')
+  end
+end
+
+local function check_companions(lines)
+  if not lines.seats[1] or redis.call('EXISTS', K.access) == 0 then
+    return nil
+  end
+  local is_named, alone = {}, {}
+  for _, id in ipairs(lines.seats) do
+    is_named[id] = true
+  end
+  for nth, text in ipairs(redis.call('HMGET', K.access, unpack(lines.seats))) do
+    local access = text and read_access(lines.seats[nth], text)
+    if access and access.kind == 'C' and not is_named[access.of] then
+      alone[#alone + 1] = str(access.seat)
+    end
+  end
+  if alone[1] then
+    return no('COMPANION_ALONE', '"seats":[' .. table.concat(alone, ',') .. ']')
   end
 end
 

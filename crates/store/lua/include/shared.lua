@@ -31,8 +31,9 @@ local K = {
   segments = KEYS[19],
   segments_free = KEYS[20],
   segments_open = KEYS[21],
+  access = KEYS[22],
 }
-local FIRST_STREAM = 22
+local FIRST_STREAM = 23
 
 local MAX_POOLS_PER_EVENT = 10000
 local MAX_SEATS_PER_EVENT = 250000
@@ -114,6 +115,18 @@ local function segment_text(segment)
   return int(segment.first) .. ' ' .. int(segment.row) .. ' ' .. int(segment.category)
     .. ' ' .. int(segment.rank) .. ' ' .. segment.aisle .. ' ' .. segment.section
     .. ' ' .. segment.name .. ' ' .. segment.ranks .. ' ' .. segment.ids
+end
+
+local function read_access(seat, text)
+  local kind, rank, of = string.match(text,
+    '^(%a+) (%-?%d+) ([^ ]*)$')
+  return {
+    seat = seat, kind = kind, rank = tonumber(rank), of = of,
+  }
+end
+
+local function access_text(access)
+  return access.kind .. ' ' .. int(access.rank) .. ' ' .. access.of
 end
 
 local function read_hold(booking, text)

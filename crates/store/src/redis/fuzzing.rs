@@ -82,7 +82,7 @@ pub fn answer(event: &EventId, query: &Query, parts: Vec<Vec<u8>>) -> Result<Opt
     }
 }
 
-fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 16] {
+fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 17] {
     let Layout {
         meta,
         pools,
@@ -102,6 +102,7 @@ fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 16] {
         segments,
         segments_free,
         segments_open,
+        access,
     } = layout;
     [
         ("meta", meta),
@@ -119,6 +120,7 @@ fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 16] {
         ("segments", segments),
         ("segments_free", segments_free),
         ("segments_open", segments_open),
+        ("access", access),
         ("gone", gone),
     ]
 }

@@ -9,7 +9,7 @@ pub(super) const EVENTS: &str = "onrush:events";
 ///
 /// The event stands in braces, so that Redis Cluster keeps all of an event in one slot. Scripts have
 /// the order from here too (`lua/include/shared.lua`).
-pub(super) const PARTS: [&str; 21] = [
+pub(super) const PARTS: [&str; 22] = [
     "meta",
     "pools",
     "blocked",
@@ -31,6 +31,7 @@ pub(super) const PARTS: [&str; 21] = [
     "segments",
     "segments_free",
     "segments_open",
+    "access",
 ];
 
 /// The keys of one event.
@@ -112,6 +113,8 @@ parts! {
     segments_free;
     /// Sorted set: segments with free seats, by how many are side by side, then by rank.
     segments_open;
+    /// Hash: seat → whom it is kept for, where that is somebody.
+    access;
 }
 
 impl EventKeys {

@@ -56,6 +56,7 @@ pub(super) struct Layout {
     pub(super) segments: Texts,
     pub(super) segments_free: Texts,
     pub(super) segments_open: Texts,
+    pub(super) access: Texts,
 }
 
 /// A place in the queue as a member of sorted sets: it sorts by its number.
@@ -76,7 +77,8 @@ impl Layout {
         let rows: Vec<_> = event.snapshot().collect();
         let Some(SnapshotRow::Event(row)) = rows.first() else { panic!("the event exists") };
         let mut layout = Self::default();
-        // Ticks rely on it that nobody was last seen before.
+        // Ticks rely on it that nobody was last seen before, and nobody who is still to come: those who
+        // waited through an outage were moved on by it, perhaps beyond now.
         let seen = rows.iter().filter_map(|row| match row {
             SnapshotRow::Place(row) => row.last_seen,
             SnapshotRow::Event(_)
@@ -89,7 +91,7 @@ impl Layout {
             | SnapshotRow::Ban(_)
             | SnapshotRow::Gone(_) => None,
         });
-        layout.put_meta(row, seen.min().unwrap_or(row.at));
+        layout.put_meta(row, seen.min().unwrap_or(row.at).min(row.at));
         layout.put_stock(event, row.at);
         layout.put_segments(event, row.at, &rows);
         let mut users = Holdings::default();
@@ -253,6 +255,7 @@ impl Layout {
         self.segments = texts.segments;
         self.segments_free = texts.free;
         self.segments_open = texts.open;
+        self.access = texts.access;
         if !specs.is_empty() {
             self.meta.insert("sections".to_owned(), texts.sections);
         }
@@ -386,6 +389,7 @@ impl Layout {
             (keys.claims(), &self.claims),
             (keys.bans(), &self.bans),
             (keys.segments_free(), &self.segments_free),
+            (keys.access(), &self.access),
         ];
         for (key, texts) in hashes {
             let pairs: Vec<_> = texts.iter().map(|(field, text)| [field, text]).collect();
@@ -500,6 +504,7 @@ impl Layout {
             keys.claims(),
             keys.bans(),
             keys.segments_free(),
+            keys.access(),
         ];
         let sets = [
             keys.queue(),
@@ -531,9 +536,21 @@ impl Layout {
             .map(redis::from_redis_value)
             .collect::<Result<_, _>>()
             .map_err(strange)?;
-        let texts = <[Texts; 11]>::try_from(texts).expect("an answer a question");
-        let [meta, pools, blocked, seats, categories, holds, users, sessions, claims, bans, free] =
-            texts;
+        let texts = <[Texts; 12]>::try_from(texts).expect("an answer a question");
+        let [
+            meta,
+            pools,
+            blocked,
+            seats,
+            categories,
+            holds,
+            users,
+            sessions,
+            claims,
+            bans,
+            free,
+            access,
+        ] = texts;
         // Scores are whole numbers of at most 53 bits, which a double holds exactly.
         let whole = |line: Vec<(String, f64)>| -> Vec<(String, i64)> {
             line.into_iter().map(|(member, score)| (member, score as i64)).collect()
@@ -562,6 +579,7 @@ impl Layout {
             segments: scored(segments),
             segments_free: free,
             segments_open: scored(open),
+            access,
         }))
     }
 }

@@ -140,6 +140,13 @@ records! {
         ids: Text,
     }
 
+    /// Whom a seat is kept for: W, in this section (encoded), or C, of this place.
+    AccessText = access of seat, ' ' {
+        kind: Word,
+        rank: Number,
+        of: Text,
+    }
+
     /// A booking, from its hold on.
     HoldText = hold of booking, '|' {
         state: Word,

@@ -23,7 +23,7 @@ mod tests {
     fn everything(code: &str) -> Value {
         json!({
             "code": code, "field": "title", "why": "a \"quoted\" why", "pool": "ga", "seat": "A-1",
-            "seats": ["A-1"],
+            "seats": ["A-1"], "instead": ["A-2"],
             "place": PlaceId::from_u128(7), "phase": "paused", "free": 3, "limit": 4,
             "held": 3, "claimed": 2, "booking_status": "cancelled", "amount_minor": i64::MAX,
             "committed": 9, "tickets": 2, "checked_in_at": -5, "paid_minor": 1, "step_minor": 10,
@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn every_refusal_comes_back_as_it_was_written() {
-        assert_eq!(Refusal::KINDS.len(), 55);
+        assert_eq!(Refusal::KINDS.len(), 58);
         for kind in Refusal::KINDS {
             let refusal = read(&everything(kind.code).to_string()).expect(kind.code);
             assert_eq!(refusal.facts(), *kind);

@@ -2,8 +2,8 @@
 
 use super::counts::Counts;
 use super::layout::{Layout, Texts};
+use super::records::{AccessText, SeatText, SegmentText, SessionText, UserText};
 use super::records::{BanText, CategoryText, ClaimText, HoldText, PoolText};
-use super::records::{SeatText, SegmentText, SessionText, UserText};
 use super::wire::Head;
 use crate::engine::Seq;
 use onrush_core::Time;
@@ -64,6 +64,7 @@ impl Layout {
         let event = self.event_row()?;
         let opened = event.opened;
         self.check_segments()?;
+        self.check_access()?;
         Counts::of(self)?.check(&self.meta)?;
         let mut rows = vec![SnapshotRow::Event(Box::new(event))];
         rows.extend(self.pool_rows()?);
@@ -222,6 +223,17 @@ impl Layout {
                     "segment {}: {free} of {seats} seats have a sign",
                     segment.first
                 ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it is read whom seats are kept for.
+    fn check_access(&self) -> Result<(), String> {
+        for (id, text) in &self.access {
+            let access = AccessText::read(text, id)?;
+            if !self.seats.contains_key(id) || !["W", "C"].contains(&access.kind) {
+                return Err(format!("seat {id}: {text:?} does not tell whom it is kept for"));
             }
         }
         Ok(())
@@ -391,6 +403,7 @@ impl Layout {
             ("segments", &self.segments, &expected.segments),
             ("segments_free", &self.segments_free, &expected.segments_free),
             ("segments_open", &self.segments_open, &expected.segments_open),
+            ("access", &self.access, &expected.access),
             ("settings", &self.settings_meta(), &expected.settings_meta()),
         ];
         // An older version did not know which seats are side by side: whoever asks has it rebuilt.

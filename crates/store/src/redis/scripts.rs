@@ -37,9 +37,34 @@ macro_rules! scripts {
 /// The parts that scripts share: `--#include name` is replaced by the part, the first time it
 /// stands in a script.
 const INCLUDES: &[(&str, &str)] = &includes![
-    "bans", "begin", "change", "claims", "counts", "ended", "gone", "holds", "joining", "lapses",
-    "line", "best", "lines", "money", "outflow", "phases", "places", "pools", "queued", "seats",
-    "segments", "sessions", "settings", "shared", "taking", "users",
+    "accessible",
+    "bans",
+    "begin",
+    "change",
+    "claims",
+    "counts",
+    "ended",
+    "gone",
+    "holds",
+    "joining",
+    "lapses",
+    "line",
+    "best",
+    "lines",
+    "money",
+    "outflow",
+    "phases",
+    "places",
+    "pools",
+    "queued",
+    "seats",
+    "segments",
+    "sessions",
+    "settings",
+    "shared",
+    "singles",
+    "taking",
+    "users",
 ];
 
 scripts! {

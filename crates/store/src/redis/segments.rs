@@ -1,10 +1,10 @@
 //! Seats side by side, as Redis keeps them: `lua/include/segments.lua` from the other side.
 
 use super::layout::Texts;
-use super::records::SegmentText;
+use super::records::{AccessText, SegmentText};
 use onrush_core::limits::{MAX_BEST_QUANTITY, MAX_SEAT_RANK};
 use onrush_core::segments::SegmentView;
-use onrush_core::spec::SeatSpec;
+use onrush_core::spec::{Access, SeatSpec};
 use onrush_core::view::{SeatStatus, SeatView};
 use std::fmt::Write;
 
@@ -25,10 +25,25 @@ pub(super) fn encoded(text: &str) -> String {
     encoded
 }
 
-/// What Redis is told of a seat when it is added: `rank aisle section row category`.
+/// What Redis is told of a seat when it is added: `rank aisle section row access category`.
 pub(super) fn told(seat: &SeatSpec) -> String {
     let (section, row) = (encoded(&seat.section), encoded(&seat.row));
-    format!("{} {} {section} {row} {}", seat.rank, aisle(seat), seat.category)
+    let access = match &seat.access {
+        Access::Anyone => "-".to_owned(),
+        Access::Wheelchair => "W".to_owned(),
+        Access::CompanionOf(place) => format!("C{place}"),
+    };
+    format!("{} {} {section} {row} {access} {}", seat.rank, aisle(seat), seat.category)
+}
+
+/// What Redis keeps of whom a seat is kept for.
+fn access(seat: &SeatSpec) -> Option<AccessText<String>> {
+    let (kind, of) = match &seat.access {
+        Access::Anyone => return None,
+        Access::Wheelchair => ("W", encoded(&seat.section)),
+        Access::CompanionOf(place) => ("C", place.to_string()),
+    };
+    Some(AccessText { kind: kind.to_owned(), rank: seat.rank.to_string(), of })
 }
 
 fn aisle(seat: &SeatSpec) -> &'static str {
@@ -41,6 +56,7 @@ pub(super) struct SegmentTexts {
     pub(super) segments: Texts,
     pub(super) free: Texts,
     pub(super) open: Texts,
+    pub(super) access: Texts,
     /// The names of all sections, encoded, with commas between them.
     pub(super) sections: String,
 }
@@ -58,6 +74,9 @@ impl SegmentTexts {
         }
         let mut sections: Vec<String> = Vec::new();
         for spec in specs {
+            if let Some(access) = access(spec) {
+                texts.access.insert(spec.seat.to_string(), access.text());
+            }
             let section = encoded(&spec.section);
             if !sections.contains(&section) {
                 sections.push(section);
@@ -88,9 +107,10 @@ impl SegmentTexts {
             ids: ids.join(","),
         };
         self.segments.insert(text.text(), position.clone());
-        let free = views.iter().map(|view| match view.status {
-            SeatStatus::Free => '1',
-            SeatStatus::Held | SeatStatus::Sold | SeatStatus::Blocked => '0',
+        let free = specs.iter().zip(views).map(|(spec, view)| match (&spec.access, view.status) {
+            (Access::Wheelchair | Access::CompanionOf(_), _) => 'x',
+            (Access::Anyone, SeatStatus::Free) => '1',
+            (Access::Anyone, SeatStatus::Held | SeatStatus::Sold | SeatStatus::Blocked) => '0',
         });
         self.free.insert(position, free.collect());
         if segment.longest > 0 {

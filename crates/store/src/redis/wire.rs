@@ -12,8 +12,8 @@ use onrush_core::hold::OnDecline;
 use onrush_core::ids::{BookingId, UserId};
 use onrush_core::limits::{MAX_SEAT_RANK, fits_text};
 use onrush_core::lines::Lines;
-use onrush_core::settings::{Digest, Order, RoomSettings, Settings};
-use onrush_core::spec::{CategorySpec, Reason, SeatSpec};
+use onrush_core::settings::{Digest, Order, RoomSettings, Settings, SingleSeats};
+use onrush_core::spec::{Access, CategorySpec, Reason, SeatSpec};
 use onrush_core::tax::Tax;
 use onrush_core::waiting_room::draw;
 use onrush_core::{Command, Refusal, Time};
@@ -303,6 +303,7 @@ fn hold_best(booking: &BookingId, user: &UserId, order: &BestOrder) -> Call {
     let mut args = vec![text(booking), text(user), json(order), text(&best.quantity())];
     args.push(together.to_owned());
     args.push(text_or_empty(best.price_max_minor().as_ref()));
+    args.push(text(&best.accessible()));
     args.push(text(&best.categories().len()));
     args.extend(best.categories().iter().map(text));
     args.push(text(&best.sections().len()));
@@ -332,7 +333,7 @@ fn units_per_visitor(room: &RoomSettings) -> String {
 
 /// The settings that scripts need, each as a field of the event's meta hash; an empty text means
 /// that it is not set.
-pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 28] {
+pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 29] {
     let room = settings.room.as_ref();
     let of_room = |get: fn(&RoomSettings) -> String| room.map(get).unwrap_or_default();
     let refunds: Vec<String> = settings
@@ -346,6 +347,10 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 2
         step_minor => text(&step_minor),
     };
     let of_tax = |tax: &Tax| format!("{}:{}", tax.rate_bp, tax.name);
+    let single_seats = match settings.single_seats {
+        SingleSeats::Allow => "",
+        SingleSeats::Refuse => "refuse",
+    };
     let order = |room: &RoomSettings| match room.order {
         Order::Fifo => "fifo".to_owned(),
         Order::Draw { .. } => "draw".to_owned(),
@@ -368,6 +373,7 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 2
         ("tax", settings.tax.as_ref().map(of_tax).unwrap_or_default()),
         ("refunds", refunds.join(",")),
         ("amount_step_minor", step),
+        ("single_seats", single_seats.to_owned()),
         ("room", of_room(|_| flag(true))),
         ("room_capacity", of_room(|room| text(&room.capacity))),
         ("outflow_per_min", of_room(|room| text_or_empty(room.outflow_per_min.as_ref()))),
@@ -394,6 +400,7 @@ fn add_seats(categories: &[CategorySpec], seats: &[SeatSpec]) -> Call {
         category: category.name.clone(),
         rank: 0,
         aisle: false,
+        access: Access::Anyone,
     };
     let probe = probe(probe_settings());
     let bad_category = (1_u32..).zip(categories).find_map(|(position, category)| {

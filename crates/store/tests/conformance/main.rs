@@ -18,6 +18,8 @@ mod truth;
 mod world;
 
 // The rules' own table tests, with Redis as their shadow.
+#[path = "../../../core/tests/rules/accessible.rs"]
+mod accessible;
 #[path = "../../../core/tests/rules/answers.rs"]
 mod answers;
 #[path = "../../../core/tests/rules/best.rs"]
@@ -37,6 +39,8 @@ mod refunds;
 #[path = "../../../core/tests/rules/removal.rs"]
 mod removal;
 mod shadow;
+#[path = "../../../core/tests/rules/single_seats.rs"]
+mod single_seats;
 #[path = "../../../core/tests/rules/stage.rs"]
 mod stage;
 #[path = "../../../core/tests/rules/traps.rs"]

@@ -160,6 +160,7 @@ impl RedisSubject {
             "segments",
             "segments_free",
             "segments_open",
+            "access",
         ];
         let declared: BTreeSet<String> = parts.iter().map(|part| self.probe.key(part)).collect();
         let keys = self.runtime.block_on(self.probe.keys(&format!("*{{{id}}}*")))?;

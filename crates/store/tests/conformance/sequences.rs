@@ -6,6 +6,8 @@ use crate::play::{Mismatch, Subject, play, shrink};
 use crate::redis::{Fault, RedisSubject, Way};
 use crate::truth::{Op, Truth};
 use crate::world::{START, id};
+use onrush_core::ids::PlaceId;
+use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::{Command, Event};
 use onrush_testkit::{Redis, RedisCluster, Shared, need};
 use std::collections::BTreeMap;
@@ -186,6 +188,33 @@ fn an_event_that_is_written_anew_into_redis_goes_on_as_if_nothing_had_been() {
     play_all("refill", seeds(5_000, 20).into_iter().map(recipe), refilled, &mut subject);
 }
 
+/// Seed 5006 of those before, once it had other wishes: Redis let somebody in before it saw that
+/// somebody else had lapsed.
+#[test]
+fn who_came_after_an_outage_lapses_in_time_although_the_event_was_written_anew() {
+    let Some(redis) = need(REDIS.get(Redis::start)) else { return };
+    let mut settings = Settings::new("A show", "EUR".parse().expect("a currency"));
+    settings.room = Some(RoomSettings { place_ttl_ms: 7, ..RoomSettings::default() });
+    let join = |place: u128, user: &str| {
+        let place = PlaceId::from_u128(place);
+        Op::Command(Command::Join { place, user: id(user) })
+    };
+    let ops = vec![
+        Op::Command(Command::CreateEvent { settings: Box::new(settings) }),
+        Op::Command(Command::OpenSale { seed: None, public_value: None }),
+        join(1, "waits-through-it"),
+        Op::Command(Command::Recover { gap_ms: 90_000_000 }),
+        Op::Refill,
+        join(2, "comes-after-it"),
+        Op::Clock(START.plus_ms(60_000)),
+        Op::Command(Command::Tick),
+    ];
+    let mut subject = RedisSubject::new(&[redis.url()], false, Way::Engine);
+    if let Err(mismatch) = play(&ops, false, &mut subject) {
+        panic!("{}", told("after an outage", &ops, &mismatch));
+    }
+}
+
 #[test]
 fn the_sequences_reach_every_change_and_every_refusal() {
     let mut reached: BTreeMap<String, u32> = BTreeMap::new();
@@ -268,10 +297,12 @@ fn the_sequences_reach_every_change_and_every_refusal() {
         "EXTENSION_LIMIT",
         "HOLD_EXPIRED",
         "CATEGORY_NOT_FOUND",
+        "COMPANION_ALONE",
         "INSUFFICIENT_STOCK",
         "INVALID_QUANTITY",
         "INVALID_SETTINGS",
         "INVALID_STATUS",
+        "LEAVES_SINGLE_SEAT",
         "NOTHING_TO_PAY",
         "NOT_CANCELLABLE",
         "NOT_TOGETHER",
@@ -294,6 +325,7 @@ fn the_sequences_reach_every_change_and_every_refusal() {
         "SEAT_UNAVAILABLE",
         "SEED_MISMATCH",
         "TICKET_NOT_FOUND",
+        "TOO_FEW_ACCESSIBLE",
         "TOO_FEW_SEATS",
         "TOO_MANY_ATTEMPTS",
         "UNITS_NOT_BLOCKED",

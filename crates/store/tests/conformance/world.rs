@@ -5,8 +5,8 @@ use crate::random::Random;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, ClaimId, InvalidId, PaymentId, PlaceId, PoolId, SeatId, UserId};
 use onrush_core::limits::{MAX_FEE_BP, MAX_PRICE_MINOR, MAX_TEXT_CHARS};
-use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings};
-use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
+use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings, SingleSeats};
+use onrush_core::spec::{Access, CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::tax::Tax;
 use onrush_core::waiting_room::draw;
 use std::str::FromStr;
@@ -162,6 +162,8 @@ impl World {
             1 => of_rate(700, "VAT"),
             _ => of_rate(1_900, "MwSt: \"ü\""),
         };
+        settings.single_seats =
+            if drawn % 3 == 0 { SingleSeats::Refuse } else { SingleSeats::Allow };
         Self { settings, price_minor, no_draws: false, no_streams: false }
     }
 
@@ -257,6 +259,12 @@ impl World {
             category: category.into(),
             rank: rank as u32,
             aisle: self.price_minor % 2 == 1 && n % 5 == 2,
+            access: match n {
+                5 | 9 => Access::Wheelchair,
+                6 => Access::CompanionOf(seat(5)),
+                10 | 11 => Access::CompanionOf(seat(9)),
+                _ => Access::Anyone,
+            },
         }
     }
 }

@@ -12,8 +12,8 @@ use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::PlaceOf;
-use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings};
-use onrush_core::spec::{CategorySpec, Reason, SeatSpec};
+use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings, SingleSeats};
+use onrush_core::spec::{Access, CategorySpec, Reason, SeatSpec};
 use onrush_core::tax::Tax;
 use onrush_core::view::PlaceState;
 use onrush_core::{Change, Command, Time};
@@ -115,6 +115,7 @@ async fn gala(sale: &Sale) -> Gala {
         category: "stalls".into(),
         rank: 0,
         aisle: false,
+        access: Access::Anyone,
     };
     let categories = vec![CategorySpec { name: "stalls".into(), price_minor: 2_500 }];
     gala.ask(Command::AddSeats { categories, seats: (1..=6).map(seat).collect() }).await;
@@ -252,6 +253,7 @@ fn named(change: &Change) -> (String, Value) {
 /// What was asked for by who left seats to the rules.
 fn asked() -> BestOrder {
     let best = Best::new(2, Together::Prefer).and_then(|best| best.up_to(Some(1)));
+    let best = best.and_then(|best| best.with_accessible(1));
     let best = best.and_then(|best| best.within(vec!["c".into()], vec!["s".into()]));
     let beside = Lines::new(vec![PoolLine { pool: id("ga"), quantity: 1 }], vec![]);
     BestOrder::new(best.expect("a wish"), Some(beside.expect("lines"))).expect("an order")
@@ -275,6 +277,7 @@ fn changes() -> Vec<Change> {
         category: "c".into(),
         rank: 0,
         aisle: false,
+        access: Access::Anyone,
     };
     let category = CategorySpec { name: "c".into(), price_minor: 1 };
     let terms = HoldTerms {
@@ -369,6 +372,7 @@ fn fuller_changes() -> Vec<Change> {
     let fuller = changes().into_iter().filter_map(|change| match change {
         Change::Setup(SetupChange::SeatsAdded { categories, mut seats }) => {
             (seats[0].rank, seats[0].aisle) = (1, true);
+            seats[0].access = Access::CompanionOf(id("A-2"));
             Some(SetupChange::SeatsAdded { categories, seats }.into())
         }
         Change::Hold(HoldChange::HoldPlaced { terms, until }) => {
@@ -469,6 +473,7 @@ fn full_settings() -> Settings {
         tax: Some(Tax { name: "VAT".into(), rate_bp: 24 }),
         refunds: vec![RefundRule { days_before: 20, percent: 21 }],
         amount_step_minor: 22,
+        single_seats: SingleSeats::Refuse,
     }
 }
 

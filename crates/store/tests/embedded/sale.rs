@@ -5,7 +5,7 @@ use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::{AvailabilityNow, BookingOf};
 use onrush_core::settings::{RoomSettings, Settings};
-use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::view::{AvailabilityView, HoldView};
 use onrush_core::{Command, Reply, Time};
 use onrush_store::embedded::{Clock, Embedded, ManualClock, OpenError, Options};
@@ -95,6 +95,7 @@ pub(crate) async fn create(engine: &Embedded, settings: Settings) {
         category: "stalls".into(),
         rank: 0,
         aisle: false,
+        access: Access::Anyone,
     };
     let seats = (0..SEATS).map(seat).collect();
     done(engine, Command::AddSeats { categories, seats }).await;

@@ -8,7 +8,7 @@ use onrush_core::limits::{MAX_PRICE_MINOR, MAX_UNITS_PER_HOLD};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::AvailabilityNow;
 use onrush_core::settings::{Fees, RefundRule, Settings};
-use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::view::{ClaimView, HoldView};
 use onrush_core::{Command, Refusal, Reply, Time};
 use onrush_store::Ask;
@@ -49,6 +49,7 @@ async fn sale(world: &World, settings: Settings, capacity: u32, price_minor: i64
         category: "near".into(),
         rank: 0,
         aisle: false,
+        access: Access::Anyone,
     };
     let categories = vec![CategorySpec { name: "near".into(), price_minor }];
     node.done(Command::AddSeats { categories, seats: vec![seat("A-1"), seat("A-2")] }).await;

@@ -8,7 +8,7 @@ use onrush_core::hold::HoldState;
 use onrush_core::lines::Lines;
 use onrush_core::question::{AvailabilityNow, BookingsOf, EventNow, PlaceOf, SeatsNow};
 use onrush_core::settings::RoomSettings;
-use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::view::{HoldView, LeftFrom, PlaceState, PlaceView, SeatStatus};
 use onrush_core::{Command, Phase, Refusal};
 use onrush_store::{Ask, Engine, Failure};
@@ -86,6 +86,7 @@ async fn seats_are_listed_in_the_order_they_were_added_with_whose_they_are() {
         category: category.into(),
         rank: 0,
         aisle: false,
+        access: Access::Anyone,
     };
     let categories = vec![
         CategorySpec { name: "near \"the stage\"".into(), price_minor: 5_000 },
@@ -142,6 +143,7 @@ async fn a_stadium_is_added_at_once() {
         category: "all".into(),
         rank: 0,
         aisle: false,
+        access: Access::Anyone,
     });
     let categories = vec![CategorySpec { name: "all".into(), price_minor: 1_000 }];
     done(&engine, &event, Command::AddSeats { categories, seats: seats.collect() }).await;

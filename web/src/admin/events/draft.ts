@@ -1,5 +1,5 @@
 /** An event's settings as somebody types them, and what that comes to for the server. */
-import type { Event, EventDefaults, RefundRule, Room, Tax } from "../../api/schema";
+import type { Event, EventDefaults, RefundRule, Room, SingleSeats, Tax } from "../../api/schema";
 import { toMajor, toMinor } from "../money";
 
 /** What the fields hold: minutes and whole units of money; null is an empty field. */
@@ -20,6 +20,7 @@ export interface Draft {
   extensions: number | null;
   payment_window_min: number | null;
   payment_attempts: number | null;
+  single_seats: SingleSeats;
   /** Null until somebody has chosen. */
   hasRoom: boolean | null;
   capacity: number | null;
@@ -54,6 +55,7 @@ const FIELDS: Record<string, keyof Draft> = {
   extensions: "extensions",
   payment_window_ms: "payment_window_min",
   payment_attempts: "payment_attempts",
+  single_seats: "single_seats",
   room: "hasRoom",
   "room.capacity": "capacity",
   "room.outflow_per_min": "outflow_per_min",
@@ -127,6 +129,7 @@ function termsOf(terms: Omit<EventDefaults, "room">, room: Room) {
     extensions: terms.extensions,
     payment_window_min: terms.payment_window_ms / MIN_MS,
     payment_attempts: terms.payment_attempts,
+    single_seats: terms.single_seats,
     capacity: room.capacity,
     outflow_per_min: room.outflow_per_min ?? null,
     order: room.order,
@@ -153,6 +156,7 @@ export function settingsOf(draft: Draft): Body {
     extensions: draft.extensions,
     payment_window_ms: ms(draft.payment_window_min),
     payment_attempts: draft.payment_attempts,
+    single_seats: draft.single_seats,
     fees: feesOf(draft),
     tax: taxOf(draft),
     refunds: draft.refunds.filter(isWhole),

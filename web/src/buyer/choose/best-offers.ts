@@ -23,6 +23,7 @@ export const LEAST_TO_SPLIT = 4;
 export function shortageOf(asked: BestSeats, refusal: Refused): Shortage | undefined {
   const free = Number(refusal.facts.free);
   if (refusal.code === "TOO_FEW_SEATS") return { asked, free };
+  if (refusal.code === "TOO_FEW_ACCESSIBLE") return { asked, free };
   if (refusal.code === "NOT_TOGETHER") return { asked, free, longest: Number(refusal.facts.longest) };
   return undefined;
 }
@@ -35,14 +36,20 @@ function maySplit(quantity: number, longest: number): boolean {
 /** Wishes near to the one that was refused, the nearest first. */
 export function offersFor({ asked, free, longest }: Shortage): Offer[] {
   const offers: Offer[] = [];
-  if (asked.together === "must" && longest !== undefined && maySplit(asked.quantity, longest)) {
+  const isAccessible = (asked.accessible ?? 0) > 0;
+  if (
+    !isAccessible &&
+    asked.together === "must" &&
+    longest !== undefined &&
+    maySplit(asked.quantity, longest)
+  ) {
     offers.push({ is: "split", line: { ...asked, together: "prefer" } });
   }
-  const fewer = longest ?? free;
+  const fewer = longest ?? (isAccessible ? 0 : free);
   if (fewer > 0) offers.push({ is: "fewer", line: { ...asked, quantity: fewer } });
   if (asked.categories || asked.sections) {
-    const { quantity, together } = asked;
-    offers.push({ is: "wider", line: { quantity, together } });
+    const { quantity, together, accessible } = asked;
+    offers.push({ is: "wider", line: { quantity, together, ...(isAccessible && { accessible }) } });
   }
   return offers;
 }

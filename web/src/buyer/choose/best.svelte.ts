@@ -9,6 +9,8 @@ interface Stored {
   category?: string;
   section?: string;
   isTogether: boolean;
+  /** Wheelchair places; missing in what an older page stored. */
+  accessible?: number;
 }
 
 export class BestWish {
@@ -57,11 +59,21 @@ export class BestWish {
     this.#set({ ...this.#wanted, isTogether });
   }
 
+  /** How many of them are wheelchair places. */
+  get accessible(): number {
+    return this.#wanted.accessible ?? 0;
+  }
+  set accessible(accessible: number) {
+    this.#set({ ...this.#wanted, accessible });
+  }
+
   /** The order's line, the same text for the same wish. No more than `most` seats. */
   lineFor(most: number): BestSeats {
     const { category, section, isTogether } = this.#wanted;
+    const quantity = Math.max(1, Math.min(this.quantity, most));
     return {
-      quantity: Math.max(1, Math.min(this.quantity, most)),
+      quantity,
+      ...(this.accessible > 0 && { accessible: Math.min(this.accessible, quantity) }),
       ...(category !== undefined && { categories: [category] }),
       ...(section !== undefined && { sections: [section] }),
       together: isTogether ? "must" : "prefer",
@@ -75,6 +87,7 @@ export class BestWish {
       category: line.categories?.[0],
       section: line.sections?.[0],
       isTogether: line.together === "must",
+      accessible: line.accessible ?? 0,
     });
   }
 

@@ -26,6 +26,19 @@ export interface Category {
   priceMinor: number;
 }
 
+/** What is special about a seat, as the plan says. */
+export interface Traits {
+  wheelchair: boolean;
+  /** The wheelchair place whose companion it is kept for. */
+  companionOf?: string;
+  easyAccess: boolean;
+  restrictedView: boolean;
+}
+
+/** Seats that somebody looks for: all, or those with one of these marks. */
+export const LOOKED_FOR = ["all", "wheelchair", "easy_access", "full_view"] as const;
+export type LookedFor = (typeof LOOKED_FOR)[number];
+
 export interface Section {
   name: string;
   /** The indexes of its rows, front first. */
@@ -55,6 +68,10 @@ export interface SeatLike {
   category: string;
   x?: number;
   y?: number;
+  wheelchair?: boolean;
+  companion_of?: string;
+  easy_access?: boolean;
+  restricted_view?: boolean;
   status: Status;
 }
 
@@ -81,6 +98,8 @@ export class House {
   readonly grid: Grid;
   /** Free seats by section and category: `section * categories.length + category`. */
   readonly #freeBy: Uint32Array;
+  /** Those of seats that have some. */
+  readonly #traits = new Map<number, Traits>();
   readonly #indexes = new Map<string, number>();
   readonly #watchers = new Set<(changed: readonly number[]) => void>();
 
@@ -107,6 +126,8 @@ export class House {
       this.ids[index] = seat.id;
       this.numbers[index] = seat.number ?? seat.id;
       this.#indexes.set(seat.id, index);
+      const traits = traitsOf(seat);
+      if (traits) this.#traits.set(index, traits);
       this.x[index] = seat.x ?? (index % side) * 25;
       this.y[index] = seat.y ?? Math.floor(index / side) * 25;
       this.status[index] = STATUSES.indexOf(seat.status);
@@ -156,6 +177,36 @@ export class House {
 
   indexOf(id: string): number | undefined {
     return this.#indexes.get(id);
+  }
+
+  /** What is special about a seat; `undefined` for an ordinary one. */
+  traits(index: number): Traits | undefined {
+    return this.#traits.get(index);
+  }
+
+  /** What can be looked for here beside all: a house that does not say has none. */
+  get marks(): LookedFor[] {
+    const all = [...this.#traits.values()];
+    const marks: LookedFor[] = [];
+    if (all.some(({ wheelchair }) => wheelchair)) marks.push("wheelchair");
+    if (all.some(({ easyAccess }) => easyAccess)) marks.push("easy_access");
+    if (all.some(({ restrictedView }) => restrictedView)) marks.push("full_view");
+    return marks;
+  }
+
+  /** Whether a seat is one of those that are looked for; companions' seats come with their places. */
+  isLookedFor(index: number, what: LookedFor): boolean {
+    const traits = this.#traits.get(index);
+    switch (what) {
+      case "all":
+        return true;
+      case "wheelchair":
+        return traits !== undefined && (traits.wheelchair || traits.companionOf !== undefined);
+      case "easy_access":
+        return traits?.easyAccess === true;
+      case "full_view":
+        return traits?.restrictedView !== true;
+    }
   }
 
   isFree(index: number): boolean {
@@ -250,6 +301,17 @@ export class House {
     const hull = hullOf(this.x, this.y, indexes, this.pitch * 0.7);
     return { name, rows, count: indexes.length, hull, box, x, y };
   }
+}
+
+function traitsOf(seat: SeatLike): Traits | undefined {
+  const { wheelchair = false, companion_of, easy_access = false, restricted_view = false } = seat;
+  if (!wheelchair && companion_of === undefined && !easy_access && !restricted_view) return undefined;
+  return {
+    wheelchair,
+    ...(companion_of !== undefined && { companionOf: companion_of }),
+    easyAccess: easy_access,
+    restrictedView: restricted_view,
+  };
 }
 
 function* range(count: number): Iterable<number> {

@@ -66,15 +66,17 @@ pub async fn search_bookings(
     let limit = page_size(limit)?;
     let filter = BookingFilter { event, status, user, text: search_text(text)?, after };
     let page = ledger.bookings(filter, limit).await?;
-    let mut events: BTreeMap<EventId, Settings> = BTreeMap::new();
+    let mut events: BTreeMap<EventId, Option<Settings>> = BTreeMap::new();
     for (row, _) in &page.rows {
         if !events.contains_key(&row.event) {
-            let (_, view) = sale.view_event(&row.event).await?;
-            events.insert(row.event.clone(), view.settings);
+            // Bookings are found also while the engine cannot be asked.
+            let settings = sale.view_event(&row.event).await.ok().map(|(_, view)| view.settings);
+            events.insert(row.event.clone(), settings);
         }
     }
     let shown = |(row, buyer): (Booking, Option<Buyer>)| {
-        let tax = TaxOf::amount(&events[&row.event], row.amount_minor);
+        let settings = events[&row.event].as_ref();
+        let tax = settings.and_then(|settings| TaxOf::amount(settings, row.amount_minor));
         LedgerBooking::new(row, buyer, tax)
     };
     let bookings = page.rows.into_iter().map(shown).collect();

@@ -251,7 +251,7 @@ pub struct LedgerBooking {
     amount_minor: i64,
     /// How much of that is fees.
     fee_minor: i64,
-    /// How much of that is tax; missing where the event tells of none.
+    /// How much of that is tax; missing where the event tells of none, or cannot be asked now.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     tax: Option<TaxOf>,

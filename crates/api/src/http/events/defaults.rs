@@ -5,9 +5,10 @@ use crate::http::body::json;
 use crate::http::caller::Admin;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::Problem;
+use crate::json::sale::SingleSeatsName;
 use axum::http::StatusCode;
 use axum::response::Response;
-use onrush_core::settings::{RoomSettings, Settings};
+use onrush_core::settings::{RoomSettings, Settings, SingleSeats};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -27,6 +28,8 @@ pub struct EventDefaults {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     claim_ttl_max_ms: Option<i64>,
+    #[schema(value_type = SingleSeatsName)]
+    single_seats: SingleSeats,
     /// What a waiting room has; an event has none unless it is asked for.
     room: RoomBody,
 }
@@ -44,6 +47,7 @@ impl EventDefaults {
             extensions: settings.extensions,
             max_per_user: settings.max_per_user,
             claim_ttl_max_ms: settings.claim_ttl_max_ms,
+            single_seats: settings.single_seats,
             room: RoomBody::new(&RoomSettings::default()),
         }
     }
@@ -68,7 +72,7 @@ mod tests {
     fn defaults_are_those_of_the_rules() {
         let expected = json!({"hold_ttl_ms": 600_000, "hold_max_ms": 1_800_000,
             "payment_window_ms": 600_000, "payment_attempts": 3, "extensions": 1,
-            "max_per_user": 8, "claim_ttl_max_ms": 86_400_000,
+            "max_per_user": 8, "claim_ttl_max_ms": 86_400_000, "single_seats": "allow",
             "room": {"capacity": 1_000, "session_ms": 600_000, "place_ttl_ms": 1_800_000,
                 "arrive_ms": 120_000, "max_queue_size": 1_000_000, "places_per_user": 1,
                 "units_per_visitor": 1,

@@ -61,6 +61,18 @@ pub struct MapSeat {
     x: Option<f64>,
     #[schema(nullable = false)]
     y: Option<f64>,
+    /// It is a wheelchair place; missing if it is not.
+    #[schema(nullable = false)]
+    wheelchair: Option<bool>,
+    /// The wheelchair place whose companion it is kept for: it is held together with that one only.
+    #[schema(value_type = Option<IdText>, nullable = false)]
+    companion_of: Option<String>,
+    /// It is reached without steps; missing if that is not said.
+    #[schema(nullable = false)]
+    easy_access: Option<bool>,
+    /// Something stands in its view; missing if nothing does.
+    #[schema(nullable = false)]
+    restricted_view: Option<bool>,
     status: SeatStatusName,
     /// The booking that holds or has it (for the organiser).
     #[schema(value_type = Option<IdText>, nullable = false)]

@@ -2,8 +2,8 @@
 
 use crate::http::problem::{Code, Problem};
 use crate::json::ids::{
-    BestQuantityNumber, DayText, FreeText, NightsNumber, PoolQuantities, PriceNumber,
-    QuantityNumber, SeatIds, StayIdText,
+    AccessibleNumber, BestQuantityNumber, DayText, FreeText, NightsNumber, PoolQuantities,
+    PriceNumber, QuantityNumber, SeatIds, StayIdText,
 };
 use crate::json::object::Object;
 use jiff::civil::Date;
@@ -62,6 +62,10 @@ pub struct BestSeats<'a> {
     #[serde(default)]
     #[schema(value_type = Option<TogetherWord>, nullable = false)]
     together: Together,
+    /// How many of them are wheelchair places; the others are their companions' seats. None of
+    /// either is taken if it is left out.
+    #[schema(value_type = Option<AccessibleNumber>)]
+    accessible: Option<Quantity>,
     /// What each seat may cost at most, in minor units, before fees.
     #[schema(value_type = Option<PriceNumber>)]
     price_max_minor: Option<i64>,
@@ -251,8 +255,11 @@ impl BestSeats<'_> {
         let names = |names: &[Cow<'_, str>]| names.iter().map(|name| Box::from(&**name)).collect();
         // What is no number of seats is refused like one that is out of range.
         let quantity = u32::try_from(self.quantity.signed()).unwrap_or(0);
+        let accessible =
+            self.accessible.map_or(0, |count| u32::try_from(count.signed()).unwrap_or(u32::MAX));
         Best::new(quantity, self.together)?
             .within(names(&self.categories), names(&self.sections))?
+            .with_accessible(accessible)?
             .up_to(self.price_max_minor)
     }
 }

@@ -6,11 +6,14 @@ use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::ids::{BookingId, SeatId, UserId};
 use onrush_core::limits::MAX_SEATS_PER_SEGMENT;
 use onrush_core::lines::Lines;
+use onrush_core::settings::SingleSeats;
+use onrush_core::spec::Access;
 use onrush_core::{Refusal, Time};
 use std::ops::Range;
 
-/// What choices are compared by: the lower, the better.
-type Worth = (u32, usize);
+/// What choices are compared by, the lower, the better: whether single seats put it last, the worst
+/// rank, the single seats.
+type Worth = (bool, u32, usize);
 
 impl Oracle {
     pub(super) fn hold_best(
@@ -25,6 +28,7 @@ impl Oracle {
         }
         if let Some(beside) = order.beside() {
             self.all_exist(beside)?;
+            self.companions_have_places(beside)?;
         }
         self.names_exist(order.best())?;
         self.may_take(at, user)?;
@@ -37,7 +41,9 @@ impl Oracle {
             Some(beside) => (beside.pools().to_vec(), beside.seats().to_vec()),
             None => (Vec::new(), Vec::new()),
         };
-        seats.extend(self.best_seats(order)?);
+        let best = self.best_seats(order)?;
+        seats.extend(best.iter().cloned());
+        self.leaves_nobody_alone(&seats, &best)?;
         let lines = Lines::new(pools, seats)?;
         Ok(self.place(at, id, user, lines, Some(Box::new(order.clone()))))
     }
@@ -59,6 +65,9 @@ impl Oracle {
     fn best_seats(&self, order: &BestOrder) -> Result<Vec<SeatId>, Refusal> {
         let best = order.best();
         let quantity = best.quantity() as usize;
+        if best.accessible() > 0 {
+            return self.best_accessible(order);
+        }
         let house = House::of(self, order);
         let apart = || match best.together() {
             Together::Must => None,
@@ -82,11 +91,13 @@ impl Oracle {
 }
 
 /// The seats, and which of them may be chosen.
-struct House<'a> {
-    seats: &'a [Seat],
-    free: Vec<bool>,
+pub(super) struct House<'a> {
+    pub(super) seats: &'a [Seat],
+    pub(super) free: Vec<bool>,
     /// Where the next seat is not beside: after each of these.
     ends: Vec<bool>,
+    /// Whether single seats are refused.
+    is_strict: bool,
 }
 
 impl<'a> House<'a> {
@@ -108,7 +119,13 @@ impl<'a> House<'a> {
                 && among(best.sections(), &seat.spec.section)
                 && best.price_max_minor().is_none_or(|most| price(seat) <= most)
                 && !named(seat)
+                && seat.spec.access == Access::Anyone
         });
+        Self::with(oracle, free.collect())
+    }
+
+    /// The house with these seats to choose from.
+    pub(super) fn with(oracle: &'a Oracle, free: Vec<bool>) -> Self {
         let mut ends = Vec::new();
         let mut length = 0;
         for (n, seat) in oracle.seats.iter().enumerate() {
@@ -124,18 +141,19 @@ impl<'a> House<'a> {
             ends.push(!goes_on);
             length = if goes_on { length } else { 0 };
         }
-        Self { seats: &oracle.seats, free: free.collect(), ends }
+        let is_strict = oracle.settings().single_seats == SingleSeats::Refuse;
+        Self { seats: &oracle.seats, free, ends, is_strict }
     }
 
     /// Whether all of these may be chosen, and are side by side.
-    fn fits(&self, seats: &Range<usize>) -> bool {
+    pub(super) fn fits(&self, seats: &Range<usize>) -> bool {
         seats.end <= self.seats.len()
             && seats.clone().all(|seat| self.free[seat])
             && (seats.start..seats.end - 1).all(|seat| !self.ends[seat])
     }
 
     /// The segment that a seat is in.
-    fn segment(&self, seat: usize) -> Range<usize> {
+    pub(super) fn segment(&self, seat: usize) -> Range<usize> {
         let first =
             (0..seat).rev().find(|before| self.ends[*before]).map_or(0, |before| before + 1);
         let last =
@@ -159,7 +177,11 @@ impl<'a> House<'a> {
         let run = runs.iter().find(|run| run.contains(&seats.start)).expect("they are in a run");
         let singles = [seats.start - run.start, run.end - seats.end];
         let worst = seats.clone().map(|seat| self.seats[seat].spec.rank).max();
-        (worst.unwrap_or(0), singles.iter().filter(|side| **side == 1).count())
+        self.worth_of(worst.unwrap_or(0), singles.iter().filter(|side| **side == 1).count())
+    }
+
+    fn worth_of(&self, worst: u32, singles: usize) -> Worth {
+        (self.is_strict && singles > 0, worst, singles)
     }
 
     /// What equal choices of one segment are told apart by.
@@ -175,7 +197,7 @@ impl<'a> House<'a> {
         std::cmp::Reverse(left.max().unwrap_or(0))
     }
 
-    fn together(&self, quantity: usize) -> Option<Range<usize>> {
+    pub(super) fn together(&self, quantity: usize) -> Option<Range<usize>> {
         let runs = self.runs();
         let starts = (0..self.seats.len()).map(|start| start..start + quantity);
         let fitting = starts.filter(|seats| self.fits(seats));
@@ -229,8 +251,9 @@ impl<'a> House<'a> {
                 }));
             }
             let worths: Vec<Worth> = chosen.iter().map(|seats| self.worth(seats, &runs)).collect();
-            let worst = worths.iter().map(|worth| worth.0).max().unwrap_or(0);
-            found.push(((worst, worths.iter().map(|worth| worth.1).sum()), first, chosen));
+            let worst = worths.iter().map(|worth| worth.1).max().unwrap_or(0);
+            let singles = worths.iter().map(|worth| worth.2).sum();
+            found.push((self.worth_of(worst, singles), first, chosen));
         }
         found.into_iter().min_by_key(|(worth, first, _)| (*worth, *first)).map(|(.., it)| it)
     }

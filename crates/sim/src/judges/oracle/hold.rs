@@ -64,10 +64,12 @@ impl Oracle {
                 .known_hold(id, user, |terms| terms.asked.is_none() && terms.lines == *lines);
         }
         self.all_exist(lines)?;
+        self.companions_have_places(lines)?;
         self.may_take(at, user)?;
         self.all_free(lines)?;
         self.within_limit(user, lines.units())?;
         self.few_ended(user)?;
+        self.leaves_nobody_alone(lines.seats(), &[])?;
         Ok(self.place(at, id, user, lines.clone(), None))
     }
 

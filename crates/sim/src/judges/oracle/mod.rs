@@ -5,6 +5,7 @@
 //! arithmetic, no order of deadlines. Where the rules read first and write later, it does both at
 //! once; where they keep indexes, it looks everything through.
 
+mod accessible;
 mod best;
 mod books;
 mod claim;
@@ -12,6 +13,7 @@ mod hold;
 mod money;
 mod organiser;
 mod settings;
+mod single_seats;
 mod stock;
 mod tick;
 mod views;

@@ -7,7 +7,7 @@ use onrush_core::change::{QueueChange, SaleChange, SetupChange};
 use onrush_core::ids::{PlaceId, PoolId};
 use onrush_core::lines::Lines;
 use onrush_core::settings::{Digest, Order, Settings};
-use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::{Phase, Refusal, Time};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -172,6 +172,15 @@ impl Oracle {
             let twice = seats[..index].iter().any(|other| other.seat == seat.seat);
             if twice || self.seat(&seat.seat).is_some() {
                 return Err(Refusal::SeatExists { seat: seat.seat.clone() });
+            }
+        }
+        for seat in seats {
+            if let Access::CompanionOf(place) = &seat.access {
+                let is_place =
+                    |other: &SeatSpec| other.seat == *place && other.access == Access::Wheelchair;
+                if !seats.iter().any(is_place) {
+                    return Err(invalid(None));
+                }
             }
         }
         self.categories.extend(fresh.iter().cloned());

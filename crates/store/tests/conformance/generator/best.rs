@@ -40,6 +40,8 @@ impl Generator {
         let boxed = |names: &[&str]| names.iter().map(|name| Box::from(*name)).collect();
         let best = Best::new(quantity, together).expect("a quantity within bounds");
         let best = best.within(boxed(categories), boxed(sections)).expect("names within bounds");
+        let accessible = *self.random.pick(&[0, 0, 0, 0, 1, 1, 2]).min(&quantity);
+        let best = best.with_accessible(accessible).expect("at most the quantity");
         BestOrder::new(best.up_to(price_max_minor).expect("a price"), beside).ok()
     }
 }

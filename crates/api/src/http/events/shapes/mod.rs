@@ -9,9 +9,9 @@ pub mod stock;
 use self::money::{FeesBody, RefundTermBody, TaxBody};
 use self::room::RoomBody;
 use crate::json::ids::{CurrencyText, DigestText, EventIdText, FreeText, TimeMs};
-use crate::json::sale::{AdmissionName, PhaseName, UnitsBody};
+use crate::json::sale::{AdmissionName, PhaseName, SingleSeatsName, UnitsBody};
 use onrush_core::ids::EventId;
-use onrush_core::settings::Digest;
+use onrush_core::settings::{Digest, SingleSeats};
 use onrush_core::view::{AdmissionState, DrawView, EventView};
 use onrush_core::{Phase, Time};
 use serde::Serialize;
@@ -78,6 +78,9 @@ pub struct EventBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     amount_step_minor: Option<i64>,
+    /// Whether buyers may choose seats that leave one free seat alone.
+    #[schema(value_type = SingleSeatsName)]
+    single_seats: SingleSeats,
     /// Whether those who wait can be let in to anything.
     #[schema(value_type = AdmissionName)]
     admission: AdmissionState,
@@ -117,6 +120,7 @@ impl EventBody {
             closes_at: settings.closes_at,
             starts_at: settings.starts_at,
             amount_step_minor: Some(step_minor).filter(|step_minor| *step_minor > 1),
+            single_seats: settings.single_seats,
             fees: FeesBody::shown(&settings.fees),
             tax: settings.tax.map(TaxBody::shown),
             refunds,

@@ -8,11 +8,12 @@ use crate::json::ids::{
     SmallLimitNumber, TimesNumber,
 };
 use crate::json::object::Object;
+use crate::json::sale::SingleSeatsName;
 use crate::json::whole::Whole;
 use onrush_core::Time;
 use onrush_core::ids::EventId;
 use onrush_core::money::Currency;
-use onrush_core::settings::{Digest, Settings};
+use onrush_core::settings::{Digest, Settings, SingleSeats};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -80,6 +81,8 @@ pub struct NewEvent {
     tax: Option<Option<Object<TaxBody>>>,
     #[schema(value_type = Option<Vec<RefundRuleBody>>, max_items = 20)]
     refunds: Option<Vec<Object<RefundRuleBody>>>,
+    #[schema(value_type = Option<SingleSeatsName>)]
+    single_seats: Option<SingleSeats>,
 }
 
 impl NewEvent {
@@ -105,6 +108,7 @@ impl NewEvent {
             fees: self.fees,
             tax: self.tax,
             refunds: self.refunds,
+            single_seats: self.single_seats,
         };
         (self.event, settings, change)
     }
@@ -174,6 +178,9 @@ pub struct SettingsChange {
     /// What a buyer gets back who cancels; without a rule that applies, buyers cannot cancel.
     #[schema(value_type = Option<Vec<RefundRuleBody>>, max_items = 20)]
     refunds: Option<Vec<Object<RefundRuleBody>>>,
+    /// Whether buyers may choose seats that leave one free seat alone.
+    #[schema(value_type = Option<SingleSeatsName>)]
+    single_seats: Option<SingleSeats>,
 }
 
 impl SettingsChange {
@@ -204,6 +211,7 @@ impl SettingsChange {
             fees: None,
             tax: None,
             refunds: None,
+            single_seats: None,
         }
     }
 
@@ -241,6 +249,7 @@ impl SettingsChange {
         set(&mut settings.fees, self.fees.map(|Object(fees)| fees.fees()));
         set(&mut settings.tax, self.tax.map(|tax| tax.map(|Object(tax)| tax.tax())));
         set(&mut settings.refunds, self.refunds.map(RefundRuleBody::rules));
+        set(&mut settings.single_seats, self.single_seats);
     }
 }
 

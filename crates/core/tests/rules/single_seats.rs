@@ -1,0 +1,115 @@
+//! Choices that leave a free seat alone.
+
+use crate::best::{any, hold_best, house_with};
+use crate::stage::{Stage, hold, lines, release, settings};
+use onrush_core::best::{Best, Together};
+use onrush_core::ids::SeatId;
+use onrush_core::settings::{Settings, SingleSeats};
+use onrush_core::{Command, Refusal, Reply};
+
+/// The house of the best seats (row A of 6 with an aisle after the fourth, row B of 5, both of one
+/// category; C and D of 3 in another), where single seats are refused.
+fn house() -> Stage {
+    house_with(strict())
+}
+
+fn strict() -> Settings {
+    Settings { single_seats: SingleSeats::Refuse, max_per_user: None, ..settings() }
+}
+
+fn ids(seats: &[&str]) -> Vec<SeatId> {
+    seats.iter().map(|seat| seat.parse().expect("an id")).collect()
+}
+
+/// Holds these seats, and lets go of them again if they were held.
+#[track_caller]
+fn refused(stage: &mut Stage, chosen: &[&str], alone: &[&str], instead: &[&str]) {
+    let refusal = stage.run(hold("choice", "ann", lines(&[], chosen)));
+    let (seats, instead) = (ids(alone), ids(instead));
+    assert_eq!(refusal, Err(Refusal::LeavesSingleSeat { seats, instead }));
+}
+
+#[track_caller]
+fn held(stage: &mut Stage, booking: &str, chosen: &[&str]) {
+    stage.ok(hold(booking, "ann", lines(&[], chosen)));
+}
+
+#[test]
+fn a_choice_that_leaves_a_seat_alone_is_refused_with_another_one() {
+    let mut stage = house();
+    refused(&mut stage, &["A2", "A3"], &["A1", "A4"], &["A1", "A2"]);
+    refused(&mut stage, &["A1", "A2", "A3"], &["A4"], &["B1", "B2", "B3"]);
+    refused(&mut stage, &["B2"], &["B1"], &["B1"]);
+    refused(&mut stage, &["B4"], &["B5"], &["B3"]);
+    refused(&mut stage, &["B1", "B3"], &["B2"], &["A1", "B3"]);
+    assert_eq!(stage.free_seats(), 17, "a refusal changes nothing");
+    held(&mut stage, "b1", &["A1", "A2"]);
+    held(&mut stage, "b2", &["B1", "B2", "B3"]);
+    stage.check_recovery();
+}
+
+#[test]
+fn a_choice_that_cannot_help_it_is_held() {
+    let mut stage = house();
+    held(&mut stage, "b1", &["A1", "A2", "A3", "A4"]);
+    held(&mut stage, "b2", &["B1", "B2", "B3"]);
+    // Pairs are left: whoever comes alone leaves somebody alone.
+    held(&mut stage, "b3", &["A5"]);
+    refused(&mut stage, &["B4"], &["B5"], &["A6"]);
+    held(&mut stage, "b4", &["A6"]);
+    held(&mut stage, "b5", &["B5"]);
+    // The other category is no help, and does not need any.
+    refused(&mut stage, &["C2"], &["C1", "C3"], &["C1"]);
+    held(&mut stage, "b6", &["C1", "D1", "D2", "D3"]);
+    held(&mut stage, "b7", &["C3"]);
+    stage.check_recovery();
+}
+
+#[test]
+fn the_best_seats_leave_nobody_alone_where_they_need_not() {
+    let mut stage = house();
+    let seats = |stage: &mut Stage, booking: &str, best: Best| {
+        let Reply::Hold(view) = stage.ok(hold_best(booking, "ann", best, None)) else {
+            panic!("a hold is answered");
+        };
+        view.terms.lines.seats().iter().map(SeatId::as_str).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(seats(&mut stage, "b1", any(3)), "B1 B2 B3", "A would leave one alone");
+    assert_eq!(seats(&mut stage, "b2", any(1)), "A1");
+    assert_eq!(seats(&mut stage, "b3", any(1)), "A2");
+    assert_eq!(seats(&mut stage, "b4", any(1)), "C1", "A and B have pairs left");
+    assert_eq!(seats(&mut stage, "b5", any(3)), "D1 D2 D3");
+    assert_eq!(seats(&mut stage, "b6", any(1)), "A3", "now it cannot be helped");
+    assert_eq!(seats(&mut stage, "b7", any(1)), "A4");
+    let prefer = Best::new(4, Together::Prefer).expect("a quantity");
+    assert_eq!(seats(&mut stage, "b8", any(2)), "A5 A6");
+    stage.refused(hold_best("b9", "ann", prefer, None), "NOT_TOGETHER");
+    stage.check_recovery();
+}
+
+#[test]
+fn what_is_named_beside_the_best_leaves_nobody_alone_either() {
+    let mut stage = house();
+    let beside = |seats: &[&str]| Some(lines(&[], seats));
+    let refusal = stage.run(hold_best("b1", "ann", any(2), beside(&["B4"])));
+    let (seats, instead) = (ids(&["B5"]), ids(&["A1", "A2", "B3"]));
+    assert_eq!(refusal, Err(Refusal::LeavesSingleSeat { seats, instead }));
+    let Reply::Hold(view) = stage.ok(hold_best("b1", "ann", any(2), beside(&["B5"]))) else {
+        panic!("a hold is answered");
+    };
+    assert_eq!(view.terms.lines, lines(&[], &["A1", "A2", "B5"]));
+    stage.check_recovery();
+}
+
+#[test]
+fn an_organiser_may_allow_single_seats_and_does_unless_told() {
+    assert_eq!(settings().single_seats, SingleSeats::Allow);
+    let mut stage = house_with(settings());
+    held(&mut stage, "b1", &["A2", "A3"]);
+    stage.ok(release("b1", "ann"));
+    let strict = Settings { room: None, ..strict() };
+    stage.ok(Command::ChangeSettings { settings: Box::new(strict) });
+    refused(&mut stage, &["A2", "A3"], &["A1", "A4"], &["A1", "A2"]);
+    stage.ok(hold("b2", "ann", lines(&[("ga", 2)], &["A1", "A2"])));
+    stage.check_recovery();
+}

@@ -1,0 +1,20 @@
+/** What a buyer is told of a seat beside its name and price. */
+import { i18n, t } from "../../lib/i18n.svelte";
+import type { House } from "../../lib/seatmap/house";
+import { seatName } from "./names";
+
+/** What is special about a seat, in words; empty for an ordinary one. */
+export function traitsText(house: House, seat: number): string {
+  const traits = house.traits(seat);
+  if (!traits) return "";
+  const place = traits.companionOf === undefined ? undefined : house.indexOf(traits.companionOf);
+  const said = [
+    traits.wheelchair && t("seats.is_wheelchair"),
+    traits.companionOf !== undefined &&
+      t("seats.is_companion", { name: place === undefined ? traits.companionOf : seatName(house, place) }),
+    traits.easyAccess && t("seats.is_easy_access"),
+    traits.restrictedView && t("seats.is_restricted_view"),
+  ];
+  const list = new Intl.ListFormat(i18n.language, { type: "unit" });
+  return list.format(said.filter((text) => text !== false));
+}
