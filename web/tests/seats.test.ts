@@ -38,7 +38,10 @@ async function seated(
 
 /** Where a seat is on the map while the whole house is shown. */
 async function onMap(page: Page, event: string, seat: string): Promise<{ x: number; y: number }> {
-  const house = House.of((await server.ask("GET", `/events/${event}/seats`)).body);
+  const [plan, statuses] = await Promise.all(
+    ["plan", "status"].map((what) => server.ask("GET", `/events/${event}/seats/${what}`)),
+  );
+  const house = House.ofPlan(plan!.body, statuses!.body.status);
   const box = (await page.locator("canvas").boundingBox())!;
   const view = fit(house, box.width, box.height);
   const index = house.indexOf(seat)!;

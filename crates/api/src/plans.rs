@@ -3,11 +3,15 @@
 //! The rules know seats by id and price category. Where a seat is drawn is nobody's business but
 //! the picture's, so the coordinates stay out of the journal: `<data>/plans/plan-<event>.json`.
 
+mod areas;
 mod best;
+
+pub use areas::Area;
 
 use crate::json::ids::{FreeText, IdText, LabelText, RankNumber, TextOrNumber};
 use crate::json::object::Object;
 use crate::json::whole::Whole;
+use areas::{MAX_AREAS, PlanArea};
 use onrush_base::beside::beside;
 use onrush_base::cluster_store::ClusterStore;
 use onrush_core::ids::{EventId, SeatId};
@@ -71,6 +75,10 @@ pub(crate) struct Zone {
     #[serde(default)]
     #[schema(value_type = Vec<Row>)]
     rows: Vec<Object<Row>>,
+    /// What is drawn beside the seats, such as the stage.
+    #[serde(default)]
+    #[schema(value_type = Vec<PlanArea>)]
+    areas: Vec<Object<PlanArea>>,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -184,6 +192,9 @@ pub struct Drawing {
     pub categories: Vec<DrawnCategory>,
     /// The seats.
     pub seats: Vec<DrawnSeat>,
+    /// What is drawn beside them; an older version kept none.
+    #[serde(default)]
+    pub areas: Vec<Area>,
 }
 
 /// A category's colour.
@@ -258,6 +269,12 @@ impl Plan {
         let mut used = HashSet::new();
         for Object(zone) in &self.zones {
             let section = text(&zone.name, "a zone's name")?;
+            for Object(area) in &zone.areas {
+                drawing.areas.extend(area.import(zone.position.0)?);
+            }
+            if drawing.areas.len() > MAX_AREAS {
+                return Err(format!("the plan has more than {MAX_AREAS} areas; use fewer"));
+            }
             for Object(row) in &zone.rows {
                 let row_number = Label::text(row.row_number.as_ref());
                 let from = seats.len();
@@ -480,6 +497,9 @@ impl Drawing {
         self.categories.retain(|old| later.categories.iter().all(|new| new.name != old.name));
         self.seats.extend(later.seats);
         self.categories.extend(later.categories);
+        let fresh: Vec<Area> =
+            later.areas.into_iter().filter(|area| !self.areas.contains(area)).collect();
+        self.areas.extend(fresh);
         Self { name: later.name, size: later.size, ..self }
     }
 }
@@ -494,7 +514,7 @@ mod tests {
             "name": "Hall", "size": {"width": 100, "height": 50}, "layer": "ignored",
             "categories": [{"name": "Stalls", "color": "#a33"}, {"name": "Unused", "color": "#333"}],
             "zones": [{"name": "Left", "position": {"x": 10, "y": 1},
-                "areas": [{"shape": "circle"}], "rows": [
+                "areas": [{"shape": "circle", "circle": {"radius": 3}}], "rows": [
                 {"row_number": "A", "position": {"x": 2, "y": 2.5}, "seats": [
                     {"seat_guid": "L-A-1", "seat_number": "1", "position": {"x": 0.5, "y": 0},
                         "category": "Stalls"},

@@ -11,6 +11,7 @@ pub mod house;
 pub mod message;
 pub mod pace;
 pub mod place;
+pub mod plan;
 mod route;
 pub mod sample;
 pub mod samples;

@@ -1,5 +1,6 @@
 //! One event's seats at one time, and how they are written.
 
+use super::plan::Plan;
 use crate::plans::{Drawing, DrawnSeat, SeatTraits};
 use bytes::Bytes;
 use flate2::Compression;
@@ -9,7 +10,7 @@ use onrush_core::ids::{EventId, SeatId};
 use onrush_core::settings::{Fees, Settings};
 use onrush_core::view::{CategoryView, SeatStatus, SeatView};
 use onrush_store::Seq;
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::io::Write;
@@ -43,6 +44,7 @@ pub(super) struct Board {
     pub(super) fragments: Vec<u8>,
     ends: Box<[usize]>,
     digest: [u8; 32],
+    plan: Plan,
 }
 
 pub(super) fn letter(status: SeatStatus) -> u8 {
@@ -89,18 +91,22 @@ impl Board {
             write!(head, "\"name\":{},\"size\":{},", json!(drawing.name), json!(drawing.size))
                 .expect("memory is writable");
         }
-        let categories = prices.iter().map(|CategoryView { name, price_minor, units: _ }| {
-            let all_in_minor = settings.all_in_minor(*price_minor);
-            let mut category =
-                json!({ "name": name, "price_minor": price_minor, "all_in_minor": all_in_minor });
-            let drawn = drawing.iter().flat_map(|drawing| &drawing.categories);
-            if let Some(drawn) = drawn.into_iter().find(|drawn| *drawn.name == **name) {
-                category["color"] = json!(drawn.color);
-            }
-            category
-        });
-        write!(head, "\"categories\":{}", json!(categories.collect::<Vec<_>>()))
-            .expect("memory is writable");
+        let categories: Vec<Value> = prices
+            .iter()
+            .map(|CategoryView { name, price_minor, units: _ }| {
+                let all_in_minor = settings.all_in_minor(*price_minor);
+                let mut category = json!({
+                    "name": name, "price_minor": price_minor, "all_in_minor": all_in_minor
+                });
+                let drawn = drawing.iter().flat_map(|drawing| &drawing.categories);
+                if let Some(drawn) = drawn.into_iter().find(|drawn| *drawn.name == **name) {
+                    category["color"] = json!(drawn.color);
+                }
+                category
+            })
+            .collect();
+        write!(head, "\"categories\":{}", json!(categories)).expect("memory is writable");
+        let plan = Plan::new(views, &categories, drawing.as_ref());
         let mut fragments = Vec::with_capacity(views.len() * 112);
         let mut ends = Vec::with_capacity(views.len());
         for view in views {
@@ -137,7 +143,7 @@ impl Board {
         let prices_minor = views.iter().map(price_of).collect();
         let digest = Sha256::new().chain_update(&head).chain_update(&fragments).finalize().into();
         let (ends, fees) = (ends.into(), settings.fees);
-        Self { seats, prices_minor, fees, head, fragments, ends, digest }
+        Self { seats, prices_minor, fees, head, fragments, ends, digest, plan }
     }
 
     /// What these seats cost, in minor units, in their order; `None` if one is not known here.
@@ -228,6 +234,12 @@ impl Snapshot {
         self.tag.get_or_init(write).to_string()
     }
 
+    /// The drawing of the house.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.board.plan
+    }
+
     /// The statuses alone as JSON, compressed.
     pub fn packed_statuses(&self) -> Bytes {
         self.packed_statuses.get_or_init(|| pack(&self.statuses())).clone()
@@ -239,8 +251,10 @@ impl Snapshot {
             let letters = std::str::from_utf8(&self.letters).unwrap_or_default();
             let count = self.letters.len();
             let Self { event, at, .. } = self;
+            let plan = self.plan().version();
             let text = format!(
-                "{{\"event\":\"{event}\",\"at\":{at},\"seats\":{count},\"status\":\"{letters}\"}}"
+                "{{\"event\":\"{event}\",\"at\":{at},\"seats\":{count},\"plan\":\"{plan}\",\
+                 \"status\":\"{letters}\"}}"
             );
             text.into()
         };
@@ -262,7 +276,7 @@ impl Snapshot {
 
     /// The seats that have another status than in an earlier snapshot; empty if other seats have come since.
     #[must_use]
-    pub fn changed_since(&self, earlier: &Self) -> serde_json::Map<String, serde_json::Value> {
+    pub fn changed_since(&self, earlier: &Self) -> serde_json::Map<String, Value> {
         let mut changed = serde_json::Map::new();
         let is_same_house =
             Arc::ptr_eq(&self.board, &earlier.board) || self.board.seats == earlier.board.seats;
@@ -281,6 +295,13 @@ impl Snapshot {
 /// A short text, compressed.
 fn pack(text: &[u8]) -> Bytes {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(text).expect("memory is writable");
+    packed.finish().expect("memory is writable").into()
+}
+
+/// A text that is compressed once and sent often.
+pub(super) fn pack_well(text: &[u8]) -> Bytes {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
     packed.write_all(text).expect("memory is writable");
     packed.finish().expect("memory is writable").into()
 }

@@ -345,14 +345,20 @@ impl Fan {
             party = MAX_PER_USER + 1;
         }
         for _ in 0..MAX_LOOKS {
-            let wanted = self.look(sale, party, rows).await?;
-            let think = Instant::now() + self.chance.between_ms(50, 700);
+            // The page goes on telling what others take while they think, so what they click on is
+            // as old as it takes to move a finger.
+            let think = Instant::now() + self.chance.between_ms(50, 500);
             if !sale.wait_until(think).await {
+                return Err(Stop::Ended(End::SoldOut));
+            }
+            let wanted = self.look(sale, party, rows).await?;
+            let due = Instant::now() + self.chance.between_ms(100, 250);
+            if !sale.wait_until(due).await {
                 return Err(Stop::Ended(End::SoldOut));
             }
             // If nothing is free, somebody may still give something back.
             let Some(wanted) = wanted else { continue };
-            let held = match self.hold(sale, token, think, &wanted).await? {
+            let held = match self.hold(sale, token, due, &wanted).await? {
                 Said::Yes(held) => held,
                 Said::No(problem) => {
                     match problem.code.as_str() {

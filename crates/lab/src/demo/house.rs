@@ -65,6 +65,11 @@ impl House {
         self.ids.iter().map(String::as_str)
     }
 
+    /// Seats that stand side by side, by the number they have in the seat map.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &[u32]> {
+        self.rows.iter().map(Vec::as_slice)
+    }
+
     /// Seats for a party, best first: side by side in one of the best `rows` rows that have room
     /// for all of them.
     ///

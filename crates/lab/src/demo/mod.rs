@@ -10,6 +10,7 @@ mod fan;
 mod house;
 mod money;
 mod report;
+mod singles;
 mod tally;
 mod venue;
 
@@ -30,6 +31,7 @@ use onrush_store::{FeedEntry, Seq};
 use onrush_terminal::exit::Exit;
 use onrush_terminal::show::{Progress, count, print_json, say};
 use report::Report;
+use singles::Singles;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -167,7 +169,7 @@ async fn demo(args: &DemoArgs) -> Result<Exit, Failed> {
         None => Entries::Journal(&data),
     };
     #[cfg_attr(not(feature = "servers"), expect(unused_mut, reason = "only Redis adds to it"))]
-    let (mut audit, journal) = entries.audit(&crowd)?;
+    let (mut audit, journal) = entries.audit(&crowd, &sale.house)?;
     #[cfg(feature = "servers")]
     if let Some(servers) = &servers {
         audit.extend(servers.audit().await?);
@@ -421,8 +423,9 @@ impl Entries<'_> {
     fn audit<'a>(
         self,
         crowd: &'a BTreeSet<String>,
+        house: &House,
     ) -> Result<(Vec<String>, JournalTally<'a>), Obstacle> {
-        let mut journal = JournalTally::new(EVENT, crowd);
+        let mut journal = JournalTally::new(EVENT, crowd).with_singles(Singles::new(house));
         match self {
             Self::Journal(data) => {
                 each_entry(data, |entry| journal.add(entry))?;
@@ -449,6 +452,7 @@ fn count_twice(
     sale: &Sale,
     records: &[Record],
 ) -> Report {
+    let single_seats = journal.singles();
     let (journal, admitted) = journal.finish();
     let (receipts, mut complaints) = Tally::from_receipts(records, &admitted);
     complaints.extend(Tally::differences(&journal, &receipts));
@@ -471,6 +475,7 @@ fn count_twice(
     Report {
         fans: args.fans,
         seats: seats.len() as u64,
+        single_seats,
         zone_capacity: args.zone_capacity,
         capacity: seats.len() as u64 + u64::from(args.zone_capacity),
         confirmed_minor: journal.confirmed_minor,

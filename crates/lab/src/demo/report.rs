@@ -15,6 +15,9 @@ pub(super) struct Report {
     pub(super) fans: u32,
     /// Seats of the house.
     pub(super) seats: u64,
+    /// Free seats without a free neighbour when 99 % of the seats were taken; missing if they never
+    /// were.
+    pub(super) single_seats: Option<u64>,
     /// Standing places.
     pub(super) zone_capacity: u32,
     /// Seats and standing places.
@@ -192,6 +195,14 @@ impl fmt::Display for Report {
         writeln!(f, "  fans")?;
         for (end, fans) in &self.ends {
             writeln!(f, "    {end:<34} {:>8}", count(*fans))?;
+        }
+        if let Some(single) = self.single_seats {
+            let percent = 100.0 * single as f64 / self.seats.max(1) as f64;
+            writeln!(
+                f,
+                "  {} seats stood single when 99 % were taken: {percent:.2} % of the house",
+                count(single)
+            )?;
         }
         writeln!(f, "  refused")?;
         for (code, times) in &self.refused {

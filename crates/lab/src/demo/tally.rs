@@ -2,6 +2,7 @@
 
 use super::api::Lines;
 use super::fan::Record;
+use super::singles::Singles;
 use onrush_core::Change;
 use onrush_core::change::{BookingChange, HoldChange, QueueChange};
 use onrush_core::lines::Lines as HeldLines;
@@ -149,13 +150,26 @@ pub(super) struct JournalTally<'a> {
     numbers: BTreeMap<String, u32>,
     admitted: Admitted,
     tally: Tally,
+    singles: Option<Singles>,
 }
 
 impl<'a> JournalTally<'a> {
     /// Of one event, to which this crowd came.
     pub(super) fn new(event: &'a str, crowd: &'a BTreeSet<String>) -> Self {
-        let (held, numbers, admitted, tally) = Default::default();
-        Self { event, crowd, held, numbers, admitted, tally }
+        let (held, numbers, admitted, tally, singles) = Default::default();
+        Self { event, crowd, held, numbers, admitted, tally, singles }
+    }
+
+    /// Counts single seats, too.
+    pub(super) fn with_singles(self, singles: Singles) -> Self {
+        Self { singles: Some(singles), ..self }
+    }
+
+    /// Notes that a booking's seats are taken, or free again.
+    fn occupy(&mut self, booking: &str, is_taken: bool) {
+        if let (Some(singles), Some((lines, ..))) = (&mut self.singles, self.held.get(booking)) {
+            singles.set(&lines.seats, !is_taken);
+        }
     }
 
     /// Adds one entry; entries come in order.
@@ -198,11 +212,12 @@ impl<'a> JournalTally<'a> {
                 let is_fans = self.crowd.contains(terms.user.as_str());
                 let held = (plain(&terms.lines), terms.amount_minor, is_fans);
                 self.held.insert(terms.booking.to_string(), held);
+                self.occupy(terms.booking.as_str(), true);
             }
-            HoldChange::HoldExtended { .. }
-            | HoldChange::HoldReleased { .. }
-            | HoldChange::HoldExpired { .. }
-            | HoldChange::HoldForgotten { .. } => {}
+            HoldChange::HoldReleased { booking } | HoldChange::HoldExpired { booking } => {
+                self.occupy(booking.as_str(), false);
+            }
+            HoldChange::HoldExtended { .. } | HoldChange::HoldForgotten { .. } => {}
         }
     }
 
@@ -210,6 +225,7 @@ impl<'a> JournalTally<'a> {
         match change {
             BookingChange::HoldConfirmed { booking, .. }
             | BookingChange::HoldConfirmedLate { booking, .. } => {
+                self.occupy(booking.as_str(), true);
                 let held = self.held.get(booking.as_str());
                 let (lines, amount_minor, is_fans) = held.cloned().unwrap_or_default();
                 if !is_fans && held.is_some() {
@@ -223,6 +239,7 @@ impl<'a> JournalTally<'a> {
                 if self.admitted.visitors.remove(booking.as_str()).is_some() {
                     self.admitted.visitors_minor -= refund_minor;
                 }
+                self.occupy(booking.as_str(), false);
                 self.tally.confirmed_minor -= refund_minor;
                 self.tally.bookings.remove(booking.as_str());
             }
@@ -231,6 +248,11 @@ impl<'a> JournalTally<'a> {
             | BookingChange::LatePaymentFailed { .. }
             | BookingChange::CheckedIn { .. } => {}
         }
+    }
+
+    /// Seats that were single when the house was nearly full, if that was counted.
+    pub(super) fn singles(&self) -> Option<u64> {
+        self.singles.as_ref().and_then(Singles::at_the_end)
     }
 
     /// The tally, and what else the receipts are compared with.

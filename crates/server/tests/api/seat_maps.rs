@@ -57,6 +57,47 @@ async fn an_imported_map_is_drawn_with_prices_and_statuses() {
 }
 
 #[tokio::test]
+async fn a_drawing_stays_as_it_is_while_its_seats_are_sold() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let mut house = small_house();
+    house["zones"][0]["areas"] = json!([{"shape": "rectangle", "color": "#333",
+        "position": {"x": 4, "y": 1}, "rectangle": {"width": 20, "height": 3},
+        "text": {"text": "Stage", "position": {"x": 10, "y": 1}}}]);
+    let body = json!({"plan": house, "prices": {"Stalls": 900}});
+    shop.organise("PUT", "/events/e/seat-map", &body).await;
+    let first = shop.ask("GET", "/events/e/seats/plan").send().await.expect(200);
+    let tag = first.header("etag").unwrap_or_else(|| panic!("{first:?}")).to_owned();
+    assert!(tag.starts_with('"'), "a strong tag: {tag}");
+    let plan = first.json();
+    let drawn = json!([{"x": 5.0, "y": 3.0, "outline": {"rectangle": [20.0, 3.0]}, "color": "#333",
+        "text": {"text": "Stage", "x": 10.0, "y": 1.0}}]);
+    assert_eq!(plan["areas"], drawn);
+    assert_eq!(
+        plan["rows"],
+        json!([{"section": "Floor", "row": "A", "prefix": "A-", "ids": ["1", "2", "3"],
+            "category": 0, "x": [1100, 1000, 1000], "y": [700, 0, 0]}])
+    );
+    let again = || shop.ask("GET", "/events/e/seats/plan").header("If-None-Match", &tag).send();
+    let guest = shop.guest().await;
+    guest.hold("e", "k", &json!({"seats": ["A-2"]})).await.expect(201);
+    assert_eq!(again().await.expect(304).body.len(), 0, "a seat was held");
+    let statuses = shop.ask("GET", "/events/e/seats/status").send().await.expect(200).json();
+    assert_eq!((&statuses["plan"], &statuses["status"]), (&plan["version"], &json!("fhf")));
+    // More seats are another drawing.
+    let mut more = small_house();
+    for seat in more["zones"][0]["rows"][0]["seats"].as_array_mut().unwrap() {
+        seat["seat_guid"] = json!(seat["seat_guid"].as_str().unwrap().replace('A', "B"));
+    }
+    let body = json!({"plan": more, "prices": {"Stalls": 900}});
+    shop.organise("PUT", "/events/e/seat-map", &body).await;
+    let other = again().await.expect(200).json();
+    assert_eq!((&other["seats"], &other["areas"]), (&json!(6), &drawn), "the stage stays");
+    let statuses = shop.ask("GET", "/events/e/seats/status").send().await.expect(200).json();
+    assert_eq!((&statuses["plan"], &statuses["status"]), (&other["version"], &json!("fhffff")));
+}
+
+#[tokio::test]
 async fn a_plan_that_cannot_be_used_is_refused_whole_and_leaves_the_drawing_alone() {
     let shop = Shop::start().await;
     shop.flash_sale("e").await;
@@ -128,7 +169,7 @@ async fn maps_and_statuses_come_compressed_to_whoever_can_read_that() {
     let shop = Shop::start().await;
     shop.flash_sale("e").await;
     import_small_house(&shop, "e").await;
-    for path in ["/events/e/seats", "/events/e/seats/status"] {
+    for path in ["/events/e/seats", "/events/e/seats/status", "/events/e/seats/plan"] {
         let plain = shop.ask("GET", path).send().await.expect(200);
         assert_eq!(plain.header("content-encoding"), None);
         let request = shop.ask("GET", path).header("Accept-Encoding", "gzip, deflate, br");

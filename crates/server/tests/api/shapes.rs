@@ -132,6 +132,7 @@ async fn real_answers_are_as_the_openapi_document_says() {
         "/events/{event}/availability",
         "/events/{event}/seats",
         "/events/{event}/seats/status",
+        "/events/{event}/seats/plan",
         "/bookings/{booking}",
         "/bookings/{booking}/payment",
         "/bookings/{booking}/tickets",

@@ -7,7 +7,7 @@ import type {
   Event,
   Place,
   Pool,
-  SeatMap,
+  SeatPlan,
   SeatStatuses,
 } from "../../api/schema";
 import { askAsVisitor, persistAsVisitor } from "../../api/visitor";
@@ -42,6 +42,8 @@ export class Sale {
   connection = $state<Connection>("connecting");
   /** Grows whenever seats change: what is read from `house` is as of then. */
   round = $state(0);
+  /** The version of the drawing that `house` was made from. */
+  #plan = "";
   #texts: AllTexts = {};
   #recent: Changes[] = [];
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -66,17 +68,29 @@ export class Sale {
     sale.event = event;
     sale.pools = availability.pools;
     sale.bookings = bookings.bookings;
-    if (availability.categories.length > 0) {
-      const map = await persist<SeatMap>(path`/events/${id}/seats`);
-      if (map.seats.length > 0) sale.house = House.of(map);
-    }
+    if (availability.categories.length > 0) await sale.#loadHouse();
     await sale.checkAccess();
     return sale;
   }
 
+  /**
+   * The drawing, which a browser keeps, and what is free in it. Seats that came between the two
+   * answers are in the next round.
+   */
+  async #loadHouse(): Promise<void> {
+    const [plan, statuses] = await Promise.all([
+      persist<SeatPlan>(path`/events/${this.id}/seats/plan`),
+      persist<SeatStatuses>(path`/events/${this.id}/seats/status`),
+    ]);
+    if (plan.seats === 0) return;
+    this.#plan = plan.version;
+    this.house = House.ofPlan(plan, plan.version === statuses.plan ? statuses.status : "");
+    this.house.watch(() => (this.round += 1));
+    if (plan.version !== statuses.plan) await this.refreshSeats();
+  }
+
   /** Keeps everything up to date until `stop`. */
   start(): void {
-    this.house?.watch(() => (this.round += 1));
     this.#unfollow = follow(
       this.id,
       (message) => this.#heard(message),
@@ -210,6 +224,15 @@ export class Sale {
   async refreshSeats(): Promise<void> {
     if (!this.house) return;
     const answer = await ask<SeatStatuses>(path`/events/${this.id}/seats/status`);
+    if (answer.plan !== this.#plan) {
+      // Seats were added: the drawing is another one.
+      const plan = await ask<SeatPlan>(path`/events/${this.id}/seats/plan`);
+      if (plan.version !== answer.plan) return;
+      this.#plan = plan.version;
+      this.house = House.ofPlan(plan, answer.status);
+      this.house.watch(() => (this.round += 1));
+      this.round += 1;
+    }
     this.house.applyLetters(answer.status);
     // A message that is newer than the answer may have come before it.
     for (const changes of this.#recent) if (changes.at >= answer.at) this.#apply(changes);

@@ -2,7 +2,7 @@
  * A house: all seats of an event in typed arrays, with what can be asked about them quickly. No
  * drawing here.
  */
-import type { SeatMap } from "../../api/schema";
+import type { MapArea, SeatMap, SeatPlan, SeatTraits } from "../../api/schema";
 import type { Box } from "./box";
 import { Grid } from "./grid";
 import { hullOf } from "./hull";
@@ -98,12 +98,15 @@ export class House {
   readonly grid: Grid;
   /** Free seats by section and category: `section * categories.length + category`. */
   readonly #freeBy: Uint32Array;
+  /** What is drawn beside the seats. */
+  readonly areas: readonly MapArea[];
   /** Those of seats that have some. */
   readonly #traits = new Map<number, Traits>();
   readonly #indexes = new Map<string, number>();
   readonly #watchers = new Set<(changed: readonly number[]) => void>();
 
-  constructor(seats: readonly SeatLike[], categories: Category[]) {
+  constructor(seats: readonly SeatLike[], categories: Category[], areas: readonly MapArea[] = []) {
+    this.areas = areas;
     const count = seats.length;
     this.count = count;
     this.categories = categories;
@@ -151,8 +154,9 @@ export class House {
       byRow[row]!.push(index);
       this.row[index] = row;
     }
-    this.bounds = boxOf(this, range(count));
-    this.grid = new Grid(this.x, this.y, this.bounds);
+    const seated = boxOf(this, range(count));
+    this.bounds = withAreas(seated, areas);
+    this.grid = new Grid(this.x, this.y, seated);
     this.pitch = this.grid.pitch();
     for (const [row, indexes] of byRow.entries()) {
       this.rows[row]!.seats = Uint32Array.from(inOrder(this, indexes));
@@ -167,12 +171,32 @@ export class House {
 
   /** The house of `GET /events/{event}/seats`, or of the organiser's answer. */
   static of(map: Pick<SeatMap, "seats" | "categories">): House {
-    const categories = map.categories.map((category, index) => ({
-      name: category.name,
-      color: category.color ?? COLOURS[index % COLOURS.length]!,
-      priceMinor: category.all_in_minor,
-    }));
-    return new House(map.seats, categories);
+    return new House(map.seats, categoriesOf(map.categories));
+  }
+
+  /** The house of `GET /events/{event}/seats/plan`, with the letters of its statuses. */
+  static ofPlan(plan: SeatPlan, letters: string): House {
+    const seats: SeatLike[] = [];
+    for (const row of plan.rows) {
+      let x = 0;
+      let y = 0;
+      for (const [nth, rest] of row.ids.entries()) {
+        x += row.x?.[nth] ?? 0;
+        y += row.y?.[nth] ?? 0;
+        const category = typeof row.category === "number" ? row.category : row.category[nth]!;
+        const traits: SeatTraits = row.traits?.[nth] ?? {};
+        seats.push({
+          id: row.prefix + rest,
+          ...(row.section !== undefined && { section: row.section }),
+          ...(row.row !== undefined && { row: row.row }),
+          ...(row.x && { number: row.numbers?.[nth] ?? rest, x: x / 100, y: y / 100 }),
+          category: plan.categories[category]?.name ?? "",
+          ...traits,
+          status: STATUSES[LETTERS.indexOf(letters[seats.length] ?? "f")] ?? "free",
+        });
+      }
+    }
+    return new House(seats, categoriesOf(plan.categories), plan.areas);
   }
 
   indexOf(id: string): number | undefined {
@@ -301,6 +325,57 @@ export class House {
     const hull = hullOf(this.x, this.y, indexes, this.pitch * 0.7);
     return { name, rows, count: indexes.length, hull, box, x, y };
   }
+}
+
+function categoriesOf(categories: SeatMap["categories"]): Category[] {
+  return categories.map((category, index) => ({
+    name: category.name,
+    color: category.color ?? COLOURS[index % COLOURS.length]!,
+    priceMinor: category.all_in_minor,
+  }));
+}
+
+/** A box around seats and what is drawn beside them. */
+function withAreas(box: Box, areas: readonly MapArea[]): Box {
+  const all = { ...box };
+  for (const area of areas) {
+    const reach = outlineBox(area);
+    // Turned, an area reaches no farther than its farthest corner.
+    const far = area.rotation
+      ? Math.hypot(Math.max(-reach.left, reach.right), Math.max(-reach.top, reach.bottom))
+      : 0;
+    all.left = Math.min(all.left, area.x + (far ? -far : reach.left));
+    all.right = Math.max(all.right, area.x + (far || reach.right));
+    all.top = Math.min(all.top, area.y + (far ? -far : reach.top));
+    all.bottom = Math.max(all.bottom, area.y + (far || reach.bottom));
+  }
+  return all;
+}
+
+/** Where an area's outline reaches to from its position. */
+function outlineBox({ outline }: MapArea): Box {
+  if (!outline) return { left: 0, top: 0, right: 0, bottom: 0 };
+  if ("rectangle" in outline) {
+    const [width = 0, height = 0] = outline.rectangle;
+    return {
+      left: Math.min(0, width),
+      top: Math.min(0, height),
+      right: Math.max(0, width),
+      bottom: Math.max(0, height),
+    };
+  }
+  if ("ellipse" in outline) {
+    const [rx = 0, ry = 0] = outline.ellipse;
+    return { left: -rx, top: -ry, right: rx, bottom: ry };
+  }
+  const xs = outline.polygon.map(([x = 0]) => x);
+  const ys = outline.polygon.map(([, y = 0]) => y);
+  return {
+    left: Math.min(0, ...xs),
+    top: Math.min(0, ...ys),
+    right: Math.max(0, ...xs),
+    bottom: Math.max(0, ...ys),
+  };
 }
 
 function traitsOf(seat: SeatLike): Traits | undefined {

@@ -3,6 +3,7 @@
  * nearer seats as dots, then as shapes, then with their numbers. It knows nothing of a page:
  * `SeatMap.svelte` puts it into one.
  */
+import { paintAreas } from "./areas";
 import { paletteOf } from "./colours";
 import { gestures } from "./gestures";
 import type { House } from "./house";
@@ -330,6 +331,7 @@ export class SeatCanvas {
   }
 
   #drawSections(): void {
+    paintAreas(this.#g, this.#house.areas, this.#view, this.#paint.palette.muted);
     for (const index of this.#house.sections.keys()) {
       let lines = this.#lines.get(index);
       if (!lines) {

@@ -3,6 +3,7 @@
  * sight are drawn, a few a frame. While the scale changes, tiles of the scale before stand in,
  * enlarged or reduced.
  */
+import { paintAreas } from "./areas";
 import type { House } from "./house";
 import { type Paint, paintSeats } from "./paint";
 import type { View } from "./view";
@@ -171,6 +172,8 @@ export class Tiles {
     g.setTransform(this.#ratio, 0, 0, this.#ratio, 0, 0);
     g.fillStyle = this.#paint.paper;
     g.fillRect(0, 0, SIDE + 1, SIDE + 1);
+    const corner = { left: column * side, top: row * side, scale };
+    paintAreas(g, this.#house.areas, corner, this.#paint.palette.muted);
     paintSeats(g, this.#house, this.#paint, box, scale, -column * SIDE, -row * SIDE);
     return tile;
   }

@@ -1,8 +1,9 @@
 //! The seat map, and the status of every seat.
 
-use super::shapes::{SeatMap, SeatStatuses};
+use super::shapes::{SeatMap, SeatPlan, SeatStatuses};
 use crate::http::body::json_bytes;
 use crate::http::caller::{Admin, Ids};
+use crate::http::faults::broken;
 use crate::http::negotiate::{Encoding, is_known, not_modified, tagged, takes};
 use crate::http::openapi::{EventProblems, ReadProblems};
 use crate::http::problem::Problem;
@@ -14,6 +15,7 @@ use axum::extract::State;
 use axum::http::header::IF_NONE_MATCH;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use onrush_base::beside::beside;
 use onrush_core::ids::EventId;
 use std::sync::Arc;
 
@@ -67,6 +69,38 @@ pub async fn seat_statuses(
     } else {
         tagged(snapshot.statuses().into(), Encoding::Plain, &tag)
     })
+}
+
+/// The drawing of the house: what never changes while its seats are sold, in the order of the
+/// statuses. Compressed once, for whoever takes gzip.
+#[utoipa::path(
+    get, path = "/api/v1/events/{event}/seats/plan", tag = "events",
+    params(("event" = EventIdText, Path)),
+    responses((status = 200, description = "The drawing", body = SeatPlan),
+        (status = 304, description = "The drawing that `If-None-Match` names is as it is now"), EventProblems),
+)]
+pub async fn seat_plan(
+    State(units): State<Arc<Units>>,
+    Ids(event): Ids<EventId>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let snapshot = units.boards.now(&event).await?;
+    let tag = snapshot.plan().tag();
+    if is_known(&headers, &tag) {
+        return Ok(not_modified(&tag));
+    }
+    if !takes(&headers, "gzip") {
+        return Ok(tagged(snapshot.plan().plain().into(), Encoding::Plain, &tag));
+    }
+    let packed = match snapshot.plan().packed() {
+        Some(packed) => packed,
+        // Only while the process stops there is no answer.
+        None => match beside(move || snapshot.plan().pack()).await {
+            Ok(packed) => packed,
+            Err(error) => return Err(broken("compressing the drawing", &error)),
+        },
+    };
+    Ok(tagged(packed.into(), Encoding::Gzip, &tag))
 }
 
 /// The seat map, with the booking that has a seat, or why it is blocked.

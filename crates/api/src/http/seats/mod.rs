@@ -13,6 +13,7 @@ use utoipa_axum::routes;
 pub fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::new()
         .routes(routes!(map::seats))
+        .routes(routes!(map::seat_plan))
         .routes(routes!(map::seat_statuses))
         .routes(routes!(map::seats_with_bookings))
         .routes(routes!(import::import_seat_map))

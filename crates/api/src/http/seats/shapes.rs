@@ -2,6 +2,8 @@
 //! [`crate::live::seats`]); these types describe the result.
 
 use crate::json::ids::{EventIdText, IdText, TimeMs};
+use crate::plans::Area;
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 /// The seat map.
@@ -96,6 +98,87 @@ pub enum SeatStatusName {
     Blocked,
 }
 
+/// What never changes about a house while its seats are sold. Its rows' seats, one after the other,
+/// are in the order of the statuses.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it describes what is written in live/plan.rs")]
+pub struct SeatPlan {
+    /// What it is told apart by: statuses name the one they are of.
+    version: String,
+    /// The plan's name; missing where no map was imported.
+    #[schema(nullable = false)]
+    name: Option<String>,
+    /// The plan's size; missing where no map was imported.
+    #[schema(nullable = false)]
+    size: Option<Size>,
+    /// What is drawn beside the seats; missing if nothing is.
+    #[schema(nullable = false)]
+    areas: Option<Vec<Area>>,
+    /// How many seats there are.
+    seats: u32,
+    categories: Vec<MapCategory>,
+    rows: Vec<PlanRow>,
+}
+
+/// Seats that follow each other in one row. Positions are hundredths of the plan's unit: the first
+/// seat's, then the difference to the seat before.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it describes what is written in live/plan.rs")]
+#[schema(as = SeatPlanRow)]
+pub struct PlanRow {
+    /// Missing, like all that a drawing says, where no map has these seats.
+    #[schema(nullable = false)]
+    section: Option<String>,
+    #[schema(nullable = false)]
+    row: Option<String>,
+    /// What all ids of the row begin with.
+    prefix: String,
+    /// The rest of each id.
+    ids: Vec<String>,
+    /// Missing where each is the rest of the seat's id.
+    #[schema(nullable = false)]
+    numbers: Option<Vec<String>>,
+    /// The category's place in `categories`: one for all seats, or one each.
+    category: OneOrEach,
+    #[schema(nullable = false)]
+    x: Option<Vec<i64>>,
+    #[schema(nullable = false)]
+    y: Option<Vec<i64>>,
+    /// What is special about seats, by their places in the row; missing if nothing is.
+    #[schema(nullable = false)]
+    traits: Option<BTreeMap<String, PlanTraits>>,
+}
+
+/// A category's place: one for all seats of a row, or one each.
+#[derive(ToSchema)]
+#[schema(as = OneOrEachCategory)]
+#[serde(untagged)]
+pub enum OneOrEach {
+    /// All seats'.
+    One(u32),
+    /// Each seat's.
+    Each(Vec<u32>),
+}
+
+/// What is special about a seat.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it describes what is written in live/plan.rs")]
+#[schema(as = SeatTraits)]
+pub struct PlanTraits {
+    /// It is a wheelchair place.
+    #[schema(nullable = false)]
+    wheelchair: Option<bool>,
+    /// The wheelchair place whose companion it is kept for.
+    #[schema(value_type = Option<IdText>, nullable = false)]
+    companion_of: Option<String>,
+    /// It is reached without steps.
+    #[schema(nullable = false)]
+    easy_access: Option<bool>,
+    /// Something stands in its view.
+    #[schema(nullable = false)]
+    restricted_view: Option<bool>,
+}
+
 /// The status of every seat, in the order of the seat map.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it describes what is written from fragments")]
@@ -107,6 +190,8 @@ pub struct SeatStatuses {
     at: i64,
     /// How many there are.
     seats: u32,
+    /// The `version` of the drawing whose seats these are.
+    plan: String,
     /// One letter each: `f`ree, `h`eld, `s`old, `b`locked.
     #[schema(pattern = "^[fhsb]*$")]
     status: String,
