@@ -51,6 +51,8 @@ test.each([
   ["room.capacity", "capacity"],
   ["room.session_ms", "session_min"],
   ["fees.percent_bp", "fee_percent"],
+  ["tax.name", "tax_name"],
+  ["tax.rate_bp", "tax_percent"],
   ["refunds", "refunds"],
   ["refunds[1].percent", "refunds"],
   ["opens_at", "opens_at"],

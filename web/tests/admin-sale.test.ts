@@ -48,6 +48,8 @@ test("organiser makes an event from a plan, opens, watches, lets more in, pauses
   await page.getByLabel("People in the room at once").fill("2");
   await page.getByLabel("A hold lasts, in minutes").fill("8");
   await page.getByLabel("Fee per booking, in EUR").fill("1.50");
+  await page.getByLabel("Tax: its name").fill("VAT");
+  await page.getByLabel("Tax in percent").fill("7.25");
   await page.getByRole("button", { name: "Create event" }).click();
   await page.waitForURL(`${server.url}/admin/events/play/edit`);
   const made = (await server.ask("GET", "/events/play")).body;
@@ -55,6 +57,7 @@ test("organiser makes an event from a plan, opens, watches, lets more in, pauses
   expect(made.hold_ttl_ms).toBe(480_000);
   expect(made.room.capacity).toBe(2);
   expect(made.fees).toEqual({ fixed_minor: 150, percent_bp: 0 });
+  expect(made.tax).toEqual({ name: "VAT", rate_bp: 725 });
 
   await page.getByLabel("Seating plan").setInputFiles(THEATRE);
   await page.getByText("588 seats", { exact: true }).waitFor();

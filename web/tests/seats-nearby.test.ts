@@ -114,6 +114,7 @@ const pool = (name: string, free: number, price = 1_000) => ({
   pool: name,
   capacity: 10,
   price_minor: price,
+  all_in_minor: price,
   free,
   held: 10 - free,
   sold: 0,

@@ -34,6 +34,7 @@ pub mod settings;
 pub mod snapshot;
 pub mod spec;
 mod stock;
+pub mod tax;
 pub mod time;
 mod users;
 pub mod view;

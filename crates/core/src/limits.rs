@@ -30,6 +30,10 @@ pub const MAX_CATEGORIES_PER_EVENT: usize = 1_000;
 pub const MAX_PRICE_MINOR: i64 = 1_000_000_000_000;
 /// The largest percentage fee, in basis points: 100 %.
 pub const MAX_FEE_BP: u32 = 10_000;
+/// The highest rate of a tax, in basis points: 100 %.
+pub const MAX_TAX_BP: u32 = 10_000;
+/// The longest name of a tax: it stands in a line of an order.
+pub const MAX_TAX_NAME_CHARS: usize = 40;
 /// The largest step between amounts that a gateway can express, in minor units.
 pub const MAX_AMOUNT_STEP_MINOR: i64 = 10_000;
 /// Rules about refunds in one event.

@@ -4,10 +4,11 @@ use crate::hold::HoldTerms;
 use crate::limits::{
     DEFAULT_CLAIM_TTL_MAX_MS, DEFAULT_MAX_PER_USER, MAX_AMOUNT_STEP_MINOR, MAX_DURATION_MS,
     MAX_FEE_BP, MAX_PLACES_PER_USER, MAX_PRICE_MINOR, MAX_QUEUE_SIZE, MAX_REFUND_RULES,
-    MAX_ROOM_CAPACITY, MAX_UNITS_PER_VISITOR, fits_text,
+    MAX_ROOM_CAPACITY, MAX_TAX_BP, MAX_UNITS_PER_VISITOR, fits_text,
 };
 use crate::money::{Currency, Rounding, share_minor};
 use crate::refusal::{Field, Refusal};
+use crate::tax::{Tax, Taxed};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +55,9 @@ pub struct Settings {
     /// What a booking costs beside its units.
     #[serde(default, skip_serializing_if = "Fees::are_none")]
     pub fees: Fees,
+    /// The tax that prices and fees include; `None` tells of none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tax: Option<Tax>,
     /// What a buyer gets back who cancels; without a rule that applies, buyers cannot cancel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refunds: Vec<RefundRule>,
@@ -125,8 +129,12 @@ impl Fees {
         if price_minor == 0 {
             return 0;
         }
-        let part = (self.percent_bp, 10_000);
-        self.fixed_minor + share_minor(price_minor, part, step_minor, Rounding::Nearest)
+        self.fixed_minor + self.share_minor(price_minor, step_minor)
+    }
+
+    /// The percentage alone, in whole steps.
+    fn share_minor(&self, price_minor: i64, step_minor: i64) -> i64 {
+        share_minor(price_minor, (self.percent_bp, 10_000), step_minor, Rounding::Nearest)
     }
 }
 
@@ -288,6 +296,7 @@ impl Settings {
             closes_at: None,
             starts_at: None,
             fees: Fees::default(),
+            tax: None,
             refunds: Vec::new(),
             amount_step_minor: 1,
             single_seats: SingleSeats::Allow,
@@ -298,6 +307,22 @@ impl Settings {
     #[must_use]
     pub fn step_minor(&self) -> i64 {
         self.currency.step_minor().max(self.amount_step_minor)
+    }
+
+    /// What a unit of this price costs with the percentage fee on it, in minor units; the fixed fee
+    /// of a booking comes on top once, unless all of it is free of charge.
+    ///
+    /// A booking of one unit costs that exactly. One of several may differ by half a step for each,
+    /// as its percentage is rounded once.
+    #[must_use]
+    pub fn all_in_minor(&self, price_minor: i64) -> i64 {
+        price_minor + self.fees.share_minor(price_minor, self.step_minor())
+    }
+
+    /// The tax in an amount of this event; `None` where none is told.
+    #[must_use]
+    pub fn taxed(&self, gross_minor: i64) -> Option<Taxed> {
+        self.tax.as_ref().map(|tax| tax.split(gross_minor, self.currency))
     }
 
     /// The refund of a buyer who cancels at `at`, in percent of the units' price; `None` if they
@@ -361,6 +386,12 @@ impl Settings {
         }
         if self.fees.percent_bp > MAX_FEE_BP {
             return wrong("fees.percent_bp", "fees.percent_bp: use 0 to 10000 (which is 100 %)");
+        }
+        if self.tax.as_ref().is_some_and(|tax| !tax.has_name()) {
+            return wrong("tax.name", "tax.name: use 1 to 40 characters on one line");
+        }
+        if self.tax.as_ref().is_some_and(|tax| tax.rate_bp > MAX_TAX_BP) {
+            return wrong("tax.rate_bp", "tax.rate_bp: use 0 to 10000 (which is 100 %)");
         }
         if !(1..=MAX_AMOUNT_STEP_MINOR).contains(&self.amount_step_minor) {
             return wrong("amount_step_minor", "amount_step_minor: use 1 to 10000");
@@ -503,7 +534,7 @@ mod tests {
     #[test]
     fn every_complaint_names_its_setting() {
         type Spoil = fn(&mut Settings, &mut RoomSettings);
-        let cases: [(&str, Spoil); 29] = [
+        let cases: [(&str, Spoil); 32] = [
             ("title", |it, _| it.title = "".into()),
             ("hold_ttl_ms", |it, _| it.hold_ttl_ms = 0),
             ("hold_max_ms", |it, _| it.hold_max_ms = MAX_DURATION_MS + 1),
@@ -512,6 +543,9 @@ mod tests {
             ("payment_attempts", |it, _| it.payment_attempts = 0),
             ("fees.fixed_minor", |it, _| it.fees.fixed_minor = -1),
             ("fees.percent_bp", |it, _| it.fees.percent_bp = MAX_FEE_BP + 1),
+            ("tax.name", |it, _| it.tax = Some(Tax { name: " ".into(), rate_bp: 700 })),
+            ("tax.name", |it, _| it.tax = Some(Tax { name: "x".repeat(41).into(), rate_bp: 700 })),
+            ("tax.rate_bp", |it, _| it.tax = Some(Tax { name: "VAT".into(), rate_bp: 10_001 })),
             ("amount_step_minor", |it, _| it.amount_step_minor = 0),
             ("amount_step_minor", |it, _| {
                 it.currency = "MGA".parse().unwrap();

@@ -16,6 +16,7 @@ pub(crate) struct Catalogue {
     pub(crate) seat: String,
     pub(crate) amount: String,
     pub(crate) fee: String,
+    pub(crate) tax: String,
     pub(crate) refund: String,
     pub(crate) why: String,
     pub(crate) ticket: String,

@@ -8,6 +8,7 @@ use onrush_base::config::kinds::{
 use onrush_base::tickets::{Ticket, Unit, qr};
 use onrush_core::lines::Lines;
 use onrush_core::money::Currency;
+use onrush_core::tax::Tax;
 use std::fmt::Write;
 
 /// Tickets whose codes stand in the mail itself; with more, the mail says where they are.
@@ -37,6 +38,8 @@ pub struct Facts<'a> {
     pub amount_minor: i64,
     /// How much of that is fees.
     pub fee_minor: i64,
+    /// The tax that it includes, if the event tells of one.
+    pub tax: Option<Tax>,
     /// In which currency.
     pub currency: Currency,
     /// What goes back.
@@ -156,6 +159,8 @@ fn rows(texts: &Catalogue, facts: &Facts<'_>) -> Vec<(String, String)> {
         // Writing to memory does not fail.
         let _ = write!(amount, " ({} {})", texts.fee, money(facts.fee_minor));
     }
+    let (tax_name, tax) =
+        facts.tax.as_ref().map(|tax| tax_row(texts, facts, tax)).unwrap_or_default();
     let refund = if facts.refund_minor > 0 { money(facts.refund_minor) } else { String::new() };
     [
         (&texts.event, facts.title.to_owned()),
@@ -163,6 +168,7 @@ fn rows(texts: &Catalogue, facts: &Facts<'_>) -> Vec<(String, String)> {
         (&texts.booking, facts.booking.to_owned()),
         (&texts.contents, contents),
         (&texts.amount, amount),
+        (&tax_name, tax),
         (&texts.refund, refund),
         (&texts.why, facts.why.to_owned()),
     ]
@@ -170,6 +176,24 @@ fn rows(texts: &Catalogue, facts: &Facts<'_>) -> Vec<(String, String)> {
     .filter(|(_, value)| !value.is_empty())
     .map(|(label, value)| (label.clone(), one_line(&value)))
     .collect()
+}
+
+/// What the tax is called, and how much of the amount it is; nothing of what is free of charge.
+fn tax_row(texts: &Catalogue, facts: &Facts<'_>, tax: &Tax) -> (String, String) {
+    if facts.amount_minor == 0 {
+        return Default::default();
+    }
+    let split = tax.split(facts.amount_minor, facts.currency);
+    let money = |amount_minor| readable(amount_minor, facts.currency);
+    let (tax_told, net) = (money(split.tax_minor), money(split.net_minor));
+    let told = fill(&texts.tax, &[("tax", &tax_told), ("net", &net)]);
+    (format!("{} {}%", tax.name, hundredths(tax.rate_bp)), told)
+}
+
+/// Basis points as percent: 1900 is 19, 725 is 7.25.
+fn hundredths(rate_bp: u32) -> String {
+    let told = format!("{}.{:02}", rate_bp / 100, rate_bp % 100);
+    told.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// What a mail says of tickets.
@@ -272,6 +296,7 @@ mod tests {
             lines: &lines,
             amount_minor: 12_500,
             fee_minor: 500,
+            tax: None,
             currency: "EUR".parse().unwrap(),
             refund_minor: 0,
             why: "",
@@ -297,6 +322,26 @@ mod tests {
             assert!(letter.text.contains(part), "{part}: {}", letter.text);
         }
         assert!(!letter.text.contains("Refund") && !letter.text.contains("Reason"));
+    }
+
+    #[test]
+    fn a_letter_says_how_much_of_the_total_is_tax() {
+        for (rate_bp, label, told) in [
+            (1_900, "VAT 19%", "19.96 EUR, included in the total (without it 105.04 EUR)"),
+            (725, "VAT 7.25%", "8.45 EUR"),
+            (50, "VAT 0.5%", "0.62 EUR"),
+            (0, "VAT 0%", "0.00 EUR"),
+            (10_000, "VAT 100%", "62.50 EUR"),
+        ] {
+            let tax = Tax { name: "VAT".into(), rate_bp };
+            let letter = letter(|facts| facts.tax = Some(tax)).unwrap();
+            assert!(letter.text.contains(&format!("{label}: {told}")), "{}", letter.text);
+            assert!(letter.html.contains(label), "{}", letter.html);
+        }
+        let tax = Tax { name: "VAT".into(), rate_bp: 1_900 };
+        let free =
+            letter(|facts| (facts.amount_minor, facts.fee_minor, facts.tax) = (0, 0, Some(tax)));
+        assert!(!free.unwrap().text.contains("VAT"));
     }
 
     #[test]

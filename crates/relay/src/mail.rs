@@ -24,13 +24,14 @@ use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId};
 use onrush_core::question::EventNow;
 use onrush_core::saga::Stage;
+use onrush_core::tax::Tax;
 use onrush_ledger::booking::{Booking, Buyer};
 use onrush_ledger::delivery::Message;
 use onrush_ledger::projection::CatalogueText;
 use onrush_ledger::saga::tells_of_a_decline;
 use onrush_ledger::{Ledger, LedgerError};
 use onrush_store::embedded::Clock;
-use onrush_store::{Ask, Engine};
+use onrush_store::{Ask, Engine, Failure};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::future::Future;
@@ -221,13 +222,19 @@ impl Work {
             }
         }
         let texts = self.texts(&message.event, &buyer.language).await?;
+        let tax = match self.engine.ask(message.event.clone(), EventNow).await {
+            Ok(answer) => answer.value.settings.tax,
+            Err(Failure::Refused(_)) => None,
+            // A mail that tells of no tax where there is one must not go out.
+            Err(error) => return Ok(Attempt::Failed(error.to_string())),
+        };
         // Whichever link counts by now: an earlier one may have been withdrawn since this was to be told.
         let generation = self.ledger.link_generation(id).await?;
         let email = buyer.email.clone();
         let (work, message) = (self.clone(), message.clone());
         // Signatures and pictures of many tickets take long, and others wait for this thread.
         let written = beside(move || {
-            let letter = work.letter(&message, &booking, &buyer, &texts, generation)?;
+            let letter = work.letter(&message, &booking, &buyer, (&texts, tax), generation)?;
             Some(work.mail(&message.id, &buyer, letter))
         });
         let mail = match written.await {
@@ -292,7 +299,7 @@ impl Work {
         message: &Message,
         booking: &Booking,
         buyer: &Buyer,
-        texts: &CatalogueText,
+        (texts, tax): (&CatalogueText, Option<Tax>),
         generation: u32,
     ) -> Option<Letter> {
         let said: Said = serde_json::from_str(&message.body).unwrap_or_default();
@@ -321,6 +328,7 @@ impl Work {
             lines: &booking.lines,
             amount_minor: booking.amount_minor,
             fee_minor: booking.fee_minor,
+            tax,
             currency: booking.currency,
             refund_minor: said.refund_minor,
             why: if message.kind == BOOKING_CANCELLED { &said.why } else { "" },

@@ -178,6 +178,7 @@ impl Organiser {
     fn change_settings(&mut self, floor: &Floor) -> Command {
         let mut wanted = settings(&mut self.chance);
         let now = &floor.settings;
+        wanted.tax = now.tax.clone();
         // Mostly a change that can be made: times, limits and fees.
         if self.chance.percent(85) {
             wanted.currency = now.currency;

@@ -6,6 +6,7 @@ use onrush_core::ids::{InvalidId, PoolId, SeatId, UserId};
 use onrush_core::limits::{MAX_FEE_BP, MAX_PRICE_MINOR};
 use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings, SingleSeats};
 use onrush_core::spec::{Access, CategorySpec, PoolSpec, SeatSpec};
+use onrush_core::tax::Tax;
 use sha2::{Digest as _, Sha256};
 use std::str::FromStr;
 
@@ -147,6 +148,10 @@ pub fn settings(chance: &mut Chance) -> Settings {
     }
     if chance.percent(25) {
         it.amount_step_minor = if currency == "MGA" { 100 } else { 10 };
+    }
+    // Derived, not drawn, so that the other sales stay as they were.
+    if it.fees.percent_bp == 250 {
+        it.tax = Some(Tax { name: "VAT".into(), rate_bp: 1_900 });
     }
     // Drawn from what was drawn before, so that worlds stay as they were in all else.
     let drawn = it.hold_ttl_ms / 1_000 + i64::from(it.fees.percent_bp) + i64::from(it.extensions);

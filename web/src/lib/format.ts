@@ -34,6 +34,12 @@ export function number(value: number): string {
   return new Intl.NumberFormat(i18n.language).format(value);
 }
 
+/** Basis points as percent: `percent(1900)` is 19%. */
+export function percent(bp: number): string {
+  const format = new Intl.NumberFormat(i18n.language, { style: "percent", maximumFractionDigits: 2 });
+  return format.format(bp / 10_000);
+}
+
 /** A day and a time of day. */
 export function dateTime(at: number): string {
   return new Intl.DateTimeFormat(i18n.language, { dateStyle: "medium", timeStyle: "short" }).format(at);

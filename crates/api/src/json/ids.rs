@@ -3,7 +3,7 @@
 use onrush_core::limits::{
     MAX_BEST_QUANTITY, MAX_DURATION_MS, MAX_EVENT_ID_BYTES, MAX_ID_BYTES, MAX_LINES_PER_HOLD,
     MAX_PLACES_PER_USER, MAX_POOL_CAPACITY, MAX_PRICE_MINOR, MAX_QUEUE_SIZE, MAX_ROOM_CAPACITY,
-    MAX_SEAT_RANK, MAX_TEXT_CHARS, MAX_UNITS_PER_HOLD, MAX_UNITS_PER_VISITOR,
+    MAX_SEAT_RANK, MAX_TAX_NAME_CHARS, MAX_TEXT_CHARS, MAX_UNITS_PER_HOLD, MAX_UNITS_PER_VISITOR,
 };
 use serde_json::json;
 use utoipa::openapi::schema::{
@@ -63,6 +63,10 @@ text!(
 text!(
     /// An ISO 4217 currency.
     CurrencyText, "^[A-Z]{3}$", 3, "EUR"
+);
+text!(
+    /// What a tax is called; at most 40 characters on one line.
+    TaxNameText, r"^[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$", MAX_TAX_NAME_CHARS, "VAT"
 );
 text!(
     /// A text that may be empty.

@@ -10,10 +10,11 @@ use super::snapshot::{Board, Snapshot, letter};
 use crate::broken::Broken;
 use crate::plans::PlanDir;
 use bytes::Bytes;
-use onrush_core::ids::EventId;
-use onrush_core::question::{AvailabilityNow, SeatsNow};
+use onrush_core::Refusal;
+use onrush_core::ids::{EventId, SeatId};
+use onrush_core::question::{AvailabilityNow, EventNow, SeatsNow};
 use onrush_core::view::SeatView;
-use onrush_store::{Answer, Ask, Engine};
+use onrush_store::{Answer, Ask, Engine, Failure};
 use serde_json::json;
 use std::collections::HashMap;
 use std::io::Write;
@@ -79,6 +80,21 @@ impl Boards {
         }
     }
 
+    /// What seats of an event cost, in minor units, in their order. A seat that is there keeps its
+    /// price, so that the last reading does, if it has them.
+    ///
+    /// # Errors
+    /// As [`Self::now`]; `SEAT_NOT_FOUND` if there is no such seat.
+    pub async fn prices(&self, event: &EventId, seats: &[SeatId]) -> Result<Vec<i64>, LiveError> {
+        let Some(first) = seats.first() else { return Ok(Vec::new()) };
+        let last = self.slot(event).current.lock().await.clone();
+        if let Some(known) = last.and_then(|last| last.board.prices_of(seats)) {
+            return Ok(known);
+        }
+        let known = self.now(event).await?.board.prices_of(seats);
+        known.ok_or_else(|| Failure::from(Refusal::SeatNotFound { seat: first.clone() }).into())
+    }
+
     /// The map as it is now, compressed, and its tag; nothing if slow readers hold so many versions
     /// that there may be no other.
     ///
@@ -129,19 +145,17 @@ impl Boards {
         views: &[SeatView],
         last: Option<&Snapshot>,
     ) -> Result<Arc<Board>, LiveError> {
+        // Prices are told with their fees, which may change.
+        let settings = self.engine.ask(event.clone(), EventNow).await?.value.settings;
         if let Some(last) = last
+            && last.board.fees == settings.fees
             && last.board.seats.iter().eq(views.iter().map(|view| &view.seat))
         {
             return Ok(last.board.clone());
         }
         let left = self.engine.ask(event.clone(), AvailabilityNow).await?.value;
-        let prices: Vec<(Box<str>, i64)> = left
-            .categories
-            .into_iter()
-            .map(|category| (category.name, category.price_minor))
-            .collect();
         match self.plans.load(event).await {
-            Ok(drawing) => Ok(Arc::new(Board::new(views, &prices, drawing))),
+            Ok(drawing) => Ok(Arc::new(Board::new(views, &left.categories, &settings, drawing))),
             Err(error) => Err(LiveError::Broken(Broken::log("reading the seat map", &error))),
         }
     }

@@ -7,7 +7,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use onrush_core::Time;
 use onrush_core::ids::{EventId, SeatId};
-use onrush_core::view::{SeatStatus, SeatView};
+use onrush_core::settings::{Fees, Settings};
+use onrush_core::view::{CategoryView, SeatStatus, SeatView};
 use onrush_store::Seq;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -33,6 +34,10 @@ pub struct Snapshot {
 /// What never changes about some seats.
 pub(super) struct Board {
     pub(super) seats: Box<[SeatId]>,
+    /// What each costs, in minor units.
+    prices_minor: Box<[i64]>,
+    /// The fees that its prices are told with.
+    pub(super) fees: Fees,
     /// `"name":…,"size":…,"categories":[…]`, or what there is of it.
     head: Vec<u8>,
     /// For each seat `{"id":…,"status":` and where it ends.
@@ -72,7 +77,8 @@ fn members(traits: &SeatTraits) -> String {
 impl Board {
     pub(super) fn new(
         views: &[SeatView],
-        prices: &[(Box<str>, i64)],
+        prices: &[CategoryView],
+        settings: &Settings,
         drawing: Option<Drawing>,
     ) -> Self {
         let drawn: HashMap<&SeatId, &DrawnSeat> = drawing
@@ -87,8 +93,11 @@ impl Board {
         }
         let categories: Vec<Value> = prices
             .iter()
-            .map(|(name, price_minor)| {
-                let mut category = json!({ "name": name, "price_minor": price_minor });
+            .map(|CategoryView { name, price_minor, units: _ }| {
+                let all_in_minor = settings.all_in_minor(*price_minor);
+                let mut category = json!({
+                    "name": name, "price_minor": price_minor, "all_in_minor": all_in_minor
+                });
                 let drawn = drawing.iter().flat_map(|drawing| &drawing.categories);
                 if let Some(drawn) = drawn.into_iter().find(|drawn| *drawn.name == **name) {
                     category["color"] = json!(drawn.color);
@@ -127,8 +136,27 @@ impl Board {
             ends.push(fragments.len());
         }
         let seats = views.iter().map(|view| view.seat.clone()).collect();
+        let price_of = |view: &SeatView| {
+            let known = prices.iter().find(|known| *known.name == *view.category);
+            known.expect("a category that has a seat is there for good").price_minor
+        };
+        let prices_minor = views.iter().map(price_of).collect();
         let digest = Sha256::new().chain_update(&head).chain_update(&fragments).finalize().into();
-        Self { seats, head, fragments, ends: ends.into(), digest, plan }
+        let (ends, fees) = (ends.into(), settings.fees);
+        Self { seats, prices_minor, fees, head, fragments, ends, digest, plan }
+    }
+
+    /// What these seats cost, in minor units, in their order; `None` if one is not known here.
+    pub(super) fn prices_of(&self, wanted: &[SeatId]) -> Option<Vec<i64>> {
+        let wanted_at: HashMap<&SeatId, usize> =
+            wanted.iter().enumerate().map(|(index, seat)| (seat, index)).collect();
+        let mut prices = vec![None; wanted.len()];
+        for (seat, price_minor) in self.seats.iter().zip(&self.prices_minor) {
+            if let Some(index) = wanted_at.get(seat) {
+                prices[*index] = Some(*price_minor);
+            }
+        }
+        prices.into_iter().collect()
     }
 
     pub(super) fn start(&self, event: &EventId, at: Time, out: &mut Vec<u8>) {
@@ -250,7 +278,9 @@ impl Snapshot {
     #[must_use]
     pub fn changed_since(&self, earlier: &Self) -> serde_json::Map<String, Value> {
         let mut changed = serde_json::Map::new();
-        if Arc::ptr_eq(&self.board, &earlier.board) {
+        let is_same_house =
+            Arc::ptr_eq(&self.board, &earlier.board) || self.board.seats == earlier.board.seats;
+        if is_same_house {
             let pairs = self.letters.iter().zip(&earlier.letters);
             for ((now, before), seat) in pairs.zip(&self.board.seats) {
                 if now != before {
@@ -289,7 +319,11 @@ pub(super) fn snapshots<'a>(
         booking: None,
         why: None,
     });
-    let board = Arc::new(Board::new(&views.collect::<Vec<_>>(), &[("Stalls".into(), 900)], None));
+    let stalls =
+        CategoryView { name: "Stalls".into(), price_minor: 900, units: Default::default() };
+    let settings = Settings::new("e", "EUR".parse().unwrap());
+    let board = Board::new(&views.collect::<Vec<_>>(), &[stalls], &settings, None);
+    let board = Arc::new(board);
     let event: EventId = "e".parse().unwrap();
     let snapshot = |(at, letters): (i64, &str)| {
         let read = (Time(at), Instant::now(), Seq::default());

@@ -81,6 +81,9 @@ impl Event {
         if priced && wanted.currency != settings.currency {
             return fixed(Some("currency"), "currency: it is fixed once there are prices");
         }
+        if priced && wanted.tax != settings.tax {
+            return fixed(Some("tax"), "tax: it is fixed once there are prices");
+        }
         let in_use = self.room.waiting() > 0 || self.room.sessions.len() > 0;
         if wanted.room.is_some() != settings.room.is_some() && in_use {
             return fixed(

@@ -420,6 +420,25 @@ fn a_booking_costs_its_units_and_one_fee() {
 }
 
 #[test]
+fn one_unit_costs_its_all_in_price_and_the_fee_of_the_booking() {
+    for (percent_bp, price_minor, step_minor) in
+        [(250, 5_000, 1), (250, 4_999, 1), (1_234, 7_700, 100), (MAX_FEE_BP, 1, 1), (250, 0, 1)]
+    {
+        let fees = Fees { fixed_minor: 100, percent_bp };
+        let settings = Settings { fees, amount_step_minor: step_minor, ..flash() };
+        let all_in_minor = settings.all_in_minor(price_minor);
+        let mut stage = priced(settings, price_minor);
+        let held = hold_view(stage.ok(hold("b1", "ann", lines(&[("ga", 1)], &[]))));
+        let fixed_minor = if price_minor == 0 { 0 } else { 100 };
+        assert_eq!(
+            held.terms.amount_minor,
+            all_in_minor + fixed_minor,
+            "{percent_bp} of {price_minor}"
+        );
+    }
+}
+
+#[test]
 fn a_booking_free_of_charge_has_no_fees_and_needs_no_payment() {
     let fees = Fees { fixed_minor: 100, percent_bp: 250 };
     let mut stage = priced(Settings { fees, ..flash() }, 0);

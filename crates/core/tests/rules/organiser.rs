@@ -1,8 +1,10 @@
 //! What organisers may set, one fact a test.
 
 use crate::stage::{Stage, confirm, hold, hold_ga, lines, reason, settings};
+use onrush_core::limits::MAX_TAX_BP;
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::tax::Tax;
 use onrush_core::{Command, Event, Refusal, Time};
 
 fn capacity(capacity: u32) -> Command {
@@ -161,4 +163,23 @@ fn settings_that_cannot_change_any_more_are_refused() {
     let dollars =
         Settings { currency: "USD".parse().expect("a currency"), room: None, ..settings() };
     stage.refused(Command::ChangeSettings { settings: Box::new(dollars) }, "SETTINGS_FIXED");
+}
+
+#[test]
+fn a_tax_is_set_until_there_are_prices_and_then_it_stays() {
+    let taxed = |rate_bp| {
+        let tax = Some(Tax { name: "VAT".into(), rate_bp });
+        let settings = Settings { tax, room: None, ..settings() };
+        Command::ChangeSettings { settings: Box::new(settings) }
+    };
+    let mut stage = Stage::created(Settings { room: None, ..settings() });
+    stage.refused(taxed(MAX_TAX_BP + 1), "INVALID_SETTINGS");
+    for rate_bp in [0, MAX_TAX_BP, 1_900] {
+        stage.ok(taxed(rate_bp));
+    }
+    let spec = PoolSpec { pool: "ga".parse().expect("an id"), capacity: 5, price_minor: 1_000 };
+    stage.ok(Command::AddPool { spec });
+    stage.ok(taxed(1_900));
+    stage.refused(taxed(700), "SETTINGS_FIXED");
+    stage.check_recovery();
 }

@@ -23,6 +23,7 @@ mod organising;
 mod pace;
 mod patience;
 mod paying;
+mod prices;
 mod removing;
 mod repeating;
 mod returning;

@@ -38,7 +38,7 @@ async fn an_imported_map_is_drawn_with_prices_and_statuses() {
     assert_eq!(map["size"], json!({"width": 50.0, "height": 20.0}));
     assert_eq!(
         map["categories"],
-        json!([{"name": "Stalls", "color": "#aa3333", "price_minor": 900}])
+        json!([{"name": "Stalls", "color": "#aa3333", "price_minor": 900, "all_in_minor": 900}])
     );
     assert_eq!(
         map["seats"][1],

@@ -13,6 +13,7 @@ use onrush_base::config::relay::{MailSettings, Tls};
 use onrush_base::tickets::{Ticket, Unit};
 use onrush_core::ids::BookingId;
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::tax::Tax;
 use onrush_ledger::booking::{Buyer, BuyerOf};
 use onrush_relay::letter::{Facts, compose};
 use onrush_testkit::golden;
@@ -558,6 +559,7 @@ fn mails_say_what_they_said_in_every_language() {
         (BOOKING_REFUNDED, false),
         (PAYMENT_LATE_REFUNDED, false),
     ];
+    let tax = Tax { name: "VAT".into(), rate_bp: 700 };
     let mut told = String::new();
     for language in ["en", "th", "vi", "ko", "id"] {
         for (kind, late) in kinds {
@@ -572,6 +574,7 @@ fn mails_say_what_they_said_in_every_language() {
                 lines: &lines,
                 amount_minor: 12_500,
                 fee_minor: 500,
+                tax: Some(tax.clone()),
                 currency: "EUR".parse().unwrap(),
                 refund_minor: if kind == BOOKING_CONFIRMED { 0 } else { 12_000 },
                 why: if is_cancelled { "rain" } else { "" },

@@ -7,7 +7,7 @@
 --#include change
 --#include settings
 
-local out = open_once{'currency', 'room', 'order', 'seed_hash'}
+local out = open_once{'currency', 'tax', 'room', 'order', 'seed_hash'}
 if out then return out end
 
 local settings = settings_from(1)
@@ -16,6 +16,9 @@ local wanted = settings.fields
 local priced = redis.call('HLEN', K.pools) > 0 or redis.call('HLEN', K.seats) > 0
 if priced and wanted.currency ~= M.currency then
   return no_why('SETTINGS_FIXED', 'currency: it is fixed once there are prices', 'currency')
+end
+if priced and wanted.tax ~= (M.tax or '') then
+  return no_why('SETTINGS_FIXED', 'tax: it is fixed once there are prices', 'tax')
 end
 local had_room, has_room = M.room ~= nil, wanted.room ~= ''
 if had_room ~= has_room then

@@ -14,6 +14,7 @@ use onrush_core::limits::{MAX_SEAT_RANK, fits_text};
 use onrush_core::lines::Lines;
 use onrush_core::settings::{Digest, Order, RoomSettings, Settings, SingleSeats};
 use onrush_core::spec::{Access, CategorySpec, Reason, SeatSpec};
+use onrush_core::tax::Tax;
 use onrush_core::waiting_room::draw;
 use onrush_core::{Command, Refusal, Time};
 use redis::Value;
@@ -332,7 +333,7 @@ fn units_per_visitor(room: &RoomSettings) -> String {
 
 /// The settings that scripts need, each as a field of the event's meta hash; an empty text means
 /// that it is not set.
-pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 28] {
+pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 29] {
     let room = settings.room.as_ref();
     let of_room = |get: fn(&RoomSettings) -> String| room.map(get).unwrap_or_default();
     let refunds: Vec<String> = settings
@@ -345,6 +346,7 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 2
         1 => String::new(),
         step_minor => text(&step_minor),
     };
+    let of_tax = |tax: &Tax| format!("{}:{}", tax.rate_bp, tax.name);
     let single_seats = match settings.single_seats {
         SingleSeats::Allow => "",
         SingleSeats::Refuse => "refuse",
@@ -368,6 +370,7 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 2
         ("starts_at", text_or_empty(settings.starts_at.as_ref())),
         ("fee_fixed_minor", text(&settings.fees.fixed_minor)),
         ("fee_percent_bp", text(&settings.fees.percent_bp)),
+        ("tax", settings.tax.as_ref().map(of_tax).unwrap_or_default()),
         ("refunds", refunds.join(",")),
         ("amount_step_minor", step),
         ("single_seats", single_seats.to_owned()),

@@ -7,6 +7,7 @@ use onrush_core::ids::{BookingId, ClaimId, InvalidId, PaymentId, PlaceId, PoolId
 use onrush_core::limits::{MAX_FEE_BP, MAX_PRICE_MINOR, MAX_TEXT_CHARS};
 use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings, SingleSeats};
 use onrush_core::spec::{Access, CategorySpec, PoolSpec, SeatSpec};
+use onrush_core::tax::Tax;
 use onrush_core::waiting_room::draw;
 use std::str::FromStr;
 
@@ -155,6 +156,12 @@ impl World {
         };
         settings.currency = currency.parse().expect("a currency");
         settings.amount_step_minor = step_minor;
+        let of_rate = |rate_bp, name: &str| Some(Tax { name: name.into(), rate_bp });
+        settings.tax = match drawn % 3 {
+            0 => None,
+            1 => of_rate(700, "VAT"),
+            _ => of_rate(1_900, "MwSt: \"ü\""),
+        };
         settings.single_seats =
             if drawn % 3 == 0 { SingleSeats::Refuse } else { SingleSeats::Allow };
         Self { settings, price_minor, no_draws: false, no_streams: false }
@@ -193,6 +200,7 @@ impl World {
         match random.below(12) {
             0 => settings.title = "".into(),
             1 => settings.hold_max_ms = settings.hold_ttl_ms - 1,
+            2 if settings.tax.is_some() => settings.tax = None,
             2 => settings.currency = "THB".parse().expect("a currency"),
             3 => {
                 settings.room =

@@ -14,6 +14,7 @@ use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::PlaceOf;
 use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings, SingleSeats};
 use onrush_core::spec::{Access, CategorySpec, Reason, SeatSpec};
+use onrush_core::tax::Tax;
 use onrush_core::view::PlaceState;
 use onrush_core::{Change, Command, Time};
 use onrush_store::embedded::Embedded;
@@ -469,6 +470,7 @@ fn full_settings() -> Settings {
         closes_at: Some(Time(16)),
         starts_at: Some(Time(17)),
         fees: Fees { fixed_minor: 18, percent_bp: 19 },
+        tax: Some(Tax { name: "VAT".into(), rate_bp: 24 }),
         refunds: vec![RefundRule { days_before: 20, percent: 21 }],
         amount_step_minor: 22,
         single_seats: SingleSeats::Refuse,

@@ -1,5 +1,5 @@
 /** An event's settings as somebody types them, and what that comes to for the server. */
-import type { Event, EventDefaults, RefundRule, Room, SingleSeats } from "../../api/schema";
+import type { Event, EventDefaults, RefundRule, Room, SingleSeats, Tax } from "../../api/schema";
 import { toMajor, toMinor } from "../money";
 
 /** What the fields hold: minutes and whole units of money; null is an empty field. */
@@ -34,6 +34,8 @@ export interface Draft {
   units_per_visitor: number | null;
   fee_fixed: number | null;
   fee_percent: number | null;
+  tax_name: string;
+  tax_percent: number | null;
   refunds: { days_before: number | null; percent: number | null }[];
 }
 
@@ -67,6 +69,9 @@ const FIELDS: Record<string, keyof Draft> = {
   fees: "fee_percent",
   "fees.fixed_minor": "fee_fixed",
   "fees.percent_bp": "fee_percent",
+  tax: "tax_percent",
+  "tax.name": "tax_name",
+  "tax.rate_bp": "tax_percent",
   refunds: "refunds",
 };
 
@@ -87,6 +92,8 @@ export function newDraft(defaults: EventDefaults): Draft {
     hasRoom: null,
     fee_fixed: null,
     fee_percent: null,
+    tax_name: "",
+    tax_percent: null,
     refunds: [],
   };
 }
@@ -105,6 +112,8 @@ export function draftOf(event: Event, defaults: EventDefaults): Draft {
     hasRoom: event.room !== undefined,
     fee_fixed: event.fees?.fixed_minor ? toMajor(event.fees.fixed_minor, event.currency) : null,
     fee_percent: event.fees?.percent_bp ? event.fees.percent_bp / 100 : null,
+    tax_name: event.tax?.name ?? "",
+    tax_percent: event.tax === undefined ? null : event.tax.rate_bp / 100,
     refunds: (event.refunds ?? []).map(({ days_before, percent }) => ({ days_before, percent })),
   };
 }
@@ -149,6 +158,7 @@ export function settingsOf(draft: Draft): Body {
     payment_attempts: draft.payment_attempts,
     single_seats: draft.single_seats,
     fees: feesOf(draft),
+    tax: taxOf(draft),
     refunds: draft.refunds.filter(isWhole),
     room: draft.hasRoom ? roomOf(draft) : null,
   };
@@ -174,6 +184,12 @@ function feesOf(draft: Draft): Record<string, number> | null {
   const fixed_minor = toMinor(draft.fee_fixed ?? 0, draft.currency);
   const percent_bp = Math.round((draft.fee_percent ?? 0) * 100);
   return fixed_minor === 0 && percent_bp === 0 ? null : { fixed_minor, percent_bp };
+}
+
+/** None where neither is filled in; half of it is for the server to refuse. */
+function taxOf(draft: Draft): Tax | null {
+  if (draft.tax_name.trim() === "" && draft.tax_percent === null) return null;
+  return { name: draft.tax_name.trim(), rate_bp: Math.round((draft.tax_percent ?? 0) * 100) };
 }
 
 function isWhole(rule: Draft["refunds"][number]): rule is RefundRule {

@@ -1,6 +1,6 @@
 /** One booking as its page follows it: what it is now, and what its buyer can do about it. */
 import { ask, newKey, NoAnswer, path, Refused } from "../../api/client";
-import type { Booking, Buyer, Event as Sale, Link, Payment } from "../../api/schema";
+import type { Booking, Buyer, Event as Sale, Link, Payment, Summary } from "../../api/schema";
 import { askAsKeeper, keepLink, links, persistAsKeeper, wayTo, type Way } from "../../api/keeper";
 import { askAsVisitor, isKnown } from "../../api/visitor";
 import { clock } from "../../lib/clock";
@@ -27,6 +27,8 @@ export class Checkout {
   payment = $state.raw<OpenPayment>();
   about = $state.raw<About>();
   names = $state.raw<Names>();
+  /** The tax in each line, where the event tells of one. */
+  summary = $state.raw<Summary>();
   /** How this browser gets at the booking. */
   way = $state.raw<Way>();
   /** Why there is nothing to show. */
@@ -136,6 +138,10 @@ export class Checkout {
     this.about ??= await aboutEvent(booking.event);
     // Without names the page still tells what counts; the next look tries again.
     this.names ??= await namesOf(this.id, booking.event, booking.lines).catch(() => undefined);
+    if (this.about.sale.tax && booking.amount_minor > 0) {
+      const summed = path`/bookings/${this.id}/summary`;
+      this.summary ??= await askAsKeeper<Summary>(this.id, summed).catch(() => undefined);
+    }
   }
 
   /** Keeps the link of what was bought: it leads back here when this browser is somebody else. */

@@ -3,7 +3,7 @@
  * pools by name.
  */
 import { path, persist } from "../../api/client";
-import type { Availability, Lines, SeatMap } from "../../api/schema";
+import type { Availability, Lines, SeatMap, SummaryLine } from "../../api/schema";
 import { day } from "../../lib/format";
 import { t } from "../../lib/i18n.svelte";
 import { nightOf, poolName } from "../../lib/pools";
@@ -183,6 +183,13 @@ export function unitName(unit: { pool?: string; seat?: string }, names: Names | 
   const night = nightOf(pool);
   if (night) return t("checkout.one_night", { kind: poolName(night.room), date: day(night.date) });
   return poolName(pool);
+}
+
+/** What a line of the summary is about: units, a seat, or the fees. */
+export function summaryTitle(line: SummaryLine, names: Names | undefined): string {
+  if (line.pool === undefined && line.seat === undefined) return t("checkout.fees");
+  const name = unitName(line, names);
+  return (line.quantity ?? 1) > 1 ? t("checkout.units_of_pool", { units: line.quantity!, pool: name }) : name;
 }
 
 /** The few letters by which people tell their bookings apart; an organiser's search finds it by them. */

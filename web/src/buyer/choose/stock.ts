@@ -52,7 +52,7 @@ export function nightsOf(from: string, nights: number): string[] {
 }
 
 export interface StayTerms {
-  /** One room, all nights. */
+  /** One room, all nights, with the percentage fee on each. */
   priceMinor: number;
   /** Rooms that are free in every one of the nights. */
   free: number;
@@ -65,7 +65,7 @@ export function termsOf(kind: Kind, from: string, count: number): StayTerms | un
   for (const date of nightsOf(from, count)) {
     const pool = kind.nights.get(date);
     if (!pool) return undefined;
-    nights.push({ date, priceMinor: pool.price_minor, free: pool.free });
+    nights.push({ date, priceMinor: pool.all_in_minor, free: pool.free });
   }
   return {
     priceMinor: nights.reduce((sum, night) => sum + night.priceMinor, 0),

@@ -9,6 +9,7 @@ export interface Offer {
   /** Distinguishes offers; not shown. */
   id: string;
   name: string;
+  /** What one costs, with the percentage fee on it. */
   fromMinor: number;
   toMinor: number;
   free: number;
@@ -20,14 +21,14 @@ export interface Offer {
 export function offersOf(availability: Availability): Offer[] {
   const offers: Offer[] = [];
   const rooms = new Map<string, Offer>();
-  for (const { name, price_minor, free, held } of availability.categories) {
-    offers.push({ id: `category ${name}`, name, fromMinor: price_minor, toMinor: price_minor, free, held });
+  for (const { name, all_in_minor, free, held } of availability.categories) {
+    offers.push({ id: `category ${name}`, name, fromMinor: all_in_minor, toMinor: all_in_minor, free, held });
   }
-  for (const { pool, price_minor, free, held } of availability.pools) {
+  for (const { pool, all_in_minor, free, held } of availability.pools) {
     const night = nightOf(pool);
     if (!night) {
       const name = poolName(pool);
-      offers.push({ id: `pool ${pool}`, name, fromMinor: price_minor, toMinor: price_minor, free, held });
+      offers.push({ id: `pool ${pool}`, name, fromMinor: all_in_minor, toMinor: all_in_minor, free, held });
       continue;
     }
     const { room, date } = night;
@@ -37,8 +38,8 @@ export function offersOf(availability: Availability): Offer[] {
       offer = {
         id: `room ${room}`,
         name: poolName(room),
-        fromMinor: price_minor,
-        toMinor: price_minor,
+        fromMinor: all_in_minor,
+        toMinor: all_in_minor,
         free: 0,
         held: 0,
         nights,
@@ -46,7 +47,7 @@ export function offersOf(availability: Availability): Offer[] {
       rooms.set(room, offer);
       offers.push(offer);
     }
-    addNight(offer, date, price_minor, free, held);
+    addNight(offer, date, all_in_minor, free, held);
   }
   return offers;
 }

@@ -331,7 +331,7 @@ function categoriesOf(categories: SeatMap["categories"]): Category[] {
   return categories.map((category, index) => ({
     name: category.name,
     color: category.color ?? COLOURS[index % COLOURS.length]!,
-    priceMinor: category.price_minor,
+    priceMinor: category.all_in_minor,
   }));
 }
 

@@ -10,6 +10,7 @@ pub mod link;
 pub mod read;
 pub mod search;
 pub mod shapes;
+pub mod summary;
 pub mod table;
 
 use crate::http::state::HttpState;
@@ -23,6 +24,7 @@ pub fn routes() -> OpenApiRouter<HttpState> {
         .routes(routes!(hold::extend))
         .routes(routes!(read::bookings))
         .routes(routes!(read::booking))
+        .routes(routes!(summary::summary))
         .routes(routes!(confirm::confirm))
         .routes(routes!(confirm::confirm_at_box_office))
         .routes(routes!(cancel::cancel))

@@ -3,9 +3,11 @@
 use super::shapes::{BookingStatus, LedgerBooking, LedgerBookings};
 use crate::http::body::json;
 use crate::http::caller::{Admin, Strict};
+use crate::http::events::shapes::money::TaxOf;
 use crate::http::openapi::ReadProblems;
 use crate::http::problem::{Code, Problem};
 use crate::http::shapes::page::page_size;
+use crate::http::state::Sale;
 use crate::json::ids::{EventIdText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -13,9 +15,11 @@ use axum::response::Response;
 use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{EventId, UserId};
 use onrush_core::limits::fits_text;
+use onrush_core::settings::Settings;
 use onrush_ledger::Ledger;
-use onrush_ledger::booking::BookingFilter;
+use onrush_ledger::booking::{Booking, BookingFilter, Buyer};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use utoipa::IntoParams;
 
@@ -54,6 +58,7 @@ pub struct BookingSearch {
 )]
 pub async fn search_bookings(
     State(ledger): State<Arc<dyn Ledger>>,
+    State(sale): State<Arc<Sale>>,
     _: Admin,
     Strict(query): Strict<BookingSearch>,
 ) -> Result<Response, Problem> {
@@ -61,8 +66,21 @@ pub async fn search_bookings(
     let limit = page_size(limit)?;
     let filter = BookingFilter { event, status, user, text: search_text(text)?, after };
     let page = ledger.bookings(filter, limit).await?;
-    let rows = page.rows.into_iter().map(|(row, buyer)| LedgerBooking::new(row, buyer));
-    let body = LedgerBookings { bookings: rows.collect(), next: page.next };
+    let mut events: BTreeMap<EventId, Option<Settings>> = BTreeMap::new();
+    for (row, _) in &page.rows {
+        if !events.contains_key(&row.event) {
+            // Bookings are found also while the engine cannot be asked.
+            let settings = sale.view_event(&row.event).await.ok().map(|(_, view)| view.settings);
+            events.insert(row.event.clone(), settings);
+        }
+    }
+    let shown = |(row, buyer): (Booking, Option<Buyer>)| {
+        let settings = events[&row.event].as_ref();
+        let tax = settings.and_then(|settings| TaxOf::amount(settings, row.amount_minor));
+        LedgerBooking::new(row, buyer, tax)
+    };
+    let bookings = page.rows.into_iter().map(shown).collect();
+    let body = LedgerBookings { bookings, next: page.next };
     Ok(json(StatusCode::OK, &body))
 }
 

@@ -1,6 +1,7 @@
 //! Bookings, as visitors and the organiser see them.
 
 use super::buyer::BuyerBody;
+use crate::http::events::shapes::money::TaxOf;
 use crate::json::ids::{CurrencyText, EventIdText, IdText, TimeMs};
 use onrush_core::Time;
 use onrush_core::hold::{HoldState, HoldStatus};
@@ -250,6 +251,10 @@ pub struct LedgerBooking {
     amount_minor: i64,
     /// How much of that is fees.
     fee_minor: i64,
+    /// How much of that is tax; missing where the event tells of none, or cannot be asked now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    tax: Option<TaxOf>,
     #[schema(value_type = CurrencyText)]
     currency: Currency,
     /// The payment that runs or succeeded.
@@ -275,8 +280,9 @@ pub struct LedgerBooking {
 impl LedgerBooking {
     /// What the organiser is shown.
     #[must_use]
-    pub fn new(row: Booking, buyer: Option<Buyer>) -> Self {
+    pub fn new(row: Booking, buyer: Option<Buyer>, tax: Option<TaxOf>) -> Self {
         Self {
+            tax,
             booking: row.booking,
             event: row.event,
             user: row.user,

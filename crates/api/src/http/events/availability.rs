@@ -15,7 +15,7 @@ use onrush_core::question::AvailabilityNow;
 use onrush_store::Ask;
 use std::sync::Arc;
 
-/// What is left of an event: by pool, and by category of seats.
+/// What is left of an event, and for how much: by pool, and by category of seats.
 #[utoipa::path(
     get, path = "/api/v1/events/{event}/availability", tag = "events",
     params(("event" = EventIdText, Path)),
@@ -25,6 +25,8 @@ pub async fn availability(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
 ) -> Result<Response, Problem> {
+    let (_, view) = sale.view_event(&event).await?;
     let answer = sale.engine.ask(event.clone(), AvailabilityNow).await?;
-    Ok(json(StatusCode::OK, &Availability::new(event, answer.at, *answer.value)))
+    let left = Availability::new(event, answer.at, *answer.value, &view.settings);
+    Ok(json(StatusCode::OK, &left))
 }

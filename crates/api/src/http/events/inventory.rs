@@ -1,6 +1,6 @@
 //! All stock, and the organiser's own count of it.
 
-use super::shapes::stock::{EventStock, InventoryStatus, PoolStock};
+use super::shapes::stock::{CategoryBody, EventStock, InventoryStatus, PoolStock};
 use crate::http::body::json;
 use crate::http::caller::{Admin, Strict};
 use crate::http::openapi::{ReadProblems, WriteProblems};
@@ -61,6 +61,9 @@ pub async fn inventory_status(
         let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
         let (rows, others) = wanted.into_iter().partition(|row| row.event == event);
         wanted = others;
+        let categories = left.categories.into_iter();
+        let categories =
+            categories.map(|category| CategoryBody::new(category, &view.settings)).collect();
         let (pools, missing_pools) = compared(left.pools, rows);
         events.push(EventStock {
             event,
@@ -70,7 +73,7 @@ pub async fn inventory_status(
             active: view.active,
             units: view.units.into(),
             pools,
-            categories: left.categories.into_iter().map(Into::into).collect(),
+            categories,
             missing_pools,
         });
     }

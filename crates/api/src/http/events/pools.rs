@@ -130,5 +130,7 @@ pub async fn pool_history(
         return Err(refused(Refusal::ZoneNotFound { pool }));
     };
     let history = units.histories.of(&event, Subject::Pool(pool)).await?;
-    Ok(json(StatusCode::OK, &PoolHistory { pool: PoolBody::new(view), history }))
+    let (_, event) = sale.view_event(&event).await?;
+    let pool = PoolBody::new(view, &event.settings);
+    Ok(json(StatusCode::OK, &PoolHistory { pool, history }))
 }

@@ -40,7 +40,10 @@ pub struct MapCategory {
     name: String,
     #[schema(nullable = false)]
     color: Option<String>,
+    /// What one seat costs before fees, in minor units.
     price_minor: i64,
+    /// The same with the percentage fee on it.
+    all_in_minor: i64,
 }
 
 /// A seat.

@@ -69,6 +69,9 @@ impl Oracle {
         if has_prices && now.currency != wanted.currency {
             return fixed("currency");
         }
+        if has_prices && now.tax != wanted.tax {
+            return fixed("tax");
+        }
         let somebody = !self.line.is_empty() || !self.inside.is_empty();
         if somebody && now.room.is_none() != wanted.room.is_none() {
             return fixed("room");

@@ -16,6 +16,12 @@ fn fits(text: &str) -> bool {
     chars > 0 && chars <= 500
 }
 
+fn is_name_of_tax(name: &str) -> bool {
+    name.chars().count() <= 40
+        && name.chars().any(|c| !c.is_whitespace())
+        && name.chars().all(|c| !c.is_control())
+}
+
 /// The first setting that is wrong.
 pub(super) fn wrong_setting(it: &Settings) -> Option<String> {
     let plain = [
@@ -26,6 +32,8 @@ pub(super) fn wrong_setting(it: &Settings) -> Option<String> {
         ("payment_attempts", it.payment_attempts > 0),
         ("fees.fixed_minor", it.fees.fixed_minor >= 0 && it.fees.fixed_minor <= TRILLION),
         ("fees.percent_bp", it.fees.percent_bp <= 10_000),
+        ("tax.name", it.tax.as_ref().is_none_or(|tax| is_name_of_tax(&tax.name))),
+        ("tax.rate_bp", it.tax.as_ref().is_none_or(|tax| tax.rate_bp <= 10_000)),
         ("amount_step_minor", it.amount_step_minor > 0 && it.amount_step_minor <= 10_000),
         ("refunds", it.refunds.len() <= 20),
     ];

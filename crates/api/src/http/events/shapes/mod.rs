@@ -6,7 +6,7 @@ pub mod room;
 pub mod settings;
 pub mod stock;
 
-use self::money::{FeesBody, RefundTermBody};
+use self::money::{FeesBody, RefundTermBody, TaxBody};
 use self::room::RoomBody;
 use crate::json::ids::{CurrencyText, DigestText, EventIdText, FreeText, TimeMs};
 use crate::json::sale::{AdmissionName, PhaseName, SingleSeatsName, UnitsBody};
@@ -66,6 +66,10 @@ pub struct EventBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     fees: Option<FeesBody>,
+    /// The tax that prices and fees include; missing where none is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    tax: Option<TaxBody>,
     /// What a buyer gets back who cancels; missing if buyers cannot.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
@@ -118,6 +122,7 @@ impl EventBody {
             amount_step_minor: Some(step_minor).filter(|step_minor| *step_minor > 1),
             single_seats: settings.single_seats,
             fees: FeesBody::shown(&settings.fees),
+            tax: settings.tax.map(TaxBody::shown),
             refunds,
             admission: view.admission,
             waiting: view.waiting,

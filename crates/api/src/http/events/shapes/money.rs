@@ -1,9 +1,10 @@
-//! Fees, and refunds for who cancels.
+//! Fees, taxes, and refunds for who cancels.
 
-use crate::json::ids::TimeMs;
+use crate::json::ids::{TaxNameText, TimeMs};
 use crate::json::object::Object;
 use onrush_core::Time;
 use onrush_core::settings::{Fees, RefundRule, Settings};
+use onrush_core::tax::{Tax, Taxed};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -32,6 +33,56 @@ impl FeesBody {
 
     pub(super) fn fees(self) -> Fees {
         Fees { fixed_minor: self.fixed_minor, percent_bp: self.percent_bp }
+    }
+}
+
+/// The tax that prices and fees include.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Tax)]
+pub struct TaxBody {
+    /// What buyers know it by.
+    #[schema(value_type = TaxNameText)]
+    name: Box<str>,
+    /// The rate on the net amount, in basis points: 1900 is 19 %.
+    #[schema(maximum = 10_000)]
+    rate_bp: u32,
+}
+
+impl TaxBody {
+    /// What is shown of a tax.
+    #[must_use]
+    pub fn shown(tax: Tax) -> Self {
+        let Tax { name, rate_bp } = tax;
+        Self { name, rate_bp }
+    }
+
+    pub(super) fn tax(self) -> Tax {
+        Tax { name: self.name, rate_bp: self.rate_bp }
+    }
+}
+
+/// How much of an amount is tax: `net_minor` and `tax_minor` add up to it.
+#[derive(Serialize, ToSchema)]
+pub struct TaxOf {
+    /// What buyers know it by.
+    #[schema(value_type = TaxNameText)]
+    name: Box<str>,
+    /// The rate on the net amount, in basis points: 1900 is 19 %.
+    rate_bp: u32,
+    /// The amount without it, in minor units.
+    net_minor: i64,
+    /// The tax, in minor units.
+    tax_minor: i64,
+}
+
+impl TaxOf {
+    /// The tax in an amount of an event; nothing where the event tells of none.
+    #[must_use]
+    pub fn amount(settings: &Settings, amount_minor: i64) -> Option<Self> {
+        let Tax { name, rate_bp } = settings.tax.clone()?;
+        let Taxed { gross_minor: _, net_minor, tax_minor } = settings.taxed(amount_minor)?;
+        Some(Self { name, rate_bp, net_minor, tax_minor })
     }
 }
 

@@ -1,7 +1,7 @@
 //! An event's settings, as organisers read and write them.
 
 use super::change::{given, set, whole};
-use super::money::{FeesBody, RefundRuleBody};
+use super::money::{FeesBody, RefundRuleBody, TaxBody};
 use super::room::RoomChange;
 use crate::json::ids::{
     CurrencyText, DurationNumber, EventIdText, FreeText, LATEST_MS, LimitNumber, SettableTime,
@@ -76,6 +76,9 @@ pub struct NewEvent {
     starts_at: Option<Option<Whole<Settable>>>,
     #[schema(value_type = Option<FeesBody>)]
     fees: Option<Object<FeesBody>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<TaxBody>)]
+    tax: Option<Option<Object<TaxBody>>>,
     #[schema(value_type = Option<Vec<RefundRuleBody>>, max_items = 20)]
     refunds: Option<Vec<Object<RefundRuleBody>>>,
     #[schema(value_type = Option<SingleSeatsName>)]
@@ -103,6 +106,7 @@ impl NewEvent {
             closes_at: self.closes_at,
             starts_at: self.starts_at,
             fees: self.fees,
+            tax: self.tax,
             refunds: self.refunds,
             single_seats: self.single_seats,
         };
@@ -167,6 +171,10 @@ pub struct SettingsChange {
     /// What a booking costs beside its units.
     #[schema(value_type = Option<FeesBody>)]
     fees: Option<Object<FeesBody>>,
+    /// The tax that prices and fees include; `null` tells of none. It is fixed once there are prices.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<TaxBody>)]
+    tax: Option<Option<Object<TaxBody>>>,
     /// What a buyer gets back who cancels; without a rule that applies, buyers cannot cancel.
     #[schema(value_type = Option<Vec<RefundRuleBody>>, max_items = 20)]
     refunds: Option<Vec<Object<RefundRuleBody>>>,
@@ -201,6 +209,7 @@ impl SettingsChange {
             closes_at: None,
             starts_at: None,
             fees: None,
+            tax: None,
             refunds: None,
             single_seats: None,
         }
@@ -238,6 +247,7 @@ impl SettingsChange {
         set(&mut settings.closes_at, self.closes_at.map(time));
         set(&mut settings.starts_at, self.starts_at.map(time));
         set(&mut settings.fees, self.fees.map(|Object(fees)| fees.fees()));
+        set(&mut settings.tax, self.tax.map(|tax| tax.map(|Object(tax)| tax.tax())));
         set(&mut settings.refunds, self.refunds.map(RefundRuleBody::rules));
         set(&mut settings.single_seats, self.single_seats);
     }

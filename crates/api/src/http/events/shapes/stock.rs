@@ -4,6 +4,7 @@ use crate::inventory::Drift;
 use crate::json::ids::{EventIdText, IdText, TimeMs};
 use crate::json::sale::{PhaseName, UnitsBody};
 use onrush_core::ids::{EventId, PoolId};
+use onrush_core::settings::Settings;
 use onrush_core::view::{AvailabilityView, CategoryView, PoolView};
 use onrush_core::{Phase, Time};
 use serde::Serialize;
@@ -18,6 +19,11 @@ pub struct Availability {
     /// The engine's time.
     #[schema(value_type = TimeMs)]
     pub at: Time,
+    /// What each booking costs beside its units' prices with their percentage fee, in minor units,
+    /// unless it is free of charge; missing if that is nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub fee_per_booking_minor: Option<i64>,
     /// Each pool, in the order they were added.
     pub pools: Vec<PoolBody>,
     /// Each price category of seats, in the order they were added.
@@ -27,12 +33,15 @@ pub struct Availability {
 impl Availability {
     /// What anyone may see.
     #[must_use]
-    pub fn new(event: EventId, at: Time, view: AvailabilityView) -> Self {
+    pub fn new(event: EventId, at: Time, view: AvailabilityView, settings: &Settings) -> Self {
+        let fee_minor = settings.fees.fixed_minor;
+        let categories = view.categories.into_iter();
         Self {
             event,
             at,
-            pools: view.pools.iter().map(PoolBody::new).collect(),
-            categories: view.categories.into_iter().map(CategoryBody::from).collect(),
+            fee_per_booking_minor: (fee_minor > 0).then_some(fee_minor),
+            pools: view.pools.iter().map(|pool| PoolBody::new(pool, settings)).collect(),
+            categories: categories.map(|view| CategoryBody::new(view, settings)).collect(),
         }
     }
 }
@@ -43,7 +52,10 @@ impl Availability {
 pub struct PoolBody {
     #[schema(value_type = IdText)]
     pool: PoolId,
+    /// What one unit costs before fees, in minor units.
     price_minor: i64,
+    /// The same with the percentage fee on it.
+    all_in_minor: i64,
     capacity: u32,
     free: u32,
     held: u32,
@@ -54,10 +66,11 @@ pub struct PoolBody {
 impl PoolBody {
     /// What anyone may see of a pool.
     #[must_use]
-    pub fn new(view: &PoolView) -> Self {
+    pub fn new(view: &PoolView, settings: &Settings) -> Self {
         Self {
             pool: view.pool.clone(),
             price_minor: view.price_minor,
+            all_in_minor: settings.all_in_minor(view.price_minor),
             capacity: view.capacity,
             free: view.units.free,
             held: view.units.held,
@@ -72,19 +85,25 @@ impl PoolBody {
 #[schema(as = Category)]
 pub struct CategoryBody {
     name: Box<str>,
+    /// What one seat costs before fees, in minor units.
     price_minor: i64,
+    /// The same with the percentage fee on it.
+    all_in_minor: i64,
     free: u32,
     held: u32,
     sold: u32,
     blocked: u32,
 }
 
-impl From<CategoryView> for CategoryBody {
-    fn from(view: CategoryView) -> Self {
+impl CategoryBody {
+    /// What anyone may see of a category.
+    #[must_use]
+    pub fn new(view: CategoryView, settings: &Settings) -> Self {
         let CategoryView { name, price_minor, units } = view;
         Self {
             name,
             price_minor,
+            all_in_minor: settings.all_in_minor(price_minor),
             free: units.free,
             held: units.held,
             sold: units.sold,
