@@ -210,7 +210,8 @@ impl Organiser {
     }
 
     fn cancel(&mut self, floor: &Floor) -> Command {
-        let Some(booking) = self.chance.any_of(&floor.bookings) else { return Command::Resume };
+        let all = if self.chance.percent(50) { &floor.confirmed } else { &floor.bookings };
+        let Some(booking) = self.chance.any_of(all) else { return Command::Resume };
         let booking = booking.clone();
         let refund_minor = *self.chance.pick(&[None, None, Some(0), Some(100), Some(7), Some(-1)]);
         let reason = reason(&mut self.chance);

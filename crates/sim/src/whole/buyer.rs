@@ -20,6 +20,9 @@ use tokio::time::{Instant, sleep};
 const BOOKINGS: u32 = 2;
 /// Looks at a place or a payment before a buyer goes away.
 const LOOKS: u32 = 400;
+/// How long those who hope that something comes back wait for it, at the pace of people.
+const HOPES: Duration = Duration::from_mins(10);
+
 /// Where buyers are: at one server that is simulated, or at a cluster.
 pub(super) trait Shop: Send + Sync {
     /// How it is reached.
@@ -82,6 +85,8 @@ pub(super) struct Buyer {
     wishes: u32,
     /// Has heard that all is sold, and does not wait for somebody to change their mind.
     is_resigned: bool,
+    /// Since when they wait for that, if they do.
+    hopes_since: Option<Instant>,
 }
 
 impl Buyer {
@@ -96,8 +101,18 @@ impl Buyer {
             1..=4 => Some(format!("buyer-{number}@mail.example")),
             _ => None,
         };
-        let (keys, wishes, is_resigned) = (0, 0, false);
-        Self { number, chance, client, world, shop, address, keys, wishes, is_resigned }
+        Self {
+            number,
+            chance,
+            client,
+            world,
+            shop,
+            address,
+            keys: 0,
+            wishes: 0,
+            is_resigned: false,
+            hopes_since: None,
+        }
     }
 
     fn tell(&self, what: impl AsRef<str>) {
@@ -222,7 +237,7 @@ impl Buyer {
                         Some("admission") => self.hear_of_admission(&message),
                         _ => {}
                     },
-                    Heard::Alive => {}
+                    Heard::Alive => self.hope_no_longer(),
                 }
                 if self.is_resigned {
                     return false;
@@ -249,10 +264,25 @@ impl Buyer {
         false
     }
 
-    /// Most of those who hear that all is sold go home.
+    /// Most of those who hear that all is sold go home; the others wait a while for what comes back.
     fn hear_of_admission(&mut self, body: &Value) {
-        if body["admission"] == "sold_out" && self.chance.percent(70) {
+        if body["admission"] != "sold_out" {
+            self.hopes_since = None;
+        } else if self.chance.percent(70) {
             self.tell("hears that all is sold");
+            self.is_resigned = true;
+        } else if self.hopes_since.is_none() {
+            self.tell("hears that all is sold, and waits for what comes back");
+            self.hopes_since = Some(Instant::now());
+        }
+    }
+
+    /// Goes home after a while in which nothing came back: a stream tells what changed, and with
+    /// all sold that may be nothing, for ever.
+    fn hope_no_longer(&mut self) {
+        let patience = HOPES / self.shop.ways().pace();
+        if self.hopes_since.is_some_and(|since| since.elapsed() > patience) {
+            self.tell("no longer waits for what comes back");
             self.is_resigned = true;
         }
     }
