@@ -224,6 +224,9 @@ const OF_TWO_NODES: [&str; 5] = [
     "answer to refund lost",
 ];
 
+/// How often stories of two nodes are told at most, until a node died at each point.
+const TELLINGS: u32 = 5;
+
 #[test]
 fn money_adds_up_wherever_a_node_is_killed_while_another_takes_over() {
     let stories = STORIES.iter().filter(|story| OF_TWO_NODES.contains(&story.name));
@@ -248,15 +251,20 @@ fn money_adds_up_wherever_a_node_is_killed_while_another_takes_over() {
     for around_the_reserve in ["asking:Hold", "asked:Hold", "answering:Hold"] {
         assert!(reached.contains(around_the_reserve), "{around_the_reserve}: {reached:?}");
     }
-    // The other node may be quicker at a step, and then nobody dies of it in that story.
-    let died_at = Mutex::new(BTreeSet::new());
-    all(&jobs, |(story, point)| {
-        if tell(story, Some(point)).killed {
-            died_at.lock().expect("no panic").insert(point.as_str());
-        }
-    });
-    let died_at = died_at.into_inner().expect("no panic");
-    let spared: Vec<_> = reached.difference(&died_at).collect();
+    // The other node may be quicker at a step, and then nobody dies of it in that story: it is told
+    // again, until somebody did in one of those that come to the point.
+    let mut spared = reached.clone();
+    for _ in 0..TELLINGS {
+        let again: Vec<_> = jobs.iter().filter(|(_, point)| spared.contains(&**point)).collect();
+        let died_at = Mutex::new(BTreeSet::new());
+        all(&again, |(story, point)| {
+            if tell(story, Some(point)).killed {
+                died_at.lock().expect("no panic").insert(point.as_str());
+            }
+        });
+        let died_at = died_at.into_inner().expect("no panic");
+        spared.retain(|point| !died_at.contains(point));
+    }
     assert!(spared.is_empty(), "no node died at {spared:?}");
     println!("two nodes: {} points in {} stories", reached.len(), stories.len());
 }
