@@ -4,6 +4,10 @@
 //! million decisions. That is what an organiser's question once in a while is worth, and no
 //! visitor's. One is answered at a time.
 
+mod prices;
+
+pub use prices::PriceChange;
+
 use crate::broken::Broken;
 use crate::json::ids::{IdText, TimeMs};
 use onrush_base::tickets::{Unit, units};
@@ -132,8 +136,14 @@ impl Histories {
     /// # Errors
     /// The feed cannot be read.
     pub async fn of(&self, event: &EventId, subject: Subject) -> Result<Vec<Step>, Broken> {
-        let _turn = self.turn.lock().await;
         let mut history = History::new(subject);
+        self.read(event, |entry| history.note(entry)).await?;
+        Ok(history.steps.into())
+    }
+
+    /// Shows every decision of an event up to now.
+    async fn read(&self, event: &EventId, mut show: impl FnMut(&FeedEntry)) -> Result<(), Broken> {
+        let _turn = self.turn.lock().await;
         let committed = self.engine.committed();
         let (mut feed, mut cursor) = (self.engine.subscribe(Seq::default()), Seq::default());
         // The feed waits for more at its end, so it is asked only while there is some.
@@ -144,9 +154,9 @@ impl Histories {
             })?;
             let Some(page) = page else { break };
             cursor = page.last().map_or(committed, |last| last.seq);
-            page.iter().filter(|entry| entry.event == *event).for_each(|entry| history.note(entry));
+            page.iter().filter(|entry| entry.event == *event).for_each(|entry| show(entry));
         }
-        Ok(history.steps.into())
+        Ok(())
     }
 }
 
@@ -237,7 +247,9 @@ impl History {
                         self.add(Step { units, ..step(entry, What::Unblocked).because(reason) });
                     }
                 }
-                SetupChange::EventCreated { .. } | SetupChange::SettingsChanged { .. } => {}
+                SetupChange::EventCreated { .. }
+                | SetupChange::SettingsChanged { .. }
+                | SetupChange::PriceChanged { .. } => {}
             },
             Change::Hold(change) => match change {
                 HoldChange::HoldPlaced { terms, until: _ } => {
@@ -415,6 +427,7 @@ mod tests {
             user: "ann".parse().unwrap(),
             lines: lines(),
             asked: None,
+            prices_minor: Vec::new(),
             amount_minor: 100,
             fee_minor: 0,
             created_at: Time(1),

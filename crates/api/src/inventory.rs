@@ -232,8 +232,8 @@ fn price_differs(known: &PoolView, wanted_minor: i64) -> Option<String> {
     let price_minor = known.price_minor;
     (price_minor != wanted_minor).then(|| {
         format!(
-            "the inventory's price is {wanted_minor} minor units and the pool's {price_minor}; a \
-             pool keeps its price, so sell at another one from another pool"
+            "the inventory's price is {wanted_minor} minor units and the pool's {price_minor}; \
+             change the pool's with PUT …/events/<event>/prices, or correct the inventory"
         )
     })
 }
@@ -271,6 +271,8 @@ mod tests {
         PoolView {
             pool: "ga".parse().unwrap(),
             price_minor: 500,
+            first_minor: None,
+            later: Vec::new(),
             capacity,
             units: Units { free: capacity - sold, held: 0, sold, blocked: 0 },
             claimed: 0,
@@ -291,7 +293,7 @@ mod tests {
             (known(10, 3), wanted(8, 500), 2, "takes them off sale"),
             (known(10, 3), wanted(12, 500), -2, "puts them on sale"),
             (known(10, 3), wanted(2, 500), 8, "3 units are held, sold or blocked"),
-            (known(10, 3), wanted(10, 600), 0, "a pool keeps its price"),
+            (known(10, 3), wanted(10, 600), 0, "change the pool's with PUT"),
         ] {
             let drift = drift(&pool, &row).expect("they differ");
             assert_eq!(drift.difference, difference);

@@ -122,7 +122,11 @@ pub async fn check_change(
         check_currency(gateway, after)?;
     }
     let view = engine.ask(event.clone(), AvailabilityNow).await?.value;
-    let pools = view.pools.iter().map(|pool| (pool.pool.as_str(), pool.price_minor));
-    let seats = view.categories.iter().map(|category| (&*category.name, category.price_minor));
-    check_prices(gateway, after, pools.chain(seats))
+    let pools = view.pools.iter().map(|pool| (pool.pool.as_str(), pool.price_minor, &pool.later));
+    let seats = view.categories.iter().map(|it| (&*it.name, it.price_minor, &it.later));
+    let all = pools.chain(seats).flat_map(|(name, price_minor, later)| {
+        let later = later.iter().map(|step| step.price_minor);
+        std::iter::once(price_minor).chain(later).map(move |price_minor| (name, price_minor))
+    });
+    check_prices(gateway, after, all)
 }

@@ -3,6 +3,7 @@
 use crate::hold::{HoldTerms, is_zero};
 use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, PoolId, UserId};
 use crate::lines::Lines;
+use crate::prices::{PriceStep, Priced};
 use crate::settings::{Digest, Settings};
 use crate::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use crate::time::Time;
@@ -86,6 +87,21 @@ families! {
             categories: Vec<CategorySpec>,
             /// The seats.
             seats: Vec<SeatSpec>,
+        },
+        /// Something has another price, now or later.
+        PriceChanged {
+            /// What.
+            of: Priced,
+            /// The price of one unit before, in minor units.
+            before_minor: i64,
+            /// The price from now on.
+            price_minor: i64,
+            /// What it costs later, the earliest first.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            later: Vec<PriceStep>,
+            /// Who and why; nobody if it was due by what they had said before.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            reason: Option<Reason>,
         },
         /// Free units went off sale.
         UnitsBlocked {

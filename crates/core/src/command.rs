@@ -4,6 +4,7 @@ use crate::best::BestOrder;
 use crate::hold::OnDecline;
 use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, PoolId, UserId};
 use crate::lines::Lines;
+use crate::prices::{PriceStep, Priced};
 use crate::settings::{Digest, Settings};
 use crate::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,18 @@ pub enum Command {
         categories: Vec<CategorySpec>,
         /// The seats.
         seats: Vec<SeatSpec>,
+    },
+    /// Sets what units of a pool, or seats of a category, cost from now on, and what later. What is
+    /// held keeps its price.
+    ChangePrice {
+        /// What.
+        of: Priced,
+        /// The price of one unit from now on, in minor units.
+        price_minor: i64,
+        /// What it costs later, the earliest first; nothing else is left of what was to come.
+        later: Vec<PriceStep>,
+        /// Who and why.
+        reason: Reason,
     },
     /// Takes free units off sale.
     Block {
@@ -307,6 +320,7 @@ traits! {
     AddPool:         needs_space judged_first;
     AdjustCapacity:  judged_first;
     AddSeats:        needs_space;
+    ChangePrice:     judged_first;
     Block:           judged_first;
     Unblock:         judged_first;
     OpenPrequeue:    ;

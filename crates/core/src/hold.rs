@@ -19,6 +19,10 @@ pub struct HoldTerms {
     /// What was asked for, if seats were left to the rules: a retry asks for the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Box<BestOrder>>,
+    /// The price of one unit of each line when it was held, pools' and then seats'; nothing if all
+    /// were the first prices that these had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prices_minor: Vec<i64>,
     /// The price of all of it when it was held, fees included, in minor units of the event's currency.
     pub amount_minor: i64,
     /// How much of that is fees.

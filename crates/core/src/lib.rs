@@ -24,6 +24,7 @@ pub mod limits;
 pub mod lines;
 pub mod money;
 pub mod phase;
+pub mod prices;
 pub mod question;
 pub mod refusal;
 pub mod saga;

@@ -28,6 +28,10 @@ pub const MAX_SEATS_PER_EVENT: usize = 250_000;
 pub const MAX_CATEGORIES_PER_EVENT: usize = 1_000;
 /// The largest price of one unit, in minor units; a thousand of them still fit an `i64`.
 pub const MAX_PRICE_MINOR: i64 = 1_000_000_000_000;
+/// The last moment that a price may be said to hold from: the end of the year 9999.
+pub const MAX_PRICE_TIME_MS: i64 = 253_402_300_799_999;
+/// Prices that one pool or category may have still to come.
+pub const MAX_PRICE_STEPS: usize = 20;
 /// The largest percentage fee, in basis points: 100 %.
 pub const MAX_FEE_BP: u32 = 10_000;
 /// The highest rate of a tax, in basis points: 100 %.

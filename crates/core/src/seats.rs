@@ -5,6 +5,7 @@ mod accessible;
 use crate::arena::Idx;
 use crate::best::{Best, BestOrder, Together};
 use crate::ids::SeatId;
+use crate::prices::Ladder;
 use crate::refusal::Refusal;
 use crate::segments::{Avoidable, Filter, SegmentView, Segments, Shortage};
 use crate::settings::SingleSeats;
@@ -48,6 +49,7 @@ pub(crate) struct Seat {
 #[derive(Debug)]
 pub(crate) struct Category {
     pub(crate) name: Arc<str>,
+    /// By the last change.
     pub(crate) price_minor: i64,
     pub(crate) units: Units,
 }
@@ -62,10 +64,12 @@ impl Category {
         }
     }
 
-    pub(crate) fn view(&self) -> CategoryView {
+    pub(crate) fn view(&self, ladder: Option<&Ladder>) -> CategoryView {
         CategoryView {
             name: self.name.as_ref().into(),
             price_minor: self.price_minor,
+            first_minor: ladder.map(|ladder| ladder.first_minor),
+            later: ladder.map(|ladder| ladder.later.clone()).unwrap_or_default(),
             units: self.units,
         }
     }
@@ -125,6 +129,14 @@ impl Seats {
         });
     }
 
+    /// Gives a category that is known to exist another price.
+    pub(crate) fn set_price(&mut self, name: &str, price_minor: i64) {
+        let mut categories = self.categories.iter_mut();
+        let category = categories.find(|category| category.name.as_ref() == name);
+        let category = category.expect("changes name only categories that exist");
+        category.price_minor = price_minor;
+    }
+
     pub(crate) fn add(&mut self, spec: &SeatSpec) {
         let named = |category: &Category| category.name.as_ref() == spec.category.as_ref();
         let category = self.categories.iter().position(named).expect("a seat's category is known");
@@ -153,17 +165,18 @@ impl Seats {
         std::mem::replace(&mut seat.state, state)
     }
 
-    /// The best free seats of an order, by id.
+    /// The best free seats of an order, by id, at these prices of each category.
     pub(crate) fn best(
         &self,
         order: &BestOrder,
         single_seats: SingleSeats,
+        prices_minor: &[i64],
     ) -> Result<Vec<SeatId>, Refusal> {
         let best = order.best();
         if best.accessible() > 0 {
-            return self.best_accessible(order);
+            return self.best_accessible(order, prices_minor);
         }
-        let filter = self.filter(order, single_seats);
+        let filter = self.filter(order, single_seats, prices_minor);
         let quantity = best.quantity();
         let found = self.segments.together(quantity, &filter).map(Vec::from_iter);
         let found = found.or_else(|| match best.together() {
@@ -221,13 +234,13 @@ impl Seats {
         Ok(())
     }
 
-    fn filter(&self, order: &BestOrder, single_seats: SingleSeats) -> Filter {
+    fn filter(&self, order: &BestOrder, single_seats: SingleSeats, prices_minor: &[i64]) -> Filter {
         let best = order.best();
         let is_asked = |names: &[Box<str>], name: &str| {
             names.is_empty() || names.iter().any(|asked| asked.as_ref() == name)
         };
-        let categories = self.categories.iter().map(|category| {
-            let affordable = best.price_max_minor().is_none_or(|most| category.price_minor <= most);
+        let categories = self.categories.iter().zip(prices_minor).map(|(category, price_minor)| {
+            let affordable = best.price_max_minor().is_none_or(|most| *price_minor <= most);
             affordable && is_asked(best.categories(), &category.name)
         });
         let sections = self.segments.sections().iter();

@@ -7,6 +7,7 @@ use crate::event::Event;
 use crate::hold::{CheckIn, HoldState, HoldTerms};
 use crate::ids::{EventId, PlaceId, UserId};
 use crate::phase::Phase;
+use crate::prices::{Ladder, Prices};
 use crate::seats::SeatState;
 use crate::settings::Settings;
 use crate::spec::{CategorySpec, PoolSpec, SeatSpec};
@@ -64,6 +65,9 @@ pub struct EventRow {
     pub entrants: Option<Entrants>,
     /// What became known when the sale opened.
     pub revealed: Option<Revealed>,
+    /// The prices of what ever changed its price, by what it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prices: Vec<Ladder>,
 }
 
 /// A pool without what bookings and claims tell.
@@ -210,7 +214,7 @@ impl Event {
             SnapshotRow::Pool(PoolRow {
                 spec: pool.spec.clone(),
                 claimed_by_services: pool.claimed_by_services,
-                blocked_why: pool.view().blocked_why,
+                blocked_why: pool.view(None).blocked_why,
             })
         });
         let categories = self.seats.categories().map(|category| {
@@ -299,6 +303,7 @@ impl Event {
             outflow_clock_ns: self.room.outflow_clock_ns,
             entrants: self.room.entrants.clone(),
             revealed: self.room.revealed.clone(),
+            prices: self.prices.ladders().cloned().collect(),
         }
     }
 
@@ -313,6 +318,7 @@ impl Event {
                 self.room.outflow_clock_ns = row.outflow_clock_ns;
                 self.room.entrants = row.entrants;
                 self.room.revealed = row.revealed;
+                self.prices = Prices::restore(row.prices);
             }
             SnapshotRow::Pool(row) => {
                 let id = row.spec.pool.clone();

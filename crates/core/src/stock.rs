@@ -1,6 +1,7 @@
 //! Countable stock: pools, and how their units divide.
 
 use crate::ids::PoolId;
+use crate::prices::Ladder;
 use crate::spec::PoolSpec;
 use crate::view::{PoolView, Units};
 use hashbrown::HashMap;
@@ -93,17 +94,18 @@ impl Pool {
         self.blocked -= quantity;
     }
 
-    pub(crate) fn view(&self) -> PoolView {
+    pub(crate) fn units(&self) -> Units {
+        Units { free: self.free(), held: self.held, sold: self.sold, blocked: self.blocked }
+    }
+
+    pub(crate) fn view(&self, ladder: Option<&Ladder>) -> PoolView {
         PoolView {
             pool: self.spec.pool.clone(),
             price_minor: self.spec.price_minor,
+            first_minor: ladder.map(|ladder| ladder.first_minor),
+            later: ladder.map(|ladder| ladder.later.clone()).unwrap_or_default(),
             capacity: self.spec.capacity,
-            units: Units {
-                free: self.free(),
-                held: self.held,
-                sold: self.sold,
-                blocked: self.blocked,
-            },
+            units: self.units(),
             claimed: self.claimed,
             claimed_by_services: self.claimed_by_services,
             blocked_why: self

@@ -3,6 +3,7 @@
 use crate::hold::{CheckIn, HoldState, HoldStatus, HoldTerms};
 use crate::ids::{BookingId, ClaimId, EventId, PlaceId, PoolId, SeatId, UserId};
 use crate::phase::Phase;
+use crate::prices::PriceStep;
 use crate::settings::{Digest, RefundNow, RoomSettings, Settings};
 use crate::spec::Reason;
 use crate::time::Time;
@@ -165,6 +166,12 @@ pub struct PoolView {
     pub pool: PoolId,
     /// The price of one unit, in minor units.
     pub price_minor: i64,
+    /// What it cost when it was added, if it ever changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_minor: Option<i64>,
+    /// What it costs later, the earliest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub later: Vec<PriceStep>,
     /// All its units.
     pub capacity: u32,
     /// How they divide.
@@ -185,6 +192,12 @@ pub struct CategoryView {
     pub name: Box<str>,
     /// The price of one seat, in minor units.
     pub price_minor: i64,
+    /// What it cost when it was added, if it ever changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_minor: Option<i64>,
+    /// What it costs later, the earliest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub later: Vec<PriceStep>,
     /// How its seats divide.
     #[serde(flatten)]
     pub units: Units,

@@ -2,6 +2,7 @@
 
 use onrush_core::ids::{PlaceId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
@@ -102,6 +103,12 @@ fn setup() -> Vec<Command> {
             seats: ["A-1", "A-2", "A-3", "A-4"].map(seat).into(),
         },
         Command::AdjustCapacity { pool: id("ga"), capacity: 19, reason: reason("a pillar") },
+        Command::ChangePrice {
+            of: Priced::Pool(id("ga")),
+            price_minor: 2_000,
+            later: vec![PriceStep { from: Time(9_000_000_000_000), price_minor: 2_500 }],
+            reason: reason("early birds"),
+        },
         Command::Block { lines: lines(Some(("ga", 2)), &["A-4"]), reason: reason("the press") },
         Command::Unblock { lines: lines(Some(("ga", 1)), &[]), reason: reason("the press") },
     ]

@@ -19,6 +19,9 @@ pub struct Booking {
     pub status: HoldStatus,
     /// What it is about.
     pub lines: Lines,
+    /// The price of one unit of each line, pools' and then seats'; nothing if all were the first
+    /// prices that these had.
+    pub prices_minor: Vec<i64>,
     /// What it costs, fees included, in minor units.
     pub amount_minor: i64,
     /// How much of that is fees.

@@ -253,6 +253,7 @@ mod tests {
             user: "ann".parse().unwrap(),
             status: HoldStatus::Confirmed,
             lines: Lines::new(pools, Vec::new()).unwrap(),
+            prices_minor: Vec::new(),
             amount_minor: 5_000,
             fee_minor: 0,
             currency: "EUR".parse().unwrap(),

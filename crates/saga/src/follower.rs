@@ -8,6 +8,7 @@ use onrush_core::hold::{HoldStatus, HoldTerms};
 use onrush_core::ids::{BookingId, EventId, PaymentId, PoolId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::money::Currency;
+use onrush_core::prices::Priced;
 use onrush_core::question::BookingOf;
 use onrush_core::saga::{Position, Step};
 use onrush_core::settings::Settings;
@@ -297,6 +298,7 @@ fn held(
         user: terms.user.clone(),
         status: HoldStatus::Held,
         lines: terms.lines.clone(),
+        prices_minor: terms.prices_minor.clone(),
         amount_minor: terms.amount_minor,
         fee_minor: terms.fee_minor,
         currency,
@@ -395,6 +397,14 @@ fn add_setup(facts: &mut Vec<Fact>, event: &EventId, change: &SetupChange, at: T
         }
         SetupChange::CapacityAdjusted { pool, before, after, reason: _ } => {
             facts.extend(stock(event, pool, i64::from(*after) - i64::from(*before)));
+        }
+        SetupChange::PriceChanged { of, price_minor, .. } => {
+            let (kind, name) = match of {
+                Priced::Category(name) => ("category", name.to_string()),
+                Priced::Pool(pool) => ("pool", pool.to_string()),
+            };
+            let price_minor = *price_minor;
+            facts.push(Fact::Price { event: event.clone(), kind, name, price_minor });
         }
         SetupChange::UnitsBlocked { lines, reason: _ } => facts.extend(stocks(event, lines, -1)),
         SetupChange::UnitsUnblocked { lines, reason: _ } => facts.extend(stocks(event, lines, 1)),

@@ -2,7 +2,7 @@
 
 use crate::asked::{Asked, Deal};
 use crate::chance::Chance;
-use crate::plan::Plan;
+use crate::plan::{Plan, START};
 use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::change::{BookingChange, QueueChange, SaleChange, SetupChange};
 use onrush_core::ids::{BookingId, PlaceId, PoolId, SeatId, UserId};
@@ -16,6 +16,8 @@ const REMEMBERED: usize = 32;
 /// What is known to everybody.
 #[derive(Debug)]
 pub(crate) struct Floor {
+    /// When the last command was decided.
+    pub(crate) at: Time,
     pub(crate) settings: Settings,
     pub(crate) has_room: bool,
     pub(crate) phase: Phase,
@@ -36,6 +38,7 @@ pub(crate) struct Floor {
 impl Floor {
     pub(crate) fn new(plan: &Plan) -> Self {
         Self {
+            at: START,
             settings: plan.settings.clone(),
             has_room: plan.settings.room.is_some(),
             phase: Phase::Scheduled,
@@ -100,6 +103,7 @@ impl Floor {
 
     /// Sees what was committed.
     pub(crate) fn see(&mut self, asked: &Asked) {
+        self.at = asked.at;
         let Deal::Command { command, changes, .. } = &asked.deal else { return };
         // Only the engine itself deals with what is due, and knows how long it was away.
         if !matches!(command, Command::Tick | Command::Recover { .. }) {
@@ -157,6 +161,7 @@ impl Floor {
                 self.seats.extend(seats.iter().map(|seat| seat.seat.clone()));
             }
             SetupChange::CapacityAdjusted { .. }
+            | SetupChange::PriceChanged { .. }
             | SetupChange::UnitsBlocked { .. }
             | SetupChange::UnitsUnblocked { .. } => {}
         }

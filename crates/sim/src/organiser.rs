@@ -5,6 +5,7 @@ use crate::floor::Floor;
 use crate::plan::{DRAW_SEED, Plan, id, seat, settings};
 use onrush_core::command::CancelTerms;
 use onrush_core::lines::Lines;
+use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::question::{AvailabilityNow, BansAfter, EventNow, Query, SeatsNow};
 use onrush_core::settings::{Digest, Settings};
 use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
@@ -131,7 +132,8 @@ impl Organiser {
     }
 
     fn add_or_adjust(&mut self, floor: &Floor) -> Command {
-        match self.chance.below(4) {
+        match self.chance.below(5) {
+            4 => self.change_price(floor),
             0 => {
                 let pool = format!("more{}", self.chance.below(3));
                 let spec = PoolSpec {
@@ -157,6 +159,25 @@ impl Organiser {
                 Command::AdjustCapacity { pool, capacity, reason }
             }
         }
+    }
+
+    fn change_price(&mut self, floor: &Floor) -> Command {
+        let of = if self.chance.percent(50) {
+            let pool = self.chance.any_of(&floor.pools).cloned();
+            Priced::Pool(pool.unwrap_or_else(|| id("no")))
+        } else {
+            let names = self.categories.iter().map(|category| category.name.clone());
+            let names: Vec<_> = names.chain(["no such".into()]).collect();
+            Priced::Category(self.chance.pick(&names).clone())
+        };
+        let price_minor = *self.chance.pick(&[0, 500, 1_999, 20_000, -1]);
+        let mut from = floor.at;
+        let later = (0..self.chance.below(4)).map(|_| {
+            from = from.plus_ms(*self.chance.pick(&[1, 40, 3_000, 90_000, 0]));
+            PriceStep { from, price_minor: *self.chance.pick(&[0, 700, 2_500, 2_500]) }
+        });
+        let later = later.collect();
+        Command::ChangePrice { of, price_minor, later, reason: reason(&mut self.chance) }
     }
 
     fn block(&mut self, floor: &Floor) -> Command {

@@ -61,6 +61,10 @@ bugs! {
     /// Rules.
     PlacesAreAnyones = "wheelchair places are sold to anyone",
     /// Rules.
+    PricesComeLate = "a price that is to come holds a second too late",
+    /// The rules.
+    PricesAreForgotten = "a booking does not know what its units cost",
+    /// The rules.
     SingleSeatsAreLeft = "seats are left alone although that is refused",
     /// Rules.
     AmountIsOff = "the answer to a hold tells another amount",
@@ -134,6 +138,8 @@ bugs! {
     SnapshotForgetsTheOutflow = "a snapshot does not keep the outflow's clock",
     /// Recovery.
     SnapshotForgetsBlockedSeats = "a snapshot frees blocked seats",
+    /// Recovery.
+    SnapshotForgetsPrices = "a snapshot does not know the prices to come",
     /// Recovery.
     SnapshotForgetsLastSeen = "a snapshot has seen everybody just now",
 }
@@ -251,6 +257,14 @@ impl Planted {
                     ..decision
                 })
             }
+            (Bug::PricesAreForgotten, _, Ok(mut decision)) => {
+                for change in &mut decision.changes {
+                    if let Change::Hold(HoldChange::HoldPlaced { terms, .. }) = change {
+                        Arc::make_mut(terms).prices_minor.clear();
+                    }
+                }
+                Ok(decision)
+            }
             (Bug::TicketWorksTwice, Command::CheckIn { booking, .. }, Err(refusal)) => {
                 if !matches!(refusal, Refusal::AlreadyCheckedIn { .. }) {
                     return Err(refusal);
@@ -360,6 +374,13 @@ impl Planted {
                 let public_value = public_value.clone();
                 event.evolve(at, &SaleChange::SaleOpened { seed: None, public_value }.into());
             }
+            (Bug::PricesComeLate, Change::Setup(SetupChange::PriceChanged { .. })) => {
+                let mut change = change.clone();
+                if let Change::Setup(SetupChange::PriceChanged { later, .. }) = &mut change {
+                    later.iter_mut().for_each(|step| step.from = step.from.plus_ms(1_000));
+                }
+                event.evolve(at, &change);
+            }
             (Bug::PlacesAreAnyones, Change::Setup(SetupChange::SeatsAdded { .. })) => {
                 let mut change = change.clone();
                 if let Change::Setup(SetupChange::SeatsAdded { seats, .. }) = &mut change {
@@ -417,6 +438,10 @@ impl Planted {
             _ => None,
         });
         let kept = rows.into_iter().filter_map(|mut row| match (bug, &mut row) {
+            (Bug::SnapshotForgetsPrices, SnapshotRow::Event(event)) => {
+                event.prices.iter_mut().for_each(|ladder| ladder.later.clear());
+                Some(row)
+            }
             (Bug::SnapshotForgetsBans, SnapshotRow::Ban(_))
             | (Bug::SnapshotForgetsSessions, SnapshotRow::Session(_))
             | (Bug::SnapshotForgetsGone, SnapshotRow::Gone(_)) => None,

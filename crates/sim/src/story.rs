@@ -70,6 +70,10 @@ fn asks(command: &Command) -> String {
         Command::AdjustCapacity { pool, capacity, .. } => {
             format!("sets the capacity of {pool} to {capacity}")
         }
+        Command::ChangePrice { of, price_minor, later, .. } => {
+            let then = if later.is_empty() { "" } else { ", and others later" };
+            format!("sets the price of {of:?} to {price_minor}{then}")
+        }
         Command::AddSeats { seats, .. } => format!("adds {} seats", seats.len()),
         Command::Block { lines, .. } => format!("blocks {}", units(lines)),
         Command::Unblock { lines, .. } => format!("unblocks {}", units(lines)),

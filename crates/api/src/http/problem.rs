@@ -370,7 +370,7 @@ impl Problem {
     /// that the event lacks.
     #[must_use]
     pub fn named_in_body(mut self) -> Self {
-        if ["ZONE_NOT_FOUND", "SEAT_NOT_FOUND"].contains(&self.0.code) {
+        if ["ZONE_NOT_FOUND", "SEAT_NOT_FOUND", "CATEGORY_NOT_FOUND"].contains(&self.0.code) {
             self.0.status = StatusCode::CONFLICT;
         }
         self

@@ -1,5 +1,9 @@
 //! Where a sale stands, and how its units divide.
 
+use super::ids::TimeMs;
+use onrush_core::Time;
+use onrush_core::prices::PriceStep;
+use onrush_core::settings::Settings;
 use onrush_core::view::Units;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -59,5 +63,31 @@ pub struct UnitsBody {
 impl From<Units> for UnitsBody {
     fn from(Units { free, held, sold, blocked }: Units) -> Self {
         Self { free, held, sold, blocked }
+    }
+}
+
+/// A price from some time on.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PriceStep)]
+pub struct PriceStepBody {
+    /// From when on.
+    #[schema(value_type = TimeMs)]
+    from: Time,
+    /// What one unit costs then before fees, in minor units.
+    price_minor: i64,
+    /// The same with the percentage fee on it.
+    all_in_minor: i64,
+}
+
+impl PriceStepBody {
+    /// All of these, with what people pay.
+    #[must_use]
+    pub fn all(steps: &[PriceStep], settings: &Settings) -> Vec<Self> {
+        let body = |&PriceStep { from, price_minor }: &PriceStep| Self {
+            from,
+            price_minor,
+            all_in_minor: settings.all_in_minor(price_minor),
+        };
+        steps.iter().map(body).collect()
     }
 }

@@ -73,7 +73,8 @@ impl Channel {
             Change::Setup(change) => match change {
                 SetupChange::UnitsBlocked { .. }
                 | SetupChange::UnitsUnblocked { .. }
-                | SetupChange::SeatsAdded { .. } => self.seats_changed = true,
+                | SetupChange::SeatsAdded { .. }
+                | SetupChange::PriceChanged { .. } => self.seats_changed = true,
                 SetupChange::SettingsChanged { settings } => {
                     self.roomless = settings.room.is_none()
                 }

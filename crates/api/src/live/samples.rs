@@ -424,6 +424,7 @@ mod tests {
             user: "ann".parse().unwrap(),
             lines: Lines::new(Vec::new(), vec!["A-1".parse().unwrap()]).unwrap(),
             asked: None,
+            prices_minor: Vec::new(),
             amount_minor,
             fee_minor: 0,
             created_at: Time(1),

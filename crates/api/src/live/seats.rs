@@ -80,18 +80,22 @@ impl Boards {
         }
     }
 
-    /// What seats of an event cost, in minor units, in their order. A seat that is there keeps its
-    /// price, so that the last reading does, if it has them.
+    /// What seats of an event cost first, in minor units, in their order. That never changes, so that
+    /// the last reading does, if it has them.
     ///
     /// # Errors
     /// As [`Self::now`]; `SEAT_NOT_FOUND` if there is no such seat.
-    pub async fn prices(&self, event: &EventId, seats: &[SeatId]) -> Result<Vec<i64>, LiveError> {
+    pub async fn first_prices(
+        &self,
+        event: &EventId,
+        seats: &[SeatId],
+    ) -> Result<Vec<i64>, LiveError> {
         let Some(first) = seats.first() else { return Ok(Vec::new()) };
         let last = self.slot(event).current.lock().await.clone();
-        if let Some(known) = last.and_then(|last| last.board.prices_of(seats)) {
+        if let Some(known) = last.and_then(|last| last.board.first_prices_of(seats)) {
             return Ok(known);
         }
-        let known = self.now(event).await?.board.prices_of(seats);
+        let known = self.now(event).await?.board.first_prices_of(seats);
         known.ok_or_else(|| Failure::from(Refusal::SeatNotFound { seat: first.clone() }).into())
     }
 
@@ -145,15 +149,14 @@ impl Boards {
         views: &[SeatView],
         last: Option<&Snapshot>,
     ) -> Result<Arc<Board>, LiveError> {
-        // Prices are told with their fees, which may change.
+        // Prices are told with their fees; both may change.
         let settings = self.engine.ask(event.clone(), EventNow).await?.value.settings;
+        let left = self.engine.ask(event.clone(), AvailabilityNow).await?.value;
         if let Some(last) = last
-            && last.board.fees == settings.fees
-            && last.board.seats.iter().eq(views.iter().map(|view| &view.seat))
+            && last.board.is_of(views, &left.categories, &settings)
         {
             return Ok(last.board.clone());
         }
-        let left = self.engine.ask(event.clone(), AvailabilityNow).await?.value;
         match self.plans.load(event).await {
             Ok(drawing) => Ok(Arc::new(Board::new(views, &left.categories, &settings, drawing))),
             Err(error) => Err(LiveError::Broken(Broken::log("reading the seat map", &error))),

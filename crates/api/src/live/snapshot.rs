@@ -1,12 +1,14 @@
 //! One event's seats at one time, and how they are written.
 
 use super::plan::Plan;
+use crate::json::sale::PriceStepBody;
 use crate::plans::{Drawing, DrawnSeat, SeatTraits};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use onrush_core::Time;
 use onrush_core::ids::{EventId, SeatId};
+use onrush_core::prices::PriceStep;
 use onrush_core::settings::{Fees, Settings};
 use onrush_core::view::{CategoryView, SeatStatus, SeatView};
 use onrush_store::Seq;
@@ -37,7 +39,9 @@ pub(super) struct Board {
     /// What each costs, in minor units.
     prices_minor: Box<[i64]>,
     /// The fees that its prices are told with.
-    pub(super) fees: Fees,
+    fees: Fees,
+    /// What was told of each category's price.
+    prices: Vec<(i64, Vec<PriceStep>)>,
     /// `"name":…,"size":…,"categories":[…]`, or what there is of it.
     head: Vec<u8>,
     /// For each seat `{"id":…,"status":` and where it ends.
@@ -74,6 +78,10 @@ fn members(traits: &SeatTraits) -> String {
     format!("{},", object.trim_start_matches('{').trim_end_matches('}'))
 }
 
+fn told_of(prices: &[CategoryView]) -> Vec<(i64, Vec<PriceStep>)> {
+    prices.iter().map(|category| (category.price_minor, category.later.clone())).collect()
+}
+
 impl Board {
     pub(super) fn new(
         views: &[SeatView],
@@ -93,11 +101,14 @@ impl Board {
         }
         let categories: Vec<Value> = prices
             .iter()
-            .map(|CategoryView { name, price_minor, units: _ }| {
+            .map(|CategoryView { name, price_minor, first_minor: _, later, units: _ }| {
                 let all_in_minor = settings.all_in_minor(*price_minor);
                 let mut category = json!({
                     "name": name, "price_minor": price_minor, "all_in_minor": all_in_minor
                 });
+                if !later.is_empty() {
+                    category["later"] = json!(PriceStepBody::all(later, settings));
+                }
                 let drawn = drawing.iter().flat_map(|drawing| &drawing.categories);
                 if let Some(drawn) = drawn.into_iter().find(|drawn| *drawn.name == **name) {
                     category["color"] = json!(drawn.color);
@@ -136,18 +147,31 @@ impl Board {
             ends.push(fragments.len());
         }
         let seats = views.iter().map(|view| view.seat.clone()).collect();
-        let price_of = |view: &SeatView| {
+        let first_price_of = |view: &SeatView| {
             let known = prices.iter().find(|known| *known.name == *view.category);
-            known.expect("a category that has a seat is there for good").price_minor
+            let known = known.expect("a category that has a seat is there for good");
+            known.first_minor.unwrap_or(known.price_minor)
         };
-        let prices_minor = views.iter().map(price_of).collect();
+        let prices_minor = views.iter().map(first_price_of).collect();
         let digest = Sha256::new().chain_update(&head).chain_update(&fragments).finalize().into();
-        let (ends, fees) = (ends.into(), settings.fees);
-        Self { seats, prices_minor, fees, head, fragments, ends, digest, plan }
+        let (ends, fees, prices) = (ends.into(), settings.fees, told_of(prices));
+        Self { seats, prices_minor, fees, prices, head, fragments, ends, digest, plan }
     }
 
-    /// What these seats cost, in minor units, in their order; `None` if one is not known here.
-    pub(super) fn prices_of(&self, wanted: &[SeatId]) -> Option<Vec<i64>> {
+    /// Whether it tells of these seats, at these prices.
+    pub(super) fn is_of(
+        &self,
+        views: &[SeatView],
+        prices: &[CategoryView],
+        settings: &Settings,
+    ) -> bool {
+        self.fees == settings.fees
+            && self.prices == told_of(prices)
+            && self.seats.iter().eq(views.iter().map(|view| &view.seat))
+    }
+
+    /// What these seats cost first, in minor units, in their order; `None` if one is not known here.
+    pub(super) fn first_prices_of(&self, wanted: &[SeatId]) -> Option<Vec<i64>> {
         let wanted_at: HashMap<&SeatId, usize> =
             wanted.iter().enumerate().map(|(index, seat)| (seat, index)).collect();
         let mut prices = vec![None; wanted.len()];
@@ -319,8 +343,13 @@ pub(super) fn snapshots<'a>(
         booking: None,
         why: None,
     });
-    let stalls =
-        CategoryView { name: "Stalls".into(), price_minor: 900, units: Default::default() };
+    let stalls = CategoryView {
+        name: "Stalls".into(),
+        price_minor: 900,
+        first_minor: None,
+        later: Vec::new(),
+        units: Default::default(),
+    };
     let settings = Settings::new("e", "EUR".parse().unwrap());
     let board = Board::new(&views.collect::<Vec<_>>(), &[stalls], &settings, None);
     let board = Arc::new(board);

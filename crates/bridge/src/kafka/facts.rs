@@ -62,6 +62,7 @@ mod tests {
                 user: format!("u{n}").parse().unwrap(),
                 lines: Lines::new(Vec::new(), vec![seat.clone()]).unwrap(),
                 asked: None,
+                prices_minor: Vec::new(),
                 amount_minor: 0,
                 fee_minor: 0,
                 created_at: Time(0),

@@ -266,6 +266,7 @@ impl Stage {
             user: user.parse().unwrap(),
             status: HoldStatus::Released,
             lines: Lines::new(vec![pool], Vec::new()).unwrap(),
+            prices_minor: Vec::new(),
             amount_minor: 500,
             fee_minor: 0,
             currency: "EUR".parse().unwrap(),

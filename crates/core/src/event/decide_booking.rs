@@ -71,18 +71,6 @@ impl Event {
         }
     }
 
-    fn price_minor(&self, lines: &Lines) -> i64 {
-        let pools = lines.pools().iter().filter_map(|line| {
-            let pool = self.stock.get(&line.pool)?;
-            Some(pool.spec.price_minor * i64::from(line.quantity))
-        });
-        let seats = lines.seats().iter().filter_map(|seat| {
-            let seat = self.seats.get(seat)?;
-            Some(self.seats.category_of(seat).price_minor)
-        });
-        pools.sum::<i64>() + seats.sum::<i64>()
-    }
-
     /// Checks that `user` may take units now; gives the session if one is needed.
     pub(super) fn check_may_take(
         &self,
@@ -178,7 +166,8 @@ impl Event {
         }
         self.check_user_limit(user, order.units())?;
         self.check_few_ended(user)?;
-        let best = self.seats.best(order, settings.single_seats)?;
+        let best =
+            self.seats.best(order, settings.single_seats, &self.category_prices_minor(at))?;
         let beside = order.beside();
         let mut seats = best.clone();
         seats.extend(beside.into_iter().flat_map(|beside| beside.seats()).cloned());
@@ -198,13 +187,14 @@ impl Event {
         hold: NewHold<'_>,
     ) -> Decision {
         let NewHold { booking, user, lines, asked } = hold;
-        let price_minor = self.price_minor(&lines);
+        let (each_minor, price_minor) = self.prices_minor(&lines, at);
         let fee_minor = settings.fees.on_minor_in_steps(price_minor, settings.step_minor());
         let terms = Arc::new(HoldTerms {
             booking: booking.clone(),
             user: user.clone(),
             lines,
             asked,
+            prices_minor: each_minor,
             amount_minor: price_minor + fee_minor,
             fee_minor,
             created_at: at,

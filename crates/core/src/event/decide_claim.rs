@@ -44,8 +44,9 @@ impl Event {
         }
         self.check_user_limit(user, quantity)?;
         self.check_few_ended(user)?;
-        if found.spec.price_minor > 0 {
-            let amount_minor = found.spec.price_minor * i64::from(quantity);
+        let price_minor = self.pool_price_minor(found, at);
+        if price_minor > 0 {
+            let amount_minor = price_minor * i64::from(quantity);
             return Err(Refusal::PaymentRequired { amount_minor });
         }
         let (before, after) = (found.claimed, found.claimed + quantity);

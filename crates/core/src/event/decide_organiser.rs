@@ -5,10 +5,11 @@ use crate::change::{QueueChange, SaleChange, SetupChange};
 use crate::ids::{PoolId, SeatId};
 use crate::limits::{
     MAX_CATEGORIES_PER_EVENT, MAX_POOL_CAPACITY, MAX_POOLS_PER_EVENT, MAX_PRICE_MINOR,
-    MAX_SEAT_RANK, MAX_SEATS_PER_EVENT, fits_text,
+    MAX_PRICE_STEPS, MAX_PRICE_TIME_MS, MAX_SEAT_RANK, MAX_SEATS_PER_EVENT, fits_text,
 };
 use crate::lines::Lines;
 use crate::phase::Phase;
+use crate::prices::{PriceStep, Priced};
 use crate::refusal::Refusal;
 use crate::seats::SeatState;
 use crate::settings::{Digest, Order, Settings};
@@ -35,6 +36,8 @@ fn event_limit<T>(what: &str, limit: usize) -> Result<T, Refusal> {
 }
 
 const WRONG_PRICE: &str = "price_minor: use 0 (free of charge) to 1000000000000 minor units";
+const WRONG_LATER_PRICE: &str = "later: use 0 (free of charge) to 1000000000000 minor units";
+const WRONG_TIME: &str = "later: use times that are to come, until the year 9999";
 
 fn is_price(price_minor: i64) -> bool {
     (0..=MAX_PRICE_MINOR).contains(&price_minor)
@@ -202,6 +205,40 @@ impl Event {
         }
         let (categories, seats) = (new_categories, seats.to_vec());
         Ok(Decision::done(SetupChange::SeatsAdded { categories, seats }))
+    }
+
+    pub(super) fn decide_price(
+        &self,
+        at: Time,
+        of: &Priced,
+        price_minor: i64,
+        later: &[PriceStep],
+        reason: &Reason,
+    ) -> Result<Decision, Refusal> {
+        check_reason(reason)?;
+        if !is_price(price_minor) {
+            return wrong("price_minor", WRONG_PRICE);
+        }
+        if later.len() > MAX_PRICE_STEPS {
+            return wrong("later", "later: name at most 20 prices to come");
+        }
+        if !later.iter().all(|step| is_price(step.price_minor)) {
+            return wrong("later", WRONG_LATER_PRICE);
+        }
+        if !later.is_sorted_by(|one, next| one.from < next.from) {
+            return wrong("later", "later: put the earliest first, and one price at a time");
+        }
+        if later.iter().any(|step| step.from <= at || step.from > Time(MAX_PRICE_TIME_MS)) {
+            return wrong("later", WRONG_TIME);
+        }
+        let missing = || match of {
+            Priced::Category(name) => Refusal::CategoryNotFound { category: name.clone() },
+            Priced::Pool(pool) => Refusal::ZoneNotFound { pool: pool.clone() },
+        };
+        let before_minor = self.last_price_minor(of).ok_or_else(missing)?;
+        let (of, later, reason) = (of.clone(), later.to_vec(), Some(reason.clone()));
+        let changed = SetupChange::PriceChanged { of, before_minor, price_minor, later, reason };
+        Ok(Decision::done(changed))
     }
 
     pub(super) fn decide_block(&self, lines: &Lines, reason: &Reason) -> Result<Decision, Refusal> {

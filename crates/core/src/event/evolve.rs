@@ -60,6 +60,10 @@ impl Event {
                 categories.iter().for_each(|category| self.seats.add_category(category));
                 seats.iter().for_each(|seat| self.seats.add(seat));
             }
+            SetupChange::PriceChanged { of, before_minor, price_minor, later, reason: _ } => {
+                self.set_price(of, *before_minor, *price_minor);
+                self.prices.change(of, *before_minor, later);
+            }
             SetupChange::UnitsBlocked { lines, reason } => {
                 let block = |pool: &mut Pool, units| pool.block(units, &reason.why);
                 let blocked = SeatState::Blocked(reason.why.clone());

@@ -7,6 +7,7 @@ mod decide_organiser;
 mod decide_removal;
 mod decide_visitor;
 mod evolve;
+mod price;
 mod query;
 mod tick;
 
@@ -17,6 +18,7 @@ use crate::claims::Claims;
 use crate::command::Command;
 use crate::ids::{BookingId, EventId, UserId};
 use crate::phase::Phase;
+use crate::prices::Prices;
 use crate::refusal::Refusal;
 use crate::seats::Seats;
 use crate::settings::{RoomSettings, Settings};
@@ -73,6 +75,7 @@ pub struct Event {
     pub(crate) room: WaitingRoom,
     pub(crate) stock: Stock,
     pub(crate) seats: Seats,
+    pub(crate) prices: Prices,
     pub(crate) bookings: Bookings,
     pub(crate) claims: Claims,
     pub(crate) bans: Bans,
@@ -92,6 +95,7 @@ impl Event {
             room: WaitingRoom::default(),
             stock: Stock::default(),
             seats: Seats::default(),
+            prices: Prices::default(),
             bookings: Bookings::default(),
             claims: Claims::default(),
             bans: Bans::default(),
@@ -121,6 +125,9 @@ impl Event {
                 self.decide_capacity(pool, *capacity, reason)
             }
             Command::AddSeats { categories, seats } => self.decide_add_seats(categories, seats),
+            Command::ChangePrice { of, price_minor, later, reason } => {
+                self.decide_price(at, of, *price_minor, later, reason)
+            }
             Command::Block { lines, reason } => self.decide_block(lines, reason),
             Command::Unblock { lines, reason } => self.decide_unblock(lines, reason),
             Command::OpenPrequeue => self.decide_open_prequeue(),

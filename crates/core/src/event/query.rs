@@ -4,10 +4,9 @@ use super::Event;
 use crate::ids::{BookingId, UserId};
 use crate::question::{BansAfter, BookingOf, BookingsOf, ClaimOf, PlaceOf, Query, Question, View};
 use crate::refusal::Refusal;
-use crate::seats::{Category, Seat, SeatState};
+use crate::seats::{Seat, SeatState};
 use crate::segments::SegmentView;
 use crate::settings::Settings;
-use crate::stock::Pool;
 use crate::time::Time;
 use crate::view::{AdmissionState, AvailabilityView, EventView, HoldView, SeatView, Units};
 
@@ -23,8 +22,8 @@ impl Event {
         match query {
             Query::Event(_) => self.view_event(at).map(|view| View::Event(Box::new(view))),
             Query::Availability(_) => Ok(View::Availability(Box::new(AvailabilityView {
-                pools: self.stock.iter().map(Pool::view).collect(),
-                categories: self.seats.categories().map(Category::view).collect(),
+                pools: self.stock.iter().map(|pool| self.view_pool(pool)).collect(),
+                categories: self.seats.categories().map(|it| self.view_category(it)).collect(),
             }))),
             Query::Seats(_) => {
                 Ok(View::Seats(self.seats.iter().map(|seat| self.view_seat(seat)).collect()))
@@ -76,7 +75,7 @@ impl Event {
 
     fn view_event(&self, at: Time) -> Result<EventView, Refusal> {
         let settings = self.settings.clone().ok_or(Refusal::EventNotFound)?;
-        let pools = self.stock.iter().map(|pool| pool.view().units);
+        let pools = self.stock.iter().map(|pool| pool.units());
         let seats = self.seats.categories().map(|category| category.units);
         let mut units = Units::default();
         for part in pools.chain(seats) {

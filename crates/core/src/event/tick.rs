@@ -3,9 +3,10 @@
 use super::{Changes, Decision, Event};
 use crate::change::{
     Change, ClaimChange, DeclaimedHow, HoldChange, LeftHow, QueueChange, SaleChange, SessionEnd,
-    VisitorChange,
+    SetupChange, VisitorChange,
 };
 use crate::phase::Phase;
+use crate::prices::{Ladder, PriceStep};
 use crate::settings::{RoomSettings, Settings};
 use crate::time::Time;
 use crate::view::Reply;
@@ -26,6 +27,7 @@ enum Kind {
     PlaceLapses,
     ForgetHold,
     ForgetClaim,
+    PriceStep,
 }
 
 impl Event {
@@ -67,6 +69,7 @@ impl Event {
             (lapse.map(|(at, _)| at), Kind::PlaceLapses),
             (self.bookings.next_forget().map(|(at, _)| at), Kind::ForgetHold),
             (self.claims.next_forget().map(|(at, _)| *at), Kind::ForgetClaim),
+            (self.prices.next_step().map(|(step, _)| step.from), Kind::PriceStep),
         ]
         .into_iter()
         .filter_map(|(at, kind)| Some((at?, kind)))
@@ -143,6 +146,10 @@ impl Event {
                 let (_, id) = self.claims.next_forget().expect("an ended claim is due");
                 smallvec![ClaimChange::ClaimForgotten { claim: id.clone() }.into()]
             }
+            Kind::PriceStep => {
+                let (step, ladder) = self.prices.next_step().expect("a price's time has come");
+                smallvec![self.price_step(step, ladder).into()]
+            }
         }
     }
 
@@ -155,6 +162,14 @@ impl Event {
             changes.push(VisitorChange::SlotFreed { place, user: user.clone() }.into());
         }
         changes
+    }
+
+    /// A price that was to come has come.
+    fn price_step(&self, step: PriceStep, ladder: &Ladder) -> SetupChange {
+        let of = ladder.of.clone();
+        let before_minor = self.last_price_minor(&of).expect("what has a ladder exists");
+        let (price_minor, later) = (step.price_minor, ladder.later[1..].to_vec());
+        SetupChange::PriceChanged { of, before_minor, price_minor, later, reason: None }
     }
 
     fn admission_due(&self) -> Option<Time> {

@@ -30,11 +30,15 @@ impl Seats {
     }
 
     /// The best wheelchair places of an order, with as many companions' seats as it asks for.
-    pub(super) fn best_accessible(&self, order: &BestOrder) -> Result<Vec<SeatId>, Refusal> {
+    pub(super) fn best_accessible(
+        &self,
+        order: &BestOrder,
+        prices_minor: &[i64],
+    ) -> Result<Vec<SeatId>, Refusal> {
         let best = order.best();
         let count = best.accessible() as usize;
         let companions = (best.quantity() - best.accessible()) as usize;
-        let places = self.free_places(order);
+        let places = self.free_places(order, prices_minor);
         if places.len() < count {
             return Err(Refusal::TooFewAccessible { free: places.len() as u32 });
         }
@@ -59,11 +63,11 @@ impl Seats {
     }
 
     /// The free places of what an order asks for, in the order in which they were added.
-    fn free_places(&self, order: &BestOrder) -> Vec<Place<'_>> {
+    fn free_places(&self, order: &BestOrder, prices_minor: &[i64]) -> Vec<Place<'_>> {
         let best = order.best();
         let may_take = |seat: &Seat| {
             let is_named = order.beside().is_some_and(|it| it.seats().contains(&seat.spec.seat));
-            let price_minor = self.category_of(seat).price_minor;
+            let price_minor = prices_minor[seat.category];
             seat.state == SeatState::Free
                 && !is_named
                 && best.price_max_minor().is_none_or(|most| price_minor <= most)

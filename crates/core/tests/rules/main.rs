@@ -10,6 +10,7 @@ mod edges;
 mod limits;
 mod money;
 mod organiser;
+mod prices;
 mod properties;
 mod refunds;
 mod removal;

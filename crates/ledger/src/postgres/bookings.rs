@@ -39,10 +39,10 @@ pub(super) async fn put(
     }
     execute(
         db,
-        "INSERT INTO bookings (booking_id, event_id, user_id, status, lines, amount_minor, fee_minor, \
-         currency, payment_id, refund_minor, checked_in, created_at, updated_at) \
-         SELECT booking_id, event_id, user_id, status, lines, amount_minor, fee_minor, currency, \
-         payment_id, refund_minor, checked_in, created_at, updated_at \
+        "INSERT INTO bookings (booking_id, event_id, user_id, status, lines, prices_minor, \
+         amount_minor, fee_minor, currency, payment_id, refund_minor, checked_in, created_at, updated_at) \
+         SELECT booking_id, event_id, user_id, status, lines, prices_minor, amount_minor, \
+         fee_minor, currency, payment_id, refund_minor, checked_in, created_at, updated_at \
          FROM json_populate_recordset(NULL::bookings, $1::text::json) \
          ON CONFLICT (booking_id) DO UPDATE SET status = excluded.status, \
          payment_id = excluded.payment_id, refund_minor = excluded.refund_minor, \

@@ -108,6 +108,7 @@ struct BookingColumns {
     user: UserId,
     status: HoldStatus,
     lines: Lines,
+    prices_minor: Vec<i64>,
     amount_minor: i64,
     fee_minor: i64,
     currency: Currency,

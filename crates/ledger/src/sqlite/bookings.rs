@@ -13,8 +13,8 @@ use rusqlite::{Row, params};
 
 macro_rules! booking_columns {
     () => {
-        "bookings.booking_id, event_id, user_id, status, lines, amount_minor, fee_minor, \
-         currency, payment_id, refund_minor, checked_in, created_at, updated_at"
+        "bookings.booking_id, event_id, user_id, status, lines, prices_minor, amount_minor, \
+         fee_minor, currency, payment_id, refund_minor, checked_in, created_at, updated_at"
     };
 }
 
@@ -25,6 +25,7 @@ fn columns(columns: &mut Columns<'_, '_>) -> rusqlite::Result<Booking> {
         user: columns.parsed()?,
         status: columns.word()?,
         lines: columns.json()?,
+        prices_minor: columns.json()?,
         amount_minor: columns.take()?,
         fee_minor: columns.take()?,
         currency: columns.parsed()?,
@@ -60,12 +61,14 @@ pub(super) fn find(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result
 
 /// Adds a booking. One that is known stays as it is: it may have moved since.
 pub(super) fn add(db: &Statements<'_>, booking: &Booking) -> rusqlite::Result<()> {
-    let lines = serde_json::to_string(&booking.lines)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+    let unwritable =
+        |error: serde_json::Error| rusqlite::Error::ToSqlConversionFailure(error.into());
+    let lines = serde_json::to_string(&booking.lines).map_err(unwritable)?;
+    let prices_minor = serde_json::to_string(&booking.prices_minor).map_err(unwritable)?;
     db.execute(
-        "INSERT INTO bookings (booking_id, event_id, user_id, status, lines, amount_minor, fee_minor, \
-         currency, payment_id, refund_minor, checked_in, created_at, updated_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
+        "INSERT INTO bookings (booking_id, event_id, user_id, status, lines, prices_minor, \
+         amount_minor, fee_minor, currency, payment_id, refund_minor, checked_in, created_at, updated_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) \
          ON CONFLICT (booking_id) DO NOTHING",
         params![
             booking.booking.as_str(),
@@ -73,6 +76,7 @@ pub(super) fn add(db: &Statements<'_>, booking: &Booking) -> rusqlite::Result<()
             booking.user.as_str(),
             booking.status.as_str(),
             lines,
+            prices_minor,
             booking.amount_minor,
             booking.fee_minor,
             booking.currency.as_str(),

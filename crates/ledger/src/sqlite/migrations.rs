@@ -11,6 +11,7 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V5__journal.sql"),
     include_str!("../../migrations/sqlite/V6__mailed.sql"),
     include_str!("../../migrations/sqlite/V7__causes.sql"),
+    include_str!("../../migrations/sqlite/V8__prices.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.

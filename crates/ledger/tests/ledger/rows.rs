@@ -38,6 +38,7 @@ pub(crate) fn booking(id: &str, at: i64) -> Booking {
         status: HoldStatus::Held,
         lines: Lines::new(vec![ga], vec!["A-1".parse().expect("an id")]).expect("lines"),
         amount_minor: 1_050,
+        prices_minor: vec![300, 400],
         fee_minor: 50,
         currency: "EUR".parse().expect("a currency"),
         payment: None,

@@ -3,6 +3,8 @@
 use crate::seat_maps::small_house;
 use crate::shop::Shop;
 use onrush_base::config::GatewayName;
+use onrush_core::hold::HoldStatus;
+use onrush_ledger::booking::Booking;
 use serde_json::{Value, json};
 
 /// An event with a pool at 25.00 and three seats at 9.01, both with 5 % and 1.00 a booking on it.
@@ -141,4 +143,150 @@ async fn the_organiser_sees_how_much_of_a_booking_is_tax() {
         found["bookings"][0]["tax"],
         json!({"name": "VAT", "rate_bp": 700, "net_minor": 2_547, "tax_minor": 178})
     );
+}
+
+fn change(of: &Value, price_minor: i64, later: &Value) -> Value {
+    let mut body = json!({"price_minor": price_minor, "later": later, "by": "ann", "why": "late"});
+    for (name, value) in of.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+    body
+}
+
+/// What a line of a summary costs, by its pool or seat.
+fn cost(summary: &Value, of: &str) -> i64 {
+    let lines = summary["lines"].as_array().unwrap();
+    let line = lines.iter().find(|line| line["pool"] == of || line["seat"] == of).unwrap();
+    line["amount_minor"].as_i64().unwrap()
+}
+
+#[tokio::test]
+async fn a_changed_price_is_for_the_next_and_every_summary_tells_its_own() {
+    let shop = Shop::start().await;
+    taxed_sale(&shop, &json!({"name": "VAT", "rate_bp": 1_900})).await;
+    let guest = shop.guest().await;
+    let before = guest.hold("e", "before", &json!({"pools": {"ga": 2}, "seats": ["A-1"]})).await;
+    shop.ask("GET", "/events/e/seats").send().await.expect(200);
+    for of in [json!({"pool": "ga"}), json!({"category": "Stalls"})] {
+        shop.organise("PUT", "/events/e/prices", &change(&of, 4_000, &json!([]))).await;
+    }
+    let left = shop.ask("GET", "/events/e/availability").send().await.expect(200).json();
+    assert_eq!(left["pools"][0]["all_in_minor"], 4_200);
+    assert_eq!(left["categories"][0]["price_minor"], 4_000);
+    let map = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();
+    assert_eq!(map["categories"][0]["price_minor"], 4_000);
+    let after = guest.hold("e", "after", &json!({"pools": {"ga": 1}, "seats": ["A-2"]})).await;
+    let (before, after) = (before.expect(201).json(), after.expect(201).json());
+    assert_eq!(after["amount_minor"], 8_500);
+    let summary_of = async |held: &Value| {
+        let path = format!("/bookings/{}/summary", held["booking"].as_str().unwrap());
+        guest.get(&path).await.expect(200).json()
+    };
+    let check = async || {
+        let (first, second) = (summary_of(&before).await, summary_of(&after).await);
+        assert_eq!((cost(&first, "ga"), cost(&first, "A-1")), (5_000, 901));
+        assert_eq!((cost(&second, "ga"), cost(&second, "A-2")), (4_000, 4_000));
+        assert_eq!(sum(&second["lines"], "amount_minor"), 8_500);
+    };
+    check().await;
+    // A day later the rules have forgotten both, and the ledger has not.
+    let ledger = shop.server.ledger();
+    for held in [&before, &after] {
+        let id = held["booking"].as_str().unwrap();
+        guest.ask("POST", &format!("/bookings/{id}/cancel")).send().await.expect(200);
+        let id = id.parse().unwrap();
+        let is_released = |known: &Booking| known.status == HoldStatus::Released;
+        while !ledger.booking(&id).await.unwrap().as_ref().is_some_and(is_released) {
+            tokio::task::yield_now().await;
+        }
+    }
+    shop.clock.advance_ms(25 * 3_600_000);
+    for held in [&before, &after] {
+        let tickets = format!("/bookings/{}/tickets", held["booking"].as_str().unwrap());
+        while guest.get(&tickets).await.status != 404 {
+            tokio::task::yield_now().await;
+        }
+    }
+    check().await;
+}
+
+#[tokio::test]
+async fn a_price_to_come_is_told_and_holds_from_its_time_on() {
+    let shop = Shop::start().await;
+    taxed_sale(&shop, &Value::Null).await;
+    let from = shop.clock.now().0 + 60_000;
+    let later = json!([{"from": from, "price_minor": 3_000}]);
+    shop.organise("PUT", "/events/e/prices", &change(&json!({"pool": "ga"}), 2_000, &later)).await;
+    let stalls = json!({"category": "Stalls"});
+    let dearer = json!([{"from": from, "price_minor": 2_000}]);
+    shop.organise("PUT", "/events/e/prices", &change(&stalls, 901, &dearer)).await;
+    let left = shop.ask("GET", "/events/e/availability").send().await.expect(200).json();
+    assert_eq!(
+        left["pools"][0]["later"],
+        json!([{"from": from, "price_minor": 3_000, "all_in_minor": 3_150}])
+    );
+    let map = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();
+    assert_eq!(map["categories"][0]["later"][0]["all_in_minor"], 2_100);
+    let guest = shop.guest().await;
+    let early = guest.hold("e", "early", &json!({"pools": {"ga": 1}})).await.expect(201).json();
+    assert_eq!(early["amount_minor"], 2_200);
+    shop.clock.advance_ms(60_000);
+    let late = guest.hold("e", "late", &json!({"pools": {"ga": 1}})).await.expect(201).json();
+    assert_eq!(late["amount_minor"], 3_250);
+    let told = shop.admin("GET", "/events/e/prices").send().await.expect(200).json();
+    assert_eq!(told["pools"][0]["price_minor"], 3_000);
+    assert_eq!(told["pools"][0].get("later"), None);
+    let history: Vec<_> = told["history"].as_array().unwrap().iter().collect();
+    let of = |step: &Value| step.get("pool").or(step.get("category")).cloned().unwrap();
+    let steps: Vec<_> = history
+        .iter()
+        .map(|step| (of(step), step["before_minor"].clone(), step["price_minor"].clone()))
+        .collect();
+    assert_eq!(
+        steps,
+        [
+            (json!("ga"), json!(2_500), json!(2_000)),
+            (json!("Stalls"), json!(901), json!(901)),
+            (json!("Stalls"), json!(901), json!(2_000)),
+            (json!("ga"), json!(2_000), json!(3_000)),
+        ]
+    );
+    assert_eq!((&history[0]["by"], &history[0]["why"]), (&json!("ann"), &json!("late")));
+    assert_eq!((history[3].get("by"), history[3].get("why")), (None, None));
+    let map = shop.ask("GET", "/events/e/seats").send().await.expect(200).json();
+    assert_eq!(map["categories"][0]["price_minor"], 2_000);
+    assert_eq!(map["categories"][0].get("later"), None);
+}
+
+#[tokio::test]
+async fn a_price_that_cannot_be_is_refused_and_changes_nothing() {
+    let shop = Shop::start().await;
+    taxed_sale(&shop, &Value::Null).await;
+    let now = shop.clock.now().0;
+    let (ga, stalls) = (json!({"pool": "ga"}), json!({"category": "Stalls"}));
+    let step = |from: i64| json!([{"from": from, "price_minor": 1}]);
+    for (of, price_minor, later, expected, field) in [
+        (&ga, -1, json!([]), (422, "INVALID_SETTINGS"), Some("price_minor")),
+        (&stalls, 1, step(now), (422, "INVALID_SETTINGS"), Some("later")),
+        (&json!({"pool": "gb"}), 1, json!([]), (409, "ZONE_NOT_FOUND"), None),
+        (&json!({"category": "gods"}), 1, json!([]), (409, "CATEGORY_NOT_FOUND"), None),
+        (
+            &json!({"pool": "ga", "category": "Stalls"}),
+            1,
+            json!([]),
+            (400, "INVALID_BODY"),
+            Some("pool"),
+        ),
+        (&json!({}), 1, json!([]), (400, "INVALID_BODY"), Some("pool")),
+    ] {
+        let body = change(of, price_minor, &later);
+        let answer = shop.admin("PUT", "/events/e/prices").json(&body).send().await;
+        assert_eq!(answer.problem(), (expected.0, expected.1.into()), "{body}");
+        assert_eq!(answer.json()["field"].as_str(), field, "{body}");
+    }
+    let refused = shop.ask("PUT", "/admin/events/e/prices").json(&change(&ga, 1, &json!([])));
+    assert_eq!(refused.send().await.problem(), (401, "TOKEN_MISSING".into()));
+    let told = shop.admin("GET", "/events/e/prices").send().await.expect(200).json();
+    assert_eq!(told["history"], json!([]));
+    assert_eq!(told["pools"][0]["price_minor"], 2_500);
 }

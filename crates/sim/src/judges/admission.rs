@@ -128,6 +128,7 @@ impl Judge for AdmissionJudge {
                 Change::Setup(
                     SetupChange::PoolAdded { .. }
                     | SetupChange::CapacityAdjusted { .. }
+                    | SetupChange::PriceChanged { .. }
                     | SetupChange::SeatsAdded { .. }
                     | SetupChange::UnitsBlocked { .. }
                     | SetupChange::UnitsUnblocked { .. },

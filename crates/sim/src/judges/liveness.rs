@@ -102,7 +102,9 @@ impl Stock {
             }
             SetupChange::UnitsBlocked { lines, .. } => self.add(-i64::from(lines.units())),
             SetupChange::UnitsUnblocked { lines, .. } => self.add(i64::from(lines.units())),
-            SetupChange::EventCreated { .. } | SetupChange::SettingsChanged { .. } => {}
+            SetupChange::EventCreated { .. }
+            | SetupChange::SettingsChanged { .. }
+            | SetupChange::PriceChanged { .. } => {}
         }
     }
 }
@@ -217,6 +219,7 @@ impl LivenessJudge {
             Change::Setup(
                 SetupChange::PoolAdded { .. }
                 | SetupChange::CapacityAdjusted { .. }
+                | SetupChange::PriceChanged { .. }
                 | SetupChange::SeatsAdded { .. }
                 | SetupChange::UnitsBlocked { .. }
                 | SetupChange::UnitsUnblocked { .. },

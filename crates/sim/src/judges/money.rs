@@ -3,13 +3,14 @@
 
 use crate::asked::{Asked, Deal};
 use crate::judge::{Judge, Verdict};
-use onrush_core::Change;
 use onrush_core::change::{BookingChange, HoldChange, SetupChange};
 use onrush_core::hold::{HoldState, HoldTerms};
-use onrush_core::ids::{BookingId, PoolId, SeatId};
+use onrush_core::ids::{BookingId, SeatId};
 use onrush_core::lines::Lines;
+use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::settings::Fees;
 use onrush_core::view::Reply;
+use onrush_core::{Change, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -26,9 +27,9 @@ struct Account {
 pub(super) struct MoneyJudge {
     fees: Fees,
     step_minor: i64,
-    pools: BTreeMap<PoolId, i64>,
-    categories: BTreeMap<Box<str>, i64>,
-    seats: BTreeMap<SeatId, i64>,
+    /// What each thing costs by the last change, and later.
+    prices: BTreeMap<Priced, (i64, Vec<PriceStep>)>,
+    seats: BTreeMap<SeatId, Priced>,
     terms: BTreeMap<BookingId, Arc<HoldTerms>>,
     accounts: BTreeMap<BookingId, Account>,
     /// Confirmed less refunded, by the changes.
@@ -47,16 +48,20 @@ impl MoneyJudge {
                 self.step_minor = settings.amount_step_minor.max(coin);
             }
             SetupChange::PoolAdded { spec } => {
-                self.pools.insert(spec.pool.clone(), spec.price_minor);
+                let of = Priced::Pool(spec.pool.clone());
+                self.prices.insert(of, (spec.price_minor, Vec::new()));
             }
             SetupChange::SeatsAdded { categories, seats } => {
                 for category in categories {
-                    self.categories.insert(category.name.clone(), category.price_minor);
+                    let of = Priced::Category(category.name.clone());
+                    self.prices.insert(of, (category.price_minor, Vec::new()));
                 }
                 for seat in seats {
-                    let price_minor = self.categories.get(&seat.category).copied().unwrap_or(0);
-                    self.seats.insert(seat.seat.clone(), price_minor);
+                    self.seats.insert(seat.seat.clone(), Priced::Category(seat.category.clone()));
                 }
+            }
+            SetupChange::PriceChanged { of, price_minor, later, .. } => {
+                self.prices.insert(of.clone(), (*price_minor, later.clone()));
             }
             SetupChange::CapacityAdjusted { .. }
             | SetupChange::UnitsBlocked { .. }
@@ -64,17 +69,30 @@ impl MoneyJudge {
         }
     }
 
-    fn price_minor(&self, lines: &Lines) -> i128 {
-        let pools = lines.pools().iter().map(|line| {
-            i128::from(self.pools.get(&line.pool).copied().unwrap_or(0)) * i128::from(line.quantity)
-        });
-        let seats = lines.seats().iter().map(|seat| i128::from(self.seats[seat]));
-        pools.sum::<i128>() + seats.sum::<i128>()
+    /// The price of one unit, by the changes so far.
+    fn price_of(&self, of: &Priced, at: Time) -> i64 {
+        let Some((price_minor, later)) = self.prices.get(of) else { return 0 };
+        let due = later.iter().rev().find(|step| step.from <= at);
+        due.map_or(*price_minor, |step| step.price_minor)
+    }
+
+    /// The price of one unit of each line, and how many units there are.
+    fn each_minor(&self, lines: &Lines, at: Time) -> Vec<(i64, u32)> {
+        let pools = lines.pools().iter();
+        let pools = pools.map(|line| (Priced::Pool(line.pool.clone()), line.quantity));
+        let seats = lines.seats().iter().map(|seat| (self.seats[seat].clone(), 1));
+        pools.chain(seats).map(|(of, units)| (self.price_of(&of, at), units)).collect()
     }
 
     /// The share is within half a step, and everything adds up.
     fn check_price(&self, terms: &HoldTerms) -> Verdict {
-        let price = self.price_minor(&terms.lines);
+        let each = self.each_minor(&terms.lines, terms.created_at);
+        let told = terms.prices_minor.iter();
+        if told.len() != 0 && !told.eq(each.iter().map(|(price_minor, _)| price_minor)) {
+            return Err(format!("{terms:?}: the lines' prices are {each:?}"));
+        }
+        let all = each.iter().map(|(price, units)| i128::from(*price) * i128::from(*units));
+        let price = all.sum::<i128>();
         let fee = i128::from(terms.fee_minor);
         if i128::from(terms.amount_minor) != price + fee {
             return Err(format!("{terms:?}: units of {price} and fees of {fee} are the amount"));

@@ -97,7 +97,9 @@ impl StockJudge {
 
     fn setup(&mut self, change: &SetupChange) -> Verdict {
         match change {
-            SetupChange::EventCreated { .. } | SetupChange::SettingsChanged { .. } => Ok(()),
+            SetupChange::EventCreated { .. }
+            | SetupChange::SettingsChanged { .. }
+            | SetupChange::PriceChanged { .. } => Ok(()),
             SetupChange::PoolAdded { spec } => {
                 let count = Count { capacity: i64::from(spec.capacity), taken: 0 };
                 match self.pools.insert(spec.pool.clone(), count) {

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 /// 2026-12-01T10:00:00Z, when every story begins.
-const START: Time = Time(1_796_119_200_000);
+pub(super) const START: Time = Time(1_796_119_200_000);
 /// What the clock that passes shows then.
 const UP_MS: i64 = 1_000_000;
 /// How often a process shows that it runs.

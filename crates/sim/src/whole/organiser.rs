@@ -2,6 +2,7 @@
 //! capacity and settings, takes units off sale and bookings back, and keeps visitors out.
 
 use super::client::{Answer, Asking, Client};
+use super::clocks::START;
 use super::server::{ADMIN_KEY, Server};
 use super::world::{World, event_of};
 use crate::chance::Chance;
@@ -24,6 +25,7 @@ pub(super) enum What {
     Pauses,
     Resumes,
     ChangesCapacity,
+    ChangesPrice,
     ChangesTitle,
     Blocks,
     Unblocks,
@@ -161,6 +163,7 @@ impl Organiser {
                 6 => self.unblock().await,
                 7 => self.ban(&event).await,
                 8 => self.unban().await,
+                9 => self.change_price(&event).await,
                 _ => self.cancel().await,
             }
         }
@@ -254,6 +257,29 @@ impl Organiser {
             Asking::put(&path).body(body)
         };
         self.act_until_answered(event, (What::ChangesCapacity, ""), asking).await;
+    }
+
+    /// A price, and another one later, in a few seconds or minutes.
+    async fn change_price(&mut self, event: &EventId) {
+        let path = format!("/admin/events/{event}/prices");
+        let price_minor = *self.chance.pick(&[2_500, 999, 7_000]);
+        let from = START.plus_ms(self.chance.within(0, 600_000));
+        let later = match self.chance.percent(50) {
+            true => json!([{ "from": from, "price_minor": price_minor + 500 }]),
+            false => json!([]),
+        };
+        let (of, name) = match self.world.seats > 0 && self.chance.percent(50) {
+            true => ("category", "stalls"),
+            false => ("pool", self.world.pool.as_str()),
+        };
+        let mut wanted = json!({ "price_minor": price_minor, "later": later, "by": "Ann" });
+        wanted[of] = name.into();
+        let asking = |word: &str| {
+            let mut body = wanted.clone();
+            body["why"] = word.into();
+            Asking::put(&path).body(body)
+        };
+        self.act_until_answered(event, (What::ChangesPrice, ""), asking).await;
     }
 
     async fn change_title(&mut self, event: &EventId) {

@@ -13,8 +13,9 @@
 --#include sessions
 --#include taking
 --#include claims
+--#include prices
 
-local out = open({ 'room', 'bans', 'max_per_user', 'claim_ttl_max_ms' })
+local out = open({ 'room', 'bans', 'max_per_user', 'claim_ttl_max_ms', 'prices' })
 if out then
   return out
 end
@@ -43,8 +44,10 @@ local u = users.get(user)
 refusal = check_user_limit(u, quantity) or check_few_ended(u)
 if refusal then
   return refusal
-elseif pool.price > 0 then
-  return no('PAYMENT_REQUIRED', '"amount_minor":' .. int(pool.price * quantity))
+end
+local price = pool_price(pool)
+if price > 0 then
+  return no('PAYMENT_REQUIRED', '"amount_minor":' .. int(price * quantity))
 end
 
 -- A claim that names no time lasts as long as the organiser allows.

@@ -17,10 +17,11 @@
 --#include sessions
 --#include taking
 --#include holds
+--#include prices
 
 local out = open({
   'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency',
-  'amount_step_minor', 'single_seats',
+  'amount_step_minor', 'single_seats', 'prices',
 })
 if out then
   return out
@@ -63,7 +64,7 @@ if is_strict then
   end
 end
 
-local hold = new_hold(booking, user, lines.json, price_minor(lines, stock))
+local hold = new_hold(booking, user, lines.json, prices_minor(lines, stock))
 occupy(lines, stock, booking)
 sessions.arrival(user, session)
 stock_write(stock)

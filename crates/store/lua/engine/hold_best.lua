@@ -18,11 +18,12 @@
 --#include sessions
 --#include taking
 --#include holds
+--#include prices
 --#include best
 
 local out = open({
   'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency',
-  'amount_step_minor', 'sections', 'single_seats',
+  'amount_step_minor', 'sections', 'single_seats', 'prices',
 })
 if out then
   return out
@@ -93,7 +94,7 @@ end
 local is_strict = M.single_seats == 'refuse'
 local filter = {categories = {}, sections = is_section, named = nil, is_strict = is_strict}
 for index, category in pairs(stock.categories) do
-  local affordable = not price_max or category.price <= price_max
+  local affordable = not price_max or category_price(category) <= price_max
   filter.categories[index] = affordable and (not is_category or is_category[category.name]) or nil
 end
 for _, seat in ipairs(stock.seats) do
@@ -131,7 +132,7 @@ if is_strict and beside.seats[1] then
     return refusal
   end
 end
-local hold = new_hold(booking, user, lines.json, price_minor(lines, stock))
+local hold = new_hold(booking, user, lines.json, prices_minor(lines, stock))
 hold.asked = asked
 occupy(lines, stock, booking)
 sessions.arrival(user, session)

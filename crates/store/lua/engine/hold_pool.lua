@@ -14,10 +14,11 @@
 --#include sessions
 --#include taking
 --#include holds
+--#include prices
 
 local out = open({
   'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency',
-  'amount_step_minor',
+  'amount_step_minor', 'prices',
 })
 if out then
   return out
@@ -50,7 +51,8 @@ if refusal then
   return refusal
 end
 
-local hold = new_hold(booking, user, lines, pool.price * quantity)
+local price, is_first = pool_price(pool)
+local hold = new_hold(booking, user, lines, is_first and '' or int(price), price * quantity)
 sessions.arrival(user, session)
 pool.held = pool.held + quantity
 pools_put({ pool })

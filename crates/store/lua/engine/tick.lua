@@ -13,7 +13,7 @@
 -- Refusals  EVENT_NOT_FOUND
 -- Changes   one decision for each thing: prequeue_opened | prequeue_closed | sale_opened | sale_closed |
 --           hold_expired (, slot_freed) | declaimed | session_ended (, slot_freed) | place_left | admitted |
---           hold_forgotten | claim_forgotten
+--           hold_forgotten | claim_forgotten | price_changed
 --#include change
 --#include phases
 --#include places
@@ -22,8 +22,10 @@
 --#include holds
 --#include claims
 --#include counts
+--#include prices
 
-local fields = {'prequeue_at', 'opens_at', 'room_capacity', 'session_ms', 'arrive_ms', 'units_per_visitor'}
+local fields = {'prequeue_at', 'opens_at', 'room_capacity', 'session_ms', 'arrive_ms', 'units_per_visitor',
+  'prices'}
 for _, part in ipairs{PHASES, PLACE_FIELDS, LAPSE_FIELDS, OUTFLOW_FIELDS} do
   for _, field in ipairs(part) do fields[#fields + 1] = field end
 end
@@ -169,8 +171,10 @@ local function decide_deadline(kind, what)
     users.put(user, u)
   elseif kind == '6' then
     forget_hold(what)
-  else
+  elseif kind == '7' then
     forget_claim(what)
+  else
+    price_step(what)
   end
 end
 

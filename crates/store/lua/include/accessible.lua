@@ -35,7 +35,7 @@ end
 local function accessible_places(filter, categories, price_max)
   local free, places, place_of = {}, {}, {}
   for _, seat in ipairs(accessible_all()) do
-    local affordable = not price_max or categories[seat.category].price <= price_max
+    local affordable = not price_max or category_price(categories[seat.category]) <= price_max
     if seat.state == 'F' and affordable and not (filter.named and filter.named[seat.index]) then
       free[#free + 1] = seat
     end

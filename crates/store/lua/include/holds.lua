@@ -8,8 +8,8 @@
 --   no_longer_held(hold)         the refusal for a booking that is neither held nor paid for any more
 --   set_state(hold, state, time, payment, before)   its new state; time is its deadline or since
 --                                                   when. Writes nothing
---   new_hold(booking, user, lines, price)   a hold of these lines (JSON), with fees on their price.
---                                           Writes nothing
+--   new_hold(booking, user, lines, prices, price)   a hold of these lines (JSON), at these prices
+--                                as prices.lua gives them, with fees on them all. Writes nothing
 --   place_hold(hold, units, u)   writes a new hold, with its change; its units are taken by the caller
 --   end_hold(hold, u)            after set_state on a live hold: its units are sold if it is
 --                                confirmed, else free. Writes
@@ -20,9 +20,11 @@
 --   expire_hold(booking), forget_hold(booking), move_hold(booking, gap_ms)   what ticks and recoveries do
 --
 -- A booking: { booking, state, user, amount, fee, created, time, before, payment, refund, payments,
--- extensions, checkins, lines, asked }: state held|paying|confirmed|released|expired|cancelled; `before`
--- is nil unless paying; payment is '' for none; checkins is 'ticket:at,…' by ticket; lines is JSON,
--- and so is asked, '' unless seats were left to the rules.
+-- extensions, checkins, lines, prices, asked }: state held|paying|confirmed|released|expired|
+-- cancelled; `before` is nil unless paying; payment is '' for none; checkins is 'ticket:at,…' by
+-- ticket; lines is JSON, and so is asked, '' unless seats were left to the rules; prices are as
+-- prices.lua gives them. In the hash both are one field, prices;asked, without the prices where these
+-- are ''.
 -- All are texts as in the hash, except the numbers `time` and `before`. In the hash all but the id
 -- stand between bars, as shared.lua reads and writes them. Deadlines: 1:<booking> when it expires,
 -- 6:<booking> when it may be forgotten.
@@ -52,6 +54,7 @@ local function hold_get(booking)
     return nil
   end
   local hold = read_hold(booking, text)
+  hold.prices, hold.asked = string.match(hold.more, '^([%d,]*);?(.*)$')
   hold.waits_in = hold_deadline(hold)
   return hold
 end
@@ -62,7 +65,8 @@ local function booking_of(booking, user)
 end
 
 local function hold_put(hold, u)
-  redis.call('HSET', K.holds, hold.booking, hold_text(hold, hold.asked))
+  local more = (hold.prices == '' and '' or hold.prices .. ';') .. hold.asked
+  redis.call('HSET', K.holds, hold.booking, hold_text(hold, more))
   local kind, at = hold_deadline(hold)
   if hold.waits_in and hold.waits_in ~= kind then
     redis.call('ZREM', K.deadlines, hold.waits_in .. hold.booking)
@@ -83,8 +87,9 @@ end
 local function hold_terms(hold)
   local fee = hold.fee == '0' and '' or ',"fee_minor":' .. hold.fee
   local asked = hold.asked == '' and '' or ',"asked":' .. hold.asked
+  local prices = hold.prices == '' and '' or ',"prices_minor":[' .. hold.prices .. ']'
   return '"booking":"' .. hold.booking .. '","user":"' .. hold.user .. '","lines":' .. hold.lines
-    .. asked .. ',"amount_minor":' .. hold.amount .. fee .. ',"created_at":' .. hold.created
+    .. asked .. prices .. ',"amount_minor":' .. hold.amount .. fee .. ',"created_at":' .. hold.created
 end
 
 local function hold_state(hold)
@@ -130,13 +135,13 @@ local function fees_on_minor(price)
   return tonumber(M.fee_fixed_minor or '0') + share
 end
 
-local function new_hold(booking, user, lines, price)
+local function new_hold(booking, user, lines, prices, price)
   local fee = fees_on_minor(price)
   return {
     booking = booking, state = 'held', user = user, amount = int(price + fee), fee = int(fee),
     created = int(now), time = now + tonumber(M.hold_ttl_ms), payment = '', refund = '0',
     payments = '0', extensions = '0', checkins = '',
-    lines = lines, asked = '',
+    lines = lines, prices = prices, asked = '',
   }
 end
 

@@ -9,7 +9,6 @@
 --   stock_write(stock)          writes these
 --   check_lines_exist(lines, stock), check_lines_free(lines, stock)   the refusal, or nil
 --   check_companions(lines)     the refusal of companions' seats without their places, or nil
---   price_minor(lines, stock)   the price of all of it
 --   occupy(lines, stock, booking)        takes free units for a hold
 --   sell(lines, stock, booking)          makes held units sold
 --   give_back_held(lines, stock)         makes held units free
@@ -145,17 +144,6 @@ local function check_companions(lines)
   if alone[1] then
     return no('COMPANION_ALONE', '"seats":[' .. table.concat(alone, ',') .. ']')
   end
-end
-
-local function price_minor(lines, stock)
-  local price = 0
-  for i, pool in ipairs(stock.pools) do
-    price = price + pool.price * lines.quantities[i]
-  end
-  for _, seat in ipairs(stock.seats) do
-    price = price + stock.categories[seat.category].price
-  end
-  return price
 end
 
 -- Moves each pool's units by these shares of its line, and each seat from one state to another.

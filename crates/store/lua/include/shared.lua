@@ -131,13 +131,12 @@ end
 
 local function read_hold(booking, text)
   local state, user, amount, fee, created, time, before, payment, refund, payments, extensions,
-    checkins, lines, asked = string.match(text,
+    checkins, lines, more = string.match(text,
     '^(%a+)|([^|]*)|(%d+)|(%d+)|([^|]*)|(%-?%d+)|(%-?%d*)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|?(.*)$')
   return {
     booking = booking, state = state, user = user, amount = amount, fee = fee, created = created,
     time = tonumber(time), before = tonumber(before), payment = payment, refund = refund,
-    payments = payments, extensions = extensions, checkins = checkins, lines = lines,
-    asked = asked,
+    payments = payments, extensions = extensions, checkins = checkins, lines = lines, more = more,
   }
 end
 

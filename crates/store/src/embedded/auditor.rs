@@ -128,7 +128,9 @@ impl Ledger {
                     self.occupy(lines, &Seat::Blocked, findings);
                 }
                 SetupChange::UnitsUnblocked { lines, .. } => self.unblock(lines, findings),
-                SetupChange::EventCreated { .. } | SetupChange::SettingsChanged { .. } => {}
+                SetupChange::EventCreated { .. }
+                | SetupChange::SettingsChanged { .. }
+                | SetupChange::PriceChanged { .. } => {}
             },
             Change::Sale(change) => match change {
                 SaleChange::SaleOpened { seed, .. } => self.line.drawn |= seed.is_some(),

@@ -6,6 +6,7 @@ use super::client::{Client, ClientError};
 use super::counts::Counts;
 use super::holdings::Holdings;
 use super::keys::{self, EventKeys};
+use super::ladders;
 use super::records::{BanText, CategoryText, ClaimText, HoldText, PoolText};
 use super::records::{SeatText, SessionText, UserText};
 use super::segments::SegmentTexts;
@@ -13,6 +14,7 @@ use super::wire::{Head, settings_fields};
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{EventId, UserId};
 use onrush_core::limits::{ENDED_KNOWN_MS, MAX_QUEUE_SIZE};
+use onrush_core::prices::Ladder;
 use onrush_core::question::{AvailabilityNow, SeatsNow};
 use onrush_core::score::COUNTER_BITS;
 use onrush_core::snapshot::{EventRow, HoldRow, PlaceRow, SessionRow, SessionState, SnapshotRow};
@@ -92,6 +94,10 @@ impl Layout {
             | SnapshotRow::Gone(_) => None,
         });
         layout.put_meta(row, seen.min().unwrap_or(row.at).min(row.at));
+        for Ladder { of, first_minor: _, later } in &row.prices {
+            let next = later.first().map(|step| ('8', step.from));
+            layout.put_deadline(next, &ladders::key(of));
+        }
         layout.put_stock(event, row.at);
         layout.put_segments(event, row.at, &rows);
         let mut users = Holdings::default();
@@ -171,6 +177,11 @@ impl Layout {
         }
         if row.settings.room.as_ref().is_some_and(|room| room.places_per_user > 1) {
             put("streams", "1".to_owned());
+        }
+        for ladder in &row.prices {
+            let (field, text) = ladders::field(ladder);
+            put(&field, text);
+            put("prices", "1".to_owned());
         }
         if row.opened {
             // Everybody who waits has an entry in `lapses`: nobody is left to be looked for.
@@ -303,9 +314,7 @@ impl Layout {
             extensions: row.extensions.to_string(),
             checkins: check_ins.join(","),
             lines: serde_json::to_string(&terms.lines).expect("lines can be written"),
-            asked: terms.asked.as_ref().map_or_else(String::new, |asked| {
-                serde_json::to_string(asked).expect("what was asked can be written")
-            }),
+            more: ladders::more_text(terms),
         };
         self.holds.insert(terms.booking.to_string(), text.text());
         let deadline = match &row.state {

@@ -29,6 +29,7 @@ mod holdings;
 mod keys;
 pub mod kit;
 mod known;
+mod ladders;
 mod layout;
 mod node;
 mod options;
@@ -183,6 +184,7 @@ async fn execute(
         | Command::AddPool { .. }
         | Command::AdjustCapacity { .. }
         | Command::AddSeats { .. }
+        | Command::ChangePrice { .. }
         | Command::Block { .. }
         | Command::Unblock { .. }
         | Command::OpenPrequeue

@@ -1,10 +1,12 @@
 //! Questions: which script answers them, and the views made of what it answers.
 
+use super::ladders;
 use super::records::{CategoryText, PoolText, SeatText};
 use super::rows::ban_view;
 use super::scripts;
 use super::wire::{Call, read_json};
 use onrush_core::ids::{BookingId, EventId, PoolId};
+use onrush_core::prices::Priced;
 use onrush_core::question::{BansAfter, BookingOf, BookingsOf, ClaimOf, PlaceOf};
 use onrush_core::settings::Settings;
 use onrush_core::view::{
@@ -56,8 +58,22 @@ pub(super) fn view(
     match query {
         Query::Event(_) => view_event(event, &mut more).map(|view| View::Event(Box::new(view))),
         Query::Availability(_) => {
-            let pools = pools(&more.texts()?, &more.texts()?)?;
-            let categories = categories(&more.texts()?)?;
+            let mut pools = pools(&more.texts()?, &more.texts()?)?;
+            let mut categories = categories(&more.texts()?)?;
+            let ladders = more.texts()?;
+            let ladders = ladders.iter().map(|(field, text)| (field.as_str(), text.as_str()));
+            let mut ladders = ladders::ladders(ladders)?;
+            let mut ladder = |of| {
+                let found = ladders.remove(&of);
+                found.map_or((None, Vec::new()), |it| (Some(it.first_minor), it.later))
+            };
+            for pool in &mut pools {
+                (pool.first_minor, pool.later) = ladder(Priced::Pool(pool.pool.clone()));
+            }
+            for category in &mut categories {
+                let of = Priced::Category(category.name.clone());
+                (category.first_minor, category.later) = ladder(of);
+            }
             Ok(View::Availability(Box::new(AvailabilityView { pools, categories })))
         }
         Query::Seats(_) => seats(more.texts()?, &more.texts()?).map(View::Seats),
@@ -136,6 +152,8 @@ fn pools(
             PoolView {
                 pool: read::<PoolId>(id, "a pool")?,
                 price_minor: read(text.price, id)?,
+                first_minor: None,
+                later: Vec::new(),
                 capacity,
                 units,
                 claimed: read(text.claimed, id)?,
@@ -158,9 +176,10 @@ fn categories(texts: &[(String, String)]) -> Result<Vec<CategoryView>, String> {
             sold: read(text.sold, name)?,
             blocked: read(text.blocked, name)?,
         };
-        let price_minor = read(text.price, name)?;
-        let view = CategoryView { name: name.as_str().into(), price_minor, units };
-        categories.push((read::<u32>(text.index, name)?, view));
+        let (index, price_minor) = (read::<u32>(text.index, name)?, read(text.price, name)?);
+        let (name, first_minor, later) = (name.as_str().into(), None, Vec::new());
+        let view = CategoryView { name, price_minor, first_minor, later, units };
+        categories.push((index, view));
     }
     categories.sort_unstable_by_key(|(index, _)| *index);
     Ok(categories.into_iter().map(|(_, view)| view).collect())

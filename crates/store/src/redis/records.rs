@@ -162,7 +162,7 @@ records! {
         extensions: Digits,
         checkins: Text,
         lines: Text,
-        asked: Tail,
+        more: Tail,
     }
 
     /// What a user has in the event.

@@ -1,6 +1,7 @@
 //! From what is in Redis back to the rows of a snapshot, and where the two differ.
 
 use super::counts::Counts;
+use super::ladders;
 use super::layout::{Layout, Texts};
 use super::records::{AccessText, SeatText, SegmentText, SessionText, UserText};
 use super::records::{BanText, CategoryText, ClaimText, HoldText, PoolText};
@@ -120,6 +121,10 @@ impl Layout {
         self.meta.get(field).map_or("", String::as_str)
     }
 
+    fn meta_texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.meta.iter().map(|(field, text)| (field.as_str(), text.as_str()))
+    }
+
     fn event_row(&self) -> Result<EventRow, String> {
         let settings = serde_json::from_str(self.meta("settings")?)
             .map_err(|error| format!("settings: {error}"))?;
@@ -147,6 +152,7 @@ impl Layout {
             outflow_clock_ns: self.outflow_clock_ns()?,
             entrants,
             revealed: opened.then_some(revealed),
+            prices: ladders::ladders(self.meta_texts())?.into_values().collect(),
         })
     }
 
@@ -312,17 +318,19 @@ fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
         Ok(CheckIn { ticket: read(ticket, id)?, at: time(at, id)? })
     };
     let check_ins = text.checkins.split(',').filter(|check_in| !check_in.is_empty());
+    let (prices, asked) = ladders::read_more(text.more);
     let terms = HoldTerms {
         booking: read(id, "a booking")?,
         user: read(text.user, id)?,
         lines: serde_json::from_str(text.lines)
             .map_err(|error| format!("booking {id}: {error}"))?,
-        asked: match text.asked {
+        asked: match asked {
             "" => None,
             asked => Some(
                 serde_json::from_str(asked).map_err(|error| format!("booking {id}: {error}"))?,
             ),
         },
+        prices_minor: prices.iter().map(|price| read(price, id)).collect::<Result<_, _>>()?,
         amount_minor: read(text.amount, id)?,
         fee_minor: read(text.fee, id)?,
         created_at: time(text.created, id)?,

@@ -56,6 +56,7 @@ const INCLUDES: &[(&str, &str)] = &includes![
     "phases",
     "places",
     "pools",
+    "prices",
     "queued",
     "seats",
     "segments",
@@ -74,6 +75,7 @@ scripts! {
     ADD_POOL = "engine/add_pool";
     ADJUST_CAPACITY = "engine/adjust_capacity";
     ADD_SEATS = "engine/add_seats";
+    CHANGE_PRICE = "engine/change_price";
     BLOCK = "engine/block";
     UNBLOCK = "engine/unblock";
     OPEN_PREQUEUE = "engine/open_prequeue";

@@ -1,5 +1,6 @@
 //! Commands as scripts are given them, and what scripts answer.
 
+use super::ladders;
 use super::refusal;
 use super::scripts::{self, Script};
 use super::segments::{encoded, told};
@@ -121,6 +122,11 @@ pub(super) fn call(command: &Command) -> Call {
             Call::new(&scripts::ADJUST_CAPACITY, vec![text(pool), text(capacity), json(reason)])
         }
         Command::AddSeats { categories, seats } => add_seats(categories, seats),
+        Command::ChangePrice { of, price_minor, later, reason } => {
+            let later = ladders::later_text(later);
+            let args = vec![ladders::key(of), text(price_minor), later, json(reason)];
+            Call::new(&scripts::CHANGE_PRICE, args)
+        }
         Command::Block { lines, reason } => with_lines(&scripts::BLOCK, reasoned(reason), lines),
         Command::Unblock { lines, reason } => {
             with_lines(&scripts::UNBLOCK, reasoned(reason), lines)

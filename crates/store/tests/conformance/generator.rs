@@ -7,7 +7,8 @@ mod money;
 use crate::random::Random;
 use crate::truth::{Op, Truth};
 use crate::world::{
-    POOLS, SEATS, SEED, START, USERS, World, booking, id, place, pool, risky_text, seat, text, user,
+    POOLS, SEATS, SEED, START, USERS, World, booking, id, place, pool, price_change, risky_text,
+    seat, text, user,
 };
 use onrush_core::change::Change;
 use onrush_core::hold::HoldState;
@@ -325,7 +326,11 @@ impl Generator {
     }
 
     fn organiser(&mut self) {
-        match self.random.below(6) {
+        match self.random.below(7) {
+            6 => {
+                let change = price_change(self.truth.now(), &mut self.random);
+                self.ask(change);
+            }
             0 => {
                 let settings = Box::new(self.world.settings.clone());
                 self.ask(Command::CreateEvent { settings });
@@ -348,9 +353,9 @@ impl Generator {
             }
             4 => {
                 let name = *self.random.pick(&["ga", "ga", "vip", "vouchers", "nope"]);
-                let capacity = *self.random.pick(&[0, 1, 3, 8, 10, 12, 1_000_000, 1_000_000_001]);
-                let reason = self.reason();
-                self.ask(Command::AdjustCapacity { pool: pool(name), capacity, reason });
+                let most = *self.random.pick(&[0, 1, 3, 8, 10, 12, 1_000_000, 1_000_000_001]);
+                let (pool, capacity, reason) = (pool(name), most, self.reason());
+                self.ask(Command::AdjustCapacity { pool, capacity, reason });
             }
             _ => self.add_seats(),
         }

@@ -243,6 +243,7 @@ fn the_sequences_reach_every_change_and_every_refusal() {
         "pool_added",
         "capacity_adjusted",
         "seats_added",
+        "price_changed",
         "units_blocked",
         "units_unblocked",
         "prequeue_opened",

@@ -2,13 +2,14 @@
 //! in everybody's way.
 
 use crate::random::Random;
-use onrush_core::Time;
 use onrush_core::ids::{BookingId, ClaimId, InvalidId, PaymentId, PlaceId, PoolId, SeatId, UserId};
 use onrush_core::limits::{MAX_FEE_BP, MAX_PRICE_MINOR, MAX_TEXT_CHARS};
+use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings, SingleSeats};
-use onrush_core::spec::{Access, CategorySpec, PoolSpec, SeatSpec};
+use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::tax::Tax;
 use onrush_core::waiting_room::draw;
+use onrush_core::{Command, Time};
 use std::str::FromStr;
 
 /// 2026-12-01T10:00:00Z, when all sequences begin.
@@ -91,6 +92,26 @@ pub(crate) fn risky_text(random: &mut Random) -> Box<str> {
         2 => "é".repeat(MAX_TEXT_CHARS).into(),
         _ => text(random),
     }
+}
+
+/// A change of a price: of what there is or not, now and later, as it may be or not.
+pub(crate) fn price_change(now: Time, random: &mut Random) -> Command {
+    let of = if random.percent(50) {
+        let name = *random.pick(&["ga", "vip", "vouchers", "nope"]);
+        Priced::Pool(pool(name))
+    } else {
+        Priced::Category((*random.pick(&["stalls", GODS, "nope"])).into())
+    };
+    let price_minor = *random.pick(&[0, 1, 700, 4_900, MAX_PRICE_MINOR, -1]);
+    let mut from = now;
+    let mut later = Vec::new();
+    for _ in 0..random.below(4) {
+        from = from.plus_ms(*random.pick(&[1, 1, 500, 20_000, 600_000, 0]));
+        let price_minor = *random.pick(&[0, 2, 800, 5_000]);
+        later.push(PriceStep { from, price_minor });
+    }
+    let reason = Reason { by: text(random), why: risky_text(random) };
+    Command::ChangePrice { of, price_minor, later, reason }
 }
 
 /// What kind of event a sequence is about.

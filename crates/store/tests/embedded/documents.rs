@@ -11,6 +11,7 @@ use onrush_core::command::CancelTerms;
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::question::PlaceOf;
 use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings, SingleSeats};
 use onrush_core::spec::{Access, CategorySpec, Reason, SeatSpec};
@@ -285,6 +286,7 @@ fn changes() -> Vec<Change> {
         user: user(),
         lines: lines.clone(),
         asked: None,
+        prices_minor: Vec::new(),
         amount_minor: 2,
         fee_minor: 1,
         created_at: at,
@@ -297,6 +299,14 @@ fn changes() -> Vec<Change> {
             .into(),
         SetupChange::SeatsAdded { categories: vec![category.clone()], seats: vec![seat.clone()] }
             .into(),
+        SetupChange::PriceChanged {
+            of: Priced::Pool(pool()),
+            before_minor: 1,
+            price_minor: 2,
+            later: Vec::new(),
+            reason: None,
+        }
+        .into(),
         SetupChange::UnitsBlocked { lines: lines.clone(), reason: reason() }.into(),
         SetupChange::UnitsUnblocked { lines: lines.clone(), reason: reason() }.into(),
         SaleChange::PrequeueOpened.into(),
@@ -375,8 +385,15 @@ fn fuller_changes() -> Vec<Change> {
             seats[0].access = Access::CompanionOf(id("A-2"));
             Some(SetupChange::SeatsAdded { categories, seats }.into())
         }
+        Change::Setup(SetupChange::PriceChanged { of, before_minor, price_minor, .. }) => {
+            let later = vec![PriceStep { from: Time(3), price_minor: 4 }];
+            let reason = Some(Reason { by: "office".into(), why: "early birds".into() });
+            let fuller = SetupChange::PriceChanged { of, before_minor, price_minor, later, reason };
+            Some(fuller.into())
+        }
         Change::Hold(HoldChange::HoldPlaced { terms, until }) => {
-            let terms = HoldTerms { asked: Some(Box::new(asked())), ..(*terms).clone() };
+            let asked = Some(Box::new(asked()));
+            let terms = HoldTerms { asked, prices_minor: vec![1], ..(*terms).clone() };
             Some(HoldChange::HoldPlaced { terms: terms.into(), until }.into())
         }
         _ => None,

@@ -1,4 +1,5 @@
 /** An event's settings as somebody types them, and what that comes to for the server. */
+import { toLocal } from "../when";
 import type { Event, EventDefaults, RefundRule, Room, SingleSeats, Tax } from "../../api/schema";
 import { toMajor, toMinor } from "../money";
 
@@ -218,17 +219,4 @@ export function fieldOf(setting: string | undefined): keyof Draft | undefined {
 
 function ms(min: number | null): number | null {
   return min === null ? null : Math.round(min * MIN_MS);
-}
-
-function toLocal(at: number | undefined): string {
-  if (at === undefined) return "";
-  const local = new Date(at - new Date(at).getTimezoneOffset() * MIN_MS);
-  return local.toISOString().slice(0, 16);
-}
-
-/** Which zone typed times are in, such as `Asia/Bangkok (GMT+7)`. */
-export function zone(language: string): string {
-  const format = new Intl.DateTimeFormat(language, { timeZoneName: "short" });
-  const short = format.formatToParts().find((part) => part.type === "timeZoneName")?.value ?? "";
-  return `${format.resolvedOptions().timeZone} (${short})`;
 }

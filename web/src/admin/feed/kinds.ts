@@ -11,7 +11,14 @@ export const KINDS = {
     "sale_closed",
     "resumed",
   ],
-  stock: ["pool_added", "capacity_adjusted", "seats_added", "units_blocked", "units_unblocked"],
+  stock: [
+    "pool_added",
+    "capacity_adjusted",
+    "seats_added",
+    "price_changed",
+    "units_blocked",
+    "units_unblocked",
+  ],
   queue: [
     "place_taken",
     "place_seen",

@@ -2,7 +2,7 @@
  * What an event offers, as people think of it: zones and categories at a price, rooms for a range
  * of nights.
  */
-import type { Availability } from "../../api/schema";
+import type { Availability, PriceStep } from "../../api/schema";
 import { nightOf, poolName } from "../../lib/pools";
 
 export interface Offer {
@@ -14,6 +14,8 @@ export interface Offer {
   toMinor: number;
   free: number;
   held: number;
+  /** The next price to come, if there is one. */
+  next?: PriceStep | undefined;
   /** For rooms: the nights there are, and on how many of them some are free. */
   nights?: { first: string; last: string; count: number; free: number };
 }
@@ -21,14 +23,16 @@ export interface Offer {
 export function offersOf(availability: Availability): Offer[] {
   const offers: Offer[] = [];
   const rooms = new Map<string, Offer>();
-  for (const { name, all_in_minor, free, held } of availability.categories) {
-    offers.push({ id: `category ${name}`, name, fromMinor: all_in_minor, toMinor: all_in_minor, free, held });
+  for (const { name, all_in_minor, later, free, held } of availability.categories) {
+    const [fromMinor, toMinor, next] = [all_in_minor, all_in_minor, later?.[0]];
+    offers.push({ id: `category ${name}`, name, fromMinor, toMinor, free, held, next });
   }
-  for (const { pool, all_in_minor, free, held } of availability.pools) {
+  for (const { pool, all_in_minor, later, free, held } of availability.pools) {
     const night = nightOf(pool);
     if (!night) {
       const name = poolName(pool);
-      offers.push({ id: `pool ${pool}`, name, fromMinor: all_in_minor, toMinor: all_in_minor, free, held });
+      const [fromMinor, toMinor, next] = [all_in_minor, all_in_minor, later?.[0]];
+      offers.push({ id: `pool ${pool}`, name, fromMinor, toMinor, free, held, next });
       continue;
     }
     const { room, date } = night;

@@ -13,12 +13,12 @@ use crate::json::ids::{CurrencyText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use onrush_core::ids::{BookingId, PoolId, SeatId};
-use onrush_core::lines::Lines;
+use onrush_core::hold::HoldTerms;
+use onrush_core::ids::{BookingId, EventId, PoolId, SeatId};
+use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::AvailabilityNow;
 use onrush_core::settings::Settings;
 use onrush_core::tax::Taxed;
-use onrush_core::view::PoolView;
 use onrush_store::Ask;
 use serde::Serialize;
 use std::sync::Arc;
@@ -80,19 +80,24 @@ pub async fn summary(
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
     let kept = keeper.find_ever(&event, &booking).await?;
-    let (lines, amount_minor, fee_minor) = match &kept {
-        Kept::Now(view) => (&view.terms.lines, view.terms.amount_minor, view.terms.fee_minor),
-        Kept::Past(row) => (&row.lines, row.amount_minor, row.fee_minor),
+    let (lines, prices_minor, amount_minor, fee_minor) = match &kept {
+        Kept::Now(view) => {
+            let HoldTerms { lines, prices_minor, amount_minor, fee_minor, .. } = &*view.terms;
+            (lines, prices_minor, *amount_minor, *fee_minor)
+        }
+        Kept::Past(row) => (&row.lines, &row.prices_minor, row.amount_minor, row.fee_minor),
     };
     let (_, view) = sale.view_event(&event).await?;
-    let pools = match lines.pools() {
-        [] => Vec::new(),
-        _ => sale.engine.ask(event.clone(), AvailabilityNow).await?.value.pools,
+    let first_minor;
+    let prices_minor = match prices_minor.as_slice() {
+        [] => {
+            first_minor = first_prices(&sale, &units, &event, lines).await?;
+            &first_minor
+        }
+        prices_minor => prices_minor,
     };
-    let seats = units.boards.prices(&event, lines.seats()).await?;
-    let costs = costs(lines, &pools, &seats, fee_minor);
+    let costs = costs(lines, prices_minor, fee_minor);
     let lines = split(&view.settings, costs);
-    // What has a price keeps it, so that lines are what the booking was agreed on at.
     let sum_minor: i64 = lines.iter().map(|line| line.amount_minor).sum();
     if sum_minor != amount_minor {
         let found = format!("{booking}: lines of {sum_minor} in an amount of {amount_minor}");
@@ -108,13 +113,29 @@ pub async fn summary(
     Ok(json(StatusCode::OK, &body))
 }
 
-/// Every line with what it costs, the fees last.
-fn costs<'a>(
-    lines: &'a Lines,
-    pools: &[PoolView],
-    seats: &[i64],
-    fee_minor: i64,
-) -> Vec<SummaryLine<'a>> {
+/// What one unit of each line cost first, pools' and then seats'.
+async fn first_prices(
+    sale: &Sale,
+    units: &Units,
+    event: &EventId,
+    lines: &Lines,
+) -> Result<Vec<i64>, Problem> {
+    let pools = match lines.pools() {
+        [] => Vec::new(),
+        _ => sale.engine.ask(event.clone(), AvailabilityNow).await?.value.pools,
+    };
+    let first_of = |line: &PoolLine| {
+        let pool = pools.iter().find(|pool| pool.pool == line.pool);
+        let pool = pool.expect("a pool that was booked is there for good");
+        pool.first_minor.unwrap_or(pool.price_minor)
+    };
+    let mut first_minor: Vec<i64> = lines.pools().iter().map(first_of).collect();
+    first_minor.extend(units.boards.first_prices(event, lines.seats()).await?);
+    Ok(first_minor)
+}
+
+/// Every line with what it costs, at these prices of one unit each, the fees last.
+fn costs<'a>(lines: &'a Lines, prices_minor: &[i64], fee_minor: i64) -> Vec<SummaryLine<'a>> {
     let line = |amount_minor| SummaryLine {
         pool: None,
         seat: None,
@@ -123,20 +144,20 @@ fn costs<'a>(
         net_minor: amount_minor,
         tax_minor: 0,
     };
-    let of_pools = lines.pools().iter().map(|wanted| {
-        let pool = pools.iter().find(|pool| pool.pool == wanted.pool);
-        let price_minor = pool.expect("a pool that was booked is there for good").price_minor;
+    let mut prices_minor = prices_minor.iter();
+    let of_pools = lines.pools().iter().zip(&mut prices_minor).map(|(wanted, price_minor)| {
         let of_all = line(price_minor * i64::from(wanted.quantity));
         SummaryLine { pool: Some(&wanted.pool), quantity: Some(wanted.quantity), ..of_all }
     });
-    let seats = lines.seats().iter().zip(seats);
+    let of_pools: Vec<_> = of_pools.collect();
+    let seats = lines.seats().iter().zip(prices_minor);
     let of_seats = seats.map(|(seat, price_minor)| SummaryLine {
         seat: Some(seat),
         quantity: Some(1),
         ..line(*price_minor)
     });
     let of_fees = (fee_minor > 0).then(|| line(fee_minor));
-    of_pools.chain(of_seats).chain(of_fees).collect()
+    of_pools.into_iter().chain(of_seats).chain(of_fees).collect()
 }
 
 /// The same with the tax in each, where the event tells of one.

@@ -8,6 +8,7 @@ pub mod inventory;
 pub mod pace;
 pub mod phases;
 pub mod pools;
+pub mod prices;
 pub mod read;
 pub mod settings;
 pub mod shapes;
@@ -41,6 +42,8 @@ pub fn routes() -> OpenApiRouter<HttpState> {
         .routes(routes!(pools::add_pool))
         .routes(routes!(pools::adjust_capacity))
         .routes(routes!(pools::pool_history))
+        .routes(routes!(prices::change_price))
+        .routes(routes!(prices::prices))
         .routes(routes!(block::block))
         .routes(routes!(block::unblock))
         .routes(routes!(inventory::inventory_status))

@@ -30,10 +30,7 @@ impl Oracle {
         let is_named = |seat: &Seat| {
             order.beside().is_some_and(|beside| beside.seats().contains(&seat.spec.seat))
         };
-        let price = |seat: &Seat| {
-            let category = self.categories.iter().find(|it| it.name == seat.spec.category);
-            category.map_or(0, |category| category.price_minor)
-        };
+        let price = |seat: &Seat| self.price_of_category(&seat.spec.category);
         let may_take = |seat: &&Seat| {
             let affordable = best.price_max_minor().is_none_or(|most| price(seat) <= most);
             seat.owner == Owner::Nobody && !is_named(seat) && affordable

@@ -109,10 +109,7 @@ impl<'a> House<'a> {
         let named = |seat: &Seat| {
             order.beside().is_some_and(|beside| beside.seats().contains(&seat.spec.seat))
         };
-        let price = |seat: &Seat| {
-            let category = oracle.categories.iter().find(|it| it.name == seat.spec.category);
-            category.map_or(0, |category| category.price_minor)
-        };
+        let price = |seat: &Seat| oracle.price_of_category(&seat.spec.category);
         let free = oracle.seats.iter().map(|seat| {
             seat.owner == Owner::Nobody
                 && among(best.categories(), &seat.spec.category)

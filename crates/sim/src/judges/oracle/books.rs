@@ -4,12 +4,16 @@ use onrush_core::Time;
 use onrush_core::hold::{CheckIn, HoldState, HoldTerms};
 use onrush_core::ids::{BookingId, PlaceId, UserId};
 use onrush_core::limits::ENDED_KNOWN_MS;
+use onrush_core::prices::PriceStep;
 use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::view::{
     CategoryView, ClaimState, ClaimView, HoldView, PoolView, SeatStatus, SeatView, Units,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// The first price and those to come, of what ever changed its price.
+pub(super) type OtherPrices = (Option<i64>, Vec<PriceStep>);
 
 /// Somebody in the queue.
 #[derive(Clone, Debug)]
@@ -77,10 +81,12 @@ impl Pool {
         self.claimed + self.by_services
     }
 
-    pub(super) fn view(&self) -> PoolView {
+    pub(super) fn view(&self, (first_minor, later): OtherPrices) -> PoolView {
         PoolView {
             pool: self.spec.pool.clone(),
             price_minor: self.spec.price_minor,
+            first_minor,
+            later,
             capacity: self.spec.capacity,
             units: Units {
                 free: self.free(),
@@ -138,7 +144,11 @@ impl Seat {
 }
 
 /// The seats of one category, added up.
-pub(super) fn category_view(category: &CategorySpec, seats: &[Seat]) -> CategoryView {
+pub(super) fn category_view(
+    category: &CategorySpec,
+    seats: &[Seat],
+    (first_minor, later): OtherPrices,
+) -> CategoryView {
     let mut units = Units::default();
     for seat in seats.iter().filter(|seat| seat.spec.category == category.name) {
         match seat.status() {
@@ -148,7 +158,13 @@ pub(super) fn category_view(category: &CategorySpec, seats: &[Seat]) -> Category
             SeatStatus::Blocked => units.blocked += 1,
         }
     }
-    CategoryView { name: category.name.clone(), price_minor: category.price_minor, units }
+    CategoryView {
+        name: category.name.clone(),
+        price_minor: category.price_minor,
+        first_minor,
+        later,
+        units,
+    }
 }
 
 /// A booking.

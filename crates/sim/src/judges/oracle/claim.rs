@@ -4,6 +4,7 @@ use super::settings::{check_reason, invalid};
 use super::{Answer, Oracle};
 use onrush_core::change::{ClaimChange, DeclaimedHow};
 use onrush_core::ids::{ClaimId, PoolId, UserId};
+use onrush_core::prices::Priced;
 use onrush_core::spec::Reason;
 use onrush_core::view::{ClaimState, ClaimView, Reply};
 use onrush_core::{Refusal, Time};
@@ -38,7 +39,7 @@ impl Oracle {
         let Some(found) = self.pool(pool) else {
             return Err(Refusal::ZoneNotFound { pool: pool.clone() });
         };
-        let (free, price_minor) = (found.free(), found.spec.price_minor);
+        let (free, price_minor) = (found.free(), self.price_of(&Priced::Pool(pool.clone())));
         let before = found.all_claimed();
         self.may_take(at, user)?;
         if quantity > free {

@@ -98,12 +98,14 @@ impl Oracle {
         asked: Option<Box<BestOrder>>,
     ) -> Reply {
         let (units, (amount_minor, fee_minor)) = (lines.units(), self.cost(&lines));
+        let prices_minor = self.unit_prices(&lines);
         let until = at.plus_ms(self.settings().hold_ttl_ms);
         let terms = Arc::new(HoldTerms {
             booking: id.clone(),
             user: user.clone(),
             lines,
             asked,
+            prices_minor,
             amount_minor,
             fee_minor,
             created_at: at,

@@ -12,6 +12,7 @@ mod claim;
 mod hold;
 mod money;
 mod organiser;
+mod prices;
 mod settings;
 mod single_seats;
 mod stock;
@@ -29,6 +30,7 @@ use onrush_core::settings::{Digest, RoomSettings, Settings};
 use onrush_core::spec::{CategorySpec, Reason};
 use onrush_core::view::{ClaimView, Reply};
 use onrush_core::{Change, Command, Phase, Refusal, Time};
+use prices::Tariff;
 use std::collections::BTreeMap;
 
 /// An answer, as the oracle expects it.
@@ -55,6 +57,10 @@ pub struct Oracle {
     pools: Vec<Pool>,
     categories: Vec<CategorySpec>,
     seats: Vec<Seat>,
+    /// Of what ever changed its price.
+    tariffs: Vec<Tariff>,
+    /// When the present command is decided.
+    now: Time,
     bookings: BTreeMap<BookingId, Booking>,
     /// Live holds, in the order they were placed.
     live: Vec<BookingId>,
@@ -73,6 +79,7 @@ pub struct Oracle {
 impl Oracle {
     /// What must be answered to `command` at `at`, and what it changes.
     fn predict(&mut self, at: Time, command: &Command) -> Answer {
+        self.now = at;
         self.changes.clear();
         if let Command::CreateEvent { settings } = command {
             return self.create(settings);
@@ -86,6 +93,9 @@ impl Oracle {
             Command::AddPool { spec } => self.add_pool(spec),
             Command::AdjustCapacity { pool, capacity, reason } => {
                 self.adjust_capacity(pool, *capacity, reason)
+            }
+            Command::ChangePrice { of, price_minor, later, reason } => {
+                self.change_price(of, *price_minor, later, reason)
             }
             Command::AddSeats { categories, seats } => self.add_seats(categories, seats),
             Command::Block { lines, reason } => self.block(lines, reason),

@@ -20,7 +20,7 @@ fn sha(parts: &[&[u8]]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-fn is_price(minor: i64) -> bool {
+pub(super) fn is_price(minor: i64) -> bool {
     (0..=1_000_000_000_000).contains(&minor)
 }
 

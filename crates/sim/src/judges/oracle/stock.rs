@@ -65,16 +65,7 @@ impl Oracle {
 
     /// What these lines cost now: the amount, and what of it is fees.
     pub(super) fn cost(&self, lines: &Lines) -> (i64, i64) {
-        let mut price = 0;
-        for line in lines.pools() {
-            let each = self.pool(&line.pool).map_or(0, |pool| pool.spec.price_minor);
-            price += each * i64::from(line.quantity);
-        }
-        for seat in lines.seats() {
-            let category = self.seat(seat).map(|seat| &seat.spec.category);
-            let known = self.categories.iter().find(|known| Some(&known.name) == category);
-            price += known.map_or(0, |category| category.price_minor);
-        }
+        let price = self.price_of_all(lines);
         if price == 0 {
             return (0, 0);
         }

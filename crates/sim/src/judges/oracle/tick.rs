@@ -8,6 +8,7 @@ use onrush_core::change::{
 };
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, ClaimId, UserId};
+use onrush_core::prices::Priced;
 use onrush_core::view::{AdmissionState, ClaimState};
 use onrush_core::{Phase, Refusal, Time};
 
@@ -22,6 +23,7 @@ enum Due {
     Place(usize),
     ForgetHold(BookingId),
     ForgetClaim(ClaimId),
+    Price(Priced),
 }
 
 impl Oracle {
@@ -77,6 +79,9 @@ impl Oracle {
         }
         for (at, id) in &self.ended {
             offer(*at, &|| Due::ForgetHold(id.clone()));
+        }
+        for (at, of) in self.prices_due() {
+            offer(at, &|| Due::Price(of.clone()));
         }
         first
     }
@@ -171,6 +176,7 @@ impl Oracle {
                 self.claims.remove(&claim);
                 self.change(ClaimChange::ClaimForgotten { claim });
             }
+            Due::Price(of) => self.tell_price(&of),
         }
     }
 

@@ -5,13 +5,15 @@ use super::books::{Inside, Pool, Seat, Stay, Waiting, category_view};
 use super::visitor::Found;
 use crate::plan::EVENT;
 use onrush_core::ids::{BookingId, UserId};
+use onrush_core::prices::Priced;
 use onrush_core::question::{
     AvailabilityNow, BansAfter, BookingOf, BookingsOf, ClaimOf, EventNow, PlaceOf, Query, SeatsNow,
     View,
 };
+use onrush_core::spec::CategorySpec;
 use onrush_core::view::{
-    AdmissionState, AvailabilityView, BanView, DrawView, EventView, HoldView, PlaceState,
-    PlaceView, Units,
+    AdmissionState, AvailabilityView, BanView, CategoryView, DrawView, EventView, HoldView,
+    PlaceState, PlaceView, PoolView, Units,
 };
 use onrush_core::{Refusal, Time};
 
@@ -63,11 +65,20 @@ impl Oracle {
         BanView { user: user.clone(), reason: reason.clone(), at: *at }
     }
 
+    fn view_pool(&self, pool: &Pool) -> PoolView {
+        pool.view(self.other_prices(&Priced::Pool(pool.spec.pool.clone())))
+    }
+
+    fn view_category(&self, category: &CategorySpec) -> CategoryView {
+        let prices = self.other_prices(&Priced::Category(category.name.clone()));
+        category_view(category, &self.seats, prices)
+    }
+
     fn availability(&self) -> AvailabilityView {
         let categories = self.categories.iter();
         AvailabilityView {
-            pools: self.pools.iter().map(Pool::view).collect(),
-            categories: categories.map(|it| category_view(it, &self.seats)).collect(),
+            pools: self.pools.iter().map(|pool| self.view_pool(pool)).collect(),
+            categories: categories.map(|it| self.view_category(it)).collect(),
         }
     }
 

@@ -83,10 +83,14 @@ fn done(change: &Change) -> Option<(What, String)> {
         Change::Setup(change) => match change {
             SetupChange::SettingsChanged { settings } => (What::ChangesTitle, &*settings.title),
             SetupChange::CapacityAdjusted { reason, .. } => (What::ChangesCapacity, &*reason.why),
+            SetupChange::PriceChanged { reason: Some(reason), .. } => {
+                (What::ChangesPrice, &*reason.why)
+            }
             SetupChange::UnitsBlocked { reason, .. } => (What::Blocks, &*reason.why),
             SetupChange::UnitsUnblocked { reason, .. } => (What::Unblocks, &*reason.why),
             SetupChange::EventCreated { .. }
             | SetupChange::PoolAdded { .. }
+            | SetupChange::PriceChanged { reason: None, .. }
             | SetupChange::SeatsAdded { .. } => return None,
         },
         Change::Sale(change) => match change {

@@ -2,7 +2,7 @@
 
 use crate::inventory::Drift;
 use crate::json::ids::{EventIdText, IdText, TimeMs};
-use crate::json::sale::{PhaseName, UnitsBody};
+use crate::json::sale::{PhaseName, PriceStepBody, UnitsBody};
 use onrush_core::ids::{EventId, PoolId};
 use onrush_core::settings::Settings;
 use onrush_core::view::{AvailabilityView, CategoryView, PoolView};
@@ -56,6 +56,10 @@ pub struct PoolBody {
     price_minor: i64,
     /// The same with the percentage fee on it.
     all_in_minor: i64,
+    /// What it costs later, the earliest first; missing if that is the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    later: Vec<PriceStepBody>,
     capacity: u32,
     free: u32,
     held: u32,
@@ -71,6 +75,7 @@ impl PoolBody {
             pool: view.pool.clone(),
             price_minor: view.price_minor,
             all_in_minor: settings.all_in_minor(view.price_minor),
+            later: PriceStepBody::all(&view.later, settings),
             capacity: view.capacity,
             free: view.units.free,
             held: view.units.held,
@@ -89,6 +94,10 @@ pub struct CategoryBody {
     price_minor: i64,
     /// The same with the percentage fee on it.
     all_in_minor: i64,
+    /// What it costs later, the earliest first; missing if that is the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    later: Vec<PriceStepBody>,
     free: u32,
     held: u32,
     sold: u32,
@@ -99,11 +108,12 @@ impl CategoryBody {
     /// What anyone may see of a category.
     #[must_use]
     pub fn new(view: CategoryView, settings: &Settings) -> Self {
-        let CategoryView { name, price_minor, units } = view;
+        let CategoryView { name, price_minor, first_minor: _, later, units } = view;
         Self {
             name,
             price_minor,
             all_in_minor: settings.all_in_minor(price_minor),
+            later: PriceStepBody::all(&later, settings),
             free: units.free,
             held: units.held,
             sold: units.sold,

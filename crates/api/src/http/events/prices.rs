@@ -1,0 +1,150 @@
+//! Prices: changed, now or from some time on, and explained.
+
+use super::read::run_and_show;
+use super::shapes::EventBody;
+use super::shapes::stock::{CategoryBody, PoolBody};
+use crate::history::PriceChange;
+use crate::http::body::{JsonBody, json};
+use crate::http::caller::{Admin, Ids};
+use crate::http::openapi::{ReadProblems, WriteProblems};
+use crate::http::problem::{Code, Problem};
+use crate::http::shapes::lines::id;
+use crate::http::state::{Sale, Units};
+use crate::json::ids::{EventIdText, FreeText, IdText, PriceNumber, TimeMs};
+use crate::json::whole::Whole;
+use crate::prices::check_prices;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::ids::EventId;
+use onrush_core::prices::{PriceStep, Priced};
+use onrush_core::question::AvailabilityNow;
+use onrush_core::spec::Reason;
+use onrush_core::{Command, Time};
+use onrush_saga::Sagas;
+use onrush_store::Ask;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// Another price of a pool, or of a category of seats.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewPrice {
+    /// The pool, if it is about one.
+    #[serde(default)]
+    #[schema(value_type = Option<IdText>, nullable = false)]
+    pool: Option<String>,
+    /// The category of seats, if it is about one.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>, nullable = false)]
+    category: Option<Box<str>>,
+    /// The price of one unit from now on, in minor units; 0 is free of charge.
+    #[schema(value_type = PriceNumber)]
+    price_minor: Whole<i64>,
+    /// What it costs later, the earliest first, at most 20 prices; whatever was to come before is
+    /// forgotten.
+    #[serde(default)]
+    #[schema(max_items = 20)]
+    later: Vec<NewStep>,
+    /// Who changes it.
+    #[schema(value_type = FreeText)]
+    by: Box<str>,
+    /// Why.
+    #[schema(value_type = FreeText)]
+    why: Box<str>,
+}
+
+/// A price from some time on.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewStep {
+    /// From when on.
+    #[schema(value_type = TimeMs)]
+    from: Whole<i64>,
+    /// The price of one unit, in minor units.
+    #[schema(value_type = PriceNumber)]
+    price_minor: Whole<i64>,
+}
+
+/// Prices, and how they came to be what they are.
+#[derive(Serialize, ToSchema)]
+pub struct Prices {
+    /// Each pool, in the order they were added.
+    pools: Vec<PoolBody>,
+    /// Each price category of seats, in the order they were added.
+    categories: Vec<CategoryBody>,
+    /// How prices changed: the latest 500 changes, oldest first.
+    history: Vec<PriceChange>,
+}
+
+/// Sets what a pool's units or a category's seats cost, from now on and later.
+///
+/// What is held, being paid for, or sold keeps its price. A price that is to come holds from its
+/// time on.
+#[utoipa::path(
+    put, path = "/api/v1/admin/events/{event}/prices", tag = "admin",
+    params(("event" = EventIdText, Path)),
+    request_body = NewPrice,
+    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn change_price(
+    State(sale): State<Arc<Sale>>,
+    State(sagas): State<Arc<Sagas>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+    JsonBody(NewPrice { pool, category, price_minor, later, by, why }): JsonBody<NewPrice>,
+) -> Result<Response, Problem> {
+    let (name, of) = match (pool, category) {
+        (Some(pool), None) => {
+            let id = id(&pool).map_err(|problem| problem.about("pool"))?;
+            (pool, Priced::Pool(id))
+        }
+        (None, Some(category)) => (category.to_string(), Priced::Category(category)),
+        (Some(_), Some(_)) | (None, None) => {
+            let why = "name a pool or a category, one of the two";
+            return Err(Problem::new(Code::InvalidBody, why).about("pool"));
+        }
+    };
+    let step = |NewStep { from, price_minor }| PriceStep {
+        from: Time(from.0),
+        price_minor: price_minor.0,
+    };
+    let (price_minor, later) = (price_minor.0, later.into_iter().map(step).collect::<Vec<_>>());
+    let (_, view) = sale.view_event(&event).await?;
+    let now = [(name.as_str(), price_minor)];
+    check_prices(sagas.gateway(), &view.settings, now)
+        .map_err(|error| Problem::from(error).about("price_minor"))?;
+    let then = later.iter().map(|step| (name.as_str(), step.price_minor));
+    check_prices(sagas.gateway(), &view.settings, then)
+        .map_err(|error| Problem::from(error).about("later"))?;
+    let reason = Reason { by, why };
+    let command = Command::ChangePrice { of, price_minor, later, reason };
+    run_and_show(&sale, &event, command).await.map_err(Problem::named_in_body)
+}
+
+/// What everything costs, now and later, and how that changed.
+///
+/// The whole feed is read for it, which takes a few seconds for each million decisions; one
+/// question at a time.
+#[utoipa::path(
+    get, path = "/api/v1/admin/events/{event}/prices", tag = "admin",
+    params(("event" = EventIdText, Path)),
+    responses((status = 200, description = "The prices", body = Prices), ReadProblems),
+    security(("admin" = []))
+)]
+pub async fn prices(
+    State(sale): State<Arc<Sale>>,
+    State(units): State<Arc<Units>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+) -> Result<Response, Problem> {
+    let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
+    let history = units.histories.of_prices(&event).await?;
+    let (_, view) = sale.view_event(&event).await?;
+    let pools = left.pools.iter().map(|pool| PoolBody::new(pool, &view.settings)).collect();
+    let categories = left.categories.into_iter();
+    let categories = categories.map(|it| CategoryBody::new(it, &view.settings)).collect();
+    Ok(json(StatusCode::OK, &Prices { pools, categories, history }))
+}

@@ -1,0 +1,96 @@
+//! Prices that were changed, or will be, as texts: what `lua/include/prices.lua` writes.
+
+use onrush_core::Time;
+use onrush_core::hold::HoldTerms;
+use onrush_core::prices::{Ladder, PriceStep, Priced};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// What fields of the meta hash begin with that hold a ladder.
+const FIELD: &str = "price:";
+
+/// Of what, as scripts are told.
+pub(super) fn key(of: &Priced) -> String {
+    match of {
+        Priced::Category(name) => format!("c:{name}"),
+        Priced::Pool(pool) => format!("p:{pool}"),
+    }
+}
+
+fn of_key(key: &str) -> Result<Priced, String> {
+    match key.split_once(':') {
+        Some(("c", name)) => Ok(Priced::Category(name.into())),
+        Some(("p", pool)) => match pool.parse() {
+            Ok(pool) => Ok(Priced::Pool(pool)),
+            Err(error) => Err(format!("price:{key}: {error}")),
+        },
+        Some(_) | None => Err(format!("price:{key}: it is neither a category's nor a pool's")),
+    }
+}
+
+/// What follows the present price.
+pub(super) fn later_text(later: &[PriceStep]) -> String {
+    let mut text = String::new();
+    for PriceStep { from, price_minor } in later {
+        let between = if text.is_empty() { "" } else { ";" };
+        let _ = write!(text, "{between}{from}:{price_minor}");
+    }
+    text
+}
+
+/// The field of the meta hash, and its text.
+pub(super) fn field(ladder: &Ladder) -> (String, String) {
+    let field = format!("{FIELD}{}", key(&ladder.of));
+    let first_minor = ladder.first_minor;
+    let text = match later_text(&ladder.later) {
+        later if later.is_empty() => first_minor.to_string(),
+        later => format!("{first_minor};{later}"),
+    };
+    (field, text)
+}
+
+fn ladder(key: &str, text: &str) -> Result<Ladder, String> {
+    let broken = || format!("price:{key}: {text:?} cannot be read");
+    let mut parts = text.split(';');
+    let first_minor = parts.next().and_then(|first| first.parse().ok()).ok_or_else(broken)?;
+    let step = |text: &str| {
+        let (from, price_minor) = text.split_once(':')?;
+        Some(PriceStep { from: Time(from.parse().ok()?), price_minor: price_minor.parse().ok()? })
+    };
+    let later = parts.map(|text| step(text).ok_or_else(broken)).collect::<Result<_, _>>()?;
+    Ok(Ladder { of: of_key(key)?, first_minor, later })
+}
+
+/// All ladders among fields of the meta hash.
+pub(super) fn ladders<'a>(
+    meta: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<BTreeMap<Priced, Ladder>, String> {
+    let found =
+        meta.into_iter().filter_map(|(field, text)| Some((field.strip_prefix(FIELD)?, text)));
+    found.map(|(key, text)| ladder(key, text).map(|ladder| (ladder.of.clone(), ladder))).collect()
+}
+
+/// What stands at the end of a hold: the prices of its lines, if they are others than the first, and
+/// what was asked for.
+pub(super) fn more_text(terms: &HoldTerms) -> String {
+    let asked = terms.asked.as_ref().map_or_else(String::new, |asked| {
+        serde_json::to_string(asked).expect("what was asked can be written")
+    });
+    match terms.prices_minor.as_slice() {
+        [] => asked,
+        prices => {
+            let prices: Vec<_> = prices.iter().map(ToString::to_string).collect();
+            format!("{};{asked}", prices.join(","))
+        }
+    }
+}
+
+/// The same read: the prices, and what was asked for.
+pub(super) fn read_more(text: &str) -> (Vec<&str>, &str) {
+    match text.split_once(';') {
+        Some((prices, asked)) if prices.starts_with(|sign: char| sign.is_ascii_digit()) => {
+            (prices.split(',').collect(), asked)
+        }
+        Some(_) | None => (Vec::new(), text),
+    }
+}
