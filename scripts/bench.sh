@@ -5,6 +5,7 @@ cd "$(dirname "$0")/.."
 cargo build --release --locked --quiet -p onrush --features lab
 target/release/onrush bench engine "$@"
 target/release/onrush bench http "$@"
+target/release/onrush bench map "$@"
 target/release/onrush bench paid "$@"
 target/release/onrush bench redis "$@"
 target/release/onrush bench postgres "$@"

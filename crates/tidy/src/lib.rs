@@ -7,6 +7,7 @@
 pub mod circles;
 pub mod crates;
 pub mod documents;
+pub mod examples;
 pub mod imports;
 pub mod lengths;
 pub mod lua;

@@ -11,6 +11,7 @@ mod common;
 mod engine;
 mod hostile;
 mod http;
+mod map;
 mod overload;
 mod paid;
 mod results;
@@ -33,6 +34,8 @@ enum What {
     Engine(engine::EngineArgs),
     /// Measure the server over real HTTP, beside a bare one with the same serve loop
     Http(http::HttpArgs),
+    /// Measure how many get the map of a large house while its seats are being taken
+    Map(map::MapArgs),
     /// Measure the whole way from the queue to the paid ticket
     Paid(paid::PaidArgs),
     /// Have hostile clients at a server with little memory and few files, beside buyers who behave
@@ -58,6 +61,7 @@ pub fn run(args: &BenchArgs) -> Exit {
     let results = match &args.what {
         What::Engine(args) => engine::run(args),
         What::Http(args) => http::run(args),
+        What::Map(args) => map::run(args),
         What::Paid(args) => paid::run(args),
         What::Hostile(args) => hostile::run(args),
         What::Overload(args) => overload::run(args),

@@ -25,6 +25,11 @@ impl Latency {
         self.histogram.saturating_record(us.clamp(1, MAX_US));
     }
 
+    /// Counts all that another one did.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.histogram.add(&other.histogram).expect("the bounds are the same");
+    }
+
     /// How many times were counted.
     pub(crate) fn count(&self) -> u64 {
         self.histogram.len()

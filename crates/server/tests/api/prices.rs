@@ -274,10 +274,10 @@ async fn a_price_that_cannot_be_is_refused_and_changes_nothing() {
             &json!({"pool": "ga", "category": "Stalls"}),
             1,
             json!([]),
-            (400, "INVALID_BODY"),
+            (422, "INVALID_BODY"),
             Some("pool"),
         ),
-        (&json!({}), 1, json!([]), (400, "INVALID_BODY"), Some("pool")),
+        (&json!({}), 1, json!([]), (422, "INVALID_BODY"), Some("pool")),
     ] {
         let body = change(of, price_minor, &later);
         let answer = shop.admin("PUT", "/events/e/prices").json(&body).send().await;

@@ -3,7 +3,7 @@
 mod rules;
 
 use std::sync::LazyLock;
-use tidy::{Repository, circles, crates, documents, imports, lengths, lua, rooms};
+use tidy::{Repository, circles, crates, documents, examples, imports, lengths, lua, rooms};
 
 static HERE: LazyLock<Repository> =
     LazyLock::new(|| Repository::here().expect("the repository can be read"));
@@ -70,6 +70,11 @@ fn fields_of_meta_are_those_of_their_document() {
 #[test]
 fn settings_in_documents_are_those_of_the_template() {
     nothing(&documents::settings(&HERE));
+}
+
+#[test]
+fn examples_are_run_where_there_are_some() {
+    nothing(&examples::findings(&HERE));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Each rule on small repositories that break it, and on one that does not.
 
-use tidy::{Repository, circles, crates, documents, imports, lengths, lua, rooms};
+use tidy::{Repository, circles, crates, documents, examples, imports, lengths, lua, rooms};
 
 /// The findings are as many as these, and each has its words.
 #[track_caller]
@@ -231,6 +231,24 @@ fn server_without_a_table_is_found() {
         &rooms::findings(&Repository::of(&[])),
         &["`cargo run -p tidy --example rooms` prints it"],
     );
+}
+
+#[test]
+fn example_that_is_not_run_is_found_and_so_is_a_search_for_none() {
+    let (off, on) = ("[lib]\ndoctest = false\n", "[package]\n");
+    let drawing = "//! ```text\n//! a → b\n//! ```\n";
+    let example = "//! ```text\n//! ```\n/// ```\n/// assert!(true);\n/// ```\nfn f() {}\n";
+    let found = |manifest, source| {
+        examples::findings(&Repository::of(&[
+            ("crates/shop/Cargo.toml", manifest),
+            ("crates/shop/src/lib.rs", ""),
+            ("crates/shop/src/till.rs", source),
+        ]))
+    };
+    told(&found(off, example), &["crates/shop/src/till.rs:3: the example is not run"]);
+    told(&found(on, drawing), &["crates/shop/Cargo.toml: there are no examples to run"]);
+    told(&found(off, drawing), &[]);
+    told(&found(on, example), &[]);
 }
 
 #[test]
