@@ -43,6 +43,7 @@ test("of two browsers that want a seat one gets it, and the other takes what is 
   for (const { page } of people) {
     await seat(page, "B", 5).click();
     await page.getByRole("complementary").getByText("Stalls, row B, seat 5").waitFor();
+    await page.getByLabel(/^If one of these is gone/).uncheck();
   }
   await Promise.all(people.map(({ page }) => page.getByRole("button", { name: "Hold these" }).click()));
   const outcome = (page: Page) =>
@@ -62,6 +63,34 @@ test("of two browsers that want a seat one gets it, and the other takes what is 
   await page.getByRole("button", { name: "Hold these" }).click();
   await page.waitForURL(/\/bookings\//);
   const { units } = (await server.ask("GET", "/events/race")).body;
+  expect(units).toMatchObject({ held: 2, free: 38 });
+  for (const visitor of people) {
+    expect(visitor.complaints).toEqual([]);
+    await visitor.close();
+  }
+});
+
+test("of two browsers that want a seat the slower one gets another, and may give it back", async () => {
+  await open("faster");
+  const people = await Promise.all([shopper("faster"), shopper("faster")]);
+  for (const { page } of people) {
+    await seat(page, "B", 5).click();
+    await page.getByRole("complementary").getByText("Stalls, row B, seat 5").waitFor();
+  }
+  const hold = ({ page }: { page: Page }) => page.getByRole("button", { name: "Hold these" }).click();
+  await Promise.all(people.map(hold));
+  await Promise.all(people.map(({ page }) => page.waitForURL(/\/bookings\//)));
+  const isSlower = await Promise.all(
+    people.map(async ({ page }) => {
+      await page.getByRole("heading", { name: "Held for you" }).waitFor();
+      return (await page.getByText("Somebody was faster").count()) === 1;
+    }),
+  );
+  expect([...isSlower].sort()).toEqual([false, true]);
+  const { page } = people[isSlower.indexOf(true)]!;
+  await page.getByText("The seat you chose was just taken: Stalls, row B, seat 5.").waitFor();
+  await page.getByRole("button", { name: "Choose other seats" }).waitFor();
+  const { units } = (await server.ask("GET", "/events/faster")).body;
   expect(units).toMatchObject({ held: 2, free: 38 });
   for (const visitor of people) {
     expect(visitor.complaints).toEqual([]);

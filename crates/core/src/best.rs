@@ -1,5 +1,6 @@
 //! What a visitor asks for who names no seats: the best there are.
 
+use crate::ids::SeatId;
 use crate::limits::{
     MAX_BEST_NAMES, MAX_BEST_QUANTITY, MAX_LINES_PER_HOLD, MAX_PRICE_MINOR, MAX_UNITS_PER_HOLD,
     fits_text,
@@ -35,6 +36,8 @@ pub struct Best {
     accessible: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     price_max_minor: Option<i64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    first_choice: Box<[SeatId]>,
 }
 
 /// Serde asks for a reference.
@@ -58,6 +61,8 @@ struct RawBest {
     accessible: u32,
     #[serde(default)]
     price_max_minor: Option<i64>,
+    #[serde(default)]
+    first_choice: Vec<SeatId>,
 }
 
 impl TryFrom<RawBest> for Best {
@@ -67,7 +72,8 @@ impl TryFrom<RawBest> for Best {
         Self::new(raw.quantity, raw.together)?
             .within(raw.categories, raw.sections)?
             .with_accessible(raw.accessible)?
-            .up_to(raw.price_max_minor)
+            .up_to(raw.price_max_minor)?
+            .rather(raw.first_choice)
     }
 }
 
@@ -81,8 +87,15 @@ impl Best {
             return wrong("best.quantity", "use 1 to 20; ask again for more");
         }
         let (categories, sections) = <(Box<_>, Box<_>)>::default();
-        let (accessible, price_max_minor) = (0, None);
-        Ok(Self { quantity, categories, sections, together, accessible, price_max_minor })
+        Ok(Self {
+            quantity,
+            categories,
+            sections,
+            together,
+            accessible: 0,
+            price_max_minor: None,
+            first_choice: Box::default(),
+        })
     }
 
     /// Only seats of these categories and sections; an empty list is all of them.
@@ -122,6 +135,23 @@ impl Best {
         Ok(Self { accessible, ..self })
     }
 
+    /// Rather these seats, if all of them can be had; none is no such choice.
+    ///
+    /// # Errors
+    /// `INVALID_LINES` if they are not as many different seats as are asked for, or wheelchair places
+    /// are asked for too.
+    pub fn rather(self, mut seats: Vec<SeatId>) -> Result<Self, Refusal> {
+        seats.sort_unstable();
+        let are_different = seats.windows(2).all(|pair| pair[0] != pair[1]);
+        let as_many = seats.len() == self.quantity as usize;
+        let fits = seats.is_empty() || (as_many && are_different && self.accessible == 0);
+        if !fits {
+            let why = "name as many different seats as quantity says, and leave accessible out";
+            return wrong("best.first_choice", why);
+        }
+        Ok(Self { first_choice: seats.into(), ..self })
+    }
+
     /// How many seats; 1 to [`MAX_BEST_QUANTITY`].
     #[must_use]
     pub fn quantity(&self) -> u32 {
@@ -156,6 +186,12 @@ impl Best {
     #[must_use]
     pub fn price_max_minor(&self) -> Option<i64> {
         self.price_max_minor
+    }
+
+    /// The seats that are wanted most: either none, or as many as are asked for.
+    #[must_use]
+    pub fn first_choice(&self) -> &[SeatId] {
+        &self.first_choice
     }
 }
 

@@ -165,7 +165,8 @@ impl Seats {
         std::mem::replace(&mut seat.state, state)
     }
 
-    /// The best free seats of an order, by id, at these prices of each category.
+    /// The best free seats of an order, by id, at these prices of each category; its first choice, in
+    /// its order, if all of that can be had.
     pub(crate) fn best(
         &self,
         order: &BestOrder,
@@ -177,6 +178,11 @@ impl Seats {
             return self.best_accessible(order, prices_minor);
         }
         let filter = self.filter(order, single_seats, prices_minor);
+        let first_choice = best.first_choice();
+        if !first_choice.is_empty() && self.segments.let_all(&self.positions(first_choice), &filter)
+        {
+            return Ok(first_choice.to_vec());
+        }
         let quantity = best.quantity();
         let found = self.segments.together(quantity, &filter).map(Vec::from_iter);
         let found = found.or_else(|| match best.together() {
@@ -198,6 +204,13 @@ impl Seats {
         positions.into_iter().map(|position| self.seats[position].spec.seat.clone()).collect()
     }
 
+    /// Where seats that are known to exist stand, in order.
+    fn positions(&self, seats: &[SeatId]) -> Vec<usize> {
+        let mut positions: Vec<usize> = seats.iter().map(|seat| self.by_id[seat]).collect();
+        positions.sort_unstable();
+        positions
+    }
+
     /// Checks that a choice of free seats leaves none alone where that can be helped; groups of
     /// which all seats were chosen by the rules are fine.
     pub(crate) fn check_singles(
@@ -205,12 +218,8 @@ impl Seats {
         chosen: &[SeatId],
         by_rules: &[SeatId],
     ) -> Result<(), Refusal> {
-        let positions = |seats: &[SeatId]| -> Vec<usize> {
-            let mut positions: Vec<usize> = seats.iter().map(|seat| self.by_id[seat]).collect();
-            positions.sort_unstable();
-            positions
-        };
-        match self.segments.avoidable_singles(&positions(chosen), &positions(by_rules)) {
+        let (chosen, by_rules) = (self.positions(chosen), self.positions(by_rules));
+        match self.segments.avoidable_singles(&chosen, &by_rules) {
             None => Ok(()),
             Some(Avoidable { seats, instead }) => Err(Refusal::LeavesSingleSeat {
                 seats: self.ids(seats),
@@ -219,7 +228,7 @@ impl Seats {
         }
     }
 
-    /// Checks that there are such categories and sections.
+    /// Checks that there are such categories, sections and seats.
     pub(crate) fn check_exist(&self, best: &Best) -> Result<(), Refusal> {
         for category in best.categories() {
             if self.category(category).is_none() {
@@ -229,6 +238,11 @@ impl Seats {
         for section in best.sections() {
             if !self.segments.sections().contains(section) {
                 return Err(Refusal::SectionNotFound { section: section.clone() });
+            }
+        }
+        for seat in best.first_choice() {
+            if self.get(seat).is_none() {
+                return Err(Refusal::SeatNotFound { seat: seat.clone() });
             }
         }
         Ok(())

@@ -4,7 +4,8 @@
 //! then by its segment's rank, and which was added first; then by the longest run of free seats that
 //! it leaves in its segment; then by which seat was added first. The lower the better, but for the
 //! run. So the order is total, and the same wish in the same house always gets the same seats. Where
-//! single seats are refused, a choice that leaves some comes after all that leave none.
+//! single seats are refused, a choice that leaves some comes after all that leave none. Seats that
+//! a visitor would rather have come before all that, if every one of them can be had.
 
 mod single_seats;
 
@@ -214,6 +215,14 @@ impl Segments {
             segment.longest = longest.unwrap_or(0) as u32;
             segment.best_free = best_free;
         });
+    }
+
+    /// Whether all of these may be chosen.
+    pub(crate) fn let_all(&self, positions: &[usize], filter: &Filter) -> bool {
+        positions.iter().all(|seat| {
+            let segment = &self.segments[self.segment_of[*seat]];
+            self.free[*seat] && !filter.named.contains(seat) && filter.lets(segment)
+        })
     }
 
     /// The best seats side by side, by their positions.

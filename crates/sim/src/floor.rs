@@ -97,6 +97,16 @@ impl Floor {
         let is_accessible = quantity < 4 && sections.len() == usize::from(quantity == 2);
         let is_accessible = is_accessible && together == Together::Prefer;
         let best = best.with_accessible(u32::from(is_accessible)).ok()?;
+        // So are the seats that some would rather have.
+        let would_rather = together == Together::Must && sections.is_empty() && quantity < 4;
+        let how_many = quantity as usize;
+        let wanted: Vec<_> = if would_rather && how_many <= self.seats.len() {
+            let from = self.next % self.seats.len();
+            self.seats.iter().cycle().skip(from).take(how_many).cloned().collect()
+        } else {
+            Vec::new()
+        };
+        let best = best.rather(wanted).ok()?;
         let beside = if chance.percent(10) { self.wish(chance) } else { None };
         BestOrder::new(best, beside).ok()
     }

@@ -59,6 +59,8 @@ bugs! {
     /// Rules.
     BestForgetsThePrice = "the best seats are chosen as if they might cost anything",
     /// Rules.
+    FirstChoiceIsForgotten = "whoever would rather have certain seats gets the best ones",
+    /// Rules.
     PlacesAreAnyones = "wheelchair places are sold to anyone",
     /// Rules.
     PricesComeLate = "a price that is to come holds a second too late",
@@ -214,12 +216,20 @@ impl Planted {
                 }
                 Ok(it)
             }
-            (Bug::BestForgetsThePrice, Command::HoldBest { booking, user, order }, _) => {
-                let best = order.best().clone().up_to(None)?;
-                let dearer = Box::new(BestOrder::new(best, order.beside().cloned())?);
+            (
+                Bug::BestForgetsThePrice | Bug::FirstChoiceIsForgotten,
+                Command::HoldBest { booking, user, order },
+                _,
+            ) => {
+                let best = order.best().clone();
+                let best = match bug {
+                    Bug::BestForgetsThePrice => best.up_to(None)?,
+                    _ => best.rather(Vec::new())?,
+                };
+                let other = Box::new(BestOrder::new(best, order.beside().cloned())?);
                 let (booking, user) = (booking.clone(), user.clone());
                 let mut it =
-                    event.decide(at, &Command::HoldBest { booking, user, order: dearer })?;
+                    event.decide(at, &Command::HoldBest { booking, user, order: other })?;
                 let asked_for = |terms: &HoldTerms| {
                     Arc::new(HoldTerms { asked: Some(order.clone()), ..terms.clone() })
                 };

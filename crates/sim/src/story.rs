@@ -94,12 +94,13 @@ fn asks(command: &Command) -> String {
             let beside = order.beside().map(|beside| format!(", and {}", units(beside)));
             let best = order.best();
             format!(
-                "holds the best {} ({:?}) of {:?} in {:?} up to {:?}{} as {booking} for {user}",
+                "holds the best {} ({:?}) of {:?} in {:?} up to {:?}, rather {:?}{} as {booking} for {user}",
                 best.quantity(),
                 best.together(),
                 best.categories(),
                 best.sections(),
                 best.price_max_minor(),
+                best.first_choice(),
                 beside.unwrap_or_default(),
             )
         }

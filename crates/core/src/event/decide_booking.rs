@@ -171,7 +171,9 @@ impl Event {
         let beside = order.beside();
         let mut seats = best.clone();
         seats.extend(beside.into_iter().flat_map(|beside| beside.seats()).cloned());
-        self.check_singles(settings, &seats, &best)?;
+        // A first choice that is had is like seats that are named.
+        let is_first = best == order.best().first_choice();
+        self.check_singles(settings, &seats, if is_first { &[] } else { &best })?;
         let pools = beside.map(|beside| beside.pools().to_vec()).unwrap_or_default();
         let lines = Lines::new(pools, seats)?;
         let hold = NewHold { booking, user, lines, asked: Some(Box::new(order.clone())) };

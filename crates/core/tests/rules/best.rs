@@ -119,6 +119,49 @@ fn seats_are_of_the_categories_sections_and_prices_that_were_asked_for() {
 }
 
 #[test]
+fn a_first_choice_is_taken_as_long_as_all_of_it_can_be_had() {
+    let mut stage = house();
+    assert_eq!(seats(&mut stage, "b1", rather(2, &["B3", "B2"])), "B2 B3", "not the best ones");
+    assert_eq!(seats(&mut stage, "b2", rather(2, &["B3", "B4"])), "A1 A2", "B3 is gone");
+    assert_eq!(seats(&mut stage, "b3", rather(2, &["C1", "D3"])), "C1 D3", "apart, if so chosen");
+    let beside = |id: &str| Some(lines(&[], &[id]));
+    let Reply::Hold(view) =
+        stage.ok(hold_best("b4", "ann", rather(2, &["A3", "A4"]), beside("A4")))
+    else {
+        panic!("a hold is answered");
+    };
+    assert_eq!(view.terms.lines, lines(&[], &["A4", "A5", "A6"]), "A4 is named beside");
+    stage.check_recovery();
+}
+
+#[test]
+fn a_first_choice_is_of_the_categories_sections_and_prices_asked_for() {
+    let mut stage = house();
+    let first = |best: Best, id: &str| best.rather(seat_ids(&[id])).expect("one seat");
+    assert_eq!(seats(&mut stage, "b1", first(of(1, &["balcony"], &[]), "B3")), "C1");
+    assert_eq!(seats(&mut stage, "b2", first(of(1, &[], &["balcony"]), "B3")), "D1");
+    let cheap = any(1).up_to(Some(3_000)).expect("a price");
+    assert_eq!(seats(&mut stage, "b3", first(cheap.clone(), "B3")), "C2");
+    assert_eq!(seats(&mut stage, "b4", first(cheap, "D2")), "D2");
+    stage.refused(hold_best("b5", "ann", rather(1, &["Z9"]), None), "SEAT_NOT_FOUND");
+    stage.ok(hold_best("b6", "ann", rather(1, &["B1"]), None));
+    stage.refused(hold_best("b6", "ann", any(1), None), "BOOKING_MISMATCH");
+    stage.check_recovery();
+}
+
+#[test]
+fn a_first_choice_is_as_many_different_seats_as_are_asked_for() {
+    for wrong in [&["A1"][..], &["A1", "A1"], &["A1", "A2", "A3"]] {
+        let refusal = any(2).rather(seat_ids(wrong)).expect_err("two different ones");
+        assert_eq!(refusal.code(), "INVALID_LINES");
+    }
+    let accessible = any(2).with_accessible(1).expect("one of two");
+    assert!(accessible.rather(seat_ids(&["A1", "A2"])).is_err());
+    assert_eq!(rather(2, &["A2", "A1"]), rather(2, &["A1", "A2"]), "in whatever order");
+    assert_eq!(any(2).rather(Vec::new()), Ok(any(2)));
+}
+
+#[test]
 fn a_refusal_tells_what_would_fit() {
     let mut stage = house();
     let refusal = stage.run(hold_best("b1", "ann", any(6), None)).expect_err("no row has six");
@@ -209,6 +252,14 @@ fn a_booking_of_the_best_is_paid_and_confirmed_like_any_other() {
     stage.ok(confirm("b1", "ann", Some("p1")));
     assert_eq!(stage.status("b1"), "confirmed");
     stage.check_recovery();
+}
+
+fn rather(quantity: u32, ids: &[&str]) -> Best {
+    any(quantity).rather(seat_ids(ids)).expect("as many seats")
+}
+
+fn seat_ids(ids: &[&str]) -> Vec<SeatId> {
+    ids.iter().map(|id| id.parse().expect("an id")).collect()
 }
 
 #[test]

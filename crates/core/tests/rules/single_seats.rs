@@ -102,6 +102,23 @@ fn what_is_named_beside_the_best_leaves_nobody_alone_either() {
 }
 
 #[test]
+fn a_first_choice_leaves_nobody_alone_either() {
+    let mut stage = house();
+    let rather = |seats: &[&str], beside| {
+        let best = Best::new(seats.len() as u32, Together::Must).expect("a quantity");
+        hold_best("b1", "ann", best.rather(ids(seats)).expect("as many"), beside)
+    };
+    let refusal = stage.run(rather(&["B3", "B4"], None));
+    let (seats, instead) = (ids(&["B5"]), ids(&["B4", "B5"]));
+    assert_eq!(refusal, Err(Refusal::LeavesSingleSeat { seats, instead }));
+    let Reply::Hold(view) = stage.ok(rather(&["B2", "B3"], Some(lines(&[], &["B1"])))) else {
+        panic!("a hold is answered");
+    };
+    assert_eq!(view.terms.lines, lines(&[], &["B1", "B2", "B3"]), "with B1 nobody is alone");
+    stage.check_recovery();
+}
+
+#[test]
 fn an_organiser_may_allow_single_seats_and_does_unless_told() {
     assert_eq!(settings().single_seats, SingleSeats::Allow);
     let mut stage = house_with(settings());

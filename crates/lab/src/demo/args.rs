@@ -39,7 +39,8 @@ pub struct DemoArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(super) never_pct: u32,
-    /// All fans choose their seats in the map; else nine of ten say how many they want, and where
+    /// All fans choose their seats in the map and want no others; else nine of ten leave the choice to
+    /// the server
     #[arg(long)]
     pub(super) clicking: bool,
     /// Connections that polling fans share

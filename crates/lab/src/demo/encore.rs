@@ -158,7 +158,7 @@ impl Crowd<'_> {
                 // Every fourth waits by an open stream.
                 let watches = self.come.is_multiple_of(4);
                 // The evening's fans have the lower numbers.
-                let manner = Manner { watches_stream: watches, clicks: false };
+                let manner = Manner { watches_stream: watches, insists: false };
                 let number = u32::MAX - self.come;
                 let fan = Fan::new(self.seed, number, Instant::now(), manner);
                 self.fans.spawn(fan.live(Arc::clone(self.sale)));

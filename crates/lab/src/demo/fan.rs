@@ -55,9 +55,11 @@ enum Wish {
 struct BestWish {
     quantity: u32,
     /// The price of one seat at most.
-    price_max_minor: i64,
+    price_max_minor: Option<i64>,
     /// Whether they would rather sit in two groups than not at all.
     apart: bool,
+    /// What they clicked on, if they did.
+    first_choice: Vec<String>,
 }
 
 /// What a fan asks for.
@@ -144,8 +146,8 @@ impl Sale {
 pub(super) struct Manner {
     /// Waits by an open stream instead of polling.
     pub(super) watches_stream: bool,
-    /// Chooses seats in the map, whatever the others do.
-    pub(super) clicks: bool,
+    /// Chooses seats in the map, and wants no others.
+    pub(super) insists: bool,
 }
 
 /// One fan.
@@ -158,8 +160,8 @@ pub(super) struct Fan {
     watches_stream: bool,
     /// Whether they choose their seats in the map.
     clicks: bool,
-    /// Whether they go on doing so, however often somebody else was faster.
-    always_clicks: bool,
+    /// Whether they insist on what they click on, however often somebody else was faster.
+    insists: bool,
     /// Whether they would rather sit in two groups than not at all.
     apart: bool,
     comes_at: Instant,
@@ -206,8 +208,8 @@ impl Fan {
         ]);
         let wish = chance.weighted(&[(Wish::Seats, 80), (Wish::Floor, 18), (Wish::Both, 2)]);
         let party = chance.weighted(&[(1, 18), (2, 50), (3, 12), (4, 20)]);
-        let Manner { watches_stream, clicks: always_clicks } = manner;
-        let clicks = chance.weighted(&[(true, 10), (false, 90)]) || always_clicks;
+        let Manner { watches_stream, insists } = manner;
+        let clicks = chance.weighted(&[(true, 10), (false, 90)]) || insists;
         // Four who come together do not mind to sit two and two.
         let (apart, tries) = (party > 3, 0);
         Self {
@@ -218,7 +220,7 @@ impl Fan {
             party,
             watches_stream,
             clicks,
-            always_clicks,
+            insists,
             apart,
             comes_at,
             tries,
@@ -362,11 +364,7 @@ impl Fan {
                 Said::Yes(held) => held,
                 Said::No(problem) => {
                     match problem.code.as_str() {
-                        // Whoever was too slow twice lets the server choose.
-                        "SEAT_UNAVAILABLE" => {
-                            self.clicks = self.clicks && (self.always_clicks || rows == FIRST_ROWS);
-                            rows = rows.saturating_mul(3);
-                        }
+                        "SEAT_UNAVAILABLE" => rows = rows.saturating_mul(3),
                         "INSUFFICIENT_STOCK" | "TOO_FEW_SEATS" => {}
                         // Rather in two groups than not at all, and rather fewer than none.
                         "NOT_TOGETHER" if self.apart => party = (party - 1).max(1),
@@ -507,8 +505,16 @@ impl Fan {
             let status = sale.api.look(Instant::now()).await?;
             let chosen = sale.house.choose(&status, seats as usize, rows, &mut self.chance);
             let ids = chosen.into_iter().map(|seat| sale.house.id(seat).to_owned());
-            wanted.lines.seats = ids.collect();
-            wanted.lines.seats.sort_unstable();
+            let mut ids: Vec<String> = ids.collect();
+            ids.sort_unstable();
+            if self.insists {
+                wanted.lines.seats = ids;
+            } else if !ids.is_empty() {
+                let quantity = ids.len() as u32;
+                let (price_max_minor, apart) = (None, self.apart);
+                wanted.best =
+                    Some(BestWish { quantity, price_max_minor, apart, first_choice: ids });
+            }
         }
         let Lines { pools, seats } = &wanted.lines;
         if seats.is_empty() && pools.is_empty() && wanted.best.is_none() {
@@ -527,8 +533,9 @@ impl Fan {
         if fitting.is_empty() {
             return None;
         }
-        let price_max_minor = fitting[self.chance.below(fitting.len())].price_minor;
-        Some(BestWish { quantity, price_max_minor, apart: self.apart })
+        let price_max_minor = Some(fitting[self.chance.below(fitting.len())].price_minor);
+        let (apart, first_choice) = (self.apart, Vec::new());
+        Some(BestWish { quantity, price_max_minor, apart, first_choice })
     }
 
     /// Holds, under a new key; whoever clicks twice must get the same booking twice.
@@ -562,10 +569,12 @@ impl Fan {
 
 fn to_json(Wanted { lines, best }: &Wanted) -> String {
     let mut body = json!({"seats": lines.seats, "pools": lines.pools});
-    if let Some(BestWish { quantity, price_max_minor, apart }) = best {
+    if let Some(BestWish { quantity, price_max_minor, apart, first_choice }) = best {
         let together = if *apart { "prefer" } else { "must" };
-        body["best"] =
-            json!({"quantity": quantity, "price_max_minor": price_max_minor, "together": together});
+        body["best"] = json!({
+            "quantity": quantity, "price_max_minor": price_max_minor, "together": together,
+            "first_choice": first_choice,
+        });
     }
     body.to_string()
 }

@@ -336,7 +336,7 @@ async fn sell(
         let comes_at = begun + fan::rush(args.fans) * number / args.fans * 5 / 3;
         let watches = u64::from(number) * u64::from(streams) / u64::from(args.fans)
             != u64::from(number + 1) * u64::from(streams) / u64::from(args.fans);
-        let manner = Manner { watches_stream: watches, clicks: args.clicking };
+        let manner = Manner { watches_stream: watches, insists: args.clicking };
         let fan = Fan::new(args.seed, number, comes_at, manner);
         fans.spawn(fan.live(Arc::clone(sale)));
     }

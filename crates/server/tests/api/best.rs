@@ -26,6 +26,19 @@ async fn the_best_seats_are_held_and_named_in_the_answer() {
 }
 
 #[tokio::test]
+async fn whoever_was_slower_gets_others_than_they_would_rather_have() {
+    let shop = house().await;
+    let (ann, bob) = (shop.guest().await, shop.guest().await);
+    let wish = json!({"best": {"quantity": 1, "first_choice": ["A-2"], "categories": ["Stalls"]}});
+    let first = ann.hold("e", "k", &wish).await.expect(201).json();
+    assert_eq!(first["lines"], json!({"seats": ["A-2"]}));
+    let second = bob.hold("e", "k", &wish).await.expect(201).json();
+    assert_eq!(second["lines"], json!({"seats": ["A-1"]}));
+    let again = bob.hold("e", "k", &wish).await.expect(201).json();
+    assert_eq!(again, second, "the same key has the same seat");
+}
+
+#[tokio::test]
 async fn what_would_still_fit_is_told() {
     let shop = house().await;
     let (ann, bob) = (shop.guest().await, shop.guest().await);
@@ -52,6 +65,18 @@ async fn a_wish_that_cannot_be_names_its_field() {
             422,
             "INVALID_LINES",
             "best.price_max_minor",
+        ),
+        (
+            json!({"best": {"quantity": 2, "first_choice": ["A-1"]}}),
+            422,
+            "INVALID_LINES",
+            "best.first_choice",
+        ),
+        (
+            json!({"best": {"quantity": 1, "first_choice": ["A:1"]}}),
+            400,
+            "INVALID_ID",
+            "best.first_choice[0]",
         ),
         (json!({"best": {}}), 422, "INVALID_BODY", "best.quantity"),
         (

@@ -2,8 +2,9 @@
 --
 -- Args      1 booking · 2 user · 3 what is asked for as JSON · 4 how many seats · 5 must or prefer ·
 --           6 the highest price of each, or '' · 7 how many of them are wheelchair places · how many
---           categories · their names · how many sections · of each its name, and the name encoded ·
---           lines beside, if there are any (include/lines)
+--           seats are wanted most · their ids · how many categories · their names · how many
+--           sections · of each its name, and the name encoded · lines beside, if there are any
+--           (include/lines)
 -- Reply     {"hold":…}; the same booking, user and wish again change nothing
 --           {'lost', …} for seats that an older version added: the event is rebuilt
 -- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND SEAT_NOT_FOUND CATEGORY_NOT_FOUND SECTION_NOT_FOUND
@@ -43,13 +44,19 @@ if redis.call('EXISTS', K.seats) == 1 and redis.call('EXISTS', K.segments) == 0 
   return {'lost', int(seq), M.epoch or '0'}
 end
 
-local is_category, is_section, at = nil, nil, 9
+local is_category, is_section, first_choice, at = nil, nil, {}, 9
 for _ = 1, tonumber(A(8)) do
-  is_category = is_category or {}
-  is_category[A(at)] = true
+  first_choice[#first_choice + 1] = A(at)
   at = at + 1
 end
-local categories_to = at - 1
+local categories_from = at + 1
+for _ = 1, tonumber(A(at)) do
+  is_category = is_category or {}
+  is_category[A(at + 1)] = true
+  at = at + 1
+end
+local categories_to = at
+at = at + 1
 local sections_from = at + 1
 for _ = 1, tonumber(A(at)) do
   is_section = is_section or {}
@@ -69,7 +76,7 @@ local by_name = {}
 for _, category in pairs(stock.categories) do
   by_name[category.name] = true
 end
-for i = 9, categories_to do
+for i = categories_from, categories_to do
   if not by_name[A(i)] then
     return no('CATEGORY_NOT_FOUND', '"category":' .. str(A(i)))
   end
@@ -78,6 +85,12 @@ local sections = ',' .. (M.sections or '') .. ','
 for i = sections_from, at, 2 do
   if not M.sections or not string.find(sections, ',' .. A(i + 1) .. ',', 1, true) then
     return no('SECTION_NOT_FOUND', '"section":' .. str(A(i)))
+  end
+end
+first_choice = seats_get(first_choice)
+for nth, seat in ipairs(first_choice) do
+  if not seat then
+    return no('SEAT_NOT_FOUND', '"seat":' .. str(A(8 + nth)))
   end
 end
 refusal, session = check_may_take(user)
@@ -101,7 +114,7 @@ for _, seat in ipairs(stock.seats) do
   filter.named = filter.named or {}
   filter.named[seat.index] = true
 end
-local best = nil
+local best, is_first = nil, false
 if accessible > 0 then
 --#include accessible
   best, refusal = accessible_best(accessible, quantity - accessible, filter, stock.categories, price_max)
@@ -109,7 +122,11 @@ if accessible > 0 then
     return refusal
   end
 else
-  best = best_seats(quantity, together, filter)
+  is_first = first_choice[1] and best_let_all(first_choice, filter)
+  best = is_first and {} or best_seats(quantity, together, filter)
+  for nth, seat in ipairs(is_first and first_choice or {}) do
+    best[nth] = seat.id
+  end
 end
 if not best then
   local free, longest = best_shortage(filter)
@@ -121,10 +138,11 @@ end
 
 local lines = lines_with_seats(beside, best)
 stock.seats = seats_get(lines.seats)
-if is_strict and beside.seats[1] then
+if is_strict and (beside.seats[1] or is_first) then
 --#include singles
+  -- A first choice that is had is like seats that are named.
   local exempt = {}
-  for _, seat in ipairs(seats_get(best)) do
+  for _, seat in ipairs(is_first and {} or seats_get(best)) do
     exempt[seat.index] = true
   end
   refusal = singles_check(stock.seats, exempt)

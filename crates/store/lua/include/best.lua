@@ -2,6 +2,7 @@
 -- is told there.
 --
 --   best_seats(quantity, together, filter)   ids of the best seats, or nil; together is must|prefer
+--   best_let_all(seats, filter)              whether each of these seats may be chosen
 --   best_shortage(filter)                    how many are free, and how many side by side at most
 --
 -- A filter: { categories = {[index] = true}, sections = {[encoded name] = true} or nil for all of
@@ -220,6 +221,19 @@ local function best_seats(quantity, together, filter)
     end
   end
   return ids
+end
+
+local function best_let_all(seats, filter)
+  for _, seat in ipairs(seats) do
+    local segment = segment_of(seat.index)
+    local free = redis.call('HGET', K.segments_free, int(segment.first))
+    local at = seat.index - segment.first + 1
+    local is_named = filter.named and filter.named[seat.index]
+    if string.sub(free, at, at) ~= '1' or is_named or not best_lets(segment, filter) then
+      return false
+    end
+  end
+  return true
 end
 
 local function best_shortage(filter)

@@ -310,6 +310,8 @@ fn hold_best(booking: &BookingId, user: &UserId, order: &BestOrder) -> Call {
     args.push(together.to_owned());
     args.push(text_or_empty(best.price_max_minor().as_ref()));
     args.push(text(&best.accessible()));
+    args.push(text(&best.first_choice().len()));
+    args.extend(best.first_choice().iter().map(text));
     args.push(text(&best.categories().len()));
     args.extend(best.categories().iter().map(text));
     args.push(text(&best.sections().len()));

@@ -260,6 +260,12 @@ fn asked() -> BestOrder {
     BestOrder::new(best.expect("a wish"), Some(beside.expect("lines"))).expect("an order")
 }
 
+/// The same by who would rather have certain seats.
+fn rather() -> BestOrder {
+    let best = Best::new(1, Together::Must).and_then(|best| best.rather(vec![id("A-1")]));
+    BestOrder::new(best.expect("a wish"), None).expect("an order")
+}
+
 /// Every kind of change with every member that it can have. A test keeps the list complete.
 fn changes() -> Vec<Change> {
     let place = PlaceId::from_u128(1);
@@ -398,7 +404,14 @@ fn fuller_changes() -> Vec<Change> {
         }
         _ => None,
     });
-    fuller.collect()
+    let rather = changes().into_iter().find_map(|change| match change {
+        Change::Hold(HoldChange::HoldPlaced { terms, until }) => {
+            let terms = HoldTerms { asked: Some(Box::new(rather())), ..(*terms).clone() };
+            Some(HoldChange::HoldPlaced { terms: terms.into(), until }.into())
+        }
+        _ => None,
+    });
+    fuller.chain(rather).collect()
 }
 
 /// All of these.

@@ -18,6 +18,8 @@ interface Memory {
   payments?: string[];
   /** Whose name is on the tickets: the server tells it to those at the door only. */
   holder?: string;
+  /** The seats that were chosen, by name, where others are held in their place. */
+  chosen?: string[];
 }
 
 const BOOKINGS = "onrush.bookings";

@@ -13,6 +13,8 @@ interface Stored {
   seats: string[];
   pools: Record<string, number>;
   stays: StayWish[];
+  /** Missing in what an older page stored. */
+  orOthers?: boolean;
 }
 
 export class Choice {
@@ -20,6 +22,7 @@ export class Choice {
   #seats = $state.raw<readonly string[]>([]);
   #pools = $state.raw<Readonly<Record<string, number>>>({});
   #stays = $state.raw<readonly StayWish[]>([]);
+  #orOthers = $state(true);
 
   constructor(event: string) {
     this.#name = `onrush.choice.${event}`;
@@ -28,6 +31,7 @@ export class Choice {
       this.#seats = stored?.seats ?? [];
       this.#pools = stored?.pools ?? {};
       this.#stays = stored?.stays ?? [];
+      this.#orOthers = stored?.orOthers ?? true;
     } catch {
       // What cannot be read is no choice.
     }
@@ -42,6 +46,15 @@ export class Choice {
   }
   get stays(): readonly StayWish[] {
     return this.#stays;
+  }
+
+  /** Whether other seats are better than none, if somebody was faster. */
+  get orOthers(): boolean {
+    return this.#orOthers;
+  }
+  set orOthers(orOthers: boolean) {
+    this.#orOthers = orOthers;
+    this.#keep();
   }
 
   /** As the limit per person counts: seats, places and room nights. */
@@ -103,7 +116,12 @@ export class Choice {
   }
 
   #keep(): void {
-    const stored: Stored = { seats: [...this.#seats], pools: { ...this.#pools }, stays: [...this.#stays] };
+    const stored: Stored = {
+      seats: [...this.#seats],
+      pools: { ...this.#pools },
+      stays: [...this.#stays],
+      orOthers: this.#orOthers,
+    };
     sessionStorage.setItem(this.#name, JSON.stringify(stored));
   }
 }

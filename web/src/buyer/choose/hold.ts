@@ -69,11 +69,12 @@ export async function hold(event: string, wish: Wish, unheard: () => void): Prom
 }
 
 /**
- * Whether a booking is what this wish asked for. A wish for the best seats names none of them, so
- * that only its key can tell.
+ * Whether a booking is what this wish asked for. Which seats were the best nobody knows here, so that
+ * only its key can tell; but for a first choice that was had.
  */
 export function isFor(booking: Booking, wish: Wish): boolean {
-  if (wish.best) return false;
+  const best = wish.best?.first_choice;
+  if (wish.best && !best) return false;
   const pools = { ...wish.pools };
   for (const stay of wish.stays ?? []) {
     for (const night of nightsOf(stay.from, stay.nights)) {
@@ -85,7 +86,7 @@ export function isFor(booking: Booking, wish: Wish): boolean {
     const byName = Object.entries(lines.pools ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
     return JSON.stringify([byName, [...(lines.seats ?? [])].sort()]);
   };
-  return text(booking.lines) === text({ pools, seats: wish.seats });
+  return text(booking.lines) === text({ pools, seats: [...(wish.seats ?? []), ...(best ?? [])] });
 }
 
 /** The answer is known by other means, or the choice is another now. */

@@ -69,6 +69,11 @@ pub struct BestSeats<'a> {
     /// What each seat may cost at most, in minor units, before fees.
     #[schema(value_type = Option<PriceNumber>)]
     price_max_minor: Option<i64>,
+    /// As many seats as `quantity` that are taken rather than the best ones, if all of them can be
+    /// had; not together with `accessible`.
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<SeatIds>, nullable = false)]
+    first_choice: Vec<Cow<'a, str>>,
 }
 
 /// Whether seats must be side by side.
@@ -242,25 +247,30 @@ impl WishBody<'_> {
         for (index, Object(stay)) in self.stays.iter().enumerate() {
             stay.nights(index, &mut pools)?;
         }
-        let seats = self.seats.iter().enumerate().map(|(index, seat)| {
-            id(seat).map_err(|problem| problem.about(format!("seats[{index}]")))
-        });
-        let seats: Vec<SeatId> = seats.collect::<Result<_, Problem>>()?;
-        Ok(Lines::new(pools, seats)?)
+        Ok(Lines::new(pools, seat_ids("seats", &self.seats)?)?)
     }
 }
 
+/// Ids of seats in the member of this name.
+fn seat_ids(name: &str, ids: &[Cow<'_, str>]) -> Result<Vec<SeatId>, Problem> {
+    let numbered = ids.iter().enumerate();
+    let ids = numbered
+        .map(|(index, text)| id(text).map_err(|problem| problem.about(format!("{name}[{index}]"))));
+    ids.collect()
+}
+
 impl BestSeats<'_> {
-    fn wish(&self) -> Result<Best, Refusal> {
+    fn wish(&self) -> Result<Best, Problem> {
         let names = |names: &[Cow<'_, str>]| names.iter().map(|name| Box::from(&**name)).collect();
         // What is no number of seats is refused like one that is out of range.
         let quantity = u32::try_from(self.quantity.signed()).unwrap_or(0);
         let accessible =
             self.accessible.map_or(0, |count| u32::try_from(count.signed()).unwrap_or(u32::MAX));
-        Best::new(quantity, self.together)?
+        let best = Best::new(quantity, self.together)?
             .within(names(&self.categories), names(&self.sections))?
             .with_accessible(accessible)?
-            .up_to(self.price_max_minor)
+            .up_to(self.price_max_minor)?;
+        Ok(best.rather(seat_ids("best.first_choice", &self.first_choice)?)?)
     }
 }
 

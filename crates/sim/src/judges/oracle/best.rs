@@ -43,7 +43,9 @@ impl Oracle {
         };
         let best = self.best_seats(order)?;
         seats.extend(best.iter().cloned());
-        self.leaves_nobody_alone(&seats, &best)?;
+        // Who gets their first choice has chosen it themselves.
+        let by_rules = if best == order.best().first_choice() { &[] } else { &best[..] };
+        self.leaves_nobody_alone(&seats, by_rules)?;
         let lines = Lines::new(pools, seats)?;
         Ok(self.place(at, id, user, lines, Some(Box::new(order.clone()))))
     }
@@ -59,6 +61,11 @@ impl Oracle {
                 return Err(Refusal::SectionNotFound { section: name.clone() });
             }
         }
+        for wanted in best.first_choice() {
+            if !self.seats.iter().any(|seat| seat.spec.seat == *wanted) {
+                return Err(Refusal::SeatNotFound { seat: wanted.clone() });
+            }
+        }
         Ok(())
     }
 
@@ -69,6 +76,14 @@ impl Oracle {
             return self.best_accessible(order);
         }
         let house = House::of(self, order);
+        let wanted = best.first_choice();
+        let may_have = |wanted: &SeatId| {
+            let mut places = self.seats.iter().zip(&house.free);
+            places.any(|(seat, is_free)| seat.spec.seat == *wanted && *is_free)
+        };
+        if !wanted.is_empty() && wanted.iter().all(may_have) {
+            return Ok(wanted.to_vec());
+        }
         let apart = || match best.together() {
             Together::Must => None,
             Together::Prefer => (2..=quantity / 2).find_map(|groups| house.apart(groups, quantity)),

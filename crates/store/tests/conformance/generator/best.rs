@@ -1,9 +1,10 @@
 //! Holds that leave seats to the rules.
 
 use super::Generator;
-use crate::world::{GODS, SECTION, booking};
+use crate::world::{GODS, SEATS, SECTION, booking, seat};
 use onrush_core::Command;
 use onrush_core::best::{Best, BestOrder, Together};
+use onrush_core::ids::SeatId;
 
 impl Generator {
     pub(super) fn hold_best(&mut self) {
@@ -42,6 +43,16 @@ impl Generator {
         let best = best.within(boxed(categories), boxed(sections)).expect("names within bounds");
         let accessible = *self.random.pick(&[0, 0, 0, 0, 1, 1, 2]).min(&quantity);
         let best = best.with_accessible(accessible).expect("at most the quantity");
-        BestOrder::new(best.up_to(price_max_minor).expect("a price"), beside).ok()
+        let best = best.up_to(price_max_minor).expect("a price");
+        // Seats that there are, mostly, and mostly side by side.
+        let wanted = if self.random.percent(30) { self.seats_wanted(quantity) } else { Vec::new() };
+        BestOrder::new(best.rather(wanted).ok()?, beside).ok()
+    }
+
+    fn seats_wanted(&mut self, quantity: u32) -> Vec<SeatId> {
+        let apart = *self.random.pick(&[1, 1, 1, 2]);
+        let span = u64::from(quantity) * apart;
+        let first = self.random.below((SEATS + 2).saturating_sub(span).max(1));
+        (0..u64::from(quantity)).map(|nth| seat(first + nth * apart)).collect()
     }
 }

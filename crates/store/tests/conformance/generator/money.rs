@@ -6,6 +6,7 @@ use onrush_core::Command;
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::PaymentId;
+use onrush_core::snapshot::HoldRow;
 
 impl Generator {
     fn payment_of(&mut self, state: &HoldState) -> PaymentId {
@@ -31,8 +32,18 @@ impl Generator {
         match self.random.below(16) {
             0..=4 => {
                 // Often one whose payment failed before.
-                let (booking, user, _) =
-                    self.some_booking(|state| matches!(state, HoldState::Held { .. }));
+                let is_held = |state: &HoldState| matches!(state, HoldState::Held { .. });
+                let failed = |row: &&HoldRow| row.payments > 0 && is_held(&row.state);
+                let again = self.known.holds.iter().rfind(failed).cloned();
+                let (booking, user) = match again {
+                    Some(row) if self.random.percent(40) => {
+                        (row.terms.booking.clone(), row.terms.user.clone())
+                    }
+                    _ => {
+                        let (booking, user, _) = self.some_booking(is_held);
+                        (booking, user)
+                    }
+                };
                 let payment = payment(self.fresh(3));
                 self.ask(Command::BeginPayment { booking, user, payment });
             }
