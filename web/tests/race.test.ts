@@ -43,7 +43,7 @@ test("of two browsers that want a seat one gets it, and the other takes what is 
   for (const { page } of people) {
     await seat(page, "B", 5).click();
     await page.getByRole("complementary").getByText("Stalls, row B, seat 5").waitFor();
-    await page.getByLabel(/^If one of these is gone/).uncheck();
+    await page.getByLabel(/If one of these is gone/).uncheck();
   }
   await Promise.all(people.map(({ page }) => page.getByRole("button", { name: "Hold these" }).click()));
   const outcome = (page: Page) =>
