@@ -8,13 +8,14 @@ cd "$(dirname "$0")/.."
 ONRUSH_NOT_RUN=$(mktemp)
 export ONRUSH_NOT_RUN
 said=$(mktemp)
+said_browser=$(mktemp)
 finish() {
   if [ -s "$ONRUSH_NOT_RUN" ]; then
     printf '\n%s tests did not run, %s ran on a mock:\n' \
       "$(grep -c '^NOT RUN' "$ONRUSH_NOT_RUN")" "$(grep -c '^ON A MOCK' "$ONRUSH_NOT_RUN")"
     sort "$ONRUSH_NOT_RUN"
   fi
-  rm -f "$ONRUSH_NOT_RUN" "$said"
+  rm -f "$ONRUSH_NOT_RUN" "$said" "$said_browser"
 }
 trap finish EXIT
 
@@ -62,7 +63,11 @@ fi
 step "pages"
 wait "$pages" || { cat "$said"; exit 1; }
 
+# The pages in a browser meanwhile: many tests in Rust wait most of the time.
 step "tests"
+cargo test --workspace --locked --no-run --quiet
+{ cd web && npm run --silent test; } >"$said_browser" 2>&1 &
+browser=$!
 python3 scripts/run_tests.py
 
 # A minute of each kind at once. What they find is printed with its seed: docs/reliability.md.
@@ -78,7 +83,8 @@ step "fuzzing"
 scripts/fuzz.sh 30
 
 step "pages in a browser"
-(cd web && npm run --silent test)
+wait "$browser" || { cat "$said_browser"; exit 1; }
+tail -8 "$said_browser"
 
 step "the HTTP API against its OpenAPI document"
 scripts/schemathesis.sh

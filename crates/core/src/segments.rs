@@ -11,7 +11,7 @@ mod single_seats;
 
 pub(crate) use single_seats::Avoidable;
 
-use crate::limits::MAX_SEATS_PER_SEGMENT;
+use crate::limits::{MAX_BEST_QUANTITY, MAX_SEATS_PER_SEGMENT};
 use crate::settings::SingleSeats;
 use crate::spec::SeatSpec;
 use smallvec::SmallVec;
@@ -110,8 +110,9 @@ pub(crate) struct Segments {
     segments: Vec<Segment>,
     /// Each row's segments, in the order in which they were added.
     rows: Vec<Range<usize>>,
-    /// The segments that have free seats, by their places: no choice of one is better than its place.
-    by_place: BTreeSet<Place>,
+    /// The segments that have so many free seats side by side, or the last of these numbers and more,
+    /// by their places: no choice of one is better than its place.
+    by_place: [BTreeSet<Place>; MAX_BEST_QUANTITY as usize + 1],
     sections: Vec<Box<str>>,
     /// Of each seat, by its position.
     segment_of: Vec<usize>,
@@ -171,9 +172,9 @@ impl Segments {
         })
     }
 
-    fn place(&self, segment: usize) -> Option<Place> {
+    fn place(&self, segment: usize) -> Option<(usize, Place)> {
         let it = &self.segments[segment];
-        Some((it.best_free?, it.rank, segment))
+        Some((it.longest.min(MAX_BEST_QUANTITY) as usize, (it.best_free?, it.rank, segment)))
     }
 
     /// Changes a segment, and where it stands.
@@ -182,8 +183,8 @@ impl Segments {
         change(&mut self.segments[segment]);
         let after = self.place(segment);
         if before != after {
-            before.map(|place| self.by_place.remove(&place));
-            self.by_place.extend(after);
+            before.map(|(longest, place)| self.by_place[longest].remove(&place));
+            after.map(|(longest, place)| self.by_place[longest].insert(place));
         }
     }
 
@@ -232,19 +233,21 @@ impl Segments {
 
     fn best_together(&self, quantity: u32, filter: &Filter) -> Option<Choice> {
         let mut best: Option<(Key, Choice)> = None;
-        for &(best_free, rank, nth) in &self.by_place {
-            // Nothing from here on leaves fewer single seats than none.
-            if best.as_ref().is_some_and(|(key, _)| *key <= (false, best_free, 0, rank, nth)) {
-                break;
-            }
-            let segment = &self.segments[nth];
-            if segment.longest < quantity || !filter.lets(segment) {
-                continue;
-            }
-            if let Some(it) = self.best_of(segment, segment.seats.clone(), quantity, filter) {
-                let key = (filter.puts_last(it.singles), it.worst_rank, it.singles, rank, nth);
-                if best.as_ref().is_none_or(|(best, _)| key < *best) {
-                    best = Some((key, it));
+        for long_enough in &self.by_place[quantity as usize..] {
+            for &(best_free, rank, nth) in long_enough {
+                // Nothing from here on leaves fewer single seats than none.
+                if best.as_ref().is_some_and(|(key, _)| *key <= (false, best_free, 0, rank, nth)) {
+                    break;
+                }
+                let segment = &self.segments[nth];
+                if !filter.lets(segment) {
+                    continue;
+                }
+                if let Some(it) = self.best_of(segment, segment.seats.clone(), quantity, filter) {
+                    let key = (filter.puts_last(it.singles), it.worst_rank, it.singles, rank, nth);
+                    if best.as_ref().is_none_or(|(best, _)| key < *best) {
+                        best = Some((key, it));
+                    }
                 }
             }
         }
@@ -257,17 +260,43 @@ impl Segments {
     /// best, then those that leave the fewest single seats, then those that were added first.
     pub(crate) fn apart(&self, quantity: u32, filter: &Filter) -> Option<Vec<usize>> {
         (2..=quantity / 2).find_map(|groups| {
-            let found = (0..self.rows.len())
-                .filter_map(|first| self.groups_from(first, groups as usize, quantity, filter))
-                .min_by_key(|found| {
-                    let worst_rank = found.iter().map(|group| group.worst_rank).max();
-                    let singles = found.iter().map(|group| group.singles).sum();
-                    (filter.puts_last(singles), worst_rank, singles)
-                })?;
+            let mut best: Option<((bool, u32, u32), Vec<Choice>)> = None;
+            for first in 0..self.rows.len() {
+                let Some(best_free) = self.best_of_pairs(first, groups as usize, filter) else {
+                    continue;
+                };
+                // No groups of these rows are better than the best seat there.
+                if best.as_ref().is_some_and(|(key, _)| *key <= (false, best_free, 0)) {
+                    continue;
+                }
+                let Some(found) = self.groups_from(first, groups as usize, quantity, filter) else {
+                    continue;
+                };
+                let worst_rank = found.iter().map(|group| group.worst_rank).max().unwrap_or(0);
+                let singles = found.iter().map(|group| group.singles).sum();
+                let key = (filter.puts_last(singles), worst_rank, singles);
+                if best.as_ref().is_none_or(|(best, _)| key < *best) {
+                    best = Some((key, found));
+                }
+            }
+            let (_, found) = best?;
             let mut seats: Vec<usize> = found.into_iter().flat_map(|group| group.seats).collect();
             seats.sort_unstable();
             Some(seats)
         })
+    }
+
+    /// The best rank of a free seat with a free one in its segment, in so many rows from this one on;
+    /// `None` if the first has none.
+    fn best_of_pairs(&self, first: usize, rows: usize, filter: &Filter) -> Option<u32> {
+        let best_of = |row: &Range<usize>| {
+            let segments = self.segments[row.clone()].iter();
+            let pairs = segments.filter(|segment| segment.longest >= 2 && filter.lets(segment));
+            pairs.filter_map(|segment| segment.best_free).min()
+        };
+        let best = best_of(&self.rows[first])?;
+        let others = self.rows[first + 1..].iter().take(rows - 1);
+        Some(others.filter_map(best_of).fold(best, u32::min))
     }
 
     /// So many groups in as many rows, from this one on.

@@ -291,8 +291,9 @@ fn a_shortage_tells_what_there_is() {
 #[test]
 fn a_row_may_go_on_later_and_a_better_seat_makes_its_segment_better() {
     let segments = segments(&house(&["9", "5", "73"]));
-    let by_place: Vec<_> = segments.by_place.iter().map(|(_, _, nth)| *nth).collect();
-    assert_eq!(by_place, [2, 1, 0]);
+    let by_place: Vec<_> = segments.by_place.iter().map(Vec::from_iter).collect();
+    assert_eq!(by_place[1], [&(5, 5, 1), &(9, 9, 0)]);
+    assert_eq!(by_place[2], [&(3, 3, 2)]);
     assert_eq!(segments.together(1, &anything()), Some(3..4));
     assert_eq!(segments.together(2, &anything()), Some(2..4));
 }
