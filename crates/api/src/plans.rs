@@ -15,7 +15,9 @@ use areas::{MAX_AREAS, PlanArea};
 use onrush_base::beside::beside;
 use onrush_base::cluster_store::ClusterStore;
 use onrush_core::ids::{EventId, SeatId};
-use onrush_core::limits::{MAX_PRICE_MINOR, MAX_SEATS_PER_EVENT, MAX_TEXT_CHARS, fits_text};
+use onrush_core::limits::{
+    MAX_PRICE_MINOR, MAX_SEATS_PER_EVENT, MAX_TEXT_CHARS, fits_name, fits_text,
+};
 use onrush_core::spec::{Access, CategorySpec, SeatSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
@@ -338,7 +340,7 @@ impl Plan {
         for Object(category) in &self.categories {
             drawing.categories.push(DrawnCategory {
                 name: category.name.clone(),
-                color: text(&category.color, "a colour")?.into(),
+                color: areas::colour(Some(&category.color))?.unwrap_or_default(),
             });
             if used.remove(category.name.as_str()) {
                 categories.push(priced(&category.name, prices)?);
@@ -383,8 +385,10 @@ fn priced(name: &str, prices: &BTreeMap<String, i64>) -> Result<CategorySpec, St
 }
 
 fn text<'a>(text: &'a str, what: &str) -> Result<&'a str, String> {
-    if fits_text(text) {
+    if fits_name(text) {
         Ok(text)
+    } else if fits_text(text) {
+        Err(format!("{what}: {text:?} has signs that turn the text around; leave them out"))
     } else {
         Err(format!("{what} is too long; use at most {MAX_TEXT_CHARS} characters"))
     }
@@ -561,11 +565,6 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let with_guid = |guid: &str| {
-            let mut changed = plan();
-            changed["zones"][0]["rows"][0]["seats"][1]["seat_guid"] = json!(guid);
-            changed
-        };
         let with = |field: &str, value: Value| {
             let mut changed = plan();
             changed["zones"][0]["rows"][0]["seats"][1][field] = value;
@@ -573,11 +572,15 @@ mod tests {
         };
         let mut both = with("wheelchair", json!(true));
         both["zones"][0]["rows"][0]["seats"][1]["companion_of"] = json!("L-A-1");
+        let mut painted = plan();
+        painted["categories"][0]["color"] = json!("url(x)");
         let cases = [
+            (painted, vec![("Stalls", 1)], "no colour"),
+            (with("seat_number", json!("\u{202e}1")), vec![("Stalls", 1)], "turn the text"),
             (with("companion_of", json!("L A 1")), vec![("Stalls", 1)], "companion_of: "),
             (both, vec![("Stalls", 1)], "use one of wheelchair and companion_of"),
-            (with_guid("L A 2"), vec![("Stalls", 1)], "\"L A 2\""),
-            (with_guid("L-A-1"), vec![("Stalls", 1)], "L-A-1 is in the plan twice"),
+            (with("seat_guid", json!("L A 2")), vec![("Stalls", 1)], "\"L A 2\""),
+            (with("seat_guid", json!("L-A-1")), vec![("Stalls", 1)], "L-A-1 is in the plan twice"),
             (plan(), vec![], "\"Stalls\" has no price"),
             (plan(), vec![("Stalls", -1)], "\"Stalls\" needs 0 to"),
             (

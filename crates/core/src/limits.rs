@@ -81,3 +81,20 @@ pub const MAX_TICKS_PER_TURN: usize = 1_000;
 pub fn fits_text(text: &str) -> bool {
     text.len() <= MAX_TEXT_CHARS || text.chars().count() <= MAX_TEXT_CHARS
 }
+
+/// Whether a name is short enough, and reads as it is written: `gnp.exe` may be `exe.png` with a sign
+/// before it that nobody sees.
+#[must_use]
+pub fn fits_name(name: &str) -> bool {
+    fits_text(name) && !name.chars().any(turns_text)
+}
+
+/// Whether a sign that does not show makes the letters around it run the other way: `Bidi_Control` of
+/// UAX #9.
+#[must_use]
+pub fn turns_text(sign: char) -> bool {
+    matches!(
+        sign,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
+}

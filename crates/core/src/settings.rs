@@ -4,7 +4,7 @@ use crate::hold::HoldTerms;
 use crate::limits::{
     DEFAULT_CLAIM_TTL_MAX_MS, DEFAULT_MAX_PER_USER, MAX_AMOUNT_STEP_MINOR, MAX_DURATION_MS,
     MAX_FEE_BP, MAX_PLACES_PER_USER, MAX_PRICE_MINOR, MAX_QUEUE_SIZE, MAX_REFUND_RULES,
-    MAX_ROOM_CAPACITY, MAX_TAX_BP, MAX_UNITS_PER_VISITOR, fits_text,
+    MAX_ROOM_CAPACITY, MAX_TAX_BP, MAX_UNITS_PER_VISITOR, fits_name,
 };
 use crate::money::{Currency, Rounding, share_minor};
 use crate::refusal::{Field, Refusal};
@@ -366,8 +366,11 @@ impl Settings {
     /// What is wrong with these settings by themselves or together; `None` if nothing is.
     #[must_use]
     pub fn complaint(&self) -> Option<Complaint> {
-        if self.title.is_empty() || !fits_text(&self.title) {
-            return wrong("title", "title: use 1 to 500 characters");
+        if self.title.is_empty() || !fits_name(&self.title) {
+            return wrong(
+                "title",
+                "title: use 1 to 500 characters, none that turns the text around",
+            );
         }
         if !is_duration(self.hold_ttl_ms) {
             return wrong("hold_ttl_ms", "hold_ttl_ms: use 1 ms to 366 days");

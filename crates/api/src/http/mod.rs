@@ -7,6 +7,7 @@ pub mod claims;
 pub mod compat;
 pub mod events;
 pub mod faults;
+mod headers;
 pub mod limits;
 pub mod live;
 pub mod messages;

@@ -138,7 +138,7 @@ fn described(status: u16) -> Response {
     let description = match status {
         400 => {
             "The request cannot be understood: `MALFORMED_JSON`, `INVALID_ID`, `INVALID_QUERY`, \
-             `IDEMPOTENCY_KEY_…`"
+             `INVALID_HOST`, `IDEMPOTENCY_KEY_…`"
         }
         401 => "`TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED`, `LINK_WITHDRAWN`",
         402 => "`PAYMENT_REQUIRED`",

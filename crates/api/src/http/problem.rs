@@ -18,6 +18,8 @@ pub enum Code {
     InvalidBody,
     /// The body is not called `application/json`.
     UnsupportedMediaType,
+    /// The request names no host, or two.
+    InvalidHost,
     /// The body is longer than allowed.
     BodyTooLarge,
     /// The body does not come, or comes too slowly.
@@ -122,10 +124,11 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 53] = [
+    pub const ALL: [Self; 54] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
+        Self::InvalidHost,
         Self::BodyTooLarge,
         Self::BodyTooSlow,
         Self::InvalidId,
@@ -187,6 +190,7 @@ impl Code {
             Self::UnsupportedMediaType => {
                 ("UNSUPPORTED_MEDIA_TYPE", StatusCode::UNSUPPORTED_MEDIA_TYPE)
             }
+            Self::InvalidHost => ("INVALID_HOST", StatusCode::BAD_REQUEST),
             Self::BodyTooLarge => ("BODY_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE),
             Self::BodyTooSlow => ("BODY_TOO_SLOW", StatusCode::REQUEST_TIMEOUT),
             Self::InvalidId => ("INVALID_ID", StatusCode::BAD_REQUEST),
@@ -263,6 +267,7 @@ impl Code {
             | Self::InvalidBody
             | Self::UnsupportedMediaType
             | Self::BodyTooLarge
+            | Self::InvalidHost
             | Self::InvalidId
             | Self::InvalidQuery
             | Self::IdempotencyKeyRequired

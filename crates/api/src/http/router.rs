@@ -1,5 +1,6 @@
 //! Every path, and what answers it.
 
+use super::headers;
 use super::problem::{Code, Problem};
 use super::state::HttpState;
 use super::system::operator::Operator;
@@ -19,7 +20,8 @@ use utoipa_axum::router::OpenApiRouter;
 pub fn public_router(state: HttpState) -> Router {
     let (router, document) = described(state.config.booking_paths).split_for_parts();
     let text: Arc<str> = document.to_json().expect("the OpenAPI document is JSON").into();
-    router
+    let config = Arc::clone(&state.config);
+    let router = router
         .route("/api/openapi.json", get(move || openapi::document(text)))
         .route("/docs/errors", get(openapi::errors))
         .merge(openapi::browser())
@@ -27,7 +29,8 @@ pub fn public_router(state: HttpState) -> Router {
         .route("/readyz", get(health::public_readyz))
         .fallback(pages::pages)
         .method_not_allowed_fallback(no_such_method)
-        .with_state(state)
+        .with_state(state);
+    headers::guarded(router, &config)
 }
 
 /// Everything the operator's listener answers; before the engine has recovered there is no state yet.

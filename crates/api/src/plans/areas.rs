@@ -214,7 +214,7 @@ impl PlanText {
         if said.trim().is_empty() {
             return Ok(None);
         }
-        if said.chars().any(|sign| sign.is_control() || turns_text(sign)) {
+        if said.chars().any(char::is_control) {
             return Err(format!(
                 "an area's text: {said:?} has signs that do not show; leave them out"
             ));
@@ -242,7 +242,7 @@ fn length(number: f64) -> Result<f64, String> {
 }
 
 /// A colour as `#rgb`, `#rrggbb`, either with an opacity, or by its name; an empty text is none.
-fn colour(colour: Option<&str>) -> Result<Option<String>, String> {
+pub(super) fn colour(colour: Option<&str>) -> Result<Option<String>, String> {
     let Some(colour) = colour.filter(|colour| !colour.is_empty()) else { return Ok(None) };
     let is_hex = |digits: &str| {
         [3, 4, 6, 8].contains(&digits.len())
@@ -252,13 +252,8 @@ fn colour(colour: Option<&str>) -> Result<Option<String>, String> {
     if is_name || colour.strip_prefix('#').is_some_and(is_hex) {
         Ok(Some(colour.to_owned()))
     } else {
-        Err(format!("an area: {colour:?} is no colour; use one such as #3a332c"))
+        Err(format!("{colour:?} is no colour; use one such as #3a332c"))
     }
-}
-
-/// Whether a sign makes the letters around it run the other way.
-fn turns_text(sign: char) -> bool {
-    matches!(sign, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -304,7 +299,7 @@ mod tests {
             (json!({"shape": "circle", "circle": {"radius": -1}}), "no radius"),
             (json!({"shape": "circle", "circle": {"radius": 1e9}}), "too far out"),
             (json!({"shape": "polygon", "polygon": {"points": points}}), "501 points"),
-            (json!({"shape": "text", "text": {"text": "a\u{202e}b"}}), "do not show"),
+            (json!({"shape": "text", "text": {"text": "a\u{202e}b"}}), "turn the text around"),
             (json!({"shape": "text", "text": {"text": "a", "size": -1}}), "size: use 0"),
             (json!({"shape": "text", "text": {"text": "a"}, "color": "url(x)"}), "no colour"),
             (json!({"shape": "text", "text": {"text": "a", "color": "#12"}}), "no colour"),

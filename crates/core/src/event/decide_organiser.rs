@@ -5,7 +5,7 @@ use crate::change::{QueueChange, SaleChange, SetupChange};
 use crate::ids::{PoolId, SeatId};
 use crate::limits::{
     MAX_CATEGORIES_PER_EVENT, MAX_POOL_CAPACITY, MAX_POOLS_PER_EVENT, MAX_PRICE_MINOR,
-    MAX_PRICE_STEPS, MAX_PRICE_TIME_MS, MAX_SEAT_RANK, MAX_SEATS_PER_EVENT, fits_text,
+    MAX_PRICE_STEPS, MAX_PRICE_TIME_MS, MAX_SEAT_RANK, MAX_SEATS_PER_EVENT, fits_name, fits_text,
 };
 use crate::lines::Lines;
 use crate::phase::Phase;
@@ -150,8 +150,10 @@ impl Event {
             if !is_price(category.price_minor) {
                 return wrong_plan(WRONG_PRICE);
             }
-            if category.name.is_empty() || !fits_text(&category.name) {
-                return wrong_plan("categories: use names of 1 to 500 characters");
+            if category.name.is_empty() || !fits_name(&category.name) {
+                let why =
+                    "categories: use names of 1 to 500 characters, none that turns the text around";
+                return wrong_plan(why);
             }
             let known = self.seats.category(&category.name).map(|known| known.price_minor);
             let named = new_categories.iter().find(|other| other.name == category.name);
@@ -179,8 +181,10 @@ impl Event {
         let mut named =
             HashSet::with_capacity_and_hasher(seats.len(), foldhash::fast::FixedState::default());
         for seat in seats {
-            if !fits_text(&seat.section) || !fits_text(&seat.row) || !fits_text(&seat.number) {
-                return wrong_plan("section, row and number: use at most 500 characters each");
+            if !fits_name(&seat.section) || !fits_name(&seat.row) || !fits_name(&seat.number) {
+                let why = "section, row and number: use at most 500 characters each, none that turns the \
+                           text around";
+                return wrong_plan(why);
             }
             if seat.rank > MAX_SEAT_RANK {
                 return wrong_plan("seats: rank: use 0 to 1000000");

@@ -29,6 +29,7 @@ fn settings_out_of_range_are_refused() {
     let with_room = |room| Settings { room: Some(room), ..settings() };
     let bad = [
         Settings { title: "".into(), ..settings() },
+        Settings { title: "gnp\u{202e}exe".into(), ..settings() },
         Settings { hold_ttl_ms: 0, ..settings() },
         Settings { hold_max_ms: 1, ..settings() },
         Settings { payment_window_ms: -1, ..settings() },
@@ -47,6 +48,35 @@ fn settings_out_of_range_are_refused() {
             event.decide(Time(0), &Command::CreateEvent { settings: Box::new(settings.clone()) });
         assert_eq!(refusal.expect_err("a refusal").code(), "INVALID_SETTINGS", "{settings:?}");
     }
+}
+
+#[test]
+fn names_of_seats_read_as_they_are_written() {
+    let mut stage = Stage::created(settings());
+    let add = |category: &str, section: &str, row: &str, number: &str| Command::AddSeats {
+        categories: vec![CategorySpec { name: category.into(), price_minor: 0 }],
+        seats: vec![SeatSpec {
+            seat: "A-1".parse().expect("an id"),
+            section: section.into(),
+            row: row.into(),
+            number: number.into(),
+            category: category.into(),
+            rank: 0,
+            aisle: false,
+            access: Access::Anyone,
+        }],
+    };
+    for turning in
+        ["\u{61c}", "\u{200e}", "\u{200f}", "\u{202a}", "\u{202e}", "\u{2066}", "\u{2069}"]
+    {
+        stage.refused(add(turning, "", "", ""), "INVALID_SETTINGS");
+        stage.refused(add("all", turning, "", ""), "INVALID_SETTINGS");
+        stage.refused(add("all", "", turning, ""), "INVALID_SETTINGS");
+        stage.refused(add("all", "", "", turning), "INVALID_SETTINGS");
+    }
+    // What runs from right to left by itself is fine.
+    stage.ok(add("יציע", "שמאל", "א", "١"));
+    stage.check_recovery();
 }
 
 #[test]

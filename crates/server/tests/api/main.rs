@@ -13,6 +13,7 @@ mod desk;
 mod documents;
 mod drawing;
 mod explaining;
+mod headers;
 mod holding;
 mod joining;
 mod limits;

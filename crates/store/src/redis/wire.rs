@@ -11,7 +11,7 @@ use onrush_core::command::CancelTerms;
 use onrush_core::event::Event;
 use onrush_core::hold::OnDecline;
 use onrush_core::ids::{BookingId, UserId};
-use onrush_core::limits::{MAX_SEAT_RANK, fits_text};
+use onrush_core::limits::{MAX_SEAT_RANK, fits_name};
 use onrush_core::lines::Lines;
 use onrush_core::settings::{Digest, Order, RoomSettings, Settings, SingleSeats};
 use onrush_core::spec::{Access, CategorySpec, Reason, SeatSpec};
@@ -418,7 +418,7 @@ fn add_seats(categories: &[CategorySpec], seats: &[SeatSpec]) -> Call {
     });
     let fits = |seat: &SeatSpec| {
         let texts = [&seat.section, &seat.row, &seat.number];
-        seat.rank <= MAX_SEAT_RANK && texts.into_iter().all(|text| fits_text(text))
+        seat.rank <= MAX_SEAT_RANK && texts.into_iter().all(|text| fits_name(text))
     };
     let bad_seat =
         (1_u32..).zip(seats).find(|(_, seat)| !fits(seat)).and_then(|(position, bad)| {

@@ -13,6 +13,7 @@ use axum::response::Response;
 use onrush_core::Refusal;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, UserId};
+use onrush_core::limits::turns_text;
 use onrush_ledger::Ledger;
 use onrush_ledger::booking::{Buyer, BuyerOf};
 use serde::{Deserialize, Serialize};
@@ -54,9 +55,9 @@ impl BuyerBody {
     pub fn buyer(self) -> Result<Buyer, (&'static str, &'static str)> {
         let Self { name, email, language } = self;
         let name_is_fine = (1..=MAX_NAME_CHARS).contains(&name.chars().count())
-            && !name.chars().any(char::is_control);
+            && !name.chars().any(|sign| sign.is_control() || turns_text(sign));
         if !name_is_fine {
-            let why = "buyer.name: use 1 to 200 characters, none of them control characters";
+            let why = "buyer.name: use 1 to 200 characters, all of which can be seen";
             return Err(("name", why));
         }
         let parts = email.split_once('@');

@@ -33,11 +33,11 @@ use utoipa::ToSchema;
 pub struct NewPrice {
     /// The pool, if it is about one.
     #[serde(default)]
-    #[schema(value_type = Option<IdText>, nullable = false)]
+    #[schema(value_type = Option<IdText>)]
     pool: Option<String>,
     /// The category of seats, if it is about one.
     #[serde(default)]
-    #[schema(value_type = Option<FreeText>, nullable = false)]
+    #[schema(value_type = Option<FreeText>)]
     category: Option<Box<str>>,
     /// The price of one unit from now on, in minor units; 0 is free of charge.
     #[schema(value_type = PriceNumber)]

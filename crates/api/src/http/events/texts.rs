@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::ids::EventId;
-use onrush_core::limits::fits_text;
+use onrush_core::limits::fits_name;
 use onrush_ledger::Ledger;
 use onrush_ledger::projection::CatalogueText;
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -111,14 +111,20 @@ impl TextBody {
         let Self { title, description, venue } = self;
         let wrong =
             |field: &str, why: &'static str| Err(Problem::new(Code::InvalidBody, why).about(field));
-        if title.is_empty() || !fits_text(&title) {
-            return wrong("title", "title: use 1 to 500 characters");
+        if title.is_empty() || !fits_name(&title) {
+            return wrong(
+                "title",
+                "title: use 1 to 500 characters, none that turns the text around",
+            );
         }
         if description.chars().count() > MAX_DESCRIPTION_CHARS {
             return wrong("description", "description: use at most 10000 characters");
         }
-        if !fits_text(&venue) {
-            return wrong("venue", "venue: use at most 500 characters");
+        if !fits_name(&venue) {
+            return wrong(
+                "venue",
+                "venue: use at most 500 characters, none that turns the text around",
+            );
         }
         Ok(CatalogueText { title, description, venue })
     }

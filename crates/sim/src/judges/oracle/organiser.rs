@@ -28,6 +28,12 @@ fn short(text: &str) -> bool {
     text.chars().count() <= 500
 }
 
+/// Whether a name is short, and has none of the twelve signs that turn text around.
+pub(super) fn is_name(text: &str) -> bool {
+    let turning = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
+    short(text) && !text.contains(|sign| turning.contains(sign))
+}
+
 fn already() -> Answer {
     Err(Refusal::AlreadyInPhase { why: "".into() })
 }
@@ -133,7 +139,7 @@ impl Oracle {
     pub(super) fn add_seats(&mut self, categories: &[CategorySpec], seats: &[SeatSpec]) -> Answer {
         let mut fresh: Vec<CategorySpec> = Vec::new();
         for category in categories {
-            let name_fits = !category.name.is_empty() && short(&category.name);
+            let name_fits = !category.name.is_empty() && is_name(&category.name);
             if !is_price(category.price_minor) || !name_fits {
                 return Err(invalid(None));
             }
@@ -162,9 +168,9 @@ impl Oracle {
         for (index, seat) in seats.iter().enumerate() {
             let named = |category: &CategorySpec| category.name == seat.category;
             let priced = categories.iter().any(named) || self.categories.iter().any(named);
-            let fits = short(&seat.section)
-                && short(&seat.row)
-                && short(&seat.number)
+            let fits = is_name(&seat.section)
+                && is_name(&seat.row)
+                && is_name(&seat.number)
                 && seat.rank <= 1_000_000;
             if !fits || !priced {
                 return Err(invalid(None));

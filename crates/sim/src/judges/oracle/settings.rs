@@ -1,5 +1,6 @@
 //! What settings may say: the ranges and contradictions of docs/design/http.md, in their order.
 
+use super::organiser::is_name;
 use onrush_core::Refusal;
 use onrush_core::Time;
 use onrush_core::settings::{Order, RoomSettings, Settings};
@@ -25,7 +26,7 @@ fn is_name_of_tax(name: &str) -> bool {
 /// The first setting that is wrong.
 pub(super) fn wrong_setting(it: &Settings) -> Option<String> {
     let plain = [
-        ("title", fits(&it.title)),
+        ("title", !it.title.is_empty() && is_name(&it.title)),
         ("hold_ttl_ms", lasts(it.hold_ttl_ms)),
         ("hold_max_ms", lasts(it.hold_max_ms)),
         ("payment_window_ms", lasts(it.payment_window_ms)),
