@@ -36,9 +36,7 @@ import {
 } from "../src/admin/plan/model/number";
 import { load, MAX_CHARS, MAX_DRAFTS, save } from "../src/admin/plan/model/stored";
 
-const EXAMPLES = ["theatre.json", "arena.json"].map((name) =>
-  path.resolve(import.meta.dirname, "../../examples", name),
-);
+const EXAMPLES = ["theatre.json", "arena.json"];
 const BLOCK: Block = {
   section: "Stalls",
   shape: "straight",
@@ -57,6 +55,10 @@ const SCHEME: Scheme = { style: "numbers", start: 1, which: "all", from: "left",
 
 function hall(wish: Partial<Block> = {}): { plan: Plan; keys: Set<number> } {
   return addBlock(emptyPlan("Hall", "One"), { ...BLOCK, ...wish });
+}
+
+function example(name: string): string {
+  return readFileSync(path.resolve(import.meta.dirname, "../../examples", name), "utf8");
 }
 
 /** The plan's file, as a value. */
@@ -91,7 +93,7 @@ function chance(seed: number): () => number {
 
 describe("files", () => {
   test.each(EXAMPLES)("%s is the same after it was read and written", (file) => {
-    const text = readFileSync(file, "utf8");
+    const text = example(file);
     expect(written(readPlan(text))).toEqual(JSON.parse(text));
   });
 
@@ -329,7 +331,9 @@ describe("places", () => {
     const { plan } = hall({ x: -400, y: -90 });
     expect(findings(plan)).toEqual(["outside"]);
     const fitted = fitSize(plan, { left: -512.5, top: -90, right: -287.5, bottom: -30 });
-    expect(fitted.size).toEqual({ width: 285, height: 120 });
+    expect(fitted.size).toEqual({ width: 2_086, height: 120 });
+    // The stage is still as far from them.
+    expect(placesOf(fitted)[0]!.x - 1_043).toBe(placesOf(plan)[0]!.x - 500);
     expect(findings(fitted)).toEqual([]);
   });
 });
@@ -449,7 +453,7 @@ describe("checks", () => {
   });
 
   test.each(EXAMPLES)("%s has nothing that the server refuses", (file) => {
-    const plan = readPlan(readFileSync(file, "utf8"));
+    const plan = readPlan(example(file));
     expect(check(plan).filter(({ isError }) => isError)).toEqual([]);
   });
 

@@ -12,6 +12,7 @@ import {
   placesOf,
   type Point,
   round,
+  rowsOf,
   usualGap,
   without,
 } from "./document";
@@ -101,7 +102,7 @@ export function aislesIn(row: readonly Place[]): number[] {
 /** What stands beside an aisle, in the whole plan, by the key of the seat before it. */
 export function aislesOf(plan: Plan): Set<number> {
   const found = new Set<number>();
-  for (const { all } of byRow(plan, new Set(placesOf(plan).map(({ key }) => key)))) {
+  for (const all of rowsOf(plan).values()) {
     for (const nth of aislesIn(all)) found.add(all[nth]!.key);
   }
   return found;
@@ -222,12 +223,17 @@ export interface Extent {
   bottom: number;
 }
 
-/** Makes the plan as large as what is drawn in it, with a margin, and moves it into its corner. */
+/**
+ * Makes the plan as large as what is drawn in it, with a margin. What was in the middle of its width
+ * stays there: the stage, for the ranks.
+ */
 export function fitSize(plan: Plan, extent: Extent, margin = 30): Plan {
-  const x = round(margin - extent.left);
+  const middle = plan.size.width / 2;
+  const half = Math.ceil(Math.max(middle - extent.left, extent.right - middle)) + margin;
+  const x = round(half - middle);
   const y = round(margin - extent.top);
-  const width = Math.ceil(extent.right - extent.left + 2 * margin);
-  const height = Math.ceil(extent.bottom - extent.top + 2 * margin);
+  const width = half * 2;
+  const height = Math.ceil(extent.bottom - extent.top) + 2 * margin;
   const isSame = x === 0 && y === 0 && width === plan.size.width && height === plan.size.height;
   if (isSame) return plan;
   const zones = plan.zones.map((zone) => ({

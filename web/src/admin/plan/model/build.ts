@@ -120,17 +120,17 @@ function pointsOf(block: Block, row: number): Point[] {
   return points;
 }
 
-/** Around what is drawn, in the plan's units. */
+/** Below what is drawn, in the plan's units. */
 const MARGIN = 30;
 
-/** The plan so wide and high that its seats are within it; what is left or above stays where it is. */
+/**
+ * The plan so high that its seats are within it. Its width stays: the middle of the upper edge is the
+ * stage for the ranks.
+ */
 function grown(plan: Plan): Plan {
-  let { width, height } = plan.size;
-  for (const { x, y } of placesOf(plan)) {
-    width = Math.max(width, Math.ceil(x + MARGIN));
-    height = Math.max(height, Math.ceil(y + MARGIN));
-  }
-  if (width === plan.size.width && height === plan.size.height) return plan;
-  // The middle of the upper edge is the stage for the ranks, so it only moves where it must.
-  return { ...plan, size: { ...plan.size, width, height } };
+  const height = placesOf(plan).reduce(
+    (most, { y }) => Math.max(most, Math.ceil(y + MARGIN)),
+    plan.size.height,
+  );
+  return height === plan.size.height ? plan : { ...plan, size: { ...plan.size, height } };
 }

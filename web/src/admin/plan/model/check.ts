@@ -1,6 +1,6 @@
 /** What is wrong with a plan: what the server refuses, and what somebody may not have meant. */
 import { MAX_SEATS } from "./build";
-import { type Area, areasOf, type Place, type Plan, placesOf, textOf, usualGap } from "./document";
+import { type Area, areasOf, type Place, type Plan, placesOf, rowsOf, textOf, usualGap } from "./document";
 import { MAX_RANK } from "./mark";
 
 /** The sentence's name in the catalogue, after `check_`. */
@@ -250,11 +250,8 @@ function checkPlaces(plan: Plan, seats: readonly Place[]): Problem[] {
   const outside = seats.filter(({ x, y }) => x < 0 || y < 0 || x > width || y > height);
   const long: Place[] = [];
   let usual = Infinity;
-  for (const zone of plan.zones) {
-    for (const row of zone.rows ?? [])
-      if ((row.seats?.length ?? 0) > MAX_RUN) long.push(...rowPlaces(seats, row));
-  }
-  for (const row of rowsOf(seats)) {
+  for (const row of rowsOf(plan).values()) {
+    if (row.length > MAX_RUN) long.push(...row);
     const gap = usualGap(row);
     if (gap > 0) usual = Math.min(usual, gap);
   }
@@ -263,19 +260,6 @@ function checkPlaces(plan: Plan, seats: readonly Place[]): Problem[] {
     ...all("long_row", false, long),
     ...all("outside", false, outside),
   ];
-}
-
-function rowPlaces(seats: readonly Place[], row: Place["row"]): Place[] {
-  return seats.filter((place) => place.row === row);
-}
-
-function rowsOf(seats: readonly Place[]): Place[][] {
-  const rows: Place[][] = [];
-  for (const place of seats) {
-    if (rows.at(-1)?.[0]?.row === place.row) rows.at(-1)!.push(place);
-    else rows.push([place]);
-  }
-  return rows;
 }
 
 function sameSpots(seats: readonly Place[]): Place[] {

@@ -140,20 +140,20 @@ export function placesOf(plan: Plan): readonly Place[] {
   return all;
 }
 
-/** The seats of one row, where they are. */
-export function placesIn(plan: Plan, row: Row): Place[] {
-  return placesOf(plan).filter((place) => place.row === row);
+/** The seats of each row that has some, by the row's key. */
+export function rowsOf(plan: Plan): Map<number, Place[]> {
+  const rows = new Map<number, Place[]>();
+  for (const place of placesOf(plan)) {
+    const others = rows.get(place.row[KEY]);
+    if (others) others.push(place);
+    else rows.set(place.row[KEY], [place]);
+  }
+  return rows;
 }
 
 /** The chosen seats by their rows, rows and seats in the order of the plan; `all` seats of these rows. */
 export function byRow(plan: Plan, keys: Keys): { all: Place[]; chosen: Place[] }[] {
-  const rows = new Map<Row, Place[]>();
-  for (const place of placesOf(plan)) {
-    const others = rows.get(place.row);
-    if (others) others.push(place);
-    else rows.set(place.row, [place]);
-  }
-  return [...rows.values()]
+  return [...rowsOf(plan).values()]
     .map((all) => ({ all, chosen: all.filter(({ key }) => keys.has(key)) }))
     .filter(({ chosen }) => chosen.length > 0);
 }
