@@ -64,7 +64,7 @@ async function added(event: string): Promise<{ seat: string; rank?: number; aisl
   return changes.find((change: object) => "seats_added" in change).seats_added.seats;
 }
 
-test("a theatre with two curved sections is built, numbered, previewed and sent, and its best seats are held", async () => {
+test("a theatre is built, numbered, previewed and sent, and its best seats are held", async () => {
   await openEvent(server, "house", { settings: { room: null, single_seats: "allow" }, phase: "scheduled" });
   const { page, complaints, close } = await visit(browser, { viewport: { width: 1280, height: 900 } });
   await signIn(page, server, "/admin/events/house/edit");

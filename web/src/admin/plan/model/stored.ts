@@ -28,7 +28,8 @@ export function load(event: string, storage: Storage = localStorage): Draft | un
 
 /** Whether it was kept: it may be too large, or the browser has no room. */
 export function save(event: string, draft: Draft, storage: Storage = localStorage): boolean {
-  const text = `{"at":${Date.now()},"prices":${JSON.stringify(draft.prices)},"plan":${JSON.stringify(draft.plan)}}`;
+  const { plan, prices } = draft;
+  const text = JSON.stringify({ at: Date.now(), prices, plan });
   try {
     if (text.length > MAX_CHARS) {
       storage.removeItem(PREFIX + event);
