@@ -336,6 +336,31 @@ test("what cannot be used gets a sentence, and changes nothing", async () => {
   await close();
 });
 
+test("a wing is copied to the other side, and who removes seats by keyboard is led on", async () => {
+  await openEvent(server, "wings", { settings: { room: null }, phase: "scheduled" });
+  const { page, complaints, close } = await visit(browser, { viewport: { width: 1280, height: 900 } });
+  await open(page, "wings");
+  await addRows(page, {
+    Section: "Left",
+    Rows: 2,
+    "Seats in the first row": 4,
+    "Middle of the first row, from the left": 150,
+  });
+  const other = page.getByRole("form", { name: "Another section" });
+  await other.getByLabel("Its name").fill("Right");
+  await other.getByRole("button", { name: "Copy them there, mirrored" }).press("Enter");
+  await page.getByRole("option", { name: "Right: 8 seats" }).waitFor();
+  const all = placesOf(planOf(await saved(page)));
+  expect(all.slice(8, 12).map(({ x, seat }) => [1_000 - x, seat.seat_guid])).toEqual(
+    [3, 2, 1, 0].map((nth) => [all[nth]!.x, `Right-A-${nth + 1}`]),
+  );
+  await page.getByRole("button", { name: "Remove", exact: true }).press("Enter");
+  await page.getByText("8 seats · 0 seats chosen").waitFor();
+  expect(await page.evaluate(() => document.activeElement?.getAttribute("role"))).toBe("application");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("on a small phone in the dark it is no wider than the screen", async () => {
   await openEvent(server, "phone", { settings: { room: null }, phase: "scheduled" });
   const { page, complaints, close } = await visit(browser, {

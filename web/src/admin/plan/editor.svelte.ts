@@ -16,6 +16,8 @@ export class Editor {
   current = $state<number>();
   /** There was one from before. */
   readonly isRestored: boolean;
+  /** Leads keys to the drawing, when what they were at is gone. */
+  toDrawing: () => void = () => undefined;
   /** The browser could not keep the draft. */
   isUnkept = $state(false);
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -31,7 +33,6 @@ export class Editor {
     return this.#history.present;
   }
 
-  /** Whatever was taken out meanwhile is chosen no more. */
   get chosen(): Keys {
     return this.#chosen;
   }
@@ -76,6 +77,7 @@ export class Editor {
 
   #go(history: History<Plan>, chosen: Keys): void {
     this.#history = history;
+    // Whatever was taken out is chosen no more.
     const there = new Set([...placesOf(this.plan), ...areasOf(this.plan)].map(({ key }) => key));
     this.#chosen = new Set([...chosen].filter((key) => there.has(key)));
     if (this.current !== undefined && !there.has(this.current)) this.current = undefined;

@@ -44,8 +44,7 @@ export function addArea(
     shape,
     position: { x: round(x), y: round(y) },
     rotation: 0,
-    color: shape === "text" ? "" : "#4a4f5e",
-    border_color: "",
+    ...(shape !== "text" && { color: "#4a4f5e" }),
     ...(isBox && { rectangle: { width, height } }),
     ...(shape === "ellipse" && { ellipse: { radius: { x: width / 2, y: height / 2 } } }),
     ...(said !== undefined && {
@@ -72,7 +71,8 @@ export function factsOf(plan: Plan, key: number): AreaFacts | undefined {
     words: area.text?.text ?? "",
     x,
     y,
-    width: area.rectangle?.width ?? (radius ? radius.x * 2 : undefined),
+    width:
+      area.rectangle?.width ?? (radius ? radius.x * 2 : area.circle ? area.circle.radius * 2 : undefined),
     height: area.rectangle?.height ?? (radius ? radius.y * 2 : undefined),
     rotation: area.rotation ?? 0,
     color: area.color ?? "",
@@ -98,6 +98,7 @@ export function changeArea(plan: Plan, key: number, change: Partial<Omit<AreaFac
     if (wanted.color !== facts.color) changed.color = wanted.color;
     const [width, height] = [wanted.width ?? 0, wanted.height ?? 0];
     if (area.rectangle) changed.rectangle = { ...area.rectangle, width, height };
+    if (area.circle) changed.circle = { ...area.circle, radius: width / 2 };
     if (area.ellipse) changed.ellipse = { ...area.ellipse, radius: { x: width / 2, y: height / 2 } };
     const words = wordsOf(area, wanted, facts);
     return words ? { ...changed, text: words } : without(changed, "text");

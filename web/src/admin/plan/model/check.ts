@@ -25,6 +25,7 @@ export type Finding =
   | "empty_category"
   | "unnamed_row"
   | "unnamed_seat"
+  | "split_row"
   | "long_row"
   | "outside";
 
@@ -231,6 +232,9 @@ function checkNames(seats: readonly Place[]): Problem[] {
   const rowOf = ({ zone }: Place) => zone.name || "–";
   return [
     ...all("same_name", false, groups(named, full).flat()),
+    ...all("split_row", false, splitRows(named), ({ zone, row }) =>
+      `${zone.name ?? ""} ${textOf(row.row_number)}`.trim(),
+    ),
     ...all(
       "unnamed_row",
       false,
@@ -243,6 +247,12 @@ function checkNames(seats: readonly Place[]): Problem[] {
       seats.filter(({ seat }) => textOf(seat.seat_number) === ""),
     ),
   ];
+}
+
+/** Seats of rows that have a name together with another row of their section. */
+function splitRows(seats: readonly Place[]): Place[] {
+  const byName = groups(seats, ({ zone, row }) => JSON.stringify([zone.name ?? "", textOf(row.row_number)]));
+  return byName.filter((group) => group.some(({ row }) => row !== group[0]!.row)).flat();
 }
 
 function checkPlaces(plan: Plan, seats: readonly Place[]): Problem[] {

@@ -110,16 +110,10 @@ function fromStage(plan: Plan, row: readonly Place[]): number {
   return Math.hypot(x - plan.size.width / 2, y);
 }
 
-/** Calls a section something else; ids stay, as others may know them. */
-export function renameSection(plan: Plan, zone: number, name: string): Plan {
-  const zones = plan.zones.map((it) => (it[KEY] === zone && it.name !== name ? { ...it, name } : it));
-  return zones.some((it, nth) => it !== plan.zones[nth]) ? { ...plan, zones } : plan;
-}
-
 /**
  * Gives seats that a change has named anew the ids of their names. Companions go on with their places.
  */
-function idsFollow(before: Plan, change: (plan: Plan) => Plan): Plan {
+export function idsFollow(before: Plan, change: (plan: Plan) => Plan): Plan {
   const after = change(before);
   if (after === before) return before;
   const was = new Map(placesOf(before).map((place) => [place.key, nameKey(place)]));
