@@ -120,6 +120,7 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
     organiser("admin-events", ""),
     organiser("admin-new-event", "/events/new"),
     organiser("admin-edit-event", "/events/arena/edit"),
+    organiser("admin-plan", "/events/arena/plan"),
     organiser("admin-control-room", "/events/arena"),
     organiser("admin-bookings", "/bookings"),
     organiser("admin-booking", `/bookings/${confirmed}`),

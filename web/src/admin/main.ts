@@ -7,6 +7,6 @@ import "./admin.css";
 import App from "./App.svelte";
 import { PAGES } from "./pages";
 
-await i18n.start(["common", "admin", "seats"]);
+await i18n.start(["common", "admin", "plan", "seats"]);
 followLinks((path) => Object.keys(PAGES).some((pattern) => match(pattern, path)));
 mount(App, { target: document.getElementById("app")! });

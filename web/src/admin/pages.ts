@@ -10,6 +10,7 @@ export const PAGES: Record<string, Load> = {
   "/admin": () => import("./events/Events.svelte"),
   "/admin/events/new": () => import("./events/New.svelte"),
   "/admin/events/:event/edit": () => import("./events/Edit.svelte"),
+  "/admin/events/:event/plan": () => import("./plan/Plan.svelte"),
   "/admin/events/:event": () => import("./control/Control.svelte"),
   "/admin/bookings": () => import("./bookings/Bookings.svelte"),
   "/admin/bookings/:booking": () => import("./bookings/Booking.svelte"),

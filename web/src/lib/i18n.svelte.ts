@@ -3,6 +3,7 @@ import type admin from "../i18n/en/admin.json";
 import type checkout from "../i18n/en/checkout.json";
 import type common from "../i18n/en/common.json";
 import type events from "../i18n/en/events.json";
+import type plan from "../i18n/en/plan.json";
 import type queue from "../i18n/en/queue.json";
 import type seats from "../i18n/en/seats.json";
 
@@ -11,6 +12,7 @@ interface Areas {
   checkout: typeof checkout;
   common: typeof common;
   events: typeof events;
+  plan: typeof plan;
   queue: typeof queue;
   seats: typeof seats;
 }

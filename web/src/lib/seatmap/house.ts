@@ -336,7 +336,7 @@ function categoriesOf(categories: SeatMap["categories"]): Category[] {
 }
 
 /** A box around seats and what is drawn beside them. */
-function withAreas(box: Box, areas: readonly MapArea[]): Box {
+export function withAreas(box: Box, areas: readonly MapArea[]): Box {
   const all = { ...box };
   for (const area of areas) {
     const reach = outlineBox(area);

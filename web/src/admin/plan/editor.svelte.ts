@@ -1,0 +1,100 @@
+/** What is being edited, and what is chosen in it: the one place where the editor's state changes. */
+import { areasOf, emptyPlan, type Keys, type Plan, placesOf } from "./model/document";
+import { begin, type History, redo, step, undo } from "./model/history";
+import { type Draft, load, save } from "./model/stored";
+
+/** A draft is stored this long after its last change. */
+const STORE_AFTER_MS = 400;
+
+export class Editor {
+  readonly event: string;
+  #history = $state.raw<History<Plan>>(begin(emptyPlan("", "")));
+  #chosen = $state.raw<Keys>(new Set());
+  /** What was typed for each category, by its name. */
+  prices = $state<Record<string, number | null>>({});
+  /** The seat at which a list is: marked on the board. */
+  current = $state<number>();
+  /** There was one from before. */
+  readonly isRestored: boolean;
+  /** Leads keys to the drawing, when what they were at is gone. */
+  toDrawing: () => void = () => undefined;
+  /** The browser could not keep the draft. */
+  isUnkept = $state(false);
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(event: string, fresh: Plan, draft: Draft | undefined = load(event)) {
+    this.event = event;
+    this.isRestored = draft !== undefined;
+    this.#history = begin(draft?.plan ?? fresh);
+    this.prices = draft?.prices ?? {};
+  }
+
+  get plan(): Plan {
+    return this.#history.present;
+  }
+
+  get chosen(): Keys {
+    return this.#chosen;
+  }
+
+  get canUndo(): boolean {
+    return this.#history.past.length > 0;
+  }
+
+  get canRedo(): boolean {
+    return this.#history.future.length > 0;
+  }
+
+  /** A step on; `chosen` is what is chosen after it, if not the same. */
+  change(plan: Plan, chosen: Keys = this.#chosen): void {
+    this.#go(step(this.#history, plan), chosen);
+  }
+
+  undo(): void {
+    this.#go(undo(this.#history), this.#chosen);
+  }
+
+  redo(): void {
+    this.#go(redo(this.#history), this.#chosen);
+  }
+
+  choose(keys: Iterable<number>, isMore = false): void {
+    this.#chosen = new Set(isMore ? [...this.#chosen, ...keys] : keys);
+  }
+
+  /** Chosen if it was not, and the other way round. */
+  toggle(key: number): void {
+    const chosen = new Set(this.#chosen);
+    if (!chosen.delete(key)) chosen.add(key);
+    this.#chosen = chosen;
+  }
+
+  /** What is typed for a category goes on with its new name. */
+  renamePrice(from: string, to: string): void {
+    this.prices[to] = this.prices[from] ?? null;
+    delete this.prices[from];
+  }
+
+  #go(history: History<Plan>, chosen: Keys): void {
+    this.#history = history;
+    // Whatever was taken out is chosen no more.
+    const there = new Set([...placesOf(this.plan), ...areasOf(this.plan)].map(({ key }) => key));
+    this.#chosen = new Set([...chosen].filter((key) => there.has(key)));
+    if (this.current !== undefined && !there.has(this.current)) this.current = undefined;
+    this.keep();
+  }
+
+  /** Stores the draft soon. */
+  keep(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.store(), STORE_AFTER_MS);
+  }
+
+  /** Stores the draft now, if something changed. */
+  store(): void {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.isUnkept = !save(this.event, { plan: this.plan, prices: $state.snapshot(this.prices) });
+  }
+}

@@ -1,0 +1,244 @@
+/** Where things stand: moved, turned, taken out, and set apart by aisles. */
+import {
+  areasOf,
+  byRow,
+  gapsOf,
+  KEY,
+  type Keys,
+  mapAreas,
+  mapSeats,
+  type Place,
+  type Plan,
+  placesOf,
+  type Point,
+  round,
+  rowsOf,
+  usualGap,
+  without,
+} from "./document";
+
+/** Moves what is chosen. */
+export function moveBy(plan: Plan, keys: Keys, x: number, y: number): Plan {
+  if (x === 0 && y === 0) return plan;
+  const moved = <T extends { position?: Point }>(thing: T): T => ({
+    ...thing,
+    position: {
+      ...thing.position,
+      x: round((thing.position?.x ?? 0) + x),
+      y: round((thing.position?.y ?? 0) + y),
+    },
+  });
+  return mapAreas(mapSeats(plan, keys, moved), keys, moved);
+}
+
+/** Turns what is chosen around its middle, by degrees to the right. */
+export function rotate(plan: Plan, keys: Keys, degrees: number): Plan {
+  const middle = middleOf(plan, keys);
+  if (!middle || degrees % 360 === 0) return plan;
+  const turn = (degrees * Math.PI) / 180;
+  const ways = new Map<number, Point>();
+  for (const { key, x, y } of [...placesOf(plan), ...areasOf(plan)]) {
+    if (!keys.has(key)) continue;
+    const to = turned({ x, y }, middle, turn);
+    ways.set(key, { x: to.x - x, y: to.y - y });
+  }
+  const moved = shifted(plan, ways);
+  return mapAreas(moved, keys, (area) => ({
+    ...area,
+    rotation: round(((area.rotation ?? 0) + degrees) % 360),
+  }));
+}
+
+/** The middle of the box around what is chosen. */
+export function middleOf(plan: Plan, keys: Keys): Point | undefined {
+  const points = [...placesOf(plan), ...areasOf(plan)].filter(({ key }) => keys.has(key));
+  if (points.length === 0) return undefined;
+  const middle = (axis: "x" | "y") => {
+    const all = points.map((point) => point[axis]).sort((one, other) => one - other);
+    return (all[0]! + all.at(-1)!) / 2;
+  };
+  return { x: middle("x"), y: middle("y") };
+}
+
+/** Takes out what is chosen, with the rows and sections of which nothing is left. */
+export function remove(plan: Plan, keys: Keys): Plan {
+  const ids = new Set<string>();
+  for (const { key, seat } of placesOf(plan)) if (keys.has(key)) ids.add(seat.seat_guid);
+  const zones = plan.zones.flatMap((zone) => {
+    const rows = zone.rows?.flatMap((row) => {
+      const left = row.seats?.filter((seat) => !keys.has(seat[KEY]));
+      if (left?.length === row.seats?.length) return [row];
+      return left!.length === 0 ? [] : [{ ...row, seats: left! }];
+    });
+    const areas = zone.areas?.filter((area) => !keys.has(area[KEY]));
+    const isSame =
+      areas?.length === zone.areas?.length &&
+      rows?.length === zone.rows?.length &&
+      (rows ?? []).every((row, nth) => row === zone.rows![nth]);
+    if (isSame) return [zone];
+    if ((rows ?? []).length === 0 && (areas ?? []).length === 0) return [];
+    return [{ ...zone, ...(rows && { rows }), ...(areas && { areas }) }];
+  });
+  const isSame = zones.length === plan.zones.length && zones.every((zone, nth) => zone === plan.zones[nth]);
+  if (isSame) return plan;
+  // A companion's seat whose place is gone is a seat like any other.
+  const orphans = new Set<number>();
+  const left = { ...plan, zones };
+  for (const { key, seat } of placesOf(left)) {
+    if (seat.companion_of && ids.has(seat.companion_of)) orphans.add(key);
+  }
+  return mapSeats(left, orphans, (seat) => without(seat, "companion_of"));
+}
+
+/** Farther apart than so many times the usual distance in their row, seats have an aisle between them. */
+export const AISLE = 1.6;
+
+/** The seats after which their row has an aisle, as the server finds them. */
+export function aislesIn(row: readonly Place[]): number[] {
+  const usual = usualGap(row);
+  return gapsOf(row).flatMap((gap, nth) => (gap > usual * AISLE ? [nth] : []));
+}
+
+/** What stands beside an aisle, in the whole plan, by the key of the seat before it. */
+export function aislesOf(plan: Plan): Set<number> {
+  const found = new Set<number>();
+  for (const all of rowsOf(plan).values()) {
+    for (const nth of aislesIn(all)) found.add(all[nth]!.key);
+  }
+  return found;
+}
+
+/**
+ * Makes room for an aisle after the last chosen seat of each row. Both parts of the row give way by
+ * half of it, along the row's own curve.
+ * @param width in seats
+ */
+export function addAisle(plan: Plan, keys: Keys, width: number): Plan {
+  const ways = new Map<number, Point>();
+  for (const { all, chosen } of byRow(plan, keys)) {
+    const after = all.indexOf(chosen.at(-1)!);
+    if (after === all.length - 1) continue;
+    part(all, after, usualGap(all) * width, ways);
+  }
+  return shifted(plan, ways);
+}
+
+/** Closes the aisles beside the chosen seats. */
+export function removeAisles(plan: Plan, keys: Keys): Plan {
+  let closed = plan;
+  for (const { chosen } of byRow(plan, keys)) {
+    const row = chosen[0]!.row[KEY];
+    // One after the other: each moves what stands beside the next.
+    const beside = new Set(chosen.map(({ key }) => key));
+    for (;;) {
+      const all = placesOf(closed).filter((place) => place.row[KEY] === row);
+      const nth = aislesIn(all).find((nth) => beside.has(all[nth]!.key) || beside.has(all[nth + 1]!.key));
+      if (nth === undefined) break;
+      const usual = usualGap(all);
+      const gap = Math.hypot(all[nth + 1]!.x - all[nth]!.x, all[nth + 1]!.y - all[nth]!.y);
+      const ways = new Map<number, Point>();
+      part(all, nth, usual - gap, ways);
+      const next = shifted(closed, ways);
+      if (next === closed || usual === 0) break;
+      closed = next;
+    }
+  }
+  return closed;
+}
+
+/** How each seat of a row moves so that there is so much more room after one of them. */
+function part(row: readonly Place[], after: number, room: number, ways: Map<number, Point>): void {
+  const circle = circleOf(row);
+  const [before, next] = [row[after]!, row[after + 1]!];
+  const length = Math.hypot(next.x - before.x, next.y - before.y) || 1;
+  const along = { x: (next.x - before.x) / length, y: (next.y - before.y) / length };
+  for (const [nth, place] of row.entries()) {
+    const half = (nth <= after ? -room : room) / 2;
+    if (circle) {
+      const to = turned(place, circle.middle, (half / circle.radius) * circle.sense);
+      ways.set(place.key, { x: to.x - place.x, y: to.y - place.y });
+    } else {
+      ways.set(place.key, { x: along.x * half, y: along.y * half });
+    }
+  }
+}
+
+interface Circle {
+  middle: Point;
+  radius: number;
+  /** 1 if the row goes round to the right. */
+  sense: 1 | -1;
+}
+
+/** The circle that a row is on; `undefined` if it is straight, or no curve. */
+export function circleOf(row: readonly Place[]): Circle | undefined {
+  if (row.length < 3) return undefined;
+  const [a, b, c] = [row[0]!, row[Math.floor(row.length / 2)]!, row.at(-1)!];
+  const cross = (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
+  const span = Math.hypot(c.x - a.x, c.y - a.y);
+  // Flatter than this is straight: drawings are rounded.
+  if (span === 0 || Math.abs(cross) / span < 0.002 * span + 0.05) return undefined;
+  const square = (point: Point) => point.x ** 2 + point.y ** 2;
+  const twice = 2 * (a.x * (b.y - c.y) + b.x * (c.y - a.y) + c.x * (a.y - b.y));
+  const middle = {
+    x: (square(a) * (b.y - c.y) + square(b) * (c.y - a.y) + square(c) * (a.y - b.y)) / twice,
+    y: (square(a) * (c.x - b.x) + square(b) * (a.x - c.x) + square(c) * (b.x - a.x)) / twice,
+  };
+  const radius = Math.hypot(a.x - middle.x, a.y - middle.y);
+  const isOn = row.every(
+    ({ x, y }) => Math.abs(Math.hypot(x - middle.x, y - middle.y) - radius) < radius * 0.02,
+  );
+  return isOn ? { middle, radius, sense: cross > 0 ? 1 : -1 } : undefined;
+}
+
+function turned(point: Point, middle: Point, turn: number): Point {
+  const [x, y] = [point.x - middle.x, point.y - middle.y];
+  return {
+    x: middle.x + x * Math.cos(turn) - y * Math.sin(turn),
+    y: middle.y + x * Math.sin(turn) + y * Math.cos(turn),
+  };
+}
+
+/** Moves each thing by its own way. */
+function shifted(plan: Plan, ways: ReadonlyMap<number, Point>): Plan {
+  const move = <T extends { [KEY]: number; position?: Point }>(thing: T): T => {
+    const way = ways.get(thing[KEY])!;
+    const position = {
+      ...thing.position,
+      x: round((thing.position?.x ?? 0) + way.x),
+      y: round((thing.position?.y ?? 0) + way.y),
+    };
+    const isSame = position.x === thing.position?.x && position.y === thing.position.y;
+    return isSame ? thing : { ...thing, position };
+  };
+  const keys = new Set(ways.keys());
+  return mapAreas(mapSeats(plan, keys, move), keys, move);
+}
+
+/** What the plan's drawing reaches to. */
+export interface Extent {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+/**
+ * Makes the plan as large as what is drawn in it, with a margin. What was in the middle of its width
+ * stays there: the stage, for the ranks.
+ */
+export function fitSize(plan: Plan, extent: Extent, margin = 30): Plan {
+  const middle = plan.size.width / 2;
+  const half = Math.ceil(Math.max(middle - extent.left, extent.right - middle)) + margin;
+  const x = round(half - middle);
+  const y = round(margin - extent.top);
+  const width = half * 2;
+  const height = Math.ceil(extent.bottom - extent.top) + 2 * margin;
+  const isSame = x === 0 && y === 0 && width === plan.size.width && height === plan.size.height;
+  if (isSame) return plan;
+  const zones = plan.zones.map((zone) => ({
+    ...zone,
+    position: { x: round((zone.position?.x ?? 0) + x), y: round((zone.position?.y ?? 0) + y) },
+  }));
+  return { ...plan, size: { ...plan.size, width, height }, zones };
+}
