@@ -30,7 +30,9 @@ fn short(text: &str) -> bool {
 
 /// Whether a name is short, and has none of the twelve signs that turn text around.
 pub(super) fn is_name(text: &str) -> bool {
-    let turning = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
+    let embedded = "\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}";
+    let isolated = "\u{2066}\u{2067}\u{2068}\u{2069}";
+    let turning = ["\u{61c}\u{200e}\u{200f}", embedded, isolated].concat();
     short(text) && !text.contains(|sign| turning.contains(sign))
 }
 
