@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { sell, signIn } from "./admin";
-import { launch, PHONE, violations, visit } from "./browser";
+import { launch, loaded, PHONE, violations, visit } from "./browser";
 import { openEvent, Server, smallPlan } from "./server";
 
 let server: Server;
@@ -34,7 +34,7 @@ test("on a small phone in the dark no page is wider than the screen, and none ha
   for (const to of pages) {
     await page.goto(`${server.url}/admin${to}`);
     await page.getByRole("heading", { level: 1 }).waitFor();
-    await page.getByText("Loading…").waitFor({ state: "detached" });
+    await loaded(page);
     if (to === "/events/tour") await page.getByLabel("Find a seat by its id").waitFor();
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     expect(width, to).toBe(360);

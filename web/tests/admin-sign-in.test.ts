@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { signIn } from "./admin";
-import { launch, violations, visit } from "./browser";
+import { launch, loaded, violations, visit } from "./browser";
 import { openEvent, SCANNER_KEY, Server } from "./server";
 
 let server: Server;
@@ -123,7 +123,7 @@ test("every page is without violations", async () => {
   for (const [to, heading] of Object.entries(pages)) {
     await page.goto(`${server.url}/admin${to}`);
     await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
-    await page.getByText("Loading…").waitFor({ state: "detached" });
+    await loaded(page);
     expect(await violations(page), to).toEqual([]);
   }
   expect(complaints).toEqual([]);

@@ -7,7 +7,7 @@ import {
   type Download,
   type Page,
 } from "playwright-core";
-import { inject } from "vitest";
+import { expect, inject } from "vitest";
 import { program, SWITCHES } from "./chromium";
 
 /** A browser: in the Chromium of all tests where there is one, or with `more` switches in one of its own. */
@@ -48,6 +48,11 @@ export interface Visit {
   page: Page;
   complaints: string[];
   close: () => Promise<void>;
+}
+
+/** Waits until nothing on the page is being loaded: several things may be at once. */
+export async function loaded(page: Page): Promise<void> {
+  await expect.poll(() => page.getByText("Loading…").count(), { timeout: 20_000 }).toBe(0);
 }
 
 /** What axe finds wrong by WCAG 2.2 AA: a line each, none if all is well. */
