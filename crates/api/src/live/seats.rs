@@ -80,23 +80,26 @@ impl Boards {
         }
     }
 
-    /// What seats of an event cost first, in minor units, in their order. That never changes, so that
-    /// the last reading does, if it has them.
+    /// The categories of an event's seats, in their order. They never change, so that the last
+    /// reading does, if it has them.
     ///
     /// # Errors
     /// As [`Self::now`]; `SEAT_NOT_FOUND` if there is no such seat.
-    pub async fn first_prices(
+    pub async fn categories(
         &self,
         event: &EventId,
         seats: &[SeatId],
-    ) -> Result<Vec<i64>, LiveError> {
-        let Some(first) = seats.first() else { return Ok(Vec::new()) };
+    ) -> Result<Vec<Arc<str>>, LiveError> {
+        if seats.is_empty() {
+            return Ok(Vec::new());
+        }
         let last = self.slot(event).current.lock().await.clone();
-        if let Some(known) = last.and_then(|last| last.board.first_prices_of(seats)) {
+        if let Some(Ok(known)) = last.map(|last| last.board.categories_of(seats)) {
             return Ok(known);
         }
-        let known = self.now(event).await?.board.first_prices_of(seats);
-        known.ok_or_else(|| Failure::from(Refusal::SeatNotFound { seat: first.clone() }).into())
+        let now = self.now(event).await?;
+        let known = now.board.categories_of(seats);
+        known.map_err(|seat| Failure::from(Refusal::SeatNotFound { seat: seat.clone() }).into())
     }
 
     /// The map as it is now, compressed, and its tag; nothing if slow readers hold so many versions

@@ -36,8 +36,8 @@ pub struct Snapshot {
 /// What never changes about some seats.
 pub(super) struct Board {
     pub(super) seats: Box<[SeatId]>,
-    /// What each costs, in minor units.
-    prices_minor: Box<[i64]>,
+    /// The category of each.
+    categories: Box<[Arc<str>]>,
     /// The fees that its prices are told with.
     fees: Fees,
     /// What was told of each category's price.
@@ -147,15 +147,10 @@ impl Board {
             ends.push(fragments.len());
         }
         let seats = views.iter().map(|view| view.seat.clone()).collect();
-        let first_price_of = |view: &SeatView| {
-            let known = prices.iter().find(|known| *known.name == *view.category);
-            let known = known.expect("a category that has a seat is there for good");
-            known.first_minor.unwrap_or(known.price_minor)
-        };
-        let prices_minor = views.iter().map(first_price_of).collect();
+        let categories = views.iter().map(|view| view.category.clone()).collect();
         let digest = Sha256::new().chain_update(&head).chain_update(&fragments).finalize().into();
         let (ends, fees, prices) = (ends.into(), settings.fees, told_of(prices));
-        Self { seats, prices_minor, fees, prices, head, fragments, ends, digest, plan }
+        Self { seats, categories, fees, prices, head, fragments, ends, digest, plan }
     }
 
     /// Whether it tells of these seats, at these prices.
@@ -170,17 +165,23 @@ impl Board {
             && self.seats.iter().eq(views.iter().map(|view| &view.seat))
     }
 
-    /// What these seats cost first, in minor units, in their order; `None` if one is not known here.
-    pub(super) fn first_prices_of(&self, wanted: &[SeatId]) -> Option<Vec<i64>> {
+    /// The categories of these seats, in their order.
+    ///
+    /// # Errors
+    /// The first seat that is not known here.
+    pub(super) fn categories_of<'a>(
+        &self,
+        wanted: &'a [SeatId],
+    ) -> Result<Vec<Arc<str>>, &'a SeatId> {
         let wanted_at: HashMap<&SeatId, usize> =
             wanted.iter().enumerate().map(|(index, seat)| (seat, index)).collect();
-        let mut prices = vec![None; wanted.len()];
-        for (seat, price_minor) in self.seats.iter().zip(&self.prices_minor) {
+        let mut found = vec![None; wanted.len()];
+        for (seat, category) in self.seats.iter().zip(&self.categories) {
             if let Some(index) = wanted_at.get(seat) {
-                prices[*index] = Some(*price_minor);
+                found[*index] = Some(category.clone());
             }
         }
-        prices.into_iter().collect()
+        wanted.iter().zip(found).map(|(seat, category)| category.ok_or(seat)).collect()
     }
 
     pub(super) fn start(&self, event: &EventId, at: Time, out: &mut Vec<u8>) {

@@ -25,6 +25,7 @@ mod pace;
 mod patience;
 mod paying;
 mod prices;
+mod quoting;
 mod removing;
 mod repeating;
 mod returning;

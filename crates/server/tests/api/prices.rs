@@ -8,7 +8,7 @@ use onrush_ledger::booking::Booking;
 use serde_json::{Value, json};
 
 /// An event with a pool at 25.00 and three seats at 9.01, both with 5 % and 1.00 a booking on it.
-async fn taxed_sale(shop: &Shop, tax: &Value) {
+pub(crate) async fn taxed_sale(shop: &Shop, tax: &Value) {
     let event = json!({"event": "e", "title": "Taxed", "currency": "EUR", "room": null,
         "fees": {"fixed_minor": 100, "percent_bp": 500}, "tax": tax});
     shop.organise("POST", "/events", &event).await;

@@ -3,7 +3,7 @@
  * pools by name.
  */
 import { path, persist } from "../../api/client";
-import type { Availability, Lines, SeatMap, SummaryLine } from "../../api/schema";
+import type { Availability, Lines, SeatMap, CostLine } from "../../api/schema";
 import { day } from "../../lib/format";
 import { t } from "../../lib/i18n.svelte";
 import { nightOf, poolName } from "../../lib/pools";
@@ -186,7 +186,7 @@ export function unitName(unit: { pool?: string; seat?: string }, names: Names | 
 }
 
 /** What a line of the summary is about: units, a seat, or the fees. */
-export function summaryTitle(line: SummaryLine, names: Names | undefined): string {
+export function summaryTitle(line: CostLine, names: Names | undefined): string {
   if (line.pool === undefined && line.seat === undefined) return t("checkout.fees");
   const name = unitName(line, names);
   return (line.quantity ?? 1) > 1 ? t("checkout.units_of_pool", { units: line.quantity!, pool: name }) : name;

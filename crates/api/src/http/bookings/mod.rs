@@ -3,10 +3,12 @@
 pub mod buyer;
 pub mod cancel;
 pub mod confirm;
+pub mod costs;
 pub mod find;
 pub mod hold;
 pub mod keeper;
 pub mod link;
+pub mod quote;
 pub mod read;
 pub mod search;
 pub mod shapes;
@@ -22,6 +24,7 @@ pub fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::new()
         .routes(routes!(hold::hold))
         .routes(routes!(hold::extend))
+        .routes(routes!(quote::quote))
         .routes(routes!(read::bookings))
         .routes(routes!(read::booking))
         .routes(routes!(summary::summary))

@@ -232,6 +232,12 @@ impl WishBody<'_> {
         Ok(Command::HoldBest { booking, user, order })
     }
 
+    /// Whether seats are left to the server.
+    #[must_use]
+    pub fn leaves_seats_to_us(&self) -> bool {
+        self.best.is_some()
+    }
+
     /// The lines, in their canonical order.
     ///
     /// # Errors
