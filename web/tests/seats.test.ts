@@ -25,11 +25,12 @@ async function seated(
   event: string,
   settings: Record<string, unknown> = {},
   options: Parameters<typeof visit>[1] = {},
+  priceMinor = 4_500,
 ): Promise<Visit> {
   await openEvent(server, event, {
     settings: { ...NO_ROOM, ...settings },
     plan: smallPlan(4, 10),
-    prices: { Stalls: 4_500 },
+    prices: { Stalls: priceMinor },
   });
   const buyer = await visit(browser, options);
   await buyer.page.goto(`${server.url}/events/${event}/choose`);
@@ -100,6 +101,27 @@ test("finger on a phone chooses a seat and gives it back", async () => {
   await basket(page).getByText("€45.00").first().waitFor();
   expect(await violations(page)).toEqual([]);
   expect(complaints).toEqual([]);
+  await close();
+});
+
+test("the basket tells to the cent what the booking will cost", async () => {
+  const fees = { fixed_minor: 100, percent_bp: 500 };
+  const { page, complaints, close } = await seated("cents", { fees }, {}, 4_510);
+  await pick(page, 1, 2);
+  // 5 % of each is 225.5 cents: two rounded ones would be 4.52, and the whole 95.72.
+  await basket(page).getByText("€95.71").waitFor();
+  await basket(page).getByText("€5.51 of it are fees").waitFor();
+  expect((await hold(page)).amount_minor).toBe(9_571);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("the basket has a sum of its own while the server tells none", async () => {
+  const { page, close } = await seated("no-quote", { fees: { fixed_minor: 100 } });
+  await page.route("**/quote", (route) => route.abort());
+  await pick(page, 1, 2);
+  await basket(page).getByText("€91.00").waitFor();
+  expect((await hold(page)).amount_minor).toBe(9_100);
   await close();
 });
 
