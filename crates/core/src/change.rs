@@ -1,7 +1,8 @@
 //! What happened to an event. The journal and the feed are made of these; state is what they add up to.
 
+use crate::channels::ChannelSpec;
 use crate::hold::{HoldTerms, is_zero};
-use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, PoolId, UserId};
+use crate::ids::{BookingId, ChannelId, ClaimId, PaymentId, PlaceId, PoolId, UserId};
 use crate::lines::Lines;
 use crate::prices::{PriceStep, Priced};
 use crate::settings::{Digest, Settings};
@@ -116,6 +117,37 @@ families! {
             lines: Lines,
             /// Who and why.
             reason: Reason,
+        },
+        /// There is a new channel, or a known one is another from now on.
+        ChannelSet {
+            /// The channel.
+            spec: ChannelSpec,
+            /// Who and why.
+            reason: Reason,
+        },
+        /// Free units went from one channel to another.
+        UnitsAllotted {
+            /// The units.
+            lines: Lines,
+            /// The channel that they were in; nothing is everybody's stock.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            from: Option<ChannelId>,
+            /// The channel that they are in now; nothing is everybody's stock.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            to: Option<ChannelId>,
+            /// Who and why.
+            reason: Reason,
+        },
+        /// All stock of a channel went to another one for good.
+        ChannelReleased {
+            /// The channel.
+            channel: ChannelId,
+            /// The channel that has it now; nothing is everybody's stock.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            into: Option<ChannelId>,
+            /// Who and why; nobody if it was due by what they had said before.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            reason: Option<Reason>,
         },
     }
 

@@ -1,8 +1,9 @@
 //! What may be asked of an event. Every state change begins as one of these.
 
 use crate::best::BestOrder;
+use crate::channels::ChannelSpec;
 use crate::hold::OnDecline;
-use crate::ids::{BookingId, ClaimId, PaymentId, PlaceId, PoolId, UserId};
+use crate::ids::{BookingId, ChannelId, ClaimId, PaymentId, PlaceId, PoolId, UserId};
 use crate::lines::Lines;
 use crate::prices::{PriceStep, Priced};
 use crate::settings::{Digest, Settings};
@@ -86,6 +87,36 @@ pub enum Command {
         /// Who and why.
         reason: Reason,
     },
+    /// Adds a channel, or changes what it is.
+    SetChannel {
+        /// The channel.
+        spec: ChannelSpec,
+        /// Who and why.
+        reason: Reason,
+    },
+    /// Moves free units from one channel to another, or from and to the stock that is for everybody.
+    Allot {
+        /// The units.
+        lines: Lines,
+        /// The channel that they are in; `None` is everybody's stock.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<ChannelId>,
+        /// The channel that they go to; `None` is everybody's stock.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<ChannelId>,
+        /// Who and why.
+        reason: Reason,
+    },
+    /// Gives all stock of a channel to another one, or to everybody, for good: also what comes back.
+    ReleaseChannel {
+        /// The channel.
+        channel: ChannelId,
+        /// The channel that has it from now on; `None` is everybody.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        into: Option<ChannelId>,
+        /// Who and why.
+        reason: Reason,
+    },
     /// Lets people join before the sale opens.
     OpenPrequeue,
     /// Fixes the list of those who take part in the draw.
@@ -141,6 +172,9 @@ pub enum Command {
         user: UserId,
         /// What.
         lines: Lines,
+        /// Channels that the visitor may use, the one to take from first before the others.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        channels: Vec<ChannelId>,
     },
     /// Holds the best seats there are for a booking, with what is named beside them, all or nothing.
     HoldBest {
@@ -150,6 +184,9 @@ pub enum Command {
         user: UserId,
         /// What.
         order: Box<BestOrder>,
+        /// Channels that the visitor may use, the one to take from first before the others.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        channels: Vec<ChannelId>,
     },
     /// Gives a hold more time.
     Extend {
@@ -323,6 +360,9 @@ traits! {
     ChangePrice:     judged_first;
     Block:           judged_first;
     Unblock:         judged_first;
+    SetChannel:      judged_first;
+    Allot:           judged_first;
+    ReleaseChannel:  judged_first;
     OpenPrequeue:    ;
     ClosePrequeue:   ;
     OpenSale:        ;

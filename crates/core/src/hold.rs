@@ -1,6 +1,7 @@
 //! Holds: one booking's units, until a deadline, a payment or a confirmation.
 
 use crate::best::BestOrder;
+use crate::channels::Sources;
 use crate::ids::{BookingId, PaymentId, UserId};
 use crate::lines::Lines;
 use crate::time::Time;
@@ -23,6 +24,9 @@ pub struct HoldTerms {
     /// were the first prices that these had.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prices_minor: Vec<i64>,
+    /// The channel that each line came from, pools' and then seats'; nothing if all were everybody's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Sources,
     /// The price of all of it when it was held, fees included, in minor units of the event's currency.
     pub amount_minor: i64,
     /// How much of that is fees.
@@ -160,6 +164,12 @@ impl HoldState {
             | Self::Expired { .. }
             | Self::Cancelled { .. } => None,
         }
+    }
+
+    /// Whether it has its units: live or confirmed.
+    #[must_use]
+    pub fn has_units(&self) -> bool {
+        matches!(self, Self::Confirmed { .. }) || self.until().is_some()
     }
 
     /// The status alone.

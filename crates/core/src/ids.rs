@@ -169,6 +169,10 @@ id!(
     PoolId(Arc<str>), "pool id", MAX_ID_BYTES
 );
 id!(
+    /// One channel (allotment) of an event.
+    ChannelId(Arc<str>), "channel id", MAX_ID_BYTES
+);
+id!(
     /// One seat within an event.
     SeatId(Arc<str>), "seat id", MAX_ID_BYTES
 );

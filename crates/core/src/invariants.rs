@@ -1,8 +1,9 @@
 //! What must always hold, checked by adding everything up again.
 
+use crate::channels::units_of;
 use crate::event::Event;
 use crate::hold::HoldState;
-use crate::ids::{PoolId, UserId};
+use crate::ids::{ChannelId, PoolId, UserId};
 use crate::seats::SeatState;
 use crate::view::ClaimState;
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ impl Event {
         self.check_pools(&mut broken);
         self.check_seats(&mut broken);
         self.check_users(&mut broken);
+        self.check_channels(&mut broken);
         if broken.is_empty() { Ok(()) } else { Err(broken) }
     }
 
@@ -80,8 +82,12 @@ impl Event {
                 u64::from(pool.sold) == told.confirmed + claimed,
                 "sold units are confirmed or claimed",
             );
-            let blocked: u64 = pool.blocked_why.values().map(|count| u64::from(*count)).sum();
-            expect(u64::from(pool.blocked) == blocked, "every blocked unit has a reason");
+            let blocked = pool.blocked_why.values().chain(pool.allotted.values());
+            let blocked: u64 = blocked.map(|count| u64::from(*count)).sum();
+            expect(
+                u64::from(pool.blocked) == blocked,
+                "every blocked unit has a reason, or a channel",
+            );
         }
         broken.extend(told.keys().map(|pool| format!("pool {pool}: sold, but it does not exist")));
         let free: u64 = self.stock.iter().map(|pool| u64::from(pool.free())).sum();
@@ -131,7 +137,7 @@ impl Event {
                     SeatState::Free => units.free += 1,
                     SeatState::Held(_) => units.held += 1,
                     SeatState::Sold(_) => units.sold += 1,
-                    SeatState::Blocked(_) => units.blocked += 1,
+                    SeatState::Blocked(_) | SeatState::Allotted(_) => units.blocked += 1,
                 }
             }
             if units != category.units {
@@ -139,6 +145,40 @@ impl Event {
                     "category {}: its counts are not those of its seats",
                     category.name
                 ));
+            }
+        }
+    }
+
+    /// What is taken through a channel is what bookings have of it, and no stock is left in one that was
+    /// released.
+    fn check_channels(&self, broken: &mut Vec<String>) {
+        let mut told: BTreeMap<&ChannelId, u64> = BTreeMap::new();
+        for (_, hold) in self.bookings.iter().filter(|(_, hold)| hold.state.has_units()) {
+            for (source, units) in hold.terms.sources.iter().zip(units_of(&hold.terms.lines)) {
+                if let Some(home) = self.channels.home(source.as_ref()) {
+                    *told.entry(home).or_default() += u64::from(units);
+                }
+            }
+        }
+        for (number, channel) in (0..).zip(self.channels.iter()) {
+            let id = &channel.spec.channel;
+            if u64::from(channel.taken) != told.remove(id).unwrap_or(0) {
+                broken.push(format!("channel {id}: its count is not that of its bookings"));
+            }
+            let has_units = self.stock.iter().any(|pool| pool.allotted.contains_key(id))
+                || self.seats.iter().any(|seat| seat.state == SeatState::Allotted(number));
+            if channel.released.is_some() && has_units {
+                broken.push(format!("channel {id}: it was released, and has units"));
+            }
+            for category in self.seats.categories() {
+                let of_category = |seat: &&crate::seats::Seat| {
+                    seat.spec.category.as_ref() == category.name.as_ref()
+                        && seat.state == SeatState::Allotted(number)
+                };
+                let seats = self.seats.iter().filter(of_category).count();
+                if category.allotted.get(&number).copied().unwrap_or(0) as usize != seats {
+                    broken.push(format!("category {}: {seats} seats are in {id}", category.name));
+                }
             }
         }
     }

@@ -13,6 +13,7 @@ mod bans;
 pub mod best;
 mod bookings;
 pub mod change;
+pub mod channels;
 mod claims;
 pub mod command;
 mod ended;

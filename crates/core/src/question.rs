@@ -1,5 +1,6 @@
 //! Questions about one event, and what each is answered with. Asking changes nothing.
 
+use crate::channels::ChannelView;
 use crate::ids::{BookingId, ClaimId, PlaceId, UserId};
 use crate::view::{
     AvailabilityView, BanView, ClaimView, EventView, HoldView, PlaceView, SeatView, alone,
@@ -22,6 +23,10 @@ pub struct AvailabilityNow;
 /// Every seat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeatsNow;
+
+/// Every channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelsNow;
 
 /// A user's first place or session, or a particular one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +110,7 @@ questions! {
     EventNow => Event(Box<EventView>),
     AvailabilityNow => Availability(Box<AvailabilityView>),
     SeatsNow => Seats(Vec<SeatView>),
+    ChannelsNow => Channels(Vec<ChannelView>),
     PlaceOf => Place(PlaceView),
     BookingOf => Booking(HoldView),
     BookingsOf => Bookings(Vec<HoldView>),

@@ -2,7 +2,7 @@
 //! changes its meaning.
 
 use crate::hold::HoldStatus;
-use crate::ids::{PlaceId, PoolId, SeatId};
+use crate::ids::{ChannelId, PlaceId, PoolId, SeatId};
 use crate::phase::Phase;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -453,6 +453,32 @@ refusals! {
         section: Box<str>,
     } = 62 "SECTION_NOT_FOUND" NotFound never,
         "there is no section {section}; look the sections up in the seat map";
+
+    /// There is no such channel.
+    ChannelNotFound {
+        /// The channel.
+        channel: ChannelId,
+    } = 66 "CHANNEL_NOT_FOUND" NotFound never,
+        "there is no channel {channel}; look the channels up under the event's channels";
+
+    /// The channel's stock went elsewhere for good.
+    ChannelReleased {
+        /// The channel.
+        channel: ChannelId,
+    } = 67 "CHANNEL_RELEASED" Conflict never,
+        "channel {channel} was released; its stock is elsewhere: use that channel, or another id";
+
+    /// More would be held and sold through the channel than may be.
+    ChannelQuota {
+        /// The channel.
+        channel: ChannelId,
+        /// Units that may be held and sold through it.
+        quota: u32,
+        /// Units that are.
+        taken: u32,
+    } = 68 "CHANNEL_QUOTA" Conflict later,
+        "channel {channel} may sell {quota} and has {taken} held or sold; ask for fewer, or for seats \
+         outside of it";
 
     /// The event has no draw.
     NoDraw = 58 "NO_DRAW" Conflict never,

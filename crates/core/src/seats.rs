@@ -4,14 +4,17 @@ mod accessible;
 
 use crate::arena::Idx;
 use crate::best::{Best, BestOrder, Together};
+use crate::channels::Channels;
 use crate::ids::SeatId;
 use crate::prices::Ladder;
 use crate::refusal::Refusal;
-use crate::segments::{Avoidable, Filter, SegmentView, Segments, Shortage};
+use crate::segments::{Avoidable, Filter, SegmentView, Segments, Shortage, Whose};
 use crate::settings::SingleSeats;
 use crate::spec::{CategorySpec, SeatSpec};
 use crate::view::{CategoryView, SeatStatus, Units};
 use hashbrown::HashMap;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Whose a seat is.
@@ -24,6 +27,8 @@ pub(crate) enum SeatState {
     Sold(Idx),
     /// For this reason.
     Blocked(Box<str>),
+    /// Free in the channel of this number.
+    Allotted(u8),
 }
 
 impl SeatState {
@@ -32,7 +37,21 @@ impl SeatState {
             Self::Free => SeatStatus::Free,
             Self::Held(_) => SeatStatus::Held,
             Self::Sold(_) => SeatStatus::Sold,
-            Self::Blocked(_) => SeatStatus::Blocked,
+            Self::Blocked(_) | Self::Allotted(_) => SeatStatus::Blocked,
+        }
+    }
+
+    /// The state of a seat that is free in the channel of this number, or for everybody.
+    pub(crate) fn free_in(channel: Option<u8>) -> Self {
+        channel.map_or(Self::Free, Self::Allotted)
+    }
+
+    /// Who may take a seat in this state that is kept for nobody.
+    fn whose(&self) -> Whose {
+        match self {
+            Self::Free => Whose::Everybodys,
+            Self::Allotted(channel) => Whose::Channels(*channel),
+            Self::Held(_) | Self::Sold(_) | Self::Blocked(_) => Whose::Nobodys,
         }
     }
 }
@@ -52,6 +71,8 @@ pub(crate) struct Category {
     /// By the last change.
     pub(crate) price_minor: i64,
     pub(crate) units: Units,
+    /// Of the blocked ones, those that are free in a channel, by its number.
+    pub(crate) allotted: BTreeMap<u8, u32>,
 }
 
 impl Category {
@@ -64,13 +85,28 @@ impl Category {
         }
     }
 
-    pub(crate) fn view(&self, ladder: Option<&Ladder>) -> CategoryView {
+    fn count_allotted(&mut self, before: &SeatState, after: &SeatState) {
+        if let SeatState::Allotted(channel) = before {
+            let left = self.allotted.get_mut(channel).expect("an allotted seat is counted");
+            *left -= 1;
+            if *left == 0 {
+                self.allotted.remove(channel);
+            }
+        }
+        if let SeatState::Allotted(channel) = after {
+            *self.allotted.entry(*channel).or_default() += 1;
+        }
+    }
+
+    pub(crate) fn view(&self, ladder: Option<&Ladder>, channels: &Channels) -> CategoryView {
+        let allotted = self.allotted.iter();
         CategoryView {
             name: self.name.as_ref().into(),
             price_minor: self.price_minor,
             first_minor: ladder.map(|ladder| ladder.first_minor),
             later: ladder.map(|ladder| ladder.later.clone()).unwrap_or_default(),
             units: self.units,
+            allotted: allotted.map(|(number, count)| (channels.id(*number), *count)).collect(),
         }
     }
 }
@@ -126,6 +162,7 @@ impl Seats {
             name: spec.name.as_ref().into(),
             price_minor: spec.price_minor,
             units: Units::default(),
+            allotted: BTreeMap::new(),
         });
     }
 
@@ -156,41 +193,61 @@ impl Seats {
     pub(crate) fn set(&mut self, seat: &SeatId, state: SeatState) -> SeatState {
         let position = self.by_id.get(seat).expect("changes name only seats that exist");
         let seat = &mut self.seats[*position];
-        self.segments.set(*position, state == SeatState::Free && seat.spec.access.is_anyones());
+        let is_anyones = seat.spec.access.is_anyones();
+        self.segments.set(*position, if is_anyones { state.whose() } else { Whose::Nobodys });
         let category = &mut self.categories[seat.category];
         self.free -= category.units.free;
         *category.count_mut(seat.state.status()) -= 1;
         *category.count_mut(state.status()) += 1;
+        category.count_allotted(&seat.state, &state);
         self.free += category.units.free;
         std::mem::replace(&mut seat.state, state)
     }
 
-    /// The best free seats of an order, by id, at these prices of each category; its first choice, in
-    /// its order, if all of that can be had.
+    /// An order's first choice, in its order, if it has one and all of that can be had from everybody's
+    /// stock and these channels'.
+    pub(crate) fn first_choice(
+        &self,
+        order: &BestOrder,
+        single_seats: SingleSeats,
+        prices_minor: &[i64],
+        channels: &[u8],
+    ) -> Option<Vec<SeatId>> {
+        let first_choice = order.best().first_choice();
+        if first_choice.is_empty() {
+            return None;
+        }
+        let filter = self.filter(order, single_seats, prices_minor);
+        let seen = self.seen_with(channels);
+        seen.let_all(&self.positions(first_choice), &filter).then(|| first_choice.to_vec())
+    }
+
+    /// The best seats of an order that are free for everybody, or in one channel, by id, at these
+    /// prices of each category.
     pub(crate) fn best(
         &self,
         order: &BestOrder,
         single_seats: SingleSeats,
         prices_minor: &[i64],
+        channel: Option<u8>,
     ) -> Result<Vec<SeatId>, Refusal> {
         let best = order.best();
         if best.accessible() > 0 {
-            return self.best_accessible(order, prices_minor);
+            return self.best_accessible(order, prices_minor, &SeatState::free_in(channel));
         }
         let filter = self.filter(order, single_seats, prices_minor);
-        let first_choice = best.first_choice();
-        if !first_choice.is_empty() && self.segments.let_all(&self.positions(first_choice), &filter)
-        {
-            return Ok(first_choice.to_vec());
-        }
+        let segments = match channel {
+            None => Cow::Borrowed(&self.segments),
+            Some(channel) => Cow::Owned(self.segments.seen_by(&[Whose::Channels(channel)])),
+        };
         let quantity = best.quantity();
-        let found = self.segments.together(quantity, &filter).map(Vec::from_iter);
+        let found = segments.together(quantity, &filter).map(Vec::from_iter);
         let found = found.or_else(|| match best.together() {
             Together::Must => None,
-            Together::Prefer => self.segments.apart(quantity, &filter),
+            Together::Prefer => segments.apart(quantity, &filter),
         });
         let Some(found) = found else {
-            let Shortage { free, longest } = self.segments.shortage(&filter);
+            let Shortage { free, longest } = segments.shortage(&filter);
             return Err(if free < quantity {
                 Refusal::TooFewSeats { free }
             } else {
@@ -211,15 +268,26 @@ impl Seats {
         positions
     }
 
-    /// Checks that a choice of free seats leaves none alone where that can be helped; groups of
-    /// which all seats were chosen by the rules are fine.
+    /// The seats as they are to those who may use these channels.
+    fn seen_with(&self, channels: &[u8]) -> Cow<'_, Segments> {
+        if channels.is_empty() {
+            return Cow::Borrowed(&self.segments);
+        }
+        let of_channels = channels.iter().map(|channel| Whose::Channels(*channel));
+        let may_take: Vec<Whose> = of_channels.chain([Whose::Everybodys]).collect();
+        Cow::Owned(self.segments.seen_by(&may_take))
+    }
+
+    /// Checks that a choice of free seats leaves none alone where that can be helped, of everybody's
+    /// and these channels'; groups of which all seats were chosen by the rules are fine.
     pub(crate) fn check_singles(
         &self,
         chosen: &[SeatId],
         by_rules: &[SeatId],
+        channels: &[u8],
     ) -> Result<(), Refusal> {
         let (chosen, by_rules) = (self.positions(chosen), self.positions(by_rules));
-        match self.segments.avoidable_singles(&chosen, &by_rules) {
+        match self.seen_with(channels).avoidable_singles(&chosen, &by_rules) {
             None => Ok(()),
             Some(Avoidable { seats, instead }) => Err(Refusal::LeavesSingleSeat {
                 seats: self.ids(seats),
@@ -279,6 +347,7 @@ impl Seats {
             name: Arc::clone(&category.name),
             price_minor: category.price_minor,
             units: Units::default(),
+            allotted: BTreeMap::new(),
         }));
         for seat in &self.seats {
             anew.add(&seat.spec);

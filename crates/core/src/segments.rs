@@ -20,14 +20,13 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Seats of one row and one category with no aisle between them: positions that follow each other.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Segment {
     seats: Range<usize>,
     section: usize,
     category: usize,
     /// The best of its seats'.
     rank: u32,
-    free: u32,
     /// The longest run of free seats.
     longest: u32,
     /// The best rank of a free seat, if there is one.
@@ -105,7 +104,7 @@ type Place = (u32, u32, usize);
 type Key = (bool, u32, u32, u32, usize);
 
 /// All segments of one event's seats.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Segments {
     segments: Vec<Segment>,
     /// Each row's segments, in the order in which they were added.
@@ -117,7 +116,18 @@ pub(crate) struct Segments {
     /// Of each seat, by its position.
     segment_of: Vec<usize>,
     ranks: Vec<u32>,
-    free: Vec<bool>,
+    whose: Vec<Whose>,
+}
+
+/// Who may take a seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Nobody: it is somebody's, blocked, or kept.
+    Nobodys,
+    /// Everybody: it is free.
+    Everybodys,
+    /// Who uses the channel of this number.
+    Channels(u8),
 }
 
 impl Segments {
@@ -129,7 +139,7 @@ impl Segments {
     /// Adds a free seat of the category at this position; `before` is the seat that was added before.
     /// Seats that are kept for somebody are never free here.
     pub(crate) fn add(&mut self, spec: &SeatSpec, category: usize, before: Option<&SeatSpec>) {
-        let position = self.free.len();
+        let position = self.whose.len();
         let same_row = before.is_some_and(|it| it.section == spec.section && it.row == spec.row);
         let goes_on = before.is_some_and(|it| same_row && !it.aisle)
             && self.segments.last().is_some_and(|last| {
@@ -153,15 +163,16 @@ impl Segments {
                 section,
                 category,
                 rank: spec.rank,
-                free: 0,
                 longest: 0,
                 best_free: None,
             });
         }
         self.segment_of.push(self.segments.len() - 1);
         self.ranks.push(spec.rank);
-        self.free.push(false);
-        self.set(position, spec.access.is_anyones());
+        self.whose.push(Whose::Nobodys);
+        if spec.access.is_anyones() {
+            self.set(position, Whose::Everybodys);
+        }
     }
 
     fn section(&mut self, name: &str) -> usize {
@@ -201,28 +212,47 @@ impl Segments {
         })
     }
 
-    /// Says whether the seat at this position is free.
-    pub(crate) fn set(&mut self, position: usize, is_free: bool) {
-        if self.free[position] == is_free {
-            return;
+    fn is_free(&self, seat: usize) -> bool {
+        self.whose[seat] == Whose::Everybodys
+    }
+
+    /// Says who may take the seat at this position.
+    pub(crate) fn set(&mut self, position: usize, whose: Whose) {
+        let was_free = self.is_free(position);
+        self.whose[position] = whose;
+        if self.is_free(position) != was_free {
+            self.count(self.segment_of[position]);
         }
-        self.free[position] = is_free;
-        let nth = self.segment_of[position];
+    }
+
+    /// Looks again at which seats of a segment are free.
+    fn count(&mut self, nth: usize) {
         let seats = self.segments[nth].seats.clone();
-        let longest = runs(seats.clone(), |seat| self.free[seat]).map(|run| run.len()).max();
-        let best_free = seats.filter(|seat| self.free[*seat]).map(|seat| self.ranks[seat]).min();
+        let longest = runs(seats.clone(), |seat| self.is_free(seat)).map(|run| run.len()).max();
+        let free = seats.filter(|seat| self.is_free(*seat));
+        let best_free = free.map(|seat| self.ranks[seat]).min();
         self.change(nth, |segment| {
-            segment.free = if is_free { segment.free + 1 } else { segment.free - 1 };
             segment.longest = longest.unwrap_or(0) as u32;
             segment.best_free = best_free;
         });
+    }
+
+    /// The same house as it is to those who may take seats of these kinds only: looks at every seat.
+    pub(crate) fn seen_by(&self, may_take: &[Whose]) -> Self {
+        let mut seen = self.clone();
+        for whose in &mut seen.whose {
+            let is_free = may_take.contains(whose);
+            *whose = if is_free { Whose::Everybodys } else { Whose::Nobodys };
+        }
+        (0..seen.segments.len()).for_each(|nth| seen.count(nth));
+        seen
     }
 
     /// Whether all of these may be chosen.
     pub(crate) fn let_all(&self, positions: &[usize], filter: &Filter) -> bool {
         positions.iter().all(|seat| {
             let segment = &self.segments[self.segment_of[*seat]];
-            self.free[*seat] && !filter.named.contains(seat) && filter.lets(segment)
+            self.is_free(*seat) && !filter.named.contains(seat) && filter.lets(segment)
         })
     }
 
@@ -387,7 +417,7 @@ impl Segments {
         segment: &Segment,
         filter: &'a Filter,
     ) -> impl Iterator<Item = Range<usize>> + use<'a> {
-        runs(segment.seats.clone(), |seat| self.free[seat] && !filter.named.contains(&seat))
+        runs(segment.seats.clone(), |seat| self.is_free(seat) && !filter.named.contains(&seat))
     }
 }
 

@@ -3,9 +3,10 @@
 //! Rows hold what cannot be derived; indexes, counts and deadlines follow from them. Equal states
 //! give equal rows.
 
+use crate::channels::ChannelView;
 use crate::event::Event;
 use crate::hold::{CheckIn, HoldState, HoldTerms};
-use crate::ids::{EventId, PlaceId, UserId};
+use crate::ids::{ChannelId, EventId, PlaceId, UserId};
 use crate::phase::Phase;
 use crate::prices::{Ladder, Prices};
 use crate::seats::SeatState;
@@ -26,6 +27,8 @@ pub use crate::waiting_room::{Entrants, Revealed};
 pub enum SnapshotRow {
     /// The event itself; the first row.
     Event(Box<EventRow>),
+    /// A channel, in the order they were added.
+    Channel(ChannelView),
     /// A pool, in the order they were added.
     Pool(PoolRow),
     /// A price category, in the order they were added.
@@ -79,6 +82,9 @@ pub struct PoolRow {
     pub claimed_by_services: u32,
     /// Blocked units by reason.
     pub blocked_why: Vec<(Box<str>, u32)>,
+    /// Units that are free in a channel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allotted: Vec<(ChannelId, u32)>,
 }
 
 /// A seat without what bookings tell.
@@ -89,6 +95,9 @@ pub struct SeatRow {
     /// Why it is blocked, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_why: Option<Box<str>>,
+    /// The channel that it is free in, if it is for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<ChannelId>,
 }
 
 /// A waiting place.
@@ -210,11 +219,14 @@ impl Event {
             .settings
             .as_ref()
             .map(|settings| SnapshotRow::Event(Box::new(self.event_row(settings))));
+        let channels = self.channels.iter().cloned().map(SnapshotRow::Channel);
         let pools = self.stock.iter().map(|pool| {
+            let view = pool.view(None);
             SnapshotRow::Pool(PoolRow {
                 spec: pool.spec.clone(),
                 claimed_by_services: pool.claimed_by_services,
-                blocked_why: pool.view(None).blocked_why,
+                blocked_why: view.blocked_why,
+                allotted: view.allotted,
             })
         });
         let categories = self.seats.categories().map(|category| {
@@ -222,11 +234,14 @@ impl Event {
             SnapshotRow::Category(CategorySpec { name, price_minor: category.price_minor })
         });
         let seats = self.seats.iter().map(|seat| {
-            let blocked_why = match &seat.state {
-                SeatState::Blocked(why) => Some(why.clone()),
-                SeatState::Free | SeatState::Held(_) | SeatState::Sold(_) => None,
-            };
-            SnapshotRow::Seat(SeatRow { spec: seat.spec.clone(), blocked_why })
+            let row = SeatRow { spec: seat.spec.clone(), blocked_why: None, channel: None };
+            SnapshotRow::Seat(match &seat.state {
+                SeatState::Blocked(why) => SeatRow { blocked_why: Some(why.clone()), ..row },
+                SeatState::Allotted(number) => {
+                    SeatRow { channel: Some(self.channels.id(*number)), ..row }
+                }
+                SeatState::Free | SeatState::Held(_) | SeatState::Sold(_) => row,
+            })
         });
         let places = self.room.in_order().map(|place| {
             SnapshotRow::Place(PlaceRow {
@@ -259,6 +274,7 @@ impl Event {
         let gone = gone.map(|(until, place)| SnapshotRow::Gone(GoneRow { place, until }));
         event
             .into_iter()
+            .chain(channels)
             .chain(pools)
             .chain(categories)
             .chain(seats)
@@ -320,6 +336,8 @@ impl Event {
                 self.room.revealed = row.revealed;
                 self.prices = Prices::restore(row.prices);
             }
+            // What is taken follows from the bookings.
+            SnapshotRow::Channel(row) => self.channels.restore(ChannelView { taken: 0, ..row }),
             SnapshotRow::Pool(row) => {
                 let id = row.spec.pool.clone();
                 self.stock.add(row.spec);
@@ -328,6 +346,8 @@ impl Event {
                         pool.adjust_claimed(i64::from(row.claimed_by_services));
                     }
                     row.blocked_why.iter().for_each(|(why, count)| pool.block(*count, why));
+                    let allotted = row.allotted.iter();
+                    allotted.for_each(|(channel, count)| pool.set_aside(*count, Some(channel)));
                 });
             }
             SnapshotRow::Category(spec) => self.seats.add_category(&spec),
@@ -335,6 +355,10 @@ impl Event {
                 self.seats.add(&row.spec);
                 if let Some(why) = row.blocked_why {
                     self.seats.set(&row.spec.seat, SeatState::Blocked(why));
+                }
+                if let Some(channel) = row.channel {
+                    let allotted = SeatState::Allotted(self.channels.number(&channel));
+                    self.seats.set(&row.spec.seat, allotted);
                 }
             }
             SnapshotRow::Place(row) => {
@@ -378,6 +402,7 @@ impl Event {
         };
         if live {
             self.occupy(&row.terms.lines, idx);
+            self.channels.take(&row.terms.lines, &row.terms.sources);
             self.users[user].units += row.terms.lines.units();
         }
         if confirmed {

@@ -1,6 +1,6 @@
 //! Countable stock: pools, and how their units divide.
 
-use crate::ids::PoolId;
+use crate::ids::{ChannelId, PoolId};
 use crate::prices::Ladder;
 use crate::spec::PoolSpec;
 use crate::view::{PoolView, Units};
@@ -14,12 +14,15 @@ pub(crate) struct Pool {
     pub(crate) held: u32,
     /// Confirmed and claimed.
     pub(crate) sold: u32,
+    /// With a reason, or for a channel.
     pub(crate) blocked: u32,
     /// Of the sold ones, those that were claimed.
     pub(crate) claimed: u32,
     /// Of the claimed ones, those that services claimed.
     pub(crate) claimed_by_services: u32,
     pub(crate) blocked_why: BTreeMap<Box<str>, u32>,
+    /// Of the blocked ones, those that are free in a channel.
+    pub(crate) allotted: BTreeMap<ChannelId, u32>,
 }
 
 impl Pool {
@@ -94,6 +97,30 @@ impl Pool {
         self.blocked -= quantity;
     }
 
+    /// Units that are free in a channel, or for everybody.
+    pub(crate) fn free_in(&self, channel: Option<&ChannelId>) -> u32 {
+        channel.map_or(self.free(), |channel| self.allotted.get(channel).copied().unwrap_or(0))
+    }
+
+    /// Puts units of a channel on sale, as those that are there for everybody are.
+    pub(crate) fn bring_out(&mut self, quantity: u32, channel: Option<&ChannelId>) {
+        let Some(channel) = channel else { return };
+        let left = self.allotted.get_mut(channel).expect("units are in the channel they come from");
+        *left = left.checked_sub(quantity).expect("only units of the channel are taken from it");
+        if *left == 0 {
+            self.allotted.remove(channel);
+        }
+        self.blocked -= quantity;
+    }
+
+    /// Takes free units off sale, for a channel.
+    pub(crate) fn set_aside(&mut self, quantity: u32, channel: Option<&ChannelId>) {
+        let Some(channel) = channel else { return };
+        assert!(quantity <= self.free(), "only free units are set aside");
+        self.blocked += quantity;
+        *self.allotted.entry(channel.clone()).or_default() += quantity;
+    }
+
     pub(crate) fn units(&self) -> Units {
         Units { free: self.free(), held: self.held, sold: self.sold, blocked: self.blocked }
     }
@@ -112,6 +139,11 @@ impl Pool {
                 .blocked_why
                 .iter()
                 .map(|(why, count)| (why.clone(), *count))
+                .collect(),
+            allotted: self
+                .allotted
+                .iter()
+                .map(|(channel, count)| (channel.clone(), *count))
                 .collect(),
         }
     }
@@ -158,6 +190,7 @@ impl Stock {
             claimed: 0,
             claimed_by_services: 0,
             blocked_why: BTreeMap::new(),
+            allotted: BTreeMap::new(),
         });
     }
 

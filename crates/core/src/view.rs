@@ -1,7 +1,7 @@
 //! What can be seen of an event, and the answers to commands.
 
 use crate::hold::{CheckIn, HoldState, HoldStatus, HoldTerms};
-use crate::ids::{BookingId, ClaimId, EventId, PlaceId, PoolId, SeatId, UserId};
+use crate::ids::{BookingId, ChannelId, ClaimId, EventId, PlaceId, PoolId, SeatId, UserId};
 use crate::phase::Phase;
 use crate::prices::PriceStep;
 use crate::settings::{Digest, RefundNow, RoomSettings, Settings};
@@ -183,6 +183,9 @@ pub struct PoolView {
     pub claimed_by_services: u32,
     /// Blocked units by reason.
     pub blocked_why: Vec<(Box<str>, u32)>,
+    /// Blocked units that are free in a channel, by channel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allotted: Vec<(ChannelId, u32)>,
 }
 
 /// The seats of one price category.
@@ -201,6 +204,9 @@ pub struct CategoryView {
     /// How its seats divide.
     #[serde(flatten)]
     pub units: Units,
+    /// Blocked seats that are free in a channel, by channel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allotted: Vec<(ChannelId, u32)>,
 }
 
 /// A seat and its status.
@@ -218,6 +224,9 @@ pub struct SeatView {
     /// Why it is blocked (for operators).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Box<str>>,
+    /// The channel that it is blocked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<ChannelId>,
 }
 
 /// The status of a seat.

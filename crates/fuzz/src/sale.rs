@@ -137,8 +137,12 @@ fn visitors() -> Vec<Command> {
 }
 
 fn money() -> Vec<Command> {
-    let hold =
-        |booking, name, lines| Command::Hold { booking: id(booking), user: user(name), lines };
+    let hold = |booking, name, lines| Command::Hold {
+        booking: id(booking),
+        user: user(name),
+        lines,
+        channels: Vec::new(),
+    };
     let pay = |booking, name, payment| Command::BeginPayment {
         booking: id(booking),
         user: user(name),

@@ -193,10 +193,17 @@ impl Buyer {
             && let Some(order) = floor.best(&mut self.chance)
         {
             let booking = id(&self.new_id('b'));
-            return Command::HoldBest { booking, user, order: Box::new(order) };
+            return Command::HoldBest {
+                booking,
+                user,
+                order: Box::new(order),
+                channels: Vec::new(),
+            };
         }
         match floor.wish(&mut self.chance) {
-            Some(lines) => Command::Hold { booking: id(&self.new_id('b')), user, lines },
+            Some(lines) => {
+                Command::Hold { booking: id(&self.new_id('b')), user, lines, channels: Vec::new() }
+            }
             None => self.join(),
         }
     }

@@ -218,7 +218,7 @@ impl Planted {
             }
             (
                 Bug::BestForgetsThePrice | Bug::FirstChoiceIsForgotten,
-                Command::HoldBest { booking, user, order },
+                Command::HoldBest { booking, user, order, channels: Vec::new() },
                 _,
             ) => {
                 let best = order.best().clone();
@@ -228,8 +228,10 @@ impl Planted {
                 };
                 let other = Box::new(BestOrder::new(best, order.beside().cloned())?);
                 let (booking, user) = (booking.clone(), user.clone());
-                let mut it =
-                    event.decide(at, &Command::HoldBest { booking, user, order: other })?;
+                let mut it = event.decide(
+                    at,
+                    &Command::HoldBest { booking, user, order: other, channels: Vec::new() },
+                )?;
                 let asked_for = |terms: &HoldTerms| {
                     Arc::new(HoldTerms { asked: Some(order.clone()), ..terms.clone() })
                 };
@@ -251,7 +253,7 @@ impl Planted {
                 }
                 Ok(decision)
             }
-            (Bug::RetryHoldsAgain, Command::Hold { booking, user, lines }, Ok(decision))
+            (Bug::RetryHoldsAgain, Command::Hold { booking, user, lines, .. }, Ok(decision))
                 if decision.changes.is_empty() =>
             {
                 self.again += 1;
@@ -260,6 +262,7 @@ impl Planted {
                     booking: again.parse().expect("an id"),
                     user: user.clone(),
                     lines: lines.clone(),
+                    channels: Vec::new(),
                 };
                 let second = event.decide(at, &command);
                 Ok(Decision {

@@ -319,9 +319,11 @@ fn for_user(command: Command, other: UserId) -> Command {
         Command::Leave { place, .. } => Command::Leave { place, user: other },
         Command::See { place, .. } => Command::See { place, user: other },
         Command::Arrive { place, .. } => Command::Arrive { place, user: other },
-        Command::Hold { booking, lines, .. } => Command::Hold { booking, lines, user: other },
+        Command::Hold { booking, lines, .. } => {
+            Command::Hold { booking, lines, user: other, channels: Vec::new() }
+        }
         Command::HoldBest { booking, order, .. } => {
-            Command::HoldBest { booking, order, user: other }
+            Command::HoldBest { booking, order, user: other, channels: Vec::new() }
         }
         Command::Extend { booking, .. } => Command::Extend { booking, user: other },
         Command::Release { booking, .. } => Command::Release { booking, user: other },

@@ -87,10 +87,10 @@ fn asks(command: &Command) -> String {
         Command::Leave { place, user } => format!("leaves place {place} of {user}"),
         Command::See { place, user } => format!("gives a sign of life for {place} of {user}"),
         Command::Arrive { place, user } => format!("arrives with {place} of {user}"),
-        Command::Hold { booking, user, lines } => {
+        Command::Hold { booking, user, lines, .. } => {
             format!("holds {} as {booking} for {user}", units(lines))
         }
-        Command::HoldBest { booking, user, order } => {
+        Command::HoldBest { booking, user, order, .. } => {
             let beside = order.beside().map(|beside| format!(", and {}", units(beside)));
             let best = order.best();
             format!(

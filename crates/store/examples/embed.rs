@@ -26,13 +26,22 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // same answer.
     let two = vec![PoolLine { pool: pool.clone(), quantity: 2 }];
     let two = Lines::new(two, vec![]).map_err(Failure::Refused)?;
-    let ann =
-        Command::Hold { booking: "gala.1".parse()?, user: "ann".parse()?, lines: two.clone() };
+    let ann = Command::Hold {
+        booking: "gala.1".parse()?,
+        user: "ann".parse()?,
+        lines: two.clone(),
+        channels: Vec::new(),
+    };
     let hold: HoldView = engine.run(event.clone(), ann).await?.value;
     println!("{} costs {} cents: {:?}", hold.terms.booking, hold.terms.amount_minor, hold.state);
 
     // A refusal is a value: one place is left, and two are asked for.
-    let bob = Command::Hold { booking: "gala.2".parse()?, user: "bob".parse()?, lines: two };
+    let bob = Command::Hold {
+        booking: "gala.2".parse()?,
+        user: "bob".parse()?,
+        lines: two,
+        channels: Vec::new(),
+    };
     assert_eq!(run(bob).await, Err(Failure::Refused(Refusal::InsufficientStock { pool, free: 1 })));
     engine.close();
     Ok(())

@@ -254,7 +254,7 @@ impl Stage {
         let seats = seat.map(|seat| seat.parse().unwrap()).into_iter().collect();
         let (booking, user) = (booking.parse().unwrap(), user.parse().unwrap());
         let lines = Lines::new(pools, seats).unwrap();
-        self.ask(event, Command::Hold { booking, user, lines }).await;
+        self.ask(event, Command::Hold { booking, user, lines, channels: Vec::new() }).await;
     }
 
     /// Has the ledger know whose a booking is.

@@ -47,7 +47,12 @@ impl Reader {
 fn hold(n: u32) -> Command {
     let lines = vec![PoolLine { pool: id("ga"), quantity: 1 }];
     let lines = Lines::new(lines, vec![]).expect("lines");
-    Command::Hold { booking: id(&format!("e.b{n}")), user: id(&format!("v{n}")), lines }
+    Command::Hold {
+        booking: id(&format!("e.b{n}")),
+        user: id(&format!("v{n}")),
+        lines,
+        channels: Vec::new(),
+    }
 }
 
 fn pay(n: u32) -> Command {

@@ -4,8 +4,9 @@ use super::{Changes, Decision, Event};
 use crate::best::BestOrder;
 use crate::bookings::Hold;
 use crate::change::{Change, HoldChange, VisitorChange};
+use crate::channels::Sources;
 use crate::hold::{HoldState, HoldStatus, HoldTerms};
-use crate::ids::{BookingId, SeatId, UserId};
+use crate::ids::{BookingId, ChannelId, SeatId, UserId};
 use crate::limits::MAX_ENDED_PER_USER;
 use crate::lines::Lines;
 use crate::phase::Phase;
@@ -24,6 +25,7 @@ struct NewHold<'a> {
     user: &'a UserId,
     lines: Lines,
     asked: Option<Box<BestOrder>>,
+    sources: Sources,
 }
 
 impl Event {
@@ -41,6 +43,7 @@ impl Event {
         Ok(())
     }
 
+    /// Checks that units are free for everybody.
     pub(super) fn check_lines_free(&self, lines: &Lines) -> Result<(), Refusal> {
         for line in lines.pools() {
             let free = self.stock.get(&line.pool).map_or(0, |pool| pool.free());
@@ -64,10 +67,11 @@ impl Event {
         settings: &Settings,
         chosen: &[SeatId],
         by_rules: &[SeatId],
+        channels: &[u8],
     ) -> Result<(), Refusal> {
         match settings.single_seats {
             SingleSeats::Allow => Ok(()),
-            SingleSeats::Refuse => self.seats.check_singles(chosen, by_rules),
+            SingleSeats::Refuse => self.seats.check_singles(chosen, by_rules, channels),
         }
     }
 
@@ -124,6 +128,7 @@ impl Event {
         booking: &BookingId,
         user: &UserId,
         lines: &Lines,
+        channels: &[ChannelId],
     ) -> Result<Decision, Refusal> {
         if let Some(hold) = self.bookings.get(booking) {
             let terms = &hold.terms;
@@ -132,13 +137,14 @@ impl Event {
             return if same { Ok(reply()) } else { Err(Refusal::BookingMismatch) };
         }
         self.check_lines_exist(lines)?;
+        let mut may_use = self.channels_of(channels)?;
         self.seats.check_companions(lines)?;
         let session = self.check_may_take(at, user)?;
-        self.check_lines_free(lines)?;
+        let sources = self.sources(lines, &mut may_use)?;
         self.check_user_limit(user, lines.units())?;
         self.check_few_ended(user)?;
-        self.check_singles(settings, lines.seats(), &[])?;
-        let hold = NewHold { booking, user, lines: lines.clone(), asked: None };
+        self.check_singles(settings, lines.seats(), &[], &may_use.numbers())?;
+        let hold = NewHold { booking, user, lines: lines.clone(), asked: None, sources };
         Ok(self.place(at, settings, session, hold))
     }
 
@@ -149,6 +155,7 @@ impl Event {
         booking: &BookingId,
         user: &UserId,
         order: &BestOrder,
+        channels: &[ChannelId],
     ) -> Result<Decision, Refusal> {
         if let Some(hold) = self.bookings.get(booking) {
             let same = hold.terms.user == *user && hold.terms.asked.as_deref() == Some(order);
@@ -160,23 +167,24 @@ impl Event {
             self.seats.check_companions(beside)?;
         }
         self.seats.check_exist(order.best())?;
+        let mut may_use = self.channels_of(channels)?;
         let session = self.check_may_take(at, user)?;
-        if let Some(beside) = order.beside() {
-            self.check_lines_free(beside)?;
-        }
+        let beside = order.beside();
+        let sources = beside.map_or(Ok(Sources::new()), |it| self.sources(it, &mut may_use))?;
         self.check_user_limit(user, order.units())?;
         self.check_few_ended(user)?;
-        let best =
-            self.seats.best(order, settings.single_seats, &self.category_prices_minor(at))?;
-        let beside = order.beside();
+        let best = self.best_of_channels(at, settings, order, &may_use)?;
         let mut seats = best.clone();
         seats.extend(beside.into_iter().flat_map(|beside| beside.seats()).cloned());
         // A first choice that is had is like seats that are named.
         let is_first = best == order.best().first_choice();
-        self.check_singles(settings, &seats, if is_first { &[] } else { &best })?;
+        let by_rules = if is_first { &[] } else { best.as_slice() };
+        self.check_singles(settings, &seats, by_rules, &may_use.numbers())?;
         let pools = beside.map(|beside| beside.pools().to_vec()).unwrap_or_default();
+        let sources = self.sources_with(&sources, &pools, &mut seats);
         let lines = Lines::new(pools, seats)?;
-        let hold = NewHold { booking, user, lines, asked: Some(Box::new(order.clone())) };
+        let asked = Some(Box::new(order.clone()));
+        let hold = NewHold { booking, user, lines, asked, sources };
         Ok(self.place(at, settings, session, hold))
     }
 
@@ -188,7 +196,7 @@ impl Event {
         session: Option<&Session>,
         hold: NewHold<'_>,
     ) -> Decision {
-        let NewHold { booking, user, lines, asked } = hold;
+        let NewHold { booking, user, lines, asked, sources } = hold;
         let (each_minor, price_minor) = self.prices_minor(&lines, at);
         let fee_minor = settings.fees.on_minor_in_steps(price_minor, settings.step_minor());
         let terms = Arc::new(HoldTerms {
@@ -197,6 +205,7 @@ impl Event {
             lines,
             asked,
             prices_minor: each_minor,
+            sources,
             amount_minor: price_minor + fee_minor,
             fee_minor,
             created_at: at,

@@ -166,7 +166,7 @@ impl Event {
             HoldState::Released { .. } => return Err(Refusal::AlreadyReleased),
             HoldState::Expired { payment: Some(running), .. } if payment == Some(running) => {
                 self.check_may_buy_late(at)?;
-                self.check_lines_free(&hold.terms.lines)?;
+                self.check_free_again(&hold.terms)?;
                 self.check_user_limit(user, hold.terms.lines.units())?;
                 return Ok(Self::confirmed_late(at, hold, running, Changes::new()));
             }

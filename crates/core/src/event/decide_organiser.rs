@@ -18,7 +18,7 @@ use crate::time::Time;
 use crate::waiting_room::draw;
 use hashbrown::HashSet;
 
-fn wrong<T>(field: &'static str, why: &'static str) -> Result<T, Refusal> {
+pub(super) fn wrong<T>(field: &'static str, why: &'static str) -> Result<T, Refusal> {
     Err(Refusal::InvalidSettings { field: Some(field.into()), why: why.into() })
 }
 
@@ -31,7 +31,7 @@ fn fixed<T>(field: Option<&'static str>, why: &'static str) -> Result<T, Refusal
     Err(Refusal::SettingsFixed { field: field.map(Into::into), why: why.into() })
 }
 
-fn event_limit<T>(what: &str, limit: usize) -> Result<T, Refusal> {
+pub(super) fn event_limit<T>(what: &str, limit: usize) -> Result<T, Refusal> {
     Err(Refusal::EventLimit { why: format!("{what}: an event has at most {limit}").into() })
 }
 

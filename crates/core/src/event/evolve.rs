@@ -28,7 +28,7 @@ impl Event {
         assert!(at >= self.at, "time never goes back");
         self.at = at;
         match change {
-            Change::Setup(change) => self.evolve_setup(change),
+            Change::Setup(change) => self.evolve_setup(at, change),
             Change::Sale(change) => self.evolve_sale(at, change),
             Change::Queue(change) => self.evolve_queue(at, change),
             Change::Visitor(change) => self.evolve_visitor(at, change),
@@ -38,7 +38,7 @@ impl Event {
         }
     }
 
-    fn evolve_setup(&mut self, change: &SetupChange) {
+    fn evolve_setup(&mut self, at: Time, change: &SetupChange) {
         match change {
             SetupChange::EventCreated { settings } => {
                 assert!(self.settings.is_none(), "an event is created once");
@@ -68,6 +68,13 @@ impl Event {
                 let block = |pool: &mut Pool, units| pool.block(units, &reason.why);
                 let blocked = SeatState::Blocked(reason.why.clone());
                 self.turn(lines, block, [SeatState::Free, blocked]);
+            }
+            SetupChange::ChannelSet { spec, reason: _ } => self.channels.set(spec),
+            SetupChange::UnitsAllotted { lines, from, to, reason: _ } => {
+                self.allot(lines, from.as_ref(), to.as_ref());
+            }
+            SetupChange::ChannelReleased { channel, into, reason: _ } => {
+                self.release_channel(at, channel, into.as_ref());
             }
             SetupChange::UnitsUnblocked { lines, reason } => {
                 for line in lines.pools() {
@@ -355,7 +362,9 @@ impl Event {
         let user = self.users.find_or_add(&terms.user);
         let state = HoldState::Held { until };
         let idx = self.bookings.insert(Arc::clone(terms), state, user, &mut self.users);
+        self.bring_out(terms, &terms.sources);
         self.occupy(&terms.lines, idx);
+        self.channels.take(&terms.lines, &terms.sources);
         self.users[user].units += terms.lines.units();
         if let Some(session) = self.users[user].session {
             self.room.sessions.count_holds(session, 1);
@@ -392,6 +401,7 @@ impl Event {
             self.sell(&terms.lines, idx);
         } else {
             self.turn(&terms.lines, Pool::release, [SeatState::Held(idx), SeatState::Free]);
+            self.give_back_to_channels(&terms);
             self.give_back_units(user, terms.lines.units());
         }
         self.bookings.set_state(idx, state);
@@ -408,7 +418,9 @@ impl Event {
             HoldState::Expired { payment: Some(running), .. } if running == payment);
         assert!(late, "only an expired hold's running payment is late");
         let (terms, user) = (Arc::clone(&hold.terms), hold.user);
+        self.bring_out(&terms, &self.sources_again(&terms));
         self.occupy(&terms.lines, idx);
+        self.channels.take(&terms.lines, &terms.sources);
         self.sell(&terms.lines, idx);
         self.users[user].units += terms.lines.units();
         let state = HoldState::Confirmed { at, payment: Some(payment.clone()) };
@@ -424,6 +436,7 @@ impl Event {
         );
         let (terms, user) = (Arc::clone(&hold.terms), hold.user);
         self.turn(&terms.lines, Pool::cancel, [SeatState::Sold(idx), SeatState::Free]);
+        self.give_back_to_channels(&terms);
         self.give_back_units(user, terms.lines.units());
         self.bookings.set_state(idx, cancelled);
     }

@@ -1,12 +1,14 @@
 //! One event: its state, what a command would change, and how changes add up.
 
 mod decide_booking;
+mod decide_channel;
 mod decide_claim;
 mod decide_money;
 mod decide_organiser;
 mod decide_removal;
 mod decide_visitor;
 mod evolve;
+mod evolve_channel;
 mod price;
 mod query;
 mod tick;
@@ -14,6 +16,7 @@ mod tick;
 use crate::bans::Bans;
 use crate::bookings::Bookings;
 use crate::change::{Change, SaleChange};
+use crate::channels::Channels;
 use crate::claims::Claims;
 use crate::command::Command;
 use crate::ids::{BookingId, EventId, UserId};
@@ -76,6 +79,7 @@ pub struct Event {
     pub(crate) stock: Stock,
     pub(crate) seats: Seats,
     pub(crate) prices: Prices,
+    pub(crate) channels: Channels,
     pub(crate) bookings: Bookings,
     pub(crate) claims: Claims,
     pub(crate) bans: Bans,
@@ -96,6 +100,7 @@ impl Event {
             stock: Stock::default(),
             seats: Seats::default(),
             prices: Prices::default(),
+            channels: Channels::default(),
             bookings: Bookings::default(),
             claims: Claims::default(),
             bans: Bans::default(),
@@ -130,6 +135,13 @@ impl Event {
             }
             Command::Block { lines, reason } => self.decide_block(lines, reason),
             Command::Unblock { lines, reason } => self.decide_unblock(lines, reason),
+            Command::SetChannel { spec, reason } => self.decide_set_channel(at, spec, reason),
+            Command::Allot { lines, from, to, reason } => {
+                self.decide_allot(lines, from.as_ref(), to.as_ref(), reason)
+            }
+            Command::ReleaseChannel { channel, into, reason } => {
+                self.decide_release_channel(channel, into.as_ref(), reason)
+            }
             Command::OpenPrequeue => self.decide_open_prequeue(),
             Command::ClosePrequeue => self.decide_close_prequeue(),
             Command::OpenSale { seed, public_value } => {
@@ -144,11 +156,11 @@ impl Event {
             Command::See { place, user } => self.decide_see(at, *place, user),
             Command::Arrive { place, user } => self.decide_arrive(at, *place, user),
 
-            Command::Hold { booking, user, lines } => {
-                self.decide_hold(at, settings, booking, user, lines)
+            Command::Hold { booking, user, lines, channels } => {
+                self.decide_hold(at, settings, booking, user, lines, channels)
             }
-            Command::HoldBest { booking, user, order } => {
-                self.decide_hold_best(at, settings, booking, user, order)
+            Command::HoldBest { booking, user, order, channels } => {
+                self.decide_hold_best(at, settings, booking, user, order, channels)
             }
             Command::Extend { booking, user } => self.decide_extend(at, settings, booking, user),
             Command::Release { booking, user } => self.decide_release(at, booking, user),

@@ -97,6 +97,6 @@ impl Event {
     }
 
     pub(super) fn view_category(&self, category: &Category) -> CategoryView {
-        category.view(self.prices.ladder(&priced_category(category)))
+        category.view(self.prices.ladder(&priced_category(category)), &self.channels)
     }
 }

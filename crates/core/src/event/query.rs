@@ -28,6 +28,7 @@ impl Event {
             Query::Seats(_) => {
                 Ok(View::Seats(self.seats.iter().map(|seat| self.view_seat(seat)).collect()))
             }
+            Query::Channels(_) => Ok(View::Channels(self.channels.iter().cloned().collect())),
             Query::Place(PlaceOf { user, place: None }) => {
                 self.view_first_place(at, user).map(View::Place)
             }
@@ -106,19 +107,23 @@ impl Event {
     }
 
     fn view_seat(&self, seat: &Seat) -> SeatView {
-        let (booking, why) = match &seat.state {
-            SeatState::Free => (None, None),
-            SeatState::Held(idx) | SeatState::Sold(idx) => {
-                (Some(self.bookings[*idx].terms.booking.clone()), None)
-            }
-            SeatState::Blocked(why) => (None, Some(why.clone())),
-        };
-        SeatView {
+        let view = SeatView {
             seat: seat.spec.seat.clone(),
             category: self.seats.category_of(seat).name.clone(),
             status: seat.state.status(),
-            booking,
-            why,
+            booking: None,
+            why: None,
+            channel: None,
+        };
+        match &seat.state {
+            SeatState::Free => view,
+            SeatState::Held(idx) | SeatState::Sold(idx) => {
+                SeatView { booking: Some(self.bookings[*idx].terms.booking.clone()), ..view }
+            }
+            SeatState::Blocked(why) => SeatView { why: Some(why.clone()), ..view },
+            SeatState::Allotted(number) => {
+                SeatView { channel: Some(self.channels.id(*number)), ..view }
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use smallvec::smallvec;
 /// What a deadline is about, in the order in which equal times are dealt with.
 ///
 /// Equal times of one kind go by id: bookings and claims by theirs, sessions by their place's
-/// number, and waiting places by where they stand in the line.
+/// number, waiting places by where they stand in the line, and channels by when they were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Schedule,
@@ -28,6 +28,7 @@ enum Kind {
     ForgetHold,
     ForgetClaim,
     PriceStep,
+    ChannelRelease,
 }
 
 impl Event {
@@ -70,6 +71,7 @@ impl Event {
             (self.bookings.next_forget().map(|(at, _)| at), Kind::ForgetHold),
             (self.claims.next_forget().map(|(at, _)| *at), Kind::ForgetClaim),
             (self.prices.next_step().map(|(step, _)| step.from), Kind::PriceStep),
+            (self.channels.next_release().map(|(at, _)| at), Kind::ChannelRelease),
         ]
         .into_iter()
         .filter_map(|(at, kind)| Some((at?, kind)))
@@ -149,6 +151,11 @@ impl Event {
             Kind::PriceStep => {
                 let (step, ladder) = self.prices.next_step().expect("a price's time has come");
                 smallvec![self.price_step(step, ladder).into()]
+            }
+            Kind::ChannelRelease => {
+                let (_, channel) =
+                    self.channels.next_release().expect("a channel is to be released");
+                smallvec![self.planned_release(channel).into()]
             }
         }
     }

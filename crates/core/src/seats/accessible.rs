@@ -29,16 +29,17 @@ impl Seats {
         if seats.is_empty() { Ok(()) } else { Err(Refusal::CompanionAlone { seats }) }
     }
 
-    /// The best wheelchair places of an order, with as many companions' seats as it asks for.
+    /// The best wheelchair places of an order that are free in this way, with as many companions' seats as it asks for.
     pub(super) fn best_accessible(
         &self,
         order: &BestOrder,
         prices_minor: &[i64],
+        free: &SeatState,
     ) -> Result<Vec<SeatId>, Refusal> {
         let best = order.best();
         let count = best.accessible() as usize;
         let companions = (best.quantity() - best.accessible()) as usize;
-        let places = self.free_places(order, prices_minor);
+        let places = self.free_places(order, prices_minor, free);
         if places.len() < count {
             return Err(Refusal::TooFewAccessible { free: places.len() as u32 });
         }
@@ -63,12 +64,17 @@ impl Seats {
     }
 
     /// The free places of what an order asks for, in the order in which they were added.
-    fn free_places(&self, order: &BestOrder, prices_minor: &[i64]) -> Vec<Place<'_>> {
+    fn free_places(
+        &self,
+        order: &BestOrder,
+        prices_minor: &[i64],
+        free: &SeatState,
+    ) -> Vec<Place<'_>> {
         let best = order.best();
         let may_take = |seat: &Seat| {
             let is_named = order.beside().is_some_and(|it| it.seats().contains(&seat.spec.seat));
             let price_minor = prices_minor[seat.category];
-            seat.state == SeatState::Free
+            seat.state == *free
                 && !is_named
                 && best.price_max_minor().is_none_or(|most| price_minor <= most)
         };

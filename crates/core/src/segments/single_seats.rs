@@ -30,7 +30,7 @@ impl Segments {
         self.groups(chosen).into_iter().find_map(|group| {
             let seats = self.singles(&group, chosen);
             let is_exempt = group.clone().all(|seat| exempt.binary_search(&seat).is_ok());
-            let has_kept = group.clone().any(|seat| !self.free[seat]);
+            let has_kept = group.clone().any(|seat| !self.is_free(seat));
             if seats.is_empty() || is_exempt || has_kept {
                 return None;
             }
@@ -66,7 +66,7 @@ impl Segments {
     fn singles(&self, group: &Range<usize>, chosen: &[usize]) -> Vec<usize> {
         let segment = &self.segments[self.segment_of[group.start]].seats;
         let is_left = |seat: usize| {
-            segment.contains(&seat) && self.free[seat] && chosen.binary_search(&seat).is_err()
+            segment.contains(&seat) && self.is_free(seat) && chosen.binary_search(&seat).is_err()
         };
         let before = group.start.checked_sub(1).filter(|seat| is_left(*seat));
         let before = before.filter(|seat| seat.checked_sub(1).is_none_or(|other| !is_left(other)));

@@ -111,7 +111,7 @@ fn each_state(house: &[Drawn], mut look: impl FnMut(&[bool], &Segments)) {
         // One seat changes from each state to the next, and each state comes once.
         let seat = step.trailing_zeros() as usize;
         free[seat] = !free[seat];
-        segments.set(seat, free[seat]);
+        segments.set(seat, if free[seat] { Whose::Everybodys } else { Whose::Nobodys });
         look(&free, &segments);
     }
 }

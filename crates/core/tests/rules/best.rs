@@ -58,6 +58,7 @@ pub(crate) fn hold_best(booking: &str, user: &str, best: Best, beside: Option<Li
         booking: booking_id(booking),
         user: user.parse().expect("an id"),
         order: Box::new(BestOrder::new(best, beside).expect("an order")),
+        channels: Vec::new(),
     }
 }
 

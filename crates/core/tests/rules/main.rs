@@ -5,6 +5,7 @@ mod accessible;
 mod answers;
 mod best;
 mod bookings;
+mod channels;
 mod claims;
 mod edges;
 mod limits;

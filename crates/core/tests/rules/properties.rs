@@ -219,7 +219,7 @@ impl Step {
             }
             Self::Hold { booking: b, user: u, quantity, seats } => {
                 let lines = some_lines(quantity, seats)?;
-                Command::Hold { booking: booking(b), user: user(u), lines }
+                Command::Hold { booking: booking(b), user: user(u), lines, channels: Vec::new() }
             }
             Self::Extend { booking: b, user: u } => {
                 Command::Extend { booking: booking(b), user: user(u) }

@@ -247,7 +247,12 @@ pub(crate) fn lines(pools: &[(&str, u32)], seats: &[&str]) -> Lines {
 }
 
 pub(crate) fn hold(booking: &str, user: &str, lines: Lines) -> Command {
-    Command::Hold { booking: booking_id(booking), user: user.parse().expect("an id"), lines }
+    Command::Hold {
+        booking: booking_id(booking),
+        user: user.parse().expect("an id"),
+        lines,
+        channels: Vec::new(),
+    }
 }
 
 /// Holds some of pool `ga`.

@@ -269,7 +269,7 @@ fn command(asked: Asked) -> Command {
     match asked {
         Asked::Hold(who) => {
             let lines = Lines::new(vec![], vec![seat()]).expect("lines");
-            Command::Hold { booking: booking_of(who), user: user(who), lines }
+            Command::Hold { booking: booking_of(who), user: user(who), lines, channels: Vec::new() }
         }
         Asked::Begin(who, number) => Command::BeginPayment {
             booking: booking_of(who),

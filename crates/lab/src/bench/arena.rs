@@ -71,7 +71,7 @@ pub(super) fn named(number: u32) -> Result<Command, String> {
     let seats = (first..first + PARTY).map(seat_id).collect::<Result<Vec<_>, _>>()?;
     let lines = Lines::new(Vec::new(), seats).map_err(|refusal| refusal.to_string())?;
     let (booking, user) = (long_id('n', number.into())?, long_id('u', number.into())?);
-    Ok(Command::Hold { booking, user, lines })
+    Ok(Command::Hold { booking, user, lines, channels: Vec::new() })
 }
 
 /// A hold of the four best seats, four times of five of one category: as many of each.
@@ -85,5 +85,5 @@ pub(super) fn best(number: u32) -> Result<Command, String> {
     let best = wanted.within(categories, Vec::new()).map_err(|refusal| refusal.to_string())?;
     let order = Box::new(BestOrder::new(best, None).map_err(|refusal| refusal.to_string())?);
     let (booking, user) = (long_id('b', number.into())?, long_id('u', number.into())?);
-    Ok(Command::HoldBest { booking, user, order })
+    Ok(Command::HoldBest { booking, user, order, channels: Vec::new() })
 }

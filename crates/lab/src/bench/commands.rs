@@ -34,7 +34,7 @@ pub(super) fn one_unit() -> Result<Lines, String> {
 pub(super) fn hold(number: u64, lines: &Lines) -> Result<Command, String> {
     let booking: BookingId = long_id('b', number)?;
     let user: UserId = long_id('u', number)?;
-    Ok(Command::Hold { booking, user, lines: lines.clone() })
+    Ok(Command::Hold { booking, user, lines: lines.clone(), channels: Vec::new() })
 }
 
 /// Settings without a waiting room, a limit per user, and ends that come while we measure.

@@ -171,6 +171,7 @@ async fn the_table_has_every_row_however_many_pages_it_takes() {
             booking: format!("e.{number:032x}").parse().unwrap(),
             user: format!("user-{number}").parse().unwrap(),
             lines: Lines::new(vec![line], Vec::new()).unwrap(),
+            channels: Vec::new(),
         };
         engine.execute("e".parse().unwrap(), command).await.unwrap();
     }

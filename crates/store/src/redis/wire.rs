@@ -147,7 +147,7 @@ pub(super) fn call(command: &Command) -> Call {
             Call::new(&scripts::ARRIVE, vec![text(place), text(user)])
         }
 
-        Command::Hold { booking, user, lines } => {
+        Command::Hold { booking, user, lines, .. } => {
             let args = vec![text(booking), text(user)];
             match (lines.pools(), lines.seats()) {
                 ([line], []) => {
@@ -157,7 +157,7 @@ pub(super) fn call(command: &Command) -> Call {
                 _ => with_lines(&scripts::HOLD, args, lines),
             }
         }
-        Command::HoldBest { booking, user, order } => hold_best(booking, user, order),
+        Command::HoldBest { booking, user, order, .. } => hold_best(booking, user, order),
         Command::Extend { booking, user } => {
             Call::new(&scripts::EXTEND, vec![text(booking), text(user)])
         }

@@ -491,7 +491,12 @@ impl Generator {
                 } else {
                     self.fresh(1)
                 };
-                self.ask(Command::Hold { booking: booking(n), user: owner, lines });
+                self.ask(Command::Hold {
+                    booking: booking(n),
+                    user: owner,
+                    lines,
+                    channels: Vec::new(),
+                });
             }
             6 => {
                 // The very same again, or nearly.
@@ -500,7 +505,12 @@ impl Generator {
                     if self.random.percent(20) { self.any_user() } else { row.terms.user.clone() };
                 let lines = if self.random.percent(20) { self.lines() } else { None };
                 let lines = lines.unwrap_or_else(|| row.terms.lines.clone());
-                self.ask(Command::Hold { booking: row.terms.booking.clone(), user, lines });
+                self.ask(Command::Hold {
+                    booking: row.terms.booking.clone(),
+                    user,
+                    lines,
+                    channels: Vec::new(),
+                });
             }
             7 | 8 => {
                 let (booking, user, _) = self.some_booking(|state| state.until().is_some());

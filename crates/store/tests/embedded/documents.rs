@@ -81,7 +81,13 @@ impl Gala {
     async fn hold(&self, booking: &str, user: &str, seats: &[&str]) {
         let seats = seats.iter().map(|seat| id(seat)).collect();
         let lines = Lines::new(vec![], seats).expect("lines");
-        self.ask(Command::Hold { booking: id(booking), user: id(user), lines }).await;
+        self.ask(Command::Hold {
+            booking: id(booking),
+            user: id(user),
+            lines,
+            channels: Vec::new(),
+        })
+        .await;
     }
 
     async fn pay(&self, booking: &str, user: &str, payment: &str) {

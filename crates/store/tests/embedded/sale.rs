@@ -137,7 +137,12 @@ pub(crate) fn seat(n: usize) -> Lines {
 }
 
 pub(crate) fn hold_command(booking: &str, lines: Lines) -> Command {
-    Command::Hold { booking: id(booking), user: id(&format!("u-{booking}")), lines }
+    Command::Hold {
+        booking: id(booking),
+        user: id(&format!("u-{booking}")),
+        lines,
+        channels: Vec::new(),
+    }
 }
 
 pub(crate) async fn hold(

@@ -121,7 +121,9 @@ async fn the_end_of_a_payment_is_archived_before_it_is_answered() {
     let lines = Lines::new(vec![line], Vec::new()).expect("lines");
     let execute = |command: Command| engine.execute(event.clone(), command);
     let (booking, user) = (|| id("b1"), || id("ada"));
-    execute(Command::Hold { booking: booking(), user: user(), lines }).await.expect("it is free");
+    execute(Command::Hold { booking: booking(), user: user(), lines, channels: Vec::new() })
+        .await
+        .expect("it is free");
     let payment = || id("b1.p1");
     let begin = Command::BeginPayment { booking: booking(), user: user(), payment: payment() };
     execute(begin).await.expect("it is held");

@@ -31,7 +31,8 @@ async fn what_an_older_version_did_not_count_is_counted_by_the_next_tick() {
     assert_eq!(inside(&world), 2);
     world.ask(&["HDEL", &key("meta"), "units_free", "choosing"]);
 
-    let hold = Command::Hold { booking: id("b-0"), user: user(0), lines: lines(2) };
+    let hold =
+        Command::Hold { booking: id("b-0"), user: user(0), lines: lines(2), channels: Vec::new() };
     node.done(hold).await;
     let counted = world.ask(&["HMGET", &key("meta"), "units_free", "choosing"]);
     assert_eq!(counted.trim(), "", "what was not counted does not go on");

@@ -28,7 +28,7 @@ const SWITCH_EVERY: usize = 3;
 
 fn hold_of(number: usize) -> Command {
     let (booking, user) = (id(&format!("b-{number}")), user(number));
-    Command::Hold { booking, user, lines: lines(1) }
+    Command::Hold { booking, user, lines: lines(1), channels: Vec::new() }
 }
 
 fn joiner(number: usize) -> UserId {
@@ -271,7 +271,12 @@ async fn a_full_redis_takes_no_transaction_and_changes_nothing() {
     last_units(&world, &node).await;
     node.flags.set(Flag::LuaAtomic, 0);
     node.done(hold_of(0)).await;
-    let another = || Command::Hold { booking: id("another"), user: user(0), lines: lines(1) };
+    let another = || Command::Hold {
+        booking: id("another"),
+        user: user(0),
+        lines: lines(1),
+        channels: Vec::new(),
+    };
     world.ask(&["CONFIG", "SET", "maxmemory", "1"]);
     let refused = node.engine.execute(event(), another()).await.expect_err("nothing is sold");
     assert_eq!(refused, Failure::DiskLow);

@@ -59,7 +59,12 @@ async fn sale(world: &World, settings: Settings, capacity: u32, price_minor: i64
 
 impl Node {
     async fn hold(&self, number: usize, owner: usize, lines: Lines) -> Result<HoldView, Refusal> {
-        let command = Command::Hold { booking: booking(number), user: user(owner), lines };
+        let command = Command::Hold {
+            booking: booking(number),
+            user: user(owner),
+            lines,
+            channels: Vec::new(),
+        };
         self.run(command).await.map(hold_view)
     }
 

@@ -99,7 +99,7 @@ async fn seats_are_listed_in_the_order_they_were_added_with_whose_they_are() {
     let broken = Lines::new(Vec::new(), vec![id("B-1")]).expect("lines");
     done(&engine, &event, Command::Block { lines: broken.clone(), reason: reason() }).await;
     let lines = Lines::new(Vec::new(), vec![id("A-1")]).expect("lines");
-    let hold = Command::Hold { booking: id("b1"), user: id("ada"), lines };
+    let hold = Command::Hold { booking: id("b1"), user: id("ada"), lines, channels: Vec::new() };
     engine.execute(event.clone(), hold).await.expect("the seat is free");
 
     let seats = engine.ask(event.clone(), SeatsNow).await.expect("the seats").value;

@@ -80,7 +80,7 @@ pub(crate) fn lines(quantity: u32) -> Lines {
 }
 
 pub(crate) fn hold_command(user: &str, booking: &str) -> Command {
-    Command::Hold { booking: id(booking), user: id(user), lines: lines(1) }
+    Command::Hold { booking: id(booking), user: id(user), lines: lines(1), channels: Vec::new() }
 }
 
 pub(crate) async fn hold(

@@ -78,7 +78,10 @@ pub async fn select_seat(
     };
     let booking = booking_of(&sale, &event, &user, &session, &holds);
     let lines = Lines::new(Vec::new(), vec![seat.clone()])?;
-    match sale.run::<HoldView>(&event, Command::Hold { booking, user, lines }).await {
+    match sale
+        .run::<HoldView>(&event, Command::Hold { booking, user, lines, channels: Vec::new() })
+        .await
+    {
         Ok(view) => match view.state {
             HoldState::Held { .. } => {
                 count(&sale.metrics.holds_accepted);

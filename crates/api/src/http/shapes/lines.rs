@@ -223,13 +223,13 @@ impl WishBody<'_> {
     /// As [`Self::lines`].
     pub fn command(&self, booking: BookingId, user: UserId) -> Result<Command, Problem> {
         let Some(Object(best)) = &self.best else {
-            return Ok(Command::Hold { booking, user, lines: self.lines()? });
+            return Ok(Command::Hold { booking, user, lines: self.lines()?, channels: Vec::new() });
         };
         let names_nothing =
             self.pools.0.is_empty() && self.seats.is_empty() && self.stays.is_empty();
         let beside = if names_nothing { None } else { Some(self.lines()?) };
         let order = Box::new(BestOrder::new(best.wish()?, beside)?);
-        Ok(Command::HoldBest { booking, user, order })
+        Ok(Command::HoldBest { booking, user, order, channels: Vec::new() })
     }
 
     /// Whether seats are left to the server.

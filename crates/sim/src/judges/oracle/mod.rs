@@ -112,8 +112,10 @@ impl Oracle {
             Command::Leave { place, user } => self.leave(at, *place, user),
             Command::See { place, user } => self.see(at, *place, user),
             Command::Arrive { place, user } => self.arrive(at, *place, user),
-            Command::Hold { booking, user, lines } => self.hold(at, booking, user, lines),
-            Command::HoldBest { booking, user, order } => self.hold_best(at, booking, user, order),
+            Command::Hold { booking, user, lines, .. } => self.hold(at, booking, user, lines),
+            Command::HoldBest { booking, user, order, .. } => {
+                self.hold_best(at, booking, user, order)
+            }
             Command::Extend { booking, user } => self.extend(at, booking, user),
             Command::Release { booking, user } => self.release(at, booking, user),
             Command::BeginPayment { booking, user, payment } => {

@@ -17,7 +17,12 @@ impl Generator {
             let user =
                 if self.random.percent(20) { self.any_user() } else { row.terms.user.clone() };
             let order = other.map_or(same, Box::new);
-            return self.ask(Command::HoldBest { booking: row.terms.booking.clone(), user, order });
+            return self.ask(Command::HoldBest {
+                booking: row.terms.booking.clone(),
+                user,
+                order,
+                channels: Vec::new(),
+            });
         }
         let Some(order) = self.best_order() else { return };
         let user = self.buyer();
@@ -26,7 +31,12 @@ impl Generator {
         } else {
             self.fresh(1)
         };
-        self.ask(Command::HoldBest { booking: booking(n), user, order: Box::new(order) });
+        self.ask(Command::HoldBest {
+            booking: booking(n),
+            user,
+            order: Box::new(order),
+            channels: Vec::new(),
+        });
     }
 
     fn best_order(&mut self) -> Option<BestOrder> {
