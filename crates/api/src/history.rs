@@ -4,8 +4,10 @@
 //! million decisions. That is what an organiser's question once in a while is worth, and no
 //! visitor's. One is answered at a time.
 
+mod channels;
 mod prices;
 
+pub use channels::ChannelChange;
 pub use prices::PriceChange;
 
 use crate::broken::Broken;
@@ -15,13 +17,13 @@ use onrush_core::change::{
     BookingChange, ClaimChange, DeclaimedHow, HoldChange, SetupChange, VisitorChange,
 };
 use onrush_core::hold::HoldTerms;
-use onrush_core::ids::{BookingId, ClaimId, EventId, PoolId, SeatId, UserId};
+use onrush_core::ids::{BookingId, ChannelId, ClaimId, EventId, PoolId, SeatId, UserId};
 use onrush_core::lines::Lines;
 use onrush_core::spec::Reason;
 use onrush_core::{Change, Time};
 use onrush_store::{Engine, FeedEntry, Seq};
 use serde::Serialize;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use utoipa::ToSchema;
 
@@ -48,6 +50,8 @@ pub enum What {
     Blocked,
     /// It came back on sale.
     Unblocked,
+    /// It went to a channel, or from one to everybody.
+    Allotted,
     /// A booking holds it.
     Held,
     /// The hold has more time.
@@ -107,6 +111,10 @@ pub struct Step {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, nullable = false)]
     pub why: Option<Box<str>>,
+    /// The channel it went to; missing where that was everybody's stock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<IdText>, nullable = false)]
+    pub channel: Option<ChannelId>,
     /// The pool's capacity before, or its claimed units.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -168,6 +176,8 @@ struct History {
     bookings: HashMap<BookingId, Known>,
     /// Claims of the pool that may still be given back.
     claims: HashMap<ClaimId, UserId>,
+    /// Channels that units of it have been in.
+    channels: BTreeSet<ChannelId>,
 }
 
 struct Known {
@@ -206,8 +216,8 @@ fn removal_in(entry: &FeedEntry) -> Option<&Reason> {
 
 impl History {
     fn new(subject: Subject) -> Self {
-        let (steps, bookings, claims) = Default::default();
-        Self { subject, steps, bookings, claims }
+        let (steps, bookings, claims, channels) = Default::default();
+        Self { subject, steps, bookings, claims, channels }
     }
 
     fn note(&mut self, entry: &FeedEntry) {
@@ -247,8 +257,12 @@ impl History {
                         self.add(Step { units, ..step(entry, What::Unblocked).because(reason) });
                     }
                 }
+                SetupChange::UnitsAllotted { .. } | SetupChange::ChannelReleased { .. } => {
+                    self.note_channel(entry, change);
+                }
                 SetupChange::EventCreated { .. }
                 | SetupChange::SettingsChanged { .. }
+                | SetupChange::ChannelSet { .. }
                 | SetupChange::PriceChanged { .. } => {}
             },
             Change::Hold(change) => match change {
@@ -396,6 +410,7 @@ fn step(entry: &FeedEntry, what: What) -> Step {
         user: None,
         by: None,
         why: None,
+        channel: None,
         before: None,
         after: None,
     }
@@ -428,6 +443,7 @@ mod tests {
             lines: lines(),
             asked: None,
             prices_minor: Vec::new(),
+            sources: Vec::new(),
             amount_minor: 100,
             fee_minor: 0,
             created_at: Time(1),

@@ -278,6 +278,7 @@ mod tests {
             claimed: 0,
             claimed_by_services: 0,
             blocked_why: Vec::new(),
+            allotted: Vec::new(),
         }
     }
 

@@ -99,11 +99,11 @@ impl Channels {
         Some(home)
     }
 
-    /// The next release to come, and of what; of equal times the first channel's.
+    /// The next release to come, and of what; of equal times the first by id.
     pub(crate) fn next_release(&self) -> Option<(Time, &ChannelSpec)> {
         let planned = self.channels.iter().filter(|channel| channel.released.is_none());
         let planned = planned.filter_map(|it| Some((it.spec.release.as_ref()?.at, &it.spec)));
-        planned.min_by_key(|(at, _)| *at)
+        planned.min_by_key(|(at, spec)| (*at, &spec.channel))
     }
 
     /// Adds a channel, or changes what it is.

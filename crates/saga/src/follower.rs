@@ -406,6 +406,10 @@ fn add_setup(facts: &mut Vec<Fact>, event: &EventId, change: &SetupChange, at: T
             let price_minor = *price_minor;
             facts.push(Fact::Price { event: event.clone(), kind, name, price_minor });
         }
+        // What is set aside for a channel is sold as well.
+        SetupChange::ChannelSet { .. }
+        | SetupChange::UnitsAllotted { .. }
+        | SetupChange::ChannelReleased { .. } => {}
         SetupChange::UnitsBlocked { lines, reason: _ } => facts.extend(stocks(event, lines, -1)),
         SetupChange::UnitsUnblocked { lines, reason: _ } => facts.extend(stocks(event, lines, 1)),
         SetupChange::SeatsAdded { categories, .. } => {

@@ -197,12 +197,14 @@ impl Buyer {
                 booking,
                 user,
                 order: Box::new(order),
-                channels: Vec::new(),
+                channels: floor.some_channels(&mut self.chance),
             };
         }
         match floor.wish(&mut self.chance) {
             Some(lines) => {
-                Command::Hold { booking: id(&self.new_id('b')), user, lines, channels: Vec::new() }
+                let booking = id(&self.new_id('b'));
+                let channels = floor.some_channels(&mut self.chance);
+                Command::Hold { booking, user, lines, channels }
             }
             None => self.join(),
         }

@@ -5,7 +5,7 @@ use crate::chance::Chance;
 use crate::plan::{Plan, START};
 use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::change::{BookingChange, QueueChange, SaleChange, SetupChange};
-use onrush_core::ids::{BookingId, PlaceId, PoolId, SeatId, UserId};
+use onrush_core::ids::{BookingId, ChannelId, PlaceId, PoolId, SeatId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::Settings;
 use onrush_core::{Change, Command, Phase, Time};
@@ -31,6 +31,8 @@ pub(crate) struct Floor {
     /// What was asked before, to come again.
     pub(crate) asked: Vec<Command>,
     next: usize,
+    /// Channels that have stock of their own.
+    pub(crate) open_channels: Vec<ChannelId>,
     /// Who was admitted since this was last looked at.
     pub(crate) admitted: Vec<(UserId, PlaceId, Time)>,
 }
@@ -49,6 +51,7 @@ impl Floor {
             confirmed: Vec::new(),
             asked: Vec::new(),
             next: 0,
+            open_channels: Vec::new(),
             admitted: Vec::new(),
         }
     }
@@ -75,6 +78,20 @@ impl Floor {
             seats.push("nowhere".parse().ok()?);
         }
         Lines::new(pools, seats).ok()
+    }
+
+    /// Channels that somebody may use: mostly none, and at times one that there is not.
+    pub(crate) fn some_channels(&self, chance: &mut Chance) -> Vec<ChannelId> {
+        let mut channels = Vec::new();
+        while let Some(channel) = chance.any_of(&self.open_channels)
+            && chance.percent(35)
+        {
+            channels.push(channel.clone());
+        }
+        if !channels.is_empty() && chance.percent(2) {
+            channels.extend("no".parse());
+        }
+        channels
     }
 
     /// Seats that are left to the rules, if there are any.
@@ -170,7 +187,16 @@ impl Floor {
             SetupChange::SeatsAdded { seats, .. } => {
                 self.seats.extend(seats.iter().map(|seat| seat.seat.clone()));
             }
+            SetupChange::ChannelSet { spec, .. } => {
+                if !self.open_channels.contains(&spec.channel) {
+                    self.open_channels.push(spec.channel.clone());
+                }
+            }
+            SetupChange::ChannelReleased { channel, .. } => {
+                self.open_channels.retain(|known| known != channel);
+            }
             SetupChange::CapacityAdjusted { .. }
+            | SetupChange::UnitsAllotted { .. }
             | SetupChange::PriceChanged { .. }
             | SetupChange::UnitsBlocked { .. }
             | SetupChange::UnitsUnblocked { .. } => {}

@@ -3,10 +3,12 @@
 use crate::chance::Chance;
 use crate::floor::Floor;
 use crate::plan::{DRAW_SEED, Plan, id, seat, settings};
+use onrush_core::channels::{ChannelSpec, PlannedRelease};
 use onrush_core::command::CancelTerms;
+use onrush_core::ids::ChannelId;
 use onrush_core::lines::Lines;
 use onrush_core::prices::{PriceStep, Priced};
-use onrush_core::question::{AvailabilityNow, BansAfter, EventNow, Query, SeatsNow};
+use onrush_core::question::{AvailabilityNow, BansAfter, ChannelsNow, EventNow, Query, SeatsNow};
 use onrush_core::settings::{Digest, Settings};
 use onrush_core::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::{Command, Phase};
@@ -64,10 +66,11 @@ impl Organiser {
     }
 
     pub(crate) fn look(&mut self) -> Query {
-        match self.chance.below(4) {
+        match self.chance.below(5) {
             0 => EventNow.into(),
-            1 => AvailabilityNow.into(),
-            2 => SeatsNow.into(),
+            1 => ChannelsNow.into(),
+            2 => AvailabilityNow.into(),
+            3 => SeatsNow.into(),
             _ => BansAfter { after: None, at_most: 3 }.into(),
         }
     }
@@ -81,7 +84,7 @@ impl Organiser {
         if stuck && self.chance.percent(60) {
             return self.go_on(floor, phase);
         }
-        match self.chance.below(28) {
+        match self.chance.below(31) {
             0..=3 => self.add_or_adjust(floor),
             4..=6 => self.block(floor),
             7..=9 => self.unblock(),
@@ -98,6 +101,7 @@ impl Organiser {
                 Command::UnbanVisitor { user, reason: reason(&mut self.chance) }
             }
             26 => Command::Recover { gap_ms: *self.chance.pick(&[0, -1]) },
+            27..=29 => self.change_channels(floor),
             _ if self.tries_to_close && self.chance.percent(10) => Command::Close,
             _ => Command::OpenPrequeue,
         }
@@ -178,6 +182,38 @@ impl Organiser {
         });
         let later = later.collect();
         Command::ChangePrice { of, price_minor, later, reason: reason(&mut self.chance) }
+    }
+
+    fn change_channels(&mut self, floor: &Floor) -> Command {
+        let some = |chance: &mut Chance| -> ChannelId {
+            let known = chance.any_of(&floor.open_channels).filter(|_| chance.percent(80));
+            let fresh = || id(*chance.pick(&["fans", "box", "press", "no"]));
+            known.cloned().unwrap_or_else(fresh)
+        };
+        let maybe = |chance: &mut Chance| chance.percent(60).then(|| some(chance));
+        let chance = &mut self.chance;
+        match chance.below(12) {
+            0..=2 => {
+                let release = chance.percent(30).then(|| PlannedRelease {
+                    at: floor.at.plus_ms(*chance.pick(&[0, 1, 40, 3_000, 90_000])),
+                    into: maybe(chance),
+                });
+                let quota = *chance.pick(&[None, None, Some(3), Some(40), Some(1_000_000_001)]);
+                let codes = vec![DRAW_SEED; chance.below(2) as usize];
+                let spec = ChannelSpec { channel: some(chance), quota, codes, release };
+                Command::SetChannel { spec, reason: reason(chance) }
+            }
+            3 => {
+                let (channel, into) = (some(chance), maybe(chance));
+                Command::ReleaseChannel { channel, into, reason: reason(chance) }
+            }
+            _ => {
+                let Some(lines) = floor.wish(chance) else { return Command::Pause };
+                let from = maybe(chance).filter(|_| chance.percent(35));
+                let to = maybe(chance);
+                Command::Allot { lines, from, to, reason: reason(chance) }
+            }
+        }
     }
 
     fn block(&mut self, floor: &Floor) -> Command {

@@ -9,7 +9,7 @@ use onrush_core::event::{Changes, Decision};
 use onrush_core::hold::{HoldState, HoldTerms};
 use onrush_core::ids::SeatId;
 use onrush_core::lines::{Lines, PoolLine};
-use onrush_core::question::{BookingOf, Query, View};
+use onrush_core::question::{BookingOf, ChannelsNow, Query, View};
 use onrush_core::settings::{Settings, SingleSeats};
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::spec::Access;
@@ -60,6 +60,8 @@ bugs! {
     BestForgetsThePrice = "the best seats are chosen as if they might cost anything",
     /// Rules.
     FirstChoiceIsForgotten = "whoever would rather have certain seats gets the best ones",
+    /// Rules.
+    ChannelsAreAnyones = "whoever holds may use all channels there are",
     /// Rules.
     PlacesAreAnyones = "wheelchair places are sold to anyone",
     /// Rules.
@@ -218,7 +220,7 @@ impl Planted {
             }
             (
                 Bug::BestForgetsThePrice | Bug::FirstChoiceIsForgotten,
-                Command::HoldBest { booking, user, order, channels: Vec::new() },
+                Command::HoldBest { booking, user, order, channels },
                 _,
             ) => {
                 let best = order.best().clone();
@@ -228,10 +230,9 @@ impl Planted {
                 };
                 let other = Box::new(BestOrder::new(best, order.beside().cloned())?);
                 let (booking, user) = (booking.clone(), user.clone());
-                let mut it = event.decide(
-                    at,
-                    &Command::HoldBest { booking, user, order: other, channels: Vec::new() },
-                )?;
+                let channels = channels.clone();
+                let other = Command::HoldBest { booking, user, order: other, channels };
+                let mut it = event.decide(at, &other)?;
                 let asked_for = |terms: &HoldTerms| {
                     Arc::new(HoldTerms { asked: Some(order.clone()), ..terms.clone() })
                 };
@@ -244,6 +245,18 @@ impl Planted {
                     }
                 }
                 Ok(it)
+            }
+            (Bug::ChannelsAreAnyones, Command::Hold { booking, user, lines, .. }, decided) => {
+                let Ok(all) = event.ask(at, ChannelsNow) else { return decided };
+                event.decide(
+                    at,
+                    &Command::Hold {
+                        booking: booking.clone(),
+                        user: user.clone(),
+                        lines: lines.clone(),
+                        channels: all.into_iter().map(|view| view.spec.channel).collect(),
+                    },
+                )
             }
             (Bug::AmountIsOff, Command::Hold { .. }, Ok(mut decision)) => {
                 if let Reply::Hold(view) = &mut decision.reply {

@@ -3,6 +3,7 @@
 use crate::asked::{Asked, Deal};
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::HoldState;
+use onrush_core::ids::ChannelId;
 use onrush_core::lines::Lines;
 use onrush_core::view::{PlaceState, PlaceView, Reply};
 use onrush_core::{Command, Time};
@@ -62,6 +63,10 @@ fn units(lines: &Lines) -> String {
     pools.chain(seats).collect::<Vec<_>>().join(", ")
 }
 
+fn through(channels: &[ChannelId]) -> String {
+    if channels.is_empty() { String::new() } else { format!(" through {channels:?}") }
+}
+
 fn asks(command: &Command) -> String {
     match command {
         Command::CreateEvent { .. } => "creates the event".to_owned(),
@@ -77,6 +82,18 @@ fn asks(command: &Command) -> String {
         Command::AddSeats { seats, .. } => format!("adds {} seats", seats.len()),
         Command::Block { lines, .. } => format!("blocks {}", units(lines)),
         Command::Unblock { lines, .. } => format!("unblocks {}", units(lines)),
+        Command::SetChannel { spec, .. } => {
+            let quota = spec.quota.map(|quota| format!(", at most {quota}")).unwrap_or_default();
+            let release = spec.release.as_ref();
+            let release = release.map(|it| format!(", released at {} into {:?}", it.at, it.into));
+            format!("sets up channel {}{quota}{}", spec.channel, release.unwrap_or_default())
+        }
+        Command::Allot { lines, from, to, .. } => {
+            format!("moves {} from {from:?} to {to:?}", units(lines))
+        }
+        Command::ReleaseChannel { channel, into, .. } => {
+            format!("releases channel {channel} into {into:?}")
+        }
         Command::OpenPrequeue => "opens the prequeue".to_owned(),
         Command::ClosePrequeue => "closes the prequeue".to_owned(),
         Command::OpenSale { .. } => "opens the sale".to_owned(),
@@ -87,14 +104,14 @@ fn asks(command: &Command) -> String {
         Command::Leave { place, user } => format!("leaves place {place} of {user}"),
         Command::See { place, user } => format!("gives a sign of life for {place} of {user}"),
         Command::Arrive { place, user } => format!("arrives with {place} of {user}"),
-        Command::Hold { booking, user, lines, .. } => {
-            format!("holds {} as {booking} for {user}", units(lines))
+        Command::Hold { booking, user, lines, channels } => {
+            format!("holds {} as {booking} for {user}{}", units(lines), through(channels))
         }
-        Command::HoldBest { booking, user, order, .. } => {
+        Command::HoldBest { booking, user, order, channels } => {
             let beside = order.beside().map(|beside| format!(", and {}", units(beside)));
             let best = order.best();
             format!(
-                "holds the best {} ({:?}) of {:?} in {:?} up to {:?}, rather {:?}{} as {booking} for {user}",
+                "holds the best {} ({:?}) of {:?} in {:?} up to {:?}, rather {:?}{} as {booking} for {user}{}",
                 best.quantity(),
                 best.together(),
                 best.categories(),
@@ -102,6 +119,7 @@ fn asks(command: &Command) -> String {
                 best.price_max_minor(),
                 best.first_choice(),
                 beside.unwrap_or_default(),
+                through(channels),
             )
         }
         Command::Extend { booking, user } => format!("extends {booking} of {user}"),

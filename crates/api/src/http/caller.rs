@@ -10,9 +10,9 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
 use onrush_base::auth::address::client_address;
 use onrush_base::auth::session::Role;
-use onrush_base::auth::shop::ShopTokenError;
+use onrush_base::auth::shop::{ShopTokenError, ShopVisitor};
 use onrush_base::auth::{TokenError, link};
-use onrush_core::ids::UserId;
+use onrush_core::ids::{ChannelId, UserId};
 use onrush_serve::connection::Connection;
 use serde::de::DeserializeOwned;
 use smallvec::SmallVec;
@@ -200,16 +200,27 @@ impl Callers {
     /// # Errors
     /// `TOKEN_INVALID`, `TOKEN_EXPIRED`.
     pub fn visitor_of(&self, token: &str) -> Result<UserId, Problem> {
+        Ok(self.visitor_with_channels(token)?.0)
+    }
+
+    /// The same, and the channels that the shop's token says they may use.
+    ///
+    /// # Errors
+    /// As [`Self::visitor_of`].
+    pub fn visitor_with_channels(&self, token: &str) -> Result<(UserId, Vec<ChannelId>), Problem> {
         let now_s = self.now_s();
         if token.starts_with(link::PREFIX) {
             let why = "this is the link of a booking: it opens that booking, and does nothing else";
             return Err(Problem::new(Code::TokenInvalid, why));
         }
         let user = match &self.shop {
-            Some(shop) if !token.starts_with("g1.") => return Ok(shop.verify(token, now_s)?),
+            Some(shop) if !token.starts_with("g1.") => {
+                let ShopVisitor { user, channels } = shop.verify(token, now_s)?;
+                return Ok((user, channels));
+            }
             Some(_) | None => self.guests.verify(token, now_s),
         };
-        user.map_err(|error| match error {
+        user.map(|user| (user, Vec::new())).map_err(|error| match error {
             TokenError::Invalid => {
                 Problem::new(Code::TokenInvalid, "the token is not valid; ask for a new one")
             }

@@ -3,6 +3,7 @@
 pub mod body;
 pub mod bookings;
 pub mod caller;
+pub mod channels;
 pub mod claims;
 pub mod compat;
 pub mod events;

@@ -56,6 +56,8 @@ pub enum Code {
     LinkWithdrawn,
     /// There is no such code from another device.
     CarryCodeNotFound,
+    /// No channel of the event has such a code.
+    ChannelCodeNotFound,
     /// There is nothing at this path.
     PathNotFound,
     /// The path does not know this method.
@@ -124,7 +126,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 54] = [
+    pub const ALL: [Self; 55] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
@@ -147,6 +149,7 @@ impl Code {
         Self::NotAGuest,
         Self::LinkWithdrawn,
         Self::CarryCodeNotFound,
+        Self::ChannelCodeNotFound,
         Self::PathNotFound,
         Self::MethodNotAllowed,
         Self::DrawNotFound,
@@ -209,6 +212,7 @@ impl Code {
             Self::NotAGuest => ("NOT_A_GUEST", StatusCode::FORBIDDEN),
             Self::LinkWithdrawn => ("LINK_WITHDRAWN", StatusCode::UNAUTHORIZED),
             Self::CarryCodeNotFound => ("CARRY_CODE_NOT_FOUND", StatusCode::NOT_FOUND),
+            Self::ChannelCodeNotFound => ("CHANNEL_CODE_NOT_FOUND", StatusCode::NOT_FOUND),
             Self::PathNotFound => ("PATH_NOT_FOUND", StatusCode::NOT_FOUND),
             Self::MethodNotAllowed => ("METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED),
             Self::DrawNotFound => ("DRAW_NOT_FOUND", StatusCode::NOT_FOUND),
@@ -284,6 +288,7 @@ impl Code {
             | Self::NotAGuest
             | Self::LinkWithdrawn
             | Self::CarryCodeNotFound
+            | Self::ChannelCodeNotFound
             | Self::PathNotFound
             | Self::MethodNotAllowed
             | Self::DrawNotFound

@@ -6,8 +6,8 @@ use super::state::HttpState;
 use super::system::operator::Operator;
 use super::system::{health, metrics};
 use super::{
-    bookings, claims, compat, events, live, messages, openapi, pages, payments, queue, sagas,
-    seats, sessions, system, tickets, visitors,
+    bookings, channels, claims, compat, events, live, messages, openapi, pages, payments, queue,
+    sagas, seats, sessions, system, tickets, visitors,
 };
 use axum::Router;
 use axum::routing::get;
@@ -54,6 +54,7 @@ fn described(booking_paths: bool) -> OpenApiRouter<HttpState> {
         .merge(queue::routes())
         .merge(live::routes())
         .merge(bookings::routes())
+        .merge(channels::routes())
         .merge(payments::routes())
         .merge(tickets::routes())
         .merge(claims::routes())

@@ -178,6 +178,7 @@ mod tests {
             status: onrush_core::view::SeatStatus::Free,
             booking: None,
             why: None,
+            channel: None,
         };
         ids.iter().map(view).collect()
     }

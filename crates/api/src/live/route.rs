@@ -74,11 +74,14 @@ impl Channel {
                 SetupChange::UnitsBlocked { .. }
                 | SetupChange::UnitsUnblocked { .. }
                 | SetupChange::SeatsAdded { .. }
+                | SetupChange::UnitsAllotted { .. }
+                | SetupChange::ChannelReleased { .. }
                 | SetupChange::PriceChanged { .. } => self.seats_changed = true,
                 SetupChange::SettingsChanged { settings } => {
                     self.roomless = settings.room.is_none()
                 }
                 SetupChange::EventCreated { .. }
+                | SetupChange::ChannelSet { .. }
                 | SetupChange::PoolAdded { .. }
                 | SetupChange::CapacityAdjusted { .. } => {}
             },

@@ -425,6 +425,7 @@ mod tests {
             lines: Lines::new(Vec::new(), vec!["A-1".parse().unwrap()]).unwrap(),
             asked: None,
             prices_minor: Vec::new(),
+            sources: Vec::new(),
             amount_minor,
             fee_minor: 0,
             created_at: Time(1),

@@ -101,7 +101,7 @@ impl Board {
         }
         let categories: Vec<Value> = prices
             .iter()
-            .map(|CategoryView { name, price_minor, first_minor: _, later, units: _ }| {
+            .map(|CategoryView { name, price_minor, later, .. }| {
                 let all_in_minor = settings.all_in_minor(*price_minor);
                 let mut category = json!({
                     "name": name, "price_minor": price_minor, "all_in_minor": all_in_minor
@@ -343,6 +343,7 @@ pub(super) fn snapshots<'a>(
         status: SeatStatus::Free,
         booking: None,
         why: None,
+        channel: None,
     });
     let stalls = CategoryView {
         name: "Stalls".into(),
@@ -350,6 +351,7 @@ pub(super) fn snapshots<'a>(
         first_minor: None,
         later: Vec::new(),
         units: Default::default(),
+        allotted: Vec::new(),
     };
     let settings = Settings::new("e", "EUR".parse().unwrap());
     let board = Board::new(&views.collect::<Vec<_>>(), &[stalls], &settings, None);

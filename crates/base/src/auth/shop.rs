@@ -5,7 +5,7 @@ use crate::config::ShopTokens;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use hmac::{KeyInit, Mac};
-use onrush_core::ids::UserId;
+use onrush_core::ids::{ChannelId, UserId};
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -24,6 +24,15 @@ struct Header {
     crit: Option<serde::de::IgnoredAny>,
 }
 
+/// Who a token is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShopVisitor {
+    /// The visitor.
+    pub user: UserId,
+    /// The channels that they may use, in events that have them.
+    pub channels: Vec<ChannelId>,
+}
+
 /// The claims that a token must have.
 const REQUIRED: [(&str, &str); 4] = [
     ("sub", "the shop token lacks sub, a text that names the visitor"),
@@ -39,6 +48,8 @@ struct Claims {
     aud: Audience,
     exp: f64,
     nbf: Option<f64>,
+    #[serde(default)]
+    channels: Vec<ChannelId>,
 }
 
 #[derive(Deserialize)]
@@ -69,12 +80,12 @@ impl ShopVerifier {
         }
     }
 
-    /// Whose token this is: `u_` and the SHA-256 of issuer and subject, so that no subject can pass
+    /// Whom this token is for: `u_` and the SHA-256 of issuer and subject, so that no subject can pass
     /// for a guest.
     ///
     /// # Errors
     /// `Invalid` unless algorithm, signature and all claims are there and right; `Expired` from `exp` on.
-    pub fn verify(&self, token: &str, now_s: i64) -> Result<UserId, ShopTokenError> {
+    pub fn verify(&self, token: &str, now_s: i64) -> Result<ShopVisitor, ShopTokenError> {
         let invalid = ShopTokenError::Invalid;
         let not_ours = invalid("the token is not valid: it is not signed with the shop's secret");
         let (signed, signature) = token.rsplit_once('.').ok_or(not_ours)?;
@@ -102,7 +113,8 @@ impl ShopVerifier {
         hash.update(claims.iss.as_bytes());
         hash.update([0]);
         hash.update(claims.sub.as_bytes());
-        format!("u_{}", hex(&hash.finalize())).parse().map_err(|_| not_ours)
+        let user = format!("u_{}", hex(&hash.finalize())).parse().map_err(|_| not_ours)?;
+        Ok(ShopVisitor { user, channels: claims.channels })
     }
 
     /// The claims, all there and for us.
@@ -118,8 +130,12 @@ impl ShopVerifier {
         if let Some(&(_, why)) = REQUIRED.iter().find(|(name, _)| !fits(name)) {
             return Err(invalid(why));
         }
-        let claims: Claims = serde_json::from_value(all)
-            .map_err(|_| invalid("the shop token's aud must be texts, and its nbf a number"))?;
+        let claims: Claims = serde_json::from_value(all).map_err(|_| {
+            invalid(
+                "the shop token's aud must be texts, its nbf a number, and its channels a list of \
+                 channels' ids",
+            )
+        })?;
         let for_us = match &claims.aud {
             Audience::One(audience) => *audience == self.audience,
             Audience::Many(audiences) => audiences.contains(&self.audience),
@@ -170,7 +186,24 @@ mod tests {
     #[test]
     fn a_shop_token_names_a_user_by_issuer_and_subject() {
         let user = verifier().verify(&token(&json!({"alg": "HS256"}), &claims()), 1_999).unwrap();
-        assert!(user.as_str().starts_with("u_") && user.as_str().len() == 66);
+        assert!(user.user.as_str().starts_with("u_") && user.user.as_str().len() == 66);
+        assert!(user.channels.is_empty());
+    }
+
+    #[test]
+    fn a_shop_token_may_name_channels() {
+        let with = |channels: Value| {
+            let mut changed = claims();
+            changed["channels"] = channels;
+            verifier().verify(&token(&json!({"alg": "HS256"}), &changed), 1_999)
+        };
+        let named = with(json!(["fans", "press"])).unwrap().channels;
+        assert_eq!(named, ["fans".parse().unwrap(), "press".parse().unwrap()]);
+        for wrong in [json!("fans"), json!([7]), json!(["a b"]), json!(null)] {
+            assert!(
+                matches!(with(wrong), Err(ShopTokenError::Invalid(why)) if why.contains("channels"))
+            );
+        }
     }
 
     #[test]

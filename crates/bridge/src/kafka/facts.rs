@@ -63,6 +63,7 @@ mod tests {
                 lines: Lines::new(Vec::new(), vec![seat.clone()]).unwrap(),
                 asked: None,
                 prices_minor: Vec::new(),
+                sources: Vec::new(),
                 amount_minor: 0,
                 fee_minor: 0,
                 created_at: Time(0),

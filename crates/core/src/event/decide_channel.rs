@@ -62,11 +62,11 @@ impl Event {
             return wrong("codes", "codes: name at most 1000");
         }
         if let Some(release) = &spec.release {
-            if release.at <= at || release.at > Time(MAX_PRICE_TIME_MS) {
-                return wrong("release", "release: name a time to come, before the year 10000");
-            }
             if release.into.as_ref() == Some(&spec.channel) {
                 return wrong("release", "release: name another channel than the one released");
+            }
+            if release.at <= at || release.at > Time(MAX_PRICE_TIME_MS) {
+                return wrong("release", "release: name a time to come, before the year 10000");
             }
             self.unreleased(release.into.as_ref())?;
         }

@@ -15,8 +15,8 @@ use smallvec::smallvec;
 
 /// What a deadline is about, in the order in which equal times are dealt with.
 ///
-/// Equal times of one kind go by id: bookings and claims by theirs, sessions by their place's
-/// number, waiting places by where they stand in the line, and channels by when they were added.
+/// Equal times of one kind go by id: bookings, claims and channels by theirs, sessions by their place's
+/// number, and waiting places by where they stand in the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Schedule,

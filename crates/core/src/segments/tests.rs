@@ -1,6 +1,6 @@
 //! Every state of small houses, against the plainest search there is.
 
-use super::{Filter, Segments};
+use super::{Filter, Segments, Whose};
 use crate::settings::SingleSeats;
 use crate::spec::{Access, SeatSpec};
 

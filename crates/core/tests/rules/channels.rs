@@ -203,7 +203,7 @@ fn a_channel_is_released_at_its_time() {
         _ => None,
     });
     let released: Vec<_> = released.collect();
-    assert_eq!(released, [(id("fans"), Some(id("box"))), (id("box"), None)], "never in a circle");
+    assert_eq!(released, [(id("box"), Some(id("fans"))), (id("fans"), None)], "never in a circle");
     assert_eq!((stage.free("ga"), stage.free_seats()), (10, 4));
     stage.refused(set("late", None, Some((stage.now, None))), "INVALID_SETTINGS");
     stage.check_recovery();

@@ -129,6 +129,9 @@ impl Judge for AdmissionJudge {
                     SetupChange::PoolAdded { .. }
                     | SetupChange::CapacityAdjusted { .. }
                     | SetupChange::PriceChanged { .. }
+                    | SetupChange::ChannelSet { .. }
+                    | SetupChange::UnitsAllotted { .. }
+                    | SetupChange::ChannelReleased { .. }
                     | SetupChange::SeatsAdded { .. }
                     | SetupChange::UnitsBlocked { .. }
                     | SetupChange::UnitsUnblocked { .. },

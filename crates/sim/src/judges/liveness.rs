@@ -4,16 +4,19 @@
 //! people ahead of it may take: each slot turns over within a session and the life of its holds. It
 //! stands still while those inside may take everything there is.
 
+use super::aside::Aside;
 use crate::asked::{Asked, Deal};
 use crate::judge::{Judge, Verdict};
 use onrush_core::change::VisitorChange;
 use onrush_core::change::{
     BookingChange, ClaimChange, HoldChange, QueueChange, SaleChange, SetupChange,
 };
+use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{BookingId, ClaimId, PlaceId};
 use onrush_core::settings::Settings;
 use onrush_core::{Change, Command, Time};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// How late a tick may come in a run.
 const TICK_SLACK_MS: i64 = 300_000;
@@ -38,8 +41,9 @@ struct Stock {
     is_there: bool,
     free: i64,
     /// What each booking takes, as long as it is known.
-    of_booking: BTreeMap<BookingId, i64>,
+    of_booking: BTreeMap<BookingId, Arc<HoldTerms>>,
     of_claim: BTreeMap<ClaimId, i64>,
+    aside: Aside,
 }
 
 impl Stock {
@@ -52,18 +56,22 @@ impl Stock {
         match change {
             Change::Setup(change) => self.follow_setup(change),
             Change::Hold(HoldChange::HoldPlaced { terms, .. }) => {
-                let units = i64::from(terms.lines.units());
-                self.of_booking.insert(terms.booking.clone(), units);
-                self.free -= units;
+                self.of_booking.insert(terms.booking.clone(), Arc::clone(terms));
+                // What is wrong with it is the stock judge's to say.
+                self.free -= self.aside.take(terms).unwrap_or(0);
             }
             Change::Hold(
                 HoldChange::HoldReleased { booking } | HoldChange::HoldExpired { booking },
             )
             | Change::Booking(BookingChange::ConfirmedCancelled { booking, .. }) => {
-                self.free += self.of_booking.get(booking).copied().unwrap_or(0);
+                if let Some(terms) = self.of_booking.get(booking) {
+                    self.free += self.aside.give_back(terms);
+                }
             }
             Change::Booking(BookingChange::HoldConfirmedLate { booking, .. }) => {
-                self.free -= self.of_booking.get(booking).copied().unwrap_or(0);
+                if let Some(terms) = self.of_booking.get(booking) {
+                    self.free -= self.aside.take_again(terms);
+                }
             }
             Change::Hold(HoldChange::HoldForgotten { booking }) => {
                 self.of_booking.remove(booking);
@@ -102,8 +110,21 @@ impl Stock {
             }
             SetupChange::UnitsBlocked { lines, .. } => self.add(-i64::from(lines.units())),
             SetupChange::UnitsUnblocked { lines, .. } => self.add(i64::from(lines.units())),
+            SetupChange::UnitsAllotted { lines, from, to, .. } => {
+                let units = i64::from(lines.units());
+                match (from, to) {
+                    (None, Some(_)) => self.add(-units),
+                    (Some(_), None) => self.add(units),
+                    (Some(_), Some(_)) | (None, None) => {}
+                }
+                let _said_by_the_stock_judge = self.aside.allot(lines, from.as_ref(), to.as_ref());
+            }
+            SetupChange::ChannelReleased { channel, into, .. } => {
+                self.free += self.aside.release(channel, into.as_ref());
+            }
             SetupChange::EventCreated { .. }
             | SetupChange::SettingsChanged { .. }
+            | SetupChange::ChannelSet { .. }
             | SetupChange::PriceChanged { .. } => {}
         }
     }
@@ -219,6 +240,9 @@ impl LivenessJudge {
             Change::Setup(
                 SetupChange::PoolAdded { .. }
                 | SetupChange::CapacityAdjusted { .. }
+                | SetupChange::ChannelSet { .. }
+                | SetupChange::UnitsAllotted { .. }
+                | SetupChange::ChannelReleased { .. }
                 | SetupChange::PriceChanged { .. }
                 | SetupChange::SeatsAdded { .. }
                 | SetupChange::UnitsBlocked { .. }

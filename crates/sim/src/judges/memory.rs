@@ -82,6 +82,7 @@ impl Judge for MemoryJudge {
         for row in rules.snapshot() {
             let kind = match row {
                 SnapshotRow::Event(_)
+                | SnapshotRow::Channel(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
                 | SnapshotRow::Seat(_) => continue,

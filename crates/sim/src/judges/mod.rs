@@ -2,6 +2,7 @@
 //! with the rules.
 
 mod admission;
+mod aside;
 mod liveness;
 mod memory;
 mod money;

@@ -64,6 +64,9 @@ impl MoneyJudge {
                 self.prices.insert(of.clone(), (*price_minor, later.clone()));
             }
             SetupChange::CapacityAdjusted { .. }
+            | SetupChange::ChannelSet { .. }
+            | SetupChange::UnitsAllotted { .. }
+            | SetupChange::ChannelReleased { .. }
             | SetupChange::UnitsBlocked { .. }
             | SetupChange::UnitsUnblocked { .. } => {}
         }

@@ -1,5 +1,6 @@
 //! Conservation of stock and one owner a seat, from the changes alone.
 
+use super::aside::Aside;
 use crate::asked::{Asked, Deal};
 use crate::judge::{Judge, Verdict};
 use onrush_core::Change;
@@ -31,6 +32,7 @@ pub(super) struct StockJudge {
     seats: BTreeMap<SeatId, Has>,
     /// Bookings whose units are taken (`true`), and those that ended with a payment under way.
     bookings: BTreeMap<BookingId, (Arc<HoldTerms>, bool)>,
+    aside: Aside,
     claims: BTreeMap<ClaimId, (PoolId, i64)>,
 }
 
@@ -72,17 +74,26 @@ impl StockJudge {
         Ok(())
     }
 
-    /// Takes a booking's units, or gives them back.
-    fn book(&mut self, id: &BookingId, take: bool) -> Verdict {
+    /// Takes a booking's units, for money that came late or for a hold, or gives them back.
+    fn book(&mut self, id: &BookingId, take: bool, is_late: bool) -> Verdict {
         let found = self.bookings.get_mut(id).ok_or(format!("there is no booking {id}"))?;
         if found.1 == take {
             return Err(format!("booking {id} takes or gives back its units twice"));
         }
         found.1 = take;
         let terms = Arc::clone(&found.0);
+        let _everybodys = match (take, is_late) {
+            (true, false) => self.aside.take(&terms)?,
+            (true, true) => self.aside.take_again(&terms),
+            (false, _) => self.aside.give_back(&terms),
+        };
         for line in terms.lines.pools() {
             let units = i64::from(line.quantity);
             self.add(&line.pool, if take { units } else { -units })?;
+        }
+        self.check_room(&terms.lines)?;
+        if let Some(seat) = terms.lines.seats().iter().find(|seat| take && self.aside.has(seat)) {
+            return Err(format!("seat {seat} goes to {id}, and is set aside"));
         }
         for seat in terms.lines.seats() {
             let own = Has::Booking(id.clone());
@@ -95,11 +106,39 @@ impl StockJudge {
         Ok(())
     }
 
+    fn is_nobodys(&self, seat: &SeatId) -> bool {
+        self.seats.get(seat) == Some(&Has::Nobody)
+    }
+
+    /// What is taken and what is set aside is no more than there is.
+    fn check_room(&self, lines: &Lines) -> Verdict {
+        for line in lines.pools() {
+            let Some(Count { capacity, taken }) = self.pools.get(&line.pool) else { continue };
+            let aside = self.aside.of_pool(&line.pool);
+            if aside > 0 && taken + aside > *capacity {
+                return Err(format!("pool {}: {taken} taken, {aside} set aside", line.pool));
+            }
+        }
+        Ok(())
+    }
+
     fn setup(&mut self, change: &SetupChange) -> Verdict {
         match change {
             SetupChange::EventCreated { .. }
             | SetupChange::SettingsChanged { .. }
+            | SetupChange::ChannelSet { .. }
             | SetupChange::PriceChanged { .. } => Ok(()),
+            SetupChange::UnitsAllotted { lines, from, to, .. } => {
+                if let Some(seat) = lines.seats().iter().find(|seat| !self.is_nobodys(seat)) {
+                    return Err(format!("seat {seat} is moved to {to:?}, and is not free"));
+                }
+                self.aside.allot(lines, from.as_ref(), to.as_ref())?;
+                self.check_room(lines)
+            }
+            SetupChange::ChannelReleased { channel, into, .. } => {
+                self.aside.release(channel, into.as_ref());
+                Ok(())
+            }
             SetupChange::PoolAdded { spec } => {
                 let count = Count { capacity: i64::from(spec.capacity), taken: 0 };
                 match self.pools.insert(spec.pool.clone(), count) {
@@ -132,11 +171,11 @@ impl StockJudge {
                 if self.bookings.insert(terms.booking.clone(), booking).is_some() {
                     return Err(format!("booking {} is held twice", terms.booking));
                 }
-                self.book(&terms.booking, true)
+                self.book(&terms.booking, true, false)
             }
             HoldChange::HoldExtended { .. } => Ok(()),
             HoldChange::HoldReleased { booking } | HoldChange::HoldExpired { booking } => {
-                self.book(booking, false)
+                self.book(booking, false, false)
             }
             HoldChange::HoldForgotten { booking } => match self.bookings.remove(booking) {
                 Some((_, false)) => Ok(()),
@@ -181,9 +220,11 @@ impl Judge for StockJudge {
                 Change::Hold(change) => self.hold(change)?,
                 Change::Claim(change) => self.claim(change)?,
                 Change::Booking(change) => match change {
-                    BookingChange::HoldConfirmedLate { booking, .. } => self.book(booking, true)?,
+                    BookingChange::HoldConfirmedLate { booking, .. } => {
+                        self.book(booking, true, true)?
+                    }
                     BookingChange::ConfirmedCancelled { booking, .. } => {
-                        self.book(booking, false)?;
+                        self.book(booking, false, false)?;
                     }
                     BookingChange::PaymentBegun { .. }
                     | BookingChange::PaymentFailed { .. }

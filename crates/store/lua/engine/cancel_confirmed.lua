@@ -66,14 +66,21 @@ end
 local u, lines = users.get(hold.user), lines_read(hold.lines)
 local stock = stock_read(lines)
 give_back_sold(lines, stock)
+local channels = hold.sources ~= '' and channels_open()
+if channels then
+  channels.give_back(hold, lines, stock)
+end
 u.units = u.units - lines.units
-assert(u.units >= 0, 'a user gives back only what he has')
+assert(u.units >= 0, 'a user gives back only what they have')
 change('{"confirmed_cancelled":{"booking":"' .. hold.booking .. '","reason":{"by":' .. str(A(2))
   .. ',"why":' .. str(A(3))
   .. '},"refund_minor":' .. int(refund) .. '}}')
 set_state(hold, 'cancelled', now)
 hold.refund = int(refund)
 stock_write(stock)
+if channels then
+  channels.write()
+end
 hold_put(hold, u)
 users.put(hold.user, u)
 return commit(hold_reply(hold))

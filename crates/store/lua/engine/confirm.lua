@@ -41,7 +41,13 @@ if pays_late then
     expiry_of(hold, u, sessions.get(hold.user))
   else
     local lines = lines_read(hold.lines)
-    refusal = check_lines_free(lines, stock_read(lines)) or check_user_limit(u, lines.units)
+    local stock = stock_read(lines)
+    if hold.sources == '' then
+      refusal = check_lines_free(lines, stock)
+    else
+      refusal = channels_open().check_again(hold, lines, stock)
+    end
+    refusal = refusal or check_user_limit(u, lines.units)
     if refusal then
       return refusal
     end

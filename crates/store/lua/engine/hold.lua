@@ -1,14 +1,14 @@
 -- Holds units for a booking, all or nothing. (hold_pool.lua does the same for units of one pool,
 -- and must agree.)
 --
--- Args      1 booking · 2 user · 3 the lines as JSON · 4 how many pools · then pool and quantity of
---           each · then seats
+-- Args      1 booking · 2 user · 3 channels that the visitor may use, with commas between them · 4 the
+--           lines as JSON · 5 how many pools · then pool and quantity of each · then seats
 -- Reply     {"hold":…}; the same booking, user and lines again change nothing
 --           {'lost', …} for seats that an older version added, where single seats are refused: the
 --           event is rebuilt
 -- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND SEAT_NOT_FOUND EVENT_NOT_OPEN VISITOR_BANNED
 --           NOT_YOUR_TURN SESSION_OVER INSUFFICIENT_STOCK SEAT_UNAVAILABLE USER_LIMIT_EXCEEDED
---           TOO_MANY_ENDED LEAVES_SINGLE_SEAT COMPANION_ALONE
+--           TOO_MANY_ENDED LEAVES_SINGLE_SEAT COMPANION_ALONE CHANNEL_NOT_FOUND CHANNEL_QUOTA
 -- Changes   [arrived] hold_placed
 --#include begin
 --#include change
@@ -27,7 +27,8 @@ if out then
   return out
 end
 
-local booking, user, lines = A(1), A(2), lines_from(3)
+local booking, user, lines = A(1), A(2), lines_from(4)
+local channels, usable, sources = A(3) ~= '' and channels_open(), nil, nil
 
 local known = hold_get(booking)
 if known then
@@ -43,11 +44,21 @@ if is_strict and redis.call('EXISTS', K.seats) == 1 and redis.call('EXISTS', K.s
 end
 
 local stock = stock_read(lines)
-local refusal, session = check_lines_exist(lines, stock) or check_companions(lines), nil
+local refusal, session = check_lines_exist(lines, stock), nil
+if channels and not refusal then
+  usable, refusal = channels.may_use(A(3))
+end
+refusal = refusal or check_companions(lines)
 if not refusal then
   refusal, session = check_may_take(user)
 end
-refusal = refusal or check_lines_free(lines, stock)
+if refusal then
+  return refusal
+elseif channels then
+  sources, refusal = channels.sources(usable, lines, stock)
+else
+  refusal = check_lines_free(lines, stock)
+end
 if refusal then
   return refusal
 end
@@ -58,16 +69,23 @@ if refusal then
 end
 if is_strict then
 --#include singles
-  refusal = singles_check(stock.seats, {})
+  refusal = singles_check(stock.seats, {}, channels and channels.signs(usable))
   if refusal then
     return refusal
   end
 end
 
 local hold = new_hold(booking, user, lines.json, prices_minor(lines, stock))
+hold.sources = channels and sources_text(sources) or ''
+if hold.sources ~= '' then
+  channels.bring_out(hold, lines, stock, sources)
+end
 occupy(lines, stock, booking)
 sessions.arrival(user, session)
 stock_write(stock)
+if hold.sources ~= '' then
+  channels.write()
+end
 place_hold(hold, lines.units, u)
 sessions.place_hold(user, session)
 users.put(user, u)

@@ -1,16 +1,16 @@
 -- Holds the best seats there are for a booking, with what is named beside them, all or nothing.
 --
 -- Args      1 booking · 2 user · 3 what is asked for as JSON · 4 how many seats · 5 must or prefer ·
---           6 the highest price of each, or '' · 7 how many of them are wheelchair places · how many
---           seats are wanted most · their ids · how many categories · their names · how many
---           sections · of each its name, and the name encoded · lines beside, if there are any
---           (include/lines)
+--           6 the highest price of each, or '' · 7 how many of them are wheelchair places · 8 channels
+--           that the visitor may use, with commas between them · 9 how many seats are wanted most ·
+--           their ids · how many categories · their names · how many sections · of each its name, and
+--           the name encoded · lines beside, if there are any (include/lines)
 -- Reply     {"hold":…}; the same booking, user and wish again change nothing
 --           {'lost', …} for seats that an older version added: the event is rebuilt
 -- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND SEAT_NOT_FOUND CATEGORY_NOT_FOUND SECTION_NOT_FOUND
 --           EVENT_NOT_OPEN VISITOR_BANNED NOT_YOUR_TURN SESSION_OVER INSUFFICIENT_STOCK
 --           SEAT_UNAVAILABLE USER_LIMIT_EXCEEDED TOO_MANY_ENDED TOO_FEW_SEATS NOT_TOGETHER
---           LEAVES_SINGLE_SEAT COMPANION_ALONE TOO_FEW_ACCESSIBLE
+--           LEAVES_SINGLE_SEAT COMPANION_ALONE TOO_FEW_ACCESSIBLE CHANNEL_NOT_FOUND CHANNEL_QUOTA
 -- Changes   [arrived] hold_placed
 --#include begin
 --#include change
@@ -44,8 +44,8 @@ if redis.call('EXISTS', K.seats) == 1 and redis.call('EXISTS', K.segments) == 0 
   return {'lost', int(seq), M.epoch or '0'}
 end
 
-local is_category, is_section, first_choice, at = nil, nil, {}, 9
-for _ = 1, tonumber(A(8)) do
+local is_category, is_section, first_choice, at = nil, nil, {}, 10
+for _ = 1, tonumber(A(9)) do
   first_choice[#first_choice + 1] = A(at)
   at = at + 1
 end
@@ -90,11 +90,24 @@ end
 first_choice = seats_get(first_choice)
 for nth, seat in ipairs(first_choice) do
   if not seat then
-    return no('SEAT_NOT_FOUND', '"seat":' .. str(A(8 + nth)))
+    return no('SEAT_NOT_FOUND', '"seat":' .. str(A(9 + nth)))
+  end
+end
+local channels, usable, sources = A(8) ~= '' and channels_open(), {}, {}
+if channels then
+  usable, refusal = channels.may_use(A(8))
+  if refusal then
+    return refusal
   end
 end
 refusal, session = check_may_take(user)
-refusal = refusal or check_lines_free(beside, stock)
+if refusal then
+  return refusal
+elseif channels then
+  sources, refusal = channels.sources(usable, beside, stock)
+else
+  refusal = check_lines_free(beside, stock)
+end
 if refusal then
   return refusal
 end
@@ -117,16 +130,35 @@ end
 local best, is_first = nil, false
 if accessible > 0 then
 --#include accessible
-  best, refusal = accessible_best(accessible, quantity - accessible, filter, stock.categories, price_max)
+  for _, it in ipairs(usable) do
+    if not best and it.left >= quantity then
+      filter.channel = it.channel.id
+      best = accessible_best(accessible, quantity - accessible, filter, stock.categories, price_max)
+    end
+  end
+  if not best then
+    filter.channel = nil
+    best, refusal = accessible_best(accessible, quantity - accessible, filter, stock.categories, price_max)
+  end
   if refusal then
     return refusal
   end
 else
+  filter.signs = channels and channels.signs(usable) or nil
   is_first = first_choice[1] and best_let_all(first_choice, filter)
-  best = is_first and {} or best_seats(quantity, together, filter)
+    and not (channels and channels.is_over(usable, first_choice))
+  best = is_first and {} or nil
   for nth, seat in ipairs(is_first and first_choice or {}) do
     best[nth] = seat.id
   end
+  for _, it in ipairs(usable) do
+    if not best and it.left >= quantity then
+      filter.signs = {[channels.letter(it.channel.id)] = true}
+      best = best_seats(quantity, together, filter)
+    end
+  end
+  filter.signs = nil
+  best = best or best_seats(quantity, together, filter)
 end
 if not best then
   local free, longest = best_shortage(filter)
@@ -145,16 +177,28 @@ if is_strict and (beside.seats[1] or is_first) then
   for _, seat in ipairs(is_first and {} or seats_get(best)) do
     exempt[seat.index] = true
   end
-  refusal = singles_check(stock.seats, exempt)
+  refusal = singles_check(stock.seats, exempt, channels and channels.signs(usable))
   if refusal then
     return refusal
   end
 end
 local hold = new_hold(booking, user, lines.json, prices_minor(lines, stock))
 hold.asked = asked
+if channels then
+  for nth, seat in ipairs(stock.seats) do
+    sources[#lines.pools + nth] = seat.state == 'A' and seat.of or ''
+  end
+  hold.sources = sources_text(sources)
+end
+if hold.sources ~= '' then
+  channels.bring_out(hold, lines, stock, sources)
+end
 occupy(lines, stock, booking)
 sessions.arrival(user, session)
 stock_write(stock)
+if hold.sources ~= '' then
+  channels.write()
+end
 place_hold(hold, lines.units, u)
 sessions.place_hold(user, session)
 users.put(user, u)

@@ -13,7 +13,7 @@
 -- Refusals  EVENT_NOT_FOUND
 -- Changes   one decision for each thing: prequeue_opened | prequeue_closed | sale_opened | sale_closed |
 --           hold_expired (, slot_freed) | declaimed | session_ended (, slot_freed) | place_left | admitted |
---           hold_forgotten | claim_forgotten | price_changed
+--           hold_forgotten | claim_forgotten | price_changed | channel_released
 --#include change
 --#include phases
 --#include places
@@ -173,8 +173,10 @@ local function decide_deadline(kind, what)
     forget_hold(what)
   elseif kind == '7' then
     forget_claim(what)
-  else
+  elseif kind == '8' then
     price_step(what)
+  else
+    channels_open().planned_release(what)
   end
 end
 

@@ -36,7 +36,9 @@ local function accessible_places(filter, categories, price_max)
   local free, places, place_of = {}, {}, {}
   for _, seat in ipairs(accessible_all()) do
     local affordable = not price_max or category_price(categories[seat.category]) <= price_max
-    if seat.state == 'F' and affordable and not (filter.named and filter.named[seat.index]) then
+    local is_free = seat.state == (filter.channel and 'A' or 'F')
+      and (not filter.channel or seat.of == filter.channel)
+    if is_free and affordable and not (filter.named and filter.named[seat.index]) then
       free[#free + 1] = seat
     end
   end

@@ -7,7 +7,8 @@
 --
 -- A filter: { categories = {[index] = true}, sections = {[encoded name] = true} or nil for all of
 -- them, named = {[position] = true} or nil, is_strict: whether a choice that leaves single seats comes
--- after all that leave none }. Positions count from 0; a run is { first, past, segment }.
+-- after all that leave none, signs = {[sign] = true}: those of seats that may be taken, in
+-- K.segments_free, or nil for everybody's, channel: the id of the one they are taken from, or nil }. Positions count from 0; a run is { first, past, segment }.
 -- Nothing is written.
 
 --#include begin
@@ -27,9 +28,18 @@ local function best_segment(first)
   return segment
 end
 
+-- Which seats of a segment may be taken: 1, or another sign.
+local function best_free(first, signs)
+  local free = redis.call('HGET', K.segments_free, int(first))
+  if not signs then
+    return free
+  end
+  return (string.gsub(free, '[A-Z01]', function(sign) return signs[sign] and '1' or '0' end))
+end
+
 -- The runs of free seats of a segment that are not named beside.
 local function best_runs(segment, filter)
-  local free = redis.call('HGET', K.segments_free, int(segment.first))
+  local free = best_free(segment.first, filter.signs)
   if filter.named then
     local signs = {}
     for at = 1, #free do
@@ -111,9 +121,40 @@ local function best_first(quantity)
   end
 end
 
+-- The first positions, as text, of segments with seats of these signs: all are looked at.
+local function best_of_signs(signs)
+  local pattern, found = '[', {}
+  for sign in pairs(signs) do
+    pattern = pattern .. sign
+  end
+  local all = redis.call('HGETALL', K.segments_free)
+  for i = 1, #all, 2 do
+    if string.find(all[i + 1], pattern .. ']') then
+      found[#found + 1] = all[i]
+    end
+  end
+  return found
+end
+
+-- Goes through the segments with seats of these signs as best_first does.
+local function best_first_of(signs)
+  local segments, nth = {}, 0
+  for _, first in ipairs(best_of_signs(signs)) do
+    segments[#segments + 1] = best_segment(tonumber(first))
+  end
+  table.sort(segments, function(one, other)
+    return one.rank < other.rank or (one.rank == other.rank and one.first < other.first)
+  end)
+  return function()
+    nth = nth + 1
+    local segment = segments[nth]
+    return segment and segment.first, segment and segment.rank
+  end
+end
+
 local function best_together(quantity, filter)
   local best = nil
-  for first, rank in best_first(quantity) do
+  for first, rank in filter.signs and best_first_of(filter.signs) or best_first(quantity) do
     if best and best.weight <= best_weight(rank, 0, filter) then
       break
     end
@@ -129,7 +170,8 @@ end
 
 -- All segments with so many free seats side by side that the filter lets, as they were added.
 local function best_open(least, filter)
-  local firsts = redis.call('ZRANGE', K.segments_open, int(least * SEGMENT_CLASS), '+inf', 'BYSCORE')
+  local firsts = filter.signs and best_of_signs(filter.signs)
+    or redis.call('ZRANGE', K.segments_open, int(least * SEGMENT_CLASS), '+inf', 'BYSCORE')
   table.sort(firsts, function(one, other) return tonumber(one) < tonumber(other) end)
   local segments = {}
   for _, first in ipairs(firsts) do
@@ -226,7 +268,7 @@ end
 local function best_let_all(seats, filter)
   for _, seat in ipairs(seats) do
     local segment = segment_of(seat.index)
-    local free = redis.call('HGET', K.segments_free, int(segment.first))
+    local free = best_free(segment.first, filter.signs)
     local at = seat.index - segment.first + 1
     local is_named = filter.named and filter.named[seat.index]
     if string.sub(free, at, at) ~= '1' or is_named or not best_lets(segment, filter) then

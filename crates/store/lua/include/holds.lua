@@ -20,11 +20,11 @@
 --   expire_hold(booking), forget_hold(booking), move_hold(booking, gap_ms)   what ticks and recoveries do
 --
 -- A booking: { booking, state, user, amount, fee, created, time, before, payment, refund, payments,
--- extensions, checkins, lines, prices, asked }: state held|paying|confirmed|released|expired|
+-- extensions, checkins, lines, prices, sources, asked }: state held|paying|confirmed|released|expired|
 -- cancelled; `before` is nil unless paying; payment is '' for none; checkins is 'ticket:at,…' by
 -- ticket; lines is JSON, and so is asked, '' unless seats were left to the rules; prices are as
--- prices.lua gives them. In the hash both are one field, prices;asked, without the prices where these
--- are ''.
+-- prices.lua gives them, and sources as channels.lua does. In the hash these are one field,
+-- prices;@sources;asked, without those of the first two that are ''.
 -- All are texts as in the hash, except the numbers `time` and `before`. In the hash all but the id
 -- stand between bars, as shared.lua reads and writes them. Deadlines: 1:<booking> when it expires,
 -- 6:<booking> when it may be forgotten.
@@ -32,6 +32,7 @@
 --#include begin
 --#include change
 --#include lines
+--#include channels
 --#include users
 --#include sessions
 --#include money
@@ -55,6 +56,10 @@ local function hold_get(booking)
   end
   local hold = read_hold(booking, text)
   hold.prices, hold.asked = string.match(hold.more, '^([%d,]*);?(.*)$')
+  hold.sources = ''
+  if string.sub(hold.asked, 1, 1) == '@' then
+    hold.sources, hold.asked = string.match(hold.asked, '^@([^;]*);(.*)$')
+  end
   hold.waits_in = hold_deadline(hold)
   return hold
 end
@@ -65,7 +70,8 @@ local function booking_of(booking, user)
 end
 
 local function hold_put(hold, u)
-  local more = (hold.prices == '' and '' or hold.prices .. ';') .. hold.asked
+  local more = (hold.prices == '' and '' or hold.prices .. ';')
+    .. (hold.sources == '' and '' or '@' .. hold.sources .. ';') .. hold.asked
   redis.call('HSET', K.holds, hold.booking, hold_text(hold, more))
   local kind, at = hold_deadline(hold)
   if hold.waits_in and hold.waits_in ~= kind then
@@ -84,12 +90,24 @@ local function set_state(hold, state, time, payment, before)
   hold.state, hold.time, hold.payment, hold.before = state, time, payment or '', before
 end
 
+-- Where a hold's lines come from, as JSON.
+local function hold_sources(hold)
+  if hold.sources == '' then
+    return ''
+  end
+  local sources = {}
+  for source in string.gmatch(hold.sources .. ',', '([^,]*),') do
+    sources[#sources + 1] = source == '' and 'null' or '"' .. source .. '"'
+  end
+  return ',"sources":[' .. table.concat(sources, ',') .. ']'
+end
+
 local function hold_terms(hold)
   local fee = hold.fee == '0' and '' or ',"fee_minor":' .. hold.fee
   local asked = hold.asked == '' and '' or ',"asked":' .. hold.asked
   local prices = hold.prices == '' and '' or ',"prices_minor":[' .. hold.prices .. ']'
   return '"booking":"' .. hold.booking .. '","user":"' .. hold.user .. '","lines":' .. hold.lines
-    .. asked .. prices .. ',"amount_minor":' .. hold.amount .. fee .. ',"created_at":' .. hold.created
+    .. asked .. prices .. hold_sources(hold) .. ',"amount_minor":' .. hold.amount .. fee .. ',"created_at":' .. hold.created
 end
 
 local function hold_state(hold)
@@ -141,7 +159,7 @@ local function new_hold(booking, user, lines, prices, price)
     booking = booking, state = 'held', user = user, amount = int(price + fee), fee = int(fee),
     created = int(now), time = now + tonumber(M.hold_ttl_ms), payment = '', refund = '0',
     payments = '0', extensions = '0', checkins = '',
-    lines = lines, prices = prices, asked = '',
+    lines = lines, prices = prices, sources = '', asked = '',
   }
 end
 
@@ -161,19 +179,33 @@ local function end_hold(hold, u)
   else
     give_back_held(lines, stock)
     u.units = u.units - lines.units
-    assert(u.units >= 0, 'a user gives back only what he has')
+    assert(u.units >= 0, 'a user gives back only what they have')
+  end
+  local channels = hold.state ~= 'confirmed' and hold.sources ~= '' and channels_open()
+  if channels then
+    channels.give_back(hold, lines, stock)
   end
   stock_write(stock)
+  if channels then
+    channels.write()
+  end
   hold_put(hold, u)
 end
 
 local function confirm_late(hold, u)
   local lines = lines_read(hold.lines)
   local stock = stock_read(lines)
+  local channels = hold.sources ~= '' and channels_open()
+  if channels then
+    channels.bring_out(hold, lines, stock, channels.sources_again(hold, lines, stock))
+  end
   occupy(lines, stock, hold.booking)
   sell(lines, stock, hold.booking)
   u.units = u.units + lines.units
   stock_write(stock)
+  if channels then
+    channels.write()
+  end
   hold_put(hold)
 end
 

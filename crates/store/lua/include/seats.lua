@@ -7,9 +7,10 @@
 --   seat_set(seat, categories, state, of)   gives a seat a new state, and its category new counts;
 --                                           writes nothing
 --
--- A seat: { id, index, category, state, of }; state is F(ree), H(eld), S(old) or B(locked); `of` is
--- the booking it is held for or sold to, or why it is blocked, else ''. A category: { name, index,
--- price, F, H, S, B }, counts by state.
+-- A seat: { id, index, category, state, of, sign }; state is F(ree), H(eld), S(old), B(locked) or
+-- A(llotted): free in a channel; `of` is the booking it is held for or sold to, why it is blocked, or
+-- the channel, else ''; `sign` is that channel's, of channels.lua. A category: { name, index, price, F,
+-- H, S, B }, counts by state: what is allotted is counted as blocked.
 
 --#include counts
 --#include segments
@@ -66,8 +67,9 @@ end
 
 local function seat_set(seat, categories, state, of)
   local category = categories[seat.category]
-  category[seat.state] = category[seat.state] - 1
-  category[state] = category[state] + 1
+  local before, after = seat.state == 'A' and 'B' or seat.state, state == 'A' and 'B' or state
+  category[before] = category[before] - 1
+  category[after] = category[after] + 1
   category.changed = true
   seat.state, seat.of = state, of
 end

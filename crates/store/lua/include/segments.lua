@@ -12,8 +12,8 @@
 -- seat's position, row the number of its row, rank the best of its seats'; aisle says whether one
 -- follows; section and name (of the row) are encoded (src/redis/segments.rs); ranks are one number
 -- if all are the same, else one each; ids and ranks have commas between them. K.segments has them by
--- first, K.segments_free which seats of each are free ('11x01': x is one that is kept for somebody,
--- K.access knows whom, and free here never), and K.segments_open those with free seats, by how many
+-- first, K.segments_free which seats of each are free ('11x0A': x is one that is kept for somebody,
+-- K.access knows whom, and free here never; A is free in the first channel, B in the second …), and K.segments_open those with free seats, by how many
 -- are side by side (MAX_BEST_QUANTITY stands for more), then by rank.
 
 --#include begin
@@ -102,7 +102,7 @@ local function segments_follow(seats)
       known[#known + 1] = segment
     end
     local at = seat.index - segment.first
-    local sign = seat.state == 'F' and '1' or '0'
+    local sign = seat.state == 'F' and '1' or seat.state == 'A' and seat.sign or '0'
     sign = string.sub(segment.free, at + 1, at + 1) == 'x' and 'x' or sign
     segment.free = string.sub(segment.free, 1, at) .. sign .. string.sub(segment.free, at + 2)
   end

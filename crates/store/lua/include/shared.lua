@@ -32,12 +32,14 @@ local K = {
   segments_free = KEYS[20],
   segments_open = KEYS[21],
   access = KEYS[22],
+  channels = KEYS[23],
 }
-local FIRST_STREAM = 23
+local FIRST_STREAM = 24
 
 local MAX_POOLS_PER_EVENT = 10000
 local MAX_SEATS_PER_EVENT = 250000
 local MAX_CATEGORIES_PER_EVENT = 1000
+local MAX_CHANNELS_PER_EVENT = 20
 local MAX_PLACES_EVER = 4294966271
 local SEEN_INTERVAL_MS = 300000
 local ENDED_KNOWN_MS = 86400000
@@ -127,6 +129,21 @@ end
 
 local function access_text(access)
   return access.kind .. ' ' .. int(access.rank) .. ' ' .. access.of
+end
+
+local function read_channel(id, text)
+  local index, taken, state, at, into, spec = string.match(text,
+    '^(%-?%d+)|(%-?%d+)|(%a+)|(%-?%d*)|([^|]*)|?(.*)$')
+  return {
+    id = id, index = tonumber(index), taken = tonumber(taken), state = state, at = tonumber(at),
+    into = into, spec = spec,
+  }
+end
+
+local function channel_text(channel, tail)
+  local text = int(channel.index) .. '|' .. int(channel.taken) .. '|' .. channel.state
+    .. '|' .. (channel.at and int(channel.at) or '') .. '|' .. channel.into
+  return tail == '' and text or text .. '|' .. tail
 end
 
 local function read_hold(booking, text)

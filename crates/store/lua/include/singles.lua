@@ -2,9 +2,10 @@
 -- where else it could sit. Included where single seats are refused and nowhere else: making all of
 -- best.lua costs each run.
 --
---   singles_check(seats, exempt)   the refusal, or nil; seats are free, as seats_get gives them; groups
+--   singles_check(seats, exempt, signs)
+--                                  the refusal, or nil; seats are free, as seats_get gives them; groups
 --                                  with all their positions in `exempt` are fine, and those with seats
---                                  that are kept for somebody
+--                                  that are kept for somebody; signs are those of a filter of best.lua
 --
 -- Nothing is written.
 
@@ -14,7 +15,7 @@
 
 -- The groups of these seats side by side: { first, size, segment, free, is_kept }; some seats may be
 -- kept for somebody.
-local function singles_groups(seats)
+local function singles_groups(seats, signs)
   local groups, last = {}, nil
   for _, seat in ipairs(seats) do
     local goes_on = last and last.first + last.size == seat.index
@@ -23,7 +24,7 @@ local function singles_groups(seats)
       last.size = last.size + 1
     else
       last = {first = seat.index, size = 1, segment = segment_of(seat.index)}
-      last.free = redis.call('HGET', K.segments_free, int(last.segment.first))
+      last.free = best_free(last.segment.first, signs)
       groups[#groups + 1] = last
     end
     local at = seat.index - last.segment.first + 1
@@ -49,8 +50,10 @@ local function singles_of(group, chosen)
 end
 
 -- As many seats of the group's category that leave none alone: the nearest of its segment, else the best.
-local function singles_moved(group, others)
-  local filter = {categories = {[group.segment.category] = true}, named = others, is_strict = true}
+local function singles_moved(group, others, signs)
+  local filter = {
+    categories = {[group.segment.category] = true}, named = others, is_strict = true, signs = signs,
+  }
   local nearest = nil
   for _, run in ipairs(best_runs(group.segment, filter)) do
     for start = run.first, run.past - group.size do
@@ -77,7 +80,7 @@ local function singles_listed(ids)
 end
 
 -- The refusal of a group that can sit elsewhere; nil if it leaves nobody alone, or cannot.
-local function singles_refusal(group, seats, chosen)
+local function singles_refusal(group, seats, chosen, signs)
   local singles = singles_of(group, chosen)
   if not singles[1] then
     return nil
@@ -89,7 +92,7 @@ local function singles_refusal(group, seats, chosen)
       instead[#instead + 1] = {index = seat.index, id = seat.id}
     end
   end
-  local moved = singles_moved(group, others)
+  local moved = singles_moved(group, others, signs)
   if not moved then
     return nil
   end
@@ -109,19 +112,19 @@ local function singles_refusal(group, seats, chosen)
     '"seats":' .. singles_listed(singles) .. ',"instead":' .. singles_listed(instead))
 end
 
-local function singles_check(all, exempt)
+local function singles_check(all, exempt, signs)
   local seats, chosen = {}, {}
   for nth, seat in ipairs(all) do
     seats[nth] = seat
     chosen[seat.index] = true
   end
   table.sort(seats, function(one, other) return one.index < other.index end)
-  for _, group in ipairs(singles_groups(seats)) do
+  for _, group in ipairs(singles_groups(seats, signs)) do
     local is_exempt = true
     for seat = group.first, group.first + group.size - 1 do
       is_exempt = is_exempt and exempt[seat]
     end
-    local refusal = not is_exempt and not group.is_kept and singles_refusal(group, seats, chosen)
+    local refusal = not is_exempt and not group.is_kept and singles_refusal(group, seats, chosen, signs)
     if refusal then
       return refusal
     end

@@ -1,5 +1,8 @@
 //! Who owns what, added up from the changes alone: a second opinion that shares no code with the rules.
 
+mod aside;
+
+use aside::Aside;
 use onrush_core::Change;
 use onrush_core::change::{
     BookingChange, ClaimChange, HoldChange, QueueChange, SaleChange, SetupChange, VisitorChange,
@@ -41,6 +44,7 @@ struct Ledger {
     seats: HashMap<SeatId, Seat>,
     bookings: HashMap<BookingId, (Arc<HoldTerms>, Has)>,
     claims: HashMap<ClaimId, (PoolId, i64)>,
+    aside: Aside,
     banned: HashSet<UserId>,
     line: Queue,
 }
@@ -128,8 +132,22 @@ impl Ledger {
                     self.occupy(lines, &Seat::Blocked, findings);
                 }
                 SetupChange::UnitsUnblocked { lines, .. } => self.unblock(lines, findings),
+                SetupChange::UnitsAllotted { lines, from, to, .. } => {
+                    for seat in lines.seats() {
+                        if !matches!(self.seats.get(seat), Some(Seat::Free)) {
+                            findings.violation(format!("seat {seat} is moved and is not free"));
+                        }
+                    }
+                    let wrong = self.aside.allot(lines, from.as_ref(), to.as_ref());
+                    findings.violations.extend(wrong);
+                    self.check_room(lines, findings);
+                }
+                SetupChange::ChannelReleased { channel, into, .. } => {
+                    self.aside.release(channel, into.as_ref());
+                }
                 SetupChange::EventCreated { .. }
                 | SetupChange::SettingsChanged { .. }
+                | SetupChange::ChannelSet { .. }
                 | SetupChange::PriceChanged { .. } => {}
             },
             Change::Sale(change) => match change {
@@ -168,6 +186,7 @@ impl Ledger {
             Change::Hold(change) => match change {
                 HoldChange::HoldPlaced { terms, .. } => {
                     self.expect_welcome(&terms.user, findings);
+                    findings.violations.extend(self.aside.take(terms));
                     self.occupy(&terms.lines, &Seat::Owned(terms.booking.clone()), findings);
                     let booking = (terms.clone(), Has::Held);
                     if self.bookings.insert(terms.booking.clone(), booking).is_some() {
@@ -241,6 +260,22 @@ impl Ledger {
         }
         for seat in lines.seats() {
             self.set_seat(seat, to.clone(), findings);
+            if self.aside.has(seat) {
+                findings.violation(format!("seat {seat} is taken and is set aside"));
+            }
+        }
+        self.check_room(lines, findings);
+    }
+
+    /// What is taken and what is set aside is no more than there is.
+    fn check_room(&self, lines: &Lines, findings: &mut Findings) {
+        for line in lines.pools() {
+            let (pool, aside) = (&line.pool, self.aside.of_pool(&line.pool));
+            let Some(Pool { capacity, taken, .. }) = self.pools.get(pool) else { continue };
+            if aside > 0 && taken + aside > *capacity {
+                findings
+                    .violation(format!("pool {pool}: {aside} are set aside, {taken} are taken"));
+            }
         }
     }
 
@@ -304,6 +339,7 @@ impl Ledger {
         let terms = terms.clone();
         if to == Has::Nothing {
             self.give_back(&terms.lines, findings);
+            self.aside.give_back(&terms);
         }
         for seat in terms.lines.seats() {
             match self.seats.get(seat) {
@@ -329,6 +365,7 @@ impl Ledger {
         };
         *has = Has::Sold;
         let terms = terms.clone();
+        self.aside.take_again(&terms);
         self.occupy(&terms.lines, &Seat::Owned(booking.clone()), findings);
     }
 

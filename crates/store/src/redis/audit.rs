@@ -145,6 +145,7 @@ fn compare(layout: &Layout, state: &Event, found: &mut Vec<String>) {
         .filter_map(|row| match row {
             SnapshotRow::Seat(row) => Some((row.spec.seat.clone(), row.spec.clone())),
             SnapshotRow::Event(_)
+            | SnapshotRow::Channel(_)
             | SnapshotRow::Pool(_)
             | SnapshotRow::Category(_)
             | SnapshotRow::Place(_)

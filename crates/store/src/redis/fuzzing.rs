@@ -82,7 +82,7 @@ pub fn answer(event: &EventId, query: &Query, parts: Vec<Vec<u8>>) -> Result<Opt
     }
 }
 
-fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 17] {
+fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 18] {
     let Layout {
         meta,
         pools,
@@ -103,6 +103,7 @@ fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 17] {
         segments_free,
         segments_open,
         access,
+        channels,
     } = layout;
     [
         ("meta", meta),
@@ -121,6 +122,7 @@ fn hashes(layout: &mut Layout) -> [(&'static str, &mut Texts); 17] {
         ("segments_free", segments_free),
         ("segments_open", segments_open),
         ("access", access),
+        ("channels", channels),
         ("gone", gone),
     ]
 }

@@ -9,7 +9,7 @@ pub(super) const EVENTS: &str = "onrush:events";
 ///
 /// The event stands in braces, so that Redis Cluster keeps all of an event in one slot. Scripts have
 /// the order from here too (`lua/include/shared.lua`).
-pub(super) const PARTS: [&str; 22] = [
+pub(super) const PARTS: [&str; 23] = [
     "meta",
     "pools",
     "blocked",
@@ -32,6 +32,7 @@ pub(super) const PARTS: [&str; 22] = [
     "segments_free",
     "segments_open",
     "access",
+    "channels",
 ];
 
 /// The keys of one event.
@@ -79,7 +80,7 @@ parts! {
     meta;
     /// Hash: pool → its counts.
     pools;
-    /// Hash: pool and reason → blocked units.
+    /// Hash: pool and reason, or pool or category and channel → blocked units.
     blocked;
     /// Hash: seat → its state.
     seats;
@@ -115,6 +116,8 @@ parts! {
     segments_open;
     /// Hash: seat → whom it is kept for, where that is somebody.
     access;
+    /// Hash: channel → what it is, and what is taken through it.
+    channels;
 }
 
 impl EventKeys {

@@ -2,6 +2,7 @@
 
 use onrush_core::Time;
 use onrush_core::hold::HoldTerms;
+use onrush_core::ids::ChannelId;
 use onrush_core::prices::{Ladder, PriceStep, Priced};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -70,27 +71,44 @@ pub(super) fn ladders<'a>(
     found.map(|(key, text)| ladder(key, text).map(|ladder| (ladder.of.clone(), ladder))).collect()
 }
 
-/// What stands at the end of a hold: the prices of its lines, if they are others than the first, and
-/// what was asked for.
+/// What stands at the end of a hold: the prices of its lines, if they are others than the first, the
+/// channels that these came from, if there are any, and what was asked for.
 pub(super) fn more_text(terms: &HoldTerms) -> String {
-    let asked = terms.asked.as_ref().map_or_else(String::new, |asked| {
-        serde_json::to_string(asked).expect("what was asked can be written")
-    });
-    match terms.prices_minor.as_slice() {
-        [] => asked,
-        prices => {
-            let prices: Vec<_> = prices.iter().map(ToString::to_string).collect();
-            format!("{};{asked}", prices.join(","))
-        }
+    let mut text = String::new();
+    if !terms.prices_minor.is_empty() {
+        let prices: Vec<_> = terms.prices_minor.iter().map(ToString::to_string).collect();
+        let _ = write!(text, "{};", prices.join(","));
     }
+    if !terms.sources.is_empty() {
+        let sources = terms.sources.iter().map(|it| it.as_ref().map_or("", ChannelId::as_str));
+        let _ = write!(text, "@{};", sources.collect::<Vec<_>>().join(","));
+    }
+    if let Some(asked) = &terms.asked {
+        text.push_str(&serde_json::to_string(asked).expect("what was asked can be written"));
+    }
+    text
 }
 
-/// The same read: the prices, and what was asked for.
-pub(super) fn read_more(text: &str) -> (Vec<&str>, &str) {
-    match text.split_once(';') {
-        Some((prices, asked)) if prices.starts_with(|sign: char| sign.is_ascii_digit()) => {
-            (prices.split(',').collect(), asked)
+/// What stands at the end of a hold.
+pub(super) struct More<'a> {
+    pub(super) prices: Vec<&'a str>,
+    /// `""` is everybody's stock.
+    pub(super) sources: Vec<&'a str>,
+    /// As JSON, or nothing.
+    pub(super) asked: &'a str,
+}
+
+impl<'a> More<'a> {
+    pub(super) fn read(text: &'a str) -> Self {
+        let (prices, rest) = match text.split_once(';') {
+            Some((prices, rest)) if prices.starts_with(|sign: char| sign.is_ascii_digit()) => {
+                (prices.split(',').collect(), rest)
+            }
+            Some(_) | None => (Vec::new(), text),
+        };
+        match rest.strip_prefix('@').and_then(|rest| rest.split_once(';')) {
+            Some((sources, asked)) => Self { prices, sources: sources.split(',').collect(), asked },
+            None => Self { prices, sources: Vec::new(), asked: rest },
         }
-        Some(_) | None => (Vec::new(), text),
     }
 }

@@ -7,15 +7,16 @@ use super::counts::Counts;
 use super::holdings::Holdings;
 use super::keys::{self, EventKeys};
 use super::ladders;
-use super::records::{BanText, CategoryText, ClaimText, HoldText, PoolText};
+use super::records::{BanText, CategoryText, ChannelText, ClaimText, HoldText, PoolText};
 use super::records::{SeatText, SessionText, UserText};
 use super::segments::SegmentTexts;
 use super::wire::{Head, settings_fields};
+use onrush_core::channels::ChannelView;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{EventId, UserId};
 use onrush_core::limits::{ENDED_KNOWN_MS, MAX_QUEUE_SIZE};
 use onrush_core::prices::Ladder;
-use onrush_core::question::{AvailabilityNow, SeatsNow};
+use onrush_core::question::{AvailabilityNow, ChannelsNow, SeatsNow};
 use onrush_core::score::COUNTER_BITS;
 use onrush_core::snapshot::{EventRow, HoldRow, PlaceRow, SessionRow, SessionState, SnapshotRow};
 use onrush_core::view::{AvailabilityView, BanView, ClaimState, ClaimView, SeatStatus};
@@ -59,6 +60,7 @@ pub(super) struct Layout {
     pub(super) segments_free: Texts,
     pub(super) segments_open: Texts,
     pub(super) access: Texts,
+    pub(super) channels: Texts,
 }
 
 /// A place in the queue as a member of sorted sets: it sorts by its number.
@@ -84,6 +86,7 @@ impl Layout {
         let seen = rows.iter().filter_map(|row| match row {
             SnapshotRow::Place(row) => row.last_seen,
             SnapshotRow::Event(_)
+            | SnapshotRow::Channel(_)
             | SnapshotRow::Pool(_)
             | SnapshotRow::Category(_)
             | SnapshotRow::Seat(_)
@@ -98,6 +101,7 @@ impl Layout {
             let next = later.first().map(|step| ('8', step.from));
             layout.put_deadline(next, &ladders::key(of));
         }
+        layout.put_channels(event, row.at);
         layout.put_stock(event, row.at);
         layout.put_segments(event, row.at, &rows);
         let mut users = Holdings::default();
@@ -110,6 +114,7 @@ impl Layout {
                 SnapshotRow::Ban(_)
                 | SnapshotRow::Gone(_)
                 | SnapshotRow::Event(_)
+                | SnapshotRow::Channel(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
                 | SnapshotRow::Seat(_) => {}
@@ -126,6 +131,7 @@ impl Layout {
                     layout.gone.insert(row.place.to_string(), row.until.to_string());
                 }
                 SnapshotRow::Event(_)
+                | SnapshotRow::Channel(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
                 | SnapshotRow::Seat(_) => {}
@@ -191,6 +197,25 @@ impl Layout {
         }
     }
 
+    fn put_channels(&mut self, event: &Event, at: Time) {
+        let channels = event.ask(at, ChannelsNow).expect("an event that exists has views");
+        for (index, channel) in channels.into_iter().enumerate() {
+            let ChannelView { spec, taken, released } = channel;
+            let into = released.as_ref().and_then(|released| released.into.as_ref());
+            let text = ChannelText {
+                index: index.to_string(),
+                taken: taken.to_string(),
+                state: if released.is_some() { "released" } else { "open" }.to_owned(),
+                at: text_of_time(released.as_ref().map(|released| released.at)),
+                into: into.map(ToString::to_string).unwrap_or_default(),
+                spec: serde_json::to_string(&spec).expect("a channel can be written"),
+            };
+            self.channels.insert(spec.channel.to_string(), text.text());
+            let planned = spec.release.filter(|_| released.is_none());
+            self.put_deadline(planned.map(|planned| ('9', planned.at)), spec.channel.as_str());
+        }
+    }
+
     fn put_stock(&mut self, event: &Event, at: Time) {
         let (Ok(stock), Ok(seats)) = (event.ask(at, AvailabilityNow), event.ask(at, SeatsNow))
         else {
@@ -213,6 +238,9 @@ impl Layout {
             for (why, count) in pool.blocked_why {
                 self.blocked.insert(format!("{}:{why}", pool.pool), count.to_string());
             }
+            for (channel, count) in pool.allotted {
+                self.blocked.insert(format!("{}@{channel}", pool.pool), count.to_string());
+            }
         }
         let mut category_index = HashMap::new();
         for (index, category) in categories.into_iter().enumerate() {
@@ -225,6 +253,9 @@ impl Layout {
                 sold: units.sold.to_string(),
                 blocked: units.blocked.to_string(),
             };
+            for (channel, count) in category.allotted {
+                self.blocked.insert(format!("@{index}@{channel}"), count.to_string());
+            }
             self.categories.insert(category.name.to_string(), text.text());
             category_index.insert(category.name, index);
         }
@@ -234,6 +265,9 @@ impl Layout {
                 (SeatStatus::Held, Some(booking), _) => ("H", booking.to_string()),
                 (SeatStatus::Sold, Some(booking), _) => ("S", booking.to_string()),
                 (SeatStatus::Blocked, _, Some(why)) => ("B", why.to_string()),
+                (SeatStatus::Blocked, ..) if let Some(channel) = seat.channel => {
+                    ("A", channel.to_string())
+                }
                 (
                     SeatStatus::Free | SeatStatus::Held | SeatStatus::Sold | SeatStatus::Blocked,
                     ..,
@@ -252,6 +286,7 @@ impl Layout {
             .filter_map(|row| match row {
                 SnapshotRow::Seat(row) => Some(&row.spec),
                 SnapshotRow::Event(_)
+                | SnapshotRow::Channel(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
                 | SnapshotRow::Place(_)
@@ -262,7 +297,9 @@ impl Layout {
                 | SnapshotRow::Gone(_) => None,
             })
             .collect();
-        let texts = SegmentTexts::of(event.segments(), &specs, &views);
+        let Ok(channels) = event.ask(at, ChannelsNow) else { return };
+        let channels: Vec<_> = channels.into_iter().map(|view| view.spec.channel).collect();
+        let texts = SegmentTexts::of(event.segments(), &specs, &views, &channels);
         self.segments = texts.segments;
         self.segments_free = texts.free;
         self.segments_open = texts.open;
@@ -399,6 +436,7 @@ impl Layout {
             (keys.bans(), &self.bans),
             (keys.segments_free(), &self.segments_free),
             (keys.access(), &self.access),
+            (keys.channels(), &self.channels),
         ];
         for (key, texts) in hashes {
             let pairs: Vec<_> = texts.iter().map(|(field, text)| [field, text]).collect();
@@ -514,6 +552,7 @@ impl Layout {
             keys.bans(),
             keys.segments_free(),
             keys.access(),
+            keys.channels(),
         ];
         let sets = [
             keys.queue(),
@@ -545,7 +584,7 @@ impl Layout {
             .map(redis::from_redis_value)
             .collect::<Result<_, _>>()
             .map_err(strange)?;
-        let texts = <[Texts; 12]>::try_from(texts).expect("an answer a question");
+        let texts = <[Texts; 13]>::try_from(texts).expect("an answer a question");
         let [
             meta,
             pools,
@@ -559,6 +598,7 @@ impl Layout {
             bans,
             free,
             access,
+            channels,
         ] = texts;
         // Scores are whole numbers of at most 53 bits, which a double holds exactly.
         let whole = |line: Vec<(String, f64)>| -> Vec<(String, i64)> {
@@ -589,6 +629,7 @@ impl Layout {
             segments_free: free,
             segments_open: scored(open),
             access,
+            channels,
         }))
     }
 }

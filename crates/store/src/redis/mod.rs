@@ -187,6 +187,9 @@ async fn execute(
         | Command::ChangePrice { .. }
         | Command::Block { .. }
         | Command::Unblock { .. }
+        | Command::SetChannel { .. }
+        | Command::Allot { .. }
+        | Command::ReleaseChannel { .. }
         | Command::OpenPrequeue
         | Command::Pause
         | Command::Resume

@@ -2,10 +2,10 @@
 
 use super::ladders;
 use super::records::{CategoryText, PoolText, SeatText};
-use super::rows::ban_view;
+use super::rows::{ban_view, channel_views};
 use super::scripts;
 use super::wire::{Call, read_json};
-use onrush_core::ids::{BookingId, EventId, PoolId};
+use onrush_core::ids::{BookingId, ChannelId, EventId, PoolId};
 use onrush_core::prices::Priced;
 use onrush_core::question::{BansAfter, BookingOf, BookingsOf, ClaimOf, PlaceOf};
 use onrush_core::settings::Settings;
@@ -26,6 +26,7 @@ pub(super) fn call(query: &Query) -> Call {
         Query::Event(_) => Call::new(&scripts::QUERY_EVENT, Vec::new()),
         Query::Availability(_) => Call::new(&scripts::QUERY_AVAILABILITY, Vec::new()),
         Query::Seats(_) => Call { is_long: true, ..Call::new(&scripts::QUERY_SEATS, Vec::new()) },
+        Query::Channels(_) => Call::new(&scripts::QUERY_CHANNELS, Vec::new()),
         Query::Place(PlaceOf { user, place }) => {
             let place = place.map(|place| place.to_string()).unwrap_or_default();
             Call::new(&scripts::QUERY_PLACE, vec![user.to_string(), place])
@@ -58,8 +59,9 @@ pub(super) fn view(
     match query {
         Query::Event(_) => view_event(event, &mut more).map(|view| View::Event(Box::new(view))),
         Query::Availability(_) => {
-            let mut pools = pools(&more.texts()?, &more.texts()?)?;
-            let mut categories = categories(&more.texts()?)?;
+            let (pool_texts, blocked) = (more.texts()?, more.texts()?);
+            let mut pools = pools(&pool_texts, &blocked)?;
+            let mut categories = categories(&more.texts()?, &blocked)?;
             let ladders = more.texts()?;
             let ladders = ladders.iter().map(|(field, text)| (field.as_str(), text.as_str()));
             let mut ladders = ladders::ladders(ladders)?;
@@ -77,6 +79,10 @@ pub(super) fn view(
             Ok(View::Availability(Box::new(AvailabilityView { pools, categories })))
         }
         Query::Seats(_) => seats(more.texts()?, &more.texts()?).map(View::Seats),
+        Query::Channels(_) => {
+            let texts = more.texts()?;
+            channel_views(texts.iter().map(|(id, text)| (id, text))).map(View::Channels)
+        }
         Query::Place(_) => read_json(reply).map(View::Place),
         Query::Booking(_) => only(read_json(reply)?).map(View::Booking),
         Query::Bookings(_) => {
@@ -132,7 +138,8 @@ fn pools(
     blocked: &[(String, String)],
 ) -> Result<Vec<PoolView>, String> {
     let mut reasons: HashMap<&str, BTreeMap<&str, u32>> = HashMap::new();
-    for (key, units) in blocked {
+    let mut allotted = allotted(blocked)?;
+    for (key, units) in blocked.iter().filter(|(key, _)| channel_of(key).is_none()) {
         let (pool, why) = key.split_once(':').ok_or_else(|| format!("{key} names no reason"))?;
         reasons.entry(pool).or_default().insert(why, read(units, key)?);
     }
@@ -159,6 +166,7 @@ fn pools(
                 claimed: read(text.claimed, id)?,
                 claimed_by_services: read(text.claimed_by_services, id)?,
                 blocked_why: blocked_why.into_iter().map(|(why, n)| (why.into(), n)).collect(),
+                allotted: allotted.remove(id.as_str()).unwrap_or_default(),
             },
         ));
     }
@@ -166,7 +174,30 @@ fn pools(
     Ok(pools.into_iter().map(|(_, view)| view).collect())
 }
 
-fn categories(texts: &[(String, String)]) -> Result<Vec<CategoryView>, String> {
+/// Of what a field of blocked units is, if it is of units that are free in a channel: a pool, or
+/// `@` and a category's index; and the channel.
+fn channel_of(key: &str) -> Option<(&str, &str)> {
+    let (of, channel) = key.rsplit_once('@')?;
+    (!of.contains(':')).then_some((of, channel))
+}
+
+/// Units that are free in a channel, by what they are units of, each by channel.
+fn allotted(blocked: &[(String, String)]) -> Result<HashMap<&str, Vec<(ChannelId, u32)>>, String> {
+    let mut allotted: HashMap<&str, Vec<(ChannelId, u32)>> = HashMap::new();
+    for (key, units) in blocked {
+        if let Some((of, channel)) = channel_of(key) {
+            allotted.entry(of).or_default().push((read(channel, key)?, read(units, key)?));
+        }
+    }
+    allotted.values_mut().for_each(|units| units.sort_unstable());
+    Ok(allotted)
+}
+
+fn categories(
+    texts: &[(String, String)],
+    blocked: &[(String, String)],
+) -> Result<Vec<CategoryView>, String> {
+    let mut allotted = allotted(blocked)?;
     let mut categories = Vec::with_capacity(texts.len());
     for (name, text) in texts {
         let text = CategoryText::read(text, name)?;
@@ -177,8 +208,9 @@ fn categories(texts: &[(String, String)]) -> Result<Vec<CategoryView>, String> {
             blocked: read(text.blocked, name)?,
         };
         let (index, price_minor) = (read::<u32>(text.index, name)?, read(text.price, name)?);
+        let allotted = allotted.remove(format!("@{index}").as_str()).unwrap_or_default();
         let (name, first_minor, later) = (name.as_str().into(), None, Vec::new());
-        let view = CategoryView { name, price_minor, first_minor, later, units };
+        let view = CategoryView { name, price_minor, first_minor, later, units, allotted };
         categories.push((index, view));
     }
     categories.sort_unstable_by_key(|(index, _)| *index);
@@ -189,7 +221,7 @@ fn seats(
     texts: Vec<(String, String)>,
     categories_texts: &[(String, String)],
 ) -> Result<Vec<SeatView>, String> {
-    let names: Vec<Arc<str>> = categories(categories_texts)?
+    let names: Vec<Arc<str>> = categories(categories_texts, &[])?
         .into_iter()
         .map(|category| Arc::from(category.name.as_ref()))
         .collect();
@@ -199,11 +231,12 @@ fn seats(
         let category: usize = read(category, &id)?;
         let name = names.get(category).ok_or_else(|| format!("{id}: no category {category}"))?;
         let booking = || read::<BookingId>(of, &id).map(Some);
-        let (status, booking, why) = match state {
-            "F" => (SeatStatus::Free, None, None),
-            "H" => (SeatStatus::Held, booking()?, None),
-            "S" => (SeatStatus::Sold, booking()?, None),
-            "B" => (SeatStatus::Blocked, None, Some(of.into())),
+        let (status, booking, why, channel) = match state {
+            "F" => (SeatStatus::Free, None, None, None),
+            "H" => (SeatStatus::Held, booking()?, None, None),
+            "S" => (SeatStatus::Sold, booking()?, None, None),
+            "B" => (SeatStatus::Blocked, None, Some(of.into()), None),
+            "A" => (SeatStatus::Blocked, None, None, Some(read(of, &id)?)),
             _ => return Err(format!("{id}: {text:?} is no state of a seat")),
         };
         let view = SeatView {
@@ -212,6 +245,7 @@ fn seats(
             status,
             booking,
             why,
+            channel,
         };
         seats.push((read::<u32>(index, &id)?, view));
     }
@@ -228,7 +262,7 @@ fn view_event(event: &EventId, more: &mut More) -> Result<EventView, String> {
     }
     let (waiting, active) = (more.next()?, more.next()?);
     let pools = pools(&more.texts()?, &[])?;
-    let categories = categories(&more.texts()?)?;
+    let categories = categories(&more.texts()?, &[])?;
     let choosing = more.next()?;
     let settings: Settings = read_json(required("settings")?)?;
     let all = pools.iter().map(|pool| pool.units);

@@ -109,7 +109,7 @@ records! {
         claimed_by_services: Number,
     }
 
-    /// A seat: F, H, S or B, and the booking or the reason.
+    /// A seat: F, H, S, B or A, and the booking, the reason or the channel.
     SeatText = seat of id, ' ' {
         index: Number,
         category: Number,
@@ -145,6 +145,16 @@ records! {
         kind: Word,
         rank: Number,
         of: Text,
+    }
+
+    /// A channel: open or released, then when and where to, and what it is as JSON.
+    ChannelText = channel of id, '|' {
+        index: Number,
+        taken: Number,
+        state: Word,
+        at: NumberOrNone,
+        into: Text,
+        spec: Tail,
     }
 
     /// A booking, from its hold on.

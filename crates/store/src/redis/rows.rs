@@ -1,13 +1,14 @@
 //! From what is in Redis back to the rows of a snapshot, and where the two differ.
 
 use super::counts::Counts;
-use super::ladders;
+use super::ladders::{self, More};
 use super::layout::{Layout, Texts};
 use super::records::{AccessText, SeatText, SegmentText, SessionText, UserText};
-use super::records::{BanText, CategoryText, ClaimText, HoldText, PoolText};
+use super::records::{BanText, CategoryText, ChannelText, ClaimText, HoldText, PoolText};
 use super::wire::Head;
 use crate::engine::Seq;
 use onrush_core::Time;
+use onrush_core::channels::{ChannelView, Released};
 use onrush_core::hold::{CheckIn, HoldState, HoldTerms};
 use onrush_core::ids::{PlaceId, SeatId, UserId};
 use onrush_core::snapshot::{
@@ -68,6 +69,7 @@ impl Layout {
         self.check_access()?;
         Counts::of(self)?.check(&self.meta)?;
         let mut rows = vec![SnapshotRow::Event(Box::new(event))];
+        rows.extend(channel_views(&self.channels)?.into_iter().map(SnapshotRow::Channel));
         rows.extend(self.pool_rows()?);
         let categories = self.category_specs()?;
         let seat_rows = self.seat_rows(seats)?;
@@ -168,23 +170,28 @@ impl Layout {
         let mut rows = Vec::new();
         for (id, text) in &self.pools {
             let text = PoolText::read(text, id)?;
-            let begin = format!("{id}:");
-            let blocked = self.blocked.range(begin.clone()..);
-            let blocked = blocked.take_while(|(key, _)| key.starts_with(&begin));
-            let blocked_why = blocked
-                .map(|(key, count)| Ok((key[begin.len()..].into(), read(count, key)?)))
-                .collect::<Result<_, String>>()?;
+            let blocked_why = self.blocked_by(&format!("{id}:"))?;
+            let allotted = self.blocked_by(&format!("{id}@"))?;
+            let allotted = allotted.iter().map(|(name, count)| Ok((read(name, id)?, *count)));
+            let allotted = allotted.collect::<Result<_, String>>()?;
             let spec = PoolSpec {
                 pool: read(id, "a pool")?,
                 capacity: read(text.capacity, id)?,
                 price_minor: read(text.price, id)?,
             };
             let claimed_by_services = read(text.claimed_by_services, id)?;
-            let row = PoolRow { spec, claimed_by_services, blocked_why };
+            let row = PoolRow { spec, claimed_by_services, blocked_why, allotted };
             rows.push((read::<usize>(text.index, id)?, SnapshotRow::Pool(row)));
         }
         rows.sort_by_key(|(index, _)| *index);
         Ok(rows.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// Counts of blocked units, by what follows in their keys.
+    fn blocked_by(&self, begin: &str) -> Result<Vec<(Box<str>, u32)>, String> {
+        let blocked = self.blocked.range(begin.to_owned()..);
+        let blocked = blocked.take_while(|(key, _)| key.starts_with(begin));
+        blocked.map(|(key, count)| Ok((key[begin.len()..].into(), read(count, key)?))).collect()
     }
 
     fn category_specs(&self) -> Result<Vec<CategorySpec>, String> {
@@ -212,7 +219,8 @@ impl Layout {
                 format!("seat {id}: it is not known in category {}", category.name)
             })?;
             let blocked_why = (text.state == "B").then(|| text.of.into());
-            rows.push((read::<usize>(text.index, id)?, SeatRow { spec, blocked_why }));
+            let channel = (text.state == "A").then(|| read(text.of, id)).transpose()?;
+            rows.push((read::<usize>(text.index, id)?, SeatRow { spec, blocked_why, channel }));
         }
         rows.sort_by_key(|(index, _)| *index);
         Ok(rows.into_iter().map(|(_, row)| row).collect())
@@ -318,7 +326,8 @@ fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
         Ok(CheckIn { ticket: read(ticket, id)?, at: time(at, id)? })
     };
     let check_ins = text.checkins.split(',').filter(|check_in| !check_in.is_empty());
-    let (prices, asked) = ladders::read_more(text.more);
+    let More { prices, sources, asked } = More::read(text.more);
+    let source = |source: &&str| read_optional(source, id);
     let terms = HoldTerms {
         booking: read(id, "a booking")?,
         user: read(text.user, id)?,
@@ -331,6 +340,7 @@ fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
             ),
         },
         prices_minor: prices.iter().map(|price| read(price, id)).collect::<Result<_, _>>()?,
+        sources: sources.iter().map(source).collect::<Result<_, _>>()?,
         amount_minor: read(text.amount, id)?,
         fee_minor: read(text.fee, id)?,
         created_at: time(text.created, id)?,
@@ -342,6 +352,26 @@ fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
         extensions: read(text.extensions, id)?,
         checked_in: check_ins.map(check_in).collect::<Result<_, String>>()?,
     })
+}
+
+/// All channels, in the order in which they were added.
+pub(super) fn channel_views<'a>(
+    texts: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> Result<Vec<ChannelView>, String> {
+    let mut views = Vec::new();
+    for (id, text) in texts {
+        let ChannelText { index, taken, state, at, into, spec } = ChannelText::read(text, id)?;
+        let spec = serde_json::from_str(spec).map_err(|error| format!("channel {id}: {error}"))?;
+        let released = match state {
+            "open" => None,
+            "released" => Some(Released { at: time(at, id)?, into: read_optional(into, id)? }),
+            _ => return Err(format!("channel {id}: {state} is no state of a channel")),
+        };
+        let view = ChannelView { spec, taken: read(taken, id)?, released };
+        views.push((read::<usize>(index, id)?, view));
+    }
+    views.sort_by_key(|(index, _)| *index);
+    Ok(views.into_iter().map(|(_, view)| view).collect())
 }
 
 fn session_row(user: &str, text: &str) -> Result<SessionRow, String> {
@@ -412,6 +442,7 @@ impl Layout {
             ("segments_free", &self.segments_free, &expected.segments_free),
             ("segments_open", &self.segments_open, &expected.segments_open),
             ("access", &self.access, &expected.access),
+            ("channels", &self.channels, &expected.channels),
             ("settings", &self.settings_meta(), &expected.settings_meta()),
         ];
         // An older version did not know which seats are side by side: whoever asks has it rebuilt.

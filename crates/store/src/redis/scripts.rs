@@ -41,6 +41,7 @@ const INCLUDES: &[(&str, &str)] = &includes![
     "bans",
     "begin",
     "change",
+    "channels",
     "claims",
     "counts",
     "ended",
@@ -78,6 +79,9 @@ scripts! {
     CHANGE_PRICE = "engine/change_price";
     BLOCK = "engine/block";
     UNBLOCK = "engine/unblock";
+    SET_CHANNEL = "engine/set_channel";
+    ALLOT = "engine/allot";
+    RELEASE_CHANNEL = "engine/release_channel";
     OPEN_PREQUEUE = "engine/open_prequeue";
     CLOSE_PREQUEUE = "engine/close_prequeue";
     OPEN_SALE = "engine/open_sale";
@@ -115,6 +119,7 @@ scripts! {
     QUERY_EVENT = "query/event";
     QUERY_AVAILABILITY = "query/availability";
     QUERY_SEATS = "query/seats";
+    QUERY_CHANNELS = "query/channels";
     QUERY_PLACE = "query/place";
     QUERY_BOOKING = "query/booking";
     QUERY_BOOKINGS = "query/bookings";

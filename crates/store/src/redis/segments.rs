@@ -2,6 +2,7 @@
 
 use super::layout::Texts;
 use super::records::{AccessText, SegmentText};
+use onrush_core::ids::ChannelId;
 use onrush_core::limits::{MAX_BEST_QUANTITY, MAX_SEAT_RANK};
 use onrush_core::segments::SegmentView;
 use onrush_core::spec::{Access, SeatSpec};
@@ -50,6 +51,13 @@ fn aisle(seat: &SeatSpec) -> &'static str {
     if seat.aisle { "Y" } else { "N" }
 }
 
+/// The sign of a seat that is free in a channel: A in the first, B in the second …
+fn letter(seat: &SeatView, channels: &[ChannelId]) -> Option<char> {
+    let channel = seat.channel.as_ref()?;
+    let number = channels.iter().position(|known| known == channel)?;
+    ('A'..='Z').nth(number)
+}
+
 /// What the keys about segments have in them.
 #[derive(Default)]
 pub(super) struct SegmentTexts {
@@ -67,10 +75,12 @@ impl SegmentTexts {
         segments: impl Iterator<Item = SegmentView>,
         specs: &[&SeatSpec],
         views: &[SeatView],
+        channels: &[ChannelId],
     ) -> Self {
         let mut texts = Self::default();
         for segment in segments {
-            texts.put(&segment, &specs[segment.seats.clone()], &views[segment.seats.clone()]);
+            let (specs, views) = (&specs[segment.seats.clone()], &views[segment.seats.clone()]);
+            texts.put(&segment, specs, views, channels);
         }
         let mut sections: Vec<String> = Vec::new();
         for spec in specs {
@@ -86,7 +96,13 @@ impl SegmentTexts {
         texts
     }
 
-    fn put(&mut self, segment: &SegmentView, specs: &[&SeatSpec], views: &[SeatView]) {
+    fn put(
+        &mut self,
+        segment: &SegmentView,
+        specs: &[&SeatSpec],
+        views: &[SeatView],
+        channels: &[ChannelId],
+    ) {
         let (first, last) = (specs[0], specs[specs.len() - 1]);
         let ranks: Vec<String> = if specs.iter().all(|spec| spec.rank == first.rank) {
             vec![first.rank.to_string()]
@@ -110,7 +126,9 @@ impl SegmentTexts {
         let free = specs.iter().zip(views).map(|(spec, view)| match (&spec.access, view.status) {
             (Access::Wheelchair | Access::CompanionOf(_), _) => 'x',
             (Access::Anyone, SeatStatus::Free) => '1',
-            (Access::Anyone, SeatStatus::Held | SeatStatus::Sold | SeatStatus::Blocked) => '0',
+            (Access::Anyone, SeatStatus::Held | SeatStatus::Sold | SeatStatus::Blocked) => {
+                letter(view, channels).unwrap_or('0')
+            }
         });
         self.free.insert(position, free.collect());
         if segment.longest > 0 {

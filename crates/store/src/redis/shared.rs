@@ -46,6 +46,7 @@ fn rendered() -> String {
         MAX_POOLS_PER_EVENT,
         MAX_SEATS_PER_EVENT,
         MAX_CATEGORIES_PER_EVENT,
+        MAX_CHANNELS_PER_EVENT,
         MAX_PLACES_EVER,
         SEEN_INTERVAL_MS,
         ENDED_KNOWN_MS,

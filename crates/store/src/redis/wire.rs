@@ -10,7 +10,7 @@ use onrush_core::change::SetupChange;
 use onrush_core::command::CancelTerms;
 use onrush_core::event::Event;
 use onrush_core::hold::OnDecline;
-use onrush_core::ids::{BookingId, UserId};
+use onrush_core::ids::{BookingId, ChannelId, UserId};
 use onrush_core::limits::{MAX_SEAT_RANK, fits_name};
 use onrush_core::lines::Lines;
 use onrush_core::settings::{Digest, Order, RoomSettings, Settings, SingleSeats};
@@ -131,6 +131,21 @@ pub(super) fn call(command: &Command) -> Call {
         Command::Unblock { lines, reason } => {
             with_lines(&scripts::UNBLOCK, reasoned(reason), lines)
         }
+        Command::SetChannel { spec, reason } => {
+            let release = spec.release.as_ref();
+            let at = text_or_empty(release.map(|release| release.at).as_ref());
+            let into = text_or_empty(release.and_then(|release| release.into.as_ref()));
+            let args = vec![text(&spec.channel), at, into, json(spec), json(reason)];
+            Call::new(&scripts::SET_CHANNEL, args)
+        }
+        Command::Allot { lines, from, to, reason } => {
+            let (from, to) = (text_or_empty(from.as_ref()), text_or_empty(to.as_ref()));
+            with_lines(&scripts::ALLOT, vec![from, to, json(reason)], lines)
+        }
+        Command::ReleaseChannel { channel, into, reason } => {
+            let args = vec![text(channel), text_or_empty(into.as_ref()), json(reason)];
+            Call { is_long: true, ..Call::new(&scripts::RELEASE_CHANNEL, args) }
+        }
         Command::OpenPrequeue => Call::new(&scripts::OPEN_PREQUEUE, Vec::new()),
         Command::ClosePrequeue => close_prequeue(&ListOfEntrants::default()),
         Command::OpenSale { seed, public_value } => {
@@ -147,17 +162,22 @@ pub(super) fn call(command: &Command) -> Call {
             Call::new(&scripts::ARRIVE, vec![text(place), text(user)])
         }
 
-        Command::Hold { booking, user, lines, .. } => {
+        Command::Hold { booking, user, lines, channels } => {
             let args = vec![text(booking), text(user)];
-            match (lines.pools(), lines.seats()) {
-                ([line], []) => {
+            match (lines.pools(), lines.seats(), channels.as_slice()) {
+                ([line], [], []) => {
                     let rest = [json(lines), text(&line.pool), text(&line.quantity)];
                     Call::new(&scripts::HOLD_POOL, args.into_iter().chain(rest).collect())
                 }
-                _ => with_lines(&scripts::HOLD, args, lines),
+                _ => {
+                    let args = args.into_iter().chain([listed(channels)]).collect();
+                    with_lines(&scripts::HOLD, args, lines)
+                }
             }
         }
-        Command::HoldBest { booking, user, order, .. } => hold_best(booking, user, order),
+        Command::HoldBest { booking, user, order, channels } => {
+            hold_best(booking, user, order, channels)
+        }
         Command::Extend { booking, user } => {
             Call::new(&scripts::EXTEND, vec![text(booking), text(user)])
         }
@@ -300,7 +320,17 @@ fn with_lines(script: &'static Script, mut args: Vec<String>, lines: &Lines) -> 
     Call::new(script, args)
 }
 
-fn hold_best(booking: &BookingId, user: &UserId, order: &BestOrder) -> Call {
+/// Channels, with commas between them.
+fn listed(channels: &[ChannelId]) -> String {
+    channels.iter().map(ChannelId::as_str).collect::<Vec<_>>().join(",")
+}
+
+fn hold_best(
+    booking: &BookingId,
+    user: &UserId,
+    order: &BestOrder,
+    channels: &[ChannelId],
+) -> Call {
     let best = order.best();
     let together = match best.together() {
         Together::Must => "must",
@@ -310,6 +340,7 @@ fn hold_best(booking: &BookingId, user: &UserId, order: &BestOrder) -> Call {
     args.push(together.to_owned());
     args.push(text_or_empty(best.price_max_minor().as_ref()));
     args.push(text(&best.accessible()));
+    args.push(listed(channels));
     args.push(text(&best.first_choice().len()));
     args.extend(best.first_choice().iter().map(text));
     args.push(text(&best.categories().len()));

@@ -1,6 +1,7 @@
 //! Random sequences of commands, most of which mean something to the event they meet.
 
 mod best;
+mod channels;
 mod claims;
 mod money;
 
@@ -267,6 +268,7 @@ impl Generator {
                 SnapshotRow::Ban(ban) => known.banned.push(ban.user),
                 SnapshotRow::Gone(_)
                 | SnapshotRow::Event(_)
+                | SnapshotRow::Channel(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
                 | SnapshotRow::Seat(_) => {}
@@ -382,6 +384,9 @@ impl Generator {
     }
 
     fn stock(&mut self) {
+        if self.random.percent(40) {
+            return self.channels();
+        }
         let reason = if self.random.percent(85) { self.usual_reason() } else { self.reason() };
         if !self.blocked.is_empty() && self.random.percent(40) {
             let (lines, reason) = self.random.pick(&self.blocked).clone();
@@ -491,12 +496,7 @@ impl Generator {
                 } else {
                     self.fresh(1)
                 };
-                self.ask(Command::Hold {
-                    booking: booking(n),
-                    user: owner,
-                    lines,
-                    channels: Vec::new(),
-                });
+                self.ask_hold(booking(n), owner, lines);
             }
             6 => {
                 // The very same again, or nearly.
@@ -505,12 +505,7 @@ impl Generator {
                     if self.random.percent(20) { self.any_user() } else { row.terms.user.clone() };
                 let lines = if self.random.percent(20) { self.lines() } else { None };
                 let lines = lines.unwrap_or_else(|| row.terms.lines.clone());
-                self.ask(Command::Hold {
-                    booking: row.terms.booking.clone(),
-                    user,
-                    lines,
-                    channels: Vec::new(),
-                });
+                self.ask_hold(row.terms.booking.clone(), user, lines);
             }
             7 | 8 => {
                 let (booking, user, _) = self.some_booking(|state| state.until().is_some());

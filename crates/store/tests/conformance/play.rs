@@ -208,6 +208,7 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
         SnapshotRow::Ban(ban) => Some(ban.user.clone()),
         SnapshotRow::Gone(_)
         | SnapshotRow::Event(_)
+        | SnapshotRow::Channel(_)
         | SnapshotRow::Pool(_)
         | SnapshotRow::Category(_)
         | SnapshotRow::Seat(_) => None,
@@ -253,6 +254,7 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
             }
             SnapshotRow::Gone(_)
             | SnapshotRow::Event(_)
+            | SnapshotRow::Channel(_)
             | SnapshotRow::Pool(_)
             | SnapshotRow::Category(_)
             | SnapshotRow::Seat(_) => {}

@@ -161,6 +161,7 @@ impl RedisSubject {
             "segments_free",
             "segments_open",
             "access",
+            "channels",
         ];
         let declared: BTreeSet<String> = parts.iter().map(|part| self.probe.key(part)).collect();
         let keys = self.runtime.block_on(self.probe.keys(&format!("*{{{id}}}*")))?;

@@ -7,6 +7,7 @@ use onrush_core::change::{
     BookingChange, ClaimChange, DeclaimedHow, HoldChange, LeftHow, QueueChange, SaleChange,
     SessionEnd, SetupChange, VisitorChange,
 };
+use onrush_core::channels::{ChannelSpec, PlannedRelease};
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{EventId, PlaceId};
@@ -299,6 +300,7 @@ fn changes() -> Vec<Change> {
         lines: lines.clone(),
         asked: None,
         prices_minor: Vec::new(),
+        sources: Vec::new(),
         amount_minor: 2,
         fee_minor: 1,
         created_at: at,
@@ -321,6 +323,10 @@ fn changes() -> Vec<Change> {
         .into(),
         SetupChange::UnitsBlocked { lines: lines.clone(), reason: reason() }.into(),
         SetupChange::UnitsUnblocked { lines: lines.clone(), reason: reason() }.into(),
+        SetupChange::ChannelSet { spec: channel_spec(), reason: reason() }.into(),
+        SetupChange::UnitsAllotted { lines: lines.clone(), from: None, to: None, reason: reason() }
+            .into(),
+        SetupChange::ChannelReleased { channel: id("fans"), into: None, reason: None }.into(),
         SaleChange::PrequeueOpened.into(),
         QueueChange::PrequeueClosed { entrants: 1, entrants_hash: Digest([0; 32]) }.into(),
         SaleChange::SaleOpened { seed: Some(Digest([0; 32])), public_value: Some("x".into()) }
@@ -403,9 +409,23 @@ fn fuller_changes() -> Vec<Change> {
             let fuller = SetupChange::PriceChanged { of, before_minor, price_minor, later, reason };
             Some(fuller.into())
         }
+        Change::Setup(SetupChange::ChannelSet { spec, reason }) => {
+            let release = Some(PlannedRelease { at: Time(3), into: Some(id("box")) });
+            let (quota, codes) = (Some(9), vec![Digest([0; 32])]);
+            let spec = ChannelSpec { quota, codes, release, ..spec };
+            Some(SetupChange::ChannelSet { spec, reason }.into())
+        }
+        Change::Setup(SetupChange::UnitsAllotted { lines, reason, .. }) => {
+            let (from, to) = (Some(id("fans")), Some(id("box")));
+            Some(SetupChange::UnitsAllotted { lines, from, to, reason }.into())
+        }
+        Change::Setup(SetupChange::ChannelReleased { channel, .. }) => {
+            let (into, reason) = (Some(id("box")), Some(reason()));
+            Some(SetupChange::ChannelReleased { channel, into, reason }.into())
+        }
         Change::Hold(HoldChange::HoldPlaced { terms, until }) => {
-            let asked = Some(Box::new(asked()));
-            let terms = HoldTerms { asked, prices_minor: vec![1], ..(*terms).clone() };
+            let (asked, sources) = (Some(Box::new(asked())), vec![None, Some(id("fans"))]);
+            let terms = HoldTerms { asked, prices_minor: vec![1], sources, ..(*terms).clone() };
             Some(HoldChange::HoldPlaced { terms: terms.into(), until }.into())
         }
         _ => None,
@@ -423,6 +443,10 @@ fn fuller_changes() -> Vec<Change> {
 /// All of these.
 fn all_changes() -> impl Iterator<Item = Change> {
     changes().into_iter().chain(fuller_changes())
+}
+
+fn channel_spec() -> ChannelSpec {
+    ChannelSpec { channel: id("fans"), quota: None, codes: Vec::new(), release: None }
 }
 
 fn members(value: &Value, names: &mut BTreeSet<String>) {

@@ -4,7 +4,8 @@ use super::find::{booking_answer, event_of_booking};
 use super::keeper::Owner;
 use super::shapes::BookingBody;
 use crate::http::body::{JsonBytes, Nothing, OptionalBytes, json};
-use crate::http::caller::{IdempotencyKey, Ids, OptionalKey, Visitor};
+use crate::http::caller::{IdempotencyKey, Ids, OptionalKey};
+use crate::http::channels::Shopper;
 use crate::http::faults::hide_event;
 use crate::http::once::{Purpose, Scope};
 use crate::http::openapi::WriteProblems;
@@ -38,13 +39,14 @@ use std::sync::Arc;
 pub async fn hold(
     State(sale): State<Arc<Sale>>,
     Ids(event): Ids<EventId>,
-    Visitor(user): Visitor,
+    shopper: Shopper,
     key: IdempotencyKey,
     body: JsonBytes,
 ) -> Result<Response, Problem> {
     let wish = body.parse::<WishBody<'_>>()?;
-    let booking = sale.names.booking(&event, user.as_str(), key.as_str());
-    let command = wish.command(booking, user)?;
+    let channels = shopper.channels(&sale, &event, wish.codes()).await?;
+    let booking = sale.names.booking(&event, shopper.user.as_str(), key.as_str());
+    let command = wish.command(booking, shopper.user, channels)?;
     match sale.run(&event, command).await {
         Ok(view) => {
             onrush_saga::kill::reached("answering:Hold");

@@ -123,12 +123,19 @@ pub async fn seat_history(
 fn has_made(step: &Step, view: &SeatView) -> bool {
     let of_its_booking = step.booking == view.booking;
     match view.status {
-        SeatStatus::Free => matches!(
-            step.what,
-            What::Added | What::Unblocked | What::Released | What::Expired | What::Cancelled
-        ),
+        SeatStatus::Free => match step.what {
+            What::Added | What::Unblocked | What::Released | What::Expired | What::Cancelled => {
+                true
+            }
+            What::Allotted => step.channel.is_none(),
+            _ => false,
+        },
         SeatStatus::Held => step.what == What::Held && of_its_booking,
         SeatStatus::Sold => step.what == What::Confirmed && of_its_booking,
+        SeatStatus::Blocked if view.channel.is_some() => match step.what {
+            What::Allotted | What::Released | What::Expired | What::Cancelled => true,
+            _ => false,
+        },
         SeatStatus::Blocked => step.what == What::Blocked,
     }
 }

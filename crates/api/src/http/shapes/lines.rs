@@ -2,13 +2,13 @@
 
 use crate::http::problem::{Code, Problem};
 use crate::json::ids::{
-    AccessibleNumber, BestQuantityNumber, DayText, FreeText, NightsNumber, PoolQuantities,
+    AccessibleNumber, BestQuantityNumber, DayText, FreeText, IdText, NightsNumber, PoolQuantities,
     PriceNumber, QuantityNumber, SeatIds, StayIdText,
 };
 use crate::json::object::Object;
 use jiff::civil::Date;
 use onrush_core::best::{Best, BestOrder, Together};
-use onrush_core::ids::{BookingId, InvalidId, PoolId, SeatId, UserId};
+use onrush_core::ids::{BookingId, ChannelId, InvalidId, PoolId, SeatId, UserId};
 use onrush_core::limits::{MAX_LINES_PER_HOLD, MAX_UNITS_PER_HOLD};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::spec::Reason;
@@ -40,6 +40,10 @@ pub struct WishBody<'a> {
     #[serde(borrow, default)]
     #[schema(value_type = Option<BestSeats>, nullable = false)]
     best: Option<Object<BestSeats<'a>>>,
+    /// Codes that open channels: what is set aside there may be taken, too.
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<Vec<FreeText>>, nullable = false, max_items = 5)]
+    codes: Vec<Cow<'a, str>>,
 }
 
 /// So many seats, the best that are free of those asked for, all of them or none.
@@ -104,6 +108,49 @@ pub struct UnitsAndReason<'a> {
     /// Why.
     #[schema(value_type = FreeText)]
     why: Box<str>,
+}
+
+/// Free units of pools and seats that move between channels, who moves them and why.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AllottedUnits<'a> {
+    /// Pools and how many units of each.
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<PoolQuantities>, nullable = false)]
+    pools: PoolWishes<'a>,
+    /// Seats, each once.
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<SeatIds>, nullable = false)]
+    seats: Vec<Cow<'a, str>>,
+    /// The channel they are in; everybody's stock if left out.
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<IdText>)]
+    from: Option<Cow<'a, str>>,
+    /// The channel they go to; everybody's stock if left out.
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<IdText>)]
+    to: Option<Cow<'a, str>>,
+    /// Who.
+    #[schema(value_type = FreeText)]
+    by: Box<str>,
+    /// Why.
+    #[schema(value_type = FreeText)]
+    why: Box<str>,
+}
+
+impl AllottedUnits<'_> {
+    /// The lines, where from, where to, and the reason.
+    ///
+    /// # Errors
+    /// As [`WishBody::lines`].
+    pub fn split(self) -> Result<(Lines, Option<ChannelId>, Option<ChannelId>, Reason), Problem> {
+        let Self { pools, seats, from, to, by, why } = self;
+        let lines = WishBody { pools, seats, ..WishBody::default() }.lines()?;
+        let named = |field: &'static str, channel: Option<Cow<'_, str>>| {
+            channel.map(|it| id(&it).map_err(|problem| problem.about(field))).transpose()
+        };
+        Ok((lines, named("from", from)?, named("to", to)?, Reason { by, why }))
+    }
 }
 
 impl UnitsAndReason<'_> {
@@ -221,15 +268,26 @@ impl WishBody<'_> {
     ///
     /// # Errors
     /// As [`Self::lines`].
-    pub fn command(&self, booking: BookingId, user: UserId) -> Result<Command, Problem> {
+    pub fn command(
+        &self,
+        booking: BookingId,
+        user: UserId,
+        channels: Vec<ChannelId>,
+    ) -> Result<Command, Problem> {
         let Some(Object(best)) = &self.best else {
-            return Ok(Command::Hold { booking, user, lines: self.lines()?, channels: Vec::new() });
+            return Ok(Command::Hold { booking, user, lines: self.lines()?, channels });
         };
         let names_nothing =
             self.pools.0.is_empty() && self.seats.is_empty() && self.stays.is_empty();
         let beside = if names_nothing { None } else { Some(self.lines()?) };
         let order = Box::new(BestOrder::new(best.wish()?, beside)?);
-        Ok(Command::HoldBest { booking, user, order, channels: Vec::new() })
+        Ok(Command::HoldBest { booking, user, order, channels })
+    }
+
+    /// Codes that open channels.
+    #[must_use]
+    pub fn codes(&self) -> &[Cow<'_, str>] {
+        &self.codes
     }
 
     /// Whether seats are left to the server.

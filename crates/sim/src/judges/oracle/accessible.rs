@@ -24,7 +24,11 @@ impl Oracle {
         if seats.is_empty() { Ok(()) } else { Err(Refusal::CompanionAlone { seats }) }
     }
 
-    pub(super) fn best_accessible(&self, order: &BestOrder) -> Result<Vec<SeatId>, Refusal> {
+    pub(super) fn best_accessible(
+        &self,
+        order: &BestOrder,
+        from: &[Owner],
+    ) -> Result<Vec<SeatId>, Refusal> {
         let best = order.best();
         let (places, all) = (best.accessible() as usize, best.quantity() as usize);
         let is_named = |seat: &Seat| {
@@ -33,7 +37,7 @@ impl Oracle {
         let price = |seat: &Seat| self.price_of_category(&seat.spec.category);
         let may_take = |seat: &&Seat| {
             let affordable = best.price_max_minor().is_none_or(|most| price(seat) <= most);
-            seat.owner == Owner::Nobody && !is_named(seat) && affordable
+            from.contains(&seat.owner) && !is_named(seat) && affordable
         };
         let among = |names: &[Box<str>], name: &str| {
             names.is_empty() || names.iter().any(|other| other.as_ref() == name)

@@ -1,9 +1,11 @@
 //! The best seats, found by trying every choice there is.
 
 use super::books::{Owner, Seat};
+use super::channels::owners;
 use super::{Answer, Oracle};
 use onrush_core::best::{Best, BestOrder, Together};
-use onrush_core::ids::{BookingId, SeatId, UserId};
+use onrush_core::channels::Sources;
+use onrush_core::ids::{BookingId, ChannelId, SeatId, UserId};
 use onrush_core::limits::MAX_SEATS_PER_SEGMENT;
 use onrush_core::lines::Lines;
 use onrush_core::settings::SingleSeats;
@@ -22,6 +24,7 @@ impl Oracle {
         id: &BookingId,
         user: &UserId,
         order: &BestOrder,
+        channels: &[ChannelId],
     ) -> Answer {
         if self.bookings.contains_key(id) {
             return self.known_hold(id, user, |terms| terms.asked.as_deref() == Some(order));
@@ -31,23 +34,26 @@ impl Oracle {
             self.companions_have_places(beside)?;
         }
         self.names_exist(order.best())?;
+        let mut mine = self.mine(channels)?;
         self.may_take(at, user)?;
-        if let Some(beside) = order.beside() {
-            self.all_free(beside)?;
-        }
+        let beside = match order.beside() {
+            Some(beside) => self.from_where(beside, &mut mine)?,
+            None => Sources::new(),
+        };
         self.within_limit(user, order.units())?;
         self.few_ended(user)?;
         let (pools, mut seats) = match order.beside() {
             Some(beside) => (beside.pools().to_vec(), beside.seats().to_vec()),
             None => (Vec::new(), Vec::new()),
         };
-        let best = self.best_seats(order)?;
+        let best = self.best_with(order, &mine)?;
         seats.extend(best.iter().cloned());
         // Who gets their first choice has chosen it themselves.
         let by_rules = if best == order.best().first_choice() { &[] } else { &best[..] };
-        self.leaves_nobody_alone(&seats, by_rules)?;
+        self.leaves_nobody_alone(&seats, by_rules, &owners(&mine))?;
         let lines = Lines::new(pools, seats)?;
-        Ok(self.place(at, id, user, lines, Some(Box::new(order.clone()))))
+        let sources = self.from_where_with(&beside, &lines);
+        Ok(self.place(at, id, user, lines, Some(Box::new(order.clone())), sources))
     }
 
     fn names_exist(&self, best: &Best) -> Result<(), Refusal> {
@@ -69,21 +75,29 @@ impl Oracle {
         Ok(())
     }
 
-    fn best_seats(&self, order: &BestOrder) -> Result<Vec<SeatId>, Refusal> {
-        let best = order.best();
-        let quantity = best.quantity() as usize;
-        if best.accessible() > 0 {
-            return self.best_accessible(order);
-        }
-        let house = House::of(self, order);
-        let wanted = best.first_choice();
+    /// Whether all of a first choice can be had from these owners.
+    pub(super) fn has_first_choice(&self, order: &BestOrder, from: &[Owner]) -> bool {
+        let house = House::of(self, order, from);
+        let wanted = order.best().first_choice();
         let may_have = |wanted: &SeatId| {
             let mut places = self.seats.iter().zip(&house.free);
             places.any(|(seat, is_free)| seat.spec.seat == *wanted && *is_free)
         };
-        if !wanted.is_empty() && wanted.iter().all(may_have) {
-            return Ok(wanted.to_vec());
+        !wanted.is_empty() && wanted.iter().all(may_have)
+    }
+
+    /// The best seats of these owners.
+    pub(super) fn best_seats(
+        &self,
+        order: &BestOrder,
+        from: &[Owner],
+    ) -> Result<Vec<SeatId>, Refusal> {
+        let best = order.best();
+        let quantity = best.quantity() as usize;
+        if best.accessible() > 0 {
+            return self.best_accessible(order, from);
         }
+        let house = House::of(self, order, from);
         let apart = || match best.together() {
             Together::Must => None,
             Together::Prefer => (2..=quantity / 2).find_map(|groups| house.apart(groups, quantity)),
@@ -116,7 +130,7 @@ pub(super) struct House<'a> {
 }
 
 impl<'a> House<'a> {
-    fn of(oracle: &'a Oracle, order: &BestOrder) -> Self {
+    fn of(oracle: &'a Oracle, order: &BestOrder, from: &[Owner]) -> Self {
         let best = order.best();
         let among = |names: &[Box<str>], name: &str| {
             names.is_empty() || names.iter().any(|other| other.as_ref() == name)
@@ -126,7 +140,7 @@ impl<'a> House<'a> {
         };
         let price = |seat: &Seat| oracle.price_of_category(&seat.spec.category);
         let free = oracle.seats.iter().map(|seat| {
-            seat.owner == Owner::Nobody
+            from.contains(&seat.owner)
                 && among(best.categories(), &seat.spec.category)
                 && among(best.sections(), &seat.spec.section)
                 && best.price_max_minor().is_none_or(|most| price(seat) <= most)

@@ -2,7 +2,7 @@
 
 use onrush_core::Time;
 use onrush_core::hold::{CheckIn, HoldState, HoldTerms};
-use onrush_core::ids::{BookingId, PlaceId, UserId};
+use onrush_core::ids::{BookingId, ChannelId, PlaceId, UserId};
 use onrush_core::limits::ENDED_KNOWN_MS;
 use onrush_core::prices::PriceStep;
 use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
@@ -61,11 +61,42 @@ pub(super) struct Pool {
     pub(super) claimed: u32,
     pub(super) by_services: u32,
     pub(super) blocked: BTreeMap<Box<str>, u32>,
+    /// Free in channels.
+    aside: BTreeMap<ChannelId, u32>,
 }
 
 impl Pool {
+    pub(super) fn new(spec: PoolSpec) -> Self {
+        let (blocked, aside) = (BTreeMap::new(), BTreeMap::new());
+        Self { spec, held: 0, confirmed: 0, claimed: 0, by_services: 0, blocked, aside }
+    }
+
     fn off_sale(&self) -> u32 {
-        self.blocked.values().sum()
+        self.blocked.values().sum::<u32>() + self.aside.values().sum::<u32>()
+    }
+
+    /// Units that are free in a channel, or for everybody.
+    pub(super) fn free_for(&self, channel: Option<&ChannelId>) -> u32 {
+        match channel {
+            Some(channel) => self.aside.get(channel).copied().unwrap_or(0),
+            None => self.free(),
+        }
+    }
+
+    /// Moves free units between channels and everybody's stock.
+    pub(super) fn move_aside(
+        &mut self,
+        units: u32,
+        from: Option<&ChannelId>,
+        to: Option<&ChannelId>,
+    ) {
+        if let Some(from) = from {
+            *self.aside.entry(from.clone()).or_default() -= units;
+        }
+        if let Some(to) = to {
+            *self.aside.entry(to.clone()).or_default() += units;
+        }
+        self.aside.retain(|_, units| *units > 0);
     }
 
     pub(super) fn taken(&self) -> u32 {
@@ -97,6 +128,7 @@ impl Pool {
             claimed: self.all_claimed(),
             claimed_by_services: self.by_services,
             blocked_why: self.blocked.iter().map(|(why, n)| (why.clone(), *n)).collect(),
+            allotted: self.aside.iter().map(|(channel, n)| (channel.clone(), *n)).collect(),
         }
     }
 }
@@ -108,6 +140,8 @@ pub(super) enum Owner {
     Held(BookingId),
     Sold(BookingId),
     Organiser(Box<str>),
+    /// Free in a channel.
+    Channel(ChannelId),
 }
 
 /// A seat.
@@ -123,15 +157,16 @@ impl Seat {
             Owner::Nobody => SeatStatus::Free,
             Owner::Held(_) => SeatStatus::Held,
             Owner::Sold(_) => SeatStatus::Sold,
-            Owner::Organiser(_) => SeatStatus::Blocked,
+            Owner::Organiser(_) | Owner::Channel(_) => SeatStatus::Blocked,
         }
     }
 
     pub(super) fn view(&self) -> SeatView {
-        let (booking, why) = match &self.owner {
-            Owner::Nobody => (None, None),
-            Owner::Held(booking) | Owner::Sold(booking) => (Some(booking.clone()), None),
-            Owner::Organiser(why) => (None, Some(why.clone())),
+        let (booking, why, channel) = match &self.owner {
+            Owner::Nobody => (None, None, None),
+            Owner::Held(booking) | Owner::Sold(booking) => (Some(booking.clone()), None, None),
+            Owner::Organiser(why) => (None, Some(why.clone()), None),
+            Owner::Channel(channel) => (None, None, Some(channel.clone())),
         };
         SeatView {
             seat: self.spec.seat.clone(),
@@ -139,6 +174,7 @@ impl Seat {
             status: self.status(),
             booking,
             why,
+            channel,
         }
     }
 }
@@ -150,12 +186,16 @@ pub(super) fn category_view(
     (first_minor, later): OtherPrices,
 ) -> CategoryView {
     let mut units = Units::default();
+    let mut aside: BTreeMap<ChannelId, u32> = BTreeMap::new();
     for seat in seats.iter().filter(|seat| seat.spec.category == category.name) {
         match seat.status() {
             SeatStatus::Free => units.free += 1,
             SeatStatus::Held => units.held += 1,
             SeatStatus::Sold => units.sold += 1,
             SeatStatus::Blocked => units.blocked += 1,
+        }
+        if let Owner::Channel(channel) = &seat.owner {
+            *aside.entry(channel.clone()).or_default() += 1;
         }
     }
     CategoryView {
@@ -164,6 +204,7 @@ pub(super) fn category_view(
         first_minor,
         later,
         units,
+        allotted: aside.into_iter().collect(),
     }
 }
 

@@ -1,12 +1,14 @@
 //! What is asked about holds until they are paid for.
 
 use super::books::Booking;
+use super::channels::owners;
 use super::stock::Move;
 use super::{Answer, Oracle};
 use onrush_core::best::BestOrder;
 use onrush_core::change::HoldChange;
+use onrush_core::channels::Sources;
 use onrush_core::hold::{HoldState, HoldStatus, HoldTerms};
-use onrush_core::ids::{BookingId, UserId};
+use onrush_core::ids::{BookingId, ChannelId, UserId};
 use onrush_core::limits::MAX_ENDED_PER_USER;
 use onrush_core::lines::Lines;
 use onrush_core::view::{HoldView, Reply};
@@ -58,19 +60,21 @@ impl Oracle {
         id: &BookingId,
         user: &UserId,
         lines: &Lines,
+        channels: &[ChannelId],
     ) -> Answer {
         if self.bookings.contains_key(id) {
             return self
                 .known_hold(id, user, |terms| terms.asked.is_none() && terms.lines == *lines);
         }
         self.all_exist(lines)?;
+        let mut mine = self.mine(channels)?;
         self.companions_have_places(lines)?;
         self.may_take(at, user)?;
-        self.all_free(lines)?;
+        let sources = self.from_where(lines, &mut mine)?;
         self.within_limit(user, lines.units())?;
         self.few_ended(user)?;
-        self.leaves_nobody_alone(lines.seats(), &[])?;
-        Ok(self.place(at, id, user, lines.clone(), None))
+        self.leaves_nobody_alone(lines.seats(), &[], &owners(&mine))?;
+        Ok(self.place(at, id, user, lines.clone(), None, sources))
     }
 
     /// What is said to a wish whose booking is known.
@@ -96,6 +100,7 @@ impl Oracle {
         user: &UserId,
         lines: Lines,
         asked: Option<Box<BestOrder>>,
+        sources: Sources,
     ) -> Reply {
         let (units, (amount_minor, fee_minor)) = (lines.units(), self.cost(&lines));
         let prices_minor = self.unit_prices(&lines);
@@ -106,12 +111,14 @@ impl Oracle {
             lines,
             asked,
             prices_minor,
+            sources,
             amount_minor,
             fee_minor,
             created_at: at,
         });
         self.show_up(user);
         self.change(HoldChange::HoldPlaced { terms: Arc::clone(&terms), until });
+        self.take_aside(&terms, false);
         self.move_units(&terms, Move::FreeToHeld);
         self.add_units(user, units);
         let booking = Booking {
@@ -194,6 +201,7 @@ impl Oracle {
             self.move_units(&terms, Move::HeldToSold);
         } else {
             self.move_units(&terms, Move::HeldToFree);
+            self.put_aside(&terms);
             self.drop_units(&terms.user, terms.lines.units());
         }
         self.remember_end(id);

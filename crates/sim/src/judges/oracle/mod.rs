@@ -8,6 +8,7 @@
 mod accessible;
 mod best;
 mod books;
+mod channels;
 mod claim;
 mod hold;
 mod money;
@@ -24,6 +25,7 @@ use crate::asked::{Asked, Deal};
 use crate::judge::{Judge, Verdict};
 use crate::rules::Rules;
 use books::{Booking, Inside, Pool, Seat, Waiting};
+use channels::Channel;
 use onrush_core::command::CancelTerms;
 use onrush_core::ids::{BookingId, ClaimId, PlaceId, UserId};
 use onrush_core::settings::{Digest, RoomSettings, Settings};
@@ -57,6 +59,7 @@ pub struct Oracle {
     pools: Vec<Pool>,
     categories: Vec<CategorySpec>,
     seats: Vec<Seat>,
+    channels: Vec<Channel>,
     /// Of what ever changed its price.
     tariffs: Vec<Tariff>,
     /// When the present command is decided.
@@ -100,6 +103,13 @@ impl Oracle {
             Command::AddSeats { categories, seats } => self.add_seats(categories, seats),
             Command::Block { lines, reason } => self.block(lines, reason),
             Command::Unblock { lines, reason } => self.unblock(lines, reason),
+            Command::SetChannel { spec, reason } => self.set_channel(spec, reason),
+            Command::Allot { lines, from, to, reason } => {
+                self.allot(lines, from.as_ref(), to.as_ref(), reason)
+            }
+            Command::ReleaseChannel { channel, into, reason } => {
+                self.release_channel(channel, into.as_ref(), reason)
+            }
             Command::OpenPrequeue => self.open_prequeue(),
             Command::ClosePrequeue => self.close_prequeue(),
             Command::OpenSale { seed, public_value } => {
@@ -112,9 +122,11 @@ impl Oracle {
             Command::Leave { place, user } => self.leave(at, *place, user),
             Command::See { place, user } => self.see(at, *place, user),
             Command::Arrive { place, user } => self.arrive(at, *place, user),
-            Command::Hold { booking, user, lines, .. } => self.hold(at, booking, user, lines),
-            Command::HoldBest { booking, user, order, .. } => {
-                self.hold_best(at, booking, user, order)
+            Command::Hold { booking, user, lines, channels } => {
+                self.hold(at, booking, user, lines, channels)
+            }
+            Command::HoldBest { booking, user, order, channels } => {
+                self.hold_best(at, booking, user, order, channels)
             }
             Command::Extend { booking, user } => self.extend(at, booking, user),
             Command::Release { booking, user } => self.release(at, booking, user),

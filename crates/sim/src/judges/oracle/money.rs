@@ -160,7 +160,7 @@ impl Oracle {
             HoldState::Released { .. } => return Err(Refusal::AlreadyReleased),
             HoldState::Expired { payment: Some(payment), .. } if paid == Some(&payment) => {
                 self.open_for_late_money(at)?;
-                self.all_free(&terms.lines)?;
+                self.free_again(&terms)?;
                 self.within_limit(user, terms.lines.units())?;
                 return self.sell_late(at, id, payment);
             }
@@ -189,6 +189,7 @@ impl Oracle {
     fn sell_late(&mut self, at: Time, id: &BookingId, payment: PaymentId) -> Answer {
         let state = HoldState::Confirmed { at, payment: Some(payment.clone()) };
         let terms = self.update(id, |booking| booking.state = state).terms;
+        self.take_aside(&terms, true);
         self.move_units(&terms, Move::FreeToSold);
         self.add_units(&terms.user, terms.lines.units());
         self.change(BookingChange::HoldConfirmedLate { booking: id.clone(), payment });
@@ -257,6 +258,7 @@ impl Oracle {
         let state = HoldState::Cancelled { at, refund_minor };
         let terms = self.update(id, |booking| booking.state = state).terms;
         self.move_units(&terms, Move::SoldToFree);
+        self.put_aside(&terms);
         self.drop_units(&terms.user, terms.lines.units());
         self.remember_end(id);
         let (booking, reason) = (id.clone(), reason.clone());

@@ -10,7 +10,6 @@ use onrush_core::settings::{Digest, Order, Settings};
 use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::{Phase, Refusal, Time};
 use sha2::{Digest as _, Sha256};
-use std::collections::BTreeMap;
 
 const MOST_UNITS: u32 = 1_000_000_000;
 
@@ -108,14 +107,7 @@ impl Oracle {
         if self.pool(&spec.pool).is_some() {
             return Err(Refusal::PoolExists { pool: spec.pool.clone() });
         }
-        self.pools.push(Pool {
-            spec: spec.clone(),
-            held: 0,
-            confirmed: 0,
-            claimed: 0,
-            by_services: 0,
-            blocked: BTreeMap::new(),
-        });
+        self.pools.push(Pool::new(spec.clone()));
         self.change(SetupChange::PoolAdded { spec: spec.clone() });
         Self::done()
     }

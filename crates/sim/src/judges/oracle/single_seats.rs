@@ -11,17 +11,18 @@ use std::ops::Range;
 
 impl Oracle {
     /// What is said of a choice of free seats that leaves one alone where it need not; groups of
-    /// which all seats are in `exempt` are fine.
+    /// which all seats are in `exempt` are fine. Free are the seats of these owners.
     pub(super) fn leaves_nobody_alone(
         &self,
         chosen: &[SeatId],
         exempt: &[SeatId],
+        from: &[Owner],
     ) -> Result<(), Refusal> {
         if self.settings().single_seats == SingleSeats::Allow {
             return Ok(());
         }
         let is_anyones = |seat: &Seat| seat.spec.access == Access::Anyone;
-        let is_free = self.seats.iter().map(|seat| seat.owner == Owner::Nobody && is_anyones(seat));
+        let is_free = self.seats.iter().map(|seat| from.contains(&seat.owner) && is_anyones(seat));
         let now = House::with(self, is_free.collect());
         let is_in = |ids: &[SeatId], seat: usize| ids.contains(&self.seats[seat].spec.seat);
         let is_chosen = |seat: usize| is_in(chosen, seat);

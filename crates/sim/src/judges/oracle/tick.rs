@@ -7,7 +7,7 @@ use onrush_core::change::{
     ClaimChange, DeclaimedHow, HoldChange, LeftHow, QueueChange, SaleChange, SessionEnd,
 };
 use onrush_core::hold::HoldState;
-use onrush_core::ids::{BookingId, ClaimId, UserId};
+use onrush_core::ids::{BookingId, ChannelId, ClaimId, UserId};
 use onrush_core::prices::Priced;
 use onrush_core::view::{AdmissionState, ClaimState};
 use onrush_core::{Phase, Refusal, Time};
@@ -24,6 +24,7 @@ enum Due {
     ForgetHold(BookingId),
     ForgetClaim(ClaimId),
     Price(Priced),
+    Release(ChannelId),
 }
 
 impl Oracle {
@@ -82,6 +83,9 @@ impl Oracle {
         }
         for (at, of) in self.prices_due() {
             offer(at, &|| Due::Price(of.clone()));
+        }
+        for (at, channel) in self.releases_due() {
+            offer(at, &|| Due::Release(channel.clone()));
         }
         first
     }
@@ -177,6 +181,7 @@ impl Oracle {
                 self.change(ClaimChange::ClaimForgotten { claim });
             }
             Due::Price(of) => self.tell_price(&of),
+            Due::Release(channel) => self.release_as_planned(&channel),
         }
     }
 

@@ -28,6 +28,7 @@ impl Oracle {
                 Ok(View::Availability(Box::new(self.availability())))
             }
             Query::Seats(SeatsNow) => Ok(View::Seats(self.seats.iter().map(Seat::view).collect())),
+            Query::Channels(_) => Ok(View::Channels(self.channel_views())),
             Query::Place(PlaceOf { user, place: None }) => self.first_place(at, user),
             Query::Place(PlaceOf { user, place: Some(place) }) => {
                 match self.find_place(at, *place, user).ok_or(Refusal::PlaceNotFound)? {

@@ -91,6 +91,9 @@ fn done(change: &Change) -> Option<(What, String)> {
             SetupChange::EventCreated { .. }
             | SetupChange::PoolAdded { .. }
             | SetupChange::PriceChanged { reason: None, .. }
+            | SetupChange::ChannelSet { .. }
+            | SetupChange::UnitsAllotted { .. }
+            | SetupChange::ChannelReleased { .. }
             | SetupChange::SeatsAdded { .. } => return None,
         },
         Change::Sale(change) => match change {

@@ -17,12 +17,8 @@ impl Generator {
             let user =
                 if self.random.percent(20) { self.any_user() } else { row.terms.user.clone() };
             let order = other.map_or(same, Box::new);
-            return self.ask(Command::HoldBest {
-                booking: row.terms.booking.clone(),
-                user,
-                order,
-                channels: Vec::new(),
-            });
+            let (booking, channels) = (row.terms.booking.clone(), self.some_channels());
+            return self.ask(Command::HoldBest { booking, user, order, channels });
         }
         let Some(order) = self.best_order() else { return };
         let user = self.buyer();
@@ -31,12 +27,8 @@ impl Generator {
         } else {
             self.fresh(1)
         };
-        self.ask(Command::HoldBest {
-            booking: booking(n),
-            user,
-            order: Box::new(order),
-            channels: Vec::new(),
-        });
+        let (booking, order, channels) = (booking(n), Box::new(order), self.some_channels());
+        self.ask(Command::HoldBest { booking, user, order, channels });
     }
 
     fn best_order(&mut self) -> Option<BestOrder> {

@@ -3,11 +3,12 @@
 use crate::inventory::Drift;
 use crate::json::ids::{EventIdText, IdText, TimeMs};
 use crate::json::sale::{PhaseName, PriceStepBody, UnitsBody};
-use onrush_core::ids::{EventId, PoolId};
+use onrush_core::ids::{ChannelId, EventId, PoolId};
 use onrush_core::settings::Settings;
 use onrush_core::view::{AvailabilityView, CategoryView, PoolView};
 use onrush_core::{Phase, Time};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 /// What is left of an event.
@@ -108,7 +109,7 @@ impl CategoryBody {
     /// What anyone may see of a category.
     #[must_use]
     pub fn new(view: CategoryView, settings: &Settings) -> Self {
-        let CategoryView { name, price_minor, first_minor: _, later, units } = view;
+        let CategoryView { name, price_minor, first_minor: _, later, units, allotted: _ } = view;
         Self {
             name,
             price_minor,
@@ -174,6 +175,10 @@ pub struct PoolStock {
     claimed_by_services: u32,
     /// Blocked units by reason.
     blocked_why: Vec<BlockedUnits>,
+    /// Blocked units that are free in a channel, by channel.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, u32>, required = false)]
+    allotted: BTreeMap<ChannelId, u32>,
     /// How it differs from the organiser's inventory, if there is one and it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     drift: Option<Drift>,
@@ -205,6 +210,7 @@ impl PoolStock {
                 .into_iter()
                 .map(|(why, units)| BlockedUnits { why, units })
                 .collect(),
+            allotted: view.allotted.into_iter().collect(),
             drift,
         }
     }

@@ -1,0 +1,125 @@
+//! Who may use which channel: by a code, or by what the shop's token says.
+
+use crate::http::caller::bearer;
+use crate::http::problem::{Code, Problem};
+use crate::http::state::{Callers, Sale};
+use axum::extract::{FromRef, FromRequestParts};
+use axum::http::request::Parts;
+use onrush_core::channels::ChannelView;
+use onrush_core::ids::{ChannelId, EventId, UserId};
+use onrush_core::question::ChannelsNow;
+use onrush_core::settings::Digest;
+use onrush_store::Ask;
+use sha2::{Digest as _, Sha256};
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Codes that one request may name.
+pub const MAX_CODES: usize = 5;
+/// How many characters a code has.
+const CODE_CHARS: std::ops::RangeInclusive<usize> = 6..=100;
+
+/// A visitor, and what the shop's token says of the channels they may use.
+pub struct Shopper {
+    /// Who.
+    pub user: UserId,
+    granted: Vec<ChannelId>,
+    address: IpAddr,
+    callers: Arc<Callers>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Shopper
+where
+    Arc<Callers>: FromRef<S>,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let callers = Arc::<Callers>::from_ref(state);
+        let (user, granted) = callers.visitor_with_channels(bearer(parts)?)?;
+        let address = callers.address_in(parts)?;
+        callers.limits.visit(&parts.method, &user, address)?;
+        Ok(Self { user, granted, address, callers })
+    }
+}
+
+impl Shopper {
+    /// The channels that this visitor may use in an event: those of the codes first, in their order,
+    /// then those of the token that the event has.
+    ///
+    /// # Errors
+    /// `CHANNEL_CODE_NOT_FOUND`, `RATE_LIMITED` for an address with many wrong codes, `INVALID_BODY`
+    /// for too many, or the engine's.
+    pub async fn channels(
+        &self,
+        sale: &Sale,
+        event: &EventId,
+        codes: &[Cow<'_, str>],
+    ) -> Result<Vec<ChannelId>, Problem> {
+        if codes.is_empty() && self.granted.is_empty() {
+            return Ok(Vec::new());
+        }
+        if codes.len() > MAX_CODES {
+            let why = format!("codes: name at most {MAX_CODES}");
+            return Err(Problem::new(Code::InvalidBody, why).about("codes"));
+        }
+        let known = sale.engine.ask(event.clone(), ChannelsNow).await?.value;
+        let mut channels = Vec::new();
+        for code in codes {
+            // Taken before the code is looked at: tries side by side cannot be more than allowed.
+            self.callers.limits.try_code(self.address)?;
+            let opened = digest(event, code).and_then(|digest| opened_by(&known, digest));
+            let opened = opened.ok_or_else(|| {
+                let why = "no channel of this event has such a code; check how it is written";
+                Problem::new(Code::ChannelCodeNotFound, why).about("codes")
+            })?;
+            self.callers.limits.right_code(self.address);
+            channels.push(opened.spec.channel.clone());
+        }
+        let has = |granted: &&ChannelId| known.iter().any(|view| view.spec.channel == **granted);
+        channels.extend(self.granted.iter().filter(has).cloned());
+        let mut seen = Vec::new();
+        channels.retain(|channel| {
+            !seen.contains(channel) && {
+                seen.push(channel.clone());
+                true
+            }
+        });
+        Ok(channels)
+    }
+}
+
+fn opened_by(known: &[ChannelView], digest: Digest) -> Option<&ChannelView> {
+    known.iter().find(|view| view.spec.codes.contains(&digest))
+}
+
+/// What is kept of a code, so that a copy of the journal opens no channel: `None` if it is none.
+/// Blanks around it and capitals do not matter. Equal codes of two events look different.
+pub(super) fn digest(event: &EventId, code: &str) -> Option<Digest> {
+    let code = code.trim().to_lowercase();
+    CODE_CHARS.contains(&code.chars().count()).then(|| {
+        let mut hash = Sha256::new();
+        hash.update(b"a channel's code\0");
+        hash.update(event.as_str().as_bytes());
+        hash.update([0]);
+        hash.update(code.as_bytes());
+        Digest(hash.finalize().into())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::digest;
+
+    #[test]
+    fn capitals_and_blanks_do_not_matter_and_the_event_does() {
+        let event = "gala".parse().unwrap();
+        let kept = digest(&event, "Fans-2026").unwrap();
+        assert_eq!(digest(&event, " FANS-2026 "), Some(kept));
+        assert_ne!(digest(&"ball".parse().unwrap(), "fans-2026"), Some(kept));
+        assert_ne!(digest(&event, "fans-2027"), Some(kept));
+        assert_eq!(digest(&event, " short "), None);
+        assert_eq!(digest(&event, &"x".repeat(101)), None);
+    }
+}

@@ -1,0 +1,21 @@
+//! Channels: stock that is set aside, who may take from it, and what is left of it.
+
+mod codes;
+mod mine;
+mod organiser;
+
+pub use codes::Shopper;
+
+use crate::http::state::HttpState;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// The paths of channels.
+pub fn routes() -> OpenApiRouter<HttpState> {
+    OpenApiRouter::new()
+        .routes(routes!(mine::my_channels))
+        .routes(routes!(organiser::channels))
+        .routes(routes!(organiser::set_channel))
+        .routes(routes!(organiser::release_channel))
+        .routes(routes!(organiser::allot))
+}
