@@ -7,6 +7,7 @@ mod booking_paths;
 mod bookings_pages;
 mod books;
 mod chance;
+mod channels;
 mod claiming;
 mod client;
 mod desk;

@@ -57,7 +57,7 @@ async fn guest_tokens_can_be_switched_off_and_are_limited_per_address() {
 }
 
 /// A JWT as a shop would sign it.
-fn shop_token(secret: &str, claims: &Value) -> String {
+pub(crate) fn shop_token(secret: &str, claims: &Value) -> String {
     let part = |value: &Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
     let signed = format!("{}.{}", part(&json!({"alg": "HS256"})), part(claims));
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();

@@ -420,7 +420,8 @@ fn fuller_changes() -> Vec<Change> {
             Some(SetupChange::UnitsAllotted { lines, from, to, reason }.into())
         }
         Change::Setup(SetupChange::ChannelReleased { channel, .. }) => {
-            let (into, reason) = (Some(id("box")), Some(reason()));
+            let reason = Some(Reason { by: "office".into(), why: "the rest".into() });
+            let into = Some(id("box"));
             Some(SetupChange::ChannelReleased { channel, into, reason }.into())
         }
         Change::Hold(HoldChange::HoldPlaced { terms, until }) => {

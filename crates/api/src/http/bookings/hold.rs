@@ -5,7 +5,7 @@ use super::keeper::Owner;
 use super::shapes::BookingBody;
 use crate::http::body::{JsonBytes, Nothing, OptionalBytes, json};
 use crate::http::caller::{IdempotencyKey, Ids, OptionalKey};
-use crate::http::channels::Shopper;
+use crate::http::channels::codes::Shopper;
 use crate::http::faults::hide_event;
 use crate::http::once::{Purpose, Scope};
 use crate::http::openapi::WriteProblems;

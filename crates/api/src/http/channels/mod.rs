@@ -1,10 +1,8 @@
 //! Channels: stock that is set aside, who may take from it, and what is left of it.
 
-mod codes;
-mod mine;
-mod organiser;
-
-pub use codes::Shopper;
+pub mod codes;
+pub mod mine;
+pub mod organiser;
 
 use crate::http::state::HttpState;
 use utoipa_axum::router::OpenApiRouter;

@@ -1,0 +1,171 @@
+//! Channels over HTTP: stock that is set aside, codes and tokens that open it, and its history.
+
+use crate::prices::taxed_sale;
+use crate::shop::Shop;
+use crate::tokens::shop_token;
+use onrush_base::config::ShopTokens;
+use serde_json::{Value, json};
+
+const CODE: &str = "Fans-2026";
+
+/// An event with 10 of pool `ga` and seats, of which the fan club has 4 and A-1.
+async fn sale_with_fans(shop: &Shop) {
+    taxed_sale(shop, &Value::Null).await;
+    let fans = json!({"codes": [CODE], "by": "ann", "why": "presale"});
+    shop.organise("PUT", "/events/e/channels/fans", &fans).await;
+    let units = json!({"pools": {"ga": 4}, "seats": ["A-1"], "to": "fans", "by": "ann", "why": "presale"});
+    shop.organise("POST", "/events/e/allot", &units).await;
+}
+
+async fn refused(shop: &Shop, method: &str, path: &str, body: &Value) -> (u16, String) {
+    shop.admin(method, path).json(body).send().await.problem()
+}
+
+#[tokio::test]
+async fn a_code_opens_what_is_set_aside() {
+    let shop = Shop::start().await;
+    sale_with_fans(&shop).await;
+    let left = shop.ask("GET", "/events/e/availability").send().await.expect(200).json();
+    assert_eq!((&left["pools"][0]["free"], &left["pools"][0]["blocked"]), (&json!(6), &json!(4)));
+    let guest = shop.guest().await;
+    let wish = json!({"pools": {"ga": 4}, "seats": ["A-1"]});
+    let without = guest.hold("e", "k1", &wish).await;
+    assert_eq!(without.problem(), (409, "SEAT_UNAVAILABLE".into()));
+    let with = json!({"pools": {"ga": 4}, "seats": ["A-1"], "codes": [" FANS-2026 "]});
+    let held = guest.hold("e", "k2", &with).await.expect(201).json();
+    assert_eq!(held["status"], "held");
+    let again = guest.hold("e", "k2", &with).await.expect(201).json();
+    assert_eq!(again["booking"], held["booking"]);
+    let shown = shop.admin("GET", "/events/e/channels").send().await.expect(200).json();
+    let fans = &shown["channels"][0];
+    assert_eq!((&fans["channel"], &fans["codes"]), (&json!("fans"), &json!(1)));
+    assert_eq!((&fans["taken"], &fans["pools"], &fans["categories"]), (&json!(5), &json!({}), &json!({})));
+    let whats: Vec<_> = shown["history"].as_array().unwrap().iter().map(|it| &it["what"]).collect();
+    assert_eq!(whats, ["set", "allotted"]);
+    assert_eq!(shown["history"][1]["seats"], json!(["A-1"]));
+    assert!(!shown.to_string().to_lowercase().contains("fans-2026"), "codes are told to nobody");
+}
+
+#[tokio::test]
+async fn a_visitor_sees_what_their_channels_have() {
+    let shop = Shop::start().await;
+    sale_with_fans(&shop).await;
+    let quota = json!({"quota": 3, "release": {"at": 4_000_000_000_000_i64}, "by": "ann", "why": "few"});
+    shop.organise("PUT", "/events/e/channels/fans", &quota).await;
+    let guest = shop.guest().await;
+    let ask = |codes: Value| guest.ask("POST", "/events/e/channels").json(&json!({"codes": codes})).send();
+    let mine = ask(json!([CODE])).await.expect(200).json();
+    assert_eq!(mine["channels"], json!([{"channel": "fans", "left": 3, "until": 4_000_000_000_000_i64,
+        "pools": {"ga": 4}, "seats": ["A-1"]}]), "codes stay where they are not named");
+    assert_eq!(ask(json!([])).await.expect(200).json()["channels"], json!([]));
+    assert_eq!(ask(json!(["fans-2027"])).await.problem(), (404, "CHANNEL_CODE_NOT_FOUND".into()));
+    assert_eq!(ask(json!(["a", "b", "c", "d", "e", "f"])).await.problem().1, "INVALID_BODY");
+    let over = guest.hold("e", "k", &json!({"pools": {"ga": 8}, "codes": [CODE]})).await;
+    assert_eq!(over.problem(), (409, "INSUFFICIENT_STOCK".into()));
+    assert_eq!(over.json()["free"], 6);
+    let all = json!({"codes": [], "by": "ann", "why": "over"});
+    shop.organise("PUT", "/events/e/channels/fans", &all).await;
+    assert_eq!(ask(json!([CODE])).await.problem(), (404, "CHANNEL_CODE_NOT_FOUND".into()));
+}
+
+#[tokio::test]
+async fn wrong_codes_are_limited_and_right_ones_are_not() {
+    let shop = Shop::start().await;
+    sale_with_fans(&shop).await;
+    let guest = shop.guest().await;
+    let ask = |code: &'static str| {
+        guest.ask("POST", "/events/e/channels").json(&json!({"codes": [code]})).send()
+    };
+    for _ in 0..12 {
+        ask(CODE).await.expect(200);
+    }
+    for _ in 0..10 {
+        assert_eq!(ask("guess-guess").await.problem(), (404, "CHANNEL_CODE_NOT_FOUND".into()));
+    }
+    assert_eq!(ask("guess-guess").await.problem(), (429, "RATE_LIMITED".into()));
+    let wish = json!({"pools": {"ga": 1}, "codes": ["guess-guess"]});
+    assert_eq!(guest.hold("e", "k", &wish).await.problem(), (429, "RATE_LIMITED".into()));
+    guest.hold("e", "k", &json!({"pools": {"ga": 1}})).await.expect(201);
+}
+
+#[tokio::test]
+async fn the_shops_token_opens_channels() {
+    let secret = "a shared secret of at least 32 bytes";
+    let shop = Shop::start_with(|config| {
+        config.shop_tokens = Some(ShopTokens {
+            secret: secret.to_owned().into(),
+            issuer: "https://shop.example".into(),
+            audience: "onrush".into(),
+        });
+    })
+    .await;
+    sale_with_fans(&shop).await;
+    let claims = json!({"iss": "https://shop.example", "sub": "42", "aud": "onrush",
+        "exp": 4_000_000_000_i64, "channels": ["elsewhere", "fans"]});
+    let token = shop_token(secret, &claims);
+    let hold = |key: &'static str, wish: Value| {
+        let hold = shop.ask("POST", "/events/e/bookings").bearer(&token);
+        hold.header("idempotency-key", key).json(&wish).send()
+    };
+    hold("k1", json!({"seats": ["A-1"]})).await.expect(201);
+    hold("k2", json!({"best": {"quantity": 1}})).await.expect(201);
+    let mine = shop.ask("POST", "/events/e/channels").bearer(&token).json(&json!({}));
+    let mine = mine.send().await.expect(200).json();
+    assert_eq!(mine["channels"][0]["pools"], json!({"ga": 4}));
+    assert_eq!(mine["channels"][0]["seats"], json!([]));
+}
+
+#[tokio::test]
+async fn a_released_channel_is_over_and_its_stock_elsewhere() {
+    let shop = Shop::start().await;
+    sale_with_fans(&shop).await;
+    let release = json!({"by": "ann", "why": "the rest is for all"});
+    let released = shop.organise("POST", "/events/e/channels/fans/release", &release).await;
+    assert_eq!(released["pools"], json!({}));
+    assert!(released["released"]["at"].is_i64());
+    let left = shop.ask("GET", "/events/e/availability").send().await.expect(200).json();
+    assert_eq!(left["pools"][0]["free"], 10);
+    let guest = shop.guest().await;
+    let wish = json!({"pools": {"ga": 10}, "seats": ["A-1"], "codes": [CODE]});
+    guest.hold("e", "k", &wish).await.expect(201);
+    let seat = shop.admin("GET", "/events/e/seats/A-1/history").send().await.expect(200).json();
+    let whats: Vec<_> = seat["history"].as_array().unwrap().iter().map(|it| &it["what"]).collect();
+    assert_eq!(whats, ["added", "allotted", "allotted", "held"]);
+    assert_eq!(seat["history"][1]["channel"], "fans");
+    assert_eq!(seat["history"][2]["why"], "the rest is for all");
+    let path = "/events/e/channels/fans";
+    assert_eq!(refused(&shop, "PUT", path, &release).await, (409, "CHANNEL_RELEASED".into()));
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_refused_and_changes_nothing() {
+    let shop = Shop::start().await;
+    sale_with_fans(&shop).await;
+    let before = shop.committed();
+    let with = |more: Value| {
+        let mut body = json!({"by": "ann", "why": "x"});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let fans = "/events/e/channels/fans";
+    for (path, method, body, status, code) in [
+        (fans, "PUT", with(json!({"quota": -1})), 422, "INVALID_BODY"),
+        (fans, "PUT", with(json!({"quota": 1_000_000_001})), 422, "INVALID_SETTINGS"),
+        (fans, "PUT", with(json!({"codes": ["short"]})), 422, "INVALID_BODY"),
+        (fans, "PUT", with(json!({"release": {"at": 5}})), 422, "INVALID_SETTINGS"),
+        (fans, "PUT", with(json!({"release": {"at": 4_000_000_000_000_i64, "into": "no"}})), 404, "CHANNEL_NOT_FOUND"),
+        (fans, "PUT", json!({"by": "", "why": "x"}), 422, "INVALID_SETTINGS"),
+        ("/events/e/channels/a b", "PUT", with(json!({})), 400, "INVALID_ID"),
+        ("/events/e/channels/no/release", "POST", with(json!({})), 404, "CHANNEL_NOT_FOUND"),
+        ("/events/e/channels/fans/release", "POST", with(json!({"into": "fans"})), 422, "INVALID_SETTINGS"),
+        ("/events/e/allot", "POST", with(json!({"pools": {"ga": 7}, "to": "fans"})), 409, "INSUFFICIENT_STOCK"),
+        ("/events/e/allot", "POST", with(json!({"pools": {"ga": 1}})), 422, "INVALID_SETTINGS"),
+        ("/events/e/allot", "POST", with(json!({"pools": {"ga": 1}, "to": "no"})), 404, "CHANNEL_NOT_FOUND"),
+        ("/events/e/allot", "POST", with(json!({"to": "fans"})), 422, "INVALID_QUANTITY"),
+        ("/events/f/allot", "POST", with(json!({"pools": {"ga": 1}, "to": "fans"})), 404, "EVENT_NOT_FOUND"),
+    ] {
+        let path = path.replace(' ', "%20");
+        assert_eq!(refused(&shop, method, &path, &body).await, (status, code.to_owned()), "{body}");
+    }
+    assert_eq!(shop.committed(), before);
+}
