@@ -126,7 +126,7 @@ async fn a_released_channel_is_over_and_its_stock_elsewhere() {
     let left = shop.ask("GET", "/events/e/availability").send().await.expect(200).json();
     assert_eq!(left["pools"][0]["free"], 10);
     let guest = shop.guest().await;
-    let wish = json!({"pools": {"ga": 10}, "seats": ["A-1"], "codes": [CODE]});
+    let wish = json!({"pools": {"ga": 7}, "seats": ["A-1"], "codes": [CODE]});
     guest.hold("e", "k", &wish).await.expect(201);
     let seat = shop.admin("GET", "/events/e/seats/A-1/history").send().await.expect(200).json();
     let whats: Vec<_> = seat["history"].as_array().unwrap().iter().map(|it| &it["what"]).collect();
