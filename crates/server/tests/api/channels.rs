@@ -13,7 +13,8 @@ async fn sale_with_fans(shop: &Shop) {
     taxed_sale(shop, &Value::Null).await;
     let fans = json!({"codes": [CODE], "by": "ann", "why": "presale"});
     shop.organise("PUT", "/events/e/channels/fans", &fans).await;
-    let units = json!({"pools": {"ga": 4}, "seats": ["A-1"], "to": "fans", "by": "ann", "why": "presale"});
+    let units =
+        json!({"pools": {"ga": 4}, "seats": ["A-1"], "to": "fans", "by": "ann", "why": "presale"});
     shop.organise("POST", "/events/e/allot", &units).await;
 }
 
@@ -39,7 +40,10 @@ async fn a_code_opens_what_is_set_aside() {
     let shown = shop.admin("GET", "/events/e/channels").send().await.expect(200).json();
     let fans = &shown["channels"][0];
     assert_eq!((&fans["channel"], &fans["codes"]), (&json!("fans"), &json!(1)));
-    assert_eq!((&fans["taken"], &fans["pools"], &fans["categories"]), (&json!(5), &json!({}), &json!({})));
+    assert_eq!(
+        (&fans["taken"], &fans["pools"], &fans["categories"]),
+        (&json!(5), &json!({}), &json!({}))
+    );
     let whats: Vec<_> = shown["history"].as_array().unwrap().iter().map(|it| &it["what"]).collect();
     assert_eq!(whats, ["set", "allotted"]);
     assert_eq!(shown["history"][1]["seats"], json!(["A-1"]));
@@ -50,13 +54,20 @@ async fn a_code_opens_what_is_set_aside() {
 async fn a_visitor_sees_what_their_channels_have() {
     let shop = Shop::start().await;
     sale_with_fans(&shop).await;
-    let quota = json!({"quota": 3, "release": {"at": 4_000_000_000_000_i64}, "by": "ann", "why": "few"});
+    let quota =
+        json!({"quota": 3, "release": {"at": 4_000_000_000_000_i64}, "by": "ann", "why": "few"});
     shop.organise("PUT", "/events/e/channels/fans", &quota).await;
     let guest = shop.guest().await;
-    let ask = |codes: Value| guest.ask("POST", "/events/e/channels").json(&json!({"codes": codes})).send();
+    let ask = |codes: Value| {
+        guest.ask("POST", "/events/e/channels").json(&json!({"codes": codes})).send()
+    };
     let mine = ask(json!([CODE])).await.expect(200).json();
-    assert_eq!(mine["channels"], json!([{"channel": "fans", "left": 3, "until": 4_000_000_000_000_i64,
-        "pools": {"ga": 4}, "seats": ["A-1"]}]), "codes stay where they are not named");
+    assert_eq!(
+        mine["channels"],
+        json!([{"channel": "fans", "left": 3, "until": 4_000_000_000_000_i64,
+        "pools": {"ga": 4}, "seats": ["A-1"]}]),
+        "codes stay where they are not named"
+    );
     assert_eq!(ask(json!([])).await.expect(200).json()["channels"], json!([]));
     assert_eq!(ask(json!(["fans-2027"])).await.problem(), (404, "CHANNEL_CODE_NOT_FOUND".into()));
     assert_eq!(ask(json!(["a", "b", "c", "d", "e", "f"])).await.problem().1, "INVALID_BODY");
@@ -128,7 +139,7 @@ async fn a_released_channel_is_over_and_its_stock_elsewhere() {
     let guest = shop.guest().await;
     let wish = json!({"pools": {"ga": 7}, "seats": ["A-1"], "codes": [CODE]});
     guest.hold("e", "k", &wish).await.expect(201);
-    let seat = shop.admin("GET", "/events/e/seats/A-1/history").send().await.expect(200).json();
+    let seat = shop.admin("GET", "/events/e/seats/A-1").send().await.expect(200).json();
     let whats: Vec<_> = seat["history"].as_array().unwrap().iter().map(|it| &it["what"]).collect();
     assert_eq!(whats, ["added", "allotted", "allotted", "held"]);
     assert_eq!(seat["history"][1]["channel"], "fans");
@@ -153,16 +164,46 @@ async fn what_cannot_be_is_refused_and_changes_nothing() {
         (fans, "PUT", with(json!({"quota": 1_000_000_001})), 422, "INVALID_SETTINGS"),
         (fans, "PUT", with(json!({"codes": ["short"]})), 422, "INVALID_BODY"),
         (fans, "PUT", with(json!({"release": {"at": 5}})), 422, "INVALID_SETTINGS"),
-        (fans, "PUT", with(json!({"release": {"at": 4_000_000_000_000_i64, "into": "no"}})), 404, "CHANNEL_NOT_FOUND"),
+        (
+            fans,
+            "PUT",
+            with(json!({"release": {"at": 4_000_000_000_000_i64, "into": "no"}})),
+            404,
+            "CHANNEL_NOT_FOUND",
+        ),
         (fans, "PUT", json!({"by": "", "why": "x"}), 422, "INVALID_SETTINGS"),
         ("/events/e/channels/a b", "PUT", with(json!({})), 400, "INVALID_ID"),
         ("/events/e/channels/no/release", "POST", with(json!({})), 404, "CHANNEL_NOT_FOUND"),
-        ("/events/e/channels/fans/release", "POST", with(json!({"into": "fans"})), 422, "INVALID_SETTINGS"),
-        ("/events/e/allot", "POST", with(json!({"pools": {"ga": 7}, "to": "fans"})), 409, "INSUFFICIENT_STOCK"),
+        (
+            "/events/e/channels/fans/release",
+            "POST",
+            with(json!({"into": "fans"})),
+            422,
+            "INVALID_SETTINGS",
+        ),
+        (
+            "/events/e/allot",
+            "POST",
+            with(json!({"pools": {"ga": 7}, "to": "fans"})),
+            409,
+            "INSUFFICIENT_STOCK",
+        ),
         ("/events/e/allot", "POST", with(json!({"pools": {"ga": 1}})), 422, "INVALID_SETTINGS"),
-        ("/events/e/allot", "POST", with(json!({"pools": {"ga": 1}, "to": "no"})), 404, "CHANNEL_NOT_FOUND"),
+        (
+            "/events/e/allot",
+            "POST",
+            with(json!({"pools": {"ga": 1}, "to": "no"})),
+            404,
+            "CHANNEL_NOT_FOUND",
+        ),
         ("/events/e/allot", "POST", with(json!({"to": "fans"})), 422, "INVALID_QUANTITY"),
-        ("/events/f/allot", "POST", with(json!({"pools": {"ga": 1}, "to": "fans"})), 404, "EVENT_NOT_FOUND"),
+        (
+            "/events/f/allot",
+            "POST",
+            with(json!({"pools": {"ga": 1}, "to": "fans"})),
+            404,
+            "EVENT_NOT_FOUND",
+        ),
     ] {
         let path = path.replace(' ', "%20");
         assert_eq!(refused(&shop, method, &path, &body).await, (status, code.to_owned()), "{body}");

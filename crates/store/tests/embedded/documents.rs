@@ -425,8 +425,8 @@ fn fuller_changes() -> Vec<Change> {
             Some(SetupChange::ChannelReleased { channel, into, reason }.into())
         }
         Change::Hold(HoldChange::HoldPlaced { terms, until }) => {
-            let (asked, sources) = (Some(Box::new(asked())), vec![None, Some(id("fans"))]);
-            let terms = HoldTerms { asked, prices_minor: vec![1], sources, ..(*terms).clone() };
+            let asked = Some(Box::new(asked()));
+            let terms = HoldTerms { asked, prices_minor: vec![1], ..(*terms).clone() };
             Some(HoldChange::HoldPlaced { terms: terms.into(), until }.into())
         }
         _ => None,
@@ -438,7 +438,15 @@ fn fuller_changes() -> Vec<Change> {
         }
         _ => None,
     });
-    fuller.chain(rather).collect()
+    let of_channels = changes().into_iter().find_map(|change| match change {
+        Change::Hold(HoldChange::HoldPlaced { terms, until }) => {
+            let sources = vec![None, Some(id("fans"))];
+            let terms = HoldTerms { sources, ..(*terms).clone() };
+            Some(HoldChange::HoldPlaced { terms: terms.into(), until }.into())
+        }
+        _ => None,
+    });
+    fuller.chain(rather).chain(of_channels).collect()
 }
 
 /// All of these.
