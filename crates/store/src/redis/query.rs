@@ -181,9 +181,11 @@ fn channel_of(key: &str) -> Option<(&str, &str)> {
     (!of.contains(':')).then_some((of, channel))
 }
 
-/// Units that are free in a channel, by what they are units of, each by channel.
-fn allotted(blocked: &[(String, String)]) -> Result<HashMap<&str, Vec<(ChannelId, u32)>>, String> {
-    let mut allotted: HashMap<&str, Vec<(ChannelId, u32)>> = HashMap::new();
+/// Units that are free in channels, by what they are units of: a pool, or `@` and a category's index.
+type Allotted<'a> = HashMap<&'a str, Vec<(ChannelId, u32)>>;
+
+fn allotted(blocked: &[(String, String)]) -> Result<Allotted<'_>, String> {
+    let mut allotted = Allotted::new();
     for (key, units) in blocked {
         if let Some((of, channel)) = channel_of(key) {
             allotted.entry(of).or_default().push((read(channel, key)?, read(units, key)?));

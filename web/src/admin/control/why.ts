@@ -5,6 +5,7 @@ export type What =
   | "added"
   | "blocked"
   | "unblocked"
+  | "allotted"
   | "held"
   | "extended"
   | "paying"
@@ -28,6 +29,8 @@ export interface Happened {
   user?: string;
   by?: string;
   why?: string;
+  /** The channel it went to; missing where that was everybody's stock. */
+  channel?: string;
   before?: number;
   after?: number;
 }

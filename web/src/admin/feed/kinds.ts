@@ -18,6 +18,9 @@ export const KINDS = {
     "price_changed",
     "units_blocked",
     "units_unblocked",
+    "channel_set",
+    "units_allotted",
+    "channel_released",
   ],
   queue: [
     "place_taken",

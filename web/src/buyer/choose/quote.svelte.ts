@@ -41,7 +41,11 @@ export class Cost {
     this.#asking = new AbortController();
     const { signal } = this.#asking;
     try {
-      const quote = await ask<Quote>(path`/events/${this.#event}/quote`, { method: "POST", body: wish, signal });
+      const quote = await ask<Quote>(path`/events/${this.#event}/quote`, {
+        method: "POST",
+        body: wish,
+        signal,
+      });
       if (of === this.#of) this.#quote = quote;
     } catch {
       // The page's own sum stays: it is at most some cents of rounded fees away.
