@@ -185,10 +185,13 @@ impl Organiser {
     }
 
     fn change_channels(&mut self, floor: &Floor) -> Command {
+        const FRESH: [&str; 4] = ["fans", "box", "press", "no"];
         let some = |chance: &mut Chance| -> ChannelId {
             let known = chance.any_of(&floor.open_channels).filter(|_| chance.percent(80));
-            let fresh = || id(*chance.pick(&["fans", "box", "press", "no"]));
-            known.cloned().unwrap_or_else(fresh)
+            match known {
+                Some(known) => known.clone(),
+                None => id(FRESH[chance.below(4) as usize]),
+            }
         };
         let maybe = |chance: &mut Chance| chance.percent(60).then(|| some(chance));
         let chance = &mut self.chance;

@@ -132,10 +132,9 @@ fn has_made(step: &Step, view: &SeatView) -> bool {
         },
         SeatStatus::Held => step.what == What::Held && of_its_booking,
         SeatStatus::Sold => step.what == What::Confirmed && of_its_booking,
-        SeatStatus::Blocked if view.channel.is_some() => match step.what {
-            What::Allotted | What::Released | What::Expired | What::Cancelled => true,
-            _ => false,
-        },
+        SeatStatus::Blocked if view.channel.is_some() => {
+            matches!(step.what, What::Allotted | What::Released | What::Expired | What::Cancelled)
+        }
         SeatStatus::Blocked => step.what == What::Blocked,
     }
 }

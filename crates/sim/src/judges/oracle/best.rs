@@ -37,7 +37,7 @@ impl Oracle {
         let mut mine = self.mine(channels)?;
         self.may_take(at, user)?;
         let beside = match order.beside() {
-            Some(beside) => self.from_where(beside, &mut mine)?,
+            Some(beside) => self.where_from(beside, &mut mine)?,
             None => Sources::new(),
         };
         self.within_limit(user, order.units())?;
@@ -52,7 +52,7 @@ impl Oracle {
         let by_rules = if best == order.best().first_choice() { &[] } else { &best[..] };
         self.leaves_nobody_alone(&seats, by_rules, &owners(&mine))?;
         let lines = Lines::new(pools, seats)?;
-        let sources = self.from_where_with(&beside, &lines);
+        let sources = self.all_sources(&beside, &lines);
         Ok(self.place(at, id, user, lines, Some(Box::new(order.clone())), sources))
     }
 

@@ -223,7 +223,7 @@ impl Oracle {
     }
 
     /// Where each line is taken from.
-    pub(super) fn from_where(&self, lines: &Lines, mine: &mut Mine) -> Result<Sources, Refusal> {
+    pub(super) fn where_from(&self, lines: &Lines, mine: &mut Mine) -> Result<Sources, Refusal> {
         let mut sources = Sources::new();
         for line in lines.pools() {
             let pool = self.pool(&line.pool).expect("it was looked for before");
@@ -291,7 +291,7 @@ impl Oracle {
     }
 
     /// Where all lines of an order for the best seats come from.
-    pub(super) fn from_where_with(&self, beside: &Sources, lines: &Lines) -> Sources {
+    pub(super) fn all_sources(&self, beside: &Sources, lines: &Lines) -> Sources {
         let mut sources = Sources::new();
         for nth in 0..lines.pools().len() {
             sources.push(beside.get(nth).cloned().flatten());

@@ -70,7 +70,7 @@ impl Oracle {
         let mut mine = self.mine(channels)?;
         self.companions_have_places(lines)?;
         self.may_take(at, user)?;
-        let sources = self.from_where(lines, &mut mine)?;
+        let sources = self.where_from(lines, &mut mine)?;
         self.within_limit(user, lines.units())?;
         self.few_ended(user)?;
         self.leaves_nobody_alone(lines.seats(), &[], &owners(&mine))?;
