@@ -111,7 +111,8 @@ fn asks(command: &Command) -> String {
             let beside = order.beside().map(|beside| format!(", and {}", units(beside)));
             let best = order.best();
             format!(
-                "holds the best {} ({:?}) of {:?} in {:?} up to {:?}, rather {:?}{} as {booking} for {user}{}",
+                "holds the best {} ({:?}) of {:?} in {:?} up to {:?}, rather {:?}{} as {booking} for \
+                 {user}{}",
                 best.quantity(),
                 best.together(),
                 best.categories(),

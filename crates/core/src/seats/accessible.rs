@@ -29,7 +29,8 @@ impl Seats {
         if seats.is_empty() { Ok(()) } else { Err(Refusal::CompanionAlone { seats }) }
     }
 
-    /// The best wheelchair places of an order that are free in this way, with as many companions' seats as it asks for.
+    /// The best wheelchair places of an order that are free in this way, with as many companions' seats
+    /// as it asks for.
     pub(super) fn best_accessible(
         &self,
         order: &BestOrder,

@@ -8,7 +8,8 @@
 -- A filter: { categories = {[index] = true}, sections = {[encoded name] = true} or nil for all of
 -- them, named = {[position] = true} or nil, is_strict: whether a choice that leaves single seats comes
 -- after all that leave none, signs = {[sign] = true}: those of seats that may be taken, in
--- K.segments_free, or nil for everybody's, channel: the id of the one they are taken from, or nil }. Positions count from 0; a run is { first, past, segment }.
+-- K.segments_free, or nil for everybody's, channel: the id of the one they are taken from, or nil }.
+-- Positions count from 0; a run is { first, past, segment }.
 -- Nothing is written.
 
 --#include begin

@@ -107,7 +107,8 @@ local function hold_terms(hold)
   local asked = hold.asked == '' and '' or ',"asked":' .. hold.asked
   local prices = hold.prices == '' and '' or ',"prices_minor":[' .. hold.prices .. ']'
   return '"booking":"' .. hold.booking .. '","user":"' .. hold.user .. '","lines":' .. hold.lines
-    .. asked .. prices .. hold_sources(hold) .. ',"amount_minor":' .. hold.amount .. fee .. ',"created_at":' .. hold.created
+    .. asked .. prices .. hold_sources(hold) .. ',"amount_minor":' .. hold.amount .. fee
+    .. ',"created_at":' .. hold.created
 end
 
 local function hold_state(hold)

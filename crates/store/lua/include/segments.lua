@@ -13,8 +13,9 @@
 -- follows; section and name (of the row) are encoded (src/redis/segments.rs); ranks are one number
 -- if all are the same, else one each; ids and ranks have commas between them. K.segments has them by
 -- first, K.segments_free which seats of each are free ('11x0A': x is one that is kept for somebody,
--- K.access knows whom, and free here never; A is free in the first channel, B in the second …), and K.segments_open those with free seats, by how many
--- are side by side (MAX_BEST_QUANTITY stands for more), then by rank.
+-- K.access knows whom, and free here never; A is free in the first channel, B in the second …), and
+-- K.segments_open those with free seats, by how many are side by side (MAX_BEST_QUANTITY stands for
+-- more), then by rank.
 
 --#include begin
 

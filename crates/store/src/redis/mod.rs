@@ -38,6 +38,7 @@ pub mod points;
 mod probe;
 mod prune;
 mod query;
+mod reading;
 mod rebuild;
 mod records;
 mod refusal;

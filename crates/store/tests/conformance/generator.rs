@@ -1,9 +1,9 @@
 //! Random sequences of commands, most of which mean something to the event they meet.
 
 mod best;
-mod channels;
 mod claims;
 mod money;
+mod stock;
 
 use crate::random::Random;
 use crate::truth::{Op, Truth};
@@ -383,25 +383,6 @@ impl Generator {
         self.ask(Command::AddSeats { categories, seats });
     }
 
-    fn stock(&mut self) {
-        if self.random.percent(40) {
-            return self.channels();
-        }
-        let reason = if self.random.percent(85) { self.usual_reason() } else { self.reason() };
-        if !self.blocked.is_empty() && self.random.percent(40) {
-            let (lines, reason) = self.random.pick(&self.blocked).clone();
-            self.ask(Command::Unblock { lines, reason });
-            return;
-        }
-        let Some(lines) = self.lines() else { return };
-        self.blocked.push((lines.clone(), reason.clone()));
-        if self.random.percent(80) {
-            self.ask(Command::Block { lines, reason });
-        } else {
-            self.ask(Command::Unblock { lines, reason });
-        }
-    }
-
     fn phase(&mut self) {
         let wrong = Digest([9; 32]);
         match self.random.below(12) {
@@ -491,12 +472,8 @@ impl Generator {
             0..=5 => {
                 let Some(lines) = self.lines() else { return };
                 let owner = self.buyer();
-                let n = if self.random.percent(8) {
-                    self.random.below(self.fresh[1] + 1)
-                } else {
-                    self.fresh(1)
-                };
-                self.ask_hold(booking(n), owner, lines);
+                let booking = self.new_booking();
+                self.ask_hold(booking, owner, lines);
             }
             6 => {
                 // The very same again, or nearly.

@@ -1,7 +1,7 @@
 //! Holds that leave seats to the rules.
 
 use super::Generator;
-use crate::world::{GODS, SEATS, SECTION, booking, seat};
+use crate::world::{GODS, SEATS, SECTION, seat};
 use onrush_core::Command;
 use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::ids::SeatId;
@@ -22,12 +22,8 @@ impl Generator {
         }
         let Some(order) = self.best_order() else { return };
         let user = self.buyer();
-        let n = if self.random.percent(8) {
-            self.random.below(self.fresh[1] + 1)
-        } else {
-            self.fresh(1)
-        };
-        let (booking, order, channels) = (booking(n), Box::new(order), self.some_channels());
+        let (booking, order) = (self.new_booking(), Box::new(order));
+        let channels = self.some_channels();
         self.ask(Command::HoldBest { booking, user, order, channels });
     }
 

@@ -1,7 +1,9 @@
-//! Channels: set up, filled, released, and used by those who hold.
+//! What is off sale: blocked, or in channels, which are set up, filled, released, and used by those
+//! who hold.
 
 use super::Generator;
 use crate::random::Random;
+use crate::world::booking;
 use onrush_core::Command;
 use onrush_core::channels::{ChannelSpec, PlannedRelease};
 use onrush_core::ids::{BookingId, ChannelId, UserId};
@@ -21,6 +23,12 @@ fn known(random: &mut Random) -> ChannelId {
 }
 
 impl Generator {
+    /// A booking's id: mostly one that was not used before.
+    pub(super) fn new_booking(&mut self) -> BookingId {
+        let is_known = self.random.percent(8);
+        booking(if is_known { self.random.below(self.fresh[1] + 1) } else { self.fresh(1) })
+    }
+
     /// A hold by somebody who may use some channels.
     pub(super) fn ask_hold(&mut self, booking: BookingId, user: UserId, lines: Lines) {
         let channels = self.some_channels();
@@ -43,7 +51,26 @@ impl Generator {
         some
     }
 
-    pub(super) fn channels(&mut self) {
+    pub(super) fn stock(&mut self) {
+        if self.random.percent(40) {
+            return self.channels();
+        }
+        let reason = if self.random.percent(85) { self.usual_reason() } else { self.reason() };
+        if !self.blocked.is_empty() && self.random.percent(40) {
+            let (lines, reason) = self.random.pick(&self.blocked).clone();
+            self.ask(Command::Unblock { lines, reason });
+            return;
+        }
+        let Some(lines) = self.lines() else { return };
+        self.blocked.push((lines.clone(), reason.clone()));
+        if self.random.percent(80) {
+            self.ask(Command::Block { lines, reason });
+        } else {
+            self.ask(Command::Unblock { lines, reason });
+        }
+    }
+
+    fn channels(&mut self) {
         let reason = if self.random.percent(92) { self.usual_reason() } else { self.reason() };
         match self.random.below(12) {
             0..=2 => {
