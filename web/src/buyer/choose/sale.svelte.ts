@@ -16,6 +16,7 @@ import { type Connection, follow } from "../../lib/live";
 import type { LiveMessage } from "../../lib/live/message";
 import { type AllTexts, loadTexts, wordsOf } from "../events/words";
 import { House, type Status } from "../../lib/seatmap/house";
+import { freeOf, type MyChannel } from "./channels.svelte";
 
 /** Whether this visitor may hold: `out` has to queue first. */
 export type Access = "in" | "out";
@@ -42,6 +43,9 @@ export class Sale {
   connection = $state<Connection>("connecting");
   /** Grows whenever seats change: what is read from `house` is as of then. */
   round = $state(0);
+  /** What is set aside for this visitor: free for them, and blocked for everybody else. */
+  #mine: { seats: ReadonlySet<string>; channels: readonly MyChannel[] } = { seats: new Set(), channels: [] };
+  #everybodys: readonly Pool[] = [];
   /** The version of the drawing that `house` was made from. */
   #plan = "";
   #texts: AllTexts = {};
@@ -66,7 +70,7 @@ export class Sale {
     sale.#texts = texts;
     clock.note(event.at);
     sale.event = event;
-    sale.pools = availability.pools;
+    sale.#takePools(availability.pools);
     sale.bookings = bookings.bookings;
     if (availability.categories.length > 0) await sale.#loadHouse();
     await sale.checkAccess();
@@ -203,7 +207,38 @@ export class Sale {
     const known: [number, Status][] = [];
     for (const [id, status] of Object.entries(changed)) {
       const index = house.indexOf(id);
-      if (index !== undefined) known.push([index, status]);
+      if (index !== undefined) known.push([index, this.#toMe(id, status)]);
+    }
+    house.apply(known);
+  }
+
+  #toMe(seat: string, status: Status): Status {
+    return status === "blocked" && this.#mine.seats.has(seat) ? "free" : status;
+  }
+
+  /** What is free in the visitor's channels is free to them. */
+  async setMine(channels: readonly MyChannel[]): Promise<void> {
+    const open = channels.filter(({ left }) => left !== 0);
+    const seats = new Set(open.flatMap((channel) => channel.seats));
+    const isSame = seats.size === this.#mine.seats.size && [...seats].every((id) => this.#mine.seats.has(id));
+    this.#mine = { seats, channels: open };
+    this.#takePools(this.#everybodys);
+    if (!isSame) await this.refreshSeats();
+  }
+
+  #takePools(pools: readonly Pool[]): void {
+    this.#everybodys = pools;
+    this.pools = pools.map((pool) => ({ ...pool, free: freeOf(pool, this.#mine.channels) }));
+  }
+
+  /** After all statuses were read anew. */
+  #showMine(): void {
+    const house = this.house;
+    if (!house || this.#mine.seats.size === 0) return;
+    const known: [number, Status][] = [];
+    for (const id of this.#mine.seats) {
+      const index = house.indexOf(id);
+      if (index !== undefined && house.statusOf(index) === "blocked") known.push([index, "free"]);
     }
     house.apply(known);
   }
@@ -213,7 +248,7 @@ export class Sale {
     if (this.#isAsking) return;
     this.#isAsking = true;
     try {
-      this.pools = (await ask<Availability>(path`/events/${this.id}/availability`)).pools;
+      this.#takePools((await ask<Availability>(path`/events/${this.id}/availability`)).pools);
     } catch {
       // The next round asks again; the connection's state tells of it.
     } finally {
@@ -234,6 +269,7 @@ export class Sale {
       this.round += 1;
     }
     this.house.applyLetters(answer.status);
+    this.#showMine();
     // A message that is newer than the answer may have come before it.
     for (const changes of this.#recent) if (changes.at >= answer.at) this.#apply(changes);
   }
