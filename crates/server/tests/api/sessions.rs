@@ -2,7 +2,7 @@
 
 use crate::client::{Answer, Request};
 use crate::shop::{ADMIN_KEY, Shop};
-use onrush_base::config::Secret;
+use onrush_base::config::{Config, Secret};
 use serde_json::{Value, json};
 
 const SCANNER_KEY: &str = "a scanner for tests only";
@@ -129,21 +129,35 @@ async fn a_scanner_checks_in_and_administers_nothing() {
 
 #[tokio::test]
 async fn the_cookie_is_for_this_host_and_no_script_and_goes_at_sign_out() {
-    for (public_url, secure) in [(None, ""), (Some("https://tickets.example"), "; Secure")] {
+    for (public_url, name, path, secure) in [
+        (None, "onrush_session", "/api/v1", ""),
+        (Some("https://tickets.example"), "__Host-onrush_session", "/", "; Secure"),
+    ] {
         let shop =
             Shop::start_with(|config| config.public_url = public_url.map(str::to_owned)).await;
         let answer = try_key(&shop, ADMIN_KEY).await.expect(200);
         let cookie = cookie_of(&answer);
-        assert!(cookie.starts_with("onrush_session=s1.admin."), "{cookie}");
+        assert!(cookie.starts_with(&format!("{name}=s1.admin.")), "{cookie}");
         let flags = |cookie: &str, age_s: u32| {
-            format!("{cookie}; Path=/api/v1; Max-Age={age_s}; HttpOnly; SameSite=Strict{secure}")
+            format!("{cookie}; Path={path}; Max-Age={age_s}; HttpOnly; SameSite=Strict{secure}")
         };
         assert_eq!(answer.header("set-cookie"), Some(flags(&cookie, 43_200).as_str()));
         let browser = Browser { shop: &shop, cookie, csrf: answer.text("csrf") };
         let bye = browser.page("DELETE", "/session").send().await.expect(200);
         assert_eq!(bye.json(), json!({}));
-        assert_eq!(bye.header("set-cookie"), Some(flags("onrush_session=", 0).as_str()));
+        assert_eq!(bye.header("set-cookie"), Some(flags(&format!("{name}="), 0).as_str()));
     }
+}
+
+#[tokio::test]
+async fn over_https_a_cookie_that_another_host_may_set_signs_nobody_in() {
+    let https = |config: &mut Config| config.public_url = Some("https://tickets.example".into());
+    let shop = Shop::start_with(https).await;
+    let cookie = cookie_of(&try_key(&shop, ADMIN_KEY).await.expect(200));
+    let ask = |cookie: String| shop.ask("GET", "/session").header("cookie", &cookie).send();
+    ask(cookie.clone()).await.expect(200);
+    let planted = cookie.replace("__Host-", "");
+    assert_eq!(ask(planted).await.problem(), (401, "TOKEN_MISSING".into()));
 }
 
 #[tokio::test]

@@ -126,8 +126,10 @@ async fn read(
 type Out = csv::Writer<Vec<u8>>;
 
 fn table(write: impl FnOnce(&mut Out) -> csv::Result<()>) -> io::Result<Vec<u8>> {
-    let mut out =
-        csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+    let mut writer = csv::WriterBuilder::new();
+    // Where a spreadsheet parts cells at semicolons, one that stands in quotes parts none.
+    writer.terminator(csv::Terminator::CRLF).quote_style(csv::QuoteStyle::Always);
+    let mut out = writer.from_writer(Vec::new());
     write(&mut out).map_err(io::Error::other)?;
     out.into_inner().map_err(|error| io::Error::other(error.to_string()))
 }
@@ -170,14 +172,29 @@ fn readable(at: Time) -> String {
     time.map_or_else(|_| at.to_string(), |time| time.to_string())
 }
 
-/// A cell that no spreadsheet takes for a formula: what visitors call themselves must not run on
-/// the organiser's machine.
+/// What a formula may begin with.
+const FORMULA: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
+/// What parts cells in some country's spreadsheets, or somebody's settings.
+const BETWEEN: [char; 6] = [',', ';', '|', '\t', '\r', '\n'];
+
+/// A cell that no spreadsheet takes for a formula, also where it parts cells at other signs than ours:
+/// what visitors call themselves must not run on the organiser's machine.
 fn harmless(cell: &str) -> Cow<'_, str> {
-    if cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
-        Cow::Owned(format!("'{cell}"))
-    } else {
-        Cow::Borrowed(cell)
+    if !cell.contains(FORMULA) {
+        return Cow::Borrowed(cell);
     }
+    let mut text = String::with_capacity(cell.len() + 1);
+    // A quotation mark or a blank may stand before a formula.
+    let mut may_begin = true;
+    for sign in cell.chars() {
+        if may_begin && FORMULA.contains(&sign) {
+            text.push('\'');
+            may_begin = false;
+        }
+        text.push(sign);
+        may_begin = BETWEEN.contains(&sign) || (may_begin && sign == '"');
+    }
+    Cow::Owned(text)
 }
 
 #[cfg(test)]
@@ -186,11 +203,27 @@ mod tests {
 
     #[test]
     fn no_cell_begins_as_a_formula_does() {
-        for cell in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"] {
+        for cell in ["=1+1", "+1", "-1", "@SUM(A1)"] {
             assert_eq!(harmless(cell), format!("'{cell}"));
         }
-        for cell in ["", "Ann", "a=b", " =1"] {
+        for (cell, harmless_cell) in [("\t=1", "'\t'=1"), ("\r=1", "'\r'=1")] {
+            assert_eq!(harmless(cell), harmless_cell);
+        }
+        for cell in ["", "Ann", "a=b", " =1", "Ann-Marie", "ann@example.com"] {
             assert_eq!(harmless(cell), cell);
+        }
+    }
+
+    #[test]
+    fn no_part_of_a_cell_begins_as_a_formula_does_where_others_part_cells() {
+        for (cell, harmless_cell) in [
+            ("Ann;=1+1", "Ann;'=1+1"),
+            ("Ann;\"=1+1", "Ann;\"'=1+1"),
+            ("a|@SUM(A1)", "a|'@SUM(A1)"),
+            ("a,-1;+2", "a,'-1;'+2"),
+            ("a\n=1", "a\n'=1"),
+        ] {
+            assert_eq!(harmless(cell), harmless_cell);
         }
     }
 

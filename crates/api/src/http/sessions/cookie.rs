@@ -10,8 +10,11 @@ use axum::response::Response;
 use onrush_base::auth::session::{SESSION_S, Session};
 use onrush_base::auth::unix_now_s;
 
-/// The cookie's name.
+/// The cookie's name where people come over plain http.
 pub const COOKIE_NAME: &str = "onrush_session";
+/// Its name where they come over https: a browser lets no page of another host, and no answer over
+/// plain http, set such a cookie (RFC 6265bis, 4.1.3.2).
+pub const SECURE_COOKIE_NAME: &str = "__Host-onrush_session";
 /// The header that has the CSRF token.
 pub const CSRF_HEADER: &str = "x-csrf-token";
 
@@ -21,10 +24,11 @@ pub const CSRF_HEADER: &str = "x-csrf-token";
 /// `TOKEN_EXPIRED`, also if the keys have changed since: either way it was a session once.
 pub fn session_of(callers: &Callers, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
     let mut ended = false;
+    let own = if is_https(callers) { SECURE_COOKIE_NAME } else { COOKIE_NAME };
     for header in headers.get_all(COOKIE) {
         let pairs = header.to_str().unwrap_or_default().split(';');
         for (name, value) in pairs.filter_map(|pair| pair.trim().split_once('=')) {
-            if name == COOKIE_NAME {
+            if name == own {
                 match callers.sessions.verify(value, unix_now_s()) {
                     Ok(session) => return Ok(Some(session)),
                     Err(_) => ended = true,
@@ -66,12 +70,18 @@ pub(in crate::http) fn set_cookie(
     cookie: Option<&str>,
 ) {
     let (value, age_s) = cookie.map_or(("", 0), |cookie| (cookie, SESSION_S));
-    let is_https =
-        callers.config.public_url.as_ref().is_some_and(|url| url.starts_with("https://"));
-    let secure = if is_https { "; Secure" } else { "" };
-    let text = format!(
-        "{COOKIE_NAME}={value}; Path=/api/v1; Max-Age={age_s}; HttpOnly; SameSite=Strict{secure}"
-    );
+    let (name, path, secure) = if is_https(callers) {
+        (SECURE_COOKIE_NAME, "/", "; Secure")
+    } else {
+        (COOKIE_NAME, "/api/v1", "")
+    };
+    let text =
+        format!("{name}={value}; Path={path}; Max-Age={age_s}; HttpOnly; SameSite=Strict{secure}");
     let header = HeaderValue::try_from(text).expect("a cookie of ours is visible ASCII");
     response.headers_mut().insert(SET_COOKIE, header);
+}
+
+/// Whether people come over https.
+fn is_https(callers: &Callers) -> bool {
+    callers.config.public_url.as_ref().is_some_and(|url| url.starts_with("https://"))
 }
