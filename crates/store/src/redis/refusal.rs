@@ -28,12 +28,13 @@ mod tests {
             "held": 3, "claimed": 2, "booking_status": "cancelled", "amount_minor": i64::MAX,
             "committed": 9, "tickets": 2, "checked_in_at": -5, "paid_minor": 1, "step_minor": 10,
             "longest": 2, "category": "stalls", "section": "left",
+            "channel": "fans", "quota": 5, "taken": 2,
         })
     }
 
     #[test]
     fn every_refusal_comes_back_as_it_was_written() {
-        assert_eq!(Refusal::KINDS.len(), 58);
+        assert_eq!(Refusal::KINDS.len(), 61);
         for kind in Refusal::KINDS {
             let refusal = read(&everything(kind.code).to_string()).expect(kind.code);
             assert_eq!(refusal.facts(), *kind);
