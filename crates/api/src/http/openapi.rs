@@ -54,8 +54,8 @@ impl Modify for Schemes {
                 HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(what)).build();
             components.add_security_scheme(name, SecurityScheme::Http(scheme));
         }
-        let what = "A browser's cookie from POST /api/v1/session; it does what the key does. Over https it is \
-                    `__Host-onrush_session`";
+        let what = "A browser's cookie from POST /api/v1/session; it does what the key does. \
+                    Over https it is `__Host-onrush_session`";
         let cookie = ApiKey::Cookie(ApiKeyValue::with_description(COOKIE_NAME, what));
         components.add_security_scheme("session", SecurityScheme::ApiKey(cookie));
         let what = "Beside the cookie: the csrf of GET /api/v1/session";
