@@ -15,7 +15,6 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::channels::{ChannelSpec, ChannelView, PlannedRelease, Released};
 use onrush_core::ids::{ChannelId, EventId, PoolId};
-use onrush_core::limits::MAX_CODES_PER_CHANNEL;
 use onrush_core::question::{AvailabilityNow, ChannelsNow};
 use onrush_core::settings::Digest;
 use onrush_core::spec::Reason;
@@ -26,6 +25,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use utoipa::ToSchema;
+
+/// Codes that one request may name: as many as fit into a body, however long they are.
+const MAX_NEW_CODES: usize = 100;
 
 /// A channel as it is to be.
 #[derive(Deserialize, ToSchema)]
@@ -38,7 +40,7 @@ pub struct NewChannel {
     /// Codes that let a visitor use it, of 6 to 100 characters; capitals do not matter. Those of
     /// before stay if this is left out.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<FreeText>>, max_items = 1000)]
+    #[schema(value_type = Option<Vec<FreeText>>, max_items = 100)]
     codes: Option<Vec<String>>,
     /// When its stock goes elsewhere by itself; never if left out.
     #[serde(default)]
@@ -196,8 +198,8 @@ pub async fn set_channel(
     let quota = quota.map(|quota| u32::try_from(quota.0)).transpose();
     let quota = quota.map_err(|_| wrong("quota: use 0 to 1000000000 units".into(), "quota"))?;
     let codes = match codes {
-        Some(codes) if codes.len() > MAX_CODES_PER_CHANNEL => {
-            return Err(wrong(format!("codes: name at most {MAX_CODES_PER_CHANNEL}"), "codes"));
+        Some(codes) if codes.len() > MAX_NEW_CODES => {
+            return Err(wrong(format!("codes: name at most {MAX_NEW_CODES}"), "codes"));
         }
         Some(codes) => codes.iter().map(|code| digest(&event, code)).collect::<Option<Vec<_>>>(),
         None => Some(codes_of(&sale, &event, &channel).await?),
