@@ -100,13 +100,15 @@ impl Category {
 
     pub(crate) fn view(&self, ladder: Option<&Ladder>, channels: &Channels) -> CategoryView {
         let allotted = self.allotted.iter();
+        let by_id: BTreeMap<_, _> =
+            allotted.map(|(number, count)| (channels.id(*number), *count)).collect();
         CategoryView {
             name: self.name.as_ref().into(),
             price_minor: self.price_minor,
             first_minor: ladder.map(|ladder| ladder.first_minor),
             later: ladder.map(|ladder| ladder.later.clone()).unwrap_or_default(),
             units: self.units,
-            allotted: allotted.map(|(number, count)| (channels.id(*number), *count)).collect(),
+            allotted: by_id.into_iter().collect(),
         }
     }
 }

@@ -319,6 +319,15 @@ fn late_money_buys_from_the_channel_again_or_from_everybodys() {
 }
 
 #[test]
+fn what_is_set_aside_is_told_by_channel_in_the_order_of_their_ids() {
+    let mut stage = with_fans(None);
+    stage.ok(allot(lines(&[("ga", 1)], &["A-3"]), None, Some("box")));
+    let told = stage.event.ask(stage.now, AvailabilityNow).expect("an event");
+    assert_eq!(told.pools[0].allotted, [(id("box"), 1), (id("fans"), 3)]);
+    assert_eq!(told.categories[0].allotted, [(id("box"), 1), (id("fans"), 2)]);
+}
+
+#[test]
 fn an_event_has_so_many_channels_and_no_more() {
     let mut stage = Stage::flash();
     for nth in 0..20 {
