@@ -28,8 +28,8 @@ pub const MAX_SEATS_PER_EVENT: usize = 250_000;
 pub const MAX_CATEGORIES_PER_EVENT: usize = 1_000;
 /// Channels of one event.
 pub const MAX_CHANNELS_PER_EVENT: usize = 20;
-/// Codes of one channel.
-pub const MAX_CODES_PER_CHANNEL: usize = 1_000;
+/// Codes of one channel: as many as fit into a request that names them all, however long they are.
+pub const MAX_CODES_PER_CHANNEL: usize = 100;
 /// The largest price of one unit, in minor units; a thousand of them still fit an `i64`.
 pub const MAX_PRICE_MINOR: i64 = 1_000_000_000_000;
 /// The last moment that a price may be said to hold from: the end of the year 9999.

@@ -59,7 +59,7 @@ impl Event {
             return wrong("quota", "quota: use at most 1000000000 units");
         }
         if spec.codes.len() > MAX_CODES_PER_CHANNEL {
-            return wrong("codes", "codes: name at most 1000");
+            return wrong("codes", "codes: name at most 100");
         }
         if let Some(release) = &spec.release {
             if release.into.as_ref() == Some(&spec.channel) {

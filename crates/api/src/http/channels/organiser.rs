@@ -26,9 +26,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// Codes that one request may name: as many as fit into a body, however long they are.
-const MAX_NEW_CODES: usize = 100;
-
 /// A channel as it is to be.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -198,9 +195,6 @@ pub async fn set_channel(
     let quota = quota.map(|quota| u32::try_from(quota.0)).transpose();
     let quota = quota.map_err(|_| wrong("quota: use 0 to 1000000000 units".into(), "quota"))?;
     let codes = match codes {
-        Some(codes) if codes.len() > MAX_NEW_CODES => {
-            return Err(wrong(format!("codes: name at most {MAX_NEW_CODES}"), "codes"));
-        }
         Some(codes) => codes.iter().map(|code| digest(&event, code)).collect::<Option<Vec<_>>>(),
         None => Some(codes_of(&sale, &event, &channel).await?),
     };

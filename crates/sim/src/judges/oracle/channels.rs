@@ -86,7 +86,7 @@ impl Oracle {
         if spec.quota.is_some_and(|quota| quota > 1_000_000_000) {
             return Err(invalid(Some("quota")));
         }
-        if spec.codes.len() > 1_000 {
+        if spec.codes.len() > 100 {
             return Err(invalid(Some("codes")));
         }
         if let Some(release) = &spec.release {
