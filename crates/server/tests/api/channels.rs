@@ -51,6 +51,25 @@ async fn a_code_opens_what_is_set_aside() {
 }
 
 #[tokio::test]
+async fn a_retry_gets_its_booking_also_when_the_code_opens_nothing_any_more() {
+    let shop = Shop::start().await;
+    sale_with_fans(&shop).await;
+    let guest = shop.guest().await;
+    let wish = json!({"seats": ["A-1"], "codes": [CODE]});
+    let held = guest.hold("e", "k1", &wish).await.expect(201).json();
+    let withdrawn = json!({"codes": [], "by": "ann", "why": "the code leaked"});
+    shop.organise("PUT", "/events/e/channels/fans", &withdrawn).await;
+    let again = guest.hold("e", "k1", &wish).await.expect(201).json();
+    assert_eq!(again["booking"], held["booking"]);
+    let other = json!({"pools": {"ga": 1}, "codes": [CODE]});
+    assert_eq!(guest.hold("e", "k1", &other).await.problem(), (422, "BOOKING_MISMATCH".into()));
+    let new = guest.hold("e", "k2", &wish).await.problem();
+    assert_eq!(new, (404, "CHANNEL_CODE_NOT_FOUND".into()));
+    let stranger = shop.guest().await.hold("e", "k1", &wish).await.problem();
+    assert_eq!(stranger, (404, "CHANNEL_CODE_NOT_FOUND".into()));
+}
+
+#[tokio::test]
 async fn a_visitor_sees_what_their_channels_have() {
     let shop = Shop::start().await;
     sale_with_fans(&shop).await;
@@ -163,6 +182,7 @@ async fn what_cannot_be_is_refused_and_changes_nothing() {
         (fans, "PUT", with(json!({"quota": -1})), 422, "INVALID_BODY"),
         (fans, "PUT", with(json!({"quota": 1_000_000_001})), 422, "INVALID_SETTINGS"),
         (fans, "PUT", with(json!({"codes": ["short"]})), 422, "INVALID_BODY"),
+        (fans, "PUT", with(json!({"codes": vec![CODE; 101]})), 422, "INVALID_SETTINGS"),
         (fans, "PUT", with(json!({"release": {"at": 5}})), 422, "INVALID_SETTINGS"),
         (
             fans,

@@ -1,6 +1,6 @@
 //! A visitor holds, and gives a hold more time.
 
-use super::find::{booking_answer, event_of_booking};
+use super::find::{booking_answer, event_of_booking, find_booking};
 use super::keeper::Owner;
 use super::shapes::BookingBody;
 use crate::http::body::{JsonBytes, Nothing, OptionalBytes, json};
@@ -44,8 +44,16 @@ pub async fn hold(
     body: JsonBytes,
 ) -> Result<Response, Problem> {
     let wish = body.parse::<WishBody<'_>>()?;
-    let channels = shopper.channels(&sale, &event, wish.codes()).await?;
     let booking = sale.names.booking(&event, shopper.user.as_str(), key.as_str());
+    let channels = match shopper.channels(&sale, &event, wish.codes()).await {
+        Ok(channels) => channels,
+        // Codes are withdrawn while answers are on their way: a retry needs none.
+        Err(problem) => {
+            let held = find_booking(&sale, &event, &booking, Some(&shopper.user)).await;
+            held.map_err(|_| problem)?;
+            Vec::new()
+        }
+    };
     let command = wish.command(booking, shopper.user, channels)?;
     match sale.run(&event, command).await {
         Ok(view) => {
