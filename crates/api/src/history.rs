@@ -149,6 +149,25 @@ impl Histories {
         Ok(history.steps.into())
     }
 
+    /// What `told` says of the changes of an event up to now: the latest [`MAX_STEPS`], oldest first.
+    async fn latest<T>(
+        &self,
+        event: &EventId,
+        told: impl Fn(&FeedEntry, &Change) -> Option<T>,
+    ) -> Result<Vec<T>, Broken> {
+        let mut latest = VecDeque::new();
+        let note = |entry: &FeedEntry| {
+            for it in entry.changes.iter().filter_map(|change| told(entry, change)) {
+                if latest.len() == MAX_STEPS {
+                    latest.pop_front();
+                }
+                latest.push_back(it);
+            }
+        };
+        self.read(event, note).await?;
+        Ok(latest.into())
+    }
+
     /// Shows every decision of an event up to now.
     async fn read(&self, event: &EventId, mut show: impl FnMut(&FeedEntry)) -> Result<(), Broken> {
         let _turn = self.turn.lock().await;

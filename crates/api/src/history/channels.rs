@@ -1,6 +1,6 @@
 //! How channels of an event changed, and what of a seat or a pool was in which.
 
-use super::{Histories, History, MAX_STEPS, Step, What, step};
+use super::{Histories, History, Step, What, step};
 use crate::broken::Broken;
 use crate::json::ids::{IdText, TimeMs};
 use onrush_core::change::SetupChange;
@@ -9,7 +9,7 @@ use onrush_core::spec::Reason;
 use onrush_core::{Change, Time};
 use onrush_store::FeedEntry;
 use serde::Serialize;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 /// What happened to channels.
@@ -110,17 +110,7 @@ impl Histories {
     /// # Errors
     /// The feed cannot be read.
     pub async fn of_channels(&self, event: &EventId) -> Result<Vec<ChannelChange>, Broken> {
-        let mut changes = VecDeque::new();
-        let note = |entry: &FeedEntry| {
-            for change in entry.changes.iter().filter_map(|it| ChannelChange::of(entry, it)) {
-                if changes.len() == MAX_STEPS {
-                    changes.pop_front();
-                }
-                changes.push_back(change);
-            }
-        };
-        self.read(event, note).await?;
-        Ok(changes.into())
+        self.latest(event, ChannelChange::of).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! How the prices of an event changed.
 
-use super::{Histories, MAX_STEPS};
+use super::Histories;
 use crate::broken::Broken;
 use crate::json::ids::{IdText, TimeMs};
 use onrush_core::change::SetupChange;
@@ -9,7 +9,6 @@ use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::{Change, Time};
 use onrush_store::FeedEntry;
 use serde::Serialize;
-use std::collections::VecDeque;
 use utoipa::ToSchema;
 
 /// A change of a price.
@@ -91,16 +90,6 @@ impl Histories {
     /// # Errors
     /// The feed cannot be read.
     pub async fn of_prices(&self, event: &EventId) -> Result<Vec<PriceChange>, Broken> {
-        let mut changes = VecDeque::new();
-        let note = |entry: &FeedEntry| {
-            for change in entry.changes.iter().filter_map(|change| PriceChange::of(entry, change)) {
-                if changes.len() == MAX_STEPS {
-                    changes.pop_front();
-                }
-                changes.push_back(change);
-            }
-        };
-        self.read(event, note).await?;
-        Ok(changes.into())
+        self.latest(event, PriceChange::of).await
     }
 }

@@ -12,7 +12,7 @@ use onrush_base::auth::address::client_address;
 use onrush_base::auth::session::Role;
 use onrush_base::auth::shop::{ShopTokenError, ShopVisitor};
 use onrush_base::auth::{TokenError, link};
-use onrush_core::ids::{ChannelId, UserId};
+use onrush_core::ids::UserId;
 use onrush_serve::connection::Connection;
 use serde::de::DeserializeOwned;
 use smallvec::SmallVec;
@@ -30,9 +30,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let callers = Arc::<Callers>::from_ref(state);
-        let user = callers.visitor_of(bearer(parts)?)?;
-        callers.limits.visit(&parts.method, &user, callers.address_in(parts)?)?;
-        Ok(Self(user))
+        callers.admit(parts).map(|(ShopVisitor { user, .. }, _)| Self(user))
     }
 }
 
@@ -195,19 +193,28 @@ impl Callers {
         self.limits.wrong_keys.judge(address, role)
     }
 
+    /// The visitor whose token a request carries, and the address it came from: each may ask for
+    /// so much.
+    ///
+    /// # Errors
+    /// `TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED`, `RATE_LIMITED`.
+    pub(super) fn admit(&self, parts: &Parts) -> Result<(ShopVisitor, IpAddr), Problem> {
+        let visitor = self.shop_visitor_of(bearer(parts)?)?;
+        let address = self.address_in(parts)?;
+        self.limits.visit(&parts.method, &visitor.user, address)?;
+        Ok((visitor, address))
+    }
+
     /// Whose token this is: a guest's, or the shop's if it is configured.
     ///
     /// # Errors
     /// `TOKEN_INVALID`, `TOKEN_EXPIRED`.
     pub fn visitor_of(&self, token: &str) -> Result<UserId, Problem> {
-        Ok(self.visitor_with_channels(token)?.0)
+        Ok(self.shop_visitor_of(token)?.user)
     }
 
     /// The same, and the channels that the shop's token says they may use.
-    ///
-    /// # Errors
-    /// As [`Self::visitor_of`].
-    pub fn visitor_with_channels(&self, token: &str) -> Result<(UserId, Vec<ChannelId>), Problem> {
+    fn shop_visitor_of(&self, token: &str) -> Result<ShopVisitor, Problem> {
         let now_s = self.now_s();
         if token.starts_with(link::PREFIX) {
             let why = "this is the link of a booking: it opens that booking, and does nothing else";
@@ -215,12 +222,11 @@ impl Callers {
         }
         let user = match &self.shop {
             Some(shop) if !token.starts_with("g1.") => {
-                let ShopVisitor { user, channels } = shop.verify(token, now_s)?;
-                return Ok((user, channels));
+                return Ok(shop.verify(token, now_s)?);
             }
             Some(_) | None => self.guests.verify(token, now_s),
         };
-        user.map(|user| (user, Vec::new())).map_err(|error| match error {
+        user.map(|user| ShopVisitor { user, channels: Vec::new() }).map_err(|error| match error {
             TokenError::Invalid => {
                 Problem::new(Code::TokenInvalid, "the token is not valid; ask for a new one")
             }

@@ -1,10 +1,10 @@
 //! Who may use which channel: by a code, or by what the shop's token says.
 
-use crate::http::caller::bearer;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::{Callers, Sale};
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
+use onrush_base::auth::shop::ShopVisitor;
 use onrush_core::channels::ChannelView;
 use onrush_core::ids::{ChannelId, EventId, UserId};
 use onrush_core::question::ChannelsNow;
@@ -37,9 +37,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let callers = Arc::<Callers>::from_ref(state);
-        let (user, granted) = callers.visitor_with_channels(bearer(parts)?)?;
-        let address = callers.address_in(parts)?;
-        callers.limits.visit(&parts.method, &user, address)?;
+        let (ShopVisitor { user, channels: granted }, address) = callers.admit(parts)?;
         Ok(Self { user, granted, address, callers })
     }
 }
