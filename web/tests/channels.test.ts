@@ -83,10 +83,15 @@ test("the organiser sets a channel up, moves units, and releases it", async () =
   await dialog.getByLabel("Channel", { exact: true }).fill("fans");
   await dialog.getByLabel(/^Units that may be held/).fill("5");
   await dialog.getByLabel(/^Codes that open it/).fill("first-code\nsecond-code");
+  await dialog.getByLabel("Its buyers come through the waiting room").check();
   await dialog.getByLabel("Your name").fill("Ann");
   await dialog.getByLabel("Reason").fill("presale");
   await dialog.getByRole("button", { name: "New channel" }).click();
   await panel.getByRole("rowheader", { name: "fans" }).waitFor();
+  const { channels } = (
+    await server.ask("GET", "/admin/events/office/channels", { token: ADMIN_KEY })
+  ).body;
+  expect(channels[0]).toMatchObject({ channel: "fans", quota: 5, codes: 2, queued: true });
 
   await panel.getByRole("button", { name: "Move units" }).click();
   await dialog.getByLabel(/^To/).selectOption("fans");

@@ -31,6 +31,10 @@ pub struct ChannelSpec {
     /// SHA-256 of the codes that let a visitor use it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub codes: Vec<Digest>,
+    /// Whether those who buy through it come through the waiting room: then people are let in to what is
+    /// free in it, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub queued: bool,
     /// When it is released by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<PlannedRelease>,
@@ -87,6 +91,12 @@ impl Channels {
     /// The channel of this number.
     pub(crate) fn id(&self, number: u8) -> ChannelId {
         self.channels[usize::from(number)].spec.channel.clone()
+    }
+
+    /// Those whose buyers come through the waiting room, with their numbers.
+    pub(crate) fn queued(&self) -> impl Iterator<Item = (u8, &ChannelId)> {
+        let open = (0..).zip(&self.channels).filter(|(_, channel)| channel.released.is_none());
+        open.filter(|(_, channel)| channel.spec.queued).map(|(nth, it)| (nth, &it.spec.channel))
     }
 
     /// Where units of this channel are now: its own stock, that of the channel into which it was

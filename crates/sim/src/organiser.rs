@@ -203,7 +203,8 @@ impl Organiser {
                 });
                 let quota = *chance.pick(&[None, None, Some(3), Some(40), Some(1_000_000_001)]);
                 let codes = vec![DRAW_SEED; chance.below(2) as usize];
-                let spec = ChannelSpec { channel: some(chance), quota, codes, release };
+                let (channel, queued) = (some(chance), chance.percent(40));
+                let spec = ChannelSpec { channel, quota, codes, queued, release };
                 Command::SetChannel { spec, reason: reason(chance) }
             }
             3 => {

@@ -221,9 +221,16 @@ impl Event {
         self.stock.iter().len() > 0 || self.seats.len() > 0
     }
 
-    /// Units on sale.
-    fn free_units(&self) -> u64 {
-        self.stock.free() + u64::from(self.seats.free())
+    /// Units that people are let in to: those on sale, and those that are free in channels whose buyers
+    /// come through the waiting room.
+    fn units_for_the_line(&self) -> u64 {
+        let in_channels = self.channels.queued().map(|(number, channel)| {
+            let pools = self.stock.iter().map(|pool| u64::from(pool.free_in(Some(channel))));
+            let categories = self.seats.categories();
+            let seats = categories.filter_map(|category| category.allotted.get(&number));
+            pools.sum::<u64>() + seats.map(|units| u64::from(*units)).sum::<u64>()
+        });
+        self.stock.free() + u64::from(self.seats.free()) + in_channels.sum::<u64>()
     }
 
     fn user(&self, user: &UserId) -> Option<&User> {

@@ -102,7 +102,7 @@ impl Event {
         let room = settings.room.as_ref().filter(|_| self.has_stock());
         room.map_or(AdmissionState::GoesOn, |room| {
             let choosing = self.room.sessions.choosing();
-            AdmissionState::of(u64::from(units.free), u64::from(units.held), choosing, room)
+            AdmissionState::of(self.units_for_the_line(), u64::from(units.held), choosing, room)
         })
     }
 

@@ -192,7 +192,7 @@ impl Event {
     /// a waiting room for a shop elsewhere.
     fn finds_something(&self, settings: &RoomSettings) -> bool {
         let choosing = self.room.sessions.choosing();
-        !self.has_stock() || settings.finds_something(self.free_units(), choosing)
+        !self.has_stock() || settings.finds_something(self.units_for_the_line(), choosing)
     }
 
     fn decide_admission(&self, at: Time) -> Changes {

@@ -2,15 +2,16 @@
 
 use crate::best::{any, hold_best, house_with};
 use crate::stage::{
-    OPENING, Stage, begin, cancel, confirm, hold, lines, reason, release, settings,
+    OPENING, Stage, begin, cancel, confirm, hold, join, lines, reason, release, settings,
 };
 use onrush_core::best::{Best, Together};
 use onrush_core::change::SetupChange;
 use onrush_core::channels::{ChannelSpec, ChannelView, PlannedRelease};
 use onrush_core::ids::ChannelId;
 use onrush_core::lines::Lines;
-use onrush_core::question::{AvailabilityNow, ChannelsNow, SeatsNow};
-use onrush_core::settings::{Settings, SingleSeats};
+use onrush_core::question::{AvailabilityNow, ChannelsNow, EventNow, SeatsNow};
+use onrush_core::settings::{RoomSettings, Settings, SingleSeats};
+use onrush_core::view::AdmissionState;
 use onrush_core::{Change, Command, Refusal, Time};
 
 fn id(channel: &str) -> ChannelId {
@@ -19,7 +20,8 @@ fn id(channel: &str) -> ChannelId {
 
 fn set(channel: &str, quota: Option<u32>, release: Option<(Time, Option<&str>)>) -> Command {
     let release = release.map(|(at, into)| PlannedRelease { at, into: into.map(id) });
-    let spec = ChannelSpec { channel: id(channel), quota, codes: Vec::new(), release };
+    let (channel, codes, queued) = (id(channel), Vec::new(), channel == "queued");
+    let spec = ChannelSpec { channel, quota, codes, queued, release };
     Command::SetChannel { spec, reason: reason() }
 }
 
@@ -325,6 +327,27 @@ fn what_is_set_aside_is_told_by_channel_in_the_order_of_their_ids() {
     let told = stage.event.ask(stage.now, AvailabilityNow).expect("an event");
     assert_eq!(told.pools[0].allotted, [(id("box"), 1), (id("fans"), 3)]);
     assert_eq!(told.categories[0].allotted, [(id("box"), 1), (id("fans"), 2)]);
+}
+
+#[test]
+fn people_are_let_in_to_what_is_free_in_a_channel_whose_buyers_queue() {
+    let room = RoomSettings { capacity: 10, ..RoomSettings::default() };
+    for (channel, is_let_in) in [("fans", false), ("queued", true)] {
+        let mut stage = Stage::with_room(room.clone());
+        stage.ok(set(channel, None, None));
+        let all = lines(&[("ga", 10)], &["A-1", "A-2", "A-3", "A-4"]);
+        stage.ok(allot(all, None, Some(channel)));
+        stage.ok(join(1, "ann"));
+        stage.tick();
+        assert_eq!(stage.is_active("ann"), is_let_in, "{channel}");
+        let told = stage.event.ask(stage.now, EventNow).expect("an event").admission;
+        let expected = if is_let_in { AdmissionState::GoesOn } else { AdmissionState::SoldOut };
+        assert_eq!(told, expected);
+        stage.ok(release_channel(channel, None));
+        stage.tick();
+        assert!(stage.is_active("ann"), "what is everybody's is there for whoever queues");
+        stage.check_recovery();
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 --   counts.add(field, more)     goes on counting, with the next decision
 --   counts.is_choosing(s)       1 or 0 for a session
 --   counts.anew()               both, from the state: units, people
+--   counts.queued()             units that are free in channels whose buyers come through the waiting room
 --   counts.begin()              counts anew what an older version did not count; before any write
 --   counts.finds_something()    whether one more visitor would, after begin(); needs
 --                               M.units_per_visitor
@@ -46,10 +47,33 @@ function counts.begin()
   end
 end
 
+function counts.queued()
+  if redis.call('EXISTS', K.channels) == 0 then
+    return 0
+  end
+  local is_queued, units = {}, 0
+  local all = redis.call('HGETALL', K.channels)
+  for i = 1, #all, 2 do
+    local channel = read_channel(all[i], all[i + 1])
+    is_queued[all[i]] = channel.state == 'open' and string.find(channel.spec, '"queued":true', 1, true)
+  end
+  local blocked = redis.call('HGETALL', K.blocked)
+  for i = 1, #blocked, 2 do
+    local channel = string.match(blocked[i], '^[^:]*@([^@]*)$')
+    if channel and is_queued[channel] then
+      units = units + tonumber(blocked[i + 1])
+    end
+  end
+  return units
+end
+
 function counts.finds_something()
-  local free, choosing = tonumber(M.units_free), tonumber(M.choosing)
-  local each = tonumber(M.units_per_visitor) or 1
-  if free >= (choosing + 1) * each or (free > 0 and choosing == 0) then
+  local choosing, each = tonumber(M.choosing), tonumber(M.units_per_visitor) or 1
+  local function is_enough(free)
+    return free >= (choosing + 1) * each or (free > 0 and choosing == 0)
+  end
+  local free = tonumber(M.units_free)
+  if is_enough(free) or is_enough(free + counts.queued()) then
     return true
   end
   -- A sale without stock of its own is a waiting room for a shop elsewhere.

@@ -1,7 +1,8 @@
 -- An event as a whole.
 --
 -- Reply  '', and beside it: fields of meta (field, text, …) · people waiting · slots in use · pools
---        (pool, text, …) · categories (name, text, …) · people who are choosing
+--        (pool, text, …) · categories (name, text, …) · people who are choosing · units that are free in
+--        channels whose buyers come through the waiting room
 -- Refusals  EVENT_NOT_FOUND
 --#include counts
 
@@ -19,5 +20,5 @@ return {
   'ok', int(seq), int(now), '', M.epoch or '0', meta,
   redis.call('ZCARD', K.queue) + redis.call('ZCARD', K.parked), redis.call('HLEN', K.sessions),
   redis.call('HGETALL', K.pools), redis.call('HGETALL', K.categories),
-  tonumber(M.choosing) or select(2, counts.anew()),
+  tonumber(M.choosing) or select(2, counts.anew()), counts.queued(),
 }

@@ -265,7 +265,7 @@ fn view_event(event: &EventId, more: &mut More) -> Result<EventView, String> {
     let (waiting, active) = (more.next()?, more.next()?);
     let pools = pools(&more.texts()?, &[])?;
     let categories = categories(&more.texts()?, &[])?;
-    let choosing = more.next()?;
+    let (choosing, queued) = (more.next()?, more.next::<u64>()?);
     let settings: Settings = read_json(required("settings")?)?;
     let all = pools.iter().map(|pool| pool.units);
     let mut units = Units::default();
@@ -278,7 +278,12 @@ fn view_event(event: &EventId, more: &mut More) -> Result<EventView, String> {
     let has_stock = !(pools.is_empty() && categories.is_empty());
     let admission =
         settings.room.as_ref().filter(|_| has_stock).map_or(AdmissionState::GoesOn, |room| {
-            AdmissionState::of(u64::from(units.free), u64::from(units.held), choosing, room)
+            AdmissionState::of(
+                u64::from(units.free) + queued,
+                u64::from(units.held),
+                choosing,
+                room,
+            )
         });
     let draw = match settings.seed_hash() {
         None => None,

@@ -412,7 +412,7 @@ fn fuller_changes() -> Vec<Change> {
         Change::Setup(SetupChange::ChannelSet { spec, reason }) => {
             let release = Some(PlannedRelease { at: Time(3), into: Some(id("box")) });
             let (quota, codes) = (Some(9), vec![Digest([0; 32])]);
-            let spec = ChannelSpec { quota, codes, release, ..spec };
+            let spec = ChannelSpec { quota, codes, queued: true, release, ..spec };
             Some(SetupChange::ChannelSet { spec, reason }.into())
         }
         Change::Setup(SetupChange::UnitsAllotted { lines, reason, .. }) => {
@@ -455,7 +455,8 @@ fn all_changes() -> impl Iterator<Item = Change> {
 }
 
 fn channel_spec() -> ChannelSpec {
-    ChannelSpec { channel: id("fans"), quota: None, codes: Vec::new(), release: None }
+    let (quota, codes, queued, release) = (None, Vec::new(), false, None);
+    ChannelSpec { channel: id("fans"), quota, codes, queued, release }
 }
 
 fn members(value: &Value, names: &mut BTreeSet<String>) {

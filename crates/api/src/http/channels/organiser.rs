@@ -39,6 +39,11 @@ pub struct NewChannel {
     #[serde(default)]
     #[schema(value_type = Option<Vec<FreeText>>, max_items = 100)]
     codes: Option<Vec<String>>,
+    /// Whether its buyers come through the waiting room: then people are let in to what is free in it,
+    /// too. Not so if left out.
+    #[serde(default)]
+    #[schema(value_type = Option<bool>, nullable = false)]
+    queued: bool,
     /// When its stock goes elsewhere by itself; never if left out.
     #[serde(default)]
     release: Option<NewRelease>,
@@ -100,6 +105,8 @@ pub struct ChannelBody {
     quota: Option<u32>,
     /// How many codes it has.
     codes: usize,
+    /// Whether its buyers come through the waiting room.
+    queued: bool,
     /// When its stock goes elsewhere by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -143,8 +150,8 @@ impl From<Released> for ReleaseBody {
 
 impl ChannelBody {
     fn new(view: ChannelView, left: &AvailabilityView) -> Self {
-        let ChannelView { spec: ChannelSpec { channel, quota, codes, release }, taken, released } =
-            view;
+        let ChannelView { spec, taken, released } = view;
+        let ChannelSpec { channel, quota, codes, queued, release } = spec;
         let its = |allotted: &[(ChannelId, u32)]| {
             allotted.iter().find(|(other, _)| *other == channel).map(|(_, units)| *units)
         };
@@ -155,6 +162,7 @@ impl ChannelBody {
         Self {
             quota,
             codes: codes.len(),
+            queued,
             release: release.filter(|_| released.is_none()).map(ReleaseBody::from),
             released: released.map(ReleaseBody::from),
             taken,
@@ -189,7 +197,7 @@ pub async fn set_channel(
     State(sale): State<Arc<Sale>>,
     Ids((event, channel)): Ids<(EventId, ChannelId)>,
     _: Admin,
-    JsonBody(NewChannel { quota, codes, release, by, why }): JsonBody<NewChannel>,
+    JsonBody(NewChannel { quota, codes, queued, release, by, why }): JsonBody<NewChannel>,
 ) -> Result<Response, Problem> {
     let wrong = |why: String, field| Problem::new(Code::InvalidBody, why).about(field);
     let quota = quota.map(|quota| u32::try_from(quota.0)).transpose();
@@ -207,7 +215,7 @@ pub async fn set_channel(
         }
         None => None,
     };
-    let spec = ChannelSpec { channel: channel.clone(), quota, codes, release };
+    let spec = ChannelSpec { channel: channel.clone(), quota, codes, queued, release };
     let command = Command::SetChannel { spec, reason: Reason { by, why } };
     sale.run::<()>(&event, command).await.map_err(|why| Problem::from(why).named_in_body())?;
     body_of(&sale, &event, &channel).await

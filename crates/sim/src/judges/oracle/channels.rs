@@ -72,6 +72,19 @@ impl Oracle {
         taken
     }
 
+    /// Units that are free in channels whose buyers come through the waiting room.
+    pub(super) fn free_for_the_line(&self) -> u64 {
+        let mut free = 0;
+        for channel in self.channels.iter().filter(|it| it.spec.queued && it.released.is_none()) {
+            let id = &channel.spec.channel;
+            let pools = self.pools.iter().map(|pool| u64::from(pool.free_for(Some(id))));
+            free += pools.sum::<u64>();
+            let its = self.seats.iter().filter(|seat| seat.owner == Owner::Channel(id.clone()));
+            free += its.count() as u64;
+        }
+        free
+    }
+
     pub(super) fn channel_views(&self) -> Vec<ChannelView> {
         let view = |channel: &Channel| ChannelView {
             spec: channel.spec.clone(),

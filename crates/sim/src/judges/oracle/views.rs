@@ -89,6 +89,7 @@ impl Oracle {
         let stock = !self.pools.is_empty() || !self.seats.is_empty();
         let Some(room) = self.room().filter(|_| stock) else { return AdmissionState::GoesOn };
         let Units { free, held, .. } = self.units_in_all();
+        let (free, held) = (u64::from(free) + self.free_for_the_line(), u64::from(held));
         let may_choose = |inside: &&Inside| {
             !matches!(inside.stay, Stay::Over) && self.live_of(&inside.user).is_empty()
         };

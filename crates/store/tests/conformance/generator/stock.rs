@@ -81,6 +81,7 @@ impl Generator {
                 let spec = ChannelSpec {
                     channel: known(random),
                     quota: *random.pick(&[None, None, None, Some(2), Some(5), Some(1_000_000_001)]),
+                    queued: random.percent(40),
                     codes: vec![Digest([7; 32]); random.below(3) as usize],
                     release: random.percent(15).then_some(release),
                 };
