@@ -63,6 +63,14 @@ pub struct ChannelView {
     pub released: Option<Released>,
 }
 
+impl ChannelView {
+    /// Units that may still be taken through it, as far as its quota goes.
+    #[must_use]
+    pub fn left(&self) -> Option<u32> {
+        self.spec.quota.map(|quota| quota.saturating_sub(self.taken))
+    }
+}
+
 /// From which channel each line of a hold is, pools' and then seats': nothing if all are from the
 /// stock that is for everybody.
 pub type Sources = Vec<Option<ChannelId>>;
@@ -94,9 +102,9 @@ impl Channels {
     }
 
     /// Those whose buyers come through the waiting room, with their numbers.
-    pub(crate) fn queued(&self) -> impl Iterator<Item = (u8, &ChannelId)> {
+    pub(crate) fn queued(&self) -> impl Iterator<Item = (u8, &ChannelView)> {
         let open = (0..).zip(&self.channels).filter(|(_, channel)| channel.released.is_none());
-        open.filter(|(_, channel)| channel.spec.queued).map(|(nth, it)| (nth, &it.spec.channel))
+        open.filter(|(_, channel)| channel.spec.queued)
     }
 
     /// Where units of this channel are now: its own stock, that of the channel into which it was

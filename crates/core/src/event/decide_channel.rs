@@ -146,8 +146,7 @@ impl Event {
             let number = self.channels.number(id);
             let is_named = may_use.iter().any(|usable| usable.number == number);
             if channel.released.is_none() && !is_named {
-                let quota = channel.spec.quota.unwrap_or(u32::MAX);
-                let left = quota.saturating_sub(channel.taken);
+                let left = channel.left().unwrap_or(u32::MAX);
                 may_use.push(Usable { number, channel, left });
             }
         }

@@ -332,17 +332,21 @@ fn what_is_set_aside_is_told_by_channel_in_the_order_of_their_ids() {
 #[test]
 fn people_are_let_in_to_what_is_free_in_a_channel_whose_buyers_queue() {
     let room = RoomSettings { capacity: 10, ..RoomSettings::default() };
-    for (channel, is_let_in) in [("fans", false), ("queued", true)] {
+    for (channel, quota, is_let_in, then) in [
+        ("fans", None, false, AdmissionState::SoldOut),
+        ("queued", None, true, AdmissionState::GoesOn),
+        ("queued", Some(1), true, AdmissionState::Waits),
+        ("queued", Some(0), false, AdmissionState::SoldOut),
+    ] {
         let mut stage = Stage::with_room(room.clone());
-        stage.ok(set(channel, None, None));
+        stage.ok(set(channel, quota, None));
         let all = lines(&[("ga", 10)], &["A-1", "A-2", "A-3", "A-4"]);
         stage.ok(allot(all, None, Some(channel)));
         stage.ok(join(1, "ann"));
         stage.tick();
-        assert_eq!(stage.is_active("ann"), is_let_in, "{channel}");
+        assert_eq!(stage.is_active("ann"), is_let_in, "{channel} {quota:?}");
         let told = stage.event.ask(stage.now, EventNow).expect("an event").admission;
-        let expected = if is_let_in { AdmissionState::GoesOn } else { AdmissionState::SoldOut };
-        assert_eq!(told, expected);
+        assert_eq!(told, then, "{channel} {quota:?}");
         stage.ok(release_channel(channel, None));
         stage.tick();
         assert!(stage.is_active("ann"), "what is everybody's is there for whoever queues");

@@ -5,7 +5,8 @@
 --   counts.add(field, more)     goes on counting, with the next decision
 --   counts.is_choosing(s)       1 or 0 for a session
 --   counts.anew()               both, from the state: units, people
---   counts.queued()             units that are free in channels whose buyers come through the waiting room
+--   counts.queued()             units that may be had through channels whose buyers come through the
+--                               waiting room
 --   counts.begin()              counts anew what an older version did not count; before any write
 --   counts.finds_something()    whether one more visitor would, after begin(); needs
 --                               M.units_per_visitor
@@ -51,17 +52,20 @@ function counts.queued()
   if redis.call('EXISTS', K.channels) == 0 then
     return 0
   end
-  local is_queued, units = {}, 0
-  local all = redis.call('HGETALL', K.channels)
+  local free, blocked = {}, redis.call('HGETALL', K.blocked)
+  for i = 1, #blocked, 2 do
+    local id = string.match(blocked[i], '^[^:]*@([^@]*)$')
+    if id then
+      free[id] = (free[id] or 0) + tonumber(blocked[i + 1])
+    end
+  end
+  local units, all = 0, redis.call('HGETALL', K.channels)
   for i = 1, #all, 2 do
     local channel = read_channel(all[i], all[i + 1])
-    is_queued[all[i]] = channel.state == 'open' and string.find(channel.spec, '"queued":true', 1, true)
-  end
-  local blocked = redis.call('HGETALL', K.blocked)
-  for i = 1, #blocked, 2 do
-    local channel = string.match(blocked[i], '^[^:]*@([^@]*)$')
-    if channel and is_queued[channel] then
-      units = units + tonumber(blocked[i + 1])
+    if channel.state == 'open' and string.find(channel.spec, '"queued":true', 1, true) then
+      local quota = tonumber(string.match(channel.spec, '"quota":(%d+)'))
+      local left = quota and math.max(quota - channel.taken, 0) or math.huge
+      units = units + math.min(free[all[i]] or 0, left)
     end
   end
   return units

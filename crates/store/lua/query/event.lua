@@ -1,8 +1,8 @@
 -- An event as a whole.
 --
 -- Reply  '', and beside it: fields of meta (field, text, …) · people waiting · slots in use · pools
---        (pool, text, …) · categories (name, text, …) · people who are choosing · units that are free in
---        channels whose buyers come through the waiting room
+--        (pool, text, …) · categories (name, text, …) · people who are choosing · units that may be had
+--        through channels whose buyers come through the waiting room
 -- Refusals  EVENT_NOT_FOUND
 --#include counts
 

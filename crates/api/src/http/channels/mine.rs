@@ -109,7 +109,7 @@ pub async fn my_channels(
         });
         let of_channel = seats.iter().filter(|seat| seat.channel.as_ref() == Some(&channel));
         channels.push(MyChannel {
-            left: view.spec.quota.map(|quota| quota.saturating_sub(view.taken)),
+            left: view.left(),
             until: view.spec.release.as_ref().map(|release| release.at),
             pools: pools.collect(),
             seats: of_channel.map(|seat| seat.seat.clone()).collect(),

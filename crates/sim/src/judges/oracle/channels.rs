@@ -72,17 +72,23 @@ impl Oracle {
         taken
     }
 
-    /// Units that are free in channels whose buyers come through the waiting room.
+    /// Units that may be had through channels whose buyers come through the waiting room.
     pub(super) fn free_for_the_line(&self) -> u64 {
-        let mut free = 0;
+        let mut all = 0;
         for channel in self.channels.iter().filter(|it| it.spec.queued && it.released.is_none()) {
             let id = &channel.spec.channel;
             let pools = self.pools.iter().map(|pool| u64::from(pool.free_for(Some(id))));
-            free += pools.sum::<u64>();
             let its = self.seats.iter().filter(|seat| seat.owner == Owner::Channel(id.clone()));
-            free += its.count() as u64;
+            let free = pools.sum::<u64>() + its.count() as u64;
+            let taken = self.taken_through(id);
+            all += match channel.spec.quota {
+                Some(quota) if u64::from(quota) < taken + free => {
+                    u64::from(quota).saturating_sub(taken)
+                }
+                Some(_) | None => free,
+            };
         }
-        free
+        all
     }
 
     pub(super) fn channel_views(&self) -> Vec<ChannelView> {
