@@ -48,12 +48,18 @@ impl Generator {
                 self.ask(Command::BeginPayment { booking, user, payment });
             }
             5..=7 => {
-                let (booking, _, state) = self.some_booking(pays);
-                let payment = self.payment_of(&state);
+                let (booking, user, state) = self.some_booking(pays);
+                let failed = self.payment_of(&state);
                 let then =
                     *self.random.pick(&[OnDecline::Keep, OnDecline::Keep, OnDecline::Release]);
                 let why = risky_text(&mut self.random);
-                self.ask(Command::FailPayment { booking, payment, why, then });
+                let again = booking.clone();
+                self.ask(Command::FailPayment { booking, payment: failed, why, then });
+                // Most people try again at once.
+                if self.random.percent(50) {
+                    let payment = payment(self.fresh(3));
+                    self.ask(Command::BeginPayment { booking: again, user, payment });
+                }
             }
             8 | 9 => {
                 let (booking, user, state) = self.some_booking(pays);
