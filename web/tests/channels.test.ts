@@ -88,9 +88,7 @@ test("the organiser sets a channel up, moves units, and releases it", async () =
   await dialog.getByLabel("Reason").fill("presale");
   await dialog.getByRole("button", { name: "New channel" }).click();
   await panel.getByRole("rowheader", { name: "fans" }).waitFor();
-  const { channels } = (
-    await server.ask("GET", "/admin/events/office/channels", { token: ADMIN_KEY })
-  ).body;
+  const { channels } = (await server.ask("GET", "/admin/events/office/channels", { token: ADMIN_KEY })).body;
   expect(channels[0]).toMatchObject({ channel: "fans", quota: 5, codes: 2, queued: true });
 
   await panel.getByRole("button", { name: "Move units" }).click();

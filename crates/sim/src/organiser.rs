@@ -201,7 +201,7 @@ impl Organiser {
                     at: floor.at.plus_ms(*chance.pick(&[0, 1, 40, 3_000, 90_000])),
                     into: maybe(chance),
                 });
-                let quota = *chance.pick(&[None, None, Some(3), Some(40), Some(1_000_000_001)]);
+                let quota = *chance.pick(&[None, Some(1), Some(3), Some(40), Some(1_000_000_001)]);
                 let codes = vec![DRAW_SEED; chance.below(2) as usize];
                 let (channel, queued) = (some(chance), chance.percent(40));
                 let spec = ChannelSpec { channel, quota, codes, queued, release };
