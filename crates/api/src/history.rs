@@ -6,9 +6,11 @@
 
 mod channels;
 mod prices;
+mod types;
 
 pub use channels::ChannelChange;
 pub use prices::PriceChange;
+pub use types::TypesChange;
 
 use crate::broken::Broken;
 use crate::json::ids::{IdText, TimeMs};
@@ -282,7 +284,8 @@ impl History {
                 SetupChange::EventCreated { .. }
                 | SetupChange::SettingsChanged { .. }
                 | SetupChange::ChannelSet { .. }
-                | SetupChange::PriceChanged { .. } => {}
+                | SetupChange::PriceChanged { .. }
+                | SetupChange::TypesSet { .. } => {}
             },
             Change::Hold(change) => match change {
                 HoldChange::HoldPlaced { terms, until: _ } => {

@@ -8,6 +8,7 @@ use crate::prices::{PriceStep, Priced};
 use crate::settings::{Digest, Settings};
 use crate::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
 use crate::time::Time;
+use crate::types::TicketType;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -103,6 +104,15 @@ families! {
             /// Who and why; nobody if it was due by what they had said before.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             reason: Option<Reason>,
+        },
+        /// A pool or a category has other ticket types.
+        TypesSet {
+            /// What.
+            of: Priced,
+            /// The types from now on; none if it has none any more.
+            types: Vec<TicketType>,
+            /// Who and why.
+            reason: Reason,
         },
         /// Free units went off sale.
         UnitsBlocked {

@@ -8,6 +8,7 @@ use crate::lines::Lines;
 use crate::prices::{PriceStep, Priced};
 use crate::settings::{Digest, Settings};
 use crate::spec::{CategorySpec, PoolSpec, Reason, SeatSpec};
+use crate::types::{AskedTypes, TicketType};
 use serde::{Deserialize, Serialize};
 
 /// Who takes a confirmed booking back, and what the buyer gets for it.
@@ -70,6 +71,15 @@ pub enum Command {
         price_minor: i64,
         /// What it costs later, the earliest first; nothing else is left of what was to come.
         later: Vec<PriceStep>,
+        /// Who and why.
+        reason: Reason,
+    },
+    /// Sets what ticket types a pool or a category has from now on. What is held keeps its types.
+    SetTypes {
+        /// Of what.
+        of: Priced,
+        /// The types, the one of units that name none first; none is no types any more.
+        types: Vec<TicketType>,
         /// Who and why.
         reason: Reason,
     },
@@ -175,6 +185,9 @@ pub enum Command {
         /// Channels that the visitor may use, the one to take from first before the others.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         channels: Vec<ChannelId>,
+        /// The ticket types of the units.
+        #[serde(default, skip_serializing_if = "AskedTypes::is_empty")]
+        types: AskedTypes,
     },
     /// Holds the best seats there are for a booking, with what is named beside them, all or nothing.
     HoldBest {
@@ -187,6 +200,9 @@ pub enum Command {
         /// Channels that the visitor may use, the one to take from first before the others.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         channels: Vec<ChannelId>,
+        /// The ticket types of the units.
+        #[serde(default, skip_serializing_if = "AskedTypes::is_empty")]
+        types: AskedTypes,
     },
     /// Gives a hold more time.
     Extend {
@@ -358,6 +374,7 @@ traits! {
     AdjustCapacity:  judged_first;
     AddSeats:        needs_space;
     ChangePrice:     judged_first;
+    SetTypes:        judged_first;
     Block:           judged_first;
     Unblock:         judged_first;
     SetChannel:      judged_first;

@@ -5,6 +5,7 @@ use crate::channels::Sources;
 use crate::ids::{BookingId, PaymentId, UserId};
 use crate::lines::Lines;
 use crate::time::Time;
+use crate::types::{AskedTypes, HeldType, HeldTypes, Part, parts, type_of_ticket};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -27,6 +28,10 @@ pub struct HoldTerms {
     /// The channel that each line came from, pools' and then seats'; nothing if all were everybody's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Sources,
+    /// The types of its units, with the prices that these had when it was held; nothing if none of its
+    /// pools and categories had types. `prices_minor` tells what the others cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub types: Option<Box<HeldTypes>>,
     /// The price of all of it when it was held, fees included, in minor units of the event's currency.
     pub amount_minor: i64,
     /// How much of that is fees.
@@ -34,6 +39,25 @@ pub struct HoldTerms {
     pub fee_minor: i64,
     /// When it was held.
     pub created_at: Time,
+}
+
+impl HoldTerms {
+    /// Whether a request named the same types as the one that made this booking.
+    #[must_use]
+    pub fn asked_same_types(&self, asked: &AskedTypes) -> bool {
+        self.types.as_ref().map_or(asked.is_empty(), |types| types.asked == *asked)
+    }
+
+    /// Its units: see [`parts`].
+    pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        parts(&self.lines, self.types.as_deref())
+    }
+
+    /// The type of the ticket of this number: see [`type_of_ticket`].
+    #[must_use]
+    pub fn type_of_ticket(&self, ticket: u32) -> Option<&HeldType> {
+        type_of_ticket(&self.lines, self.types.as_deref(), ticket)
+    }
 }
 
 /// Where a booking stands.

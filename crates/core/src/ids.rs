@@ -173,6 +173,10 @@ id!(
     ChannelId(Arc<str>), "channel id", MAX_ID_BYTES
 );
 id!(
+    /// One ticket type of a pool or a price category.
+    TypeId(Arc<str>), "ticket type id", MAX_ID_BYTES
+);
+id!(
     /// One seat within an event.
     SeatId(Arc<str>), "seat id", MAX_ID_BYTES
 );

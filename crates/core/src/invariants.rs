@@ -31,6 +31,7 @@ impl Event {
         self.check_seats(&mut broken);
         self.check_users(&mut broken);
         self.check_channels(&mut broken);
+        self.check_types(&mut broken);
         if broken.is_empty() { Ok(()) } else { Err(broken) }
     }
 
@@ -178,6 +179,26 @@ impl Event {
                 let seats = self.seats.iter().filter(of_category).count();
                 if category.allotted.get(&number).copied().unwrap_or(0) as usize != seats {
                     broken.push(format!("category {}: {seats} seats are in {id}", category.name));
+                }
+            }
+        }
+    }
+
+    /// Types are of pools and categories that exist, and those of a booking are of all units of a line or
+    /// of none.
+    fn check_types(&self, broken: &mut Vec<String>) {
+        for list in self.types.lists() {
+            if list.types.is_empty() || self.last_price_minor(&list.of).is_none() {
+                broken.push(format!("{}: has types, and there are none or no such thing", list.of));
+            }
+        }
+        for (_, hold) in self.bookings.iter() {
+            let Some(types) = hold.terms.types.as_deref() else { continue };
+            for (line, units) in (0..).zip(units_of(&hold.terms.lines)) {
+                let typed: u32 = types.of_line(line).map(|(_, quantity)| quantity).sum();
+                if types.has_line(line) && typed != units {
+                    let booking = &hold.terms.booking;
+                    broken.push(format!("booking {booking}: line {line} has {typed} typed units"));
                 }
             }
         }

@@ -38,6 +38,7 @@ pub mod spec;
 mod stock;
 pub mod tax;
 pub mod time;
+pub mod types;
 mod users;
 pub mod view;
 pub mod waiting_room;

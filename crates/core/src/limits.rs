@@ -30,6 +30,10 @@ pub const MAX_CATEGORIES_PER_EVENT: usize = 1_000;
 pub const MAX_CHANNELS_PER_EVENT: usize = 20;
 /// Codes of one channel: as many as fit into a request that names them all, however long they are.
 pub const MAX_CODES_PER_CHANNEL: usize = 100;
+/// Ticket types of one pool or category.
+pub const MAX_TYPES: usize = 20;
+/// The largest share of a price that a ticket type may cost, in basis points: 100 %.
+pub const MAX_TYPE_BP: u32 = 10_000;
 /// The largest price of one unit, in minor units; a thousand of them still fit an `i64`.
 pub const MAX_PRICE_MINOR: i64 = 1_000_000_000_000;
 /// The last moment that a price may be said to hold from: the end of the year 9999.

@@ -4,9 +4,11 @@
 //! comes that tells of it.
 
 use crate::ids::PoolId;
+use crate::refusal::Refusal;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// What has a price. Price categories come before pools, each by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -16,6 +18,25 @@ pub enum Priced {
     Category(Box<str>),
     /// Each unit of this pool.
     Pool(PoolId),
+}
+
+impl Priced {
+    /// That there is no such thing.
+    pub(crate) fn missing(&self) -> Refusal {
+        match self {
+            Self::Category(name) => Refusal::CategoryNotFound { category: name.clone() },
+            Self::Pool(pool) => Refusal::ZoneNotFound { pool: pool.clone() },
+        }
+    }
+}
+
+impl fmt::Display for Priced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Category(name) => write!(f, "category {name}"),
+            Self::Pool(pool) => write!(f, "pool {pool}"),
+        }
+    }
 }
 
 /// A price from some time on.

@@ -2,8 +2,9 @@
 //! changes its meaning.
 
 use crate::hold::HoldStatus;
-use crate::ids::{ChannelId, PlaceId, PoolId, SeatId};
+use crate::ids::{ChannelId, PlaceId, PoolId, SeatId, TypeId};
 use crate::phase::Phase;
+use crate::prices::Priced;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -480,6 +481,33 @@ refusals! {
         "channel {channel} may sell {quota} and has {taken} held or sold; ask for fewer, or for seats \
          outside of it";
 
+    /// The pool or category has no such ticket type.
+    TypeNotFound {
+        /// The type.
+        #[serde(rename = "type")]
+        ticket_type: TypeId,
+        /// Of what; where seats are left to the rules, the first category that they may be of.
+        of: Priced,
+    } = 69 "TYPE_NOT_FOUND" NotFound never,
+        "{of} has no ticket type {ticket_type}; look the types up under availability";
+
+    /// Fewer units of a ticket type than a booking must have that has any, or more than it may.
+    TypeLimit {
+        /// The type.
+        #[serde(rename = "type")]
+        ticket_type: TypeId,
+        /// Of what.
+        of: Priced,
+        /// Units at least, unless there are none.
+        min: u32,
+        /// Units at most.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max: Option<u32>,
+        /// Units that there would be.
+        asked: u32,
+    } = 70 "TYPE_LIMIT" Conflict never,
+        "{asked} of ticket type {ticket_type} of {of}: a booking has {}", Bounds(*min, *max);
+
     /// The event has no draw.
     NoDraw = 58 "NO_DRAW" Conflict never,
         "public_value: only an event with a draw takes one";
@@ -512,6 +540,18 @@ const fn not_open(phase: Phase) -> &'static str {
         Phase::Open => "the sale is open; this is possible only before",
         Phase::Paused => "the sale is paused; try again when it goes on",
         Phase::Closed => "the sale is over",
+    }
+}
+
+/// How many units of a type a booking may have.
+struct Bounds(u32, Option<u32>);
+
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self(min, Some(max)) => write!(f, "{min} to {max}, or none"),
+            Self(min, None) => write!(f, "at least {min}, or none"),
+        }
     }
 }
 

@@ -107,6 +107,7 @@ impl Category {
             price_minor: self.price_minor,
             first_minor: ladder.map(|ladder| ladder.first_minor),
             later: ladder.map(|ladder| ladder.later.clone()).unwrap_or_default(),
+            types: Vec::new(),
             units: self.units,
             allotted: by_id.into_iter().collect(),
         }
@@ -212,7 +213,7 @@ impl Seats {
         &self,
         order: &BestOrder,
         single_seats: SingleSeats,
-        prices_minor: &[i64],
+        prices_minor: &[Option<i64>],
         channels: &[u8],
     ) -> Option<Vec<SeatId>> {
         let first_choice = order.best().first_choice();
@@ -225,12 +226,12 @@ impl Seats {
     }
 
     /// The best seats of an order that are free for everybody, or in one channel, by id, at these
-    /// prices of each category.
+    /// prices of each category; `None` is for categories that it cannot have.
     pub(crate) fn best(
         &self,
         order: &BestOrder,
         single_seats: SingleSeats,
-        prices_minor: &[i64],
+        prices_minor: &[Option<i64>],
         channel: Option<u8>,
     ) -> Result<Vec<SeatId>, Refusal> {
         let best = order.best();
@@ -318,13 +319,19 @@ impl Seats {
         Ok(())
     }
 
-    fn filter(&self, order: &BestOrder, single_seats: SingleSeats, prices_minor: &[i64]) -> Filter {
+    fn filter(
+        &self,
+        order: &BestOrder,
+        single_seats: SingleSeats,
+        prices_minor: &[Option<i64>],
+    ) -> Filter {
         let best = order.best();
         let is_asked = |names: &[Box<str>], name: &str| {
             names.is_empty() || names.iter().any(|asked| asked.as_ref() == name)
         };
         let categories = self.categories.iter().zip(prices_minor).map(|(category, price_minor)| {
-            let affordable = best.price_max_minor().is_none_or(|most| *price_minor <= most);
+            let may_cost = |price_minor| best.price_max_minor().is_none_or(|it| price_minor <= it);
+            let affordable = price_minor.is_some_and(may_cost);
             affordable && is_asked(best.categories(), &category.name)
         });
         let sections = self.segments.sections().iter();

@@ -13,6 +13,7 @@ use crate::seats::SeatState;
 use crate::settings::Settings;
 use crate::spec::{CategorySpec, PoolSpec, SeatSpec};
 use crate::time::Time;
+use crate::types::TypeList;
 use crate::view::{BanView, ClaimState, ClaimView};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -33,6 +34,8 @@ pub enum SnapshotRow {
     Pool(PoolRow),
     /// A price category, in the order they were added.
     Category(CategorySpec),
+    /// The ticket types of a pool or category, categories' first, each by name.
+    Types(TypeList),
     /// A seat, in the order they were added.
     Seat(SeatRow),
     /// A waiting place, in the order of the line.
@@ -233,6 +236,7 @@ impl Event {
             let name = category.name.as_ref().into();
             SnapshotRow::Category(CategorySpec { name, price_minor: category.price_minor })
         });
+        let types = self.types.lists().map(SnapshotRow::Types);
         let seats = self.seats.iter().map(|seat| {
             let row = SeatRow { spec: seat.spec.clone(), blocked_why: None, channel: None };
             SnapshotRow::Seat(match &seat.state {
@@ -277,6 +281,7 @@ impl Event {
             .chain(channels)
             .chain(pools)
             .chain(categories)
+            .chain(types)
             .chain(seats)
             .chain(places)
             .chain(holds)
@@ -351,6 +356,7 @@ impl Event {
                 });
             }
             SnapshotRow::Category(spec) => self.seats.add_category(&spec),
+            SnapshotRow::Types(list) => self.types.set(&list.of, &list.types),
             SnapshotRow::Seat(row) => {
                 self.seats.add(&row.spec);
                 if let Some(why) = row.blocked_why {

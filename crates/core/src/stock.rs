@@ -131,6 +131,7 @@ impl Pool {
             price_minor: self.spec.price_minor,
             first_minor: ladder.map(|ladder| ladder.first_minor),
             later: ladder.map(|ladder| ladder.later.clone()).unwrap_or_default(),
+            types: Vec::new(),
             capacity: self.spec.capacity,
             units: self.units(),
             claimed: self.claimed,

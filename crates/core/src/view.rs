@@ -7,6 +7,7 @@ use crate::prices::PriceStep;
 use crate::settings::{Digest, RefundNow, RoomSettings, Settings};
 use crate::spec::Reason;
 use crate::time::Time;
+use crate::types::TypeView;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -172,6 +173,9 @@ pub struct PoolView {
     /// What it costs later, the earliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub later: Vec<PriceStep>,
+    /// Its ticket types, the one of units that name none first, at this price.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub types: Vec<TypeView>,
     /// All its units.
     pub capacity: u32,
     /// How they divide.
@@ -201,6 +205,9 @@ pub struct CategoryView {
     /// What it costs later, the earliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub later: Vec<PriceStep>,
+    /// Its ticket types, the one of units that name none first, at this price.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub types: Vec<TypeView>,
     /// How its seats divide.
     #[serde(flatten)]
     pub units: Units,

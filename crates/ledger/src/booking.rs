@@ -5,6 +5,7 @@ use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::lines::Lines;
 use onrush_core::money::Currency;
+use onrush_core::types::HeldTypes;
 
 /// A booking, as the feed tells of it. Never an input of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Booking {
     /// The price of one unit of each line, pools' and then seats'; nothing if all were the first
     /// prices that these had.
     pub prices_minor: Vec<i64>,
+    /// The ticket types of its units, as they were then; nothing if none of them has one.
+    pub types: Option<Box<HeldTypes>>,
     /// What it costs, fees included, in minor units.
     pub amount_minor: i64,
     /// How much of that is fees.

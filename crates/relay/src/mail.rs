@@ -308,6 +308,7 @@ impl Work {
             event: &booking.event,
             user: &booking.user,
             lines: &booking.lines,
+            types: booking.types.as_deref(),
             // It happened when the booking was confirmed, so that these are the tickets that
             // everybody else sees.
             at: message.at,

@@ -254,6 +254,7 @@ mod tests {
             status: HoldStatus::Confirmed,
             lines: Lines::new(pools, Vec::new()).unwrap(),
             prices_minor: Vec::new(),
+            types: None,
             amount_minor: 5_000,
             fee_minor: 0,
             currency: "EUR".parse().unwrap(),

@@ -299,6 +299,7 @@ fn held(
         status: HoldStatus::Held,
         lines: terms.lines.clone(),
         prices_minor: terms.prices_minor.clone(),
+        types: terms.types.clone(),
         amount_minor: terms.amount_minor,
         fee_minor: terms.fee_minor,
         currency,
@@ -406,8 +407,9 @@ fn add_setup(facts: &mut Vec<Fact>, event: &EventId, change: &SetupChange, at: T
             let price_minor = *price_minor;
             facts.push(Fact::Price { event: event.clone(), kind, name, price_minor });
         }
-        // What is set aside for a channel is sold as well.
-        SetupChange::ChannelSet { .. }
+        // What is set aside for a channel is sold as well, and types follow the price.
+        SetupChange::TypesSet { .. }
+        | SetupChange::ChannelSet { .. }
         | SetupChange::UnitsAllotted { .. }
         | SetupChange::ChannelReleased { .. } => {}
         SetupChange::UnitsBlocked { lines, reason: _ } => facts.extend(stocks(event, lines, -1)),

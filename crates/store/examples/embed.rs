@@ -4,6 +4,7 @@ use onrush_core::ids::{EventId, PoolId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::Settings;
 use onrush_core::spec::PoolSpec;
+use onrush_core::types::AskedTypes;
 use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal};
 use onrush_store::embedded::{Embedded, Options};
@@ -31,6 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         user: "ann".parse()?,
         lines: two.clone(),
         channels: Vec::new(),
+        types: AskedTypes::default(),
     };
     let hold: HoldView = engine.run(event.clone(), ann).await?.value;
     println!("{} costs {} cents: {:?}", hold.terms.booking, hold.terms.amount_minor, hold.state);
@@ -41,6 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         user: "bob".parse()?,
         lines: two,
         channels: Vec::new(),
+        types: AskedTypes::default(),
     };
     assert_eq!(run(bob).await, Err(Failure::Refused(Refusal::InsufficientStock { pool, free: 1 })));
     engine.close();

@@ -98,6 +98,7 @@ impl ChannelChange {
             | SetupChange::CapacityAdjusted { .. }
             | SetupChange::SeatsAdded { .. }
             | SetupChange::PriceChanged { .. }
+            | SetupChange::TypesSet { .. }
             | SetupChange::UnitsBlocked { .. }
             | SetupChange::UnitsUnblocked { .. } => None,
         }

@@ -16,6 +16,7 @@ fn held(booking: &str) -> Change {
         asked: None,
         prices_minor: Vec::new(),
         sources: Vec::new(),
+        types: None,
         amount_minor: 100,
         fee_minor: 0,
         created_at: Time(1),

@@ -76,7 +76,8 @@ impl Channel {
                 | SetupChange::SeatsAdded { .. }
                 | SetupChange::UnitsAllotted { .. }
                 | SetupChange::ChannelReleased { .. }
-                | SetupChange::PriceChanged { .. } => self.seats_changed = true,
+                | SetupChange::PriceChanged { .. }
+                | SetupChange::TypesSet { .. } => self.seats_changed = true,
                 SetupChange::SettingsChanged { settings } => {
                     self.roomless = settings.room.is_none()
                 }

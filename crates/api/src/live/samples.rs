@@ -426,6 +426,7 @@ mod tests {
             asked: None,
             prices_minor: Vec::new(),
             sources: Vec::new(),
+            types: None,
             amount_minor,
             fee_minor: 0,
             created_at: Time(1),

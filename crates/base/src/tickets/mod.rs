@@ -10,8 +10,9 @@ pub mod qr;
 use crate::auth::jws::{JwsSigner, JwsVerifier, NotGenuine, PublicKey, Use};
 use crate::auth::keys::KeyDir;
 use onrush_core::Time;
-use onrush_core::ids::{BookingId, EventId, PoolId, SeatId, UserId};
+use onrush_core::ids::{BookingId, EventId, PoolId, SeatId, TypeId, UserId};
 use onrush_core::lines::Lines;
+use onrush_core::types::{HeldTypes, type_of_ticket};
 use serde::{Deserialize, Serialize};
 use std::io;
 
@@ -44,6 +45,12 @@ pub struct TicketClaims {
     /// What it is for.
     #[serde(rename = "for")]
     pub unit: Unit,
+    /// Its ticket type, if it has one.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub ticket_type: Option<TypeId>,
+    /// Whether its bearer shows at the door that they may have this type.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub proof: bool,
     /// When the booking was confirmed, in seconds.
     #[serde(rename = "iat")]
     pub confirmed_at_s: i64,
@@ -60,6 +67,8 @@ pub struct Confirmed<'a> {
     pub user: &'a UserId,
     /// What it is about.
     pub lines: &'a Lines,
+    /// The types of its units, if any has one.
+    pub types: Option<&'a HeldTypes>,
     /// When it was confirmed.
     pub at: Time,
 }
@@ -117,6 +126,7 @@ impl TicketSigner {
     }
 
     fn sign(&self, booking: Confirmed<'_>, number: u32, unit: Unit) -> Ticket {
+        let held = type_of_ticket(booking.lines, booking.types, number);
         let claims = TicketClaims {
             issuer: self.issuer.clone(),
             event: booking.event.clone(),
@@ -124,6 +134,8 @@ impl TicketSigner {
             booking: booking.booking.clone(),
             ticket: number,
             unit,
+            ticket_type: held.map(|held| held.id.clone()),
+            proof: held.is_some_and(|held| held.proof),
             // The time of the booking and not of the signing, so that the same ticket is always the
             // same text.
             confirmed_at_s: booking.at.0.div_euclid(1_000),
@@ -179,6 +191,7 @@ mod tests {
             event: &"e".parse().unwrap(),
             user: &"ann".parse().unwrap(),
             lines: &lines(),
+            types: None,
             at: Time(1_790_000_000_999),
         };
         check(&signer, booking, &keys);

@@ -64,6 +64,7 @@ mod tests {
                 asked: None,
                 prices_minor: Vec::new(),
                 sources: Vec::new(),
+                types: None,
                 amount_minor: 0,
                 fee_minor: 0,
                 created_at: Time(0),

@@ -9,6 +9,7 @@ use onrush_core::ids::EventId;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::spec::{Access, CategorySpec, PoolSpec, SeatSpec};
+use onrush_core::types::AskedTypes;
 use onrush_core::{Command, Reply, Time};
 use onrush_ledger::Ledger;
 use onrush_ledger::booking::Booking;
@@ -254,7 +255,17 @@ impl Stage {
         let seats = seat.map(|seat| seat.parse().unwrap()).into_iter().collect();
         let (booking, user) = (booking.parse().unwrap(), user.parse().unwrap());
         let lines = Lines::new(pools, seats).unwrap();
-        self.ask(event, Command::Hold { booking, user, lines, channels: Vec::new() }).await;
+        self.ask(
+            event,
+            Command::Hold {
+                booking,
+                user,
+                lines,
+                channels: Vec::new(),
+                types: AskedTypes::default(),
+            },
+        )
+        .await;
     }
 
     /// Has the ledger know whose a booking is.
@@ -267,6 +278,7 @@ impl Stage {
             status: HoldStatus::Released,
             lines: Lines::new(vec![pool], Vec::new()).unwrap(),
             prices_minor: Vec::new(),
+            types: None,
             amount_minor: 500,
             fee_minor: 0,
             currency: "EUR".parse().unwrap(),

@@ -8,6 +8,7 @@ use onrush_bridge::cursors::MemoryCursors;
 use onrush_core::hold::OnDecline;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::RoomSettings;
+use onrush_core::types::AskedTypes;
 use onrush_core::{Command, Time};
 use onrush_store::embedded::{Clock, ManualClock};
 
@@ -52,6 +53,7 @@ fn hold(n: u32) -> Command {
         user: id(&format!("v{n}")),
         lines,
         channels: Vec::new(),
+        types: AskedTypes::default(),
     }
 }
 

@@ -14,18 +14,28 @@ use crate::refusal::Refusal;
 use crate::seats::SeatState;
 use crate::settings::{Settings, SingleSeats};
 use crate::time::Time;
+use crate::types::{AskedTypes, HeldTypes};
 use crate::view::{HoldView, Reply};
 use crate::waiting_room::session::{Session, SessionState};
 use smallvec::smallvec;
 use std::sync::Arc;
 
+/// What every wish for a hold says, beside what is wanted.
+#[derive(Clone, Copy)]
+pub(super) struct HoldWish<'a> {
+    pub(super) booking: &'a BookingId,
+    pub(super) user: &'a UserId,
+    pub(super) channels: &'a [ChannelId],
+    pub(super) types: &'a AskedTypes,
+}
+
 /// A hold that is about to be placed.
 struct NewHold<'a> {
-    booking: &'a BookingId,
-    user: &'a UserId,
+    wish: HoldWish<'a>,
     lines: Lines,
     asked: Option<Box<BestOrder>>,
     sources: Sources,
+    types: Option<Box<HeldTypes>>,
 }
 
 impl Event {
@@ -125,26 +135,32 @@ impl Event {
         &self,
         at: Time,
         settings: &Settings,
-        booking: &BookingId,
-        user: &UserId,
+        wish: HoldWish<'_>,
         lines: &Lines,
-        channels: &[ChannelId],
     ) -> Result<Decision, Refusal> {
+        let HoldWish { booking, user, channels, types } = wish;
+        types.check_fit(Some(lines), 0)?;
         if let Some(hold) = self.bookings.get(booking) {
             let terms = &hold.terms;
-            let same = terms.user == *user && terms.lines == *lines && terms.asked.is_none();
+            let same = terms.user == *user
+                && terms.lines == *lines
+                && terms.asked.is_none()
+                && terms.asked_same_types(types);
             let reply = || Decision::nothing(Reply::Hold(hold.view()));
             return if same { Ok(reply()) } else { Err(Refusal::BookingMismatch) };
         }
         self.check_lines_exist(lines)?;
         let mut may_use = self.channels_of(channels)?;
+        let groups = self.groups(at, lines, types.pools(), types.seats())?;
         self.seats.check_companions(lines)?;
+        groups.check_limits()?;
         let session = self.check_may_take(at, user)?;
         let sources = self.sources(lines, &mut may_use)?;
         self.check_user_limit(user, lines.units())?;
         self.check_few_ended(user)?;
         self.check_singles(settings, lines.seats(), &[], &may_use.numbers())?;
-        let hold = NewHold { booking, user, lines: lines.clone(), asked: None, sources };
+        let (lines, types) = (lines.clone(), groups.held(types));
+        let hold = NewHold { wish, lines, asked: None, sources, types };
         Ok(self.place(at, settings, session, hold))
     }
 
@@ -152,13 +168,16 @@ impl Event {
         &self,
         at: Time,
         settings: &Settings,
-        booking: &BookingId,
-        user: &UserId,
+        wish: HoldWish<'_>,
         order: &BestOrder,
-        channels: &[ChannelId],
     ) -> Result<Decision, Refusal> {
+        let HoldWish { booking, user, channels, types } = wish;
+        let beside = order.beside();
+        types.check_fit(beside, order.best().quantity())?;
         if let Some(hold) = self.bookings.get(booking) {
-            let same = hold.terms.user == *user && hold.terms.asked.as_deref() == Some(order);
+            let same = hold.terms.user == *user
+                && hold.terms.asked.as_deref() == Some(order)
+                && hold.terms.asked_same_types(types);
             let reply = || Decision::nothing(Reply::Hold(hold.view()));
             return if same { Ok(reply()) } else { Err(Refusal::BookingMismatch) };
         }
@@ -168,12 +187,17 @@ impl Event {
         }
         self.seats.check_exist(order.best())?;
         let mut may_use = self.channels_of(channels)?;
+        let groups = beside.map(|it| self.groups(at, it, types.pools(), types.seats()));
+        let groups = groups.transpose()?.unwrap_or_default();
+        let prices_minor = self.best_prices_minor(at, order, types, &groups)?;
         let session = self.check_may_take(at, user)?;
-        let beside = order.beside();
         let sources = beside.map_or(Ok(Sources::new()), |it| self.sources(it, &mut may_use))?;
         self.check_user_limit(user, order.units())?;
         self.check_few_ended(user)?;
-        let best = self.best_of_channels(at, settings, order, &may_use)?;
+        let best = {
+            let suits = |first: &[SeatId]| self.suits(at, order, first, types);
+            self.best_of_channels(settings, order, &prices_minor, &may_use, suits)?
+        };
         let mut seats = best.clone();
         seats.extend(beside.into_iter().flat_map(|beside| beside.seats()).cloned());
         // A first choice that is had is like seats that are named.
@@ -184,8 +208,21 @@ impl Event {
         let sources = self.sources_with(&sources, &pools, &mut seats);
         let lines = Lines::new(pools, seats)?;
         let asked = Some(Box::new(order.clone()));
-        let hold = NewHold { booking, user, lines, asked, sources };
+        let types = self.groups_of_best(at, &lines, &best, types)?.held(types);
+        let hold = NewHold { wish, lines, asked, sources, types };
         Ok(self.place(at, settings, session, hold))
+    }
+
+    /// Whether there are as many of each type as one booking may have, if these seats are chosen.
+    fn suits(&self, at: Time, order: &BestOrder, chosen: &[SeatId], types: &AskedTypes) -> bool {
+        if self.types.is_empty() {
+            return true;
+        }
+        let beside = order.beside();
+        let pools = beside.map(|beside| beside.pools().to_vec()).unwrap_or_default();
+        let seats = beside.into_iter().flat_map(Lines::seats).chain(chosen).cloned();
+        let lines = Lines::new(pools, seats.collect());
+        lines.is_ok_and(|lines| self.groups_of_best(at, &lines, chosen, types).is_ok())
     }
 
     /// What a hold that nothing speaks against changes.
@@ -196,8 +233,8 @@ impl Event {
         session: Option<&Session>,
         hold: NewHold<'_>,
     ) -> Decision {
-        let NewHold { booking, user, lines, asked, sources } = hold;
-        let (each_minor, price_minor) = self.prices_minor(&lines, at);
+        let NewHold { wish: HoldWish { booking, user, .. }, lines, asked, sources, types } = hold;
+        let (each_minor, price_minor) = self.prices_minor(&lines, types.as_deref(), at);
         let fee_minor = settings.fees.on_minor_in_steps(price_minor, settings.step_minor());
         let terms = Arc::new(HoldTerms {
             booking: booking.clone(),
@@ -206,6 +243,7 @@ impl Event {
             asked,
             prices_minor: each_minor,
             sources,
+            types,
             amount_minor: price_minor + fee_minor,
             fee_minor,
             created_at: at,

@@ -224,19 +224,21 @@ impl Event {
         if sources.iter().all(Option::is_none) { Sources::new() } else { sources }
     }
 
-    /// The best seats: the first choice if it can be had, else those of the first channel that has
+    /// The best seats: the first choice if it can be had, and suits, else those of the first channel that has
     /// enough of them, else everybody's.
     pub(super) fn best_of_channels(
         &self,
-        at: Time,
         settings: &Settings,
         order: &BestOrder,
+        prices_minor: &[Option<i64>],
         may_use: &MayUse<'_>,
+        suits: impl Fn(&[SeatId]) -> bool,
     ) -> Result<Vec<SeatId>, Refusal> {
-        let (singles, prices_minor) = (settings.single_seats, self.category_prices_minor(at));
+        let singles = settings.single_seats;
         if order.best().accessible() == 0 {
-            let first = self.seats.first_choice(order, singles, &prices_minor, &may_use.numbers());
-            if let Some(first) = first.filter(|first| self.is_within_quotas(first, may_use)) {
+            let first = self.seats.first_choice(order, singles, prices_minor, &may_use.numbers());
+            if let Some(first) = first.filter(|it| self.is_within_quotas(it, may_use) && suits(it))
+            {
                 return Ok(first);
             }
         }
@@ -244,11 +246,11 @@ impl Event {
         let roomy = may_use.0.iter().filter(|usable| usable.left >= quantity);
         for usable in roomy {
             let number = Some(usable.number);
-            if let Ok(found) = self.seats.best(order, singles, &prices_minor, number) {
+            if let Ok(found) = self.seats.best(order, singles, prices_minor, number) {
                 return Ok(found);
             }
         }
-        self.seats.best(order, singles, &prices_minor, None)
+        self.seats.best(order, singles, prices_minor, None)
     }
 
     fn is_within_quotas(&self, seats: &[SeatId], may_use: &MayUse<'_>) -> bool {

@@ -44,7 +44,7 @@ impl Event {
         }
         self.check_user_limit(user, quantity)?;
         self.check_few_ended(user)?;
-        let price_minor = self.pool_price_minor(found, at);
+        let price_minor = self.untyped_price_minor(found, at);
         if price_minor > 0 {
             let amount_minor = price_minor * i64::from(quantity);
             return Err(Refusal::PaymentRequired { amount_minor });

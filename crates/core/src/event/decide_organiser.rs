@@ -235,11 +235,7 @@ impl Event {
         if later.iter().any(|step| step.from <= at || step.from > Time(MAX_PRICE_TIME_MS)) {
             return wrong("later", WRONG_TIME);
         }
-        let missing = || match of {
-            Priced::Category(name) => Refusal::CategoryNotFound { category: name.clone() },
-            Priced::Pool(pool) => Refusal::ZoneNotFound { pool: pool.clone() },
-        };
-        let before_minor = self.last_price_minor(of).ok_or_else(missing)?;
+        let before_minor = self.last_price_minor(of).ok_or_else(|| of.missing())?;
         let (of, later, reason) = (of.clone(), later.to_vec(), Some(reason.clone()));
         let changed = SetupChange::PriceChanged { of, before_minor, price_minor, later, reason };
         Ok(Decision::done(changed))

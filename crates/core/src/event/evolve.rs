@@ -64,6 +64,7 @@ impl Event {
                 self.set_price(of, *before_minor, *price_minor);
                 self.prices.change(of, *before_minor, later);
             }
+            SetupChange::TypesSet { of, types, reason: _ } => self.types.set(of, types),
             SetupChange::UnitsBlocked { lines, reason } => {
                 let block = |pool: &mut Pool, units| pool.block(units, &reason.why);
                 let blocked = SeatState::Blocked(reason.why.clone());

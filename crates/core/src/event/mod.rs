@@ -6,6 +6,7 @@ mod decide_claim;
 mod decide_money;
 mod decide_organiser;
 mod decide_removal;
+mod decide_types;
 mod decide_visitor;
 mod evolve;
 mod evolve_channel;
@@ -27,9 +28,11 @@ use crate::seats::Seats;
 use crate::settings::{RoomSettings, Settings};
 use crate::stock::Stock;
 use crate::time::Time;
+use crate::types::TicketTypes;
 use crate::users::{User, Users};
 use crate::view::Reply;
 use crate::waiting_room::WaitingRoom;
+use decide_booking::HoldWish;
 use smallvec::{SmallVec, smallvec};
 
 /// What a command would do.
@@ -79,6 +82,7 @@ pub struct Event {
     pub(crate) stock: Stock,
     pub(crate) seats: Seats,
     pub(crate) prices: Prices,
+    pub(crate) types: TicketTypes,
     pub(crate) channels: Channels,
     pub(crate) bookings: Bookings,
     pub(crate) claims: Claims,
@@ -100,6 +104,7 @@ impl Event {
             stock: Stock::default(),
             seats: Seats::default(),
             prices: Prices::default(),
+            types: TicketTypes::default(),
             channels: Channels::default(),
             bookings: Bookings::default(),
             claims: Claims::default(),
@@ -133,6 +138,7 @@ impl Event {
             Command::ChangePrice { of, price_minor, later, reason } => {
                 self.decide_price(at, of, *price_minor, later, reason)
             }
+            Command::SetTypes { of, types, reason } => self.decide_set_types(of, types, reason),
             Command::Block { lines, reason } => self.decide_block(lines, reason),
             Command::Unblock { lines, reason } => self.decide_unblock(lines, reason),
             Command::SetChannel { spec, reason } => self.decide_set_channel(at, spec, reason),
@@ -156,11 +162,13 @@ impl Event {
             Command::See { place, user } => self.decide_see(at, *place, user),
             Command::Arrive { place, user } => self.decide_arrive(at, *place, user),
 
-            Command::Hold { booking, user, lines, channels } => {
-                self.decide_hold(at, settings, booking, user, lines, channels)
+            Command::Hold { booking, user, lines, channels, types } => {
+                let wish = HoldWish { booking, user, channels, types };
+                self.decide_hold(at, settings, wish, lines)
             }
-            Command::HoldBest { booking, user, order, channels } => {
-                self.decide_hold_best(at, settings, booking, user, order, channels)
+            Command::HoldBest { booking, user, order, channels, types } => {
+                let wish = HoldWish { booking, user, channels, types };
+                self.decide_hold_best(at, settings, wish, order)
             }
             Command::Extend { booking, user } => self.decide_extend(at, settings, booking, user),
             Command::Release { booking, user } => self.decide_release(at, booking, user),

@@ -6,6 +6,7 @@ use crate::prices::{Priced, price_at};
 use crate::seats::Category;
 use crate::stock::Pool;
 use crate::time::Time;
+use crate::types::{HeldTypes, TypeView};
 use crate::view::{CategoryView, PoolView};
 
 fn priced_pool(pool: &Pool) -> Priced {
@@ -30,19 +31,25 @@ impl Event {
         self.price_minor(|| priced_pool(pool), pool.spec.price_minor, at)
     }
 
-    fn category_price_minor(&self, category: &Category, at: Time) -> i64 {
+    pub(super) fn category_price_minor(&self, category: &Category, at: Time) -> i64 {
         self.price_minor(|| priced_category(category), category.price_minor, at)
     }
 
-    /// The price of one seat of each category, in the order they were added.
-    pub(super) fn category_prices_minor(&self, at: Time) -> Vec<i64> {
-        let categories = self.seats.categories();
-        categories.map(|category| self.category_price_minor(category, at)).collect()
+    /// The price of one unit of a pool whose type nobody names.
+    pub(super) fn untyped_price_minor(&self, pool: &Pool, at: Time) -> i64 {
+        let base_minor = self.pool_price_minor(pool, at);
+        let first = self.types.of_pool(&pool.spec.pool).first();
+        first.map_or(base_minor, |first| first.price.of_minor(base_minor, self.step_minor()))
     }
 
-    /// The price of one unit of each line, pools' and then seats', unless all are the first ones
-    /// that these had; and the price of all of it.
-    pub(super) fn prices_minor(&self, lines: &Lines, at: Time) -> (Vec<i64>, i64) {
+    /// The price of one unit of each line, pools' and then seats', whatever its type, unless all are
+    /// the first ones that these had; and the price of all of it, with what the types cost.
+    pub(super) fn prices_minor(
+        &self,
+        lines: &Lines,
+        types: Option<&HeldTypes>,
+        at: Time,
+    ) -> (Vec<i64>, i64) {
         let pools = lines.pools().iter().filter_map(|line| {
             let pool = self.stock.get(&line.pool)?;
             let price_minor = self.pool_price_minor(pool, at);
@@ -55,11 +62,14 @@ impl Event {
             let is_first = self.is_first(|| priced_category(category), price_minor);
             Some((price_minor, 1, is_first))
         });
-        let (mut each_minor, mut sum_minor, mut are_first) = (Vec::new(), 0, true);
-        for (price_minor, quantity, is_first) in pools.chain(seats) {
+        let (mut each_minor, mut are_first) = (Vec::new(), true);
+        let mut sum_minor = types.map_or(0, HeldTypes::price_minor);
+        for (line, (price_minor, quantity, is_first)) in (0..).zip(pools.chain(seats)) {
             each_minor.push(price_minor);
-            sum_minor += price_minor * i64::from(quantity);
             are_first &= is_first;
+            if !types.is_some_and(|types| types.has_line(line)) {
+                sum_minor += price_minor * i64::from(quantity);
+            }
         }
         if are_first {
             each_minor.clear();
@@ -73,7 +83,7 @@ impl Event {
     }
 
     /// The price of one unit by the last change; `None` if there is no such thing.
-    pub(super) fn last_price_minor(&self, of: &Priced) -> Option<i64> {
+    pub(crate) fn last_price_minor(&self, of: &Priced) -> Option<i64> {
         match of {
             Priced::Category(name) => Some(self.seats.category(name)?.price_minor),
             Priced::Pool(pool) => Some(self.stock.get(pool)?.spec.price_minor),
@@ -93,10 +103,15 @@ impl Event {
     }
 
     pub(super) fn view_pool(&self, pool: &Pool) -> PoolView {
-        pool.view(self.prices.ladder(&priced_pool(pool)))
+        let types = self.types.of_pool(&pool.spec.pool);
+        let types = TypeView::all(types, pool.spec.price_minor, self.step_minor());
+        PoolView { types, ..pool.view(self.prices.ladder(&priced_pool(pool))) }
     }
 
     pub(super) fn view_category(&self, category: &Category) -> CategoryView {
-        category.view(self.prices.ladder(&priced_category(category)), &self.channels)
+        let types = self.types.of_category(&category.name);
+        let types = TypeView::all(types, category.price_minor, self.step_minor());
+        let ladder = self.prices.ladder(&priced_category(category));
+        CategoryView { types, ..category.view(ladder, &self.channels) }
     }
 }

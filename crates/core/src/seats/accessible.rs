@@ -34,7 +34,7 @@ impl Seats {
     pub(super) fn best_accessible(
         &self,
         order: &BestOrder,
-        prices_minor: &[i64],
+        prices_minor: &[Option<i64>],
         free: &SeatState,
     ) -> Result<Vec<SeatId>, Refusal> {
         let best = order.best();
@@ -68,16 +68,14 @@ impl Seats {
     fn free_places(
         &self,
         order: &BestOrder,
-        prices_minor: &[i64],
+        prices_minor: &[Option<i64>],
         free: &SeatState,
     ) -> Vec<Place<'_>> {
         let best = order.best();
         let may_take = |seat: &Seat| {
             let is_named = order.beside().is_some_and(|it| it.seats().contains(&seat.spec.seat));
-            let price_minor = prices_minor[seat.category];
-            seat.state == *free
-                && !is_named
-                && best.price_max_minor().is_none_or(|most| price_minor <= most)
+            let may_cost = |price_minor| best.price_max_minor().is_none_or(|it| price_minor <= it);
+            seat.state == *free && !is_named && prices_minor[seat.category].is_some_and(may_cost)
         };
         let is_asked = |names: &[Box<str>], name: &str| {
             names.is_empty() || names.iter().any(|asked| asked.as_ref() == name)

@@ -59,6 +59,7 @@ pub(crate) fn hold_best(booking: &str, user: &str, best: Best, beside: Option<Li
         user: user.parse().expect("an id"),
         order: Box::new(BestOrder::new(best, beside).expect("an order")),
         channels: Vec::new(),
+        types: Default::default(),
     }
 }
 

@@ -36,11 +36,11 @@ fn release_channel(channel: &str, into: Option<&str>) -> Command {
 fn through(channels: &[&str], command: Command) -> Command {
     let named: Vec<ChannelId> = channels.iter().map(|channel| id(channel)).collect();
     match command {
-        Command::Hold { booking, user, lines, .. } => {
-            Command::Hold { booking, user, lines, channels: named }
+        Command::Hold { booking, user, lines, types, .. } => {
+            Command::Hold { booking, user, lines, channels: named, types }
         }
-        Command::HoldBest { booking, user, order, .. } => {
-            Command::HoldBest { booking, user, order, channels: named }
+        Command::HoldBest { booking, user, order, types, .. } => {
+            Command::HoldBest { booking, user, order, channels: named, types }
         }
         other => panic!("{other:?} takes from no channel"),
     }

@@ -219,7 +219,13 @@ impl Step {
             }
             Self::Hold { booking: b, user: u, quantity, seats } => {
                 let lines = some_lines(quantity, seats)?;
-                Command::Hold { booking: booking(b), user: user(u), lines, channels: Vec::new() }
+                Command::Hold {
+                    booking: booking(b),
+                    user: user(u),
+                    lines,
+                    channels: Vec::new(),
+                    types: Default::default(),
+                }
             }
             Self::Extend { booking: b, user: u } => {
                 Command::Extend { booking: booking(b), user: user(u) }

@@ -252,6 +252,7 @@ pub(crate) fn hold(booking: &str, user: &str, lines: Lines) -> Command {
         user: user.parse().expect("an id"),
         lines,
         channels: Vec::new(),
+        types: Default::default(),
     }
 }
 

@@ -269,7 +269,13 @@ fn command(asked: Asked) -> Command {
     match asked {
         Asked::Hold(who) => {
             let lines = Lines::new(vec![], vec![seat()]).expect("lines");
-            Command::Hold { booking: booking_of(who), user: user(who), lines, channels: Vec::new() }
+            Command::Hold {
+                booking: booking_of(who),
+                user: user(who),
+                lines,
+                channels: Vec::new(),
+                types: Default::default(),
+            }
         }
         Asked::Begin(who, number) => Command::BeginPayment {
             booking: booking_of(who),

@@ -40,8 +40,9 @@ pub(super) async fn put(
     execute(
         db,
         "INSERT INTO bookings (booking_id, event_id, user_id, status, lines, prices_minor, \
-         amount_minor, fee_minor, currency, payment_id, refund_minor, checked_in, created_at, updated_at) \
-         SELECT booking_id, event_id, user_id, status, lines, prices_minor, amount_minor, \
+         types, amount_minor, fee_minor, currency, payment_id, refund_minor, checked_in, created_at, \
+         updated_at) \
+         SELECT booking_id, event_id, user_id, status, lines, prices_minor, types, amount_minor, \
          fee_minor, currency, payment_id, refund_minor, checked_in, created_at, updated_at \
          FROM json_populate_recordset(NULL::bookings, $1::text::json) \
          ON CONFLICT (booking_id) DO UPDATE SET status = excluded.status, \

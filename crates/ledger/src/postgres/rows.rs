@@ -16,6 +16,7 @@ use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::lines::Lines;
 use onrush_core::money::Currency;
 use onrush_core::saga::{Stage, Step};
+use onrush_core::types::HeldTypes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -109,6 +110,7 @@ struct BookingColumns {
     status: HoldStatus,
     lines: Lines,
     prices_minor: Vec<i64>,
+    types: Option<Box<HeldTypes>>,
     amount_minor: i64,
     fee_minor: i64,
     currency: Currency,

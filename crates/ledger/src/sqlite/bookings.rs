@@ -13,8 +13,9 @@ use rusqlite::{Row, params};
 
 macro_rules! booking_columns {
     () => {
-        "bookings.booking_id, event_id, user_id, status, lines, prices_minor, amount_minor, \
-         fee_minor, currency, payment_id, refund_minor, checked_in, created_at, updated_at"
+        "bookings.booking_id, event_id, user_id, status, lines, prices_minor, types, \
+         amount_minor, fee_minor, currency, payment_id, refund_minor, checked_in, created_at, \
+         updated_at"
     };
 }
 
@@ -26,6 +27,7 @@ fn columns(columns: &mut Columns<'_, '_>) -> rusqlite::Result<Booking> {
         status: columns.word()?,
         lines: columns.json()?,
         prices_minor: columns.json()?,
+        types: columns.json_if_any()?,
         amount_minor: columns.take()?,
         fee_minor: columns.take()?,
         currency: columns.parsed()?,
@@ -65,10 +67,13 @@ pub(super) fn add(db: &Statements<'_>, booking: &Booking) -> rusqlite::Result<()
         |error: serde_json::Error| rusqlite::Error::ToSqlConversionFailure(error.into());
     let lines = serde_json::to_string(&booking.lines).map_err(unwritable)?;
     let prices_minor = serde_json::to_string(&booking.prices_minor).map_err(unwritable)?;
+    let types =
+        booking.types.as_ref().map(serde_json::to_string).transpose().map_err(unwritable)?;
     db.execute(
         "INSERT INTO bookings (booking_id, event_id, user_id, status, lines, prices_minor, \
-         amount_minor, fee_minor, currency, payment_id, refund_minor, checked_in, created_at, updated_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) \
+         types, amount_minor, fee_minor, currency, payment_id, refund_minor, checked_in, created_at, \
+         updated_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
          ON CONFLICT (booking_id) DO NOTHING",
         params![
             booking.booking.as_str(),
@@ -77,6 +82,7 @@ pub(super) fn add(db: &Statements<'_>, booking: &Booking) -> rusqlite::Result<()
             booking.status.as_str(),
             lines,
             prices_minor,
+            types,
             booking.amount_minor,
             booking.fee_minor,
             booking.currency.as_str(),

@@ -76,6 +76,15 @@ impl<'a, 's> Columns<'a, 's> {
         serde_json::from_str(text).map_err(|error| unreadable(column, error))
     }
 
+    pub(super) fn json_if_any<T: serde::de::DeserializeOwned>(
+        &mut self,
+    ) -> rusqlite::Result<Option<T>> {
+        let column = self.step();
+        let text: Option<&str> = self.row.get_ref(column)?.as_str_or_null()?;
+        let read = |text| serde_json::from_str(text).map_err(|error| unreadable(column, error));
+        text.map(read).transpose()
+    }
+
     pub(super) fn word<T: Word>(&mut self) -> rusqlite::Result<T> {
         let column = self.step();
         let word = self.row.get_ref(column)?.as_str()?;

@@ -12,6 +12,7 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/sqlite/V6__mailed.sql"),
     include_str!("../../migrations/sqlite/V7__causes.sql"),
     include_str!("../../migrations/sqlite/V8__prices.sql"),
+    include_str!("../../migrations/sqlite/V9__types.sql"),
 ];
 
 /// The version that this program reads and writes, SQLite's `user_version`.

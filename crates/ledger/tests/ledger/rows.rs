@@ -5,6 +5,7 @@ use onrush_core::hold::HoldStatus;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::saga::{Stage, Step};
+use onrush_core::types::{AskedTypes, HeldType, HeldTypes};
 use onrush_ledger::booking::Booking;
 use onrush_ledger::delivery::Message;
 use onrush_ledger::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
@@ -39,6 +40,16 @@ pub(crate) fn booking(id: &str, at: i64) -> Booking {
         lines: Lines::new(vec![ga], vec!["A-1".parse().expect("an id")]).expect("lines"),
         amount_minor: 1_050,
         prices_minor: vec![300, 400],
+        types: Some(Box::new(HeldTypes {
+            asked: AskedTypes::default(),
+            held: vec![HeldType {
+                id: "child".parse().expect("an id"),
+                name: "Child, 6–12".into(),
+                proof: true,
+                price_minor: 400,
+                units: vec![(1, 1)],
+            }],
+        })),
         fee_minor: 50,
         currency: "EUR".parse().expect("a currency"),
         payment: None,

@@ -205,6 +205,7 @@ impl Buyer {
                 let pace = self.client.insist(&Asking::get(pace)).await;
                 self.hear_of_admission(&pace.body);
             }
+            self.hope_no_longer();
             if self.is_resigned {
                 return false;
             }
@@ -237,8 +238,10 @@ impl Buyer {
                         Some("admission") => self.hear_of_admission(&message),
                         _ => {}
                     },
-                    Heard::Alive => self.hope_no_longer(),
+                    Heard::Alive => {}
                 }
+                // Also at a position: it is the sign of life of a line that stands still.
+                self.hope_no_longer();
                 if self.is_resigned {
                     return false;
                 }

@@ -14,8 +14,11 @@
 --#include taking
 --#include claims
 --#include prices
+--#include types
 
-local out = open({ 'room', 'bans', 'max_per_user', 'claim_ttl_max_ms', 'prices' })
+local out = open({
+  'room', 'bans', 'max_per_user', 'claim_ttl_max_ms', 'prices', 'types', 'currency', 'amount_step_minor',
+})
 if out then
   return out
 end
@@ -45,7 +48,8 @@ refusal = check_user_limit(u, quantity) or check_few_ended(u)
 if refusal then
   return refusal
 end
-local price = pool_price(pool)
+local types = types_open('')
+local price = types and types.untyped_price(pool) or pool_price(pool)
 if price > 0 then
   return no('PAYMENT_REQUIRED', '"amount_minor":' .. int(price * quantity))
 end

@@ -2,15 +2,17 @@
 --
 -- Args      1 booking · 2 user · 3 what is asked for as JSON · 4 how many seats · 5 must or prefer ·
 --           6 the highest price of each, or '' · 7 how many of them are wheelchair places · 8 channels
---           that the visitor may use, with commas between them · 9 how many seats are wanted most ·
---           their ids · how many categories · their names · how many sections · of each its name, and
---           the name encoded · lines beside, if there are any (include/lines)
+--           that the visitor may use, with commas between them · 9 ticket types that are named as JSON, or
+--           '' · 10 how many seats are wanted most · their ids · how many categories · their names · how
+--           many sections · of each its name, and the name encoded · lines beside, if there are any
+--           (include/lines)
 -- Reply     {"hold":…}; the same booking, user and wish again change nothing
 --           {'lost', …} for seats that an older version added: the event is rebuilt
 -- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND SEAT_NOT_FOUND CATEGORY_NOT_FOUND SECTION_NOT_FOUND
 --           EVENT_NOT_OPEN VISITOR_BANNED NOT_YOUR_TURN SESSION_OVER INSUFFICIENT_STOCK
 --           SEAT_UNAVAILABLE USER_LIMIT_EXCEEDED TOO_MANY_ENDED TOO_FEW_SEATS NOT_TOGETHER
 --           LEAVES_SINGLE_SEAT COMPANION_ALONE TOO_FEW_ACCESSIBLE CHANNEL_NOT_FOUND CHANNEL_QUOTA
+--           TYPE_NOT_FOUND TYPE_LIMIT
 -- Changes   [arrived] hold_placed
 --#include begin
 --#include change
@@ -20,11 +22,12 @@
 --#include taking
 --#include holds
 --#include prices
+--#include types
 --#include best
 
 local out = open({
   'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency',
-  'amount_step_minor', 'sections', 'single_seats', 'prices',
+  'amount_step_minor', 'sections', 'single_seats', 'prices', 'types',
 })
 if out then
   return out
@@ -35,7 +38,7 @@ local quantity, together, price_max, accessible = tonumber(A(4)), A(5), tonumber
 
 local known = hold_get(booking)
 if known then
-  if known.user == user and known.asked == asked then
+  if known.user == user and known.asked == asked and types_asked(known) == A(9) then
     return commit(hold_reply(known))
   end
   return no('BOOKING_MISMATCH')
@@ -44,8 +47,8 @@ if redis.call('EXISTS', K.seats) == 1 and redis.call('EXISTS', K.segments) == 0 
   return {'lost', int(seq), M.epoch or '0'}
 end
 
-local is_category, is_section, first_choice, at = nil, nil, {}, 10
-for _ = 1, tonumber(A(9)) do
+local is_category, is_section, first_choice, at = nil, nil, {}, 11
+for _ = 1, tonumber(A(10)) do
   first_choice[#first_choice + 1] = A(at)
   at = at + 1
 end
@@ -90,7 +93,7 @@ end
 first_choice = seats_get(first_choice)
 for nth, seat in ipairs(first_choice) do
   if not seat then
-    return no('SEAT_NOT_FOUND', '"seat":' .. str(A(9 + nth)))
+    return no('SEAT_NOT_FOUND', '"seat":' .. str(A(10 + nth)))
   end
 end
 local channels, usable, sources = A(8) ~= '' and channels_open(), {}, {}
@@ -100,7 +103,21 @@ if channels then
     return refusal
   end
 end
-refusal, session = check_may_take(user)
+local types, prices, groups = types_open(A(9)), {}, nil
+if types then
+  groups, refusal = types.groups(beside, stock)
+  if refusal then
+    return refusal
+  end
+  prices, refusal = types.best_prices(stock.categories, quantity, groups, is_category)
+else
+  for index, category in pairs(stock.categories) do
+    prices[index] = category_price(category)
+  end
+end
+if not refusal then
+  refusal, session = check_may_take(user)
+end
 if refusal then
   return refusal
 elseif channels then
@@ -120,12 +137,29 @@ end
 local is_strict = M.single_seats == 'refuse'
 local filter = {categories = {}, sections = is_section, named = nil, is_strict = is_strict}
 for index, category in pairs(stock.categories) do
-  local affordable = not price_max or category_price(category) <= price_max
+  local affordable = prices[index] and (not price_max or prices[index] <= price_max)
   filter.categories[index] = affordable and (not is_category or is_category[category.name]) or nil
 end
 for _, seat in ipairs(stock.seats) do
   filter.named = filter.named or {}
   filter.named[seat.index] = true
+end
+-- The units of each type, with these seats; and the refusal.
+local function groups_with(lines, seats, chosen)
+  local found, wrong = types.groups(lines, {pools = stock.pools, seats = seats, categories = stock.categories}, chosen)
+  return found, wrong or types.check_limits(found)
+end
+local function suits(seats)
+  if not types then
+    return true
+  end
+  local chosen = {}
+  for nth, seat in ipairs(seats) do
+    chosen[nth] = seat.id
+  end
+  local lines = lines_with_seats(beside, chosen)
+  local _, wrong = groups_with(lines, seats_get(lines.seats), chosen)
+  return not wrong
 end
 local best, is_first = nil, false
 if accessible > 0 then
@@ -133,12 +167,12 @@ if accessible > 0 then
   for _, it in ipairs(usable) do
     if not best and it.left >= quantity then
       filter.channel = it.channel.id
-      best = accessible_best(accessible, quantity - accessible, filter, stock.categories, price_max)
+      best = accessible_best(accessible, quantity - accessible, filter, prices, price_max)
     end
   end
   if not best then
     filter.channel = nil
-    best, refusal = accessible_best(accessible, quantity - accessible, filter, stock.categories, price_max)
+    best, refusal = accessible_best(accessible, quantity - accessible, filter, prices, price_max)
   end
   if refusal then
     return refusal
@@ -146,7 +180,7 @@ if accessible > 0 then
 else
   filter.signs = channels and channels.signs(usable) or nil
   is_first = first_choice[1] and best_let_all(first_choice, filter)
-    and not (channels and channels.is_over(usable, first_choice))
+    and not (channels and channels.is_over(usable, first_choice)) and suits(first_choice)
   best = is_first and {} or nil
   for nth, seat in ipairs(is_first and first_choice or {}) do
     best[nth] = seat.id
@@ -182,8 +216,17 @@ if is_strict and (beside.seats[1] or is_first) then
     return refusal
   end
 end
-local hold = new_hold(booking, user, lines.json, prices_minor(lines, stock))
+if types then
+  groups, refusal = groups_with(lines, stock.seats, best)
+  if refusal then
+    return refusal
+  end
+end
+local hold = new_hold(booking, user, lines.json, prices_minor(lines, stock, groups))
 hold.asked = asked
+if groups then
+  types.keep(hold, groups)
+end
 if channels then
   for nth, seat in ipairs(stock.seats) do
     sources[#lines.pools + nth] = seat.state == 'A' and seat.of or ''

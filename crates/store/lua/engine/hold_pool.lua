@@ -5,7 +5,7 @@
 -- Args      1 booking · 2 user · 3 the lines as JSON · 4 pool · 5 quantity
 -- Reply     {"hold":…}; the same booking, user and lines again change nothing
 -- Refusals  BOOKING_MISMATCH ZONE_NOT_FOUND EVENT_NOT_OPEN VISITOR_BANNED NOT_YOUR_TURN
---           SESSION_OVER INSUFFICIENT_STOCK USER_LIMIT_EXCEEDED TOO_MANY_ENDED
+--           SESSION_OVER INSUFFICIENT_STOCK USER_LIMIT_EXCEEDED TOO_MANY_ENDED TYPE_LIMIT
 -- Changes   [arrived] hold_placed
 --#include begin
 --#include change
@@ -15,10 +15,11 @@
 --#include taking
 --#include holds
 --#include prices
+--#include types
 
 local out = open({
   'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency',
-  'amount_step_minor', 'prices',
+  'amount_step_minor', 'prices', 'types',
 })
 if out then
   return out
@@ -28,7 +29,8 @@ local booking, user, lines, pool_id, quantity = A(1), A(2), A(3), A(4), tonumber
 
 local known = hold_get(booking)
 if known then
-  if known.user == user and known.lines == lines and known.asked == '' then
+  if known.user == user and known.lines == lines and known.asked == ''
+    and types_asked(known) == '' then
     return commit(hold_reply(known))
   end
   return no('BOOKING_MISMATCH')
@@ -39,7 +41,15 @@ if not pool_known then
   return no('ZONE_NOT_FOUND', '"pool":"' .. pool_id .. '"')
 end
 local pool = pool_read(pool_id, pool_known)
-local refusal, session = check_may_take(user)
+local types, groups, refusal, session = types_open(''), nil, nil, nil
+local concerned = {pools = {pool}, quantities = {quantity}, seats = {}}
+if types then
+  groups = types.groups(concerned, concerned)
+  refusal = types.check_limits(groups)
+end
+if not refusal then
+  refusal, session = check_may_take(user)
+end
 if refusal then
   return refusal
 elseif pool_free(pool) < quantity then
@@ -51,8 +61,10 @@ if refusal then
   return refusal
 end
 
-local price, is_first = pool_price(pool)
-local hold = new_hold(booking, user, lines, is_first and '' or int(price), price * quantity)
+local hold = new_hold(booking, user, lines, prices_minor(concerned, concerned, groups))
+if groups then
+  types.keep(hold, groups)
+end
 sessions.arrival(user, session)
 pool.held = pool.held + quantity
 pools_put({ pool })

@@ -1,10 +1,11 @@
 -- Wheelchair places and their companions' seats, as core/src/seats/accessible.rs chooses them.
 -- Included where they are asked for and nowhere else.
 --
---   accessible_best(count, companions, filter, categories, price_max)
+--   accessible_best(count, companions, filter, prices, price_max)
 --       ids of so many places, with so many companions' seats of theirs; or nil and the refusal
 --
--- A filter as in best.lua; its categories are those of the places. Nothing is written.
+-- A filter as in best.lua; its categories are those of the places. prices are what a seat of each
+-- category costs, by index, or nil where it cannot be had. Nothing is written.
 
 --#include begin
 --#include seats
@@ -32,10 +33,11 @@ local function accessible_all()
 end
 
 -- The free places of what is asked for, in order: { seat, companions }.
-local function accessible_places(filter, categories, price_max)
+local function accessible_places(filter, prices, price_max)
   local free, places, place_of = {}, {}, {}
   for _, seat in ipairs(accessible_all()) do
-    local affordable = not price_max or category_price(categories[seat.category]) <= price_max
+    local price = prices[seat.category]
+    local affordable = price and (not price_max or price <= price_max)
     local is_free = seat.state == (filter.channel and 'A' or 'F')
       and (not filter.channel or seat.of == filter.channel)
     if is_free and affordable and not (filter.named and filter.named[seat.index]) then
@@ -89,8 +91,8 @@ local function accessible_ids(places, first, count, companions)
   return ids
 end
 
-local function accessible_best(count, companions, filter, categories, price_max)
-  local places = accessible_places(filter, categories, price_max)
+local function accessible_best(count, companions, filter, prices, price_max)
+  local places = accessible_places(filter, prices, price_max)
   if #places < count then
     return nil, no('TOO_FEW_ACCESSIBLE', '"free":' .. int(#places))
   end

@@ -303,8 +303,12 @@ local function channels_open()
 
   function channels.write()
     for key, more in pairs(deltas) do
-      if more ~= 0 and redis.call('HINCRBY', K.blocked, key, int(more)) == 0 then
+      -- Not HINCRBY: what a write answers is not known where writes are told (told.lua).
+      local units = tonumber(redis.call('HGET', K.blocked, key) or 0) + more
+      if units == 0 then
         redis.call('HDEL', K.blocked, key)
+      else
+        redis.call('HSET', K.blocked, key, int(units))
       end
     end
     for id, channel in pairs(changed) do

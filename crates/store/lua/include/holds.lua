@@ -20,11 +20,12 @@
 --   expire_hold(booking), forget_hold(booking), move_hold(booking, gap_ms)   what ticks and recoveries do
 --
 -- A booking: { booking, state, user, amount, fee, created, time, before, payment, refund, payments,
--- extensions, checkins, lines, prices, sources, asked }: state held|paying|confirmed|released|expired|
+-- extensions, checkins, lines, prices, sources, types, asked }: state held|paying|confirmed|released|expired|
 -- cancelled; `before` is nil unless paying; payment is '' for none; checkins is 'ticket:at,…' by
 -- ticket; lines is JSON, and so is asked, '' unless seats were left to the rules; prices are as
--- prices.lua gives them, and sources as channels.lua does. In the hash these are one field,
--- prices;@sources;asked, without those of the first two that are ''.
+-- prices.lua gives them, and sources as channels.lua does; types are id,price,proof,name,line:quantity,
+-- …/…;asked: the units of each type (names encoded, lines counted from 0), and what was named as JSON.
+-- In the hash these are one field, prices;@sources;#types;asked, without those that are ''.
 -- All are texts as in the hash, except the numbers `time` and `before`. In the hash all but the id
 -- stand between bars, as shared.lua reads and writes them. Deadlines: 1:<booking> when it expires,
 -- 6:<booking> when it may be forgotten.
@@ -60,6 +61,10 @@ local function hold_get(booking)
   if string.sub(hold.asked, 1, 1) == '@' then
     hold.sources, hold.asked = string.match(hold.asked, '^@([^;]*);(.*)$')
   end
+  hold.types = ''
+  if string.sub(hold.asked, 1, 1) == '#' then
+    hold.types, hold.asked = string.match(hold.asked, '^#([^;]*;[^;]*);(.*)$')
+  end
   hold.waits_in = hold_deadline(hold)
   return hold
 end
@@ -71,7 +76,8 @@ end
 
 local function hold_put(hold, u)
   local more = (hold.prices == '' and '' or hold.prices .. ';')
-    .. (hold.sources == '' and '' or '@' .. hold.sources .. ';') .. hold.asked
+    .. (hold.sources == '' and '' or '@' .. hold.sources .. ';')
+    .. (hold.types == '' and '' or '#' .. hold.types .. ';') .. hold.asked
   redis.call('HSET', K.holds, hold.booking, hold_text(hold, more))
   local kind, at = hold_deadline(hold)
   if hold.waits_in and hold.waits_in ~= kind then
@@ -102,13 +108,31 @@ local function hold_sources(hold)
   return ',"sources":[' .. table.concat(sources, ',') .. ']'
 end
 
+-- The types of a hold's units, as JSON.
+local function hold_types(hold)
+  if hold.types == '' then
+    return ''
+  end
+  local held, asked = string.match(hold.types, '^([^;]*);(.*)$')
+  local all = {}
+  local each = '([^,/]+),(%d+),(%d),([^,]*),([^/]+)'
+  for id, price, proof, name, units in string.gmatch(held, each) do
+    name = string.gsub(name, '%%(%x%x)', function(hex) return string.char(tonumber(hex, 16)) end)
+    units = string.gsub(units, '(%d+):(%d+)', '[%1,%2]')
+    all[#all + 1] = '{"id":"' .. id .. '","name":' .. str(name) .. (proof == '1' and ',"proof":true' or '')
+      .. ',"price_minor":' .. price .. ',"units":[' .. units .. ']}'
+  end
+  return ',"types":{' .. (asked == '' and '' or '"asked":' .. asked .. ',')
+    .. '"held":[' .. table.concat(all, ',') .. ']}'
+end
+
 local function hold_terms(hold)
   local fee = hold.fee == '0' and '' or ',"fee_minor":' .. hold.fee
   local asked = hold.asked == '' and '' or ',"asked":' .. hold.asked
   local prices = hold.prices == '' and '' or ',"prices_minor":[' .. hold.prices .. ']'
   return '"booking":"' .. hold.booking .. '","user":"' .. hold.user .. '","lines":' .. hold.lines
-    .. asked .. prices .. hold_sources(hold) .. ',"amount_minor":' .. hold.amount .. fee
-    .. ',"created_at":' .. hold.created
+    .. asked .. prices .. hold_sources(hold) .. hold_types(hold)
+    .. ',"amount_minor":' .. hold.amount .. fee .. ',"created_at":' .. hold.created
 end
 
 local function hold_state(hold)
@@ -160,7 +184,7 @@ local function new_hold(booking, user, lines, prices, price)
     booking = booking, state = 'held', user = user, amount = int(price + fee), fee = int(fee),
     created = int(now), time = now + tonumber(M.hold_ttl_ms), payment = '', refund = '0',
     payments = '0', extensions = '0', checkins = '',
-    lines = lines, prices = prices, sources = '', asked = '',
+    lines = lines, prices = prices, sources = '', types = '', asked = '',
   }
 end
 

@@ -4,8 +4,10 @@
 --                               that is what it cost first
 --   pool_price(pool)            the same of a pool
 --   category_price(category)    the same of a category
---   prices_minor(lines, stock)  the price of one unit of each line, pools' and then seats', between
---                               commas, or '' if all are the first ones; and the price of all of it
+--   prices_minor(lines, stock, groups)  the price of one unit of each line, pools' and then seats',
+--                               between commas, or '' if all are the first ones; and the price of all
+--                               of it. groups are the units that have types (types.lua), or nil
+--   priced_json(key)            what a key names, as JSON
 --   ladder_put(key, before, later)  takes note of what follows, from:price;…, and, the first time, of
 --                               the price until now
 --   ladder_first(later)         when the first of these holds, its price, and what follows it; nil
@@ -54,17 +56,20 @@ local function category_price(category)
   return price_now('c:' .. category.name, category.price)
 end
 
-local function prices_minor(lines, stock)
-  local each, sum, are_first = {}, 0, true
-  for i, pool in ipairs(stock.pools) do
-    local price, is_first = pool_price(pool)
-    each[#each + 1], sum = int(price), sum + price * lines.quantities[i]
+local function prices_minor(lines, stock, groups)
+  local each, sum, are_first = {}, groups and groups.price or 0, true
+  local function add(quantity, price, is_first)
+    if not (groups and groups.typed[#each]) then
+      sum = sum + price * quantity
+    end
+    each[#each + 1] = int(price)
     are_first = are_first and is_first
   end
+  for i, pool in ipairs(stock.pools) do
+    add(lines.quantities[i], pool_price(pool))
+  end
   for _, seat in ipairs(stock.seats) do
-    local price, is_first = category_price(stock.categories[seat.category])
-    each[#each + 1], sum = int(price), sum + price
-    are_first = are_first and is_first
+    add(1, category_price(stock.categories[seat.category]))
   end
   return are_first and '' or table.concat(each, ','), sum
 end
@@ -107,9 +112,13 @@ local function ladder_put(key, before, later)
   end
 end
 
-local function price_changed(key, before, price, later, reason)
+local function priced_json(key)
   local of = string.sub(key, 1, 1) == 'c' and '{"category":' or '{"pool":'
-  change('{"price_changed":{"of":' .. of .. str(string.sub(key, 3)) .. '},"before_minor":' .. int(before)
+  return of .. str(string.sub(key, 3)) .. '}'
+end
+
+local function price_changed(key, before, price, later, reason)
+  change('{"price_changed":{"of":' .. priced_json(key) .. ',"before_minor":' .. int(before)
     .. ',"price_minor":' .. int(price)
     .. (later == '' and '' or ',"later":' .. ladder_json(later))
     .. (reason and ',"reason":' .. reason or '') .. '}}')

@@ -148,6 +148,7 @@ impl Ledger {
                 SetupChange::EventCreated { .. }
                 | SetupChange::SettingsChanged { .. }
                 | SetupChange::ChannelSet { .. }
+                | SetupChange::TypesSet { .. }
                 | SetupChange::PriceChanged { .. } => {}
             },
             Change::Sale(change) => match change {

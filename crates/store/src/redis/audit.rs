@@ -148,6 +148,7 @@ fn compare(layout: &Layout, state: &Event, found: &mut Vec<String>) {
             | SnapshotRow::Channel(_)
             | SnapshotRow::Pool(_)
             | SnapshotRow::Category(_)
+            | SnapshotRow::Types(_)
             | SnapshotRow::Place(_)
             | SnapshotRow::Hold(_)
             | SnapshotRow::Session(_)

@@ -1,5 +1,6 @@
 //! Prices that were changed, or will be, as texts: what `lua/include/prices.lua` writes.
 
+use super::types;
 use onrush_core::Time;
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::ChannelId;
@@ -18,7 +19,7 @@ pub(super) fn key(of: &Priced) -> String {
     }
 }
 
-fn of_key(key: &str) -> Result<Priced, String> {
+pub(super) fn of_key(key: &str) -> Result<Priced, String> {
     match key.split_once(':') {
         Some(("c", name)) => Ok(Priced::Category(name.into())),
         Some(("p", pool)) => match pool.parse() {
@@ -72,7 +73,8 @@ pub(super) fn ladders<'a>(
 }
 
 /// What stands at the end of a hold: the prices of its lines, if they are others than the first, the
-/// channels that these came from, if there are any, and what was asked for.
+/// channels that these came from, if there are any, the ticket types of its units, if they have any, and
+/// what was asked for.
 pub(super) fn more_text(terms: &HoldTerms) -> String {
     let mut text = String::new();
     if !terms.prices_minor.is_empty() {
@@ -82,6 +84,9 @@ pub(super) fn more_text(terms: &HoldTerms) -> String {
     if !terms.sources.is_empty() {
         let sources = terms.sources.iter().map(|it| it.as_ref().map_or("", ChannelId::as_str));
         let _ = write!(text, "@{};", sources.collect::<Vec<_>>().join(","));
+    }
+    if let Some(types) = &terms.types {
+        let _ = write!(text, "#{};", types::held_text(types));
     }
     if let Some(asked) = &terms.asked {
         text.push_str(&serde_json::to_string(asked).expect("what was asked can be written"));
@@ -94,6 +99,8 @@ pub(super) struct More<'a> {
     pub(super) prices: Vec<&'a str>,
     /// `""` is everybody's stock.
     pub(super) sources: Vec<&'a str>,
+    /// As `types.rs` has them, or nothing.
+    pub(super) types: &'a str,
     /// As JSON, or nothing.
     pub(super) asked: &'a str,
 }
@@ -106,9 +113,16 @@ impl<'a> More<'a> {
             }
             Some(_) | None => (Vec::new(), text),
         };
-        match rest.strip_prefix('@').and_then(|rest| rest.split_once(';')) {
-            Some((sources, asked)) => Self { prices, sources: sources.split(',').collect(), asked },
-            None => Self { prices, sources: Vec::new(), asked: rest },
-        }
+        let (sources, rest) = match rest.strip_prefix('@').and_then(|rest| rest.split_once(';')) {
+            Some((sources, rest)) => (sources.split(',').collect(), rest),
+            None => (Vec::new(), rest),
+        };
+        // Behind the types stands what was asked of them, and neither has the sign between them.
+        let ends = || rest.match_indices(';').nth(1).map(|(at, _)| at);
+        let (types, asked) = match rest.strip_prefix('#').and_then(|_| ends()) {
+            Some(end) => (&rest[1..end], &rest[end + 1..]),
+            None => ("", rest),
+        };
+        Self { prices, sources, types, asked }
     }
 }

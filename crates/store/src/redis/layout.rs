@@ -9,6 +9,7 @@ use super::ladders;
 use super::records::{BanText, CategoryText, ChannelText, ClaimText, HoldText, PoolText};
 use super::records::{SeatText, SessionText, UserText};
 use super::segments::SegmentTexts;
+use super::types;
 use super::wire::{Head, settings_fields};
 use onrush_core::channels::ChannelView;
 use onrush_core::hold::HoldState;
@@ -88,6 +89,7 @@ impl Layout {
             | SnapshotRow::Channel(_)
             | SnapshotRow::Pool(_)
             | SnapshotRow::Category(_)
+            | SnapshotRow::Types(_)
             | SnapshotRow::Seat(_)
             | SnapshotRow::Hold(_)
             | SnapshotRow::Session(_)
@@ -100,6 +102,7 @@ impl Layout {
             let next = later.first().map(|step| ('8', step.from));
             layout.put_deadline(next, &ladders::key(of));
         }
+        layout.put_types(&rows);
         layout.put_channels(event, row.at);
         layout.put_stock(event, row.at);
         layout.put_segments(event, row.at, &rows);
@@ -116,6 +119,7 @@ impl Layout {
                 | SnapshotRow::Channel(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
+                | SnapshotRow::Types(_)
                 | SnapshotRow::Seat(_) => {}
             }
         }
@@ -133,6 +137,7 @@ impl Layout {
                 | SnapshotRow::Channel(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
+                | SnapshotRow::Types(_)
                 | SnapshotRow::Seat(_) => {}
             }
         }
@@ -193,6 +198,20 @@ impl Layout {
             put("opened_at", opened_at.to_string());
             put("open_number", "0".to_owned());
             put("unseen_from", "done".to_owned());
+        }
+    }
+
+    fn put_types(&mut self, rows: &[SnapshotRow]) {
+        let mut lists = 0;
+        for row in rows {
+            if let SnapshotRow::Types(list) = row {
+                let (field, text) = types::field(list);
+                self.meta.insert(field, text);
+                lists += 1;
+            }
+        }
+        if lists > 0 {
+            self.meta.insert("types".to_owned(), lists.to_string());
         }
     }
 
@@ -288,6 +307,7 @@ impl Layout {
                 | SnapshotRow::Channel(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
+                | SnapshotRow::Types(_)
                 | SnapshotRow::Place(_)
                 | SnapshotRow::Hold(_)
                 | SnapshotRow::Session(_)

@@ -50,6 +50,7 @@ mod shared;
 mod start;
 mod ticker;
 mod transactions;
+mod types;
 mod waits;
 mod wakes;
 mod wire;
@@ -186,6 +187,7 @@ async fn execute(
         | Command::AdjustCapacity { .. }
         | Command::AddSeats { .. }
         | Command::ChangePrice { .. }
+        | Command::SetTypes { .. }
         | Command::Block { .. }
         | Command::Unblock { .. }
         | Command::SetChannel { .. }

@@ -4,11 +4,13 @@ use super::ladders;
 use super::records::{CategoryText, PoolText, SeatText};
 use super::rows::{ban_view, channel_views};
 use super::scripts;
+use super::types;
 use super::wire::{Call, read_json};
 use onrush_core::ids::{BookingId, ChannelId, EventId, PoolId};
 use onrush_core::prices::Priced;
 use onrush_core::question::{BansAfter, BookingOf, BookingsOf, ClaimOf, PlaceOf};
 use onrush_core::settings::Settings;
+use onrush_core::types::TypeView;
 use onrush_core::view::{
     AdmissionState, AvailabilityView, BanView, CategoryView, DrawView, EventView, PoolView,
     SeatStatus, SeatView, Units,
@@ -63,6 +65,13 @@ pub(super) fn view(
             let mut pools = pools(&pool_texts, &blocked)?;
             let mut categories = categories(&more.texts()?, &blocked)?;
             let ladders = more.texts()?;
+            let (lists, step_minor) = (more.texts()?, more.next()?);
+            let lists = lists.iter().map(|(field, text)| (field.as_str(), text.as_str()));
+            let mut lists = types::lists(lists)?;
+            let mut types = |of: &Priced, base_minor| {
+                let list = lists.remove(of).map(|list| list.types).unwrap_or_default();
+                TypeView::all(&list, base_minor, step_minor)
+            };
             let ladders = ladders.iter().map(|(field, text)| (field.as_str(), text.as_str()));
             let mut ladders = ladders::ladders(ladders)?;
             let mut ladder = |of| {
@@ -70,10 +79,13 @@ pub(super) fn view(
                 found.map_or((None, Vec::new()), |it| (Some(it.first_minor), it.later))
             };
             for pool in &mut pools {
-                (pool.first_minor, pool.later) = ladder(Priced::Pool(pool.pool.clone()));
+                let of = Priced::Pool(pool.pool.clone());
+                pool.types = types(&of, pool.price_minor);
+                (pool.first_minor, pool.later) = ladder(of);
             }
             for category in &mut categories {
                 let of = Priced::Category(category.name.clone());
+                category.types = types(&of, category.price_minor);
                 (category.first_minor, category.later) = ladder(of);
             }
             Ok(View::Availability(Box::new(AvailabilityView { pools, categories })))
@@ -161,6 +173,7 @@ fn pools(
                 price_minor: read(text.price, id)?,
                 first_minor: None,
                 later: Vec::new(),
+                types: Vec::new(),
                 capacity,
                 units,
                 claimed: read(text.claimed, id)?,
@@ -211,8 +224,15 @@ fn categories(
         };
         let (index, price_minor) = (read::<u32>(text.index, name)?, read(text.price, name)?);
         let allotted = allotted.remove(format!("@{index}").as_str()).unwrap_or_default();
-        let (name, first_minor, later) = (name.as_str().into(), None, Vec::new());
-        let view = CategoryView { name, price_minor, first_minor, later, units, allotted };
+        let view = CategoryView {
+            name: name.as_str().into(),
+            price_minor,
+            first_minor: None,
+            later: Vec::new(),
+            types: Vec::new(),
+            units,
+            allotted,
+        };
         categories.push((index, view));
     }
     categories.sort_unstable_by_key(|(index, _)| *index);

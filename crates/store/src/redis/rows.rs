@@ -5,6 +5,7 @@ use super::ladders::{self, More};
 use super::layout::{Layout, Texts};
 use super::records::{AccessText, SeatText, SegmentText, SessionText, UserText};
 use super::records::{BanText, CategoryText, ChannelText, ClaimText, HoldText, PoolText};
+use super::types;
 use super::wire::Head;
 use crate::engine::Seq;
 use onrush_core::Time;
@@ -74,6 +75,8 @@ impl Layout {
         let categories = self.category_specs()?;
         let seat_rows = self.seat_rows(seats)?;
         rows.extend(categories.into_iter().map(SnapshotRow::Category));
+        let lists = types::lists(self.meta_texts())?;
+        rows.extend(lists.into_values().map(SnapshotRow::Types));
         rows.extend(seat_rows.into_iter().map(SnapshotRow::Seat));
         rows.extend(self.place_rows(opened)?);
         rows.extend(self.hold_rows()?.into_iter().map(SnapshotRow::Hold));
@@ -326,7 +329,7 @@ fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
         Ok(CheckIn { ticket: read(ticket, id)?, at: time(at, id)? })
     };
     let check_ins = text.checkins.split(',').filter(|check_in| !check_in.is_empty());
-    let More { prices, sources, asked } = More::read(text.more);
+    let More { prices, sources, types, asked } = More::read(text.more);
     let source = |source: &&str| read_optional(source, id);
     let terms = HoldTerms {
         booking: read(id, "a booking")?,
@@ -341,6 +344,14 @@ fn hold_row(id: &str, text: &str) -> Result<HoldRow, String> {
         },
         prices_minor: prices.iter().map(|price| read(price, id)).collect::<Result<_, _>>()?,
         sources: sources.iter().map(source).collect::<Result<_, _>>()?,
+        types: match types {
+            "" => None,
+            types => Some(
+                types::held_types(types)
+                    .map(Box::new)
+                    .map_err(|why| format!("booking {id}: {why}"))?,
+            ),
+        },
         amount_minor: read(text.amount, id)?,
         fee_minor: read(text.fee, id)?,
         created_at: time(text.created, id)?,
@@ -491,8 +502,8 @@ impl Layout {
         let of = |(name, _): (&'static str, String)| {
             self.meta.get(name).map(|text| (name.to_owned(), text.clone()))
         };
-        // Beside the settings, how many are banned: scripts look no further if nobody is.
-        let others = [("bans", String::new()), ("sections", String::new())];
+        // Beside the settings, how many are banned or have types: scripts look no further if none is.
+        let others = ["bans", "sections", "types"].map(|name| (name, String::new()));
         names.into_iter().chain(others).filter_map(of).collect()
     }
 }

@@ -66,6 +66,7 @@ const INCLUDES: &[(&str, &str)] = &includes![
     "shared",
     "singles",
     "taking",
+    "types",
     "users",
 ];
 
@@ -77,6 +78,7 @@ scripts! {
     ADJUST_CAPACITY = "engine/adjust_capacity";
     ADD_SEATS = "engine/add_seats";
     CHANGE_PRICE = "engine/change_price";
+    SET_TYPES = "engine/set_types";
     BLOCK = "engine/block";
     UNBLOCK = "engine/unblock";
     SET_CHANNEL = "engine/set_channel";

@@ -26,6 +26,17 @@ pub(super) fn encoded(text: &str) -> String {
     encoded
 }
 
+/// The text that was encoded so, if one was.
+pub(super) fn decoded(encoded: &str) -> Option<String> {
+    let mut parts = encoded.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        bytes.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
+        bytes.extend_from_slice(part[2..].as_bytes());
+    }
+    String::from_utf8(bytes).ok()
+}
+
 /// What Redis is told of a seat when it is added: `rank aisle section row access category`.
 pub(super) fn told(seat: &SeatSpec) -> String {
     let (section, row) = (encoded(&seat.section), encoded(&seat.row));

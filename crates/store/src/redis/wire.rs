@@ -4,18 +4,20 @@ use super::ladders;
 use super::refusal;
 use super::scripts::{self, Script};
 use super::segments::{encoded, told};
+use super::types;
 use crate::engine::Seq;
 use onrush_core::best::{BestOrder, Together};
 use onrush_core::change::SetupChange;
 use onrush_core::command::CancelTerms;
 use onrush_core::event::Event;
 use onrush_core::hold::OnDecline;
-use onrush_core::ids::{BookingId, ChannelId, UserId};
+use onrush_core::ids::ChannelId;
 use onrush_core::limits::{MAX_SEAT_RANK, fits_name};
 use onrush_core::lines::Lines;
 use onrush_core::settings::{Digest, Order, RoomSettings, Settings, SingleSeats};
 use onrush_core::spec::{Access, CategorySpec, Reason, SeatSpec};
 use onrush_core::tax::Tax;
+use onrush_core::types::AskedTypes;
 use onrush_core::waiting_room::draw;
 use onrush_core::{Command, Refusal, Time};
 use redis::Value;
@@ -127,6 +129,10 @@ pub(super) fn call(command: &Command) -> Call {
             let args = vec![ladders::key(of), text(price_minor), later, json(reason)];
             Call::new(&scripts::CHANGE_PRICE, args)
         }
+        Command::SetTypes { of, types, reason } => {
+            let args = vec![ladders::key(of), types::list_text(types), json(types), json(reason)];
+            Call::new(&scripts::SET_TYPES, args)
+        }
         Command::Block { lines, reason } => with_lines(&scripts::BLOCK, reasoned(reason), lines),
         Command::Unblock { lines, reason } => {
             with_lines(&scripts::UNBLOCK, reasoned(reason), lines)
@@ -162,21 +168,23 @@ pub(super) fn call(command: &Command) -> Call {
             Call::new(&scripts::ARRIVE, vec![text(place), text(user)])
         }
 
-        Command::Hold { booking, user, lines, channels } => {
+        Command::Hold { booking, user, lines, channels, types } => {
             let args = vec![text(booking), text(user)];
             match (lines.pools(), lines.seats(), channels.as_slice()) {
-                ([line], [], []) => {
+                ([line], [], []) if types.is_empty() => {
                     let rest = [json(lines), text(&line.pool), text(&line.quantity)];
                     Call::new(&scripts::HOLD_POOL, args.into_iter().chain(rest).collect())
                 }
                 _ => {
-                    let args = args.into_iter().chain([listed(channels)]).collect();
+                    let more = [listed(channels), types_text(types)];
+                    let args = args.into_iter().chain(more).collect();
                     with_lines(&scripts::HOLD, args, lines)
                 }
             }
         }
-        Command::HoldBest { booking, user, order, channels } => {
-            hold_best(booking, user, order, channels)
+        Command::HoldBest { booking, user, order, channels, types } => {
+            let who = vec![text(booking), text(user)];
+            hold_best(who, order, [listed(channels), types_text(types)])
         }
         Command::Extend { booking, user } => {
             Call::new(&scripts::EXTEND, vec![text(booking), text(user)])
@@ -325,22 +333,21 @@ fn listed(channels: &[ChannelId]) -> String {
     channels.iter().map(ChannelId::as_str).collect::<Vec<_>>().join(",")
 }
 
-fn hold_best(
-    booking: &BookingId,
-    user: &UserId,
-    order: &BestOrder,
-    channels: &[ChannelId],
-) -> Call {
+/// The types that units are named, or nothing.
+fn types_text(types: &AskedTypes) -> String {
+    if types.is_empty() { String::new() } else { json(types) }
+}
+
+fn hold_best(mut args: Vec<String>, order: &BestOrder, more: [String; 2]) -> Call {
     let best = order.best();
     let together = match best.together() {
         Together::Must => "must",
         Together::Prefer => "prefer",
     };
-    let mut args = vec![text(booking), text(user), json(order), text(&best.quantity())];
-    args.push(together.to_owned());
+    args.extend([json(order), text(&best.quantity()), together.to_owned()]);
     args.push(text_or_empty(best.price_max_minor().as_ref()));
     args.push(text(&best.accessible()));
-    args.push(listed(channels));
+    args.extend(more);
     args.push(text(&best.first_choice().len()));
     args.extend(best.first_choice().iter().map(text));
     args.push(text(&best.categories().len()));
@@ -501,6 +508,16 @@ fn complaint(command: &Command) -> Option<Refusal> {
     static PROBE: LazyLock<Event> = LazyLock::new(|| probe(probe_settings()));
     if let Command::CreateEvent { settings } | Command::ChangeSettings { settings } = command {
         return settings.complaint().map(Refusal::from);
+    }
+    let unfit = match command {
+        Command::Hold { lines, types, .. } => types.check_fit(Some(lines), 0).err(),
+        Command::HoldBest { order, types, .. } => {
+            types.check_fit(order.beside(), order.best().quantity()).err()
+        }
+        _ => None,
+    };
+    if unfit.is_some() {
+        return unfit;
     }
     if command.traits().judged_first { invalid(&PROBE, command) } else { None }
 }

@@ -4,6 +4,7 @@ mod best;
 mod claims;
 mod money;
 mod stock;
+mod types;
 
 use crate::random::Random;
 use crate::truth::{Op, Truth};
@@ -181,6 +182,8 @@ impl Generator {
         let count = if self.random.percent(20) { 3 } else { SEATS };
         let seats = (0..count).map(|n| self.world.seat_spec(n)).collect();
         self.ask(Command::AddSeats { categories: self.world.categories(), seats });
+        self.set_up_types();
+        self.set_up_channels();
         if self.world.settings.room.is_some() && self.random.percent(60) {
             self.ask(Command::OpenPrequeue);
             for _ in 0..self.random.below(12) {
@@ -271,6 +274,7 @@ impl Generator {
                 | SnapshotRow::Channel(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
+                | SnapshotRow::Types(_)
                 | SnapshotRow::Seat(_) => {}
             }
         }
@@ -329,6 +333,7 @@ impl Generator {
 
     fn organiser(&mut self) {
         match self.random.below(7) {
+            6 if self.random.percent(45) => self.set_types(),
             6 => {
                 let change = price_change(self.truth.now(), &mut self.random);
                 self.ask(change);
@@ -470,7 +475,7 @@ impl Generator {
         match self.random.below(14) {
             10..=13 => self.hold_best(),
             0..=5 => {
-                let Some(lines) = self.lines() else { return };
+                let Some(lines) = self.lines_to_hold() else { return };
                 let owner = self.buyer();
                 let booking = self.new_booking();
                 self.ask_hold(booking, owner, lines);
@@ -482,7 +487,8 @@ impl Generator {
                     if self.random.percent(20) { self.any_user() } else { row.terms.user.clone() };
                 let lines = if self.random.percent(20) { self.lines() } else { None };
                 let lines = lines.unwrap_or_else(|| row.terms.lines.clone());
-                self.ask_hold(row.terms.booking.clone(), user, lines);
+                let types = self.types_again(&row, Some(&lines), 0);
+                self.ask_hold_of(row.terms.booking.clone(), user, lines, types);
             }
             7 | 8 => {
                 let (booking, user, _) = self.some_booking(|state| state.until().is_some());

@@ -211,6 +211,7 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
         | SnapshotRow::Channel(_)
         | SnapshotRow::Pool(_)
         | SnapshotRow::Category(_)
+        | SnapshotRow::Types(_)
         | SnapshotRow::Seat(_) => None,
     });
     let users: BTreeSet<_> = (0..USERS).map(user).chain(users).collect();
@@ -257,6 +258,7 @@ fn queries(rows: &[SnapshotRow]) -> Vec<Query> {
             | SnapshotRow::Channel(_)
             | SnapshotRow::Pool(_)
             | SnapshotRow::Category(_)
+            | SnapshotRow::Types(_)
             | SnapshotRow::Seat(_) => {}
         }
     }

@@ -6,6 +6,7 @@ use crate::play::{Mismatch, Subject, play, shrink};
 use crate::redis::{Fault, RedisSubject, Way};
 use crate::truth::{Op, Truth};
 use crate::world::{START, id};
+use onrush_core::change::{Change, HoldChange};
 use onrush_core::ids::PlaceId;
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::{Command, Event};
@@ -217,6 +218,11 @@ fn who_came_after_an_outage_lapses_in_time_although_the_event_was_written_anew()
 
 #[test]
 fn the_sequences_reach_every_change_and_every_refusal() {
+    const TYPED: &str = "a hold whose types are named";
+    let names_types = |change: &Change| {
+        let Change::Hold(HoldChange::HoldPlaced { terms, .. }) = change else { return false };
+        terms.types.as_ref().is_some_and(|types| !types.asked.is_empty())
+    };
     let mut reached: BTreeMap<String, u32> = BTreeMap::new();
     for seed in 1..=150 {
         let ops = sequence(&Recipe { seed, commands: 400, settles: false, without: Vec::new() });
@@ -231,6 +237,8 @@ fn the_sequences_reach_every_change_and_every_refusal() {
             let outcome = truth.run(&command);
             for (_, changes) in &outcome.decided {
                 changes.iter().for_each(|change| *reached.entry(kind_of(change)).or_default() += 1);
+                let typed = changes.iter().filter(|change| names_types(change)).count();
+                *reached.entry(TYPED.to_owned()).or_default() += typed as u32;
             }
             if let Err(refusal) = &outcome.answer {
                 *reached.entry(refusal.code().to_owned()).or_default() += 1;
@@ -244,6 +252,11 @@ fn the_sequences_reach_every_change_and_every_refusal() {
         "capacity_adjusted",
         "seats_added",
         "price_changed",
+        "types_set",
+        TYPED,
+        "channel_set",
+        "units_allotted",
+        "channel_released",
         "units_blocked",
         "units_unblocked",
         "prequeue_opened",
@@ -300,8 +313,14 @@ fn the_sequences_reach_every_change_and_every_refusal() {
         "CATEGORY_NOT_FOUND",
         "COMPANION_ALONE",
         "INSUFFICIENT_STOCK",
+        "CHANNEL_NOT_FOUND",
+        "CHANNEL_QUOTA",
+        "CHANNEL_RELEASED",
+        "INVALID_LINES",
         "INVALID_QUANTITY",
         "INVALID_SETTINGS",
+        "TYPE_LIMIT",
+        "TYPE_NOT_FOUND",
         "INVALID_STATUS",
         "LEAVES_SINGLE_SEAT",
         "NOTHING_TO_PAY",

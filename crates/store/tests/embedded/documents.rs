@@ -17,6 +17,7 @@ use onrush_core::question::PlaceOf;
 use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings, SingleSeats};
 use onrush_core::spec::{Access, CategorySpec, Reason, SeatSpec};
 use onrush_core::tax::Tax;
+use onrush_core::types::AskedTypes;
 use onrush_core::view::PlaceState;
 use onrush_core::{Change, Command, Time};
 use onrush_store::embedded::Embedded;
@@ -87,6 +88,7 @@ impl Gala {
             user: id(user),
             lines,
             channels: Vec::new(),
+            types: AskedTypes::default(),
         })
         .await;
     }
@@ -301,6 +303,7 @@ fn changes() -> Vec<Change> {
         asked: None,
         prices_minor: Vec::new(),
         sources: Vec::new(),
+        types: None,
         amount_minor: 2,
         fee_minor: 1,
         created_at: at,

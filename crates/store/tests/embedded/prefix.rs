@@ -2,6 +2,7 @@
 
 use crate::sale::{Sale, event, id, open_room_sale, seat, units};
 use onrush_core::ids::PlaceId;
+use onrush_core::types::AskedTypes;
 use onrush_core::{Command, Event};
 use onrush_store::embedded::JournalReader;
 use onrush_store::{Engine, Seq};
@@ -24,12 +25,14 @@ fn command(&(who, what, _): &Step) -> Command {
             user,
             lines: seat(usize::from(who) % 20),
             channels: Vec::new(),
+            types: AskedTypes::default(),
         },
         6 => Command::Hold {
             booking,
             user,
             lines: units(u32::from(who) % 30 + 1),
             channels: Vec::new(),
+            types: AskedTypes::default(),
         },
         7 => Command::Release { booking, user },
         8 => Command::Confirm { booking, user, payment: None },

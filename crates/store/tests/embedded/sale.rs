@@ -6,6 +6,7 @@ use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::{AvailabilityNow, BookingOf};
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::spec::{Access, CategorySpec, PoolSpec, SeatSpec};
+use onrush_core::types::AskedTypes;
 use onrush_core::view::{AvailabilityView, HoldView};
 use onrush_core::{Command, Reply, Time};
 use onrush_store::embedded::{Clock, Embedded, ManualClock, OpenError, Options};
@@ -142,6 +143,7 @@ pub(crate) fn hold_command(booking: &str, lines: Lines) -> Command {
         user: id(&format!("u-{booking}")),
         lines,
         channels: Vec::new(),
+        types: AskedTypes::default(),
     }
 }
 

@@ -8,6 +8,7 @@ use onrush_core::change::BookingChange;
 use onrush_core::hold::OnDecline;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::spec::PoolSpec;
+use onrush_core::types::AskedTypes;
 use onrush_core::{Change, Command, Refusal};
 use onrush_store::redis::{Archive, Options, RedisEngine};
 use onrush_store::{Engine, Failure, FeedEntry, Seq};
@@ -121,9 +122,15 @@ async fn the_end_of_a_payment_is_archived_before_it_is_answered() {
     let lines = Lines::new(vec![line], Vec::new()).expect("lines");
     let execute = |command: Command| engine.execute(event.clone(), command);
     let (booking, user) = (|| id("b1"), || id("ada"));
-    execute(Command::Hold { booking: booking(), user: user(), lines, channels: Vec::new() })
-        .await
-        .expect("it is free");
+    execute(Command::Hold {
+        booking: booking(),
+        user: user(),
+        lines,
+        channels: Vec::new(),
+        types: AskedTypes::default(),
+    })
+    .await
+    .expect("it is free");
     let payment = || id("b1.p1");
     let begin = Command::BeginPayment { booking: booking(), user: user(), payment: payment() };
     execute(begin).await.expect("it is held");

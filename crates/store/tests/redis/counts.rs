@@ -5,6 +5,7 @@ use crate::world::{NOON, Node, World, key, place, settings, user};
 use onrush_core::Command;
 use onrush_core::settings::RoomSettings;
 use onrush_core::spec::PoolSpec;
+use onrush_core::types::AskedTypes;
 
 async fn join(node: &Node, users: std::ops::Range<usize>) {
     for number in users {
@@ -31,8 +32,13 @@ async fn what_an_older_version_did_not_count_is_counted_by_the_next_tick() {
     assert_eq!(inside(&world), 2);
     world.ask(&["HDEL", &key("meta"), "units_free", "choosing"]);
 
-    let hold =
-        Command::Hold { booking: id("b-0"), user: user(0), lines: lines(2), channels: Vec::new() };
+    let hold = Command::Hold {
+        booking: id("b-0"),
+        user: user(0),
+        lines: lines(2),
+        channels: Vec::new(),
+        types: AskedTypes::default(),
+    };
     node.done(hold).await;
     let counted = world.ask(&["HMGET", &key("meta"), "units_free", "choosing"]);
     assert_eq!(counted.trim(), "", "what was not counted does not go on");

@@ -7,6 +7,7 @@ use onrush_core::ids::{PlaceId, UserId};
 use onrush_core::settings::RoomSettings;
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::spec::{PoolSpec, Reason};
+use onrush_core::types::AskedTypes;
 use onrush_core::view::PlaceView;
 use onrush_core::{Command, Refusal, Reply};
 use onrush_store::flags::Flag;
@@ -28,7 +29,13 @@ const SWITCH_EVERY: usize = 3;
 
 fn hold_of(number: usize) -> Command {
     let (booking, user) = (id(&format!("b-{number}")), user(number));
-    Command::Hold { booking, user, lines: lines(1), channels: Vec::new() }
+    Command::Hold {
+        booking,
+        user,
+        lines: lines(1),
+        channels: Vec::new(),
+        types: AskedTypes::default(),
+    }
 }
 
 fn joiner(number: usize) -> UserId {
@@ -276,6 +283,7 @@ async fn a_full_redis_takes_no_transaction_and_changes_nothing() {
         user: user(0),
         lines: lines(1),
         channels: Vec::new(),
+        types: AskedTypes::default(),
     };
     world.ask(&["CONFIG", "SET", "maxmemory", "1"]);
     let refused = node.engine.execute(event(), another()).await.expect_err("nothing is sold");

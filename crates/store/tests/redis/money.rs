@@ -9,6 +9,7 @@ use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::question::AvailabilityNow;
 use onrush_core::settings::{Fees, RefundRule, Settings};
 use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::types::AskedTypes;
 use onrush_core::view::{ClaimView, HoldView};
 use onrush_core::{Command, Refusal, Reply, Time};
 use onrush_store::Ask;
@@ -64,6 +65,7 @@ impl Node {
             user: user(owner),
             lines,
             channels: Vec::new(),
+            types: AskedTypes::default(),
         };
         self.run(command).await.map(hold_view)
     }

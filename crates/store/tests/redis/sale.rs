@@ -9,6 +9,7 @@ use onrush_core::lines::Lines;
 use onrush_core::question::{AvailabilityNow, BookingsOf, EventNow, PlaceOf, SeatsNow};
 use onrush_core::settings::RoomSettings;
 use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::types::AskedTypes;
 use onrush_core::view::{HoldView, LeftFrom, PlaceState, PlaceView, SeatStatus};
 use onrush_core::{Command, Phase, Refusal};
 use onrush_store::{Ask, Engine, Failure};
@@ -99,7 +100,13 @@ async fn seats_are_listed_in_the_order_they_were_added_with_whose_they_are() {
     let broken = Lines::new(Vec::new(), vec![id("B-1")]).expect("lines");
     done(&engine, &event, Command::Block { lines: broken.clone(), reason: reason() }).await;
     let lines = Lines::new(Vec::new(), vec![id("A-1")]).expect("lines");
-    let hold = Command::Hold { booking: id("b1"), user: id("ada"), lines, channels: Vec::new() };
+    let hold = Command::Hold {
+        booking: id("b1"),
+        user: id("ada"),
+        lines,
+        channels: Vec::new(),
+        types: AskedTypes::default(),
+    };
     engine.execute(event.clone(), hold).await.expect("the seat is free");
 
     let seats = engine.ask(event.clone(), SeatsNow).await.expect("the seats").value;

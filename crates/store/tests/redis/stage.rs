@@ -11,6 +11,7 @@ use onrush_core::money::Currency;
 use onrush_core::question::AvailabilityNow;
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::spec::PoolSpec;
+use onrush_core::types::AskedTypes;
 use onrush_core::view::HoldView;
 use onrush_store::redis::{Options, RedisEngine};
 use onrush_store::{Ask, Failure};
@@ -80,7 +81,13 @@ pub(crate) fn lines(quantity: u32) -> Lines {
 }
 
 pub(crate) fn hold_command(user: &str, booking: &str) -> Command {
-    Command::Hold { booking: id(booking), user: id(user), lines: lines(1), channels: Vec::new() }
+    Command::Hold {
+        booking: id(booking),
+        user: id(user),
+        lines: lines(1),
+        channels: Vec::new(),
+        types: AskedTypes::default(),
+    }
 }
 
 pub(crate) async fn hold(

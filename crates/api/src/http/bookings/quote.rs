@@ -1,6 +1,6 @@
 //! What a choice would cost, before anything is held.
 
-use super::costs::{CostLine, When, costs, prices};
+use super::costs::{CostLine, UnitPrices, When, costs, prices};
 use crate::http::body::{JsonBytes, json};
 use crate::http::caller::Ids;
 use crate::http::events::shapes::money::TaxOf;
@@ -14,6 +14,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::Time;
 use onrush_core::ids::EventId;
+use onrush_core::types::{Part, parts};
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -60,13 +61,17 @@ pub async fn quote(
         let why = "best: name seats; what the best ones cost is told with the booking";
         return Err(Problem::new(Code::InvalidBody, why).about("best"));
     }
-    let lines = wish.lines()?;
+    let (lines, asked) = (wish.lines()?, wish.types()?);
+    asked.check_fit(Some(&lines), 0)?;
     let (at, view) = sale.view_event(&event).await?;
     let settings = &view.settings;
-    let prices_minor = prices(&sale, &units, &event, &lines, When::Now).await?;
-    let quantities = lines.pools().iter().map(|line| i64::from(line.quantity));
-    let quantities = quantities.chain(lines.seats().iter().map(|_| 1));
-    let price_minor = prices_minor.iter().zip(quantities).map(|(each, units)| each * units).sum();
+    let prices = prices(&sale, &units, &event, &lines, &asked, When::Now).await?;
+    let UnitPrices { each_minor, types } = prices;
+    let price_of = |part: Part<'_>| {
+        let one_minor = part.held.map_or(each_minor[part.line as usize], |held| held.price_minor);
+        one_minor * i64::from(part.quantity)
+    };
+    let price_minor = parts(&lines, types.as_ref()).map(price_of).sum();
     let fee_minor = settings.fees.on_minor_in_steps(price_minor, settings.step_minor());
     let amount_minor = price_minor + fee_minor;
     let body = Quote {
@@ -75,7 +80,7 @@ pub async fn quote(
         currency: settings.currency.to_string(),
         amount_minor,
         fee_minor,
-        lines: costs(settings, &lines, &prices_minor, fee_minor),
+        lines: costs(settings, &lines, types.as_ref(), &each_minor, fee_minor),
         tax: TaxOf::amount(settings, amount_minor),
     };
     Ok(json(StatusCode::OK, &body))

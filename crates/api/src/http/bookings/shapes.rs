@@ -2,6 +2,7 @@
 
 use super::buyer::BuyerBody;
 use crate::http::events::shapes::money::TaxOf;
+use crate::http::shapes::types::TypeUnits;
 use crate::json::ids::{CurrencyText, EventIdText, IdText, TimeMs};
 use onrush_core::Time;
 use onrush_core::hold::{HoldState, HoldStatus};
@@ -33,6 +34,10 @@ pub struct BookingBody<'a> {
     /// What it is.
     #[schema(value_type = LinesBody)]
     lines: &'a Lines,
+    /// Which of it is of which ticket type; missing if nothing has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    types: Vec<TypeUnits>,
     /// The price of all of it, fees included, in minor units of the event's currency.
     amount_minor: i64,
     /// How much of that is fees.
@@ -140,6 +145,7 @@ impl<'a> BookingBody<'a> {
             event: event.as_str(),
             status: view.state.status(),
             lines: &terms.lines,
+            types: TypeUnits::all(&terms.lines, terms.types.as_deref()),
             amount_minor: terms.amount_minor,
             fee_minor: terms.fee_minor,
             created_at: terms.created_at,
@@ -193,6 +199,7 @@ impl<'a> BookingBody<'a> {
             event: row.event.as_str(),
             status,
             lines: &row.lines,
+            types: TypeUnits::all(&row.lines, row.types.as_deref()),
             amount_minor: row.amount_minor,
             fee_minor: row.fee_minor,
             created_at: row.created_at,
@@ -247,6 +254,10 @@ pub struct LedgerBooking {
     status: HoldStatus,
     #[schema(value_type = LinesBody)]
     lines: Lines,
+    /// Which of it is of which ticket type; missing if nothing has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    types: Vec<TypeUnits>,
     /// What it costs, fees included, in minor units.
     amount_minor: i64,
     /// How much of that is fees.
@@ -287,6 +298,7 @@ impl LedgerBooking {
             event: row.event,
             user: row.user,
             status: row.status,
+            types: TypeUnits::all(&row.lines, row.types.as_deref()),
             lines: row.lines,
             amount_minor: row.amount_minor,
             fee_minor: row.fee_minor,

@@ -55,23 +55,28 @@ pub async fn summary(
 ) -> Result<Response, Problem> {
     let event = event_of_booking(&booking)?;
     let kept = keeper.find_ever(&event, &booking).await?;
-    let (lines, prices_minor, amount_minor, fee_minor) = match &kept {
+    let (lines, types, prices_minor, amount_minor, fee_minor) = match &kept {
         Kept::Now(view) => {
-            let HoldTerms { lines, prices_minor, amount_minor, fee_minor, .. } = &*view.terms;
-            (lines, prices_minor, *amount_minor, *fee_minor)
+            let HoldTerms { lines, types, prices_minor, amount_minor, fee_minor, .. } =
+                &*view.terms;
+            (lines, types, prices_minor, *amount_minor, *fee_minor)
         }
-        Kept::Past(row) => (&row.lines, &row.prices_minor, row.amount_minor, row.fee_minor),
+        Kept::Past(row) => {
+            (&row.lines, &row.types, &row.prices_minor, row.amount_minor, row.fee_minor)
+        }
     };
     let (_, view) = sale.view_event(&event).await?;
     let first_minor;
     let prices_minor = match prices_minor.as_slice() {
         [] => {
-            first_minor = prices(&sale, &units, &event, lines, When::First).await?;
+            let nothing_asked = AskedTypes::default();
+            let first = prices(&sale, &units, &event, lines, &nothing_asked, When::First).await?;
+            first_minor = first.each_minor;
             &first_minor
         }
         prices_minor => prices_minor,
     };
-    let lines = costs(&view.settings, lines, prices_minor, fee_minor);
+    let lines = costs(&view.settings, lines, types.as_deref(), prices_minor, fee_minor);
     let sum_minor: i64 = lines.iter().map(|line| line.amount_minor).sum();
     if sum_minor != amount_minor {
         let found = format!("{booking}: lines of {sum_minor} in an amount of {amount_minor}");

@@ -15,6 +15,7 @@ use onrush_base::metrics::count;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::{BookingId, EventId, SeatId, UserId};
 use onrush_core::lines::Lines;
+use onrush_core::types::AskedTypes;
 use onrush_core::view::{HoldView, PlaceState, PlaceView};
 use onrush_core::{Command, Refusal};
 use onrush_store::Failure;
@@ -79,7 +80,16 @@ pub async fn select_seat(
     let booking = booking_of(&sale, &event, &user, &session, &holds);
     let lines = Lines::new(Vec::new(), vec![seat.clone()])?;
     match sale
-        .run::<HoldView>(&event, Command::Hold { booking, user, lines, channels: Vec::new() })
+        .run::<HoldView>(
+            &event,
+            Command::Hold {
+                booking,
+                user,
+                lines,
+                channels: Vec::new(),
+                types: AskedTypes::default(),
+            },
+        )
         .await
     {
         Ok(view) => match view.state {

@@ -13,6 +13,7 @@ pub mod read;
 pub mod settings;
 pub mod shapes;
 pub mod texts;
+pub mod types;
 
 use crate::http::state::HttpState;
 use utoipa_axum::router::OpenApiRouter;
@@ -44,6 +45,8 @@ pub fn routes() -> OpenApiRouter<HttpState> {
         .routes(routes!(pools::pool_history))
         .routes(routes!(prices::change_price))
         .routes(routes!(prices::prices))
+        .routes(routes!(types::set_types))
+        .routes(routes!(types::types))
         .routes(routes!(block::block))
         .routes(routes!(block::unblock))
         .routes(routes!(inventory::inventory_status))

@@ -96,17 +96,7 @@ pub async fn change_price(
     _: Admin,
     JsonBody(NewPrice { pool, category, price_minor, later, by, why }): JsonBody<NewPrice>,
 ) -> Result<Response, Problem> {
-    let (name, of) = match (pool, category) {
-        (Some(pool), None) => {
-            let id = id(&pool).map_err(|problem| problem.about("pool"))?;
-            (pool, Priced::Pool(id))
-        }
-        (None, Some(category)) => (category.to_string(), Priced::Category(category)),
-        (Some(_), Some(_)) | (None, None) => {
-            let why = "name a pool or a category, one of the two";
-            return Err(Problem::new(Code::InvalidBody, why).about("pool"));
-        }
-    };
+    let (name, of) = priced(pool, category)?;
     let step = |NewStep { from, price_minor }| PriceStep {
         from: Time(from.0),
         price_minor: price_minor.0,
@@ -122,6 +112,27 @@ pub async fn change_price(
     let reason = Reason { by, why };
     let command = Command::ChangePrice { of, price_minor, later, reason };
     run_and_show(&sale, &event, command).await.map_err(Problem::named_in_body)
+}
+
+/// The one of the two that is named, and its name.
+///
+/// # Errors
+/// `INVALID_BODY` for none or both, `INVALID_ID`.
+pub(super) fn priced(
+    pool: Option<String>,
+    category: Option<Box<str>>,
+) -> Result<(String, Priced), Problem> {
+    match (pool, category) {
+        (Some(pool), None) => {
+            let id = id(&pool).map_err(|problem| problem.about("pool"))?;
+            Ok((pool, Priced::Pool(id)))
+        }
+        (None, Some(category)) => Ok((category.to_string(), Priced::Category(category))),
+        (Some(_), Some(_)) | (None, None) => {
+            let why = "name a pool or a category, one of the two";
+            Err(Problem::new(Code::InvalidBody, why).about("pool"))
+        }
+    }
 }
 
 /// What everything costs, now and later, and how that changed.

@@ -1,5 +1,6 @@
 //! What a booking wants, as visitors write it.
 
+use super::types::TypesWish;
 use crate::http::problem::{Code, Problem};
 use crate::json::ids::{
     AccessibleNumber, BestQuantityNumber, DayText, FreeText, IdText, NightsNumber, PoolQuantities,
@@ -12,6 +13,7 @@ use onrush_core::ids::{BookingId, ChannelId, InvalidId, PoolId, SeatId, UserId};
 use onrush_core::limits::{MAX_LINES_PER_HOLD, MAX_UNITS_PER_HOLD};
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::spec::Reason;
+use onrush_core::types::AskedTypes;
 use onrush_core::{Command, Refusal};
 use serde::de::{self, MapAccess};
 use serde::{Deserialize, Deserializer};
@@ -44,6 +46,10 @@ pub struct WishBody<'a> {
     #[serde(borrow, default)]
     #[schema(value_type = Option<Vec<FreeText>>, nullable = false, max_items = 5)]
     codes: Vec<Cow<'a, str>>,
+    /// The ticket types of the units.
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<TypesWish>, nullable = false)]
+    types: Object<TypesWish<'a>>,
 }
 
 /// So many seats, the best that are free of those asked for, all of them or none.
@@ -274,20 +280,29 @@ impl WishBody<'_> {
         user: UserId,
         channels: Vec<ChannelId>,
     ) -> Result<Command, Problem> {
+        let types = self.types()?;
         let Some(Object(best)) = &self.best else {
-            return Ok(Command::Hold { booking, user, lines: self.lines()?, channels });
+            return Ok(Command::Hold { booking, user, lines: self.lines()?, channels, types });
         };
         let names_nothing =
             self.pools.0.is_empty() && self.seats.is_empty() && self.stays.is_empty();
         let beside = if names_nothing { None } else { Some(self.lines()?) };
         let order = Box::new(BestOrder::new(best.wish()?, beside)?);
-        Ok(Command::HoldBest { booking, user, order, channels })
+        Ok(Command::HoldBest { booking, user, order, channels, types })
     }
 
     /// Codes that open channels.
     #[must_use]
     pub fn codes(&self) -> &[Cow<'_, str>] {
         &self.codes
+    }
+
+    /// The ticket types that are named.
+    ///
+    /// # Errors
+    /// As [`TypesWish::asked`].
+    pub fn types(&self) -> Result<AskedTypes, Problem> {
+        self.types.0.asked()
     }
 
     /// Whether seats are left to the server.

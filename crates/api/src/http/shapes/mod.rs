@@ -4,3 +4,4 @@
 pub mod lines;
 pub mod page;
 pub mod problem;
+pub mod types;

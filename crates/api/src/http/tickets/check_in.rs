@@ -57,6 +57,7 @@ pub async fn check_in(
     let (booking, ticket) = (claims.booking.clone(), claims.ticket);
     let command = Command::CheckIn { booking, ticket };
     let answer = sale.engine.execute(claims.event.clone(), command).await?;
+    let held = HoldView::try_from(answer.value).ok();
     // By now the visitor is in: a ledger that does not answer costs the name and nothing else.
     let buyer = ledger.buyer(&claims.booking).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "the buyer of a booking cannot be read");
@@ -68,6 +69,7 @@ pub async fn check_in(
         ticket,
         event: claims.event.as_str(),
         r#for: &claims.unit,
+        of_type: held.as_ref().and_then(|held| held.terms.type_of_ticket(ticket)).map(Into::into),
         checked_in_at: answer.at,
         name,
     };

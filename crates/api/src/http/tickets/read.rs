@@ -1,6 +1,6 @@
 //! The tickets of a confirmed booking, and their pictures.
 
-use super::shapes::TicketsBody;
+use super::shapes::{TicketBody, TicketsBody};
 use crate::http::body::json;
 use crate::http::bookings::find::event_of_booking;
 use crate::http::bookings::keeper::Keeper;
@@ -14,7 +14,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use onrush_base::tickets::{Confirmed, qr};
+use onrush_base::tickets::{Confirmed, Ticket, qr};
 use onrush_core::hold::HoldState;
 use onrush_core::ids::BookingId;
 use onrush_core::view::HoldView;
@@ -37,8 +37,11 @@ pub async fn tickets(
     let view = keeper.find(&event, &booking).await?;
     let terms = &view.terms;
     let (booking, user, lines) = (&terms.booking, &terms.user, &terms.lines);
-    let confirmed = Confirmed { booking, event: &event, user, lines, at: confirmed_at(&view)? };
-    let tickets = signers.tickets.sign_all(confirmed).into_iter().map(Into::into).collect();
+    let types = terms.types.as_deref();
+    let at = confirmed_at(&view)?;
+    let confirmed = Confirmed { booking, event: &event, user, lines, types, at };
+    let body = |ticket: Ticket| TicketBody::new(terms.type_of_ticket(ticket.number), ticket);
+    let tickets = signers.tickets.sign_all(confirmed).into_iter().map(body).collect();
     Ok(json(StatusCode::OK, &TicketsBody { booking, event: event.as_str(), tickets }))
 }
 
@@ -66,7 +69,9 @@ pub async fn ticket_picture(
     let view = keeper.find(&event, &booking).await?;
     let terms = &view.terms;
     let (booking, user, lines) = (&terms.booking, &terms.user, &terms.lines);
-    let confirmed = Confirmed { booking, event: &event, user, lines, at: confirmed_at(&view)? };
+    let types = terms.types.as_deref();
+    let at = confirmed_at(&view)?;
+    let confirmed = Confirmed { booking, event: &event, user, lines, types, at };
     let ticket = signers.tickets.sign_one(confirmed, number);
     let ticket =
         ticket.ok_or_else(|| refused(Refusal::TicketNotFound { tickets: lines.units() }))?;

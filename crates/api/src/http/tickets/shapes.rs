@@ -1,9 +1,11 @@
 //! Tickets.
 
+use crate::http::shapes::types::TypeOfUnit;
 use crate::json::ids::{EventIdText, IdText, TimeMs};
 use onrush_base::tickets::{Ticket, Unit};
 use onrush_core::Time;
 use onrush_core::ids::BookingId;
+use onrush_core::types::HeldType;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -30,13 +32,20 @@ pub struct TicketBody {
     /// What it is for.
     #[schema(value_type = UnitBody)]
     r#for: Unit,
+    /// Its ticket type, if it has one.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    of_type: Option<TypeOfUnit>,
     /// The signed text, a compact JWS: what is in the QR code.
     code: String,
 }
 
-impl From<Ticket> for TicketBody {
-    fn from(ticket: Ticket) -> Self {
-        Self { ticket: ticket.number, r#for: ticket.unit, code: ticket.code }
+impl TicketBody {
+    /// A ticket, and its type.
+    #[must_use]
+    pub fn new(held: Option<&HeldType>, ticket: Ticket) -> Self {
+        let Ticket { number, unit, code } = ticket;
+        Self { ticket: number, r#for: unit, of_type: held.map(Into::into), code }
     }
 }
 
@@ -67,6 +76,10 @@ pub struct CheckedInBody<'a> {
     /// What it is for.
     #[schema(value_type = UnitBody)]
     pub r#for: &'a Unit,
+    /// Its ticket type, if it has one: whoever stands at the door looks whether a proof is needed.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub of_type: Option<TypeOfUnit>,
     /// When it was let in.
     #[schema(value_type = TimeMs)]
     pub checked_in_at: Time,

@@ -248,6 +248,7 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
     books.sql(
         "ALTER TABLE refunds DROP COLUMN cause, DROP COLUMN decided_by; \
          ALTER TABLE bookings DROP COLUMN prices_minor; \
+         ALTER TABLE bookings DROP COLUMN types; \
          DELETE FROM onrush_migrations WHERE version >= 8",
     );
     books.reopen().await;

@@ -45,7 +45,7 @@ fn refusal(dir: &Path) -> OpenError {
 }
 
 /// The version of the tables: one for each step there is.
-const NEWEST: u32 = 8;
+const NEWEST: u32 = 9;
 /// What a later program would make of them.
 const NEWER: u32 = NEWEST + 1;
 
@@ -306,7 +306,8 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
     sql(dir.path())
         .execute_batch(
             "ALTER TABLE refunds DROP COLUMN cause; ALTER TABLE refunds DROP COLUMN decided_by; \
-             ALTER TABLE bookings DROP COLUMN prices_minor; PRAGMA user_version = 6",
+             ALTER TABLE bookings DROP COLUMN prices_minor; \
+             ALTER TABLE bookings DROP COLUMN types; PRAGMA user_version = 6",
         )
         .expect("as it was");
     let ledger = SqliteLedger::open(dir.path()).expect("opened");

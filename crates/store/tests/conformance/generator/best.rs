@@ -18,13 +18,15 @@ impl Generator {
                 if self.random.percent(20) { self.any_user() } else { row.terms.user.clone() };
             let order = other.map_or(same, Box::new);
             let (booking, channels) = (row.terms.booking.clone(), self.some_channels());
-            return self.ask(Command::HoldBest { booking, user, order, channels });
+            let types = self.types_again(&row, order.beside(), order.best().quantity());
+            return self.ask(Command::HoldBest { booking, user, order, channels, types });
         }
         let Some(order) = self.best_order() else { return };
         let user = self.buyer();
         let (booking, order) = (self.new_booking(), Box::new(order));
         let channels = self.some_channels();
-        self.ask(Command::HoldBest { booking, user, order, channels });
+        let types = self.some_types(order.beside(), order.best().quantity());
+        self.ask(Command::HoldBest { booking, user, order, channels, types });
     }
 
     fn best_order(&mut self) -> Option<BestOrder> {

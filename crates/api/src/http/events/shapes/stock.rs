@@ -1,5 +1,6 @@
 //! What is left of an event, and why.
 
+use crate::http::shapes::types::TypeBody;
 use crate::inventory::Drift;
 use crate::json::ids::{EventIdText, IdText, TimeMs};
 use crate::json::sale::{PhaseName, PriceStepBody, UnitsBody};
@@ -61,6 +62,10 @@ pub struct PoolBody {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     later: Vec<PriceStepBody>,
+    /// Its ticket types; units that none is named for are of the first. Missing if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    types: Vec<TypeBody>,
     capacity: u32,
     free: u32,
     held: u32,
@@ -77,6 +82,7 @@ impl PoolBody {
             price_minor: view.price_minor,
             all_in_minor: settings.all_in_minor(view.price_minor),
             later: PriceStepBody::all(&view.later, settings),
+            types: TypeBody::all(&view.types, settings),
             capacity: view.capacity,
             free: view.units.free,
             held: view.units.held,
@@ -99,6 +105,10 @@ pub struct CategoryBody {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     later: Vec<PriceStepBody>,
+    /// Its ticket types; seats that none is named for are of the first. Missing if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    types: Vec<TypeBody>,
     free: u32,
     held: u32,
     sold: u32,
@@ -109,12 +119,14 @@ impl CategoryBody {
     /// What anyone may see of a category.
     #[must_use]
     pub fn new(view: CategoryView, settings: &Settings) -> Self {
-        let CategoryView { name, price_minor, first_minor: _, later, units, allotted: _ } = view;
+        let CategoryView { name, price_minor, first_minor: _, later, types, units, allotted: _ } =
+            view;
         Self {
             name,
             price_minor,
             all_in_minor: settings.all_in_minor(price_minor),
             later: PriceStepBody::all(&later, settings),
+            types: TypeBody::all(&types, settings),
             free: units.free,
             held: units.held,
             sold: units.sold,

@@ -1,0 +1,118 @@
+//! Ticket types: set by the organiser, and told with how they changed.
+
+use super::prices::priced;
+use super::read::run_and_show;
+use super::shapes::EventBody;
+use super::shapes::stock::{CategoryBody, PoolBody};
+use crate::history::TypesChange;
+use crate::http::body::{JsonBody, json};
+use crate::http::caller::{Admin, Ids};
+use crate::http::openapi::{ReadProblems, WriteProblems};
+use crate::http::problem::Problem;
+use crate::http::shapes::types::NewType;
+use crate::http::state::{Sale, Units};
+use crate::json::ids::{EventIdText, FreeText, IdText};
+use crate::prices::check_prices;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use onrush_core::Command;
+use onrush_core::ids::EventId;
+use onrush_core::question::AvailabilityNow;
+use onrush_core::spec::Reason;
+use onrush_core::types::TypePrice;
+use onrush_saga::Sagas;
+use onrush_store::Ask;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// The ticket types of a pool, or of a category of seats.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewTypes {
+    /// The pool, if it is about one.
+    #[serde(default)]
+    #[schema(value_type = Option<IdText>)]
+    pool: Option<String>,
+    /// The category of seats, if it is about one.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>)]
+    category: Option<Box<str>>,
+    /// All its types from now on, the one of units that none is named for first; none is no types.
+    #[schema(max_items = 20)]
+    types: Vec<NewType>,
+    /// Who sets them.
+    #[schema(value_type = FreeText)]
+    by: Box<str>,
+    /// Why.
+    #[schema(value_type = FreeText)]
+    why: Box<str>,
+}
+
+/// Ticket types, and how they came to be what they are.
+#[derive(Serialize, ToSchema)]
+pub struct TicketTypes {
+    /// Each pool, in the order they were added.
+    pools: Vec<PoolBody>,
+    /// Each price category of seats, in the order they were added.
+    categories: Vec<CategoryBody>,
+    /// How types changed: the latest 500 changes, oldest first.
+    history: Vec<TypesChange>,
+}
+
+/// Sets the ticket types of a pool's units or a category's seats, all of them at once.
+///
+/// What is held, being paid for, or sold keeps its types and what they cost.
+#[utoipa::path(
+    put, path = "/api/v1/admin/events/{event}/types", tag = "admin",
+    params(("event" = EventIdText, Path)),
+    request_body = NewTypes,
+    responses((status = 200, description = "The event", body = EventBody), WriteProblems),
+    security(("admin" = []))
+)]
+pub async fn set_types(
+    State(sale): State<Arc<Sale>>,
+    State(sagas): State<Arc<Sagas>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+    JsonBody(NewTypes { pool, category, types, by, why }): JsonBody<NewTypes>,
+) -> Result<Response, Problem> {
+    let (_, of) = priced(pool, category)?;
+    let types = types.into_iter().enumerate().map(|(nth, it)| it.ticket_type(nth));
+    let types = types.collect::<Result<Vec<_>, _>>()?;
+    let (_, view) = sale.view_event(&event).await?;
+    let fixed = types.iter().filter_map(|it| match it.price {
+        TypePrice::PriceMinor(price_minor) => Some((it.id.as_str(), price_minor)),
+        TypePrice::PercentBp(_) | TypePrice::LessMinor(_) => None,
+    });
+    check_prices(sagas.gateway(), &view.settings, fixed)
+        .map_err(|error| Problem::from(error).about("types"))?;
+    let command = Command::SetTypes { of, types, reason: Reason { by, why } };
+    run_and_show(&sale, &event, command).await.map_err(Problem::named_in_body)
+}
+
+/// Which ticket types there are, and how that changed.
+///
+/// The whole feed is read for it, which takes a few seconds for each million decisions; one
+/// question at a time.
+#[utoipa::path(
+    get, path = "/api/v1/admin/events/{event}/types", tag = "admin",
+    params(("event" = EventIdText, Path)),
+    responses((status = 200, description = "The types", body = TicketTypes), ReadProblems),
+    security(("admin" = []))
+)]
+pub async fn types(
+    State(sale): State<Arc<Sale>>,
+    State(units): State<Arc<Units>>,
+    Ids(event): Ids<EventId>,
+    _: Admin,
+) -> Result<Response, Problem> {
+    let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
+    let history = units.histories.of_types(&event).await?;
+    let (_, view) = sale.view_event(&event).await?;
+    let pools = left.pools.iter().map(|pool| PoolBody::new(pool, &view.settings)).collect();
+    let categories = left.categories.into_iter();
+    let categories = categories.map(|it| CategoryBody::new(it, &view.settings)).collect();
+    Ok(json(StatusCode::OK, &TicketTypes { pools, categories, history }))
+}
