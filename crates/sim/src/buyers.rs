@@ -4,6 +4,7 @@ use crate::asked::{Asked, Deal};
 use crate::chance::Chance;
 use crate::floor::Floor;
 use crate::plan::id;
+use crate::types;
 use onrush_core::command::CancelTerms;
 use onrush_core::hold::{HoldState, OnDecline};
 use onrush_core::ids::{BookingId, ClaimId, PaymentId, PlaceId, UserId};
@@ -44,11 +45,15 @@ pub(crate) struct Buyer {
     number: u32,
     pub(crate) user: UserId,
     chance: Chance,
+    /// What is drawn about ticket types.
+    types: Chance,
     manner: Manner,
     place: Option<PlaceId>,
     is_in: bool,
     bookings: Vec<Mine>,
     claims: Vec<ClaimId>,
+    /// What they held last.
+    wish: Option<Command>,
     fresh: u64,
     /// What was asked and never answered: it is asked again.
     unanswered: Option<Command>,
@@ -70,11 +75,13 @@ impl Buyer {
             number,
             user,
             chance,
+            types: Chance::of(seed, "types", u64::from(number) + 1),
             manner,
             place: None,
             is_in: false,
             bookings: Vec::new(),
             claims: Vec::new(),
+            wish: None,
             fresh: 0,
             unanswered: None,
             wakes_at: at,
@@ -168,6 +175,12 @@ impl Buyer {
     }
 
     fn shop(&mut self, floor: &Floor) -> Command {
+        if !floor.types.is_empty()
+            && self.types.percent(4)
+            && let Some(other) = self.same_with_other_types(floor)
+        {
+            return other;
+        }
         let user = self.user.clone();
         if let Some(place) = self.place.filter(|_| floor.has_room) {
             match self.chance.below(20) {
@@ -193,21 +206,38 @@ impl Buyer {
             && let Some(order) = floor.best(&mut self.chance)
         {
             let booking = id(&self.new_id('b'));
-            return Command::HoldBest {
-                booking,
-                user,
-                order: Box::new(order),
-                channels: floor.some_channels(&mut self.chance),
-            };
+            let channels = floor.some_channels(&mut self.chance);
+            let best = order.best().quantity();
+            let types = types::named(&mut self.types, floor, order.beside(), best);
+            let order = Box::new(order);
+            let wish = Command::HoldBest { booking, user, order, channels, types };
+            self.wish = Some(wish.clone());
+            return wish;
         }
         match floor.wish(&mut self.chance) {
             Some(lines) => {
                 let booking = id(&self.new_id('b'));
                 let channels = floor.some_channels(&mut self.chance);
-                Command::Hold { booking, user, lines, channels }
+                let types = types::named(&mut self.types, floor, Some(&lines), 0);
+                let wish = Command::Hold { booking, user, lines, channels, types };
+                self.wish = Some(wish.clone());
+                wish
             }
             None => self.join(),
         }
+    }
+
+    /// What they held last, with the types they name now.
+    fn same_with_other_types(&mut self, floor: &Floor) -> Option<Command> {
+        let mut other = self.wish.clone()?;
+        if let Command::Hold { lines, types, .. } = &mut other {
+            *types = types::named(&mut self.types, floor, Some(lines), 0);
+        }
+        if let Command::HoldBest { order, types, .. } = &mut other {
+            let best = order.best().quantity();
+            *types = types::named(&mut self.types, floor, order.beside(), best);
+        }
+        Some(other)
     }
 
     /// The next thing to do about a booking, if there is any.

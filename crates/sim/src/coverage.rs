@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 const NOT_REACHED: &[(&str, &str)] = &[
     ("EVENT_LIMIT", "a sale has a few pools and seats"),
     ("BAN_LIST_FULL", "a sale has a few dozen visitors"),
-    ("INVALID_LINES", "lines are made by the types that refuse these"),
 ];
 
 /// Names of variants, as JSON has them.
@@ -48,8 +47,8 @@ fn reached() -> [BTreeSet<String>; 3] {
 fn runs_reach_every_command_and_every_refusal_but_those_listed() {
     let [accepted, codes, changed] = reached();
     // What command.rs and change.rs have, as their JSON names them.
-    assert_eq!(accepted.len(), 37, "commands accepted: {accepted:?}");
-    assert_eq!(changed.len(), 43, "changes: {changed:?}");
+    assert_eq!(accepted.len(), 38, "commands accepted: {accepted:?}");
+    assert_eq!(changed.len(), 44, "changes: {changed:?}");
     let listed: BTreeSet<String> = NOT_REACHED.iter().map(|(code, _)| (*code).to_owned()).collect();
     let all = Refusal::KINDS.iter().map(|kind| kind.code.to_owned());
     let missing: BTreeSet<String> = all.filter(|code| !codes.contains(code)).collect();

@@ -7,8 +7,11 @@ use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::change::{BookingChange, QueueChange, SaleChange, SetupChange};
 use onrush_core::ids::{BookingId, ChannelId, PlaceId, PoolId, SeatId, UserId};
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::prices::Priced;
 use onrush_core::settings::Settings;
+use onrush_core::types::TicketType;
 use onrush_core::{Change, Command, Phase, Time};
+use std::collections::BTreeMap;
 
 /// As many commands of before are remembered.
 const REMEMBERED: usize = 32;
@@ -23,6 +26,9 @@ pub(crate) struct Floor {
     pub(crate) phase: Phase,
     pub(crate) pools: Vec<PoolId>,
     pub(crate) seats: Vec<SeatId>,
+    pub(crate) category_of: BTreeMap<SeatId, Priced>,
+    /// Of what has types.
+    pub(crate) types: BTreeMap<Priced, Vec<TicketType>>,
     pub(crate) users: Vec<UserId>,
     /// Bookings of before, by whoever.
     pub(crate) bookings: Vec<BookingId>,
@@ -46,6 +52,8 @@ impl Floor {
             phase: Phase::Scheduled,
             pools: Vec::new(),
             seats: Vec::new(),
+            category_of: BTreeMap::new(),
+            types: BTreeMap::new(),
             users: plan.users.clone(),
             bookings: Vec::new(),
             confirmed: Vec::new(),
@@ -185,7 +193,17 @@ impl Floor {
             }
             SetupChange::PoolAdded { spec } => self.pools.push(spec.pool.clone()),
             SetupChange::SeatsAdded { seats, .. } => {
-                self.seats.extend(seats.iter().map(|seat| seat.seat.clone()));
+                for seat in seats {
+                    self.seats.push(seat.seat.clone());
+                    let category = Priced::Category(seat.category.clone());
+                    self.category_of.insert(seat.seat.clone(), category);
+                }
+            }
+            SetupChange::TypesSet { of, types, .. } if types.is_empty() => {
+                self.types.remove(of);
+            }
+            SetupChange::TypesSet { of, types, .. } => {
+                self.types.insert(of.clone(), types.clone());
             }
             SetupChange::ChannelSet { spec, .. } => {
                 if !self.open_channels.contains(&spec.channel) {

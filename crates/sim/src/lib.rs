@@ -30,6 +30,7 @@ pub mod rules;
 mod run;
 pub mod shrink;
 mod story;
+mod types;
 #[cfg(feature = "whole")]
 pub mod whole;
 pub mod world;

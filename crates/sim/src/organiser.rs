@@ -3,6 +3,7 @@
 use crate::chance::Chance;
 use crate::floor::Floor;
 use crate::plan::{DRAW_SEED, Plan, id, seat, settings};
+use crate::types;
 use onrush_core::channels::{ChannelSpec, PlannedRelease};
 use onrush_core::command::CancelTerms;
 use onrush_core::ids::ChannelId;
@@ -25,6 +26,10 @@ pub(crate) fn reason(chance: &mut Chance) -> Reason {
     Reason { by: "ops".into(), why: why.into() }
 }
 
+fn names(categories: &[CategorySpec]) -> Vec<Priced> {
+    categories.iter().map(|category| Priced::Category(category.name.clone())).collect()
+}
+
 /// The organiser of one sale.
 #[derive(Debug)]
 pub(crate) struct Organiser {
@@ -35,6 +40,8 @@ pub(crate) struct Organiser {
     fresh: u32,
     categories: Vec<CategorySpec>,
     tries_to_close: bool,
+    /// What is drawn about ticket types, if the sale has some.
+    types: Option<Chance>,
 }
 
 impl Organiser {
@@ -52,7 +59,19 @@ impl Organiser {
         }
         let tries_to_close = chance.percent(30);
         let categories = plan.categories.clone();
-        Self { chance, first, blocked: Vec::new(), fresh: 0, categories, tries_to_close }
+        // A stream of its own: sales without types are as they were before there were any.
+        let mut types = Chance::of(plan.seed, "types", 0);
+        let mut types = types.percent(50).then_some(types);
+        if let Some(types) = &mut types {
+            let pools = plan.pools.iter().map(|spec| Priced::Pool(spec.pool.clone()));
+            let of_seats = if plan.seats.is_empty() { Vec::new() } else { names(&categories) };
+            for of in pools.chain(of_seats) {
+                if types.percent(60) {
+                    first.push_back(types::set(types, of));
+                }
+            }
+        }
+        Self { chance, first, blocked: Vec::new(), fresh: 0, categories, tries_to_close, types }
     }
 
     /// Whether everything is set up.
@@ -83,6 +102,11 @@ impl Organiser {
         let stuck = matches!(phase, Phase::Scheduled | Phase::Prequeue | Phase::Paused);
         if stuck && self.chance.percent(60) {
             return self.go_on(floor, phase);
+        }
+        if let Some(types) = &mut self.types
+            && types.percent(8)
+        {
+            return types::change(types, floor, &names(&self.categories));
         }
         match self.chance.below(31) {
             0..=3 => self.add_or_adjust(floor),

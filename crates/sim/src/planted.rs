@@ -1,5 +1,7 @@
 //! Bugs that are planted to see the judges find them: in the rules, the journal and the recovery.
 
+mod types;
+
 use crate::journal::Journal;
 use onrush_core::best::BestOrder;
 use onrush_core::change::{
@@ -66,9 +68,15 @@ bugs! {
     PlacesAreAnyones = "wheelchair places are sold to anyone",
     /// Rules.
     PricesComeLate = "a price that is to come holds a second too late",
-    /// The rules.
+    /// Rules.
     PricesAreForgotten = "a booking does not know what its units cost",
-    /// The rules.
+    /// Rules.
+    FirstTypeIsCharged = "a booking costs what the first types cost, whatever it names",
+    /// Rules.
+    TypesHaveNoLimits = "a booking may have any number of units of a type",
+    /// Rules.
+    TypesOfARetryAreIgnored = "a retry may name other types",
+    /// Rules.
     SingleSeatsAreLeft = "seats are left alone although that is refused",
     /// Rules.
     AmountIsOff = "the answer to a hold tells another amount",
@@ -145,6 +153,8 @@ bugs! {
     /// Recovery.
     SnapshotForgetsPrices = "a snapshot does not know the prices to come",
     /// Recovery.
+    SnapshotForgetsTypes = "a snapshot has no ticket types",
+    /// Recovery.
     SnapshotForgetsLastSeen = "a snapshot has seen everybody just now",
 }
 
@@ -220,7 +230,7 @@ impl Planted {
             }
             (
                 Bug::BestForgetsThePrice | Bug::FirstChoiceIsForgotten,
-                Command::HoldBest { booking, user, order, channels },
+                Command::HoldBest { booking, user, order, channels, types },
                 _,
             ) => {
                 let best = order.best().clone();
@@ -230,8 +240,8 @@ impl Planted {
                 };
                 let other = Box::new(BestOrder::new(best, order.beside().cloned())?);
                 let (booking, user) = (booking.clone(), user.clone());
-                let channels = channels.clone();
-                let other = Command::HoldBest { booking, user, order: other, channels };
+                let (channels, types) = (channels.clone(), types.clone());
+                let other = Command::HoldBest { booking, user, order: other, channels, types };
                 let mut it = event.decide(at, &other)?;
                 let asked_for = |terms: &HoldTerms| {
                     Arc::new(HoldTerms { asked: Some(order.clone()), ..terms.clone() })
@@ -246,7 +256,11 @@ impl Planted {
                 }
                 Ok(it)
             }
-            (Bug::ChannelsAreAnyones, Command::Hold { booking, user, lines, .. }, decided) => {
+            (
+                Bug::ChannelsAreAnyones,
+                Command::Hold { booking, user, lines, types, .. },
+                decided,
+            ) => {
                 let Ok(all) = event.ask(at, ChannelsNow) else { return decided };
                 event.decide(
                     at,
@@ -255,6 +269,7 @@ impl Planted {
                         user: user.clone(),
                         lines: lines.clone(),
                         channels: all.into_iter().map(|view| view.spec.channel).collect(),
+                        types: types.clone(),
                     },
                 )
             }
@@ -266,9 +281,11 @@ impl Planted {
                 }
                 Ok(decision)
             }
-            (Bug::RetryHoldsAgain, Command::Hold { booking, user, lines, .. }, Ok(decision))
-                if decision.changes.is_empty() =>
-            {
+            (
+                Bug::RetryHoldsAgain,
+                Command::Hold { booking, user, lines, types, .. },
+                Ok(decision),
+            ) if decision.changes.is_empty() => {
                 self.again += 1;
                 let again = format!("{booking}.again{}", self.again);
                 let command = Command::Hold {
@@ -276,6 +293,7 @@ impl Planted {
                     user: user.clone(),
                     lines: lines.clone(),
                     channels: Vec::new(),
+                    types: types.clone(),
                 };
                 let second = event.decide(at, &command);
                 Ok(Decision {
@@ -290,6 +308,15 @@ impl Planted {
                     }
                 }
                 Ok(decision)
+            }
+            (Bug::FirstTypeIsCharged, Command::Hold { .. } | Command::HoldBest { .. }, Ok(it)) => {
+                Ok(types::charge_the_first(event, at, command, it))
+            }
+            (Bug::TypesHaveNoLimits, _, Err(Refusal::TypeLimit { .. })) => {
+                types::without_limits(event, at, command)
+            }
+            (Bug::TypesOfARetryAreIgnored, _, Err(Refusal::BookingMismatch)) => {
+                types::whatever_types(event, at, command)
             }
             (Bug::TicketWorksTwice, Command::CheckIn { booking, .. }, Err(refusal)) => {
                 if !matches!(refusal, Refusal::AlreadyCheckedIn { .. }) {
@@ -470,6 +497,7 @@ impl Planted {
             }
             (Bug::SnapshotForgetsBans, SnapshotRow::Ban(_))
             | (Bug::SnapshotForgetsSessions, SnapshotRow::Session(_))
+            | (Bug::SnapshotForgetsTypes, SnapshotRow::Types(_))
             | (Bug::SnapshotForgetsGone, SnapshotRow::Gone(_)) => None,
             (Bug::SnapshotForgetsAttempts, SnapshotRow::Hold(hold)) => {
                 hold.payments = 0;

@@ -319,11 +319,11 @@ fn for_user(command: Command, other: UserId) -> Command {
         Command::Leave { place, .. } => Command::Leave { place, user: other },
         Command::See { place, .. } => Command::See { place, user: other },
         Command::Arrive { place, .. } => Command::Arrive { place, user: other },
-        Command::Hold { booking, lines, channels, .. } => {
-            Command::Hold { booking, lines, user: other, channels }
+        Command::Hold { booking, lines, channels, types, .. } => {
+            Command::Hold { booking, lines, user: other, channels, types }
         }
-        Command::HoldBest { booking, order, channels, .. } => {
-            Command::HoldBest { booking, order, user: other, channels }
+        Command::HoldBest { booking, order, channels, types, .. } => {
+            Command::HoldBest { booking, order, user: other, channels, types }
         }
         Command::Extend { booking, .. } => Command::Extend { booking, user: other },
         Command::Release { booking, .. } => Command::Release { booking, user: other },

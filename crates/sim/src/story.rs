@@ -5,6 +5,7 @@ use onrush_core::command::CancelTerms;
 use onrush_core::hold::HoldState;
 use onrush_core::ids::ChannelId;
 use onrush_core::lines::Lines;
+use onrush_core::types::{AskedTypes, TypeCounts};
 use onrush_core::view::{PlaceState, PlaceView, Reply};
 use onrush_core::{Command, Time};
 
@@ -67,6 +68,18 @@ fn through(channels: &[ChannelId]) -> String {
     if channels.is_empty() { String::new() } else { format!(" through {channels:?}") }
 }
 
+/// The types that are named, with a word before them.
+fn bought_as(types: &AskedTypes) -> String {
+    let counts = |(of, counts): (&str, &TypeCounts)| -> Vec<String> {
+        counts.iter().map(|(id, count)| format!("{count} {id} of {of}")).collect()
+    };
+    let pools = types.pools().iter().map(|(pool, of_pool)| (pool.as_str(), of_pool));
+    let counted = pools.chain([("the best", types.best())]).flat_map(counts);
+    let seats = types.seats().iter().map(|(seat, id)| format!("{id} of seat {seat}"));
+    let all: Vec<_> = counted.chain(seats).collect();
+    if all.is_empty() { String::new() } else { format!(" (types: {})", all.join(", ")) }
+}
+
 fn asks(command: &Command) -> String {
     match command {
         Command::CreateEvent { .. } => "creates the event".to_owned(),
@@ -78,6 +91,10 @@ fn asks(command: &Command) -> String {
         Command::ChangePrice { of, price_minor, later, .. } => {
             let then = if later.is_empty() { "" } else { ", and others later" };
             format!("sets the price of {of:?} to {price_minor}{then}")
+        }
+        Command::SetTypes { of, types, .. } => {
+            let ids = types.iter().map(|it| it.id.as_str()).collect::<Vec<_>>();
+            format!("sets the ticket types of {of} to {ids:?}")
         }
         Command::AddSeats { seats, .. } => format!("adds {} seats", seats.len()),
         Command::Block { lines, .. } => format!("blocks {}", units(lines)),
@@ -104,15 +121,16 @@ fn asks(command: &Command) -> String {
         Command::Leave { place, user } => format!("leaves place {place} of {user}"),
         Command::See { place, user } => format!("gives a sign of life for {place} of {user}"),
         Command::Arrive { place, user } => format!("arrives with {place} of {user}"),
-        Command::Hold { booking, user, lines, channels } => {
-            format!("holds {} as {booking} for {user}{}", units(lines), through(channels))
+        Command::Hold { booking, user, lines, channels, types } => {
+            let (units, types) = (units(lines), bought_as(types));
+            format!("holds {units}{types} as {booking} for {user}{}", through(channels))
         }
-        Command::HoldBest { booking, user, order, channels } => {
+        Command::HoldBest { booking, user, order, channels, types } => {
             let beside = order.beside().map(|beside| format!(", and {}", units(beside)));
             let best = order.best();
             format!(
-                "holds the best {} ({:?}) of {:?} in {:?} up to {:?}, rather {:?}{} as {booking} for \
-                 {user}{}",
+                "holds the best {} ({:?}) of {:?} in {:?} up to {:?}, rather {:?}{}{} as {booking} \
+                 for {user}{}",
                 best.quantity(),
                 best.together(),
                 best.categories(),
@@ -120,6 +138,7 @@ fn asks(command: &Command) -> String {
                 best.price_max_minor(),
                 best.first_choice(),
                 beside.unwrap_or_default(),
+                bought_as(types),
                 through(channels),
             )
         }

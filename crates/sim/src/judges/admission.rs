@@ -129,6 +129,7 @@ impl Judge for AdmissionJudge {
                     SetupChange::PoolAdded { .. }
                     | SetupChange::CapacityAdjusted { .. }
                     | SetupChange::PriceChanged { .. }
+                    | SetupChange::TypesSet { .. }
                     | SetupChange::ChannelSet { .. }
                     | SetupChange::UnitsAllotted { .. }
                     | SetupChange::ChannelReleased { .. }

@@ -125,7 +125,8 @@ impl Stock {
             SetupChange::EventCreated { .. }
             | SetupChange::SettingsChanged { .. }
             | SetupChange::ChannelSet { .. }
-            | SetupChange::PriceChanged { .. } => {}
+            | SetupChange::PriceChanged { .. }
+            | SetupChange::TypesSet { .. } => {}
         }
     }
 }
@@ -244,6 +245,7 @@ impl LivenessJudge {
                 | SetupChange::UnitsAllotted { .. }
                 | SetupChange::ChannelReleased { .. }
                 | SetupChange::PriceChanged { .. }
+                | SetupChange::TypesSet { .. }
                 | SetupChange::SeatsAdded { .. }
                 | SetupChange::UnitsBlocked { .. }
                 | SetupChange::UnitsUnblocked { .. },

@@ -85,6 +85,7 @@ impl Judge for MemoryJudge {
                 | SnapshotRow::Channel(_)
                 | SnapshotRow::Pool(_)
                 | SnapshotRow::Category(_)
+                | SnapshotRow::Types(_)
                 | SnapshotRow::Seat(_) => continue,
                 SnapshotRow::Place(_) => 0,
                 SnapshotRow::Session(_) => 1,

@@ -9,6 +9,7 @@ use onrush_core::ids::{BookingId, SeatId};
 use onrush_core::lines::Lines;
 use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::settings::Fees;
+use onrush_core::types::{HeldType, TicketType, TypePrice};
 use onrush_core::view::Reply;
 use onrush_core::{Change, Time};
 use std::collections::BTreeMap;
@@ -29,6 +30,8 @@ pub(super) struct MoneyJudge {
     step_minor: i64,
     /// What each thing costs by the last change, and later.
     prices: BTreeMap<Priced, (i64, Vec<PriceStep>)>,
+    /// What units of each thing are bought as, if they have types.
+    types: BTreeMap<Priced, Vec<TicketType>>,
     seats: BTreeMap<SeatId, Priced>,
     terms: BTreeMap<BookingId, Arc<HoldTerms>>,
     accounts: BTreeMap<BookingId, Account>,
@@ -63,6 +66,9 @@ impl MoneyJudge {
             SetupChange::PriceChanged { of, price_minor, later, .. } => {
                 self.prices.insert(of.clone(), (*price_minor, later.clone()));
             }
+            SetupChange::TypesSet { of, types, .. } => {
+                self.types.insert(of.clone(), types.clone());
+            }
             SetupChange::CapacityAdjusted { .. }
             | SetupChange::ChannelSet { .. }
             | SetupChange::UnitsAllotted { .. }
@@ -79,23 +85,65 @@ impl MoneyJudge {
         due.map_or(*price_minor, |step| step.price_minor)
     }
 
-    /// The price of one unit of each line, and how many units there are.
-    fn each_minor(&self, lines: &Lines, at: Time) -> Vec<(i64, u32)> {
+    /// Each line: of what it has units, what one of them costs whatever its type, and how many it has.
+    fn each_line(&self, lines: &Lines, at: Time) -> Vec<(Priced, i64, u32)> {
         let pools = lines.pools().iter();
         let pools = pools.map(|line| (Priced::Pool(line.pool.clone()), line.quantity));
         let seats = lines.seats().iter().map(|seat| (self.seats[seat].clone(), 1));
-        pools.chain(seats).map(|(of, units)| (self.price_of(&of, at), units)).collect()
+        let price = |(of, units)| (self.price_of(&of, at), (of, units));
+        pools.chain(seats).map(price).map(|(price, (of, units))| (of, price, units)).collect()
+    }
+
+    /// Whether this is what a unit costs that is bought as this, where one without types costs so much.
+    fn is_price_of(&self, held: &HeldType, of: &Priced, base_minor: i64) -> bool {
+        let mut types = self.types.get(of).into_iter().flatten();
+        let Some(known) = types.find(|known| known.id == held.id) else { return false };
+        let price = held.price_minor;
+        match known.price {
+            TypePrice::PriceMinor(fixed_minor) => price == fixed_minor,
+            TypePrice::LessMinor(less_minor) => price == (base_minor - less_minor).max(0),
+            TypePrice::PercentBp(bp) => {
+                let off = i128::from(price) * 10_000 - i128::from(base_minor) * i128::from(bp);
+                off.abs() <= 5_000 * i128::from(self.step_minor) && price % self.step_minor == 0
+            }
+        }
+    }
+
+    /// What all units cost: of a line whose pool or category has types, all have one, at its price.
+    fn units_minor(&self, terms: &HoldTerms, each: &[(Priced, i64, u32)]) -> Result<i128, String> {
+        let held = terms.types.iter().flat_map(|types| &types.held);
+        let mut untyped: Vec<i64> = each.iter().map(|(_, _, units)| i64::from(*units)).collect();
+        let mut sum = 0;
+        for held in held {
+            for (line, quantity) in &held.units {
+                let Some((of, base_minor, _)) = each.get(*line as usize) else {
+                    return Err(format!("{terms:?}: it has no line {line}"));
+                };
+                if !self.is_price_of(held, of, *base_minor) {
+                    return Err(format!("{terms:?}: {held:?} is not what a unit costs as that"));
+                }
+                sum += i128::from(held.price_minor) * i128::from(*quantity);
+                untyped[*line as usize] -= i64::from(*quantity);
+            }
+        }
+        for ((of, base_minor, units), untyped) in each.iter().zip(untyped) {
+            let has_types = self.types.get(of).is_some_and(|types| !types.is_empty());
+            if untyped != if has_types { 0 } else { i64::from(*units) } {
+                return Err(format!("{terms:?}: {untyped} units of {of} have no type"));
+            }
+            sum += i128::from(*base_minor) * i128::from(untyped);
+        }
+        Ok(sum)
     }
 
     /// The share is within half a step, and everything adds up.
     fn check_price(&self, terms: &HoldTerms) -> Verdict {
-        let each = self.each_minor(&terms.lines, terms.created_at);
+        let each = self.each_line(&terms.lines, terms.created_at);
         let told = terms.prices_minor.iter();
-        if told.len() != 0 && !told.eq(each.iter().map(|(price_minor, _)| price_minor)) {
+        if told.len() != 0 && !told.eq(each.iter().map(|(_, price_minor, _)| price_minor)) {
             return Err(format!("{terms:?}: the lines' prices are {each:?}"));
         }
-        let all = each.iter().map(|(price, units)| i128::from(*price) * i128::from(*units));
-        let price = all.sum::<i128>();
+        let price = self.units_minor(terms, &each)?;
         let fee = i128::from(terms.fee_minor);
         if i128::from(terms.amount_minor) != price + fee {
             return Err(format!("{terms:?}: units of {price} and fees of {fee} are the amount"));

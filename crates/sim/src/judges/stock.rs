@@ -127,6 +127,7 @@ impl StockJudge {
             SetupChange::EventCreated { .. }
             | SetupChange::SettingsChanged { .. }
             | SetupChange::ChannelSet { .. }
+            | SetupChange::TypesSet { .. }
             | SetupChange::PriceChanged { .. } => Ok(()),
             SetupChange::UnitsAllotted { lines, from, to, .. } => {
                 if let Some(seat) = lines.seats().iter().find(|seat| !self.is_nobodys(seat)) {

@@ -2,6 +2,7 @@
 
 use super::Oracle;
 use super::books::{Owner, Seat};
+use super::types::MostMinor;
 use onrush_core::Refusal;
 use onrush_core::best::BestOrder;
 use onrush_core::ids::SeatId;
@@ -27,6 +28,7 @@ impl Oracle {
     pub(super) fn best_accessible(
         &self,
         order: &BestOrder,
+        most_minor: &MostMinor,
         from: &[Owner],
     ) -> Result<Vec<SeatId>, Refusal> {
         let best = order.best();
@@ -34,9 +36,9 @@ impl Oracle {
         let is_named = |seat: &Seat| {
             order.beside().is_some_and(|beside| beside.seats().contains(&seat.spec.seat))
         };
-        let price = |seat: &Seat| self.price_of_category(&seat.spec.category);
+        let is_little = |minor: &i64| best.price_max_minor().is_none_or(|most| *minor <= most);
         let may_take = |seat: &&Seat| {
-            let affordable = best.price_max_minor().is_none_or(|most| price(seat) <= most);
+            let affordable = most_minor.get(&seat.spec.category).is_some_and(is_little);
             from.contains(&seat.owner) && !is_named(seat) && affordable
         };
         let among = |names: &[Box<str>], name: &str| {

@@ -2,6 +2,8 @@
 
 use super::books::{Owner, Seat};
 use super::channels::owners;
+use super::hold::Wanted;
+use super::types::{MostMinor, kept, names_the_same, names_what_is_there};
 use super::{Answer, Oracle};
 use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::channels::Sources;
@@ -10,6 +12,7 @@ use onrush_core::limits::MAX_SEATS_PER_SEGMENT;
 use onrush_core::lines::Lines;
 use onrush_core::settings::SingleSeats;
 use onrush_core::spec::Access;
+use onrush_core::types::AskedTypes;
 use onrush_core::{Refusal, Time};
 use std::ops::Range;
 
@@ -25,9 +28,13 @@ impl Oracle {
         user: &UserId,
         order: &BestOrder,
         channels: &[ChannelId],
+        asked: &AskedTypes,
     ) -> Answer {
+        names_what_is_there(asked, order.beside(), order.best().quantity())?;
         if self.bookings.contains_key(id) {
-            return self.known_hold(id, user, |terms| terms.asked.as_deref() == Some(order));
+            return self.known_hold(id, user, |terms| {
+                terms.asked.as_deref() == Some(order) && names_the_same(terms, asked)
+            });
         }
         if let Some(beside) = order.beside() {
             self.all_exist(beside)?;
@@ -35,6 +42,11 @@ impl Oracle {
         }
         self.names_exist(order.best())?;
         let mut mine = self.mine(channels)?;
+        let named = match order.beside() {
+            Some(beside) => self.typed(beside, asked.pools(), asked.seats())?,
+            None => Vec::new(),
+        };
+        let most_minor = self.most_minor(order, asked, &named)?;
         self.may_take(at, user)?;
         let beside = match order.beside() {
             Some(beside) => self.where_from(beside, &mut mine)?,
@@ -46,14 +58,16 @@ impl Oracle {
             Some(beside) => (beside.pools().to_vec(), beside.seats().to_vec()),
             None => (Vec::new(), Vec::new()),
         };
-        let best = self.best_with(order, &mine)?;
+        let best = self.best_with(order, asked, &most_minor, &mine)?;
         seats.extend(best.iter().cloned());
         // Who gets their first choice has chosen it themselves.
         let by_rules = if best == order.best().first_choice() { &[] } else { &best[..] };
         self.leaves_nobody_alone(&seats, by_rules, &owners(&mine))?;
         let lines = Lines::new(pools, seats)?;
         let sources = self.all_sources(&beside, &lines);
-        Ok(self.place(at, id, user, lines, Some(Box::new(order.clone())), sources))
+        let types = kept(&self.typed_with(&lines, &best, asked)?, asked);
+        let asked = Some(Box::new(order.clone()));
+        Ok(self.place(at, id, user, Wanted { lines, asked, sources, types }))
     }
 
     fn names_exist(&self, best: &Best) -> Result<(), Refusal> {
@@ -76,8 +90,13 @@ impl Oracle {
     }
 
     /// Whether all of a first choice can be had from these owners.
-    pub(super) fn has_first_choice(&self, order: &BestOrder, from: &[Owner]) -> bool {
-        let house = House::of(self, order, from);
+    pub(super) fn has_first_choice(
+        &self,
+        order: &BestOrder,
+        most_minor: &MostMinor,
+        from: &[Owner],
+    ) -> bool {
+        let house = House::of(self, order, most_minor, from);
         let wanted = order.best().first_choice();
         let may_have = |wanted: &SeatId| {
             let mut places = self.seats.iter().zip(&house.free);
@@ -90,14 +109,15 @@ impl Oracle {
     pub(super) fn best_seats(
         &self,
         order: &BestOrder,
+        most_minor: &MostMinor,
         from: &[Owner],
     ) -> Result<Vec<SeatId>, Refusal> {
         let best = order.best();
         let quantity = best.quantity() as usize;
         if best.accessible() > 0 {
-            return self.best_accessible(order, from);
+            return self.best_accessible(order, most_minor, from);
         }
-        let house = House::of(self, order, from);
+        let house = House::of(self, order, most_minor, from);
         let apart = || match best.together() {
             Together::Must => None,
             Together::Prefer => (2..=quantity / 2).find_map(|groups| house.apart(groups, quantity)),
@@ -130,7 +150,7 @@ pub(super) struct House<'a> {
 }
 
 impl<'a> House<'a> {
-    fn of(oracle: &'a Oracle, order: &BestOrder, from: &[Owner]) -> Self {
+    fn of(oracle: &'a Oracle, order: &BestOrder, most_minor: &MostMinor, from: &[Owner]) -> Self {
         let best = order.best();
         let among = |names: &[Box<str>], name: &str| {
             names.is_empty() || names.iter().any(|other| other.as_ref() == name)
@@ -138,12 +158,12 @@ impl<'a> House<'a> {
         let named = |seat: &Seat| {
             order.beside().is_some_and(|beside| beside.seats().contains(&seat.spec.seat))
         };
-        let price = |seat: &Seat| oracle.price_of_category(&seat.spec.category);
+        let affordable = |minor: &i64| best.price_max_minor().is_none_or(|most| *minor <= most);
         let free = oracle.seats.iter().map(|seat| {
             from.contains(&seat.owner)
                 && among(best.categories(), &seat.spec.category)
                 && among(best.sections(), &seat.spec.section)
-                && best.price_max_minor().is_none_or(|most| price(seat) <= most)
+                && most_minor.get(&seat.spec.category).is_some_and(affordable)
                 && !named(seat)
                 && seat.spec.access == Access::Anyone
         });

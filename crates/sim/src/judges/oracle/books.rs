@@ -6,6 +6,7 @@ use onrush_core::ids::{BookingId, ChannelId, PlaceId, UserId};
 use onrush_core::limits::ENDED_KNOWN_MS;
 use onrush_core::prices::PriceStep;
 use onrush_core::spec::{CategorySpec, PoolSpec, SeatSpec};
+use onrush_core::types::TypeView;
 use onrush_core::view::{
     CategoryView, ClaimState, ClaimView, HoldView, PoolView, SeatStatus, SeatView, Units,
 };
@@ -112,12 +113,13 @@ impl Pool {
         self.claimed + self.by_services
     }
 
-    pub(super) fn view(&self, (first_minor, later): OtherPrices) -> PoolView {
+    pub(super) fn view(&self, (first_minor, later): OtherPrices, types: Vec<TypeView>) -> PoolView {
         PoolView {
             pool: self.spec.pool.clone(),
             price_minor: self.spec.price_minor,
             first_minor,
             later,
+            types,
             capacity: self.spec.capacity,
             units: Units {
                 free: self.free(),
@@ -184,6 +186,7 @@ pub(super) fn category_view(
     category: &CategorySpec,
     seats: &[Seat],
     (first_minor, later): OtherPrices,
+    types: Vec<TypeView>,
 ) -> CategoryView {
     let mut units = Units::default();
     let mut aside: BTreeMap<ChannelId, u32> = BTreeMap::new();
@@ -203,6 +206,7 @@ pub(super) fn category_view(
         price_minor: category.price_minor,
         first_minor,
         later,
+        types,
         units,
         allotted: aside.into_iter().collect(),
     }

@@ -2,6 +2,7 @@
 
 use super::books::{Booking, Owner};
 use super::settings::{check_reason, invalid};
+use super::types::MostMinor;
 use super::{Answer, Oracle};
 use onrush_core::best::BestOrder;
 use onrush_core::change::SetupChange;
@@ -10,6 +11,7 @@ use onrush_core::hold::{HoldState, HoldTerms};
 use onrush_core::ids::{ChannelId, SeatId};
 use onrush_core::lines::Lines;
 use onrush_core::spec::Reason;
+use onrush_core::types::AskedTypes;
 use onrush_core::{Refusal, Time};
 use std::collections::BTreeMap;
 
@@ -288,25 +290,35 @@ impl Oracle {
     }
 
     /// The best seats for somebody with these channels.
-    pub(super) fn best_with(&self, order: &BestOrder, mine: &Mine) -> Result<Vec<SeatId>, Refusal> {
+    pub(super) fn best_with(
+        &self,
+        order: &BestOrder,
+        asked: &AskedTypes,
+        most_minor: &MostMinor,
+        mine: &Mine,
+    ) -> Result<Vec<SeatId>, Refusal> {
         let wanted = order.best().first_choice();
         let first = wanted.iter().filter_map(|id| self.seat(id));
         let fits = mine.iter().all(|(id, left)| {
             let its = first.clone().filter(|seat| seat.owner == Owner::Channel(id.clone()));
             its.count() as u64 <= *left
         });
-        if fits && order.best().accessible() == 0 && self.has_first_choice(order, &owners(mine)) {
+        if fits
+            && order.best().accessible() == 0
+            && self.has_first_choice(order, most_minor, &owners(mine))
+            && self.can_be_typed(order, wanted, asked)
+        {
             return Ok(wanted.to_vec());
         }
         for (id, left) in mine {
             let from = [Owner::Channel(id.clone())];
             if *left >= u64::from(order.best().quantity())
-                && let Ok(found) = self.best_seats(order, &from)
+                && let Ok(found) = self.best_seats(order, most_minor, &from)
             {
                 return Ok(found);
             }
         }
-        self.best_seats(order, &[Owner::Nobody])
+        self.best_seats(order, most_minor, &[Owner::Nobody])
     }
 
     /// Where all lines of an order for the best seats come from.

@@ -39,7 +39,7 @@ impl Oracle {
         let Some(found) = self.pool(pool) else {
             return Err(Refusal::ZoneNotFound { pool: pool.clone() });
         };
-        let (free, price_minor) = (found.free(), self.price_of(&Priced::Pool(pool.clone())));
+        let (free, price_minor) = (found.free(), self.price_unnamed(&Priced::Pool(pool.clone())));
         let before = found.all_claimed();
         self.may_take(at, user)?;
         if quantity > free {

@@ -3,6 +3,7 @@
 use super::books::Booking;
 use super::channels::owners;
 use super::stock::Move;
+use super::types::{kept, limits, names_the_same, names_what_is_there};
 use super::{Answer, Oracle};
 use onrush_core::best::BestOrder;
 use onrush_core::change::HoldChange;
@@ -11,9 +12,18 @@ use onrush_core::hold::{HoldState, HoldStatus, HoldTerms};
 use onrush_core::ids::{BookingId, ChannelId, UserId};
 use onrush_core::limits::MAX_ENDED_PER_USER;
 use onrush_core::lines::Lines;
+use onrush_core::types::{AskedTypes, HeldTypes};
 use onrush_core::view::{HoldView, Reply};
 use onrush_core::{Phase, Refusal, Time};
 use std::sync::Arc;
+
+/// What a hold has, beside its id and user.
+pub(super) struct Wanted {
+    pub(super) lines: Lines,
+    pub(super) asked: Option<Box<BestOrder>>,
+    pub(super) sources: Sources,
+    pub(super) types: Option<Box<HeldTypes>>,
+}
 
 impl Oracle {
     /// A user's live holds, latest first.
@@ -61,20 +71,26 @@ impl Oracle {
         user: &UserId,
         lines: &Lines,
         channels: &[ChannelId],
+        asked: &AskedTypes,
     ) -> Answer {
+        names_what_is_there(asked, Some(lines), 0)?;
         if self.bookings.contains_key(id) {
-            return self
-                .known_hold(id, user, |terms| terms.asked.is_none() && terms.lines == *lines);
+            return self.known_hold(id, user, |terms| {
+                terms.asked.is_none() && terms.lines == *lines && names_the_same(terms, asked)
+            });
         }
         self.all_exist(lines)?;
         let mut mine = self.mine(channels)?;
+        let units = self.typed(lines, asked.pools(), asked.seats())?;
         self.companions_have_places(lines)?;
+        limits(&units)?;
         self.may_take(at, user)?;
         let sources = self.where_from(lines, &mut mine)?;
         self.within_limit(user, lines.units())?;
         self.few_ended(user)?;
         self.leaves_nobody_alone(lines.seats(), &[], &owners(&mine))?;
-        Ok(self.place(at, id, user, lines.clone(), None, sources))
+        let (lines, types) = (lines.clone(), kept(&units, asked));
+        Ok(self.place(at, id, user, Wanted { lines, asked: None, sources, types }))
     }
 
     /// What is said to a wish whose booking is known.
@@ -98,11 +114,11 @@ impl Oracle {
         at: Time,
         id: &BookingId,
         user: &UserId,
-        lines: Lines,
-        asked: Option<Box<BestOrder>>,
-        sources: Sources,
+        wanted: Wanted,
     ) -> Reply {
-        let (units, (amount_minor, fee_minor)) = (lines.units(), self.cost(&lines));
+        let Wanted { lines, asked, sources, types } = wanted;
+        let units = lines.units();
+        let (amount_minor, fee_minor) = self.cost(&lines, types.as_deref());
         let prices_minor = self.unit_prices(&lines);
         let until = at.plus_ms(self.settings().hold_ttl_ms);
         let terms = Arc::new(HoldTerms {
@@ -112,6 +128,7 @@ impl Oracle {
             asked,
             prices_minor,
             sources,
+            types,
             amount_minor,
             fee_minor,
             created_at: at,

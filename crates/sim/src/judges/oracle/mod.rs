@@ -18,6 +18,7 @@ mod settings;
 mod single_seats;
 mod stock;
 mod tick;
+mod types;
 mod views;
 mod visitor;
 
@@ -30,6 +31,7 @@ use onrush_core::command::CancelTerms;
 use onrush_core::ids::{BookingId, ClaimId, PlaceId, UserId};
 use onrush_core::settings::{Digest, RoomSettings, Settings};
 use onrush_core::spec::{CategorySpec, Reason};
+use onrush_core::types::TypeList;
 use onrush_core::view::{ClaimView, Reply};
 use onrush_core::{Change, Command, Phase, Refusal, Time};
 use prices::Tariff;
@@ -62,6 +64,8 @@ pub struct Oracle {
     channels: Vec<Channel>,
     /// Of what ever changed its price.
     tariffs: Vec<Tariff>,
+    /// Of what has types, in the order they were set.
+    types: Vec<TypeList>,
     /// When the present command is decided.
     now: Time,
     bookings: BTreeMap<BookingId, Booking>,
@@ -100,6 +104,7 @@ impl Oracle {
             Command::ChangePrice { of, price_minor, later, reason } => {
                 self.change_price(of, *price_minor, later, reason)
             }
+            Command::SetTypes { of, types, reason } => self.set_types(of, types, reason),
             Command::AddSeats { categories, seats } => self.add_seats(categories, seats),
             Command::Block { lines, reason } => self.block(lines, reason),
             Command::Unblock { lines, reason } => self.unblock(lines, reason),
@@ -122,11 +127,11 @@ impl Oracle {
             Command::Leave { place, user } => self.leave(at, *place, user),
             Command::See { place, user } => self.see(at, *place, user),
             Command::Arrive { place, user } => self.arrive(at, *place, user),
-            Command::Hold { booking, user, lines, channels } => {
-                self.hold(at, booking, user, lines, channels)
+            Command::Hold { booking, user, lines, channels, types } => {
+                self.hold(at, booking, user, lines, channels, types)
             }
-            Command::HoldBest { booking, user, order, channels } => {
-                self.hold_best(at, booking, user, order, channels)
+            Command::HoldBest { booking, user, order, channels, types } => {
+                self.hold_best(at, booking, user, order, channels, types)
             }
             Command::Extend { booking, user } => self.extend(at, booking, user),
             Command::Release { booking, user } => self.release(at, booking, user),

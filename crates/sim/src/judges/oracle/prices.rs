@@ -7,6 +7,7 @@ use onrush_core::change::SetupChange;
 use onrush_core::lines::Lines;
 use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::spec::Reason;
+use onrush_core::types::HeldTypes;
 use onrush_core::{Refusal, Time};
 
 /// The prices of one thing.
@@ -58,10 +59,6 @@ impl Oracle {
         known.map(|price| price.price_minor).or(never_changed).unwrap_or(0)
     }
 
-    pub(super) fn price_of_category(&self, name: &str) -> i64 {
-        self.price_of(&Priced::Category(name.into()))
-    }
-
     /// The first price and those to come, of what ever changed its price.
     pub(super) fn other_prices(&self, of: &Priced) -> (Option<i64>, Vec<PriceStep>) {
         let Some(tariff) = self.tariff(of) else { return (None, Vec::new()) };
@@ -78,8 +75,21 @@ impl Oracle {
         if differs { each.collect() } else { Vec::new() }
     }
 
-    pub(super) fn price_of_all(&self, lines: &Lines) -> i64 {
-        self.things(lines).iter().map(|(of, units)| self.price_of(of) * i64::from(*units)).sum()
+    /// What all units cost: those that have a type as it says, the others their line's price.
+    pub(super) fn price_of_all(&self, lines: &Lines, types: Option<&HeldTypes>) -> i64 {
+        let held = types.map_or(&[][..], |types| &types.held);
+        let mut price = 0;
+        for (line, (of, units)) in (0_u32..).zip(self.things(lines)) {
+            let mut untyped = units;
+            for it in held {
+                for (_, quantity) in it.units.iter().filter(|(of_line, _)| *of_line == line) {
+                    price += it.price_minor * i64::from(*quantity);
+                    untyped -= quantity;
+                }
+            }
+            price += self.price_of(&of) * i64::from(untyped);
+        }
+        price
     }
 
     fn things(&self, lines: &Lines) -> Vec<(Priced, u32)> {

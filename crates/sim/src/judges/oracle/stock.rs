@@ -7,6 +7,7 @@ use onrush_core::Refusal;
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::{BookingId, PoolId, SeatId};
 use onrush_core::lines::Lines;
+use onrush_core::types::HeldTypes;
 
 /// What becomes of a booking's units.
 #[derive(Clone, Copy)]
@@ -64,8 +65,8 @@ impl Oracle {
     }
 
     /// What these lines cost now: the amount, and what of it is fees.
-    pub(super) fn cost(&self, lines: &Lines) -> (i64, i64) {
-        let price = self.price_of_all(lines);
+    pub(super) fn cost(&self, lines: &Lines, types: Option<&HeldTypes>) -> (i64, i64) {
+        let price = self.price_of_all(lines, types);
         if price == 0 {
             return (0, 0);
         }

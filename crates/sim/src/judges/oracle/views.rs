@@ -67,12 +67,14 @@ impl Oracle {
     }
 
     fn view_pool(&self, pool: &Pool) -> PoolView {
-        pool.view(self.other_prices(&Priced::Pool(pool.spec.pool.clone())))
+        let of = Priced::Pool(pool.spec.pool.clone());
+        pool.view(self.other_prices(&of), self.type_views(&of, pool.spec.price_minor))
     }
 
     fn view_category(&self, category: &CategorySpec) -> CategoryView {
-        let prices = self.other_prices(&Priced::Category(category.name.clone()));
-        category_view(category, &self.seats, prices)
+        let of = Priced::Category(category.name.clone());
+        let types = self.type_views(&of, category.price_minor);
+        category_view(category, &self.seats, self.other_prices(&of), types)
     }
 
     fn availability(&self) -> AvailabilityView {

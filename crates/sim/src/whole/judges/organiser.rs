@@ -92,6 +92,7 @@ fn done(change: &Change) -> Option<(What, String)> {
             | SetupChange::PoolAdded { .. }
             | SetupChange::PriceChanged { reason: None, .. }
             | SetupChange::ChannelSet { .. }
+            | SetupChange::TypesSet { .. }
             | SetupChange::UnitsAllotted { .. }
             | SetupChange::ChannelReleased { .. }
             | SetupChange::SeatsAdded { .. } => return None,
