@@ -484,7 +484,6 @@ refusals! {
     /// The pool or category has no such ticket type.
     TypeNotFound {
         /// The type.
-        #[serde(rename = "type")]
         ticket_type: TypeId,
         /// Of what; where seats are left to the rules, the first category that they may be of.
         of: Priced,
@@ -494,7 +493,6 @@ refusals! {
     /// Fewer units of a ticket type than a booking must have that has any, or more than it may.
     TypeLimit {
         /// The type.
-        #[serde(rename = "type")]
         ticket_type: TypeId,
         /// Of what.
         of: Priced,

@@ -6,6 +6,7 @@ use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::ids::SeatId;
 use onrush_core::lines::Lines;
 use onrush_core::spec::{Access, CategorySpec, SeatSpec};
+use onrush_core::types::AskedTypes;
 
 /// Seats that each wants.
 pub(super) const PARTY: u32 = 4;
@@ -71,7 +72,7 @@ pub(super) fn named(number: u32) -> Result<Command, String> {
     let seats = (first..first + PARTY).map(seat_id).collect::<Result<Vec<_>, _>>()?;
     let lines = Lines::new(Vec::new(), seats).map_err(|refusal| refusal.to_string())?;
     let (booking, user) = (long_id('n', number.into())?, long_id('u', number.into())?);
-    Ok(Command::Hold { booking, user, lines, channels: Vec::new() })
+    Ok(Command::Hold { booking, user, lines, channels: Vec::new(), types: AskedTypes::default() })
 }
 
 /// A hold of the four best seats, four times of five of one category: as many of each.
@@ -85,5 +86,11 @@ pub(super) fn best(number: u32) -> Result<Command, String> {
     let best = wanted.within(categories, Vec::new()).map_err(|refusal| refusal.to_string())?;
     let order = Box::new(BestOrder::new(best, None).map_err(|refusal| refusal.to_string())?);
     let (booking, user) = (long_id('b', number.into())?, long_id('u', number.into())?);
-    Ok(Command::HoldBest { booking, user, order, channels: Vec::new() })
+    Ok(Command::HoldBest {
+        booking,
+        user,
+        order,
+        channels: Vec::new(),
+        types: AskedTypes::default(),
+    })
 }

@@ -5,6 +5,7 @@ use onrush_core::limits::MAX_POOL_CAPACITY;
 use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::settings::Settings;
 use onrush_core::spec::PoolSpec;
+use onrush_core::types::AskedTypes;
 use onrush_core::{Command, Time};
 use onrush_store::embedded::Embedded;
 use onrush_store::{Engine, Failure};
@@ -34,7 +35,13 @@ pub(super) fn one_unit() -> Result<Lines, String> {
 pub(super) fn hold(number: u64, lines: &Lines) -> Result<Command, String> {
     let booking: BookingId = long_id('b', number)?;
     let user: UserId = long_id('u', number)?;
-    Ok(Command::Hold { booking, user, lines: lines.clone(), channels: Vec::new() })
+    Ok(Command::Hold {
+        booking,
+        user,
+        lines: lines.clone(),
+        channels: Vec::new(),
+        types: AskedTypes::default(),
+    })
 }
 
 /// Settings without a waiting room, a limit per user, and ends that come while we measure.

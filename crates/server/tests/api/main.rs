@@ -44,4 +44,5 @@ mod stuck;
 mod ticketing;
 mod till;
 mod tokens;
+mod types;
 mod webhooks;

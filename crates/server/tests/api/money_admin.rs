@@ -7,6 +7,7 @@ use crate::sandboxed::Sandboxed;
 use crate::shop::Shop;
 use onrush_core::Command;
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::types::AskedTypes;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -172,6 +173,7 @@ async fn the_table_has_every_row_however_many_pages_it_takes() {
             user: format!("user-{number}").parse().unwrap(),
             lines: Lines::new(vec![line], Vec::new()).unwrap(),
             channels: Vec::new(),
+            types: AskedTypes::default(),
         };
         engine.execute("e".parse().unwrap(), command).await.unwrap();
     }

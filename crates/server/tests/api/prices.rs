@@ -74,7 +74,8 @@ async fn a_summary_splits_the_tax_out_of_each_line_and_adds_up() {
     let lines = &summary["lines"];
     assert_eq!(
         lines[0],
-        json!({"pool": "ga", "quantity": 2, "amount_minor": 5_000, "net_minor": 4_202, "tax_minor": 798})
+        json!({"pool": "ga", "quantity": 2, "price_minor": 2_500, "amount_minor": 5_000,
+            "net_minor": 4_202, "tax_minor": 798})
     );
     assert_eq!((&lines[2]["seat"], &lines[2]["amount_minor"]), (&json!("A-3"), &json!(901)));
     assert_eq!(lines[3]["amount_minor"], 440);

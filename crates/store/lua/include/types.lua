@@ -57,7 +57,7 @@ local function types_open(json)
         return it
       end
     end
-    return nil, no('TYPE_NOT_FOUND', '"type":"' .. id .. '","of":' .. priced_json(key))
+    return nil, no('TYPE_NOT_FOUND', '"ticket_type":"' .. id .. '","of":' .. priced_json(key))
   end
 
   local function price_of(it, base)
@@ -73,7 +73,7 @@ local function types_open(json)
     if it.min <= quantity and quantity <= (it.max or quantity) then
       return nil
     end
-    return no('TYPE_LIMIT', '"type":"' .. it.id .. '","of":' .. priced_json(key) .. ',"min":' .. int(it.min)
+    return no('TYPE_LIMIT', '"ticket_type":"' .. it.id .. '","of":' .. priced_json(key) .. ',"min":' .. int(it.min)
       .. (it.max and ',"max":' .. int(it.max) or '') .. ',"asked":' .. int(quantity))
   end
 

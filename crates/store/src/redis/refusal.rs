@@ -29,7 +29,7 @@ mod tests {
             "committed": 9, "tickets": 2, "checked_in_at": -5, "paid_minor": 1, "step_minor": 10,
             "longest": 2, "category": "stalls", "section": "left",
             "channel": "fans", "quota": 5, "taken": 2,
-            "type": "child", "of": {"pool": "ga"}, "min": 1, "max": 4, "asked": 9,
+            "ticket_type": "child", "of": {"pool": "ga"}, "min": 1, "max": 4, "asked": 9,
         })
     }
 
@@ -40,6 +40,15 @@ mod tests {
             let refusal = read(&everything(kind.code).to_string()).expect(kind.code);
             assert_eq!(refusal.facts(), *kind);
             assert_eq!(read(&write(&refusal)), Ok(refusal));
+        }
+    }
+
+    /// Refusals become problem documents, whose own members are these (RFC 9457).
+    #[test]
+    fn no_fact_of_a_refusal_hides_a_member_of_its_problem() {
+        let facts = everything("ANY");
+        for taken in ["type", "title", "status", "detail", "instance"] {
+            assert_eq!(facts.get(taken), None, "{taken}");
         }
     }
 

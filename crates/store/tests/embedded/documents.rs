@@ -17,7 +17,7 @@ use onrush_core::question::PlaceOf;
 use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings, SingleSeats};
 use onrush_core::spec::{Access, CategorySpec, Reason, SeatSpec};
 use onrush_core::tax::Tax;
-use onrush_core::types::AskedTypes;
+use onrush_core::types::{AskedTypes, HeldType, HeldTypes, TicketType, TypeCounts, TypePrice};
 use onrush_core::view::PlaceState;
 use onrush_core::{Change, Command, Time};
 use onrush_store::embedded::Embedded;
@@ -324,6 +324,12 @@ fn changes() -> Vec<Change> {
             reason: None,
         }
         .into(),
+        SetupChange::TypesSet {
+            of: Priced::Pool(pool()),
+            types: vec![ticket_type(TypePrice::PriceMinor(1))],
+            reason: reason(),
+        }
+        .into(),
         SetupChange::UnitsBlocked { lines: lines.clone(), reason: reason() }.into(),
         SetupChange::UnitsUnblocked { lines: lines.clone(), reason: reason() }.into(),
         SetupChange::ChannelSet { spec: channel_spec(), reason: reason() }.into(),
@@ -412,6 +418,13 @@ fn fuller_changes() -> Vec<Change> {
             let fuller = SetupChange::PriceChanged { of, before_minor, price_minor, later, reason };
             Some(fuller.into())
         }
+        Change::Setup(SetupChange::TypesSet { of: _, types: _, reason }) => {
+            let of = Priced::Category("Floor".into());
+            let share = ticket_type(TypePrice::PercentBp(5_000));
+            let share = TicketType { min: 2, max: Some(4), proof: true, ..share };
+            let less = TicketType { id: id("less"), ..ticket_type(TypePrice::LessMinor(3)) };
+            Some(SetupChange::TypesSet { of, types: vec![share, less], reason }.into())
+        }
         Change::Setup(SetupChange::ChannelSet { spec, reason }) => {
             let release = Some(PlannedRelease { at: Time(3), into: Some(id("box")) });
             let (quota, codes) = (Some(9), vec![Digest([0; 32])]);
@@ -449,12 +462,37 @@ fn fuller_changes() -> Vec<Change> {
         }
         _ => None,
     });
-    fuller.chain(rather).chain(of_channels).collect()
+    let of_types = changes().into_iter().find_map(|change| match change {
+        Change::Hold(HoldChange::HoldPlaced { terms, until }) => {
+            let terms = HoldTerms { types: Some(Box::new(held_types())), ..(*terms).clone() };
+            Some(HoldChange::HoldPlaced { terms: terms.into(), until }.into())
+        }
+        _ => None,
+    });
+    fuller.chain(rather).chain(of_channels).chain(of_types).collect()
 }
 
 /// All of these.
 fn all_changes() -> impl Iterator<Item = Change> {
     changes().into_iter().chain(fuller_changes())
+}
+
+fn ticket_type(price: TypePrice) -> TicketType {
+    TicketType { id: id("child"), name: "Child".into(), price, min: 0, max: None, proof: false }
+}
+
+fn held_types() -> HeldTypes {
+    let counts: TypeCounts = [(id("child"), 1)].into();
+    let pools = [(id("ga"), counts.clone())].into();
+    let asked = AskedTypes::new(pools, [(id("A-1"), id("child"))].into(), counts);
+    let held = HeldType {
+        id: id("child"),
+        name: "Child".into(),
+        proof: true,
+        price_minor: 5,
+        units: vec![(0, 1), (1, 1)],
+    };
+    HeldTypes { asked: asked.expect("few types"), held: vec![held] }
 }
 
 fn channel_spec() -> ChannelSpec {
@@ -467,7 +505,11 @@ fn members(value: &Value, names: &mut BTreeSet<String>) {
         Value::Object(object) => {
             for (name, value) in object {
                 names.insert(name.clone());
-                if !["settings", "lines", "beside", "reason"].contains(&name.as_str()) {
+                // Below these, members are named by ids.
+                let by_id = name == "asked" && value.get("pools").is_some();
+                if by_id {
+                    names.extend(value.as_object().into_iter().flatten().map(|it| it.0.clone()));
+                } else if !["settings", "lines", "beside", "reason"].contains(&name.as_str()) {
                     members(value, names);
                 }
             }

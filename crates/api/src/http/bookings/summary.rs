@@ -16,6 +16,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::BookingId;
+use onrush_core::types::AskedTypes;
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;

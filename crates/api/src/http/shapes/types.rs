@@ -4,7 +4,6 @@ use super::lines::{Quantity, id};
 use crate::http::problem::{Code, Problem};
 use crate::json::ids::{FreeText, IdText, PoolQuantities, PriceNumber, QuantityNumber};
 use crate::json::whole::Whole;
-use onrush_core::Refusal;
 use onrush_core::ids::{PoolId, SeatId, TypeId};
 use onrush_core::lines::Lines;
 use onrush_core::settings::Settings;
@@ -12,7 +11,7 @@ use onrush_core::types::{AskedTypes, HeldType, HeldTypes, TicketType, TypeCounts
 use onrush_core::types::{TypeView, parts};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 /// The ticket types of what is wanted; units that none is named for are of the first type of their

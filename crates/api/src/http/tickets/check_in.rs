@@ -13,6 +13,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::Command;
 use onrush_core::ids::EventId;
+use onrush_core::view::HoldView;
 use onrush_ledger::Ledger;
 use serde::Deserialize;
 use serde_json::{Map, json as value};
