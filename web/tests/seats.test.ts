@@ -116,10 +116,13 @@ test("the basket tells to the cent what the booking will cost", async () => {
   await close();
 });
 
-test("the basket has a sum of its own while the server tells none", async () => {
+test("the basket works no sum out while the server tells none, and asks again", async () => {
   const { page, close } = await seated("no-quote", { fees: { fixed_minor: 100 } });
   await page.route("**/quote", (route) => route.abort());
   await pick(page, 1, 2);
+  await basket(page).getByText("What it costs cannot be told just now.").waitFor();
+  expect(await basket(page).getByText("€90.00").count()).toBe(0);
+  await page.unroute("**/quote");
   await basket(page).getByText("€91.00").waitFor();
   expect((await hold(page)).amount_minor).toBe(9_100);
   await close();

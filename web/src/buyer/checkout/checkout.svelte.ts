@@ -45,7 +45,9 @@ export class Checkout {
   wasLate = $state(false);
   nowMs = $state(clock.now());
 
-  readonly lines: Line[] = $derived(this.booking ? readableLines(this.booking.lines, this.names) : []);
+  readonly lines: Line[] = $derived(
+    this.booking ? readableLines(this.booking.lines, this.names, this.booking.types) : [],
+  );
   readonly leftMs = $derived((this.booking?.until ?? 0) - this.nowMs);
   readonly isLive = $derived(this.booking?.status === "held" || this.booking?.status === "paying");
   /** Held still, and not for long. */

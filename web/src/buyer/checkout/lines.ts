@@ -3,7 +3,7 @@
  * pools by name.
  */
 import { path, persist } from "../../api/client";
-import type { Availability, Lines, SeatMap, CostLine } from "../../api/schema";
+import type { Availability, CostLine, Lines, SeatMap, TypeOfUnit, UnitsOfType } from "../../api/schema";
 import { day } from "../../lib/format";
 import { t } from "../../lib/i18n.svelte";
 import { nightOf, poolName } from "../../lib/pools";
@@ -16,6 +16,8 @@ export interface SeatLine {
   row: string;
   number: string;
   category?: string;
+  /** What it was bought as, where that is one of several things. */
+  type?: TypeOfUnit;
   /** Missing where the price could not be found out. */
   priceMinor?: number;
 }
@@ -24,6 +26,7 @@ export interface PoolLine {
   kind: "pool";
   pool: string;
   units: number;
+  type?: TypeOfUnit;
   /** Of one unit. */
   priceMinor?: number;
 }
@@ -36,6 +39,7 @@ export interface StayLine {
   from: string;
   nights: number;
   rooms: number;
+  type?: TypeOfUnit;
   /** Of all rooms and nights together. */
   priceMinor?: number;
 }
@@ -70,36 +74,72 @@ export async function namesOf(booking: string, event: string, lines: Lines): Pro
   return names;
 }
 
-/** The lines to show. Without names, seats are called by their ids and prices are left out. */
-export function readableLines(lines: Lines, names: Names | undefined): Line[] {
+/** So many units of a pool that are of one type or of none. */
+interface Part {
+  units: number;
+  type?: TypeOfUnit;
+  /** Of one unit. */
+  priceMinor?: number;
+}
+
+interface Night extends Part {
+  room: string;
+  from: string;
+}
+
+/**
+ * The lines to show. Without names, seats are called by their ids and prices are left out. What has a
+ * ticket type costs what the booking says, each type in a line of its own.
+ */
+export function readableLines(
+  lines: Lines,
+  names: Names | undefined,
+  types: readonly UnitsOfType[] = [],
+): Line[] {
   const pools: Line[] = [];
-  const nights: { room: string; from: string; units: number; priceMinor?: number }[] = [];
+  const nights: Night[] = [];
   for (const [pool, units] of Object.entries(lines.pools ?? {})) {
     const night = nightOf(pool);
-    const priceMinor = names?.pools[pool];
-    if (night) nights.push({ room: night.room, from: night.date, units, priceMinor });
-    else pools.push({ kind: "pool", pool, units, priceMinor });
+    for (const part of partsOf(pool, { units, priceMinor: names?.pools[pool] }, types)) {
+      if (night) nights.push({ room: night.room, from: night.date, ...part });
+      else pools.push({ kind: "pool", pool, ...part });
+    }
   }
   const seats = (lines.seats ?? []).map((seat): Line => {
     const name = names?.seats[seat];
-    return { kind: "seat", seat, section: "", row: "", number: seat, ...name };
+    const line: SeatLine = { kind: "seat", seat, section: "", row: "", number: seat, ...name };
+    const of = types.find(({ seats }) => seats?.includes(seat));
+    return of ? { ...line, type: of.type, priceMinor: of.price_minor } : line;
   });
   return [...pools, ...staysOf(nights), ...seats];
 }
 
-function staysOf(nights: { room: string; from: string; units: number; priceMinor?: number }[]): Line[] {
+function partsOf(pool: string, all: Part, types: readonly UnitsOfType[]): Part[] {
+  const parts = types.flatMap(({ type, price_minor, pools }): Part[] => {
+    const units = pools?.[pool];
+    return units === undefined ? [] : [{ units, type, priceMinor: price_minor }];
+  });
+  return parts.length > 0 ? parts : [all];
+}
+
+function staysOf(nights: Night[]): Line[] {
   const stays: StayLine[] = [];
-  nights.sort((a, b) => a.room.localeCompare(b.room) || a.from.localeCompare(b.from));
-  for (const { room, from, units, priceMinor } of nights) {
+  const typeName = ({ type }: { type?: TypeOfUnit }) => type?.name ?? "";
+  nights.sort(
+    (a, b) =>
+      a.room.localeCompare(b.room) || typeName(a).localeCompare(typeName(b)) || a.from.localeCompare(b.from),
+  );
+  for (const { room, from, units, type, priceMinor } of nights) {
     const costMinor = priceMinor === undefined ? undefined : priceMinor * units;
     const last = stays.at(-1);
-    const goesOn = last?.room === room && last.rooms === units && dayAfter(last.from, last.nights) === from;
-    if (last && goesOn) {
+    const isLike = last?.room === room && last.rooms === units && last.type?.id === type?.id;
+    if (last && isLike && dayAfter(last.from, last.nights) === from) {
       last.nights += 1;
       const isPriced = last.priceMinor !== undefined && costMinor !== undefined;
       last.priceMinor = isPriced ? last.priceMinor! + costMinor : undefined;
     } else {
-      stays.push({ kind: "stay", room, from, nights: 1, rooms: units, priceMinor: costMinor });
+      const of = type && { type };
+      stays.push({ kind: "stay", room, from, nights: 1, rooms: units, ...of, priceMinor: costMinor });
     }
   }
   return stays;
@@ -132,18 +172,37 @@ export function lineTitle(line: Line): string {
     case "seat":
       return seatName(line);
     case "pool":
-      return t("checkout.units_of_pool", { units: line.units, pool: poolName(line.pool) });
+      return unitsName(line.units, poolName(line.pool), line.type);
     case "stay":
       return t("checkout.rooms_of_kind", { rooms: line.rooms, kind: poolName(line.room) });
   }
 }
 
+/** Units of a pool by what they are bought as: "2 × Child, Standing". */
+function unitsName(units: number, pool: string, type: TypeOfUnit | undefined): string {
+  if (!type) return t("checkout.units_of_pool", { units, pool });
+  return t("checkout.units_of_type", { units, type: type.name, pool });
+}
+
+/** The same where a line stands alone, without its note: a seat with its type. */
+export function wholeTitle(line: Line): string {
+  const title = lineTitle(line);
+  return line.kind === "pool" || !line.type
+    ? title
+    : t("checkout.unit_as_type", { unit: title, type: line.type.name });
+}
+
 /** What stands below a line's title. */
 export function lineNote(line: Line): string | undefined {
-  if (line.kind === "seat") return line.category === line.section ? undefined : line.category;
-  if (line.kind === "pool") return undefined;
-  const values = { from: day(line.from), to: day(dayAfter(line.from, line.nights)), n: line.nights };
-  return t("checkout.nights", values);
+  const notes = [];
+  if (line.kind === "seat" && line.category && line.category !== line.section) notes.push(line.category);
+  if (line.kind === "stay") {
+    const to = day(dayAfter(line.from, line.nights));
+    notes.push(t("checkout.nights", { from: day(line.from), to, n: line.nights }));
+  }
+  if (line.kind !== "pool" && line.type) notes.push(line.type.name);
+  if (line.type?.proof) notes.push(t("checkout.bring_proof"));
+  return notes.length > 0 ? notes.join(" · ") : undefined;
 }
 
 export function seatName(seat: { section: string; row: string; number: string }): string {
@@ -189,7 +248,8 @@ export function unitName(unit: { pool?: string; seat?: string }, names: Names | 
 export function summaryTitle(line: CostLine, names: Names | undefined): string {
   if (line.pool === undefined && line.seat === undefined) return t("checkout.fees");
   const name = unitName(line, names);
-  return (line.quantity ?? 1) > 1 ? t("checkout.units_of_pool", { units: line.quantity!, pool: name }) : name;
+  if ((line.quantity ?? 1) > 1) return unitsName(line.quantity!, name, line.type);
+  return line.type ? t("checkout.unit_as_type", { unit: name, type: line.type.name }) : name;
 }
 
 /** The few letters by which people tell their bookings apart; an organiser's search finds it by them. */

@@ -1,5 +1,6 @@
 /** What a buyer asks for who leaves the choice of seats to the server. It survives a reload, in this tab. */
 import type { BestSeats } from "../../api/schema";
+import { atMost, type Counts, sumOf } from "./types";
 
 /** The most seats that one order leaves to the server. */
 export const MOST_SEATS = 20;
@@ -11,6 +12,8 @@ interface Stored {
   isTogether: boolean;
   /** Wheelchair places; missing in what an older page stored. */
   accessible?: number;
+  /** Seats by ticket type, where some are named; their sum is `quantity`. */
+  types?: Counts;
 }
 
 export class BestWish {
@@ -67,10 +70,25 @@ export class BestWish {
     this.#set({ ...this.#wanted, accessible });
   }
 
+  /**
+   * How many seats of each of these types, at most `most`: all of the first, where none of them is
+   * named. None where there are no types.
+   */
+  countsFor(types: readonly string[], most: number): Counts {
+    const [first] = types;
+    if (first === undefined) return {};
+    const named = types.map((id) => [id, this.#wanted.types?.[id] ?? 0] as const);
+    const counts = Object.fromEntries(named.filter(([, count]) => count > 0));
+    return atMost(sumOf(counts) > 0 ? counts : { [first]: this.quantity }, Math.max(1, most));
+  }
+  setCounts(types: Counts): void {
+    this.#set({ ...this.#wanted, types, quantity: Math.max(1, sumOf(types)) });
+  }
+
   /** The order's line, the same text for the same wish. No more than `most` seats. */
-  lineFor(most: number): BestSeats {
+  lineFor(most: number, wanted = this.quantity): BestSeats {
     const { category, section, isTogether } = this.#wanted;
-    const quantity = Math.max(1, Math.min(this.quantity, most));
+    const quantity = Math.max(1, Math.min(wanted, most));
     return {
       quantity,
       ...(this.accessible > 0 && { accessible: Math.min(this.accessible, quantity) }),
@@ -82,7 +100,9 @@ export class BestWish {
 
   /** Wishes for what this line asks for. */
   take(line: BestSeats): void {
+    const { types } = this.#wanted;
     this.#set({
+      ...(types && { types: atMost(types, line.quantity) }),
       quantity: line.quantity,
       category: line.categories?.[0],
       section: line.sections?.[0],

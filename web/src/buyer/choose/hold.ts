@@ -86,7 +86,23 @@ export function isFor(booking: Booking, wish: Wish): boolean {
     const byName = Object.entries(lines.pools ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
     return JSON.stringify([byName, [...(lines.seats ?? [])].sort()]);
   };
-  return text(booking.lines) === text({ pools, seats: [...(wish.seats ?? []), ...(best ?? [])] });
+  const isOfLines = text(booking.lines) === text({ pools, seats: [...(wish.seats ?? []), ...(best ?? [])] });
+  return isOfLines && isOfTypes(booking, wish);
+}
+
+/** Whether the units of a booking are of the types that a wish named for them. */
+function isOfTypes({ types = [] }: Booking, { types: named = {} }: Wish): boolean {
+  const ofPool = (pool: string, id: string) =>
+    types.filter(({ type }) => type.id === id).reduce((sum, { pools }) => sum + (pools?.[pool] ?? 0), 0);
+  const isOfPools = Object.entries(named.pools ?? {}).every(([pool, counts]) =>
+    Object.entries(counts).every(([id, count]) => ofPool(pool, id) === count),
+  );
+  const ofSeats = (id: string) =>
+    types.filter(({ type }) => type.id === id).flatMap(({ seats = [] }) => seats);
+  const isOfSeats = Object.entries(named.seats ?? {}).every(([seat, id]) => ofSeats(id).includes(seat));
+  return (
+    isOfPools && isOfSeats && Object.entries(named.best ?? {}).every(([id, n]) => ofSeats(id).length >= n)
+  );
 }
 
 /** The answer is known by other means, or the choice is another now. */

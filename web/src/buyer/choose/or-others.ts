@@ -5,24 +5,34 @@ import { MOST_SEATS } from "./best.svelte";
 
 /**
  * Whether others can stand in for these seats: not for wheelchair places and companions' seats, nor
- * for more than one order leaves to the server.
+ * for more than one order leaves to the server. Nor where they are of several ticket types: which
+ * seat is of which only names tell.
  */
-export function canBeOthers(house: House, seats: readonly string[]): boolean {
+export function canBeOthers(
+  house: House,
+  seats: readonly string[],
+  types: Readonly<Record<string, string>> = {},
+): boolean {
   const isAnyones = (id: string) => {
     const traits = house.traits(house.indexOf(id)!);
     return !traits?.wheelchair && traits?.companionOf === undefined;
   };
   const isKnown = (id: string) => house.indexOf(id) !== undefined;
+  if (new Set(seats.map((id) => types[id])).size > 1) return false;
   return seats.length > 0 && seats.length <= MOST_SEATS && seats.every((id) => isKnown(id) && isAnyones(id));
 }
 
 /** The same wish, with the best seats of the same sections and categories should one of its seats be gone. */
-export function orOthers(house: House, { seats = [], ...wish }: Wish): Wish {
+export function orOthers(house: House, { seats = [], types = {}, ...wish }: Wish): Wish {
   const indexes = seats.map((id) => house.indexOf(id)!);
   const sections = indexes.map((seat) => house.sections[house.section[seat]!]!.name);
   const categories = indexes.map((seat) => house.categories[house.category[seat]!]!.name);
+  const { seats: named, ...others } = types;
+  const [type] = Object.values(named ?? {});
+  const kept = { ...others, ...(type !== undefined && { best: { [type]: seats.length } }) };
   return {
     ...wish,
+    ...(Object.keys(kept).length > 0 && { types: kept }),
     best: {
       quantity: seats.length,
       first_choice: [...seats],

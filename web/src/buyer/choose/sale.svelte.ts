@@ -4,6 +4,7 @@ import type {
   Availability,
   Booking,
   Bookings,
+  Category,
   Event,
   Place,
   Pool,
@@ -17,6 +18,7 @@ import type { LiveMessage } from "../../lib/live/message";
 import { type AllTexts, loadTexts, wordsOf } from "../events/words";
 import { House, type Status } from "../../lib/seatmap/house";
 import { freeOf, type MyChannel } from "./channels.svelte";
+import { typeOf, unitMinor } from "./types";
 
 /** Whether this visitor may hold: `out` has to queue first. */
 export type Access = "in" | "out";
@@ -36,6 +38,8 @@ export class Sale {
   /** Missing where the event has no seats. */
   house = $state.raw<House>();
   pools = $state.raw<readonly Pool[]>([]);
+  /** Of seats: what they cost, and as what they can be bought. */
+  categories = $state.raw<readonly Category[]>([]);
   access = $state<Access>("out");
   /** The session's end, where the event has a room. */
   until = $state<number>();
@@ -70,7 +74,7 @@ export class Sale {
     sale.#texts = texts;
     clock.note(event.at);
     sale.event = event;
-    sale.#takePools(availability.pools);
+    sale.#takeStock(availability);
     sale.bookings = bookings.bookings;
     if (availability.categories.length > 0) await sale.#loadHouse();
     await sale.checkAccess();
@@ -87,9 +91,7 @@ export class Sale {
       persist<SeatStatuses>(path`/events/${this.id}/seats/status`),
     ]);
     if (plan.seats === 0) return;
-    this.#plan = plan.version;
-    this.house = House.ofPlan(plan, plan.version === statuses.plan ? statuses.status : "");
-    this.house.watch(() => (this.round += 1));
+    this.#takeHouse(plan, plan.version === statuses.plan ? statuses.status : "");
     if (plan.version !== statuses.plan) await this.refreshSeats();
   }
 
@@ -107,7 +109,8 @@ export class Sale {
       },
     );
     this.#timer = setInterval(() => {
-      if (!document.hidden && this.pools.length > 0) void this.#refreshPools();
+      const mayChange = this.pools.length > 0 || this.categories.some(({ types }) => types);
+      if (!document.hidden && mayChange && !this.#isAsking) void this.refreshStock().catch(() => {});
     }, POOLS_EVERY_MS);
   }
 
@@ -243,17 +246,53 @@ export class Sale {
     house.apply(known);
   }
 
-  /** Pools are in no message: their numbers are asked for. */
-  async #refreshPools(): Promise<void> {
-    if (this.#isAsking) return;
+  /** Pools and ticket types are in no message: they are asked for. */
+  async refreshStock(): Promise<void> {
     this.#isAsking = true;
     try {
-      this.#takePools((await ask<Availability>(path`/events/${this.id}/availability`)).pools);
-    } catch {
-      // The next round asks again; the connection's state tells of it.
+      this.#takeStock(await ask<Availability>(path`/events/${this.id}/availability`));
     } finally {
       this.#isAsking = false;
     }
+  }
+
+  #takeStock({ pools, categories }: Availability): void {
+    this.#takePools(pools);
+    this.categories = categories;
+    this.#priceSeats();
+  }
+
+  #takeHouse(plan: SeatPlan, letters: string): void {
+    this.#plan = plan.version;
+    this.house = House.ofPlan(plan, letters);
+    this.house.watch(() => (this.round += 1));
+    this.#priceSeats();
+  }
+
+  /** A seat costs what the first type of its category does, until another is named for it. */
+  #priceSeats(): void {
+    for (const category of this.house?.categories ?? []) {
+      const known = this.categories.find(({ name }) => name === category.name);
+      const priceMinor = known?.types ? unitMinor(known) : category.priceMinor;
+      if (priceMinor === category.priceMinor) continue;
+      category.priceMinor = priceMinor;
+      this.round += 1;
+    }
+  }
+
+  /** What a seat costs as this type, or as the first where none is named. */
+  seatMinor(seat: number, type: string | undefined): number {
+    const { name, priceMinor } = this.house!.categories[this.house!.category[seat]!]!;
+    const types = this.categories.find((category) => category.name === name)?.types;
+    return typeOf(types, type)?.all_in_minor ?? priceMinor;
+  }
+
+  /** The category of a seat, if it is known. */
+  categoryOf(seat: string): Category | undefined {
+    const index = this.house?.indexOf(seat);
+    if (!this.house || index === undefined) return undefined;
+    const { name } = this.house.categories[this.house.category[index]!]!;
+    return this.categories.find((category) => category.name === name);
   }
 
   async refreshSeats(): Promise<void> {
@@ -263,9 +302,7 @@ export class Sale {
       // Seats were added: the drawing is another one.
       const plan = await ask<SeatPlan>(path`/events/${this.id}/seats/plan`);
       if (plan.version !== answer.plan) return;
-      this.#plan = plan.version;
-      this.house = House.ofPlan(plan, answer.status);
-      this.house.watch(() => (this.round += 1));
+      this.#takeHouse(plan, answer.status);
       this.round += 1;
     }
     this.house.applyLetters(answer.status);

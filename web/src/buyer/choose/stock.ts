@@ -1,6 +1,7 @@
 /** What the pools of an event are: nights of a kind of room, or things that are bought by quantity. */
 import type { Pool } from "../../api/schema";
 import { nightOf } from "../../lib/pools";
+import { unitMinor } from "./types";
 
 const DAY_MS = 86_400_000;
 
@@ -65,7 +66,7 @@ export function termsOf(kind: Kind, from: string, count: number): StayTerms | un
   for (const date of nightsOf(from, count)) {
     const pool = kind.nights.get(date);
     if (!pool) return undefined;
-    nights.push({ date, priceMinor: pool.all_in_minor, free: pool.free });
+    nights.push({ date, priceMinor: unitMinor(pool), free: pool.free });
   }
   return {
     priceMinor: nights.reduce((sum, night) => sum + night.priceMinor, 0),

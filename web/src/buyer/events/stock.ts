@@ -2,7 +2,7 @@
  * What an event offers, as people think of it: zones and categories at a price, rooms for a range
  * of nights.
  */
-import type { Availability, PriceStep } from "../../api/schema";
+import type { Availability, Category, Pool, PriceStep } from "../../api/schema";
 import { nightOf, poolName } from "../../lib/pools";
 
 export interface Offer {
@@ -16,6 +16,8 @@ export interface Offer {
   held: number;
   /** The next price to come, if there is one. */
   next?: PriceStep | undefined;
+  /** What it can be bought as, and at which price. */
+  types?: { id: string; name: string; priceMinor: number }[];
   /** For rooms: the nights there are, and on how many of them some are free. */
   nights?: { first: string; last: string; count: number; free: number };
 }
@@ -23,18 +25,18 @@ export interface Offer {
 export function offersOf(availability: Availability): Offer[] {
   const offers: Offer[] = [];
   const rooms = new Map<string, Offer>();
-  for (const { name, all_in_minor, later, free, held } of availability.categories) {
-    const [fromMinor, toMinor, next] = [all_in_minor, all_in_minor, later?.[0]];
-    offers.push({ id: `category ${name}`, name, fromMinor, toMinor, free, held, next });
+  for (const category of availability.categories) {
+    const { name, free, held } = category;
+    offers.push({ id: `category ${name}`, name, free, held, ...termsOf(category) });
   }
-  for (const { pool, all_in_minor, later, free, held } of availability.pools) {
+  for (const priced of availability.pools) {
+    const { pool, free, held } = priced;
     const night = nightOf(pool);
     if (!night) {
-      const name = poolName(pool);
-      const [fromMinor, toMinor, next] = [all_in_minor, all_in_minor, later?.[0]];
-      offers.push({ id: `pool ${pool}`, name, fromMinor, toMinor, free, held, next });
+      offers.push({ id: `pool ${pool}`, name: poolName(pool), free, held, ...termsOf(priced) });
       continue;
     }
+    const { fromMinor, toMinor } = termsOf(priced);
     const { room, date } = night;
     let offer = rooms.get(room);
     if (!offer) {
@@ -42,8 +44,8 @@ export function offersOf(availability: Availability): Offer[] {
       offer = {
         id: `room ${room}`,
         name: poolName(room),
-        fromMinor: all_in_minor,
-        toMinor: all_in_minor,
+        fromMinor,
+        toMinor,
         free: 0,
         held: 0,
         nights,
@@ -51,20 +53,36 @@ export function offersOf(availability: Availability): Offer[] {
       rooms.set(room, offer);
       offers.push(offer);
     }
-    addNight(offer, date, all_in_minor, free, held);
+    addNight(offer, date, { fromMinor, toMinor, free, held });
   }
   return offers;
 }
 
-function addNight(offer: Offer, date: string, priceMinor: number, free: number, held: number): void {
+/** What one costs; with ticket types, the cheapest and the dearest of them. Their prices to come are not told. */
+function termsOf({
+  all_in_minor,
+  later,
+  types,
+}: Pool | Category): Pick<Offer, "fromMinor" | "toMinor" | "next" | "types"> {
+  if (!types) return { fromMinor: all_in_minor, toMinor: all_in_minor, next: later?.[0] };
+  const listed = types.map(({ id, name, all_in_minor }) => ({ id, name, priceMinor: all_in_minor }));
+  const prices = listed.map(({ priceMinor }) => priceMinor);
+  return { fromMinor: Math.min(...prices), toMinor: Math.max(...prices), types: listed };
+}
+
+function addNight(
+  offer: Offer,
+  date: string,
+  { fromMinor, toMinor, free, held }: Pick<Offer, "fromMinor" | "toMinor" | "free" | "held">,
+): void {
   const nights = offer.nights!;
   // Dates of this form sort as texts.
   if (date < nights.first) nights.first = date;
   if (date > nights.last) nights.last = date;
   nights.count += 1;
   if (free > 0) nights.free += 1;
-  offer.fromMinor = Math.min(offer.fromMinor, priceMinor);
-  offer.toMinor = Math.max(offer.toMinor, priceMinor);
+  offer.fromMinor = Math.min(offer.fromMinor, fromMinor);
+  offer.toMinor = Math.max(offer.toMinor, toMinor);
   offer.free += free;
   offer.held += held;
 }
