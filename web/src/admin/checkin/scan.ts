@@ -6,11 +6,17 @@ import { clock } from "../../lib/clock";
 
 export type Outcome =
   /** Let in now; `wasOwn` if by an earlier try of this device, whose answer got lost. */
-  | { kind: "in"; at: number; name?: string; wasOwn: boolean }
+  | { kind: "in"; at: number; name?: string; type?: ShownType | undefined; wasOwn: boolean }
   | { kind: "used"; at: number }
   | { kind: "refused"; code: string; detail: string }
   /** No answer came: the ticket may be used by now. */
   | { kind: "unknown" };
+
+/** As what a ticket was bought, and whether its bearer has to show that they may have it. */
+export interface ShownType {
+  name: string;
+  proof: boolean;
+}
 
 export interface Scan {
   code: string;
@@ -27,6 +33,9 @@ interface Ticket {
   booking: string;
   ticket: number;
   for: { seat?: string; pool?: string };
+  /** The id of its ticket type, if it has one. */
+  type?: string;
+  proof?: boolean;
 }
 
 /** Both clocks are right to within this: the server's time here is read off an answer's head. */
@@ -44,15 +53,20 @@ export async function checkIn(code: string, event: string | undefined): Promise<
     event: claims?.aud,
     unit: claims && (await unitName(claims)),
   };
-  return { ...scan, outcome: await outcome(code, event, at) };
+  return { ...scan, outcome: await outcome(code, event, at, claims) };
 }
 
-async function outcome(code: string, event: string | undefined, at: number): Promise<Outcome> {
+async function outcome(
+  code: string,
+  event: string | undefined,
+  at: number,
+  claims: Ticket | undefined,
+): Promise<Outcome> {
   try {
     const body = { code, ...(event && { event }) };
     const done = await askAsOrganiser<CheckedInBody>(path`/check-in`, { method: "POST", body });
     unanswered.delete(code);
-    return { kind: "in", at: done.checked_in_at, name: done.name, wasOwn: false };
+    return { kind: "in", at: done.checked_in_at, name: done.name, type: done.type, wasOwn: false };
   } catch (error) {
     if (error instanceof NoAnswer) {
       if (!unanswered.has(code)) unanswered.set(code, at);
@@ -66,7 +80,10 @@ async function outcome(code: string, event: string | undefined, at: number): Pro
     const askedAt = unanswered.get(code);
     unanswered.delete(code);
     const wasOwn = askedAt !== undefined && usedAt >= askedAt - CLOCK_MS;
-    return wasOwn ? { kind: "in", at: usedAt, wasOwn } : { kind: "used", at: usedAt };
+    if (!wasOwn) return { kind: "used", at: usedAt };
+    // The lost answer had the type's name. The server knows the ticket, so what it says is true.
+    const type = claims?.type === undefined ? undefined : { name: claims.type, proof: claims.proof === true };
+    return { kind: "in", at: usedAt, type, wasOwn };
   }
 }
 

@@ -16,6 +16,7 @@ export const KINDS = {
     "capacity_adjusted",
     "seats_added",
     "price_changed",
+    "types_set",
     "units_blocked",
     "units_unblocked",
     "channel_set",
