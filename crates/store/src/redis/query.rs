@@ -10,7 +10,6 @@ use onrush_core::ids::{BookingId, ChannelId, EventId, PoolId};
 use onrush_core::prices::Priced;
 use onrush_core::question::{BansAfter, BookingOf, BookingsOf, ClaimOf, PlaceOf};
 use onrush_core::settings::Settings;
-use onrush_core::types::TypeView;
 use onrush_core::view::{
     AdmissionState, AvailabilityView, BanView, CategoryView, DrawView, EventView, PoolView,
     SeatStatus, SeatView, Units,
@@ -68,9 +67,9 @@ pub(super) fn view(
             let (lists, step_minor) = (more.texts()?, more.next()?);
             let lists = lists.iter().map(|(field, text)| (field.as_str(), text.as_str()));
             let mut lists = types::lists(lists)?;
-            let mut types = |of: &Priced, base_minor| {
-                let list = lists.remove(of).map(|list| list.types).unwrap_or_default();
-                TypeView::all(&list, base_minor, step_minor)
+            let mut types = |of: &Priced, base_minor| match lists.remove(of) {
+                Some(list) => types::views(&list, base_minor, step_minor),
+                None => Ok(Vec::new()),
             };
             let ladders = ladders.iter().map(|(field, text)| (field.as_str(), text.as_str()));
             let mut ladders = ladders::ladders(ladders)?;
@@ -80,12 +79,12 @@ pub(super) fn view(
             };
             for pool in &mut pools {
                 let of = Priced::Pool(pool.pool.clone());
-                pool.types = types(&of, pool.price_minor);
+                pool.types = types(&of, pool.price_minor)?;
                 (pool.first_minor, pool.later) = ladder(of);
             }
             for category in &mut categories {
                 let of = Priced::Category(category.name.clone());
-                category.types = types(&of, category.price_minor);
+                category.types = types(&of, category.price_minor)?;
                 (category.first_minor, category.later) = ladder(of);
             }
             Ok(View::Availability(Box::new(AvailabilityView { pools, categories })))

@@ -32,7 +32,7 @@ pub(super) fn decoded(encoded: &str) -> Option<String> {
     let mut bytes = parts.next()?.as_bytes().to_vec();
     for part in parts {
         bytes.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
-        bytes.extend_from_slice(part[2..].as_bytes());
+        bytes.extend_from_slice(&part.as_bytes()[2..]);
     }
     String::from_utf8(bytes).ok()
 }

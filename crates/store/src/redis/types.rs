@@ -3,8 +3,11 @@
 use super::ladders;
 use super::segments::{decoded, encoded};
 use onrush_core::ids::TypeId;
+use onrush_core::limits::{MAX_AMOUNT_STEP_MINOR, MAX_PRICE_MINOR, MAX_TYPE_BP};
 use onrush_core::prices::Priced;
-use onrush_core::types::{AskedTypes, HeldType, HeldTypes, TicketType, TypeList, TypePrice};
+use onrush_core::types::{
+    AskedTypes, HeldType, HeldTypes, TicketType, TypeList, TypePrice, TypeView,
+};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
@@ -76,8 +79,30 @@ fn ticket_type(text: &str) -> Option<TicketType> {
         _ => return None,
     };
     let max = if max.is_empty() { None } else { Some(read(max)?) };
+    let is_limited = match price {
+        TypePrice::PriceMinor(minor) | TypePrice::LessMinor(minor) => is_price(minor),
+        TypePrice::PercentBp(bp) => bp <= MAX_TYPE_BP,
+    };
     let (name, proof) = (decoded(name)?.into(), is_set(proof)?);
-    Some(TicketType { id: read(id)?, name, price, min: read(min)?, max, proof })
+    let found = TicketType { id: read(id)?, name, price, min: read(min)?, max, proof };
+    is_limited.then_some(found)
+}
+
+fn is_price(minor: i64) -> bool {
+    (0..=MAX_PRICE_MINOR).contains(&minor)
+}
+
+/// Each type of what costs `base_minor`, where all amounts are multiples of `step_minor`.
+pub(super) fn views(
+    list: &TypeList,
+    base_minor: i64,
+    step_minor: i64,
+) -> Result<Vec<TypeView>, String> {
+    if is_price(base_minor) && (1..=MAX_AMOUNT_STEP_MINOR).contains(&step_minor) {
+        Ok(TypeView::all(&list.types, base_minor, step_minor))
+    } else {
+        Err(format!("{}: {base_minor} in steps of {step_minor} cannot be a price", list.of))
+    }
 }
 
 /// The types of a hold's units: `id,price,proof,name,line:quantity,…/…;what was asked`.
@@ -124,7 +149,7 @@ fn held_type(text: &str) -> Option<HeldType> {
 
 #[cfg(test)]
 mod tests {
-    use super::{field, held_text, held_types, lists};
+    use super::{field, held_text, held_types, lists, views};
     use onrush_core::prices::Priced;
     use onrush_core::types::{AskedTypes, HeldType, HeldTypes, TicketType, TypeList, TypePrice};
 
@@ -159,9 +184,21 @@ mod tests {
         let fields = fields.iter().map(|(field, text)| (field.as_str(), text.as_str()));
         let read = lists(fields).expect("they are read");
         assert_eq!(read.into_values().collect::<Vec<_>>(), lists_written);
-        for wrong in ["", "child,p1,0,,2,x", "child,q1,0,,0,x", "child,p1,0,,0,%F", "a b,p1,0,,0,x"]
-        {
+        let unreadable =
+            ["", "child,p1,0,,2,x", "child,q1,0,,0,x", "child,p1,0,,0,%F", "a b,p1,0,,0,x"];
+        let beyond = ["child,p-1,0,,0,x", "child,l1000000000001,0,,0,x", "child,s10001,0,,0,x"];
+        for wrong in unreadable.into_iter().chain(beyond) {
             assert!(lists([("types:p:ga", wrong)]).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_price_is_an_error() {
+        let child = ("types:p:ga", "child,s5000,0,,0,x");
+        let list = lists([child]).expect("it is read").into_values().next().expect("a list");
+        assert_eq!(views(&list, 1_000, 1).expect("a price")[0].price_minor, 500);
+        for (base_minor, step_minor) in [(-1, 1), (1_000_000_000_001, 1), (1, 0), (1, 10_001)] {
+            assert!(views(&list, base_minor, step_minor).is_err(), "{base_minor}, {step_minor}");
         }
     }
 

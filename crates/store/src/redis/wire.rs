@@ -509,15 +509,11 @@ fn complaint(command: &Command) -> Option<Refusal> {
     if let Command::CreateEvent { settings } | Command::ChangeSettings { settings } = command {
         return settings.complaint().map(Refusal::from);
     }
-    let unfit = match command {
-        Command::Hold { lines, types, .. } => types.check_fit(Some(lines), 0).err(),
-        Command::HoldBest { order, types, .. } => {
-            types.check_fit(order.beside(), order.best().quantity()).err()
-        }
-        _ => None,
-    };
-    if unfit.is_some() {
-        return unfit;
+    if let Command::Hold { lines, types, .. } = command {
+        return types.check_fit(Some(lines), 0).err();
+    }
+    if let Command::HoldBest { order, types, .. } = command {
+        return types.check_fit(order.beside(), order.best().quantity()).err();
     }
     if command.traits().judged_first { invalid(&PROBE, command) } else { None }
 }
