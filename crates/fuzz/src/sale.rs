@@ -6,6 +6,7 @@ use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
+use onrush_core::types::{AskedTypes, TicketType, TypePrice};
 use onrush_core::{Change, Command, Event, Time};
 use std::str::FromStr;
 
@@ -78,6 +79,24 @@ fn lines(pool: Option<(&str, u32)>, seats: &[&str]) -> Lines {
     Lines::new(pools.into_iter().collect(), seats).expect("they are lines")
 }
 
+fn types(of: Priced) -> Command {
+    let one = |name: &str, price| TicketType {
+        id: id(&name.to_lowercase()),
+        name: name.into(),
+        price,
+        min: 0,
+        max: None,
+        proof: false,
+    };
+    let child = one("Child", TypePrice::PercentBp(5_000));
+    let types = vec![
+        one("Adult", TypePrice::PriceMinor(2_000)),
+        TicketType { proof: true, ..child },
+        TicketType { min: 2, max: Some(5), ..one("Group", TypePrice::LessMinor(300)) },
+    ];
+    Command::SetTypes { of, types, reason: reason("everybody is welcome") }
+}
+
 fn setup() -> Vec<Command> {
     let room = RoomSettings { capacity: 3, places_per_user: 2, ..RoomSettings::default() };
     let settings = Settings { room: Some(room), ..Settings::new("Tour", id("EUR")) };
@@ -109,6 +128,8 @@ fn setup() -> Vec<Command> {
             later: vec![PriceStep { from: Time(9_000_000_000_000), price_minor: 2_500 }],
             reason: reason("early birds"),
         },
+        types(Priced::Pool(id("ga"))),
+        types(Priced::Category("front".into())),
         Command::Block { lines: lines(Some(("ga", 2)), &["A-4"]), reason: reason("the press") },
         Command::Unblock { lines: lines(Some(("ga", 1)), &[]), reason: reason("the press") },
     ]
@@ -137,21 +158,28 @@ fn visitors() -> Vec<Command> {
 }
 
 fn money() -> Vec<Command> {
-    let hold = |booking, name, lines| Command::Hold {
+    let hold = |booking, name, lines, types| Command::Hold {
         booking: id(booking),
         user: user(name),
         lines,
         channels: Vec::new(),
+        types,
     };
     let pay = |booking, name, payment| Command::BeginPayment {
         booking: id(booking),
         user: user(name),
         payment: id(payment),
     };
+    let children = AskedTypes::new(
+        [(id("ga"), [(id("child"), 1)].into())].into(),
+        [(id("A-1"), id("child"))].into(),
+        Default::default(),
+    );
+    let children = children.expect("they are types");
     vec![
-        hold("e.1", "ann", lines(Some(("ga", 2)), &["A-1"])),
-        hold("e.2", "ann", lines(Some(("car", 1)), &[])),
-        hold("e.3", "ben", lines(None, &["A-2"])),
+        hold("e.1", "ann", lines(Some(("ga", 2)), &["A-1"]), children),
+        hold("e.2", "ann", lines(Some(("car", 1)), &[]), AskedTypes::default()),
+        hold("e.3", "ben", lines(None, &["A-2"]), AskedTypes::default()),
         Command::Extend { booking: id("e.3"), user: user("ben") },
         pay("e.1", "ann", "p.1"),
         Command::Confirm { booking: id("e.1"), user: user("ann"), payment: Some(id("p.1")) },

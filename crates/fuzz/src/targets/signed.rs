@@ -10,8 +10,9 @@ use onrush_base::auth::jws::{JwsSigner, JwsVerifier, NotGenuine, Use};
 use onrush_base::auth::pass::PassSigner;
 use onrush_base::tickets::{Confirmed, TicketClaims, TicketSigner};
 use onrush_core::Time;
-use onrush_core::ids::PlaceId;
+use onrush_core::ids::{PlaceId, TypeId};
 use onrush_core::lines::Lines;
+use onrush_core::types::{AskedTypes, HeldType, HeldTypes};
 use serde_json::Value;
 use std::sync::LazyLock;
 
@@ -69,7 +70,16 @@ fn ticket(edits: &[u8]) -> Verdict {
     let seats = vec!["B-1".parse().expect("an id")];
     let lines = Lines::new(Vec::new(), seats).expect("one seat");
     let at = Time(NOW_S * 1_000);
-    let of = Confirmed { booking: &booking, event: &event, user: &user, lines: &lines, at };
+    let child = HeldType {
+        id: "child".parse().expect("an id"),
+        name: "Child".into(),
+        proof: true,
+        price_minor: 500,
+        units: vec![(0, 1)],
+    };
+    let types = HeldTypes { asked: AskedTypes::default(), held: vec![child] };
+    let types = Some(&types);
+    let of = Confirmed { booking: &booking, event: &event, user: &user, lines: &lines, types, at };
     let issued = signers.tickets.sign_one(of, 1).expect("it has one ticket");
     let shown = edited(&issued.code, edits);
     let as_pass = signers.pass_verifier.verify::<Value>(&shown);
@@ -77,6 +87,8 @@ fn ticket(edits: &[u8]) -> Verdict {
     let found = signers.tickets.verify(&shown);
     if let Ok(claims) = &found {
         assert_eq!((claims.ticket, &claims.unit, &claims.booking), (1, &issued.unit, &booking));
+        let id = claims.ticket_type.as_ref().map(TypeId::as_str);
+        assert_eq!((id, claims.proof), (Some("child"), true));
     }
     judged(&issued.code, &shown, &found)
 }
