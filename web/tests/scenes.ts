@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { visit, type Visit } from "./browser";
-import { ADMIN_KEY, CARDS, openEvent, type Server } from "./server";
+import { ADMIN_KEY, CARDS, openEvent, type Server, smallPlan } from "./server";
 
 export interface Scene {
   name: string;
@@ -65,6 +65,21 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
     phase: "scheduled",
   });
 
+  await openEvent(server, "family", {
+    settings: { title: "For all ages", room: null, fees: { percent_bp: 500 } },
+    pools: [{ pool: "standing", capacity: 50, price_minor: 2_000 }],
+    plan: smallPlan(3, 10),
+    prices: { Stalls: 4_500 },
+  });
+  const types = [
+    { id: "adult", name: "Adult", percent_bp: 10_000 },
+    { id: "child", name: "Child under 12", percent_bp: 5_000, min: 2, max: 4, proof: true },
+    { id: "group", name: "Group", less_minor: 500, min: 5 },
+  ];
+  const office = { by: "Ann", why: "families" };
+  await server.organise("PUT", "/events/family/types", { pool: "standing", types, ...office });
+  await server.organise("PUT", "/events/family/types", { category: "Stalls", types, ...office });
+
   const active = await joined(server, "rush");
   const waiting = await joined(server, "rush");
   for (let count = 0; count < 20; count += 1) await joined(server, "rush");
@@ -75,8 +90,9 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
 
   const buyer = await server.visitor();
   const seats: { id: string; status: string }[] = (await server.ask("GET", "/events/arena/seats")).body.seats;
-  const hold = async (key: string, lines: unknown, token = buyer): Promise<string> => {
-    const { status, body } = await server.ask("POST", "/events/arena/bookings", { token, key, body: lines });
+  const hold = async (key: string, lines: unknown, token = buyer, event = "arena"): Promise<string> => {
+    const wish = { token, key, body: lines };
+    const { status, body } = await server.ask("POST", `/events/${event}/bookings`, wish);
     if (status !== 201) throw new Error(`${key}: ${JSON.stringify(body)}`);
     return body.booking;
   };
@@ -89,6 +105,9 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
   const paying = await hold("paying", { pools: { standing: 1 } }, other);
   await server.ask("POST", `/bookings/${paying}/payment`, { token: other, key: "p", body: { buyer: BUYER } });
   const held = await hold("held", { seats: [seats[5]!.id], pools: { standing: 1 } });
+  const family = { seats: ["A-1", "A-2"], types: { seats: { "A-1": "child", "A-2": "child" } } };
+  const typed = await hold("typed", { pools: { standing: 1 }, ...family }, buyer, "family");
+  await pay(server, typed, buyer, CARDS.good);
   // Some that others have, so that maps and lists show something.
   for (let start = 20; start < seats.length; start += 40) {
     const lines = { seats: seats.slice(start, start + 4).map((seat) => seat.id) };
@@ -110,6 +129,9 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
     { ...visitor("choose-seats", "/events/arena/choose", chooser), click: "#choose-on-map" },
     { ...visitor("choose-list", "/events/arena/choose", chooser), click: "#choose-from-list" },
     visitor("choose-nights", "/events/inn/choose"),
+    visitor("choose-types", "/events/family/choose", chooser),
+    visitor("booking-types", `/bookings/${typed}`),
+    visitor("tickets-types", `/bookings/${typed}/tickets`),
     visitor("booking-held", `/bookings/${held}`),
     visitor("booking-paying", `/bookings/${paying}`, other),
     visitor("booking-confirmed", `/bookings/${confirmed}`),
@@ -122,6 +144,8 @@ export async function setUpScenes(server: Server): Promise<Scene[]> {
     organiser("admin-edit-event", "/events/arena/edit"),
     organiser("admin-plan", "/events/arena/plan"),
     organiser("admin-control-room", "/events/arena"),
+    organiser("admin-types", "/events/family"),
+    organiser("admin-booking-types", `/bookings/${typed}`),
     organiser("admin-bookings", "/bookings"),
     organiser("admin-booking", `/bookings/${confirmed}`),
     organiser("admin-sagas", "/sagas"),

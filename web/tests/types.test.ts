@@ -221,6 +221,23 @@ test("the best seats are of the types that were asked for", async () => {
   await close();
 });
 
+test("best seats in numbers that no booking may have are not asked for", async () => {
+  await open("best-bounds");
+  await setTypes("best-bounds", { category: "Stalls" }, [{ ...ADULT, min: 3 }, CHILD]);
+  const { page, complaints, close } = await visit(browser, PHONE);
+  await page.goto(`${server.url}/events/best-bounds/choose`);
+  await page.getByText("Adult: at least 3 a booking. Choose that many or none, please.").waitFor();
+  const ask = page.getByRole("button", { name: "Best seats" });
+  expect(await ask.getAttribute("aria-disabled")).toBe("true");
+  await more(page, "Adult").tap();
+  await expect.poll(() => ask.getAttribute("aria-disabled")).toBe("false");
+  expect(await violations(page)).toEqual([]);
+  await ask.tap();
+  expect((await heldBooking(page)).amount_minor).toBe(13_500);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("seats that stand in for others are of the type that all of them are of", async () => {
   await open("stand-in");
   const { page, close } = await visit(browser);
