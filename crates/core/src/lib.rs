@@ -16,6 +16,7 @@ pub mod change;
 pub mod channels;
 mod claims;
 pub mod command;
+pub mod costs;
 mod ended;
 pub mod event;
 pub mod hold;

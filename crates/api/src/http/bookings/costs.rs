@@ -5,14 +5,15 @@ use crate::http::shapes::types::TypeOfUnit;
 use crate::http::state::{Sale, Units};
 use crate::json::ids::IdText;
 use onrush_core::Refusal;
+use onrush_core::costs::{self, Cost, When, unit_prices};
 use onrush_core::ids::{EventId, PoolId, SeatId};
 use onrush_core::lines::Lines;
 use onrush_core::prices::Priced;
 use onrush_core::question::AvailabilityNow;
 use onrush_core::settings::Settings;
 use onrush_core::tax::Taxed;
+use onrush_core::types::count_types;
 use onrush_core::types::{AskedTypes, HeldType, HeldTypes, TypeCounts, TypeView};
-use onrush_core::types::{count_types, parts};
 use onrush_store::{Ask, Failure};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -55,24 +56,6 @@ pub struct UnitPrices {
     pub types: Option<HeldTypes>,
 }
 
-/// Which of the prices that a unit has had.
-#[derive(Clone, Copy)]
-pub enum When {
-    /// The one that it had first.
-    First,
-    /// The one that it has now.
-    Now,
-}
-
-impl When {
-    fn of(self, now_minor: i64, first_minor: Option<i64>) -> i64 {
-        match self {
-            Self::First => first_minor.unwrap_or(now_minor),
-            Self::Now => now_minor,
-        }
-    }
-}
-
 /// What one unit of each line costs, and of which types they are if these are named.
 ///
 /// # Errors
@@ -87,14 +70,11 @@ pub async fn prices(
 ) -> Result<UnitPrices, Problem> {
     let categories = units.boards.categories(event, lines.seats()).await?;
     let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
-    let mut each_minor = Vec::with_capacity(lines.pools().len() + categories.len());
+    let each_minor = unit_prices(lines, &categories, &left, when).map_err(Failure::from)?;
     let mut types = TypesOfLines::default();
     for line in lines.pools() {
-        let Some(pool) = left.pools.iter().find(|pool| pool.pool == line.pool) else {
-            let refusal = Refusal::ZoneNotFound { pool: line.pool.clone() };
-            return Err(Failure::from(refusal).into());
-        };
-        each_minor.push(when.of(pool.price_minor, pool.first_minor));
+        let pool = left.pools.iter().find(|pool| pool.pool == line.pool);
+        let pool = pool.expect("a pool that has a price is there");
         let named = asked.pools().get(&line.pool);
         let missing = || Priced::Pool(line.pool.clone());
         types.add(&pool.types, named, line.quantity, missing)?;
@@ -102,7 +82,6 @@ pub async fn prices(
     for (name, seat) in categories.iter().zip(lines.seats()) {
         let category = left.categories.iter().find(|category| *category.name == **name);
         let category = category.expect("a category that has a seat is there for good");
-        each_minor.push(when.of(category.price_minor, category.first_minor));
         let named = asked.seats().get(seat).map(|id| TypeCounts::from([(id.clone(), 1)]));
         let missing = || Priced::Category(category.name.clone());
         types.add(&category.types, named.as_ref(), 1, missing)?;
@@ -144,50 +123,30 @@ impl TypesOfLines {
     }
 }
 
-/// Every line with what it costs, at these prices of one unit each or those of its types, the fees last,
-/// and with the tax in each where the event tells of one.
-pub fn costs<'a>(
+/// Every line with what it costs, the fees last, as answers tell them: see [`costs::costs`].
+pub fn cost_lines<'a>(
     settings: &Settings,
     lines: &'a Lines,
-    types: Option<&HeldTypes>,
+    types: Option<&'a HeldTypes>,
     prices_minor: &[i64],
     fee_minor: i64,
 ) -> Vec<CostLine<'a>> {
-    let line = |amount_minor| CostLine {
-        pool: None,
-        seat: None,
-        of_type: None,
-        quantity: None,
-        price_minor: None,
-        amount_minor,
-        net_minor: amount_minor,
-        tax_minor: 0,
-    };
-    let of_units = parts(lines, types).map(|part| {
-        let nth = part.line as usize;
-        let price_minor = part.held.map_or(prices_minor[nth], |held| held.price_minor);
-        let of_all = line(price_minor * i64::from(part.quantity));
-        let pool = lines.pools().get(nth).map(|line| &line.pool);
-        CostLine {
-            pool,
-            seat: lines.seats().get(nth.wrapping_sub(lines.pools().len())),
-            of_type: part.held.map(Into::into),
-            quantity: Some(part.quantity),
-            price_minor: Some(price_minor),
-            ..of_all
-        }
-    });
-    let of_fees = (fee_minor > 0).then(|| line(fee_minor));
-    split(settings, of_units.chain(of_fees).collect())
+    let costs = costs::costs(settings, lines, types, prices_minor, fee_minor);
+    costs.into_iter().map(CostLine::from).collect()
 }
 
-/// The same with the tax in each, where the event tells of one.
-fn split<'a>(settings: &Settings, mut lines: Vec<CostLine<'a>>) -> Vec<CostLine<'a>> {
-    let Some(tax) = &settings.tax else { return lines };
-    let gross_minor: Vec<i64> = lines.iter().map(|line| line.amount_minor).collect();
-    let parts = tax.split_all(gross_minor, settings.currency);
-    for (line, Taxed { gross_minor: _, net_minor, tax_minor }) in lines.iter_mut().zip(parts) {
-        (line.net_minor, line.tax_minor) = (net_minor, tax_minor);
+impl<'a> From<Cost<'a>> for CostLine<'a> {
+    fn from(Cost { units, taxed }: Cost<'a>) -> Self {
+        let Taxed { gross_minor, net_minor, tax_minor } = taxed;
+        Self {
+            pool: units.and_then(|units| units.pool),
+            seat: units.and_then(|units| units.seat),
+            of_type: units.and_then(|units| units.held).map(Into::into),
+            quantity: units.map(|units| units.quantity),
+            price_minor: units.map(|units| units.price_minor),
+            amount_minor: gross_minor,
+            net_minor,
+            tax_minor,
+        }
     }
-    lines
 }

@@ -1,6 +1,6 @@
 //! What a choice would cost, before anything is held.
 
-use super::costs::{CostLine, UnitPrices, When, costs, prices};
+use super::costs::{CostLine, UnitPrices, cost_lines, prices};
 use crate::http::body::{JsonBytes, json};
 use crate::http::caller::Ids;
 use crate::http::events::shapes::money::TaxOf;
@@ -13,6 +13,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_core::Time;
+use onrush_core::costs::When;
 use onrush_core::ids::EventId;
 use onrush_core::types::{Part, parts};
 use serde::Serialize;
@@ -80,7 +81,7 @@ pub async fn quote(
         currency: settings.currency.to_string(),
         amount_minor,
         fee_minor,
-        lines: costs(settings, &lines, types.as_ref(), &each_minor, fee_minor),
+        lines: cost_lines(settings, &lines, types.as_ref(), &each_minor, fee_minor),
         tax: TaxOf::amount(settings, amount_minor),
     };
     Ok(json(StatusCode::OK, &body))

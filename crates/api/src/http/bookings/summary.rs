@@ -1,6 +1,6 @@
 //! What a booking costs, line by line, and the tax in it.
 
-use super::costs::{CostLine, When, costs, prices};
+use super::costs::{CostLine, cost_lines, prices};
 use super::find::event_of_booking;
 use super::keeper::{Keeper, Kept};
 use crate::http::body::json;
@@ -14,6 +14,7 @@ use crate::json::ids::{CurrencyText, IdText};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use onrush_core::costs::When;
 use onrush_core::hold::HoldTerms;
 use onrush_core::ids::BookingId;
 use onrush_core::types::AskedTypes;
@@ -77,7 +78,7 @@ pub async fn summary(
         }
         prices_minor => prices_minor,
     };
-    let lines = costs(&view.settings, lines, types.as_deref(), prices_minor, fee_minor);
+    let lines = cost_lines(&view.settings, lines, types.as_deref(), prices_minor, fee_minor);
     let sum_minor: i64 = lines.iter().map(|line| line.amount_minor).sum();
     if sum_minor != amount_minor {
         let found = format!("{booking}: lines of {sum_minor} in an amount of {amount_minor}");
