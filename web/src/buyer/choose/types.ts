@@ -28,7 +28,10 @@ export function unitMinor(of: Pick<Pool | Category, "all_in_minor" | "types">): 
   return of.types?.[0]?.all_in_minor ?? of.all_in_minor;
 }
 
-/** The types that all of these have, each with the loosest of its bounds: who chooses does not know yet whose. */
+/**
+ * The types that all of these have, each with the loosest of its bounds: who chooses does not know yet
+ * whose.
+ */
 export function offeredTypes(lists: readonly (Types | undefined)[]): OfferedType[] {
   const [first = [], ...others] = lists;
   const offered: OfferedType[] = [];
@@ -69,7 +72,7 @@ export function limitText({ min, max }: Pick<OfferedType, "min" | "max">): strin
   return max === undefined ? "" : t("seats.type_at_most", { n: max });
 }
 
-/** What a buyer has to know of a type beside its price: how many, and whether to prove something at the door. */
+/** What there is to know of a type beside its price: how many, and whether proof is needed at the door. */
 export function noteOf(type: Pick<OfferedType, "min" | "max" | "proof">): string {
   return [limitText(type), type.proof ? t("common.proof") : ""].filter((text) => text !== "").join(" · ");
 }

@@ -58,7 +58,7 @@ export function offersOf(availability: Availability): Offer[] {
   return offers;
 }
 
-/** What one costs; with ticket types, the cheapest and the dearest of them. Their prices to come are not told. */
+/** What one costs; with ticket types the cheapest and the dearest, whose prices to come nobody tells. */
 function termsOf({
   all_in_minor,
   later,
