@@ -13,6 +13,9 @@ const BUSY_WAIT: Duration = Duration::from_secs(1);
 /// How often a fan tries then.
 const BUSY_TRIES: usize = 30;
 
+/// The ticket type at half the price. Whoever names none is an adult.
+pub(super) const CHILD: &str = "child";
+
 /// What the server said.
 pub(super) enum Said<T> {
     /// It did what was asked.
@@ -73,8 +76,37 @@ pub(super) struct Booking {
     pub(super) status: String,
     /// What it is for.
     pub(super) lines: Lines,
+    /// The ticket types of its units.
+    #[serde(default)]
+    types: Vec<UnitsOfType>,
     /// What it costs, fees included.
     pub(super) amount_minor: i64,
+}
+
+impl Booking {
+    /// Units of it that were bought as a child's.
+    pub(super) fn children(&self) -> u64 {
+        let of_children = self.types.iter().filter(|it| it.of.id == CHILD);
+        let units = |it: &UnitsOfType| {
+            it.units.pools.values().map(|units| u64::from(*units)).sum::<u64>()
+                + it.units.seats.len() as u64
+        };
+        of_children.map(units).sum()
+    }
+}
+
+/// Units of one ticket type.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+struct UnitsOfType {
+    #[serde(rename = "type")]
+    of: TypeOfUnit,
+    #[serde(flatten)]
+    units: Lines,
+}
+
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+struct TypeOfUnit {
+    id: String,
 }
 
 /// A payment, as its buyer sees it.

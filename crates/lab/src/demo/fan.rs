@@ -3,16 +3,14 @@
 use super::api::{Api, Ask, Availability, Booking, Lines, Obstacle, Place, Said};
 use super::chance::Chance;
 use super::house::House;
+use super::wanted::{BestWish, STANDING, Wanted};
 use crate::load::Request;
 use crate::load::stream::EventStream;
 use serde::Deserialize;
-use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// The standing pool of the demo's event.
-pub(super) const STANDING: &str = "standing";
 /// Units one fan may have.
 pub(super) const MAX_PER_USER: u32 = 4;
 /// How many rows a fan looks at first; after each disappointment, at three times as many.
@@ -49,38 +47,6 @@ enum Wish {
     Floor,
     /// One person wants to stand, the others to sit.
     Both,
-}
-
-/// Seats that a fan leaves to the server.
-struct BestWish {
-    quantity: u32,
-    /// The price of one seat at most.
-    price_max_minor: Option<i64>,
-    /// Whether they would rather sit in two groups than not at all.
-    apart: bool,
-    /// What they clicked on, if they did.
-    first_choice: Vec<String>,
-}
-
-/// What a fan asks for.
-#[derive(Default)]
-struct Wanted {
-    /// What they name.
-    lines: Lines,
-    /// What they leave to the server.
-    best: Option<BestWish>,
-}
-
-impl Wanted {
-    /// Whether this is what was asked for.
-    fn is(&self, held: &Lines) -> bool {
-        match &self.best {
-            None => *held == self.lines,
-            Some(best) => {
-                held.pools == self.lines.pools && held.seats.len() == best.quantity as usize
-            }
-        }
-    }
 }
 
 /// How a fan's evening ended.
@@ -157,6 +123,8 @@ pub(super) struct Fan {
     nature: Nature,
     wish: Wish,
     party: u32,
+    /// How many of them are children.
+    children: u32,
     watches_stream: bool,
     /// Whether they choose their seats in the map.
     clicks: bool,
@@ -208,6 +176,8 @@ impl Fan {
         ]);
         let wish = chance.weighted(&[(Wish::Seats, 80), (Wish::Floor, 18), (Wish::Both, 2)]);
         let party = chance.weighted(&[(1, 18), (2, 50), (3, 12), (4, 20)]);
+        // Of three or four who come together, half are a family.
+        let children = if party > 2 { chance.weighted(&[(0, 1), (party - 2, 1)]) } else { 0 };
         let Manner { watches_stream, insists } = manner;
         let clicks = chance.weighted(&[(true, 10), (false, 90)]) || insists;
         // Four who come together do not mind to sit two and two.
@@ -218,6 +188,7 @@ impl Fan {
             nature,
             wish,
             party,
+            children,
             watches_stream,
             clicks,
             insists,
@@ -379,8 +350,8 @@ impl Fan {
                     continue;
                 }
             };
-            if !wanted.is(&held.lines) {
-                return Err(Stop::Obstacle(format!("{}: other lines were held", held.booking)));
+            if !wanted.is(&held) {
+                return Err(Stop::Obstacle(format!("{}: something else was held", held.booking)));
             }
             if self.nature == Nature::Vanishes {
                 return Err(Stop::Ended(End::Vanished));
@@ -521,6 +492,7 @@ impl Fan {
             self.wish = if self.wish == Wish::Floor { Wish::Seats } else { Wish::Floor };
             return Ok(None);
         }
+        wanted.bring(self.children);
         Ok(Some(wanted))
     }
 
@@ -548,7 +520,7 @@ impl Fan {
     ) -> Result<Said<Booking>, Stop> {
         self.tries += 1;
         let key = format!("fan-{}-{}", self.number, self.tries);
-        let body = to_json(wanted);
+        let body = wanted.to_json();
         if self.nature != Nature::DoubleClicks {
             return Ok(sale.api.hold(due, token, &key, &body).await?);
         }
@@ -565,18 +537,6 @@ impl Fan {
             (no, _) => Ok(no),
         }
     }
-}
-
-fn to_json(Wanted { lines, best }: &Wanted) -> String {
-    let mut body = json!({"seats": lines.seats, "pools": lines.pools});
-    if let Some(BestWish { quantity, price_max_minor, apart, first_choice }) = best {
-        let together = if *apart { "prefer" } else { "must" };
-        body["best"] = json!({
-            "quantity": quantity, "price_max_minor": price_max_minor, "together": together,
-            "first_choice": first_choice,
-        });
-    }
-    body.to_string()
 }
 
 /// How long fans keep coming: the crowd's share that comes after the opening.

@@ -13,6 +13,7 @@ mod report;
 mod singles;
 mod tally;
 mod venue;
+mod wanted;
 
 use crate::load::{Pool, allow_open_files};
 use api::{Api, Obstacle};

@@ -165,6 +165,7 @@ impl fmt::Display for Report {
         writeln!(f, "  counted from          journal   receipts")?;
         for (name, journal, receipts) in [
             ("sold", by_journal.sold, by_receipts.sold),
+            ("  to children", by_journal.children, by_receipts.children),
             ("oversold", by_journal.oversold, by_receipts.oversold),
             ("seats sold twice", by_journal.seats_sold_twice, by_receipts.seats_sold_twice),
             ("FIFO violations", by_journal.fifo_violations, by_receipts.fifo_violations),

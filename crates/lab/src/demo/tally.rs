@@ -1,11 +1,11 @@
 //! The evening counted twice: from the journal, and from what the fans can prove.
 
-use super::api::Lines;
+use super::api::{CHILD, Lines};
 use super::fan::Record;
 use super::singles::Singles;
 use onrush_core::Change;
 use onrush_core::change::{BookingChange, HoldChange, QueueChange};
-use onrush_core::lines::Lines as HeldLines;
+use onrush_core::hold::HoldTerms;
 use onrush_store::FeedEntry;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Counts {
     /// Units sold: seats and standing places.
     pub(super) sold: u64,
+    /// How many of these are a child's.
+    pub(super) children: u64,
     /// Standing places sold beyond those there are, and seats that the house does not have.
     pub(super) oversold: u64,
     /// Seats with more than one owner.
@@ -31,11 +33,19 @@ pub(super) struct Stock<'a> {
     pub(super) zone_capacity: u32,
 }
 
+/// What a booking has.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Bought {
+    lines: Lines,
+    /// Units of them that are a child's.
+    children: u64,
+}
+
 /// What was sold to whom, and in which order people were admitted.
 #[derive(Default)]
 pub(super) struct Tally {
     /// Confirmed bookings and what is in them.
-    bookings: BTreeMap<String, Lines>,
+    bookings: BTreeMap<String, Bought>,
     /// What they cost together, in minor units.
     pub(super) confirmed_minor: i64,
     /// Place numbers in the order of admission.
@@ -60,7 +70,8 @@ impl Tally {
             .collect();
         for receipt in records.iter().filter_map(|record| record.receipt.as_ref()) {
             tally.confirmed_minor += receipt.amount_minor;
-            if tally.bookings.insert(receipt.booking.clone(), receipt.lines.clone()).is_some() {
+            let bought = Bought { lines: receipt.lines.clone(), children: receipt.children() };
+            if tally.bookings.insert(receipt.booking.clone(), bought).is_some() {
                 complaints.push(format!("two fans have a receipt for booking {}", receipt.booking));
             }
         }
@@ -77,7 +88,7 @@ impl Tally {
     pub(super) fn counts(&self, stock: &Stock<'_>) -> Counts {
         let mut owners: BTreeMap<&str, u64> = BTreeMap::new();
         let mut standing = 0;
-        for lines in self.bookings.values() {
+        for Bought { lines, .. } in self.bookings.values() {
             standing += lines.pools.values().map(|quantity| u64::from(*quantity)).sum::<u64>();
             for seat in &lines.seats {
                 *owners.entry(seat).or_default() += 1;
@@ -94,6 +105,7 @@ impl Tally {
         }
         Counts {
             sold: standing + owners.values().sum::<u64>(),
+            children: self.bookings.values().map(|bought| bought.children).sum(),
             oversold: standing.saturating_sub(u64::from(stock.zone_capacity)) + unknown,
             seats_sold_twice: owners.values().filter(|owners| **owners > 1).count() as u64,
             fifo_violations,
@@ -136,7 +148,7 @@ pub(super) struct Admitted {
     /// The places in the order they were admitted, with their number if they are no fan's.
     places: Vec<(String, Option<u32>)>,
     /// Confirmed bookings of visitors from outside.
-    visitors: BTreeMap<String, Lines>,
+    visitors: BTreeMap<String, Bought>,
     /// What they cost together, less what went back, in minor units.
     visitors_minor: i64,
 }
@@ -146,7 +158,7 @@ pub(super) struct JournalTally<'a> {
     event: &'a str,
     /// The fans; everybody else is a visitor from outside.
     crowd: &'a BTreeSet<String>,
-    held: BTreeMap<String, (Lines, i64, bool)>,
+    held: BTreeMap<String, (Bought, i64, bool)>,
     numbers: BTreeMap<String, u32>,
     admitted: Admitted,
     tally: Tally,
@@ -167,8 +179,8 @@ impl<'a> JournalTally<'a> {
 
     /// Notes that a booking's seats are taken, or free again.
     fn occupy(&mut self, booking: &str, is_taken: bool) {
-        if let (Some(singles), Some((lines, ..))) = (&mut self.singles, self.held.get(booking)) {
-            singles.set(&lines.seats, !is_taken);
+        if let (Some(singles), Some((bought, ..))) = (&mut self.singles, self.held.get(booking)) {
+            singles.set(&bought.lines.seats, !is_taken);
         }
     }
 
@@ -210,7 +222,7 @@ impl<'a> JournalTally<'a> {
         match change {
             HoldChange::HoldPlaced { terms, .. } => {
                 let is_fans = self.crowd.contains(terms.user.as_str());
-                let held = (plain(&terms.lines), terms.amount_minor, is_fans);
+                let held = (bought(terms), terms.amount_minor, is_fans);
                 self.held.insert(terms.booking.to_string(), held);
                 self.occupy(terms.booking.as_str(), true);
             }
@@ -227,13 +239,13 @@ impl<'a> JournalTally<'a> {
             | BookingChange::HoldConfirmedLate { booking, .. } => {
                 self.occupy(booking.as_str(), true);
                 let held = self.held.get(booking.as_str());
-                let (lines, amount_minor, is_fans) = held.cloned().unwrap_or_default();
+                let (bought, amount_minor, is_fans) = held.cloned().unwrap_or_default();
                 if !is_fans && held.is_some() {
-                    self.admitted.visitors.insert(booking.to_string(), lines.clone());
+                    self.admitted.visitors.insert(booking.to_string(), bought.clone());
                     self.admitted.visitors_minor += amount_minor;
                 }
                 self.tally.confirmed_minor += amount_minor;
-                self.tally.bookings.insert(booking.to_string(), lines);
+                self.tally.bookings.insert(booking.to_string(), bought);
             }
             BookingChange::ConfirmedCancelled { booking, refund_minor, .. } => {
                 if self.admitted.visitors.remove(booking.as_str()).is_some() {
@@ -261,11 +273,16 @@ impl<'a> JournalTally<'a> {
     }
 }
 
-fn plain(lines: &HeldLines) -> Lines {
-    Lines {
-        pools: lines.pools().iter().map(|line| (line.pool.to_string(), line.quantity)).collect(),
-        seats: lines.seats().iter().map(ToString::to_string).collect(),
-    }
+fn bought(terms: &HoldTerms) -> Bought {
+    let pools = terms.lines.pools().iter();
+    let lines = Lines {
+        pools: pools.map(|line| (line.pool.to_string(), line.quantity)).collect(),
+        seats: terms.lines.seats().iter().map(ToString::to_string).collect(),
+    };
+    let types = terms.types.iter().flat_map(|types| &types.held);
+    let children = types.filter(|held| held.id.as_str() == CHILD);
+    let children = children.map(|held| u64::from(held.quantity())).sum();
+    Bought { lines, children }
 }
 
 #[cfg(test)]
@@ -273,9 +290,10 @@ mod tests {
     use super::*;
 
     fn tally(bookings: &[(&str, &str)], admitted: &[u32]) -> Tally {
-        let lines = |json: &str| serde_json::from_str(json).expect("lines");
+        let bought =
+            |json: &str| Bought { lines: serde_json::from_str(json).expect("lines"), children: 0 };
         Tally {
-            bookings: bookings.iter().map(|(id, json)| ((*id).to_owned(), lines(json))).collect(),
+            bookings: bookings.iter().map(|(id, json)| ((*id).to_owned(), bought(json))).collect(),
             confirmed_minor: 0,
             admitted: admitted.to_vec(),
         }
@@ -294,7 +312,8 @@ mod tests {
             ],
             &[1, 2, 5, 9],
         );
-        let expected = Counts { sold: 6, oversold: 0, seats_sold_twice: 0, fifo_violations: 0 };
+        let expected =
+            Counts { sold: 6, children: 0, oversold: 0, seats_sold_twice: 0, fifo_violations: 0 };
         assert_eq!(counts(&tally), expected);
     }
 
@@ -308,7 +327,8 @@ mod tests {
             ],
             &[1, 4, 2, 3, 5],
         );
-        let expected = Counts { sold: 8, oversold: 3, seats_sold_twice: 1, fifo_violations: 2 };
+        let expected =
+            Counts { sold: 8, children: 0, oversold: 3, seats_sold_twice: 1, fifo_violations: 2 };
         assert_eq!(counts(&tally), expected);
     }
 
@@ -335,7 +355,9 @@ mod tests {
             r#"[{{"place_taken": {{"place": "{place}", "user": "ann", "number": 1}}}},
                 {{"admitted": {{"place": "{place}", "user": "ann", "until": 9, "arrive_by": 5}}}},
                 {{"hold_placed": {{"terms": {{"booking": "demo.1", "user": "ann",
-                  "lines": {{"seats": ["A-1"]}}, "amount_minor": 700, "created_at": 1}}, "until": 9}}}},
+                  "lines": {{"seats": ["A-1"]}}, "amount_minor": 700, "created_at": 1,
+                  "types": {{"held": [{{"id": "child", "name": "Child", "price_minor": 700,
+                    "units": [[0, 1]]}}]}}}}, "until": 9}}}},
                 {{"hold_confirmed": {{"booking": "demo.1"}}}}]"#
         );
         let fans = BTreeSet::from(["bob".to_owned()]);
@@ -347,6 +369,7 @@ mod tests {
         assert!(complaints.is_empty(), "{complaints:?}");
         assert_eq!(Tally::differences(&journal, &receipts), Vec::<String>::new());
         assert_eq!((counts(&receipts).sold, receipts.confirmed_minor), (1, 700));
+        assert_eq!(counts(&receipts).children, 1);
 
         // A fan's would have to have a receipt.
         let fans = BTreeSet::from(["ann".to_owned()]);

@@ -1,9 +1,10 @@
 //! Where it all takes place: the seats of a plan, and standing places.
 
-use super::api::{Api, Obstacle};
+use super::api::{Api, CHILD, Obstacle};
 use super::args::DemoArgs;
-use super::fan::STANDING;
+use super::wanted::STANDING;
 use serde::Deserialize;
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
 const ARENA: &str = include_str!("../../../../examples/arena.json");
@@ -14,6 +15,8 @@ pub(super) struct Venue {
     plan: String,
     /// What each of its categories costs, as JSON.
     prices: String,
+    /// Its categories.
+    categories: Vec<String>,
     /// Its seats.
     pub(super) seats: u64,
     /// Standing places beside them.
@@ -62,9 +65,10 @@ impl Venue {
         best_first.extend(unlisted);
         let prices: BTreeMap<&str, i64> =
             best_first.into_iter().rev().zip((0..).map(|step| 4_500 + 1_500 * step)).collect();
+        let categories = prices.keys().map(|name| (*name).to_owned()).collect();
         let prices = serde_json::to_string(&prices).map_err(|error| error.to_string())?;
         let seats = seats.len() as u64;
-        Ok(Self { prices, seats, zone_capacity: args.zone_capacity, plan })
+        Ok(Self { prices, categories, seats, zone_capacity: args.zone_capacity, plan })
     }
 
     /// Everything that can be sold.
@@ -83,6 +87,15 @@ impl Venue {
         api.admin("POST", &format!("/{name}/pools"), key, &zone).await?;
         let map = format!("{{\"plan\":{plan},\"prices\":{prices}}}");
         api.admin("PUT", &format!("/{name}/seat-map"), key, &map).await?;
+        let of_categories = self.categories.iter().map(|category| json!({"category": category}));
+        for mut types in of_categories.chain([json!({"pool": STANDING})]) {
+            types["types"] = json!([
+                {"id": "adult", "name": "Adult", "percent_bp": 10_000},
+                {"id": CHILD, "name": "Child under 13", "percent_bp": 5_000, "proof": true},
+            ]);
+            (types["by"], types["why"]) = (json!("demo"), json!("families"));
+            api.admin("PUT", &format!("/{name}/types"), key, &types.to_string()).await?;
+        }
         api.admin("POST", &format!("/{name}/prequeue"), key, "{}").await
     }
 }
