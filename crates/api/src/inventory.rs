@@ -273,6 +273,7 @@ mod tests {
             price_minor: 500,
             first_minor: None,
             later: Vec::new(),
+            types: Vec::new(),
             capacity,
             units: Units { free: capacity - sold, held: 0, sold, blocked: 0 },
             claimed: 0,

@@ -350,6 +350,7 @@ pub(super) fn snapshots<'a>(
         price_minor: 900,
         first_minor: None,
         later: Vec::new(),
+        types: Vec::new(),
         units: Default::default(),
         allotted: Vec::new(),
     };
