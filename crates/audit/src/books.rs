@@ -5,6 +5,7 @@ use onrush_ledger::Page;
 use onrush_ledger::booking::Booking;
 use onrush_ledger::desk::{DeskEntry, DeskFilter};
 use onrush_ledger::projection::FeedPosition;
+use onrush_ledger::receipt::{Receipt, ReceiptFilter};
 use onrush_ledger::saga::{Saga, SagaRecord};
 use onrush_ledger::sqlite::LedgerReader;
 use onrush_saga::pairing::older_ledger;
@@ -35,6 +36,9 @@ pub(super) trait Books {
 
     /// Everything about one booking's money.
     fn saga_record(&mut self, booking: &BookingId) -> Result<Option<SagaRecord>, String>;
+
+    /// A page of the receipts there were at the beginning, by number.
+    fn receipts(&mut self, after: Option<String>) -> Result<Page<Receipt>, String>;
 
     /// A page of what the gateway's own desk did.
     fn desk(&mut self, after: Option<String>) -> Result<Page<DeskEntry>, String>;
@@ -105,6 +109,11 @@ impl Books for FileBooks {
 
     fn saga_record(&mut self, booking: &BookingId) -> Result<Option<SagaRecord>, String> {
         self.ledger.saga_record(booking).map_err(|error| error.to_string())
+    }
+
+    fn receipts(&mut self, after: Option<String>) -> Result<Page<Receipt>, String> {
+        let filter = ReceiptFilter { is_rising: true, after, ..ReceiptFilter::default() };
+        self.ledger.receipts(&filter, PAGE).map_err(|error| error.to_string())
     }
 
     fn desk(&mut self, after: Option<String>) -> Result<Page<DeskEntry>, String> {

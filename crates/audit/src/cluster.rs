@@ -7,6 +7,7 @@ use onrush_ledger::booking::{Booking, BookingFilter};
 use onrush_ledger::desk::{DeskEntry, DeskFilter};
 use onrush_ledger::postgres::{ArchivedRow, PgLedger, PgOptions};
 use onrush_ledger::projection::FeedPosition;
+use onrush_ledger::receipt::{Receipt, ReceiptFilter};
 use onrush_ledger::saga::{Saga, SagaFilter, SagaRecord};
 use onrush_ledger::{Ledger, Page};
 use onrush_server::cluster::audit_redis;
@@ -23,6 +24,7 @@ pub(super) struct SharedBooks {
     /// The ledger as it was when the audit began.
     records: BTreeMap<BookingId, SagaRecord>,
     bookings: Vec<Booking>,
+    receipts: Vec<Receipt>,
 }
 
 impl SharedBooks {
@@ -32,7 +34,13 @@ impl SharedBooks {
         let runtime = onrush_terminal::process::runtime()?;
         let opened = runtime.block_on(PgLedger::open(settings.url.reveal(), PgOptions::default()));
         let ledger = Arc::new(opened.map_err(|error| error.to_string())?);
-        Ok(Self { runtime, ledger, records: BTreeMap::new(), bookings: Vec::new() })
+        Ok(Self {
+            runtime,
+            ledger,
+            records: BTreeMap::new(),
+            bookings: Vec::new(),
+            receipts: Vec::new(),
+        })
     }
 
     /// All sagas with their payments and refunds, as they are now.
@@ -72,6 +80,22 @@ impl SharedBooks {
         }
     }
 
+    /// All receipts as the ledger has them now.
+    fn read_receipts(&self) -> Result<Vec<Receipt>, String> {
+        let mut receipts = Vec::new();
+        let mut after = None;
+        loop {
+            let filter = ReceiptFilter { is_rising: true, after, ..ReceiptFilter::default() };
+            let page = self.runtime.block_on(self.ledger.receipts(filter, PAGE));
+            let page = page.map_err(|error| error.to_string())?;
+            receipts.extend(page.rows);
+            after = page.next;
+            if after.is_none() {
+                return Ok(receipts);
+            }
+        }
+    }
+
     fn archived(&self, after: u64) -> Result<Vec<ArchivedRow>, String> {
         let rows = self.runtime.block_on(self.ledger.read_feed(after, PAGE));
         rows.map_err(|error| error.to_string())
@@ -82,6 +106,8 @@ impl Books for SharedBooks {
     fn begin(&mut self) -> Result<FeedPosition, String> {
         let followed = self.runtime.block_on(self.ledger.position());
         let followed = followed.map_err(|error| error.to_string())?;
+        // What was issued by now is explained by money that is read later.
+        self.receipts = self.read_receipts()?;
         self.bookings = self.read_bookings()?;
         // A saga that comes to its end while the feed is read would be missed there.
         self.records = self.read_ledger()?;
@@ -116,6 +142,10 @@ impl Books for SharedBooks {
 
     fn saga_record(&mut self, booking: &BookingId) -> Result<Option<SagaRecord>, String> {
         Ok(self.records.remove(booking))
+    }
+
+    fn receipts(&mut self, _after: Option<String>) -> Result<Page<Receipt>, String> {
+        Ok(Page { rows: std::mem::take(&mut self.receipts), next: None })
     }
 
     fn desk(&mut self, after: Option<String>) -> Result<Page<DeskEntry>, String> {

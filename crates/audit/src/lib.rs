@@ -5,6 +5,7 @@ mod books;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod money;
+mod receipts;
 mod verdict;
 
 use books::FileBooks;

@@ -6,6 +6,7 @@
 //! judged, so that a server may be running.
 
 use super::books::Books;
+use super::receipts::{Issued, ReceiptAudit};
 use super::verdict::{
     AtGateway, SagaPlace, Sold, State, Sums, given_back, is_at_its_end, judge, judge_unknown,
 };
@@ -50,6 +51,9 @@ pub(super) struct Money {
     pub(super) gateway: bool,
     /// What the gateway's own desk did, one sentence each: explained, and somebody's to look at.
     pub(super) noticed: Vec<String>,
+    /// What was issued, if anything was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) issued: Option<Issued>,
 }
 
 impl fmt::Display for Money {
@@ -67,7 +71,14 @@ impl fmt::Display for Money {
             "compared with the gateway's own book"
         } else {
             "the gateway's own book was not at hand"
-        })
+        })?;
+        match &self.issued {
+            None => Ok(()),
+            Some(Issued { receipts, credit_notes, missing, .. }) => write!(
+                f,
+                "; {receipts} receipts and {credit_notes} credit notes issued, {missing} missing"
+            ),
+        }
     }
 }
 
@@ -115,9 +126,18 @@ pub(super) fn audit(
         bookings,
         sagas: HashMap::new(),
         followed: followed.seq,
+        receipts: ReceiptAudit::default(),
         violations,
     };
     let mut after = None;
+    loop {
+        let page = books.receipts(after)?;
+        page.rows.iter().for_each(|receipt| auditor.receipts.note(receipt));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
     loop {
         let page = books.sagas(after)?;
         for saga in &page.rows {
@@ -266,6 +286,7 @@ struct Auditor<'a> {
     sagas: HashMap<BookingId, SagaPlace>,
     /// How far the ledger has followed the feed.
     followed: u64,
+    receipts: ReceiptAudit,
     violations: &'a mut Vec<String>,
 }
 
@@ -279,6 +300,7 @@ impl Auditor<'_> {
             self.money.stuck_sagas += 1;
         }
         let booking = &record.saga.booking;
+        self.receipts.look(record, self.bookings.get(booking));
         // A saga under way whose booking the journal has not will come to no end that explains its money.
         if is_at_its_end(record) || !self.bookings.contains_key(booking) {
             let payments = self.gateway.as_ref().map(|gateway| &gateway.payments);
@@ -346,6 +368,7 @@ impl Auditor<'_> {
             let unexplained_minor = self.money.unexplained_minor;
             self.violations.push(format!("{unexplained_minor} minor units are unexplained"));
         }
+        self.money.issued = self.receipts.finish(self.violations);
         self.money
     }
 }

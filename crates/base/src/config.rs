@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 mod connections;
@@ -23,6 +23,7 @@ pub mod rabbit;
 pub mod relay;
 mod secret;
 mod secrets;
+mod seller;
 mod servers;
 mod template;
 mod web_address;
@@ -37,6 +38,7 @@ pub use gateways::{FaultMix, GatewayName, Patience, SandboxSettings, StripeSetti
 pub use network::{Network, NotANetwork};
 pub use secret::Secret;
 pub use secrets::own_secret_complaint;
+pub use seller::SellerSettings;
 pub use servers::{
     EngineName, FlagSettings, KafkaSettings, LedgerName, PostgresSettings, RabbitSettings,
     RedisSettings,
@@ -118,6 +120,8 @@ pub struct Config {
     pub sandbox: SandboxSettings,
     /// Stripe, if that is the gateway.
     pub stripe: Option<StripeSettings>,
+    /// Who sells, if receipts are to be issued.
+    pub seller: Option<SellerSettings>,
     /// How patient the driver of sagas is.
     pub saga: Patience,
     /// Whether the inherited paths (`/api/booking/…`, `/api/seats/…`) are served too.
@@ -172,6 +176,7 @@ impl Default for Config {
             allow_sandbox: false,
             sandbox: SandboxSettings::default(),
             stripe: None,
+            seller: None,
             saga: Patience::default(),
             booking_paths: false,
         }
@@ -298,21 +303,6 @@ impl Config {
         Ok(())
     }
 
-    /// Where people's browsers find the pages, if the server listens at `public`.
-    #[must_use]
-    pub fn pages_url(&self, public: SocketAddr) -> String {
-        self.public_url.clone().unwrap_or_else(|| {
-            let mut here = public;
-            // Nobody can go to all addresses at once, but this machine has one that is always its own.
-            match here.ip() {
-                IpAddr::V4(ip) if ip.is_unspecified() => here.set_ip(Ipv4Addr::LOCALHOST.into()),
-                IpAddr::V6(ip) if ip.is_unspecified() => here.set_ip(Ipv6Addr::LOCALHOST.into()),
-                IpAddr::V4(_) | IpAddr::V6(_) => {}
-            }
-            format!("http://{here}")
-        })
-    }
-
     /// Checks what the types cannot.
     ///
     /// # Errors
@@ -359,6 +349,9 @@ impl Config {
         if let Some(mail) = &self.mail
             && let Err(why) = mail.check()
         {
+            wrong(&why);
+        }
+        if let Some(Err(why)) = self.seller.as_ref().map(SellerSettings::check) {
             wrong(&why);
         }
         for (index, webhook) in self.webhooks.iter().enumerate() {
@@ -478,18 +471,6 @@ mod tests {
             let loaded = Config::load(None, variables(&[("ONRUSH_PUBLIC_URL", url)]));
             assert_eq!(loaded.is_ok(), is_fine, "{url}");
         }
-    }
-
-    #[test]
-    fn pages_are_where_it_is_said_or_else_where_the_server_listens() {
-        let pages = |public_url: Option<&str>, public: &str| {
-            let config = Config { public_url: public_url.map(str::to_owned), ..Config::default() };
-            config.pages_url(public.parse().unwrap())
-        };
-        assert_eq!(pages(Some("https://a.example"), "0.0.0.0:80"), "https://a.example");
-        assert_eq!(pages(None, "192.0.2.7:8080"), "http://192.0.2.7:8080");
-        assert_eq!(pages(None, "0.0.0.0:8080"), "http://127.0.0.1:8080");
-        assert_eq!(pages(None, "[::]:8080"), "http://[::1]:8080");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The ledger: what must be remembered about money, beside the engine's journal of stock.
 //!
 //! It has the catalogue and the bookings as projections of the feed, and as truths of its own the
-//! sagas, payments, refunds, buyers, answers to requests with a key, and what people are to be
-//! told. [`Ledger`] is the seam; it knows no particular database.
+//! sagas, payments, refunds, receipts, buyers, answers to requests with a key, and what people are
+//! to be told. [`Ledger`] is the seam; it knows no particular database.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::wildcard_enum_match_arm)]
@@ -16,6 +16,7 @@ pub mod money;
 #[cfg(feature = "cluster")]
 pub mod postgres;
 pub mod projection;
+pub mod receipt;
 pub mod request;
 pub mod saga;
 pub mod sqlite;
@@ -29,6 +30,7 @@ use money::{Payment, PaymentFilter, Refund, Totals};
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId, UserId};
 use projection::{CatalogueText, FeedPosition, Projection};
+use receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, Series, Taking};
 use request::{Begun, RequestKey, StoredAnswer};
 use saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
 use std::fmt;
@@ -181,8 +183,8 @@ pub trait Ledger: Send + Sync + 'static {
     /// Who pays for a booking, if it is known.
     fn buyer(&self, booking: &BookingId) -> Pending<Option<Buyer>>;
 
-    /// Forgets who a person is, wherever they bought, and withdraws the links of those bookings;
-    /// says for how many a buyer was known.
+    /// Forgets who a person is, wherever they bought and on whatever was issued to them, and
+    /// withdraws the links of those bookings; says for how many a buyer was known.
     fn erase_buyer(&self, whose: BuyerOf) -> Pending<u64>;
 
     /// Which generation of links opens a booking: 0 until one is withdrawn.
@@ -220,6 +222,27 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// What happened to one saga, oldest first.
     fn history(&self, booking: &BookingId) -> Pending<Vec<SagaNote>>;
+
+    /// Issues receipts and credit notes, all of them or none, with the next numbers of a series. One
+    /// that was issued before, for the same booking and refund, is answered as it is.
+    ///
+    /// Numbers have no gap, also if the process dies, and whoever else issues at once.
+    fn issue_receipts(
+        &self,
+        series: Series,
+        at: Time,
+        drafts: Vec<ReceiptDraft>,
+    ) -> Pending<Vec<Receipt>>;
+
+    /// What the documents of these bookings are made of, in their order; nothing for a booking that
+    /// has no saga, or is not projected yet.
+    fn receipt_basis(&self, bookings: Vec<BookingId>) -> Pending<Vec<ReceiptBasis>>;
+
+    /// Receipts and credit notes, the last number first unless it is asked otherwise.
+    fn receipts(&self, filter: ReceiptFilter, limit: usize) -> Pending<Page<Receipt>>;
+
+    /// Payments that took money, the earliest first, and whether documents about them are missing.
+    fn takings(&self, after: Option<String>, limit: usize) -> Pending<Page<Taking>>;
 
     /// Sums over everything.
     fn totals(&self) -> Pending<Totals>;

@@ -120,7 +120,7 @@ impl Sagas {
         let position = record.position();
         kill::point("before", position);
         let next_at = record.saga.next_at;
-        self.ledger.advance(transition).await?;
+        self.advance_and_tell_clerk(transition).await?;
         kill::point("after", position);
         if has_messages {
             self.told.notify_one();

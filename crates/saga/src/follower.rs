@@ -181,6 +181,7 @@ impl Follower {
         if holds {
             kill::point("before", held);
         }
+        let confirmed = self.confirmed(&projection);
         let cursor = projection.cursor;
         self.sagas.ledger.project(projection).await.map_err(|error| error.to_string())?;
         if let Some(pairing) = self.sagas.pairing.as_ref().filter(|_| cursor > 0) {
@@ -195,7 +196,27 @@ impl Follower {
         if tells {
             self.sagas.told.notify_one();
         }
+        if let Some(clerk) = &self.sagas.clerk {
+            clerk.tell(confirmed);
+        }
         Ok(())
+    }
+
+    /// The bookings that a clerk, if there is one, may have to issue a receipt for.
+    fn confirmed(&self, projection: &Projection) -> Vec<BookingId> {
+        if self.sagas.clerk.is_none() {
+            return Vec::new();
+        }
+        let confirmed = projection.facts.iter().filter_map(|fact| match fact {
+            Fact::Moved(moved) => (moved.status == HoldStatus::Confirmed).then_some(&moved.booking),
+            Fact::Event { .. }
+            | Fact::Price { .. }
+            | Fact::Held { .. }
+            | Fact::Until { .. }
+            | Fact::Stock { .. }
+            | Fact::CheckedIn { .. } => None,
+        });
+        confirmed.cloned().collect()
     }
 
     /// Adds a page; true if it was the last one.

@@ -5,11 +5,13 @@
 //! gateway ── webhook ► notice ─► driver ── todo ──────┼─► gateway  (create, status, cancel, refund)
 //! feed ────► follower ► ledger ► recovery ─┘  ▲       └─► ledger   (before and after each of them)
 //! operator ──────────────────────────────────-┘
+//!             ledger ► clerk ► ledger                     (receipts of what was paid, credit notes)
 //! ```
 //!
 //! What to do next follows from the ledger's row alone, so that after a crash the driver goes on
 //! where it was.
 
+mod clerk;
 mod desk;
 mod draft;
 mod driver;
@@ -21,6 +23,7 @@ mod look;
 mod notice;
 mod operator;
 pub mod pairing;
+mod receipts;
 mod recovery;
 mod refunds;
 mod rows;
@@ -28,6 +31,7 @@ mod sagas;
 mod start;
 mod tasks;
 
+pub use clerk::Issuer;
 pub use desk::sentence as desk_sentence;
 pub use look::DriveError;
 pub use notice::NoticeError;

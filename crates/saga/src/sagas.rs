@@ -1,5 +1,6 @@
 //! All sagas: what they need, what is known of them, and what wakes and stops those who drive them.
 
+use super::clerk::{Clerk, Issuer};
 use super::gateway::Gateway;
 use super::gateway::health::{Health, Watched};
 use super::locks::Locks;
@@ -67,6 +68,8 @@ pub struct Sagas {
     pub(super) cluster: Option<Arc<dyn ClusterStore>>,
     pub(super) counts: Counts,
     pub(super) locks: Locks,
+    /// Who issues receipts, if anyone does.
+    pub(super) clerk: Option<Clerk>,
     /// Rings when something became due earlier than was known.
     pub(super) due: Notify,
     /// When recovery wakes by itself, in milliseconds since the epoch.
@@ -99,14 +102,16 @@ pub struct SagaDeps {
     pub cluster: Option<Arc<dyn ClusterStore>>,
     /// What holds journal and ledger against each other.
     pub pairing: Option<Pairing>,
+    /// Who issues receipts, if anyone does.
+    pub issuer: Option<Issuer>,
 }
 
 impl Sagas {
     /// Sagas that nobody drives yet.
     #[must_use]
     pub fn new(parts: SagaDeps) -> Arc<Self> {
-        let SagaDeps { engine, ledger, gateway, clock, patience, channels, cluster, pairing } =
-            parts;
+        let SagaDeps { engine, ledger, gateway, clock, patience, channels, .. } = parts;
+        let SagaDeps { cluster, pairing, issuer, .. } = parts;
         let gateway = gateway.map(|gateway| Arc::new(Watched::new(gateway, clock.clone())));
         Arc::new(Self {
             engine,
@@ -118,6 +123,7 @@ impl Sagas {
             cluster,
             counts: Counts::default(),
             locks: Locks::default(),
+            clerk: issuer.map(Clerk::new),
             due: Notify::new(),
             wakes_at: AtomicI64::new(i64::MAX),
             told: Arc::new(Notify::new()),
@@ -138,6 +144,12 @@ impl Sagas {
     #[must_use]
     pub fn health(&self) -> Option<&Health> {
         self.gateway.as_deref().map(|gateway| &**gateway.health())
+    }
+
+    /// Whether receipts are issued.
+    #[must_use]
+    pub fn issues_receipts(&self) -> bool {
+        self.clerk.is_some()
     }
 
     /// Has an event's settings say which amounts the gateway can express; whether that is news.

@@ -1,8 +1,24 @@
 //! Where people find pages.
 
 use super::Config;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 impl Config {
+    /// Where people's browsers find the pages, if the server listens at `public`.
+    #[must_use]
+    pub fn pages_url(&self, public: SocketAddr) -> String {
+        self.public_url.clone().unwrap_or_else(|| {
+            let mut here = public;
+            // Nobody can go to all addresses at once, but this machine has one that is always its own.
+            match here.ip() {
+                IpAddr::V4(ip) if ip.is_unspecified() => here.set_ip(Ipv4Addr::LOCALHOST.into()),
+                IpAddr::V6(ip) if ip.is_unspecified() => here.set_ip(Ipv6Addr::LOCALHOST.into()),
+                IpAddr::V4(_) | IpAddr::V6(_) => {}
+            }
+            format!("http://{here}")
+        })
+    }
+
     /// Where the page of a booking is, with `{booking}` and `{link}` where they belong; `None`
     /// where nobody could know.
     #[must_use]
@@ -37,5 +53,17 @@ mod tests {
         let theirs = "https://shop.example/{booking}";
         let mail = format!("{public}{mail}booking_url = \"{theirs}\"\n");
         assert_eq!(page(&mail), Some(theirs.into()));
+    }
+
+    #[test]
+    fn pages_are_where_it_is_said_or_else_where_the_server_listens() {
+        let pages = |public_url: Option<&str>, public: &str| {
+            let config = Config { public_url: public_url.map(str::to_owned), ..Config::default() };
+            config.pages_url(public.parse().unwrap())
+        };
+        assert_eq!(pages(Some("https://a.example"), "0.0.0.0:80"), "https://a.example");
+        assert_eq!(pages(None, "192.0.2.7:8080"), "http://192.0.2.7:8080");
+        assert_eq!(pages(None, "0.0.0.0:8080"), "http://127.0.0.1:8080");
+        assert_eq!(pages(None, "[::]:8080"), "http://[::1]:8080");
     }
 }

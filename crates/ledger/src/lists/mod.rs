@@ -10,6 +10,7 @@ use crate::booking::{Booking, BookingFilter, Buyer};
 use crate::delivery::DeadLetter;
 use crate::desk::{DeskEntry, DeskFilter};
 use crate::money::{Payment, PaymentFilter, Refund};
+use crate::receipt::{Receipt, ReceiptFilter, ReceiptNumber, Taking};
 use crate::saga::{Saga, SagaFilter};
 use crate::words::Word;
 use onrush_core::ids::{BookingId, EventId, UserId};
@@ -110,6 +111,46 @@ pub(crate) fn all_refunds(db: &Dialect, after: Option<&str>, limit: usize) -> Li
     let order = (Rising, ["booking_id", "refund_id"]);
     Query::of(db, "refunds").page(order, (after, booking_values), limit, |refund| {
         booking_key(&refund.booking, &refund.refund)
+    })
+}
+
+/// Receipts and credit notes, by number.
+pub(crate) fn receipts(db: &Dialect, filter: &ReceiptFilter, limit: usize) -> List<Receipt> {
+    let ReceiptFilter { event, booking, is_rising, after } = filter;
+    let mut query = Query::of(db, "receipts");
+    query.equal("event_id", event.as_ref().map(EventId::as_str));
+    query.equal("booking_id", booking.as_ref().map(BookingId::as_str));
+    let order = (if *is_rising { Rising } else { Falling }, ["series", "number"]);
+    query
+        .page(order, (after.as_deref(), number_values), limit, |receipt| receipt.number.to_string())
+}
+
+/// Reads a receipt's number.
+fn number_values(key: &str) -> Option<[Value; 2]> {
+    let ReceiptNumber { series, number } = key.parse().ok()?;
+    Some([text(series.as_str()), Value::Integer(number.into())])
+}
+
+/// What is read of a payment that took money: also whether its booking was confirmed with it and
+/// lacks its receipt, or a credit note of a refund that was done.
+pub(crate) const TAKING_COLUMNS: &str = "payment_id, booking_id, created_at, \
+    EXISTS (SELECT 1 FROM bookings WHERE bookings.booking_id = payments.booking_id \
+     AND bookings.payment_id = payments.payment_id AND status IN ('confirmed', 'cancelled')) \
+    AND (NOT EXISTS (SELECT 1 FROM receipts WHERE receipts.booking_id = payments.booking_id \
+      AND coalesce(refund_id, '') = '') \
+     OR EXISTS (SELECT 1 FROM refunds WHERE refunds.booking_id = payments.booking_id \
+      AND refunds.payment_id = payments.payment_id AND refunds.status = 'done' \
+      AND refunds.amount_minor > 0 \
+      AND NOT EXISTS (SELECT 1 FROM receipts WHERE receipts.booking_id = refunds.booking_id \
+       AND coalesce(receipts.refund_id, '') = refunds.refund_id)))";
+
+/// Payments that took money, the earliest first.
+pub(crate) fn takings(db: &Dialect, after: Option<&str>, limit: usize) -> List<Taking> {
+    let mut query = Query::of(db, "payments");
+    query.only("captured_minor > 0", []);
+    let order = (Rising, ["created_at", "payment_id"]);
+    query.page(order, (after, time_values), limit, |taking| {
+        time_key(taking.created_at, &taking.payment)
     })
 }
 

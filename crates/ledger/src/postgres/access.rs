@@ -9,14 +9,13 @@ use onrush_core::ids::{BookingId, UserId};
 
 /// Withdraws the links of the bookings that `whose` selects; a statement begins with it.
 macro_rules! withdrawing {
-    ($whose:literal, $rest:literal) => {
+    ($whose:literal) => {
         concat!(
             "WITH withdrawn AS (INSERT INTO link_generations AS known (booking_id, generation) \
              SELECT booking_id, 1 FROM (",
             $whose,
             ") AS theirs ON CONFLICT (booking_id) \
-             DO UPDATE SET generation = known.generation + 1 RETURNING generation) ",
-            $rest
+             DO UPDATE SET generation = known.generation + 1 RETURNING generation) "
         )
     };
 }
@@ -42,7 +41,10 @@ impl Ask for Withdraw {
     type Answer = u32;
 
     async fn run(&self, db: &mut Client) -> Result<u32, Fault> {
-        let sql = withdrawing!("SELECT $1::text AS booking_id", "SELECT generation FROM withdrawn");
+        let sql = concat!(
+            withdrawing!("SELECT $1::text AS booking_id"),
+            "SELECT generation FROM withdrawn"
+        );
         let row = first(db, sql, &[&self.0.as_str()]).await?;
         let row =
             row.ok_or_else(|| Fault::Unreadable("a link was withdrawn from nobody".into()))?;

@@ -51,6 +51,23 @@ impl Ask for FindBuyer {
     }
 }
 
+/// The statement that forgets buyers, by which bookings are theirs. Whoever asked to be forgotten is
+/// not found through a mail that was sent before, and what was issued to them keeps its number and
+/// its amounts alone.
+macro_rules! erasing {
+    ($whose:literal) => {
+        concat!(
+            withdrawing!($whose),
+            ", nameless AS (UPDATE receipts SET buyer_name = NULL \
+             WHERE booking_id IN (SELECT booking_id FROM (",
+            $whose,
+            ") AS theirs)) DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM (",
+            $whose,
+            ") AS theirs)"
+        )
+    };
+}
+
 /// Forgets people.
 pub(super) struct EraseBuyer(pub(super) BuyerOf);
 
@@ -58,32 +75,22 @@ impl Ask for EraseBuyer {
     type Answer = u64;
 
     async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
-        // Whoever asked to be forgotten is not found through a mail that was sent before.
         match &self.0 {
             BuyerOf::Booking(booking) => {
-                let sql = withdrawing!(
-                    "SELECT $1::text AS booking_id",
-                    "DELETE FROM buyers WHERE booking_id = $1::text"
-                );
-                execute(db, sql, &[&booking.as_str()]).await
+                execute(db, erasing!("SELECT $1::text AS booking_id"), &[&booking.as_str()]).await
             }
             // A booking may have come to its saga and not yet, through the feed, to the bookings.
             BuyerOf::User(user) => {
-                let sql = withdrawing!(
+                let sql = erasing!(
                     "SELECT booking_id FROM bookings WHERE user_id = $1 \
-                     UNION SELECT booking_id FROM sagas WHERE user_id = $1",
-                    "DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM bookings \
-                     WHERE user_id = $1 UNION SELECT booking_id FROM sagas WHERE user_id = $1)"
+                     UNION SELECT booking_id FROM sagas WHERE user_id = $1"
                 );
                 execute(db, sql, &[&user.as_str()]).await
             }
             // No address that is kept has a NUL in it.
             BuyerOf::Email(email) if email.contains('\0') => Ok(0),
             BuyerOf::Email(email) => {
-                let sql = withdrawing!(
-                    "SELECT booking_id FROM buyers WHERE email_lower = $1",
-                    "DELETE FROM buyers WHERE email_lower = $1"
-                );
+                let sql = erasing!("SELECT booking_id FROM buyers WHERE email_lower = $1");
                 execute(db, sql, &[&email.to_lowercase()]).await
             }
         }

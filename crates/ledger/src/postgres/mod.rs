@@ -32,6 +32,7 @@ mod nodes;
 mod options;
 mod projection;
 mod query;
+mod receipts;
 mod requests;
 mod room_nights;
 mod rows;
@@ -52,6 +53,7 @@ use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
 use crate::desk::{DeskEntry, DeskFilter, Settled};
 use crate::money::{Payment, PaymentFilter, Refund, Totals};
 use crate::projection::{CatalogueText, FeedPosition, Projection};
+use crate::receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, Series, Taking};
 use crate::request::{Begun, RequestKey, StoredAnswer};
 use crate::saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
 use crate::{Ledger, LedgerError, Page, Pending, lists};
@@ -353,6 +355,27 @@ impl Ledger for PgLedger {
 
     fn history(&self, booking: &BookingId) -> Pending<Vec<SagaNote>> {
         self.read(sagas::History(booking.clone()))
+    }
+
+    fn issue_receipts(
+        &self,
+        series: Series,
+        at: Time,
+        drafts: Vec<ReceiptDraft>,
+    ) -> Pending<Vec<Receipt>> {
+        self.write(receipts::Issue { series, at, drafts })
+    }
+
+    fn receipt_basis(&self, bookings: Vec<BookingId>) -> Pending<Vec<ReceiptBasis>> {
+        self.read(receipts::Basis(bookings))
+    }
+
+    fn receipts(&self, filter: ReceiptFilter, limit: usize) -> Pending<Page<Receipt>> {
+        self.read(PageOf::rows(lists::receipts(&POSTGRES, &filter, limit)))
+    }
+
+    fn takings(&self, after: Option<String>, limit: usize) -> Pending<Page<Taking>> {
+        self.read(receipts::takings(after.as_deref(), limit))
     }
 
     fn totals(&self) -> Pending<Totals> {

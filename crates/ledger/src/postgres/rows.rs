@@ -9,6 +9,7 @@ use crate::delivery::{Delivered, Message};
 use crate::desk::{DeskEntry, DeskKind, DeskStatus, Settled};
 use crate::money::{OnDecline, Payment, Refund, RefundCause, RefundStatus};
 use crate::projection::CatalogueText;
+use crate::receipt::{Corrects, Document, Receipt, ReceiptNumber, Series};
 use crate::saga::{Saga, SagaNote};
 use onrush_core::Time;
 use onrush_core::hold::HoldStatus;
@@ -18,7 +19,7 @@ use onrush_core::money::Currency;
 use onrush_core::saga::{Stage, Step};
 use onrush_core::types::HeldTypes;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
 #[derive(Serialize, Deserialize)]
@@ -174,6 +175,22 @@ struct DeskColumns {
 }
 
 #[derive(Serialize, Deserialize)]
+struct ReceiptColumns {
+    series: String,
+    number: u32,
+    refund_id: Option<String>,
+    corrects_series: Option<String>,
+    corrects_number: Option<u32>,
+    booking_id: BookingId,
+    event_id: EventId,
+    issued_at: Time,
+    currency: Currency,
+    amount_minor: i64,
+    buyer_name: Option<String>,
+    document: Document,
+}
+
+#[derive(Serialize, Deserialize)]
 #[serde(remote = "CatalogueText")]
 struct CatalogueTextColumns {
     title: String,
@@ -261,6 +278,52 @@ impl Stored for DeskEntry {
             created_at: row.created_at,
             updated_at: row.updated_at,
             settled,
+        })
+    }
+}
+
+impl Stored for Receipt {
+    fn columns<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let corrects = self.corrects.as_ref();
+        let row = ReceiptColumns {
+            series: self.number.series.as_str().to_owned(),
+            number: self.number.number,
+            refund_id: corrects.map(|corrects| corrects.refund.clone()),
+            corrects_series: corrects.map(|it| it.receipt.series.as_str().to_owned()),
+            corrects_number: corrects.map(|corrects| corrects.receipt.number),
+            booking_id: self.booking.clone(),
+            event_id: self.event.clone(),
+            issued_at: self.issued_at,
+            currency: self.currency,
+            amount_minor: self.amount_minor,
+            buyer_name: self.buyer_name.clone(),
+            document: self.document.clone(),
+        };
+        row.serialize(serializer)
+    }
+
+    fn from_columns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let row = ReceiptColumns::deserialize(deserializer)?;
+        let number = |series: String, number| {
+            let series: Series = series.parse().map_err(de::Error::custom)?;
+            Ok(ReceiptNumber { series, number })
+        };
+        let corrects = match (row.refund_id, row.corrects_series, row.corrects_number) {
+            (Some(refund), Some(series), Some(nth)) => {
+                Some(Corrects { refund, receipt: number(series, nth)? })
+            }
+            _ => None,
+        };
+        Ok(Self {
+            number: number(row.series, row.number)?,
+            corrects,
+            booking: row.booking_id,
+            event: row.event_id,
+            issued_at: row.issued_at,
+            currency: row.currency,
+            amount_minor: row.amount_minor,
+            buyer_name: row.buyer_name,
+            document: row.document,
         })
     }
 }

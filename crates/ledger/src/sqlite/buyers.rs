@@ -40,6 +40,7 @@ pub(super) fn find(db: &Statements<'_>, booking: &BookingId) -> rusqlite::Result
 pub(super) fn erase(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<u64> {
     // Whoever asked to be forgotten is not found through a mail that was sent before.
     access::withdraw_of(db, whose)?;
+    erase_names(db, whose)?;
     let rows = match whose {
         BuyerOf::Booking(booking) => {
             db.execute("DELETE FROM buyers WHERE booking_id = ?1", [booking.as_str()])?
@@ -55,4 +56,25 @@ pub(super) fn erase(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<u6
         }
     };
     Ok(rows as u64)
+}
+
+/// Takes the names off what was issued; numbers and amounts stay.
+fn erase_names(db: &Statements<'_>, whose: &BuyerOf) -> rusqlite::Result<()> {
+    match whose {
+        BuyerOf::Booking(booking) => db.execute(
+            "UPDATE receipts SET buyer_name = NULL WHERE booking_id = ?1",
+            [booking.as_str()],
+        ),
+        BuyerOf::User(user) => db.execute(
+            "UPDATE receipts SET buyer_name = NULL WHERE booking_id IN (SELECT booking_id \
+             FROM bookings WHERE user_id = ?1 UNION SELECT booking_id FROM sagas WHERE user_id = ?1)",
+            [user.as_str()],
+        ),
+        BuyerOf::Email(email) => db.execute(
+            "UPDATE receipts SET buyer_name = NULL WHERE booking_id IN (SELECT booking_id \
+             FROM buyers WHERE email_lower = ?1)",
+            [email.to_lowercase()],
+        ),
+    }
+    .map(drop)
 }

@@ -31,6 +31,7 @@ mod money;
 mod projection;
 mod query;
 mod reader;
+mod receipts;
 mod reports;
 mod requests;
 mod sagas;
@@ -49,6 +50,7 @@ use crate::delivery::{DeadLetter, Delivered, Delivery, Message};
 use crate::desk::{DeskEntry, DeskFilter, Settled};
 use crate::money::{Payment, PaymentFilter, Refund, Totals};
 use crate::projection::{CatalogueText, FeedPosition, Projection};
+use crate::receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptFilter, Series, Taking};
 use crate::request::{Begun, RequestKey, StoredAnswer};
 use crate::saga::{Saga, SagaFilter, SagaNote, SagaRecord, Transition};
 use crate::{Ledger, LedgerError, Page, Pending};
@@ -410,6 +412,27 @@ impl Ledger for SqliteLedger {
     fn history(&self, booking: &BookingId) -> Pending<Vec<SagaNote>> {
         let booking = booking.clone();
         self.report(move |db| sagas::history(db, &booking))
+    }
+
+    fn issue_receipts(
+        &self,
+        series: Series,
+        at: Time,
+        drafts: Vec<ReceiptDraft>,
+    ) -> Pending<Vec<Receipt>> {
+        self.ask_writer(move |db| receipts::issue(db, &series, at, &drafts))
+    }
+
+    fn receipt_basis(&self, bookings: Vec<BookingId>) -> Pending<Vec<ReceiptBasis>> {
+        self.report(move |db| receipts::basis(db, &bookings))
+    }
+
+    fn receipts(&self, filter: ReceiptFilter, limit: usize) -> Pending<Page<Receipt>> {
+        self.report(move |db| receipts::list(db, &filter, limit))
+    }
+
+    fn takings(&self, after: Option<String>, limit: usize) -> Pending<Page<Taking>> {
+        self.report(move |db| receipts::takings(db, after.as_deref(), limit))
     }
 
     fn totals(&self) -> Pending<Totals> {

@@ -3,11 +3,12 @@
 use super::database;
 use super::error::OpenError;
 use super::statements::Statements;
-use super::{bookings, desk, money, projection, sagas};
+use super::{bookings, desk, money, projection, receipts, sagas};
 use crate::booking::Booking;
 use crate::desk::{DeskEntry, DeskFilter};
 use crate::money::{Payment, Refund, Totals};
 use crate::projection::FeedPosition;
+use crate::receipt::{Receipt, ReceiptFilter};
 use crate::saga::{Saga, SagaNote, SagaRecord};
 use crate::{LedgerError, Page};
 use onrush_core::ids::BookingId;
@@ -96,6 +97,18 @@ impl LedgerReader {
     /// As for [`LedgerReader::cursor`].
     pub fn desk(&self, filter: &DeskFilter, limit: usize) -> Result<Page<DeskEntry>, LedgerError> {
         self.read(|db| desk::list(db, filter, limit))
+    }
+
+    /// Receipts and credit notes, by number.
+    ///
+    /// # Errors
+    /// As for [`LedgerReader::cursor`].
+    pub fn receipts(
+        &self,
+        filter: &ReceiptFilter,
+        limit: usize,
+    ) -> Result<Page<Receipt>, LedgerError> {
+        self.read(|db| receipts::list(db, filter, limit))
     }
 
     /// What happened to one saga, oldest first.

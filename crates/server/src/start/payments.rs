@@ -8,7 +8,7 @@ use onrush_relay::messages::Channels;
 use onrush_saga::gateway::Gateway;
 use onrush_saga::gateway::sandbox::SandboxGateway;
 use onrush_saga::gateway::stripe::StripeGateway;
-use onrush_saga::{SagaDeps, Sagas};
+use onrush_saga::{Issuer, SagaDeps, Sagas};
 use onrush_sandbox::{Sandbox, SandboxConfig};
 use std::io;
 use std::net::SocketAddr;
@@ -33,6 +33,7 @@ pub(super) async fn open(
         channels: Channels::of(config),
         cluster: backend.cluster.clone(),
         pairing: backend.pairing.clone(),
+        issuer: config.seller.as_ref().map(Issuer::of).transpose().map_err(io::Error::other)?,
     });
     Ok((sagas, sandbox))
 }

@@ -186,7 +186,8 @@ fn names(connection: &Connection, sql: &str) -> Result<Names, String> {
 }
 
 /// What takes a ledger's tables back by one version, newest first, with that version's number.
-const LEDGER_BEFORE: [(u32, &str); 5] = [
+const LEDGER_BEFORE: [(u32, &str); 6] = [
+    (9, "DROP TABLE receipts; PRAGMA user_version = 9;"),
     (8, "ALTER TABLE bookings DROP COLUMN types; PRAGMA user_version = 8;"),
     (7, "ALTER TABLE bookings DROP COLUMN prices_minor; PRAGMA user_version = 7;"),
     (
@@ -203,7 +204,7 @@ const LEDGER_BEFORE: [(u32, &str); 5] = [
 ];
 
 /// The version of ledgers that servers of now write.
-const LEDGER_NOW: u32 = 9;
+const LEDGER_NOW: u32 = 10;
 
 /// Makes the files those of a version before; false if they are not those of now.
 pub(super) fn age(dir: &Path, chance: &mut Chance) -> bool {
@@ -218,7 +219,7 @@ pub(super) fn age(dir: &Path, chance: &mut Chance) -> bool {
     if version(&ledger).expect("a ledger has a version") != LEDGER_NOW {
         return false;
     }
-    let to = *chance.pick(&[8, 7, 6, 5, 4]);
+    let to = *chance.pick(&[9, 8, 7, 6, 5, 4]);
     let change = |path: &Path, sql: &str| {
         let connection = Connection::open(path).expect("a file can be opened");
         connection.execute_batch(sql).expect("tables can be changed");

@@ -263,6 +263,7 @@ impl Server {
             channels: Channels::of(&self.config()),
             cluster: None,
             pairing: Some(pairing),
+            issuer: None,
         });
         let deps = HttpDeps {
             engine: engine.clone(),

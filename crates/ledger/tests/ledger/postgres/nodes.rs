@@ -249,6 +249,7 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
         "ALTER TABLE refunds DROP COLUMN cause, DROP COLUMN decided_by; \
          ALTER TABLE bookings DROP COLUMN prices_minor; \
          ALTER TABLE bookings DROP COLUMN types; \
+         DROP TABLE receipts; DROP TABLE receipt_series; \
          DELETE FROM onrush_migrations WHERE version >= 8",
     );
     books.reopen().await;

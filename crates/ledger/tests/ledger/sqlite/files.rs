@@ -8,7 +8,8 @@ use onrush_ledger::Ledger;
 use onrush_ledger::booking::BookingFilter;
 use onrush_ledger::money::RefundStatus;
 use onrush_ledger::projection::{Fact, Projection};
-use onrush_ledger::saga::Transition;
+use onrush_ledger::receipt::ReceiptFilter;
+use onrush_ledger::saga::{Saga, Transition};
 use onrush_ledger::sqlite::{LedgerReader, OpenError, SqliteLedger};
 use rusqlite::Connection;
 use std::fs;
@@ -45,7 +46,7 @@ fn refusal(dir: &Path) -> OpenError {
 }
 
 /// The version of the tables: one for each step there is.
-const NEWEST: u32 = 9;
+const NEWEST: u32 = 10;
 /// What a later program would make of them.
 const NEWER: u32 = NEWEST + 1;
 
@@ -307,10 +308,31 @@ async fn refunds_of_before_causes_were_kept_are_understood() {
         .execute_batch(
             "ALTER TABLE refunds DROP COLUMN cause; ALTER TABLE refunds DROP COLUMN decided_by; \
              ALTER TABLE bookings DROP COLUMN prices_minor; \
-             ALTER TABLE bookings DROP COLUMN types; PRAGMA user_version = 6",
+             ALTER TABLE bookings DROP COLUMN types; DROP TABLE receipts; PRAGMA user_version = 6",
         )
         .expect("as it was");
     let ledger = SqliteLedger::open(dir.path()).expect("opened");
     let record = ledger.saga_record(&booking_id("gala.1")).await.expect("read").expect("there");
     assert_eq!(record.refunds, before.understood);
+}
+
+#[tokio::test]
+async fn a_ledger_of_before_receipts_has_none_and_issues_from_the_first_number() {
+    let dir = dir();
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    ledger.project(page(1, vec![held("gala.1", 5)])).await.expect("written");
+    let paid = Transition {
+        payments: vec![payment("gala.1", 1, Stage::Captured, 7)],
+        ..to(Saga { version: 2, ..saga("gala.1", 5) })
+    };
+    ledger.advance(paid).await.expect("written");
+    ledger.close();
+    sql(dir.path())
+        .execute_batch("DROP TABLE receipts; PRAGMA user_version = 9")
+        .expect("as it was");
+    assert!(matches!(LedgerReader::open(dir.path()), Err(OpenError::Older { version: 9, .. })));
+    let ledger = SqliteLedger::open(dir.path()).expect("opened");
+    assert_eq!(ledger.receipts(ReceiptFilter::default(), 9).await.expect("read").rows, []);
+    let takings = ledger.takings(None, 9).await.expect("read").rows;
+    assert_eq!(takings.len(), 1);
 }

@@ -19,6 +19,8 @@ mod lists;
 mod mailed;
 #[path = "../suite/projecting.rs"]
 mod projecting;
+#[path = "../suite/receipts.rs"]
+mod receipts;
 #[path = "../suite/requests.rs"]
 mod requests;
 #[path = "../suite/sagas.rs"]

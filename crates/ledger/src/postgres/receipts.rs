@@ -1,0 +1,139 @@
+//! Receipts and credit notes.
+
+use super::bookings;
+use super::buyers::FindBuyer;
+use super::database::{Ask, all, execute, first};
+use super::fault::Fault;
+use super::query::{POSTGRES, PageOf};
+use super::rows::{json_of, parse, parsed};
+use super::sagas::RecordOf;
+use crate::lists;
+use crate::receipt::{Receipt, ReceiptBasis, ReceiptDraft, ReceiptNumber, Series, Taking};
+use deadpool_postgres::{Client, GenericClient, Transaction};
+use onrush_core::Time;
+use onrush_core::ids::BookingId;
+
+/// Issues what was not issued before.
+pub(super) struct Issue {
+    pub(super) series: Series,
+    pub(super) at: Time,
+    pub(super) drafts: Vec<ReceiptDraft>,
+}
+
+impl Ask for Issue {
+    type Answer = Vec<Receipt>;
+
+    async fn run(&self, db: &mut Client) -> Result<Vec<Receipt>, Fault> {
+        let db = db.transaction().await?;
+        let (mut last, mut issued_at) = self.lock(&db).await?;
+        let mut issued = Vec::with_capacity(self.drafts.len());
+        for draft in &self.drafts {
+            if let Some(known) = find(&db, &draft.booking, draft.refund.as_deref()).await? {
+                issued.push(known);
+                continue;
+            }
+            last += 1;
+            issued_at = issued_at.max(self.at);
+            let receipt = match &draft.refund {
+                Some(_) => find(&db, &draft.booking, None).await?.map(|receipt| receipt.number),
+                None => None,
+            };
+            let number = ReceiptNumber { series: self.series.clone(), number: last };
+            let receipt = draft.clone().issued(number, receipt, issued_at);
+            put(&db, draft, &receipt).await?;
+            issued.push(receipt);
+        }
+        let sql = "UPDATE receipt_series SET last_number = $2 WHERE series = $1";
+        execute(&db, sql, &[&self.series.as_str(), &i64::from(last)]).await?;
+        db.commit().await?;
+        Ok(issued)
+    }
+}
+
+impl Issue {
+    /// Keeps everybody else from issuing in this series until the commit; says which number was the
+    /// last one, and when it was issued.
+    async fn lock(&self, db: &Transaction<'_>) -> Result<(u32, Time), Fault> {
+        let series = self.series.as_str();
+        let sql = "INSERT INTO receipt_series (series, last_number) VALUES ($1, 0) \
+                   ON CONFLICT (series) DO NOTHING";
+        execute(db, sql, &[&series]).await?;
+        let sql = "SELECT last_number FROM receipt_series WHERE series = $1 FOR UPDATE";
+        let row = first(db, sql, &[&series]).await?;
+        let row = row.ok_or_else(|| Fault::Unreadable("a series of receipts is gone".into()))?;
+        let last: i64 = row.try_get(0)?;
+        // Looked up once the row is ours: what was committed meanwhile is seen.
+        let sql = "SELECT issued_at FROM receipts WHERE series = $1 AND number = $2";
+        let row = first(db, sql, &[&series, &last]).await?;
+        let issued_at = row.map_or(Ok(self.at.0), |row| row.try_get(0))?;
+        let last = u32::try_from(last);
+        let last = last.map_err(|_| Fault::Unreadable("a number is too large".into()))?;
+        Ok((last, Time(issued_at)))
+    }
+}
+
+/// Adds a document. A credit note without its receipt is against the table's rules.
+async fn put(db: &Transaction<'_>, draft: &ReceiptDraft, receipt: &Receipt) -> Result<(), Fault> {
+    execute(
+        db,
+        "INSERT INTO receipts (series, number, kind, refund_id, corrects_series, corrects_number, \
+         booking_id, event_id, issued_at, currency, amount_minor, buyer_name, document) \
+         SELECT series, number, $2, $3, corrects_series, corrects_number, booking_id, event_id, \
+         issued_at, currency, amount_minor, buyer_name, document \
+         FROM json_populate_recordset(NULL::receipts, $1::text::json)",
+        &[&json_of([receipt])?, &draft.kind().as_str(), &draft.refund],
+    )
+    .await
+    .map(drop)
+}
+
+/// The document about a booking's payment, or about one of its refunds.
+async fn find(
+    db: &impl GenericClient,
+    booking: &BookingId,
+    refund: Option<&str>,
+) -> Result<Option<Receipt>, Fault> {
+    let sql = "SELECT row_to_json(receipts)::text FROM receipts \
+               WHERE booking_id = $1 AND coalesce(refund_id, '') = $2";
+    let found = first(db, sql, &[&booking.as_str(), &refund.unwrap_or_default()]).await?;
+    found.map(|row| parse(row.try_get(0)?)).transpose()
+}
+
+/// What documents of some bookings are made of.
+pub(super) struct Basis(pub(super) Vec<BookingId>);
+
+impl Ask for Basis {
+    type Answer = Vec<ReceiptBasis>;
+
+    async fn run(&self, db: &mut Client) -> Result<Vec<ReceiptBasis>, Fault> {
+        let mut found = Vec::with_capacity(self.0.len());
+        for id in &self.0 {
+            let booking = bookings::Find(id.clone()).run(db).await?;
+            let record = RecordOf(id.clone()).run(db).await?;
+            let (Some(booking), Some(record)) = (booking, record) else { continue };
+            let buyer = FindBuyer(id.clone()).run(db).await?;
+            let sql = "SELECT row_to_json(receipts)::text FROM receipts WHERE booking_id = $1 \
+                       ORDER BY series, number";
+            let rows = all(&*db, sql, &[&id.as_str()]).await?;
+            let issued: Result<_, Fault> = rows.iter().map(|row| parse(row.try_get(0)?)).collect();
+            found.push(ReceiptBasis { booking, buyer, record, issued: issued? });
+        }
+        Ok(found)
+    }
+}
+
+/// Payments that took money, the earliest first.
+pub(super) fn takings(after: Option<&str>, limit: usize) -> PageOf<Taking> {
+    PageOf {
+        columns: lists::TAKING_COLUMNS.into(),
+        list: lists::takings(&POSTGRES, after, limit),
+        read: |row| {
+            Ok(Taking {
+                payment: parsed(row.try_get(0)?)?,
+                booking: parsed(row.try_get(1)?)?,
+                created_at: Time(row.try_get(2)?),
+                is_missing: row.try_get(3)?,
+            })
+        },
+    }
+}

@@ -1,0 +1,309 @@
+use super::books::Books;
+use crate::rows::{
+    booking_id, event, fact, held, moved, next, page, payment, payment_id, refund, saga, to,
+};
+use onrush_core::Time;
+use onrush_core::hold::HoldStatus;
+use onrush_core::saga::Stage;
+use onrush_ledger::booking::{Buyer, BuyerOf};
+use onrush_ledger::money::RefundStatus;
+use onrush_ledger::projection::Moved;
+use onrush_ledger::receipt::{
+    Corrects, Document, Purpose, Receipt, ReceiptDraft, ReceiptFilter, ReceiptKind, ReceiptLine,
+    ReceiptNumber, Seller, Series, Taking,
+};
+use onrush_ledger::saga::{Saga, Transition};
+use onrush_ledger::{LedgerError, Page};
+
+fn series(name: &str) -> Series {
+    name.parse().expect("a series")
+}
+
+fn number(text: &str) -> ReceiptNumber {
+    text.parse().expect("a number")
+}
+
+fn document(amount_minor: i64) -> Document {
+    Document {
+        seller: Seller {
+            name: "Hall".into(),
+            address: vec!["1 Lane".into()],
+            tax_id: Some("X1".into()),
+        },
+        title: "Gala \u{e01}".into(),
+        tax: None,
+        lines: vec![ReceiptLine {
+            purpose: Purpose::Sales,
+            pool: Some("ga".parse().expect("an id")),
+            seat: None,
+            type_name: Some("Child".into()),
+            quantity: Some(1),
+            price_minor: Some(amount_minor),
+            amount_minor,
+            net_minor: amount_minor,
+            tax_minor: 0,
+        }],
+        moved_at: Time(3),
+    }
+}
+
+fn draft(booking: &str) -> ReceiptDraft {
+    ReceiptDraft {
+        booking: booking_id(booking),
+        event: event("gala"),
+        refund: None,
+        currency: "EUR".parse().expect("a currency"),
+        amount_minor: 1_050,
+        buyer_name: Some("Ann".into()),
+        document: document(1_050),
+    }
+}
+
+fn note(booking: &str, n: u32) -> ReceiptDraft {
+    ReceiptDraft {
+        refund: Some(format!("refund:{booking}:{n}")),
+        amount_minor: 400,
+        document: document(400),
+        ..draft(booking)
+    }
+}
+
+async fn issue(
+    books: &Books,
+    at: i64,
+    drafts: Vec<ReceiptDraft>,
+) -> Result<Vec<Receipt>, LedgerError> {
+    books.issue_receipts(series("R"), Time(at), drafts).await
+}
+
+async fn all(books: &Books, filter: ReceiptFilter) -> Vec<Receipt> {
+    books.receipts(filter, 999).await.expect("read").rows
+}
+
+fn numbers(receipts: &[Receipt]) -> Vec<String> {
+    receipts.iter().map(|receipt| receipt.number.to_string()).collect()
+}
+
+#[tokio::test]
+async fn what_is_issued_is_read_as_it_was_and_never_changes() {
+    let Some(mut books) = Books::new().await else { return };
+    let issued = issue(&books, 9, vec![draft("gala.1"), note("gala.1", 1)]).await.expect("issued");
+    let [receipt, back] = &*issued else { panic!("{issued:?}") };
+    assert_eq!(receipt.number, number("R-1"));
+    assert_eq!((receipt.kind(), back.kind()), (ReceiptKind::Receipt, ReceiptKind::CreditNote));
+    let corrects = Corrects { refund: "refund:gala.1:1".into(), receipt: number("R-1") };
+    assert_eq!((back.number.clone(), back.corrects.clone()), (number("R-2"), Some(corrects)));
+    assert_eq!(receipt.document, document(1_050));
+
+    // Asked again, with other words and in another series: it stays what it was.
+    let other = ReceiptDraft { amount_minor: 7, buyer_name: None, ..draft("gala.1") };
+    let again = books.issue_receipts(series("S"), Time(99), vec![other]).await.expect("issued");
+    assert_eq!(&again[..], std::slice::from_ref(receipt));
+    books.reopen().await;
+    let rising = ReceiptFilter { is_rising: true, ..ReceiptFilter::default() };
+    assert_eq!(all(&books, rising).await, issued);
+    let next = issue(&books, 10, vec![draft("gala.2")]).await.expect("issued");
+    assert_eq!(numbers(&next), ["R-3"]);
+}
+
+#[tokio::test]
+async fn fifty_at_once_have_the_numbers_to_fifty() {
+    let Some(books) = Books::new().await else { return };
+    let asked: Vec<_> = (1..=50)
+        .map(|n| books.issue_receipts(series("R"), Time(5), vec![draft(&format!("gala.{n}"))]))
+        .collect();
+    // Each of them twice: whoever comes second is given what the first one has.
+    let again: Vec<_> = (1..=50)
+        .map(|n| books.issue_receipts(series("R"), Time(6), vec![draft(&format!("gala.{n}"))]))
+        .collect();
+    let tasks: Vec<_> = asked.into_iter().chain(again).map(tokio::spawn).collect();
+    let mut issued = Vec::new();
+    for task in tasks {
+        issued.extend(task.await.expect("it ends").expect("issued"));
+    }
+    for (first, second) in issued[..50].iter().zip(&issued[50..]) {
+        assert_eq!(first, second);
+    }
+    let mut given: Vec<u32> = issued[..50].iter().map(|receipt| receipt.number.number).collect();
+    given.sort_unstable();
+    assert_eq!(given, (1..=50).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn an_issue_that_fails_half_way_leaves_no_gap() {
+    let Some(books) = Books::new().await else { return };
+    let nothing = ReceiptDraft { amount_minor: 0, ..draft("gala.2") };
+    let without_receipt = note("gala.3", 1);
+    for bad in [nothing, without_receipt] {
+        let both = issue(&books, 5, vec![draft("gala.1"), bad]).await;
+        assert!(matches!(both, Err(LedgerError::Unavailable(_))), "{both:?}");
+    }
+    assert_eq!(all(&books, ReceiptFilter::default()).await, []);
+    let issued = issue(&books, 5, vec![draft("gala.4"), draft("gala.1")]).await.expect("issued");
+    assert_eq!(numbers(&issued), ["R-1", "R-2"]);
+}
+
+#[tokio::test]
+async fn each_series_counts_by_itself_and_its_times_never_fall() {
+    let Some(books) = Books::new().await else { return };
+    let issued = issue(&books, 9, vec![draft("gala.1")]).await.expect("issued");
+    assert_eq!(issued[0].issued_at, Time(9));
+    // A clock that was set back dates no number before the one before it.
+    let issued = issue(&books, 4, vec![draft("gala.2")]).await.expect("issued");
+    assert_eq!((&*numbers(&issued), issued[0].issued_at), (&["R-2".to_owned()][..], Time(9)));
+    let other = books.issue_receipts(series("R2"), Time(4), vec![draft("gala.3")]).await;
+    let other = other.expect("issued");
+    assert_eq!((&*numbers(&other), other[0].issued_at), (&["R2-1".to_owned()][..], Time(4)));
+    // A credit note of the new series takes back a receipt of the old one.
+    let notes = books.issue_receipts(series("R2"), Time(5), vec![note("gala.1", 1)]).await;
+    let notes = notes.expect("issued");
+    assert_eq!(notes[0].number, number("R2-2"));
+    assert_eq!(notes[0].corrects.as_ref().map(|it| it.receipt.clone()), Some(number("R-1")));
+}
+
+#[tokio::test]
+async fn they_are_listed_by_number_event_and_booking_a_page_at_a_time() {
+    let Some(books) = Books::new().await else { return };
+    let elsewhere = ReceiptDraft { event: event("expo"), ..draft("expo.1") };
+    let drafts = vec![draft("gala.1"), elsewhere, draft("gala.2"), note("gala.1", 1)];
+    issue(&books, 5, drafts).await.expect("issued");
+    let filter = |event_id: Option<&str>, booking: Option<&str>| ReceiptFilter {
+        event: event_id.map(event),
+        booking: booking.map(booking_id),
+        ..ReceiptFilter::default()
+    };
+    for (filter, expected) in [
+        (filter(None, None), vec!["R-4", "R-3", "R-2", "R-1"]),
+        (filter(Some("gala"), None), vec!["R-4", "R-3", "R-1"]),
+        (filter(None, Some("gala.1")), vec!["R-4", "R-1"]),
+        (filter(Some("expo"), Some("gala.1")), vec![]),
+    ] {
+        assert_eq!(numbers(&all(&books, filter.clone()).await), expected, "{filter:?}");
+        let rising = ReceiptFilter { is_rising: true, ..filter };
+        let expected: Vec<_> = expected.into_iter().rev().collect();
+        assert_eq!(numbers(&all(&books, rising.clone()).await), expected, "{rising:?}");
+    }
+    let Page { rows, next } = books.receipts(filter(None, None), 3).await.expect("read");
+    assert_eq!(
+        (&*numbers(&rows), next.as_deref()),
+        (&["R-4", "R-3", "R-2"].map(String::from)[..], Some("R-2"))
+    );
+    let rest = ReceiptFilter { after: next, ..ReceiptFilter::default() };
+    assert_eq!(numbers(&all(&books, rest).await), ["R-1"]);
+    let nonsense = ReceiptFilter { after: Some("5".into()), ..ReceiptFilter::default() };
+    assert_eq!(all(&books, nonsense).await, []);
+}
+
+#[tokio::test]
+async fn a_buyer_who_is_erased_has_no_name_on_anything_and_the_amounts_stay() {
+    let Some(books) = Books::new().await else { return };
+    let buyer = |name: &str, email: &str| Buyer {
+        name: name.into(),
+        email: email.into(),
+        language: "en".into(),
+    };
+    for (booking, email) in
+        [("gala.1", "ann@x.org"), ("gala.2", "ann@x.org"), ("gala.3", "bo@x.org")]
+    {
+        let paid = Transition { buyer: Some(buyer("Ann", email)), ..to(saga(booking, 5)) };
+        books.advance(paid).await.expect("written");
+    }
+    let other = Saga { user: "cy".parse().expect("an id"), ..saga("gala.4", 5) };
+    books.advance(to(other)).await.expect("written");
+    let drafts =
+        vec![draft("gala.1"), note("gala.1", 1), draft("gala.2"), draft("gala.3"), draft("gala.4")];
+    let issued = issue(&books, 5, drafts).await.expect("issued");
+    let named = async |books: &Books| -> Vec<bool> {
+        let rising = ReceiptFilter { is_rising: true, ..ReceiptFilter::default() };
+        let rows = all(books, rising).await;
+        for (row, before) in rows.iter().zip(&issued) {
+            let nameless = Receipt { buyer_name: row.buyer_name.clone(), ..before.clone() };
+            assert_eq!(*row, nameless);
+        }
+        rows.iter().map(|row| row.buyer_name.is_some()).collect()
+    };
+    assert_eq!(named(&books).await, [true; 5]);
+    assert_eq!(books.erase_buyer(BuyerOf::Booking(booking_id("gala.1"))).await, Ok(1));
+    assert_eq!(named(&books).await, [false, false, true, true, true]);
+    assert_eq!(books.erase_buyer(BuyerOf::Email("ANN@x.org".into())).await, Ok(1));
+    assert_eq!(named(&books).await, [false, false, false, true, true]);
+    let ann = "ann".parse().expect("an id");
+    assert_eq!(books.erase_buyer(BuyerOf::User(ann)).await, Ok(1));
+    assert_eq!(named(&books).await, [false, false, false, false, true]);
+}
+
+/// Whether each payment that took money lacks documents, the earliest first.
+async fn takings(books: &Books) -> Vec<(String, bool)> {
+    let mut found = Vec::new();
+    let mut after = None;
+    loop {
+        let Page { rows, next } = books.takings(after, 2).await.expect("read");
+        found.extend(
+            rows.into_iter()
+                .map(|Taking { booking, is_missing, .. }| (booking.to_string(), is_missing)),
+        );
+        after = next;
+        if after.is_none() {
+            return found;
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_confirmed_lacks_a_receipt_and_what_went_back_a_credit_note() {
+    let Some(books) = Books::new().await else { return };
+    let ids = ["gala.1", "gala.2", "gala.3", "gala.4"];
+    let facts = ids.iter().map(|id| held(id, 5)).collect();
+    books.project(page(1, facts)).await.expect("written");
+    for (at, id) in (6..).zip(ids) {
+        let stage = if id == "gala.4" { Stage::Open } else { Stage::Captured };
+        let paid = Transition {
+            payments: vec![payment(id, 1, stage, at)],
+            ..to(Saga { version: 2, ..saga(id, 5) })
+        };
+        books.advance(paid).await.expect("written");
+    }
+    let confirmed = |id: &str, n: u32| {
+        let payment = Some(payment_id(id, n));
+        fact(Moved { payment, ..moved(id, HoldStatus::Confirmed, 9) })
+    };
+    // The second one is confirmed with another payment than ours, and the third one expired.
+    let facts = vec![
+        confirmed("gala.1", 1),
+        confirmed("gala.2", 2),
+        fact(moved("gala.3", HoldStatus::Expired, 9)),
+    ];
+    books.project(page(2, facts)).await.expect("written");
+    let of = |missing: bool| -> Vec<(String, bool)> {
+        [("gala.1", missing), ("gala.2", false), ("gala.3", false)]
+            .map(|(id, is)| (id.into(), is))
+            .into()
+    };
+    assert_eq!(takings(&books).await, of(true));
+
+    let basis = books.receipt_basis(ids.map(booking_id).into()).await.expect("read");
+    assert_eq!(basis.len(), 4);
+    assert_eq!((basis[0].issued.len(), basis[0].booking.status), (0, HoldStatus::Confirmed));
+    issue(&books, 9, vec![draft("gala.1")]).await.expect("issued");
+    assert_eq!(takings(&books).await, of(false));
+
+    books
+        .project(page(3, vec![fact(moved("gala.1", HoldStatus::Cancelled, 10))]))
+        .await
+        .expect("written");
+    let back = async |status| {
+        let record = books.saga_record(&booking_id("gala.1")).await.expect("read");
+        let refunds = vec![refund("gala.1", 1, status, 11)];
+        let transition = Transition { refunds, ..to(next(&record.expect("there").saga)) };
+        books.advance(transition).await.expect("written");
+    };
+    back(RefundStatus::Sent).await;
+    assert_eq!(takings(&books).await, of(false));
+    back(RefundStatus::Done).await;
+    assert_eq!(takings(&books).await, of(true));
+    issue(&books, 12, vec![note("gala.1", 1)]).await.expect("issued");
+    assert_eq!(takings(&books).await, of(false));
+    let basis = books.receipt_basis(vec![booking_id("gala.1"), booking_id("gala.9")]).await;
+    let [basis] = &*basis.expect("read") else { panic!("one of them is known") };
+    assert_eq!((basis.issued.len(), basis.record.refunds.len()), (2, 1));
+}

@@ -1,0 +1,267 @@
+//! The clerk: issues the receipts and credit notes that are missing, beside the payments.
+//!
+//! What is missing follows from the ledger's rows alone. So nothing that was paid or given back
+//! costs more for it, and whatever was left when the process died is issued at the next start.
+
+use super::receipts::{missing, paid_with};
+use super::sagas::Sagas;
+use onrush_base::config::SellerSettings;
+use onrush_core::Refusal;
+use onrush_core::costs::{When, unit_prices};
+use onrush_core::ids::{BookingId, EventId, SeatId};
+use onrush_core::lines::Lines;
+use onrush_core::question::{AvailabilityNow, EventNow, SeatsNow};
+use onrush_core::settings::Settings;
+use onrush_core::view::AvailabilityView;
+use onrush_ledger::LedgerError;
+use onrush_ledger::money::{Refund, RefundStatus};
+use onrush_ledger::receipt::{RECEIPTS_AT_ONCE, ReceiptBasis, ReceiptDraft, Seller, Series};
+use onrush_ledger::saga::Transition;
+use onrush_store::{Ask, Engine, Failure};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// Payments looked at in one go.
+const PAGE: usize = 1_024;
+/// How long to wait for a ledger or an engine that does not answer.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How often everything is looked at where another node may have died with work undone.
+const LOOK_AGAIN: Duration = Duration::from_secs(600);
+/// Events whose seats are remembered.
+const EVENTS: usize = 16;
+
+/// Who issues, and in which series.
+#[derive(Clone, Debug)]
+pub struct Issuer {
+    seller: Seller,
+    series: Series,
+}
+
+impl Issuer {
+    /// As it is configured.
+    ///
+    /// # Errors
+    /// What is wrong with it, as a sentence.
+    pub fn of(settings: &SellerSettings) -> Result<Self, String> {
+        let SellerSettings { name, address, tax_id, series } = settings;
+        let series = series.parse().map_err(|error| format!("seller.series: {error}"))?;
+        let (name, address, tax_id) = (name.clone(), address.clone(), tax_id.clone());
+        Ok(Self { seller: Seller { name, address, tax_id }, series })
+    }
+}
+
+/// What the clerk is told, and works with.
+pub(super) struct Clerk {
+    issuer: Issuer,
+    told: Mutex<Vec<BookingId>>,
+    bell: Notify,
+}
+
+impl Clerk {
+    pub(super) fn new(issuer: Issuer) -> Self {
+        Self { issuer, told: Mutex::default(), bell: Notify::new() }
+    }
+
+    /// Says which bookings were confirmed, or had money go back.
+    pub(super) fn tell(&self, bookings: impl IntoIterator<Item = BookingId>) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = told.len();
+        told.extend(bookings);
+        if told.len() > before {
+            self.bell.notify_one();
+        }
+    }
+
+    fn take(&self) -> Vec<BookingId> {
+        std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Sagas {
+    /// Writes a transition down, and tells the clerk if money went back by it.
+    pub(super) async fn advance_and_tell_clerk(
+        &self,
+        transition: Transition,
+    ) -> Result<(), LedgerError> {
+        let done = |refund: &Refund| refund.status == RefundStatus::Done;
+        let gave_back = transition.refunds.iter().any(done);
+        let booking = gave_back.then(|| transition.saga.booking.clone());
+        self.ledger.advance(transition).await?;
+        if let Some(clerk) = &self.clerk {
+            clerk.tell(booking);
+        }
+        Ok(())
+    }
+}
+
+/// Issues what is missing until everything stops: all of it at the start, and then what it is told of.
+pub(crate) async fn run(sagas: Arc<Sagas>) {
+    let Some(clerk) = &sagas.clerk else { return };
+    let mut work = Work { sagas: &sagas, issuer: &clerk.issuer, categories: HashMap::new() };
+    let mut looks_at_all = true;
+    while !sagas.is_stopping() {
+        let told = clerk.take();
+        let done = match looks_at_all {
+            true => work.issue_all().await,
+            false => work.issue(&told).await,
+        };
+        match done {
+            Ok(()) => looks_at_all = false,
+            Err(why) => {
+                tracing::warn!(why, "receipts are missing for now");
+                // Some of it may be issued: all of it is looked for again.
+                looks_at_all = true;
+                tokio::select! {
+                    biased;
+                    () = sagas.stopped() => return,
+                    () = tokio::time::sleep(PAUSE) => continue,
+                }
+            }
+        }
+        let alone = sagas.cluster.is_none();
+        tokio::select! {
+            biased;
+            () = sagas.stopped() => return,
+            () = clerk.bell.notified() => {}
+            () = tokio::time::sleep(LOOK_AGAIN), if !alone => looks_at_all = true,
+        }
+    }
+}
+
+/// What is known while something is issued.
+struct Work<'a> {
+    sagas: &'a Sagas,
+    issuer: &'a Issuer,
+    /// The categories of seats, by event: they never change.
+    categories: HashMap<EventId, HashMap<SeatId, Arc<str>>>,
+}
+
+impl Work<'_> {
+    /// Looks at every payment that took money, the earliest first, and issues what is missing.
+    async fn issue_all(&mut self) -> Result<(), String> {
+        let mut after = None;
+        loop {
+            let page = self.sagas.ledger.takings(after, PAGE).await.map_err(sentence)?;
+            let missing = page.rows.into_iter().filter(|taking| taking.is_missing);
+            self.issue(&missing.map(|taking| taking.booking).collect::<Vec<_>>()).await?;
+            after = page.next;
+            if after.is_none() || self.sagas.is_stopping() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Issues what these bookings lack.
+    async fn issue(&mut self, bookings: &[BookingId]) -> Result<(), String> {
+        for some in bookings.chunks(RECEIPTS_AT_ONCE) {
+            let ledger = &self.sagas.ledger;
+            let found = ledger.receipt_basis(some.to_vec()).await.map_err(sentence)?;
+            let mut drafts = Vec::new();
+            let mut events = BTreeMap::new();
+            for basis in &found {
+                drafts.extend(self.drafts(basis, &mut events).await?);
+            }
+            if !drafts.is_empty() {
+                self.issue_drafts(drafts).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn issue_drafts(&self, drafts: Vec<ReceiptDraft>) -> Result<(), String> {
+        let issued =
+            self.sagas.ledger.issue_receipts(self.issuer.series.clone(), self.sagas.now(), drafts);
+        for receipt in issued.await.map_err(sentence)? {
+            let (number, booking) = (&receipt.number, &receipt.booking);
+            tracing::debug!(%number, %booking, kind = receipt.kind().as_str(), "issued");
+        }
+        Ok(())
+    }
+
+    /// What is missing of one booking; nothing, and a line in the log, if it does not add up.
+    async fn drafts(
+        &mut self,
+        basis: &ReceiptBasis,
+        events: &mut BTreeMap<EventId, Arc<Settings>>,
+    ) -> Result<Vec<ReceiptDraft>, String> {
+        if paid_with(basis).is_none() {
+            return Ok(Vec::new());
+        }
+        let (event, booking) = (&basis.booking.event, &basis.booking.booking);
+        let refuse = |why: &str| {
+            tracing::error!(%booking, why, "no receipt is issued");
+            Ok(Vec::new())
+        };
+        let settings = match events.get(event) {
+            Some(known) => known.clone(),
+            None => match self.sagas.engine.ask(event.clone(), EventNow).await {
+                Ok(answer) => {
+                    let settings = Arc::new(answer.value.settings);
+                    events.insert(event.clone(), settings.clone());
+                    settings
+                }
+                Err(Failure::Refused(refusal)) => return refuse(&refusal.to_string()),
+                Err(failure) => return Err(failure.to_string()),
+            },
+        };
+        let prices_minor = match basis.booking.prices_minor.as_slice() {
+            [] => match self.first_prices(event, &basis.booking.lines).await {
+                Ok(prices_minor) => prices_minor,
+                Err(Failure::Refused(refusal)) => return refuse(&refusal.to_string()),
+                Err(failure) => return Err(failure.to_string()),
+            },
+            known => known.to_vec(),
+        };
+        match missing(basis, &self.issuer.seller, &settings, &prices_minor) {
+            Ok(drafts) => Ok(drafts),
+            Err(why) => refuse(&why),
+        }
+    }
+
+    /// The first price of one unit of each line: those of a booking that keeps no others.
+    async fn first_prices(&mut self, event: &EventId, lines: &Lines) -> Result<Vec<i64>, Failure> {
+        let engine = self.sagas.engine.clone();
+        let left = engine.ask(event.clone(), AvailabilityNow).await?.value;
+        let categories = self.categories(&engine, event, lines.seats()).await?;
+        prices(lines, &categories, &left)
+    }
+
+    async fn categories(
+        &mut self,
+        engine: &Arc<dyn Engine>,
+        event: &EventId,
+        seats: &[SeatId],
+    ) -> Result<Vec<Arc<str>>, Failure> {
+        let known = |known: &HashMap<SeatId, Arc<str>>| {
+            seats.iter().map(|seat| known.get(seat).cloned()).collect::<Option<Vec<_>>>()
+        };
+        if seats.is_empty() {
+            return Ok(Vec::new());
+        }
+        if let Some(found) = self.categories.get(event).and_then(known) {
+            return Ok(found);
+        }
+        let views = engine.ask(event.clone(), SeatsNow).await?.value;
+        let by_seat = views.into_iter().map(|view| (view.seat, view.category)).collect();
+        let found = known(&by_seat);
+        if self.categories.len() >= EVENTS {
+            self.categories.clear();
+        }
+        self.categories.insert(event.clone(), by_seat);
+        found.ok_or_else(|| Refusal::SeatNotFound { seat: seats[0].clone() }.into())
+    }
+}
+
+fn prices(
+    lines: &Lines,
+    categories: &[Arc<str>],
+    left: &AvailabilityView,
+) -> Result<Vec<i64>, Failure> {
+    Ok(unit_prices(lines, categories, left, When::First)?)
+}
+
+fn sentence(error: LedgerError) -> String {
+    error.to_string()
+}

@@ -1,0 +1,387 @@
+//! Receipts and credit notes of one booking, drafted from what the ledger has of it.
+//!
+//! A receipt is for the payment that a booking was confirmed with, and a credit note for each refund
+//! of it that was done. Money of other payments, and of bookings that were never confirmed, bought
+//! nothing: it has neither.
+
+use onrush_core::costs::{Cost, costs};
+use onrush_core::hold::HoldStatus;
+use onrush_core::money::Currency;
+use onrush_core::settings::Settings;
+use onrush_core::tax::{Tax, Taxed};
+use onrush_ledger::booking::{Booking, Buyer};
+use onrush_ledger::money::{Payment, RefundStatus};
+use onrush_ledger::receipt::{Document, Purpose, ReceiptBasis, ReceiptDraft, ReceiptLine, Seller};
+
+/// The payment that a booking was confirmed with, if there was one of ours that took money.
+pub(super) fn paid_with(basis: &ReceiptBasis) -> Option<&Payment> {
+    let Booking { status, payment, .. } = &basis.booking;
+    let was_confirmed = match status {
+        HoldStatus::Confirmed | HoldStatus::Cancelled => true,
+        HoldStatus::Held | HoldStatus::Paying | HoldStatus::Released | HoldStatus::Expired => false,
+    };
+    let payment = payment.as_ref().filter(|_| was_confirmed)?;
+    let ours = |row: &&Payment| row.payment == *payment && row.captured_minor > 0;
+    basis.record.payments.iter().find(ours)
+}
+
+/// What is missing of a booking's documents, in the order in which it is to be issued.
+/// `prices_minor` are those of one unit of each line.
+///
+/// # Errors
+/// Why they cannot be made, as a sentence: amounts do not add up.
+pub(super) fn missing(
+    basis: &ReceiptBasis,
+    seller: &Seller,
+    settings: &Settings,
+    prices_minor: &[i64],
+) -> Result<Vec<ReceiptDraft>, String> {
+    let Some(payment) = paid_with(basis) else { return Ok(Vec::new()) };
+    let mut drafts = Vec::new();
+    let paid = match basis.issued.iter().find(|known| known.corrects.is_none()) {
+        Some(receipt) => receipt.document.clone(),
+        None => {
+            let document = receipt_of(basis, payment, seller, settings, prices_minor)?;
+            drafts.push(draft(basis, None, payment.captured_minor, document.clone()));
+            document
+        }
+    };
+    let is_issued = |refund: &str| {
+        let notes = basis.issued.iter().filter_map(|known| known.corrects.as_ref());
+        notes.into_iter().any(|corrects| corrects.refund == refund)
+    };
+    let notes = basis.issued.iter().filter(|known| known.corrects.is_some());
+    let mut before_minor: i64 = notes.map(|note| note.amount_minor).sum();
+    for refund in &basis.record.refunds {
+        let is_of_it = refund.payment == payment.payment && refund.status == RefundStatus::Done;
+        if !is_of_it || refund.amount_minor == 0 || is_issued(&refund.refund) {
+            continue;
+        }
+        let amount_minor = refund.amount_minor;
+        let lines = given_back(&paid, before_minor, amount_minor, refund.currency)?;
+        let moved_at = refund.updated_at;
+        let document = Document { seller: seller.clone(), lines, moved_at, ..paid.clone() };
+        drafts.push(draft(basis, Some(refund.refund.clone()), amount_minor, document));
+        before_minor += amount_minor;
+    }
+    Ok(drafts)
+}
+
+fn draft(
+    basis: &ReceiptBasis,
+    refund: Option<String>,
+    amount_minor: i64,
+    document: Document,
+) -> ReceiptDraft {
+    let name = |Buyer { name, .. }: &Buyer| (!name.is_empty()).then(|| name.clone());
+    ReceiptDraft {
+        booking: basis.booking.booking.clone(),
+        event: basis.booking.event.clone(),
+        refund,
+        currency: basis.booking.currency,
+        amount_minor,
+        buyer_name: basis.buyer.as_ref().and_then(name),
+        document,
+    }
+}
+
+/// What the receipt of a booking says.
+fn receipt_of(
+    basis: &ReceiptBasis,
+    payment: &Payment,
+    seller: &Seller,
+    settings: &Settings,
+    prices_minor: &[i64],
+) -> Result<Document, String> {
+    let Booking { lines, types, amount_minor, fee_minor, .. } = &basis.booking;
+    let (amount_minor, captured_minor) = (*amount_minor, payment.captured_minor);
+    if captured_minor != amount_minor {
+        return Err(format!("{captured_minor} was taken for a booking of {amount_minor}"));
+    }
+    let costs = costs(settings, lines, types.as_deref(), prices_minor, *fee_minor);
+    let document = Document {
+        seller: seller.clone(),
+        title: settings.title.to_string(),
+        tax: settings.tax.clone(),
+        lines: costs.into_iter().map(line).collect(),
+        moved_at: basis.record.saga.payment_completed_at.unwrap_or(payment.updated_at),
+    };
+    if !document.comes_to(amount_minor) {
+        let sum_minor: i64 = document.lines.iter().map(|line| line.amount_minor).sum();
+        return Err(format!("its lines come to {sum_minor}, and it was paid with {amount_minor}"));
+    }
+    Ok(document)
+}
+
+fn line(Cost { units, taxed }: Cost<'_>) -> ReceiptLine {
+    let part = part(if units.is_some() { Purpose::Sales } else { Purpose::Fees }, taxed);
+    let Some(units) = units else { return part };
+    ReceiptLine {
+        pool: units.pool.cloned(),
+        seat: units.seat.cloned(),
+        type_name: units.held.map(|held| held.name.to_string()),
+        quantity: Some(units.quantity),
+        price_minor: Some(units.price_minor),
+        ..part
+    }
+}
+
+/// A line of nothing in particular.
+fn part(purpose: Purpose, taxed: Taxed) -> ReceiptLine {
+    let Taxed { gross_minor, net_minor, tax_minor } = taxed;
+    ReceiptLine {
+        purpose,
+        pool: None,
+        seat: None,
+        type_name: None,
+        quantity: None,
+        price_minor: None,
+        amount_minor: gross_minor,
+        net_minor,
+        tax_minor,
+    }
+}
+
+/// The lines of a credit note over `amount_minor`, after others over `before_minor`.
+///
+/// All at once is what the receipt says. A part is of the units first, and of the fees when all the
+/// units are paid back, as refunds are of the units' price. Taxes are those of all that went back
+/// so far without those that were told before: once everything went back, so did all of the tax.
+fn given_back(
+    paid: &Document,
+    before_minor: i64,
+    amount_minor: i64,
+    currency: Currency,
+) -> Result<Vec<ReceiptLine>, String> {
+    let minor_of = |purpose| {
+        let lines = paid.lines.iter().filter(|line| line.purpose == purpose);
+        lines.map(|line| line.amount_minor).sum::<i64>()
+    };
+    let (sales_minor, fees_minor) = (minor_of(Purpose::Sales), minor_of(Purpose::Fees));
+    let paid_minor = sales_minor + fees_minor;
+    if before_minor + amount_minor > paid_minor {
+        return Err(format!(
+            "{amount_minor} went back after {before_minor}, and it was paid with {paid_minor}"
+        ));
+    }
+    if amount_minor == paid_minor {
+        return Ok(paid.lines.clone());
+    }
+    let of_sales = |minor: i64| minor.min(sales_minor);
+    let sales_back = of_sales(before_minor + amount_minor) - of_sales(before_minor);
+    let parts = [(Purpose::Sales, sales_back), (Purpose::Fees, amount_minor - sales_back)];
+    let amounts = [before_minor, parts[0].1, parts[1].1];
+    let taxed = split(paid.tax.as_ref(), amounts, currency);
+    let lines = parts.into_iter().zip(taxed.into_iter().skip(1));
+    let lines = lines.filter(|((_, amount_minor), _)| *amount_minor > 0);
+    Ok(lines.map(|((purpose, _), taxed)| part(purpose, taxed)).collect())
+}
+
+fn split(tax: Option<&Tax>, amounts: [i64; 3], currency: Currency) -> Vec<Taxed> {
+    match tax {
+        Some(tax) => tax.split_all(amounts, currency).collect(),
+        None => {
+            let net = |minor| Taxed { gross_minor: minor, net_minor: minor, tax_minor: 0 };
+            amounts.into_iter().map(net).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onrush_core::Time;
+    use onrush_core::lines::PoolLine;
+    use onrush_core::saga::{Stage, Step};
+    use onrush_ledger::money::{OnDecline, Refund, RefundCause};
+    use onrush_ledger::receipt::{Corrects, Receipt, ReceiptNumber};
+    use onrush_ledger::saga::{Saga, SagaRecord};
+
+    fn settings(rate_bp: Option<u32>) -> Settings {
+        let tax = rate_bp.map(|rate_bp| Tax { name: "VAT".into(), rate_bp });
+        Settings { tax, ..Settings::new("Gala", "EUR".parse().unwrap()) }
+    }
+
+    fn seller() -> Seller {
+        Seller { name: "Hall".into(), address: vec!["1 Lane".into()], tax_id: None }
+    }
+
+    /// A confirmed booking of two units at 1,000 each, with fees of 90.
+    fn basis(refunds_minor: &[i64]) -> ReceiptBasis {
+        let (id, payment) = ("gala.1", "gala.1.000000000001");
+        let currency = "EUR".parse().unwrap();
+        let line = PoolLine { pool: "ga".parse().unwrap(), quantity: 2 };
+        let booking = Booking {
+            booking: id.parse().unwrap(),
+            event: "gala".parse().unwrap(),
+            user: "ann".parse().unwrap(),
+            status: HoldStatus::Confirmed,
+            lines: onrush_core::lines::Lines::new(vec![line], vec![]).unwrap(),
+            prices_minor: vec![],
+            types: None,
+            amount_minor: 2_090,
+            fee_minor: 90,
+            currency,
+            payment: Some(payment.parse().unwrap()),
+            refund_minor: 0,
+            checked_in: 0,
+            created_at: Time(1),
+            updated_at: Time(1),
+        };
+        let saga = Saga {
+            saga_id: "saga-1".into(),
+            booking: booking.booking.clone(),
+            event: booking.event.clone(),
+            user: booking.user.clone(),
+            amount_minor: 2_090,
+            currency,
+            step: Step::Confirmed,
+            reserve_completed_at: Some(Time(1)),
+            payment_completed_at: Some(Time(7)),
+            updated_at: Time(7),
+            version: 4,
+            payment: booking.payment.clone(),
+            next_at: None,
+            tries: 0,
+            stuck: None,
+        };
+        let paid = Payment {
+            payment: payment.parse().unwrap(),
+            booking: booking.booking.clone(),
+            gateway: "sandbox".into(),
+            reference: None,
+            url: None,
+            client_secret: None,
+            amount_minor: 2_090,
+            currency,
+            stage: Stage::Captured,
+            captured_minor: 2_090,
+            why: None,
+            flagged: false,
+            on_decline: OnDecline::Keep,
+            created_at: Time(5),
+            updated_at: Time(7),
+        };
+        let refunds = (1..).zip(refunds_minor).map(|(nth, &amount_minor)| Refund {
+            refund: format!("refund:gala.1:{nth}"),
+            booking: booking.booking.clone(),
+            payment: paid.payment.clone(),
+            amount_minor,
+            currency,
+            status: RefundStatus::Done,
+            cause: RefundCause::Cancelled,
+            decided_by: None,
+            why: String::new(),
+            reference: None,
+            created_at: Time(8),
+            updated_at: Time(9),
+        });
+        let record = SagaRecord { saga, refunds: refunds.collect(), payments: vec![paid] };
+        let buyer = Some(Buyer { name: "Ann".into(), ..Buyer::default() });
+        ReceiptBasis { booking, buyer, record, issued: vec![] }
+    }
+
+    fn drafts(basis: &ReceiptBasis, rate_bp: Option<u32>) -> Result<Vec<ReceiptDraft>, String> {
+        missing(basis, &seller(), &settings(rate_bp), &[1_000])
+    }
+
+    /// The drafts with numbers.
+    fn issued(drafts: Vec<ReceiptDraft>) -> Vec<Receipt> {
+        let number = |number| ReceiptNumber { series: "R".parse().unwrap(), number };
+        let numbered = (1..).zip(drafts).map(|(nth, draft)| Receipt {
+            number: number(nth),
+            corrects: draft.refund.map(|refund| Corrects { refund, receipt: number(1) }),
+            booking: draft.booking,
+            event: draft.event,
+            issued_at: Time(9),
+            currency: draft.currency,
+            amount_minor: draft.amount_minor,
+            buyer_name: draft.buyer_name,
+            document: draft.document,
+        });
+        numbered.collect()
+    }
+
+    /// Purpose, amount and tax of each line.
+    fn amounts(draft: &ReceiptDraft) -> Vec<(Purpose, i64, i64)> {
+        let lines = draft.document.lines.iter();
+        lines.map(|line| (line.purpose, line.amount_minor, line.tax_minor)).collect()
+    }
+
+    #[test]
+    fn a_confirmed_booking_lacks_a_receipt_whose_lines_come_to_what_was_paid() {
+        let drafts = drafts(&basis(&[]), Some(1_900)).unwrap();
+        let [receipt] = &*drafts else { panic!("{drafts:?}") };
+        assert_eq!((receipt.amount_minor, receipt.buyer_name.as_deref()), (2_090, Some("Ann")));
+        assert_eq!(amounts(receipt), [(Purpose::Sales, 2_000, 319), (Purpose::Fees, 90, 15)]);
+        let line = &receipt.document.lines[0];
+        assert_eq!((line.quantity, line.price_minor), (Some(2), Some(1_000)));
+        assert_eq!((receipt.document.moved_at, receipt.document.tax_minor()), (Time(7), 334));
+    }
+
+    #[test]
+    fn what_was_issued_is_not_drafted_again() {
+        let mut basis = basis(&[400]);
+        let all = drafts(&basis, None).unwrap();
+        assert_eq!(
+            all.iter().map(|draft| draft.refund.is_some()).collect::<Vec<_>>(),
+            [false, true]
+        );
+        basis.issued = issued(all);
+        assert_eq!(drafts(&basis, None), Ok(vec![]));
+        basis.issued.pop();
+        assert_eq!(drafts(&basis, None).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_booking_that_was_not_confirmed_and_paid_here_has_no_documents() {
+        let refunded = basis(&[2_090]);
+        let mut never = refunded.clone();
+        never.booking.status = HoldStatus::Expired;
+        let mut elsewhere = refunded.clone();
+        elsewhere.booking.payment = Some("till-7".parse().unwrap());
+        let mut unpaid = refunded;
+        unpaid.record.payments[0].captured_minor = 0;
+        for basis in [never, elsewhere, unpaid] {
+            assert_eq!(drafts(&basis, None), Ok(vec![]));
+        }
+    }
+
+    #[test]
+    fn a_refund_of_everything_takes_back_each_line() {
+        let all = drafts(&basis(&[2_090]), Some(1_900)).unwrap();
+        let [receipt, note] = &*all else { panic!("{all:?}") };
+        assert_eq!(receipt.document.lines, note.document.lines);
+        assert_eq!(
+            (note.refund.as_deref(), note.document.moved_at),
+            (Some("refund:gala.1:1"), Time(9))
+        );
+    }
+
+    #[test]
+    fn parts_that_went_back_are_of_units_first_and_their_taxes_add_up_to_the_whole() {
+        let all = drafts(&basis(&[333, 1_700, 57]), Some(1_900)).unwrap();
+        let [receipt, notes @ ..] = &*all else { panic!("{all:?}") };
+        let parts: Vec<_> = notes.iter().map(amounts).collect();
+        assert_eq!(parts[0], [(Purpose::Sales, 333, 53)]);
+        assert_eq!(parts[1], [(Purpose::Sales, 1_667, 266), (Purpose::Fees, 33, 6)]);
+        assert_eq!(parts[2], [(Purpose::Fees, 57, 9)]);
+        let tax_minor: i64 = notes.iter().map(|note| note.document.tax_minor()).sum();
+        assert_eq!(tax_minor, receipt.document.tax_minor());
+        // The same if the notes were issued one after the other.
+        let mut later = basis(&[333, 1_700, 57]);
+        later.issued = issued(all[..3].to_vec());
+        assert_eq!(drafts(&later, Some(700)).unwrap(), all[3..]);
+    }
+
+    #[test]
+    fn what_does_not_add_up_is_not_issued() {
+        let why = missing(&basis(&[]), &seller(), &settings(None), &[999]).unwrap_err();
+        assert_eq!(why, "its lines come to 2088, and it was paid with 2090");
+        let mut less = basis(&[]);
+        less.record.payments[0].captured_minor = 2_000;
+        assert_eq!(drafts(&less, None).unwrap_err(), "2000 was taken for a booking of 2090");
+        let why = drafts(&basis(&[2_000, 91]), None).unwrap_err();
+        assert_eq!(why, "91 went back after 2000, and it was paid with 2090");
+    }
+}
