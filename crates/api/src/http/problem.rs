@@ -94,6 +94,8 @@ pub enum Code {
     Stopped,
     /// No payment gateway is configured.
     PaymentsOff,
+    /// No receipts are issued.
+    ReceiptsOff,
     /// The payment gateway does not answer.
     GatewayUnavailable,
     /// The payment gateway will not have the payment.
@@ -126,7 +128,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 55] = [
+    pub const ALL: [Self; 56] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
@@ -168,6 +170,7 @@ impl Code {
         Self::EngineUnreachable,
         Self::Stopped,
         Self::PaymentsOff,
+        Self::ReceiptsOff,
         Self::GatewayUnavailable,
         Self::GatewayRefused,
         Self::GatewayCannotTake,
@@ -231,6 +234,7 @@ impl Code {
             Self::EngineUnreachable => ("ENGINE_UNREACHABLE", StatusCode::SERVICE_UNAVAILABLE),
             Self::Stopped => ("STOPPED", StatusCode::SERVICE_UNAVAILABLE),
             Self::PaymentsOff => ("PAYMENTS_OFF", StatusCode::CONFLICT),
+            Self::ReceiptsOff => ("RECEIPTS_OFF", StatusCode::CONFLICT),
             Self::GatewayUnavailable => ("GATEWAY_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE),
             Self::GatewayRefused => ("GATEWAY_REFUSED", StatusCode::BAD_GATEWAY),
             Self::GatewayCannotTake => ("GATEWAY_CANNOT_TAKE", StatusCode::CONFLICT),
@@ -296,6 +300,7 @@ impl Code {
             | Self::NeedsCluster
             | Self::UpgradeRequired
             | Self::PaymentsOff
+            | Self::ReceiptsOff
             | Self::GatewayRefused
             | Self::GatewayCannotTake
             | Self::GatewayNotFound
@@ -374,6 +379,16 @@ impl Problem {
     pub fn about(mut self, field: impl Into<String>) -> Self {
         self.0.facts.insert("field".into(), Value::String(field.into()));
         self
+    }
+
+    /// The same, where what it is about is inside of this member.
+    #[must_use]
+    pub fn within(self, member: &str) -> Self {
+        let field = match self.0.facts.get("field").and_then(Value::as_str) {
+            Some(field) => format!("{member}.{field}"),
+            None => member.to_owned(),
+        };
+        self.about(field)
     }
 
     /// The same, with 409 for what is not there: the path is right, and the body names something

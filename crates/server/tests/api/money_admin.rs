@@ -116,7 +116,7 @@ async fn lists_are_for_the_organiser_and_know_only_their_own_members() {
 }
 
 /// A body in chunks as one.
-fn unchunked(answer: &Answer) -> String {
+pub(crate) fn unchunked(answer: &Answer) -> String {
     assert_eq!(answer.header("transfer-encoding"), Some("chunked"));
     let (mut rest, mut whole) = (answer.body.as_slice(), Vec::new());
     loop {

@@ -18,6 +18,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use onrush_base::metrics::count;
 use onrush_core::ids::{BookingId, EventId, UserId};
+use onrush_core::refusal::Class;
+use onrush_core::view::HoldView;
 use onrush_core::{Command, Refusal};
 use onrush_store::Failure;
 use std::sync::Arc;
@@ -25,7 +27,8 @@ use std::sync::Arc;
 /// Holds units of pools, seats, stays and the best seats there are, all or nothing.
 ///
 /// The booking's id is derived from visitor, event and key: the same key and the same wish again
-/// get the same booking.
+/// get the same booking. Where `otherwise` says what else is wanted, the first that can be had is held,
+/// and the refusal is that of the first wish.
 #[utoipa::path(
     post, path = "/api/v1/events/{event}/bookings", tag = "bookings",
     params(
@@ -54,8 +57,8 @@ pub async fn hold(
             Vec::new()
         }
     };
-    let command = wish.command(booking, shopper.user, channels)?;
-    match sale.run(&event, command).await {
+    let commands = wish.commands(&booking, &shopper.user, &channels)?;
+    match first_that_can_be(&sale, &event, commands).await {
         Ok(view) => {
             onrush_saga::kill::reached("answering:Hold");
             count(&sale.metrics.holds_accepted);
@@ -68,6 +71,39 @@ pub async fn hold(
             Err(failure.into())
         }
     }
+}
+
+/// Holds the first of these wishes of one booking that can be had; else says why not the first.
+///
+/// Each is all or nothing by itself.
+async fn first_that_can_be(
+    sale: &Sale,
+    event: &EventId,
+    mut wishes: Vec<Command>,
+) -> Result<HoldView, Failure> {
+    if wishes.len() == 1 {
+        return sale.run(event, wishes.remove(0)).await;
+    }
+    let mut why_not = None;
+    // A retry meets the booking that the first request made, under whichever wish it was. Another request
+    // with the same key may make it between two of these: then they are asked once more.
+    for _ in 0..2 {
+        let mut is_known = false;
+        for wish in &wishes {
+            match sale.run(event, wish.clone()).await {
+                Err(Failure::Refused(Refusal::BookingMismatch)) => is_known = true,
+                Err(Failure::Refused(refusal)) if refusal.facts().class == Class::Conflict => {
+                    why_not.get_or_insert(refusal);
+                }
+                held_or_failed => return held_or_failed,
+            }
+        }
+        if !is_known {
+            break;
+        }
+        why_not = Some(Refusal::BookingMismatch);
+    }
+    Err(why_not.expect("each wish was held or refused").into())
 }
 
 /// Gives a hold more time, as often as the event allows. The same key again gets the first answer,

@@ -62,6 +62,10 @@ pub async fn quote(
         let why = "best: name seats; what the best ones cost is told with the booking";
         return Err(Problem::new(Code::InvalidBody, why).about("best"));
     }
+    if wish.has_others() {
+        let why = "otherwise: ask for the price of one thing at a time";
+        return Err(Problem::new(Code::InvalidBody, why).about("otherwise"));
+    }
     let (lines, asked) = (wish.lines()?, wish.types()?);
     asked.check_fit(Some(&lines), 0)?;
     let (at, view) = sale.view_event(&event).await?;

@@ -50,6 +50,31 @@ pub struct WishBody<'a> {
     #[serde(borrow, default)]
     #[schema(value_type = Option<TypesWish>, nullable = false)]
     types: Object<TypesWish<'a>>,
+    /// What is held rather than nothing, if that cannot be had: the first of these that can.
+    #[serde(borrow, default)]
+    #[schema(value_type = Option<Vec<OtherWish>>, nullable = false, max_items = 5)]
+    otherwise: Vec<Object<WishBody<'a>>>,
+}
+
+/// Something that is wanted rather than nothing, with the same codes.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only the document says it: it is read as a wish")]
+pub struct OtherWish<'a> {
+    /// Pools and how many units of each.
+    #[schema(value_type = Option<PoolQuantities>, nullable = false)]
+    pools: PoolWishes<'a>,
+    /// Seats, each once.
+    #[schema(value_type = Option<SeatIds>, nullable = false)]
+    seats: Vec<Cow<'a, str>>,
+    /// Stays of several nights.
+    #[schema(value_type = Option<Vec<Stay>>, nullable = false, max_items = 400)]
+    stays: Vec<Object<Stay<'a>>>,
+    /// Seats that are left to the server: the best that are free.
+    #[schema(value_type = Option<BestSeats>, nullable = false)]
+    best: Option<Object<BestSeats<'a>>>,
+    /// The ticket types of the units.
+    #[schema(value_type = Option<TypesWish>, nullable = false)]
+    types: Object<TypesWish<'a>>,
 }
 
 /// So many seats, the best that are free of those asked for, all of them or none.
@@ -269,12 +294,50 @@ impl<'de: 'a, 'a> Deserialize<'de> for PoolWishes<'a> {
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
+/// Wishes that one request may name beside the first.
+const MAX_OTHERS: usize = 5;
+
 impl WishBody<'_> {
-    /// What holds all of it for this booking.
+    /// What holds all of it for this booking; then what holds other things rather than nothing, in the
+    /// order they are wanted.
+    ///
+    /// # Errors
+    /// As [`Self::lines`], and `INVALID_BODY` for too many, or for one that has codes or others itself.
+    pub fn commands(
+        &self,
+        booking: &BookingId,
+        user: &UserId,
+        channels: &[ChannelId],
+    ) -> Result<Vec<Command>, Problem> {
+        if self.otherwise.len() > MAX_OTHERS {
+            let why = format!("otherwise: name at most {MAX_OTHERS}");
+            return Err(Problem::new(Code::InvalidBody, why).about("otherwise"));
+        }
+        let command = |wish: &Self| wish.command(booking.clone(), user.clone(), channels.to_vec());
+        let mut commands = Vec::with_capacity(1 + self.otherwise.len());
+        commands.push(command(self)?);
+        for (nth, Object(wish)) in self.otherwise.iter().enumerate() {
+            if !wish.codes.is_empty() || !wish.otherwise.is_empty() {
+                let why =
+                    "otherwise: name pools, seats, stays, best and types; codes stand beside it";
+                return Err(Problem::new(Code::InvalidBody, why).about(format!("otherwise[{nth}]")));
+            }
+            commands.push(command(wish).map_err(|it| it.within(&format!("otherwise[{nth}]")))?);
+        }
+        Ok(commands)
+    }
+
+    /// Whether it says what is wanted rather than nothing.
+    #[must_use]
+    pub fn has_others(&self) -> bool {
+        !self.otherwise.is_empty()
+    }
+
+    /// What holds all of it for this booking, and nothing else.
     ///
     /// # Errors
     /// As [`Self::lines`].
-    pub fn command(
+    fn command(
         &self,
         booking: BookingId,
         user: UserId,
