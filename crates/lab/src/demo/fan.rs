@@ -492,6 +492,10 @@ impl Fan {
             self.wish = if self.wish == Wish::Floor { Wish::Seats } else { Wish::Floor };
             return Ok(None);
         }
+        // Whoever insists on seats takes these or looks again; whoever wants too much hears of it.
+        if !self.insists && party <= MAX_PER_USER {
+            wanted = wanted.or_others(party);
+        }
         wanted.bring(self.children);
         Ok(Some(wanted))
     }
@@ -520,7 +524,7 @@ impl Fan {
     ) -> Result<Said<Booking>, Stop> {
         self.tries += 1;
         let key = format!("fan-{}-{}", self.number, self.tries);
-        let body = wanted.to_json();
+        let body = wanted.to_json().to_string();
         if self.nature != Nature::DoubleClicks {
             return Ok(sale.api.hold(due, token, &key, &body).await?);
         }

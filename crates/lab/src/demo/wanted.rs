@@ -27,10 +27,37 @@ pub(super) struct Wanted {
     pub(super) best: Option<BestWish>,
     /// How many of these are children. They sit, unless nobody does.
     pub(super) children: u32,
+    /// What they would rather have than nothing, in that order.
+    pub(super) otherwise: Vec<Wanted>,
 }
 
+/// Wishes that one request may name beside the first.
+const MAX_OTHERS: usize = 5;
+
 impl Wanted {
-    /// Whether this is what was asked for.
+    /// So many seats, whatever they cost, and in two groups if need be.
+    pub(super) fn any_seats(quantity: u32) -> Self {
+        let (price_max_minor, apart, first_choice) = (None, true, Vec::new());
+        let best = BestWish { quantity, price_max_minor, apart, first_choice };
+        Self { best: Some(best), ..Self::default() }
+    }
+
+    /// So many standing places.
+    pub(super) fn standing(quantity: u32) -> Self {
+        let pools = [(STANDING.to_owned(), quantity)].into();
+        Self { lines: Lines { pools, ..Lines::default() }, ..Self::default() }
+    }
+
+    /// The same for a party of so many, who would rather have others than nothing: seats at another
+    /// price, or all standing, or fewer of them.
+    pub(super) fn or_others(self, party: u32) -> Self {
+        let all = [Self::any_seats(party), Self::standing(party)];
+        let fewer = (1..party).rev().map(Self::any_seats);
+        let otherwise = all.into_iter().chain(fewer).take(MAX_OTHERS).collect();
+        Self { otherwise, ..self }
+    }
+
+    /// Whether this is what was asked for, or something else that would do.
     pub(super) fn is(&self, held: &Booking) -> bool {
         let lines = &held.lines;
         let has_units = match &self.best {
@@ -39,7 +66,8 @@ impl Wanted {
                 lines.pools == self.lines.pools && lines.seats.len() == best.quantity as usize
             }
         };
-        has_units && held.children() == u64::from(self.children)
+        let is_this = has_units && held.children() == u64::from(self.children);
+        is_this || self.otherwise.iter().any(|other| other.is(held))
     }
 
     /// Brings so many children, or fewer: one adult at least is with them.
@@ -48,6 +76,7 @@ impl Wanted {
         let all_stand = seats == 0;
         let units = if all_stand { self.lines.pools.values().sum() } else { seats };
         self.children = children.min(units.saturating_sub(1));
+        self.otherwise.iter_mut().for_each(|other| other.bring(children));
     }
 
     /// The types to name, as JSON.
@@ -66,8 +95,8 @@ impl Wanted {
     }
 
     /// The body of the request for it.
-    pub(super) fn to_json(&self) -> String {
-        let Self { lines, best, children: _ } = self;
+    pub(super) fn to_json(&self) -> Value {
+        let Self { lines, best, children: _, otherwise } = self;
         let mut body = json!({"seats": lines.seats, "pools": lines.pools, "types": self.types()});
         if let Some(BestWish { quantity, price_max_minor, apart, first_choice }) = best {
             let together = if *apart { "prefer" } else { "must" };
@@ -76,7 +105,10 @@ impl Wanted {
                 "first_choice": first_choice,
             });
         }
-        body.to_string()
+        if !otherwise.is_empty() {
+            body["otherwise"] = otherwise.iter().map(Self::to_json).collect();
+        }
+        body
     }
 }
 
@@ -94,7 +126,8 @@ mod tests {
                 let (price_max_minor, apart, first_choice) = (None, false, Vec::new());
                 let best = BestWish { quantity: best, price_max_minor, apart, first_choice };
                 let best = (best.quantity > 0).then_some(best);
-                let mut wanted = Wanted { lines: Lines { pools, seats }, best, children: 0 };
+                let lines = Lines { pools, seats };
+                let mut wanted = Wanted { lines, best, ..Wanted::default() };
                 wanted.bring(children);
                 assert_eq!(wanted.types(), expected);
             };
