@@ -20,6 +20,7 @@ pub mod pages;
 pub mod payments;
 pub mod problem;
 pub mod queue;
+pub mod receipts;
 mod router;
 pub mod sagas;
 pub mod seats;

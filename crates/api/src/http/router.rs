@@ -7,7 +7,7 @@ use super::system::operator::Operator;
 use super::system::{health, metrics};
 use super::{
     bookings, channels, claims, compat, events, live, messages, openapi, pages, payments, queue,
-    sagas, seats, sessions, system, tickets, visitors,
+    receipts, sagas, seats, sessions, system, tickets, visitors,
 };
 use axum::Router;
 use axum::routing::get;
@@ -56,6 +56,7 @@ fn described(booking_paths: bool) -> OpenApiRouter<HttpState> {
         .merge(bookings::routes())
         .merge(channels::routes())
         .merge(payments::routes())
+        .merge(receipts::routes())
         .merge(tickets::routes())
         .merge(claims::routes())
         .merge(sessions::routes())

@@ -4,4 +4,5 @@
 pub mod lines;
 pub mod page;
 pub mod problem;
+pub mod table;
 pub mod types;

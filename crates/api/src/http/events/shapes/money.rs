@@ -67,13 +67,13 @@ impl TaxBody {
 pub struct TaxOf {
     /// What buyers know it by.
     #[schema(value_type = TaxNameText)]
-    name: Box<str>,
+    pub name: Box<str>,
     /// The rate on the net amount, in basis points: 1900 is 19 %.
-    rate_bp: u32,
+    pub rate_bp: u32,
     /// The amount without it, in minor units.
-    net_minor: i64,
+    pub net_minor: i64,
     /// The tax, in minor units.
-    tax_minor: i64,
+    pub tax_minor: i64,
 }
 
 impl TaxOf {

@@ -1,0 +1,281 @@
+//! Receipts and credit notes: issued for what was paid and given back, told to buyers and the
+//! organiser, and posted for the books.
+
+use crate::books::audited;
+use crate::money_admin::unchunked;
+use crate::paying::{GOOD_CARD, POOR_CARD, paid_shop, use_card};
+use crate::shop::{Guest, Shop};
+use onrush_base::config::{Config, GatewayName, SellerSettings};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A shop that issues receipts, with an event `e` of pool units at 25.00 and fees, tax included.
+async fn shop() -> Shop {
+    let shop = Shop::start_with(|config| {
+        config.gateway = GatewayName::Sandbox;
+        config.seller = Some(SellerSettings {
+            name: "Hall of Ours".into(),
+            address: vec!["1 Long Lane".into(), "Town".into()],
+            tax_id: Some("XX1".into()),
+            series: "R".into(),
+        });
+    });
+    let shop = shop.await;
+    let body = json!({"event": "e", "title": "=Gala", "currency": "EUR", "room": null,
+        "max_per_user": 4, "fees": {"fixed_minor": 100, "percent_bp": 500},
+        "tax": {"name": "VAT", "rate_bp": 1_900}});
+    shop.organise("POST", "/events", &body).await;
+    shop.add_pool("e", "ga", 10, 2_500).await;
+    shop.organise_plainly("/events/e/open").await;
+    shop
+}
+
+/// Holds and pays; says the booking's id.
+async fn buy(guest: &Guest<'_>, name: &str, quantity: u32) -> String {
+    let booking = guest.hold_ga(name, quantity).await;
+    let body = json!({"buyer": {"name": name, "email": "a@example.org", "language": "en"}});
+    let path = format!("/bookings/{booking}/payment");
+    let payment = guest.ask("POST", &path).key("p").json(&body).send().await.expect(201).json();
+    use_card(payment["url"].as_str().unwrap(), GOOD_CARD).await.expect(200);
+    guest.until_status(&booking, "confirmed").await;
+    booking
+}
+
+/// The organiser's list once it has so many: they are issued beside the payments.
+async fn issued(shop: &Shop, count: usize) -> Vec<Value> {
+    let wait = async {
+        loop {
+            let answer = shop.admin("GET", "/receipts").send().await.expect(200).json();
+            let receipts = answer["receipts"].as_array().unwrap().clone();
+            if receipts.len() >= count {
+                return receipts;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let found = tokio::time::timeout(Duration::from_secs(20), wait).await;
+    let found = found.unwrap_or_else(|_| panic!("there were never {count}"));
+    assert_eq!(found.len(), count, "{found:?}");
+    found
+}
+
+async fn mine(guest: &Guest<'_>, booking: &str) -> Vec<Value> {
+    let answer = guest.get(&format!("/bookings/{booking}/receipts")).await.expect(200).json();
+    assert_eq!(answer["booking"], booking);
+    answer["receipts"].as_array().unwrap().clone()
+}
+
+#[tokio::test]
+async fn what_is_paid_has_a_receipt_and_what_goes_back_a_credit_note() {
+    let shop = shop().await;
+    let (ann, bo) = (shop.guest().await, shop.guest().await);
+    let first = buy(&ann, "Ann", 2).await;
+    issued(&shop, 1).await;
+    let receipts = mine(&ann, &first).await;
+    let [receipt] = &*receipts else { panic!("{receipts:?}") };
+    assert_eq!((&receipt["number"], &receipt["kind"]), (&json!("R-1"), &json!("receipt")));
+    assert_eq!((&receipt["amount_minor"], &receipt["currency"]), (&json!(5_350), &json!("EUR")));
+    assert_eq!((&receipt["buyer_name"], &receipt["title"]), (&json!("Ann"), &json!("=Gala")));
+    let seller =
+        json!({"name": "Hall of Ours", "address": ["1 Long Lane", "Town"], "tax_id": "XX1"});
+    assert_eq!(receipt["seller"], seller);
+    // The same amounts as the summary's, to the cent.
+    let summary = ann.get(&format!("/bookings/{first}/summary")).await.expect(200).json();
+    assert_eq!(receipt["tax"], summary["tax"]);
+    for member in ["amount_minor", "net_minor", "tax_minor", "quantity", "price_minor", "pool"] {
+        for line in 0..2 {
+            assert_eq!(receipt["lines"][line][member], summary["lines"][line][member], "{member}");
+        }
+    }
+    assert_eq!(receipt["lines"][1]["purpose"], "fees");
+
+    // Half of it goes back.
+    let path = format!("/events/e/bookings/{first}/cancel");
+    shop.organise("POST", &path, &json!({"by": "crew", "why": "ill", "refund_minor": 2_675})).await;
+    issued(&shop, 2).await;
+    let receipts = mine(&ann, &first).await;
+    let note = &receipts[1];
+    assert_eq!((&note["number"], &note["kind"]), (&json!("R-2"), &json!("credit_note")));
+    assert_eq!((&note["corrects"], &note["amount_minor"]), (&json!("R-1"), &json!(2_675)));
+    assert_eq!(note["tax"]["tax_minor"], 427);
+    assert_eq!(receipts[0], *receipt, "what was issued never changes");
+
+    // A second buyer; somebody whose card is declined has none.
+    let second = buy(&bo, "Bo", 1).await;
+    let half = bo.hold_ga("half", 1).await;
+    let payment = bo.pay(&half, "q").await.expect(201).json();
+    use_card(payment["url"].as_str().unwrap(), POOR_CARD).await;
+    let all = issued(&shop, 3).await;
+    let numbers: Vec<_> = all.iter().map(|row| row["number"].as_str().unwrap()).collect();
+    assert_eq!(numbers, ["R-3", "R-2", "R-1"]);
+    assert_eq!(mine(&bo, &second).await[0]["number"], "R-3");
+    assert_eq!(mine(&bo, &half).await, [] as [Value; 0]);
+
+    // Nobody else's, and not of what is no booking.
+    for (guest, booking) in [(&bo, &*first), (&ann, "e.00000000000000000000000000000000")] {
+        let answer = guest.get(&format!("/bookings/{booking}/receipts")).await;
+        assert_eq!(answer.problem(), (404, "RESERVATION_NOT_FOUND".into()), "{booking}");
+    }
+    // Whoever has the link sees them as well.
+    let link = bo.get(&format!("/bookings/{second}/link")).await.expect(200).text("link");
+    let path = format!("/bookings/{second}/receipts");
+    let by_link = shop.ask("GET", &path).bearer(&link).send().await.expect(200).json();
+    assert_eq!(by_link["receipts"][0]["number"], "R-3");
+    let report = audited(shop.dir.path()).await;
+    assert_eq!((&report["found"], &report["issued"]["missing"]), (&json!([]), &json!(0)));
+    let sums = json!({"issued_minor": 5_400, "missing_minor": 0, "paid_minor": 5_400});
+    assert_eq!(report["issued"]["sums"], json!({"EUR": sums}));
+}
+
+#[tokio::test]
+async fn the_organiser_lists_them_by_event_booking_and_page() {
+    let shop = shop().await;
+    let ann = shop.guest().await;
+    let (first, _) = (buy(&ann, "A", 1).await, buy(&ann, "B", 1).await);
+    issued(&shop, 2).await;
+    let get = async |query: &str| -> (Vec<String>, Option<String>) {
+        let answer =
+            shop.admin("GET", &format!("/receipts{query}")).send().await.expect(200).json();
+        let rows = answer["receipts"].as_array().unwrap();
+        let bookings = rows.iter().map(|row| row["booking"].as_str().unwrap().to_owned());
+        (bookings.collect(), answer["next"].as_str().map(str::to_owned))
+    };
+    assert_eq!(get(&format!("?booking={first}")).await, (vec![first.clone()], None));
+    assert_eq!(get("?event=e").await.0.len(), 2);
+    assert_eq!(get("?event=other").await, (vec![], None));
+    let (page, next) = get("?limit=1").await;
+    assert_eq!((page.len(), next.as_deref()), (1, Some("R-2")));
+    assert_eq!(get("?limit=1&after=R-2").await.0.len(), 1);
+    for query in [
+        "receipts?colour=red",
+        "receipts?limit=0",
+        "receipts.csv?limit=1",
+        "bookkeeping.jsonl?event=no%20id",
+    ] {
+        let answer = shop.admin("GET", &format!("/{query}")).send().await;
+        assert_eq!(answer.problem(), (400, "INVALID_QUERY".into()), "{query}");
+    }
+    for path in ["receipts", "receipts.csv", "bookkeeping.jsonl"] {
+        let answer = ann.get(&format!("/admin/{path}")).await;
+        assert_eq!(answer.problem(), (401, "TOKEN_INVALID".into()), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_table_has_a_row_for_each_and_no_cell_runs_as_a_formula() {
+    let shop = shop().await;
+    let ann = shop.guest().await;
+    let booking = buy(&ann, "+Ann", 2).await;
+    issued(&shop, 1).await;
+    let answer = shop.admin("GET", "/receipts.csv").send().await.expect(200);
+    assert_eq!(answer.header("content-disposition"), Some("attachment; filename=\"receipts.csv\""));
+    let text = unchunked(&answer);
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let head = reader.headers().unwrap().clone();
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    let cell = |name: &str| &rows[0][head.iter().position(|other| other == name).unwrap()];
+    assert_eq!((rows.len(), cell("number"), cell("booking")), (1, "R-1", &*booking));
+    assert_eq!((cell("buyer_name"), cell("title")), ("'+Ann", "'=Gala"));
+    assert_eq!(
+        (cell("amount_minor"), cell("net_minor"), cell("tax_minor")),
+        ("5350", "4496", "854")
+    );
+    assert!(cell("issued_at").ends_with('Z'), "{}", cell("issued_at"));
+}
+
+#[tokio::test]
+async fn postings_of_each_document_come_to_the_same_on_both_sides() {
+    let shop = shop().await;
+    let ann = shop.guest().await;
+    let booking = buy(&ann, "Ann", 2).await;
+    issued(&shop, 1).await;
+    let path = format!("/events/e/bookings/{booking}/cancel");
+    shop.organise("POST", &path, &json!({"by": "crew", "why": "ill", "refund_minor": 5_100})).await;
+    issued(&shop, 2).await;
+    let answer = shop.admin("GET", "/bookkeeping.jsonl?event=e").send().await.expect(200);
+    let text = unchunked(&answer);
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut postings = BTreeMap::new();
+    let mut balances: BTreeMap<&str, i64> = BTreeMap::new();
+    for line in &lines {
+        let document = line["document"].as_str().unwrap();
+        let amounts =
+            (line["debit_minor"].as_i64().unwrap(), line["credit_minor"].as_i64().unwrap());
+        *balances.entry(document).or_default() += amounts.0 - amounts.1;
+        postings.insert((document, line["account"].as_str().unwrap()), amounts);
+        assert_eq!((&line["booking"], &line["currency"]), (&json!(booking), &json!("EUR")));
+    }
+    assert_eq!(balances, BTreeMap::from([("R-1", 0), ("R-2", 0)]));
+    // 50.00 and 3.50 with 19 % in both; then all the units and 1.00 of the fees.
+    let expected = BTreeMap::from([
+        (("R-1", "payments_received"), (5_350, 0)),
+        (("R-1", "sales"), (0, 4_202)),
+        (("R-1", "fees"), (0, 294)),
+        (("R-1", "tax"), (0, 854)),
+        (("R-2", "payments_received"), (0, 5_100)),
+        (("R-2", "sales"), (4_202, 0)),
+        (("R-2", "fees"), (84, 0)),
+        (("R-2", "tax"), (814, 0)),
+    ]);
+    assert_eq!(postings, expected);
+}
+
+/// The same shop with a seller, after another start.
+async fn restart(shop: Shop) -> Shop {
+    let Shop { server, clock, dir } = shop;
+    server.shutdown().await;
+    let seller = SellerSettings {
+        name: "Hall".into(),
+        address: vec!["1 Lane".into()],
+        tax_id: None,
+        series: "A7".into(),
+    };
+    let change = |config: &mut Config| {
+        config.gateway = GatewayName::Sandbox;
+        config.seller = Some(seller);
+    };
+    Shop::start_in(dir, clock, change).await
+}
+
+#[tokio::test]
+async fn what_was_paid_before_there_was_a_seller_is_issued_in_order_of_time() {
+    let shop = paid_shop().await;
+    let ann = shop.guest().await;
+    let first = buy(&ann, "A", 1).await;
+    shop.clock.advance_ms(1);
+    let bookings = [first, buy(&ann, "B", 1).await];
+    for path in ["/receipts", "/receipts.csv", "/bookkeeping.jsonl"] {
+        let answer = shop.admin("GET", path).send().await;
+        assert_eq!(answer.problem(), (409, "RECEIPTS_OFF".into()), "{path}");
+    }
+    let answer = ann.get(&format!("/bookings/{}/receipts", bookings[0])).await;
+    assert_eq!(answer.problem(), (409, "RECEIPTS_OFF".into()));
+    assert!(answer.text("detail").contains("[seller]"));
+
+    let shop = restart(shop).await;
+    let rows = issued(&shop, 2).await;
+    let found: Vec<_> = rows.iter().rev().map(|row| row["booking"].as_str().unwrap()).collect();
+    assert_eq!(found, bookings);
+    assert_eq!(rows[1]["number"], "A7-1");
+    // Nothing twice after another start.
+    let shop = restart(shop).await;
+    let third = buy(&shop.guest().await, "C", 1).await;
+    let rows = issued(&shop, 3).await;
+    assert_eq!((&rows[0]["number"], &rows[0]["booking"]), (&json!("A7-3"), &json!(third)));
+}
+
+#[tokio::test]
+async fn a_buyer_who_is_erased_has_no_name_on_a_receipt() {
+    let shop = shop().await;
+    let ann = shop.guest().await;
+    let booking = buy(&ann, "Ann", 1).await;
+    issued(&shop, 1).await;
+    shop.organise("POST", "/buyers/erase", &json!({"booking": booking})).await;
+    let receipts = mine(&ann, &booking).await;
+    assert!(receipts[0].get("buyer_name").is_none(), "{receipts:?}");
+    assert_eq!(
+        (&receipts[0]["number"], &receipts[0]["amount_minor"]),
+        (&json!("R-1"), &json!(2_725))
+    );
+}
