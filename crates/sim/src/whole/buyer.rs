@@ -4,6 +4,7 @@ use super::client::{Answer, Asking, Client, Soon, Ways};
 use super::door::Ticket;
 use super::planted::Planted;
 use super::story::Story;
+use super::types;
 use super::watch::{Heard, Watch};
 use super::world::{Kept, World};
 use crate::chance::Chance;
@@ -74,6 +75,8 @@ enum Looked {
 pub(super) struct Buyer {
     number: u32,
     chance: Chance,
+    /// What is drawn about ticket types.
+    types: Chance,
     client: Client,
     world: Arc<World>,
     shop: Arc<dyn Shop>,
@@ -104,6 +107,7 @@ impl Buyer {
         Self {
             number,
             chance,
+            types: Chance::of(seed, "buyer's types", number.into()),
             client,
             world,
             shop,
@@ -350,7 +354,13 @@ impl Buyer {
     async fn hold(&mut self) -> Option<Told> {
         let path = format!("/events/{}/bookings", self.world.event_of(self.number));
         for _ in 0..5 {
-            let (lines, body) = self.wish();
+            let (lines, mut body) = self.wish();
+            if self.world.has_types
+                && let Some(named) = types::named(&mut self.types, &lines)
+            {
+                body["types"] = named;
+            }
+            let named = body["types"].clone();
             let asking = Asking::post(&path).key(self.key()).body(body);
             self.wishes += 1;
             let held = self.client.insist(&asking).await;
@@ -364,6 +374,9 @@ impl Buyer {
                     return None;
                 };
                 self.tell(format!("holds {booking} for {amount_minor}"));
+                if let Some(complaint) = types::complaint(&named, &held.body) {
+                    self.world.complain(complaint);
+                }
                 self.world.note(&booking);
                 self.ask_twice(&asking, &held, Kept::Booking).await;
                 return Some(Told {

@@ -29,6 +29,7 @@ mod planted;
 mod receivers;
 mod server;
 mod story;
+mod types;
 mod watch;
 mod world;
 

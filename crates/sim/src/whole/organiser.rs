@@ -4,6 +4,7 @@
 use super::client::{Answer, Asking, Client};
 use super::clocks::START;
 use super::server::{ADMIN_KEY, Server};
+use super::types;
 use super::world::{World, event_of};
 use crate::chance::Chance;
 use onrush_core::ids::EventId;
@@ -27,6 +28,7 @@ pub(super) enum What {
     ChangesCapacity,
     ChangesPrice,
     ChangesTitle,
+    SetsTypes,
     Blocks,
     Unblocks,
     Cancels,
@@ -62,6 +64,8 @@ pub(super) struct Organiser {
     server: Arc<Server>,
     client: Client,
     chance: Chance,
+    /// What is drawn about ticket types.
+    types: Chance,
     /// How many words have been used.
     words: u32,
     /// What was taken off sale, and under which word.
@@ -75,8 +79,9 @@ impl Organiser {
         let mut client = Client::new(server.net().clone(), ADDRESS.into(), device);
         client.token = Some(ADMIN_KEY.to_owned());
         let chance = Chance::of(seed, "organiser", 0);
+        let types = Chance::of(seed, "organiser's types", 0);
         let (blocked, banned) = (Vec::new(), Vec::new());
-        Self { world, server, client, chance, words: 0, blocked, banned }
+        Self { world, server, client, chance, types, words: 0, blocked, banned }
     }
 
     fn tell(&self, what: impl AsRef<str>) {
@@ -107,6 +112,11 @@ impl Organiser {
             let path = format!("/admin/events/{event}");
             self.insist(&format!("{path}/pools"), pool, "POOL_EXISTS").await?;
             self.world.add_seats(&self.server, &event).await?;
+            if self.world.has_types {
+                for of in types::all_of(&self.world) {
+                    self.set_types(&event, &of).await;
+                }
+            }
             if self.world.settings.room.is_some() {
                 self.insist(&format!("{path}/prequeue"), json!({}), "ALREADY_IN_PHASE").await?;
             }
@@ -154,6 +164,11 @@ impl Organiser {
         loop {
             self.wait(500, 60_000).await;
             let event = self.chance.pick(&self.world.events).clone();
+            if self.world.has_types && self.types.percent(10) {
+                let of = self.types.pick(&types::all_of(&self.world)).clone();
+                self.set_types(&event, &of).await;
+                continue;
+            }
             match self.chance.below(12) {
                 0 => self.pause(&event).await,
                 1 => drop(self.phase(&event, What::Resumes).await),
@@ -280,6 +295,14 @@ impl Organiser {
             Asking::put(&path).body(body)
         };
         self.act_until_answered(event, (What::ChangesPrice, ""), asking).await;
+    }
+
+    /// Other ticket types of the pool or the seats, all of them at once.
+    async fn set_types(&mut self, event: &EventId, of: &Value) {
+        let path = format!("/admin/events/{event}/types");
+        let types = types::list(&mut self.types);
+        let asking = |word: &str| Asking::put(&path).body(types::body(of, &types, word));
+        self.act_until_answered(event, (What::SetsTypes, ""), asking).await;
     }
 
     async fn change_title(&mut self, event: &EventId) {

@@ -80,6 +80,8 @@ pub enum Planted {
     HoldsAreDoubled,
     /// Holds are told to cost less.
     PricesAreWrong,
+    /// The ticket types that a buyer names are forgotten.
+    TypesAreForgotten,
     /// Bookings that are being paid for are said to be confirmed.
     ConfirmedTooEarly,
     /// Holds are said to be released, and are not.
@@ -129,7 +131,7 @@ const LEDGER: &str = "ledger.db";
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 49] = [
         Self::JournalLosesItsEnd,
         Self::JournalAndWitnessLoseTheirEnd,
         Self::JournalHasAHole,
@@ -162,6 +164,7 @@ impl Planted {
         Self::HoldsAreInvented,
         Self::HoldsAreDoubled,
         Self::PricesAreWrong,
+        Self::TypesAreForgotten,
         Self::ConfirmedTooEarly,
         Self::ReleasesAreInvented,
         Self::TicketsAreMissing,
@@ -229,23 +232,23 @@ impl Planted {
             ),
             Self::SagasAreNeverDue => Where::File(
                 LEDGER,
-                "CREATE TRIGGER planted AFTER UPDATE OF next_at ON sagas \
+                "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF next_at ON sagas \
                  WHEN new.next_at < 9000000000000 BEGIN \
                  UPDATE sagas SET next_at = 9000000000000 WHERE booking_id = new.booking_id; END",
             ),
             Self::RefundIsSaidToBeDone => Where::File(
                 LEDGER,
-                "CREATE TRIGGER planted AFTER INSERT ON refunds BEGIN \
+                "CREATE TRIGGER IF NOT EXISTS planted AFTER INSERT ON refunds BEGIN \
                  UPDATE refunds SET status = 'done' WHERE refund_id = new.refund_id; END",
             ),
             Self::RefundIsForgotten => Where::File(
                 LEDGER,
-                "CREATE TRIGGER planted AFTER INSERT ON refunds BEGIN \
+                "CREATE TRIGGER IF NOT EXISTS planted AFTER INSERT ON refunds BEGIN \
                  DELETE FROM refunds WHERE refund_id = new.refund_id; END",
             ),
             Self::RefundIsAskedForTwice => Where::File(
                 LEDGER,
-                "CREATE TRIGGER planted AFTER UPDATE OF status ON refunds \
+                "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF status ON refunds \
                  WHEN new.status = 'done' AND new.refund_id NOT LIKE '%+' BEGIN \
                  UPDATE refunds SET refund_id = refund_id || '+', status = 'requested' \
                  WHERE refund_id = new.refund_id; END",
@@ -255,35 +258,35 @@ impl Planted {
             }
             Self::KeysAreForgottenInFiles => Where::File(
                 LEDGER,
-                "CREATE TRIGGER planted AFTER UPDATE OF status ON requests BEGIN \
+                "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF status ON requests BEGIN \
                  DELETE FROM requests WHERE request_key = new.request_key; END",
             ),
             Self::KeysAreMixedUpInFiles => Where::File(
                 LEDGER,
-                "CREATE TRIGGER planted AFTER UPDATE OF status ON requests BEGIN \
+                "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF status ON requests BEGIN \
                  UPDATE requests SET body = (SELECT body FROM requests WHERE status IS NOT NULL \
                  ORDER BY begun_at LIMIT 1) WHERE request_key = new.request_key; END",
             ),
             Self::MessagesAreForgotten => Where::File(
                 LEDGER,
-                "CREATE TRIGGER planted AFTER INSERT ON deliveries BEGIN \
+                "CREATE TRIGGER IF NOT EXISTS planted AFTER INSERT ON deliveries BEGIN \
                  DELETE FROM deliveries WHERE message_id = new.message_id; END",
             ),
             Self::MessagesAreTriedOnce => Where::File(
                 LEDGER,
-                "CREATE TRIGGER planted AFTER UPDATE OF attempts ON deliveries BEGIN \
+                "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF attempts ON deliveries BEGIN \
                  DELETE FROM deliveries WHERE message_id = new.message_id; END",
             ),
             Self::MessagesAreGivenUpEarly => Where::File(
                 LEDGER,
-                "CREATE TRIGGER planted AFTER UPDATE OF attempts ON deliveries \
+                "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF attempts ON deliveries \
                  WHEN new.next_at IS NOT NULL BEGIN \
                  UPDATE deliveries SET next_at = NULL, died_at = new.since \
                  WHERE message_id = new.message_id AND channel = new.channel; END",
             ),
             Self::MessagesChangeTheirIds => Where::File(
                 LEDGER,
-                "CREATE TRIGGER planted AFTER UPDATE OF attempts ON deliveries BEGIN \
+                "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF attempts ON deliveries BEGIN \
                  INSERT OR IGNORE INTO messages SELECT message_id || '+', kind, event_id, \
                  booking_id, at, body FROM messages WHERE message_id = new.message_id; \
                  UPDATE deliveries SET message_id = message_id || '+' \
@@ -291,7 +294,7 @@ impl Planted {
             ),
             Self::MessagesAreDoubled => Where::File(
                 LEDGER,
-                "CREATE TRIGGER planted AFTER INSERT ON deliveries BEGIN \
+                "CREATE TRIGGER IF NOT EXISTS planted AFTER INSERT ON deliveries BEGIN \
                  INSERT OR IGNORE INTO messages SELECT message_id || '+', kind, event_id, \
                  booking_id, at, body FROM messages WHERE message_id = new.message_id; \
                  INSERT OR IGNORE INTO deliveries (message_id, channel, attempts, since, next_at) \
@@ -299,27 +302,27 @@ impl Planted {
             ),
             Self::MessagesGoAstray => Where::File(
                 LEDGER,
-                "CREATE TRIGGER planted AFTER INSERT ON deliveries \
+                "CREATE TRIGGER IF NOT EXISTS planted AFTER INSERT ON deliveries \
                  WHEN new.channel = 'webhook:books' BEGIN \
                  UPDATE OR REPLACE deliveries SET channel = 'webhook:door' \
                  WHERE message_id = new.message_id AND channel = new.channel; END",
             ),
             Self::MessagesSayOtherwise => Where::File(
                 LEDGER,
-                "CREATE TRIGGER planted AFTER INSERT ON messages \
+                "CREATE TRIGGER IF NOT EXISTS planted AFTER INSERT ON messages \
                  WHEN new.kind = 'booking_cancelled' BEGIN \
                  UPDATE messages SET body = json_set(body, '$.refund_minor', 1) \
                  WHERE message_id = new.message_id; END",
             ),
             Self::DeadLettersVanish => Where::File(
                 LEDGER,
-                "CREATE TRIGGER planted AFTER UPDATE OF died_at ON deliveries \
+                "CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF died_at ON deliveries \
                  WHEN new.died_at IS NOT NULL BEGIN \
                  DELETE FROM deliveries WHERE message_id = new.message_id; END",
             ),
             Self::MailGoesToAnother => Where::File(
                 LEDGER,
-                "CREATE TRIGGER planted AFTER INSERT ON buyers BEGIN \
+                "CREATE TRIGGER IF NOT EXISTS planted AFTER INSERT ON buyers BEGIN \
                  UPDATE buyers SET email = 'buyer-0@mail.example' \
                  WHERE booking_id = new.booking_id; END",
             ),
@@ -328,6 +331,7 @@ impl Planted {
             | Self::HoldsAreInvented
             | Self::HoldsAreDoubled
             | Self::PricesAreWrong
+            | Self::TypesAreForgotten
             | Self::ConfirmedTooEarly
             | Self::ReleasesAreInvented
             | Self::TicketsAreMissing
@@ -355,7 +359,8 @@ impl Planted {
         }
     }
 
-    /// Puts it into the files of a server that was killed so often: once, after the second time.
+    /// Puts it into the files of a server that was killed so often: after the second time, and again
+    /// if the power goes while it starts.
     pub(super) fn into_files(self, dir: &Path, kills: u64) {
         let Where::File(file, sql) = self.place() else { return };
         if self == Self::SnapshotSaysOtherwise {
@@ -365,7 +370,10 @@ impl Planted {
             return;
         }
         if self == Self::JournalAndWitnessLoseTheirEnd {
-            std::fs::remove_file(dir.join("witness.json")).expect("there is a witness");
+            let witness = dir.join("witness.json");
+            if witness.exists() {
+                std::fs::remove_file(witness).expect("the witness can be removed");
+            }
         }
         let connection = Connection::open(dir.join(file)).expect("the file can be opened");
         connection.execute_batch(sql).expect("the fault can be planted");
@@ -400,6 +408,12 @@ impl Planted {
         if self == Self::ReleasesAreInvented && posts && path.ends_with("/cancel") {
             return answer(StatusCode::OK, &json!({ "status": "released" }));
         }
+        if self == Self::TypesAreForgotten && holds {
+            let untyped = |asked: &mut Value| {
+                drop(asked.as_object_mut().and_then(|asked| asked.remove("types")));
+            };
+            return next.run(with_another_body(request, untyped).await).await;
+        }
         if self == Self::HoldsAreDoubled && holds {
             return twice(request, next, nth).await;
         }
@@ -419,7 +433,12 @@ impl Planted {
             return answer;
         }
         if self == Self::PublicValuesAreMixedUp && orders && path.ends_with("/open") {
-            return next.run(with_another_value(request).await).await;
+            let another = |asked: &mut Value| {
+                if asked["public_value"].is_string() {
+                    *asked = json!({ "public_value": "somebody's" });
+                }
+            };
+            return next.run(with_another_body(request, another).await).await;
         }
         let change: fn(&mut Value) = if self == Self::SeedsAreToldWrong && path.ends_with("/draw") {
             |body| body["seed"] = "00".repeat(32).into()
@@ -487,16 +506,16 @@ async fn twice(request: Request, next: Next, nth: u64) -> Response {
     next.run(Request::from_parts(parts, Body::from(bytes))).await
 }
 
-/// The same request with another public value, if it has one.
-async fn with_another_value(request: Request) -> Request {
+/// The same request with another body.
+async fn with_another_body(request: Request, change: impl FnOnce(&mut Value)) -> Request {
     let (mut parts, body) = request.into_parts();
-    let mut bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
-    let asked = serde_json::from_slice::<Value>(&bytes).unwrap_or_default();
-    if asked["public_value"].is_string() {
-        bytes = json!({ "public_value": "somebody's" }).to_string().into();
-        parts.headers.remove("content-length");
-    }
-    Request::from_parts(parts, Body::from(bytes))
+    let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let Ok(mut asked) = serde_json::from_slice(&bytes) else {
+        return Request::from_parts(parts, Body::from(bytes));
+    };
+    change(&mut asked);
+    parts.headers.remove("content-length");
+    Request::from_parts(parts, Body::from(asked.to_string()))
 }
 
 fn answer(status: StatusCode, body: &Value) -> Response {

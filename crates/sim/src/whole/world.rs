@@ -33,6 +33,8 @@ pub(super) struct World {
     pub(super) capacity: u32,
     pub(super) price_minor: i64,
     pub(super) seats: u32,
+    /// Whether units are sold as tickets of several types.
+    pub(super) has_types: bool,
     pub(super) buyers: u32,
     /// Bookings that buyers were told of, in that order.
     held: Mutex<Vec<BookingId>>,
@@ -113,6 +115,8 @@ impl World {
             price_minor: *chance.pick(&[2_500, 999]),
             seats: *chance.pick(&[0, 12, 40]) * times,
             is_drawn: has_room && chance.percent(30),
+            // A stream of its own: sales without types are as they were before there were any.
+            has_types: Chance::of(seed, "types", 0).percent(40),
             buyers,
             held: Mutex::default(),
             wishes: Mutex::default(),

@@ -4,6 +4,7 @@ use super::site::ADMIN_KEY;
 use crate::chance::Chance;
 use crate::whole::client::{Answer, Asking, Client, Ways};
 use crate::whole::story::Story;
+use crate::whole::types;
 use crate::whole::world::{World, event_of};
 use onrush_core::ids::{BookingId, EventId};
 use serde_json::{Value, json};
@@ -68,6 +69,13 @@ impl Organiser {
         if *seats > 0 {
             let plan = json!({"plan": plan(*seats), "prices": {"stalls": price_minor}});
             all.push(Asking::put(format!("{path}/seat-map")).body(plan));
+        }
+        if self.world.has_types {
+            let mut chance = Chance::of(self.seed, "organiser's types", 0);
+            for of in types::all_of(&self.world) {
+                let types = types::body(&of, &types::list(&mut chance), "the beginning");
+                all.push(Asking::put(format!("{path}/types")).body(types));
+            }
         }
         if settings.room.is_some() {
             all.push(Asking::post(format!("{path}/prequeue")));

@@ -86,13 +86,13 @@ fn done(change: &Change) -> Option<(What, String)> {
             SetupChange::PriceChanged { reason: Some(reason), .. } => {
                 (What::ChangesPrice, &*reason.why)
             }
+            SetupChange::TypesSet { reason, .. } => (What::SetsTypes, &*reason.why),
             SetupChange::UnitsBlocked { reason, .. } => (What::Blocks, &*reason.why),
             SetupChange::UnitsUnblocked { reason, .. } => (What::Unblocks, &*reason.why),
             SetupChange::EventCreated { .. }
             | SetupChange::PoolAdded { .. }
             | SetupChange::PriceChanged { reason: None, .. }
             | SetupChange::ChannelSet { .. }
-            | SetupChange::TypesSet { .. }
             | SetupChange::UnitsAllotted { .. }
             | SetupChange::ChannelReleased { .. }
             | SetupChange::SeatsAdded { .. } => return None,
