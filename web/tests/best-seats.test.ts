@@ -1,8 +1,8 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Booking } from "../src/api/schema";
-import { launch, PHONE, violations, visit, type Visit } from "./browser";
-import { fillIn, heading, useCard } from "./checkout";
+import { launch, PHONE, tabTo, violations, visit, type Visit } from "./browser";
+import { bookingOf, fillIn, heading, useCard } from "./checkout";
+import { BALCONY, hall, row } from "./hall";
 import { CARDS, openEvent, Server } from "./server";
 
 let server: Server;
@@ -16,35 +16,6 @@ afterAll(async () => {
   await browser?.close();
   await server?.stop();
 });
-
-const SEATS_A_ROW = 6;
-
-/** Two sections of two rows each: Floor, which is dear, and Balcony. Seats are called F-A-1 and so on. */
-function hall(): unknown {
-  const section = (name: string, y: number) => ({
-    name,
-    position: { x: 0, y },
-    rows: ["A", "B"].map((row, at) => ({
-      row_number: row,
-      position: { x: 0, y: 30 * at },
-      seats: Array.from({ length: SEATS_A_ROW }, (_, seat) => ({
-        seat_number: String(seat + 1),
-        seat_guid: `${name[0]}-${row}-${seat + 1}`,
-        position: { x: 25 * seat, y: 0 },
-        category: name,
-      })),
-    })),
-  });
-  return {
-    name: "Hall",
-    categories: [
-      { name: "Floor", color: "#aa3333" },
-      { name: "Balcony", color: "#3366cc" },
-    ],
-    zones: [section("Floor", 0), section("Balcony", 200)],
-    size: { width: 25 * SEATS_A_ROW + 25, height: 300 },
-  };
-}
 
 /** An event in the hall, and somebody who is let in; `blocked` seats are not on sale. */
 async function enter(
@@ -69,9 +40,6 @@ async function block(event: string, seats: string[]): Promise<void> {
   await server.organise("POST", `/events/${event}/block`, { seats, by: "test", why: "camera" });
 }
 
-const row = (name: string, ...numbers: number[]) => numbers.map((number) => `${name}-${number}`);
-const BALCONY = [...row("B-A", 1, 2, 3, 4, 5, 6), ...row("B-B", 1, 2, 3, 4, 5, 6)];
-
 const more = (page: Page) => page.getByRole("button", { name: "More: Seats" });
 const submit = (page: Page) => page.getByRole("button", { name: "Best seats" });
 const focused = (page: Page) => page.evaluate(() => document.activeElement?.textContent?.trim());
@@ -80,28 +48,10 @@ async function wantSeats(page: Page, quantity: number): Promise<void> {
   for (let seats = 2; seats < quantity; seats += 1) await more(page).click();
 }
 
-/** The booking whose page is shown. */
-async function bookingOf(page: Page): Promise<Booking> {
-  await page.waitForURL(/\/bookings\/[^/]+$/);
-  const token = await page.evaluate(() => JSON.parse(localStorage.getItem("onrush.visitor")!).token);
-  const booking = decodeURIComponent(new URL(page.url()).pathname.split("/").at(-1)!);
-  return (await server.ask("GET", `/bookings/${booking}`, { token })).body;
-}
-
 /** The places of seats in their row, if it is one row. */
 function placesIn(rowName: string, seats: readonly string[]): number[] {
   for (const seat of seats) expect(seat).toMatch(new RegExp(`^${rowName}-`));
   return seats.map((seat) => Number(seat.split("-").at(-1))).sort((a, b) => a - b);
-}
-
-/** Presses Tab until something has the focus, as somebody without a mouse does. */
-async function tabTo(page: Page, what: ReturnType<Page["locator"]>): Promise<void> {
-  await what.waitFor();
-  for (let presses = 0; presses < 40; presses += 1) {
-    if (await what.evaluate((element) => element === document.activeElement)) return;
-    await page.keyboard.press("Tab");
-  }
-  throw new Error("Tab never comes there");
 }
 
 /** The keys and lines of all holds that the page asks for. */
@@ -122,7 +72,7 @@ test("buyer on a phone gets the best three together, pays, and has tickets", asy
   expect(await violations(page)).toEqual([]);
   await submit(page).tap();
   await heading(page, "Complete your booking");
-  const { lines } = await bookingOf(page);
+  const { lines } = await bookingOf(server, page);
   expect(lines.seats).toHaveLength(3);
   const places = placesIn("B-A", lines.seats!);
   expect(places).toEqual([0, 1, 2].map((step) => places[0]! + step));
@@ -166,7 +116,7 @@ test("keyboard alone gets four seats that must be together, and pays", async () 
   await press("Enter");
   await heading(page, "Complete your booking");
   await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe("main");
-  const { lines, amount_minor } = await bookingOf(page);
+  const { lines, amount_minor } = await bookingOf(server, page);
   expect(placesIn("F-A", lines.seats!)).toHaveLength(4);
   expect(amount_minor).toBe(36_000);
   await tabTo(page, page.getByLabel("Name"));
@@ -197,7 +147,7 @@ test("answer that gets lost on its way is asked for again by its key, and held o
     await route.abort("connectionreset");
   });
   await submit(page).click();
-  expect((await bookingOf(page)).lines.seats).toHaveLength(2);
+  expect((await bookingOf(server, page)).lines.seats).toHaveLength(2);
   expect(asked).toHaveLength(2);
   expect(asked[1]).toEqual(asked[0]);
   expect((await server.ask("GET", "/events/lost")).body.units).toMatchObject({ held: 2, free: 22 });
@@ -223,7 +173,7 @@ test("answer that was lost before a reload is asked for again, and nothing more 
   await page.getByText("We do not know yet whether your choice is held").waitFor();
   expect(await page.getByRole("group", { name: "Seats" }).locator("output").innerText()).toBe("3");
   await page.getByRole("button", { name: "Ask again" }).click();
-  expect((await bookingOf(page)).lines.seats).toHaveLength(3);
+  expect((await bookingOf(server, page)).lines.seats).toHaveLength(3);
   expect(asked).toHaveLength(2);
   expect(asked[1]).toEqual(asked[0]);
   expect((await server.ask("GET", "/events/reload")).body.units.held).toBe(3);
@@ -244,7 +194,7 @@ test("four who cannot sit together are told what there is, and split by one tap"
   expect(await focused(page)).toBe("Best seats");
   expect(await violations(page)).toEqual([]);
   await alert.getByRole("button", { name: "Take 4 in separate groups" }).tap();
-  const { lines } = await bookingOf(page);
+  const { lines } = await bookingOf(server, page);
   expect(lines.seats).toHaveLength(4);
   // Two by two, in rows one behind the other or in one.
   const items = page.getByRole("listitem").filter({ hasText: /^Floor, row [AB], seats/ });
@@ -298,7 +248,7 @@ test("three who cannot sit together are not seated alone, and may be two by one 
   const offers = await alert.getByRole("button").allInnerTexts();
   expect(offers).toEqual(["Take 2 side by side", "Look in all categories and sections"]);
   await alert.getByRole("button", { name: "Take 2 side by side" }).click();
-  const { lines } = await bookingOf(page);
+  const { lines } = await bookingOf(server, page);
   const places = placesIn("F-[AB]", lines.seats!);
   expect(places[1]! - places[0]!).toBe(1);
   expect(new Set(asked.map(({ key }) => key)).size).toBe(3);
@@ -320,7 +270,7 @@ test("section with too few seats says how many there are, and leads to the other
     "Look in all categories and sections",
   ]);
   await alert.getByRole("button", { name: "Look in all categories and sections" }).click();
-  const { lines } = await bookingOf(page);
+  const { lines } = await bookingOf(server, page);
   expect(placesIn("F-A", lines.seats!)).toHaveLength(3);
   expect(complaints).toEqual([]);
   await close();
@@ -345,7 +295,7 @@ test("category that sells out is marked by itself, and cannot be asked for", asy
 test("seats that do not please are given back for others", async () => {
   const { page, complaints, close } = await enter("others");
   await submit(page).click();
-  const { booking } = await bookingOf(page);
+  const { booking } = await bookingOf(server, page);
   await page.getByRole("button", { name: "Choose other seats" }).click();
   await page
     .getByRole("dialog", { name: "Give these back?" })
@@ -356,7 +306,7 @@ test("seats that do not please are given back for others", async () => {
   expect((await server.ask("GET", "/events/others")).body.units).toMatchObject({ held: 0, free: 24 });
   // The same wish again is another hold.
   await submit(page).click();
-  const again = await bookingOf(page);
+  const again = await bookingOf(server, page);
   expect(again.booking).not.toBe(booking);
   expect(again.status).toBe("held");
   expect(complaints).toEqual([]);
@@ -369,7 +319,7 @@ test("what is chosen already is held together with the best seats", async () => 
   await page.getByRole("button", { name: "More: Standing" }).click();
   await page.getByText("What you have chosen already (1) is held together with these seats.").waitFor();
   await submit(page).click();
-  const { lines } = await bookingOf(page);
+  const { lines } = await bookingOf(server, page);
   expect(lines.pools).toEqual({ standing: 1 });
   expect(lines.seats).toHaveLength(2);
   await page.goBack();
@@ -386,7 +336,7 @@ test("nobody is offered more seats than one person may have", async () => {
   await more(page).click({ force: true });
   const asked = watchHolds(page);
   await submit(page).click();
-  expect((await bookingOf(page)).lines.seats).toHaveLength(3);
+  expect((await bookingOf(server, page)).lines.seats).toHaveLength(3);
   await page.goBack();
   await page.getByText("One person may have 3; you have 3 already.").waitFor();
   expect(await submit(page).getAttribute("aria-disabled")).toBe("true");
@@ -430,7 +380,7 @@ test("who is not let in yet sees the map, and is asked what they want once they 
     .toBe("active");
   await page.reload();
   await submit(page).click();
-  expect((await bookingOf(page)).lines.seats).toHaveLength(2);
+  expect((await bookingOf(server, page)).lines.seats).toHaveLength(2);
   expect(complaints).toEqual([]);
   await close();
 });

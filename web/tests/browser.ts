@@ -5,6 +5,7 @@ import {
   type BrowserContextOptions,
   chromium,
   type Download,
+  type Locator,
   type Page,
 } from "playwright-core";
 import { expect, inject } from "vitest";
@@ -53,6 +54,16 @@ export interface Visit {
 /** Waits until nothing on the page is being loaded: several things may be at once. */
 export async function loaded(page: Page): Promise<void> {
   await expect.poll(() => page.getByText("Loading…").count(), { timeout: 20_000 }).toBe(0);
+}
+
+/** Presses Tab until something has the focus, as somebody without a mouse does. */
+export async function tabTo(page: Page, what: Locator): Promise<void> {
+  await what.waitFor();
+  for (let presses = 0; presses < 40; presses += 1) {
+    if (await what.evaluate((element) => element === document.activeElement)) return;
+    await page.keyboard.press("Tab");
+  }
+  throw new Error("Tab never comes there");
 }
 
 /** What axe finds wrong by WCAG 2.2 AA: a line each, none if all is well. */

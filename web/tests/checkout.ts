@@ -1,6 +1,7 @@
 /** What tests of the checkout have in common. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { expect } from "vitest";
+import type { Booking } from "../src/api/schema";
 import type { Visit } from "./browser";
 import { enter } from "./scenes";
 import type { Server } from "./server";
@@ -60,4 +61,12 @@ export async function untilStatus(
   const now = async () =>
     (await server.ask("GET", `/bookings/${who.booking}`, { token: who.token })).body.status;
   await expect.poll(now, { timeout: 20_000, interval: 25 }).toBe(status);
+}
+
+/** The booking whose page is shown, as the visitor whose page it is sees it. */
+export async function bookingOf(server: Server, page: Page): Promise<Booking> {
+  await page.waitForURL(/\/bookings\/[^/]+$/);
+  const token = await page.evaluate(() => JSON.parse(localStorage.getItem("onrush.visitor")!).token);
+  const booking = decodeURIComponent(new URL(page.url()).pathname.split("/").at(-1)!);
+  return (await server.ask("GET", `/bookings/${booking}`, { token })).body;
 }
