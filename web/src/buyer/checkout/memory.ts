@@ -20,6 +20,8 @@ interface Memory {
   holder?: string;
   /** The seats that were chosen, by name, where others are held in their place. */
   chosen?: string[];
+  /** What was asked for first, in words, where something else is held that was wanted rather than nothing. */
+  asked?: string;
 }
 
 const BOOKINGS = "onrush.bookings";

@@ -14,6 +14,8 @@ interface Stored {
   accessible?: number;
   /** Seats by ticket type, where some are named; their sum is `quantity`. */
   types?: Counts;
+  /** What is wanted rather than nothing, by the names of `Other`; missing in what an older page stored. */
+  otherwise?: string[];
 }
 
 export class BestWish {
@@ -70,6 +72,15 @@ export class BestWish {
     this.#set({ ...this.#wanted, accessible });
   }
 
+  /** What is wanted rather than nothing, as far as it is offered: names of `Other`. */
+  get otherwise(): readonly string[] {
+    return this.#wanted.otherwise ?? [];
+  }
+  setOtherwise(id: string, isWanted: boolean): void {
+    const others = this.otherwise.filter((other) => other !== id);
+    this.#set({ ...this.#wanted, otherwise: isWanted ? [...others, id] : others });
+  }
+
   /**
    * How many seats of each of these types, at most `most`: all of the first, where none of them is
    * named. None where there are no types.
@@ -100,9 +111,10 @@ export class BestWish {
 
   /** Wishes for what this line asks for. */
   take(line: BestSeats): void {
-    const { types } = this.#wanted;
+    const { types, otherwise } = this.#wanted;
     this.#set({
       ...(types && { types: atMost(types, line.quantity) }),
+      ...(otherwise && { otherwise }),
       quantity: line.quantity,
       category: line.categories?.[0],
       section: line.sections?.[0],

@@ -5,7 +5,7 @@
 import { NoAnswer, newKey, path, Refused } from "../../api/client";
 import type { Booking, Lines, Wish } from "../../api/schema";
 import { askAsVisitor } from "../../api/visitor";
-import { nightsOf } from "./stock";
+import { poolsOf } from "./stock";
 
 const TRIES = 5;
 const PAUSE_MS = 700;
@@ -69,24 +69,18 @@ export async function hold(event: string, wish: Wish, unheard: () => void): Prom
 }
 
 /**
- * Whether a booking is what this wish asked for. Which seats were the best nobody knows here, so that
- * only its key can tell; but for a first choice that was had.
+ * Whether a booking is what this wish asked for first. Which seats were the best nobody knows here, so
+ * that only its key can tell; but for a first choice that was had.
  */
 export function isFor(booking: Booking, wish: Wish): boolean {
   const best = wish.best?.first_choice;
   if (wish.best && !best) return false;
-  const pools = { ...wish.pools };
-  for (const stay of wish.stays ?? []) {
-    for (const night of nightsOf(stay.from, stay.nights)) {
-      const pool = `${stay.pool}.${night}`;
-      pools[pool] = (pools[pool] ?? 0) + (stay.rooms ?? 1);
-    }
-  }
   const text = (lines: Lines) => {
     const byName = Object.entries(lines.pools ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
     return JSON.stringify([byName, [...(lines.seats ?? [])].sort()]);
   };
-  const isOfLines = text(booking.lines) === text({ pools, seats: [...(wish.seats ?? []), ...(best ?? [])] });
+  const isOfLines =
+    text(booking.lines) === text({ pools: poolsOf(wish), seats: [...(wish.seats ?? []), ...(best ?? [])] });
   return isOfLines && isOfTypes(booking, wish);
 }
 

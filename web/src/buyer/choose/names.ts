@@ -1,5 +1,6 @@
 /** What seats are called, in the buyer's language. */
-import { t } from "../../lib/i18n.svelte";
+import type { BestSeats } from "../../api/schema";
+import { i18n, t } from "../../lib/i18n.svelte";
 import type { House } from "../../lib/seatmap/house";
 
 /** "Stalls, row A, seat 12": as much of it as the plan says. */
@@ -17,4 +18,11 @@ export function seatName(house: House, seat: number): string {
 /** Several seats, as a list of the language. */
 export function seatNames(house: House, seats: readonly number[], language: string): string {
   return new Intl.ListFormat(language).format(seats.map((seat) => seatName(house, seat)));
+}
+
+/** What best seats were asked for: "4 seats, Balcony, side by side". */
+export function bestName({ quantity, categories = [], sections = [], together }: BestSeats): string {
+  const words = [t("seats.best_asked", { n: quantity }), ...new Set([...categories, ...sections])];
+  if (together === "must" && quantity > 1) words.push(t("seats.best_asked_together"));
+  return new Intl.ListFormat(i18n.language, { type: "unit" }).format(words);
 }

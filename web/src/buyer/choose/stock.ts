@@ -1,5 +1,5 @@
 /** What the pools of an event are: nights of a kind of room, or things that are bought by quantity. */
-import type { Pool } from "../../api/schema";
+import type { Pool, Wish } from "../../api/schema";
 import { nightOf } from "../../lib/pools";
 import { unitMinor } from "./types";
 
@@ -50,6 +50,18 @@ export function dayAfter(date: string, days: number): string {
 
 export function nightsOf(from: string, nights: number): string[] {
   return Array.from({ length: nights }, (_, at) => dayAfter(from, at));
+}
+
+/** Units of each pool that a wish asks for, those of its stays' nights among them. */
+export function poolsOf(wish: Wish): Record<string, number> {
+  const pools = { ...wish.pools };
+  for (const stay of wish.stays ?? []) {
+    for (const night of nightsOf(stay.from, stay.nights)) {
+      const pool = `${stay.pool}.${night}`;
+      pools[pool] = (pools[pool] ?? 0) + (stay.rooms ?? 1);
+    }
+  }
+  return pools;
 }
 
 export interface StayTerms {
