@@ -143,14 +143,15 @@ async fn the_best_seats_have_types_too() {
     assert_eq!(held["amount_minor"], (901 + 2 * 451) + 90 + 100);
 }
 
+fn wish(pools: Value, seats: Value, types: Value) -> Value {
+    json!({"pools": pools, "seats": seats, "types": types})
+}
+
 #[tokio::test]
 async fn types_that_there_are_not_and_numbers_that_may_not_be_are_refused() {
     let shop = Shop::start().await;
     sale_with_types(&shop).await;
     let guest = shop.guest().await;
-    let wish = |pools: Value, seats: Value, types: Value| {
-        json!({"pools": pools, "seats": seats, "types": types})
-    };
     let of_ga = |quantity: u32, types: Value| {
         wish(json!({"ga": quantity}), json!([]), json!({"pools": {"ga": types}}))
     };
