@@ -73,7 +73,7 @@ function watchHolds(page: Page): { key: string; wish: Wish }[] {
   return asked;
 }
 
-test("who was too slow on a phone gets what they said they would rather have, and is told its price", async () => {
+test("who was too slow gets on a phone what they would rather have, and is told its price", async () => {
   const { page, complaints, close } = await enter("slow", [], PHONE);
   const asked = watchHolds(page);
   await wantSeats(page, 3);
@@ -200,7 +200,7 @@ test("wishes go in order and at most five of them, each with what else is chosen
   await close();
 });
 
-test("where nothing of it can be had the first wish's refusal is told, and nothing of it offered again", async () => {
+test("where nothing can be had the first refusal is told, and nothing refused is offered again", async () => {
   const { page, complaints, close } = await enter("none");
   await wantSeats(page, 3);
   await page.getByRole("radio", { name: /^Balcony/ }).check();
