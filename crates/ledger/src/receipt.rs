@@ -1,6 +1,6 @@
 //! Receipts and credit notes: numbered without a gap, and never changed once they are issued.
 
-use crate::booking::{Booking, Buyer};
+use crate::booking::Booking;
 use crate::saga::SagaRecord;
 use onrush_core::Time;
 use onrush_core::ids::{BookingId, EventId, PaymentId, PoolId, SeatId};
@@ -236,7 +236,8 @@ impl Receipt {
     }
 }
 
-/// A receipt or credit note that has no number yet.
+/// A receipt or credit note that has no number yet. Who paid is looked up when it is issued: somebody
+/// may be erased before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceiptDraft {
     /// The booking that was paid.
@@ -250,8 +251,6 @@ pub struct ReceiptDraft {
     pub currency: Currency,
     /// What was paid or went back, in minor units.
     pub amount_minor: i64,
-    /// Who paid, if that is known.
-    pub buyer_name: Option<String>,
     /// The rest.
     pub document: Document,
 }
@@ -266,14 +265,15 @@ impl ReceiptDraft {
         }
     }
 
-    /// What it is with a number, and that of the receipt which a credit note takes back.
+    /// What it is with a number, that of the receipt which a credit note takes back, and who paid.
     pub(crate) fn issued(
         self,
         number: ReceiptNumber,
         receipt: Option<ReceiptNumber>,
         issued_at: Time,
+        buyer_name: Option<String>,
     ) -> Receipt {
-        let Self { booking, event, refund, currency, amount_minor, buyer_name, document } = self;
+        let Self { booking, event, refund, currency, amount_minor, document } = self;
         let corrects = refund.zip(receipt);
         let corrects = corrects.map(|(refund, receipt)| Corrects { refund, receipt });
         Receipt {
@@ -295,8 +295,6 @@ impl ReceiptDraft {
 pub struct ReceiptBasis {
     /// What was booked.
     pub booking: Booking,
-    /// Who pays, if that is known.
-    pub buyer: Option<Buyer>,
     /// Its payments and refunds.
     pub record: SagaRecord,
     /// What was issued already, by number.
@@ -324,6 +322,8 @@ pub struct ReceiptFilter {
     pub event: Option<EventId>,
     /// Of one booking.
     pub booking: Option<BookingId>,
+    /// The one with this number.
+    pub number: Option<ReceiptNumber>,
     /// Whether the first number comes first, not the last.
     pub is_rising: bool,
     /// Where the page begins: the `next` of the one before.

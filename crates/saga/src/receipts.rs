@@ -9,7 +9,7 @@ use onrush_core::hold::HoldStatus;
 use onrush_core::money::Currency;
 use onrush_core::settings::Settings;
 use onrush_core::tax::{Tax, Taxed};
-use onrush_ledger::booking::{Booking, Buyer};
+use onrush_ledger::booking::Booking;
 use onrush_ledger::money::{Payment, RefundStatus};
 use onrush_ledger::receipt::{Document, Purpose, ReceiptBasis, ReceiptDraft, ReceiptLine, Seller};
 
@@ -73,14 +73,12 @@ fn draft(
     amount_minor: i64,
     document: Document,
 ) -> ReceiptDraft {
-    let name = |Buyer { name, .. }: &Buyer| (!name.is_empty()).then(|| name.clone());
     ReceiptDraft {
         booking: basis.booking.booking.clone(),
         event: basis.booking.event.clone(),
         refund,
         currency: basis.booking.currency,
         amount_minor,
-        buyer_name: basis.buyer.as_ref().and_then(name),
         document,
     }
 }
@@ -277,8 +275,7 @@ mod tests {
             updated_at: Time(9),
         });
         let record = SagaRecord { saga, refunds: refunds.collect(), payments: vec![paid] };
-        let buyer = Some(Buyer { name: "Ann".into(), ..Buyer::default() });
-        ReceiptBasis { booking, buyer, record, issued: vec![] }
+        ReceiptBasis { booking, record, issued: vec![] }
     }
 
     fn drafts(basis: &ReceiptBasis, rate_bp: Option<u32>) -> Result<Vec<ReceiptDraft>, String> {
@@ -296,7 +293,7 @@ mod tests {
             issued_at: Time(9),
             currency: draft.currency,
             amount_minor: draft.amount_minor,
-            buyer_name: draft.buyer_name,
+            buyer_name: None,
             document: draft.document,
         });
         numbered.collect()
@@ -312,7 +309,7 @@ mod tests {
     fn a_confirmed_booking_lacks_a_receipt_whose_lines_come_to_what_was_paid() {
         let drafts = drafts(&basis(&[]), Some(1_900)).unwrap();
         let [receipt] = &*drafts else { panic!("{drafts:?}") };
-        assert_eq!((receipt.amount_minor, receipt.buyer_name.as_deref()), (2_090, Some("Ann")));
+        assert_eq!((receipt.amount_minor, &receipt.refund), (2_090, &None));
         assert_eq!(amounts(receipt), [(Purpose::Sales, 2_000, 319), (Purpose::Fees, 90, 15)]);
         let line = &receipt.document.lines[0];
         assert_eq!((line.quantity, line.price_minor), (Some(2), Some(1_000)));

@@ -116,10 +116,14 @@ pub(crate) fn all_refunds(db: &Dialect, after: Option<&str>, limit: usize) -> Li
 
 /// Receipts and credit notes, by number.
 pub(crate) fn receipts(db: &Dialect, filter: &ReceiptFilter, limit: usize) -> List<Receipt> {
-    let ReceiptFilter { event, booking, is_rising, after } = filter;
+    let ReceiptFilter { event, booking, number, is_rising, after } = filter;
     let mut query = Query::of(db, "receipts");
     query.equal("event_id", event.as_ref().map(EventId::as_str));
     query.equal("booking_id", booking.as_ref().map(BookingId::as_str));
+    if let Some(ReceiptNumber { series, number }) = number {
+        let number = [text(series.as_str()), Value::Integer((*number).into())];
+        query.only("(series, number) = (?, ?)", number);
+    }
     let order = (if *is_rising { Rising } else { Falling }, ["series", "number"]);
     query
         .page(order, (after.as_deref(), number_values), limit, |receipt| receipt.number.to_string())

@@ -1,7 +1,7 @@
 //! Who pays for bookings.
 
 use super::access::withdrawing;
-use super::database::{Ask, execute, first};
+use super::database::{Ask, all, execute, first};
 use super::fault::Fault;
 use super::rows::{BuyerRow, json, parse};
 use crate::booking::{Buyer, BuyerOf};
@@ -51,19 +51,15 @@ impl Ask for FindBuyer {
     }
 }
 
-/// The statement that forgets buyers, by which bookings are theirs. Whoever asked to be forgotten is
-/// not found through a mail that was sent before, and what was issued to them keeps its number and
-/// its amounts alone.
+/// The statement that forgets buyers, by which bookings are theirs, and says for which there was one.
+/// Whoever asked to be forgotten is not found through a mail that was sent before.
 macro_rules! erasing {
     ($whose:literal) => {
         concat!(
             withdrawing!($whose),
-            ", nameless AS (UPDATE receipts SET buyer_name = NULL \
-             WHERE booking_id IN (SELECT booking_id FROM (",
+            "DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM (",
             $whose,
-            ") AS theirs)) DELETE FROM buyers WHERE booking_id IN (SELECT booking_id FROM (",
-            $whose,
-            ") AS theirs)"
+            ") AS theirs) RETURNING booking_id"
         )
     };
 }
@@ -75,9 +71,10 @@ impl Ask for EraseBuyer {
     type Answer = u64;
 
     async fn run(&self, db: &mut Client) -> Result<u64, Fault> {
-        match &self.0 {
+        let db = db.transaction().await?;
+        let erased = match &self.0 {
             BuyerOf::Booking(booking) => {
-                execute(db, erasing!("SELECT $1::text AS booking_id"), &[&booking.as_str()]).await
+                all(&db, erasing!("SELECT $1::text AS booking_id"), &[&booking.as_str()]).await?
             }
             // A booking may have come to its saga and not yet, through the feed, to the bookings.
             BuyerOf::User(user) => {
@@ -85,14 +82,21 @@ impl Ask for EraseBuyer {
                     "SELECT booking_id FROM bookings WHERE user_id = $1 \
                      UNION SELECT booking_id FROM sagas WHERE user_id = $1"
                 );
-                execute(db, sql, &[&user.as_str()]).await
+                all(&db, sql, &[&user.as_str()]).await?
             }
             // No address that is kept has a NUL in it.
-            BuyerOf::Email(email) if email.contains('\0') => Ok(0),
+            BuyerOf::Email(email) if email.contains('\0') => return Ok(0),
             BuyerOf::Email(email) => {
                 let sql = erasing!("SELECT booking_id FROM buyers WHERE email_lower = $1");
-                execute(db, sql, &[&email.to_lowercase()]).await
+                all(&db, sql, &[&email.to_lowercase()]).await?
             }
-        }
+        };
+        let ids: Vec<String> = erased.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+        // After the rows of buyers are ours: what was issued to them by then is seen, and what is
+        // issued later has no name. Numbers and amounts stay.
+        let sql = "UPDATE receipts SET buyer_name = NULL WHERE booking_id = ANY ($1)";
+        execute(&db, sql, &[&ids]).await?;
+        db.commit().await?;
+        Ok(ids.len() as u64)
     }
 }

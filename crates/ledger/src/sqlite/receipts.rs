@@ -95,6 +95,8 @@ fn issue_one(
         Some(_) => find(db, &draft.booking, None)?.map(|receipt| receipt.number),
         None => None,
     };
+    let buyer = buyers::find(db, &draft.booking)?.map(|buyer| buyer.name);
+    let buyer_name = buyer.filter(|name| !name.is_empty());
     let document = serde_json::to_string(&draft.document)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     // A credit note without its receipt is against the table's rules.
@@ -114,11 +116,11 @@ fn issue_one(
             issued_at.0,
             draft.currency.as_str(),
             draft.amount_minor,
-            draft.buyer_name,
+            buyer_name,
             document,
         ],
     )?;
-    Ok(draft.clone().issued(number, receipt, issued_at))
+    Ok(draft.clone().issued(number, receipt, issued_at, buyer_name))
 }
 
 /// What documents of these bookings are made of; nothing for one without a payment.
@@ -135,7 +137,7 @@ pub(super) fn basis(db: &Statements<'_>, ids: &[BookingId]) -> rusqlite::Result<
             ..ReceiptFilter::default()
         };
         let issued = list(db, &filter, usize::MAX - 1)?.rows;
-        found.push(ReceiptBasis { booking, buyer: buyers::find(db, id)?, record, issued });
+        found.push(ReceiptBasis { booking, record, issued });
     }
     Ok(found)
 }

@@ -48,7 +48,7 @@ pub async fn receipts(
 ) -> Result<Response, Problem> {
     let ReceiptSearch { event, booking, after, limit } = query;
     let limit = page_size(limit)?;
-    let filter = ReceiptFilter { event, booking, after, is_rising: false };
+    let filter = ReceiptFilter { event, booking, after, ..ReceiptFilter::default() };
     let page = ledger.receipts(filter, limit).await?;
     let receipts = page.rows.into_iter().map(Into::into).collect();
     Ok(json(StatusCode::OK, &ReceiptPage { receipts, next: page.next }))
@@ -72,6 +72,6 @@ impl FileSearch {
     #[must_use]
     pub fn filter(self) -> ReceiptFilter {
         let Self { event, booking } = self;
-        ReceiptFilter { event, booking, is_rising: true, after: None }
+        ReceiptFilter { event, booking, is_rising: true, ..ReceiptFilter::default() }
     }
 }
