@@ -11,5 +11,6 @@ pub mod http;
 pub mod inventory;
 pub mod json;
 pub mod live;
+pub mod paper;
 pub mod plans;
 pub mod prices;

@@ -96,6 +96,8 @@ pub enum Code {
     PaymentsOff,
     /// No receipts are issued.
     ReceiptsOff,
+    /// There is no receipt of this number.
+    ReceiptNotFound,
     /// The payment gateway does not answer.
     GatewayUnavailable,
     /// The payment gateway will not have the payment.
@@ -128,7 +130,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 56] = [
+    pub const ALL: [Self; 57] = [
         Self::MalformedJson,
         Self::InvalidBody,
         Self::UnsupportedMediaType,
@@ -171,6 +173,7 @@ impl Code {
         Self::Stopped,
         Self::PaymentsOff,
         Self::ReceiptsOff,
+        Self::ReceiptNotFound,
         Self::GatewayUnavailable,
         Self::GatewayRefused,
         Self::GatewayCannotTake,
@@ -235,6 +238,7 @@ impl Code {
             Self::Stopped => ("STOPPED", StatusCode::SERVICE_UNAVAILABLE),
             Self::PaymentsOff => ("PAYMENTS_OFF", StatusCode::CONFLICT),
             Self::ReceiptsOff => ("RECEIPTS_OFF", StatusCode::CONFLICT),
+            Self::ReceiptNotFound => ("RECEIPT_NOT_FOUND", StatusCode::NOT_FOUND),
             Self::GatewayUnavailable => ("GATEWAY_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE),
             Self::GatewayRefused => ("GATEWAY_REFUSED", StatusCode::BAD_GATEWAY),
             Self::GatewayCannotTake => ("GATEWAY_CANNOT_TAKE", StatusCode::CONFLICT),
@@ -301,6 +305,7 @@ impl Code {
             | Self::UpgradeRequired
             | Self::PaymentsOff
             | Self::ReceiptsOff
+            | Self::ReceiptNotFound
             | Self::GatewayRefused
             | Self::GatewayCannotTake
             | Self::GatewayNotFound

@@ -279,3 +279,35 @@ async fn a_buyer_who_is_erased_has_no_name_on_a_receipt() {
         (&json!("R-1"), &json!(2_725))
     );
 }
+
+#[tokio::test]
+async fn a_receipt_is_a_pdf_for_whoever_keeps_the_booking_and_for_the_organiser() {
+    let shop = shop().await;
+    let (ann, bo) = (shop.guest().await, shop.guest().await);
+    let (first, second) = (buy(&ann, "Ann", 1).await, buy(&bo, "Bo", 1).await);
+    issued(&shop, 2).await;
+    let number = mine(&ann, &first).await[0]["number"].as_str().unwrap().to_owned();
+    let path = format!("/bookings/{first}/receipts/{number}.pdf");
+    let answer = ann.get(&path).await.expect(200);
+    assert_eq!(answer.header("content-type"), Some("application/pdf"));
+    assert_eq!(answer.header("cache-control"), Some("private, no-store"));
+    let name = format!("inline; filename=\"{number}.pdf\"");
+    assert_eq!(answer.header("content-disposition"), Some(&*name));
+    assert!(answer.body.starts_with(b"%PDF-"));
+    let all = shop.admin("GET", &format!("/receipts/{number}.pdf")).send().await.expect(200);
+    assert!(all.body == answer.body, "the same document comes to the same bytes");
+    let thai = ann.get(&format!("{path}?language=th")).await.expect(200);
+    assert!(thai.body != answer.body);
+
+    assert_eq!(bo.get(&path).await.problem(), (404, "RESERVATION_NOT_FOUND".into()));
+    let of_another = format!("/bookings/{second}/receipts/{number}.pdf");
+    assert_eq!(bo.get(&of_another).await.problem(), (404, "RECEIPT_NOT_FOUND".into()));
+    let unknown = shop.admin("GET", "/receipts/R-99.pdf").send().await;
+    assert_eq!(unknown.problem(), (404, "RECEIPT_NOT_FOUND".into()));
+    for file in ["R-1", "R-01.pdf", "1.pdf", "R-1.svg"] {
+        let answer = shop.admin("GET", &format!("/receipts/{file}")).send().await;
+        assert_eq!(answer.problem(), (400, "INVALID_ID".into()), "{file}");
+    }
+    let answer = ann.get(&format!("{path}?language=tlh")).await;
+    assert_eq!(answer.problem(), (400, "INVALID_QUERY".into()));
+}

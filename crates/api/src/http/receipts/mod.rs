@@ -3,6 +3,7 @@
 pub mod bookkeeping;
 pub mod list;
 pub mod mine;
+pub mod paper;
 pub mod shapes;
 pub mod table;
 
@@ -20,7 +21,9 @@ use utoipa_axum::routes;
 pub fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::new()
         .routes(routes!(mine::booking_receipts))
+        .routes(routes!(paper::booking_receipt_pdf))
         .routes(routes!(list::receipts))
+        .routes(routes!(paper::receipt_pdf))
         .routes(routes!(table::receipts_csv))
         .routes(routes!(bookkeeping::bookkeeping))
 }
