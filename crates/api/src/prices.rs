@@ -3,8 +3,11 @@
 
 use onrush_core::ids::EventId;
 use onrush_core::limits::MAX_PRICE_MINOR;
+use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::question::AvailabilityNow;
 use onrush_core::settings::Settings;
+use onrush_core::types::{TicketType, TypeView};
+use onrush_core::view::AvailabilityView;
 use onrush_saga::gateway::Gateway;
 use onrush_saga::gateway::takes::Takes;
 use onrush_store::{Ask, Engine, Failure};
@@ -103,6 +106,47 @@ pub fn check_prices<'a>(
     Ok(())
 }
 
+/// Checks ticket types with what they cost where one unit costs each of these prices.
+///
+/// # Errors
+/// The gateway does not take what one of them costs.
+pub fn check_types<'a>(
+    gateway: Option<&dyn Gateway>,
+    settings: &Settings,
+    types: impl IntoIterator<Item = &'a TicketType>,
+    base_prices_minor: &[i64],
+) -> Result<(), PriceError> {
+    let step_minor = settings.step_minor();
+    let each = |it: &'a TicketType| {
+        let prices_minor = base_prices_minor.iter();
+        let prices_minor = prices_minor.map(move |minor| it.price.of_minor(*minor, step_minor));
+        prices_minor.map(move |price_minor| (it.id.as_str(), price_minor))
+    };
+    check_prices(gateway, settings, types.into_iter().flat_map(each))
+}
+
+/// What one unit costs of something that is on sale, now and later.
+#[must_use]
+pub fn now_and_later(price_minor: i64, later: &[PriceStep]) -> Vec<i64> {
+    let later = later.iter().map(|step| step.price_minor);
+    std::iter::once(price_minor).chain(later).collect()
+}
+
+/// Its prices now and later, and its types; nothing where there is no such pool or category.
+#[must_use]
+pub fn find<'a>(view: &'a AvailabilityView, of: &Priced) -> Option<(Vec<i64>, &'a [TypeView])> {
+    match of {
+        Priced::Pool(pool) => {
+            let found = view.pools.iter().find(|known| known.pool == *pool)?;
+            Some((now_and_later(found.price_minor, &found.later), &found.types))
+        }
+        Priced::Category(name) => {
+            let found = view.categories.iter().find(|known| known.name == *name)?;
+            Some((now_and_later(found.price_minor, &found.later), &found.types))
+        }
+    }
+}
+
 /// Checks settings that are about to be changed, if currency or fees are others than before.
 ///
 /// # Errors
@@ -122,11 +166,14 @@ pub async fn check_change(
         check_currency(gateway, after)?;
     }
     let view = engine.ask(event.clone(), AvailabilityNow).await?.value;
-    let pools = view.pools.iter().map(|pool| (pool.pool.as_str(), pool.price_minor, &pool.later));
-    let seats = view.categories.iter().map(|it| (&*it.name, it.price_minor, &it.later));
-    let all = pools.chain(seats).flat_map(|(name, price_minor, later)| {
-        let later = later.iter().map(|step| step.price_minor);
-        std::iter::once(price_minor).chain(later).map(move |price_minor| (name, price_minor))
-    });
-    check_prices(gateway, after, all)
+    let pools = view.pools.iter();
+    let pools = pools.map(|it| (it.pool.as_str(), it.price_minor, &it.later, &it.types));
+    let seats = view.categories.iter();
+    let seats = seats.map(|it| (&*it.name, it.price_minor, &it.later, &it.types));
+    for (name, price_minor, later, types) in pools.chain(seats) {
+        let prices_minor = now_and_later(price_minor, later);
+        check_prices(gateway, after, prices_minor.iter().map(|minor| (name, *minor)))?;
+        check_types(gateway, after, types.iter().map(AsRef::as_ref), &prices_minor)?;
+    }
+    Ok(())
 }

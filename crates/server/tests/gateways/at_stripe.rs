@@ -228,6 +228,33 @@ async fn a_change_of_currency_or_fees_that_stripe_does_not_take_is_refused() {
 }
 
 #[tokio::test]
+async fn a_ticket_type_that_comes_to_what_stripe_does_not_take_is_refused() {
+    let at = StripeShop::start().await;
+    let body = json!({"event": "e", "title": "Rush", "currency": "EUR"});
+    at.shop.organise("POST", "/events", &body).await;
+    at.shop.add_pool("e", "ga", 10, 1_100).await;
+    let put = async |path: &str, body: Value| at.shop.admin("PUT", path).json(&body).send().await;
+    let types = |price: (&str, i64)| {
+        let child = json!({"id": "child", "name": "Child", price.0: price.1});
+        json!({"pool": "ga", "types": [child], "by": "ann", "why": "families"})
+    };
+    for price in [("percent_bp", 400), ("less_minor", 1_060), ("price_minor", 49)] {
+        cannot_take(&put("/events/e/types", types(price)).await, "child: ");
+    }
+    for price in [("percent_bp", 0), ("less_minor", 1_050), ("percent_bp", 5_000)] {
+        put("/events/e/types", types(price)).await.expect(200);
+    }
+    // A child's half of either is less than 0.50, and of 11.00 MXN than 10.00.
+    let price = |price_minor: i64, later: Value| json!({"pool": "ga", "price_minor": price_minor, "later": later, "by": "ann", "why": "x"});
+    cannot_take(&put("/events/e/prices", price(98, json!([]))).await, "child: ");
+    let later = json!([{"from": 4_000_000_000_000_i64, "price_minor": 98}]);
+    cannot_take(&put("/events/e/prices", price(1_100, later)).await, "child: ");
+    let change = at.shop.admin("PATCH", "/events/e").json(&json!({"currency": "MXN"}));
+    cannot_take(&change.send().await, "child: ");
+    put("/events/e/prices", price(100, json!([]))).await.expect(200);
+}
+
+#[tokio::test]
 async fn an_event_that_was_made_before_stripe_was_asked_goes_on() {
     let shop = Shop::start().await;
     let body = json!({"event": "old", "title": "Old", "currency": "ZZZ", "room": null});

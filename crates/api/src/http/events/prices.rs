@@ -12,7 +12,7 @@ use crate::http::shapes::lines::id;
 use crate::http::state::{Sale, Units};
 use crate::json::ids::{EventIdText, FreeText, IdText, PriceNumber, TimeMs};
 use crate::json::whole::Whole;
-use crate::prices::check_prices;
+use crate::prices::{check_prices, check_types, find, now_and_later};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -109,6 +109,12 @@ pub async fn change_price(
     let then = later.iter().map(|step| (name.as_str(), step.price_minor));
     check_prices(sagas.gateway(), &view.settings, then)
         .map_err(|error| Problem::from(error).about("later"))?;
+    let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
+    if let Some((_, types)) = find(&left, &of) {
+        let types = types.iter().map(AsRef::as_ref);
+        check_types(sagas.gateway(), &view.settings, types, &now_and_later(price_minor, &later))
+            .map_err(|error| Problem::from(error).about("price_minor"))?;
+    }
     let reason = Reason { by, why };
     let command = Command::ChangePrice { of, price_minor, later, reason };
     run_and_show(&sale, &event, command).await.map_err(Problem::named_in_body)

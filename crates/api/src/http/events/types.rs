@@ -12,7 +12,7 @@ use crate::http::problem::Problem;
 use crate::http::shapes::types::NewType;
 use crate::http::state::{Sale, Units};
 use crate::json::ids::{EventIdText, FreeText, IdText};
-use crate::prices::check_prices;
+use crate::prices::{check_types, find};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -20,7 +20,6 @@ use onrush_core::Command;
 use onrush_core::ids::EventId;
 use onrush_core::question::AvailabilityNow;
 use onrush_core::spec::Reason;
-use onrush_core::types::TypePrice;
 use onrush_saga::Sagas;
 use onrush_store::Ask;
 use serde::{Deserialize, Serialize};
@@ -82,12 +81,12 @@ pub async fn set_types(
     let types = types.into_iter().enumerate().map(|(nth, it)| it.ticket_type(nth));
     let types = types.collect::<Result<Vec<_>, _>>()?;
     let (_, view) = sale.view_event(&event).await?;
-    let fixed = types.iter().filter_map(|it| match it.price {
-        TypePrice::PriceMinor(price_minor) => Some((it.id.as_str(), price_minor)),
-        TypePrice::PercentBp(_) | TypePrice::LessMinor(_) => None,
-    });
-    check_prices(sagas.gateway(), &view.settings, fixed)
-        .map_err(|error| Problem::from(error).about("types"))?;
+    let left = sale.engine.ask(event.clone(), AvailabilityNow).await?.value;
+    // What there is not is for the rules to refuse.
+    if let Some((base_prices_minor, _)) = find(&left, &of) {
+        check_types(sagas.gateway(), &view.settings, &types, &base_prices_minor)
+            .map_err(|error| Problem::from(error).about("types"))?;
+    }
     let command = Command::SetTypes { of, types, reason: Reason { by, why } };
     run_and_show(&sale, &event, command).await.map_err(Problem::named_in_body)
 }
