@@ -1,6 +1,7 @@
 //! The embedded engine from outside: what it promises, and what it does when things go wrong.
 
 mod audit;
+mod changes;
 mod clocks;
 mod crash;
 mod deadlines;
