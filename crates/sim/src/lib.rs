@@ -19,6 +19,8 @@ mod course;
 mod coverage;
 pub mod faults;
 mod floor;
+#[cfg(feature = "planted")]
+mod harm;
 pub mod journal;
 pub mod judge;
 pub mod judges;

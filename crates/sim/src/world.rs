@@ -121,7 +121,7 @@ impl World {
                 if self.pending.is_empty() {
                     self.journal.snapshot(&self.rules);
                     #[cfg(feature = "planted")]
-                    crate::planted::harm_snapshot(self.bug, &mut self.journal);
+                    crate::harm::harm_snapshot(self.bug, &mut self.journal);
                 }
             }
             Step::Crash { at, from_snapshot } => return self.crash(at, from_snapshot),
@@ -176,7 +176,7 @@ impl World {
                     self.observed.update(&row.json);
                     self.counts.changes += changes.len() as u64;
                     #[cfg(feature = "planted")]
-                    crate::planted::harm_written(self.bug, &mut self.journal, self.counts.changes);
+                    crate::harm::harm_written(self.bug, &mut self.journal, self.counts.changes);
                 }
                 self.buffer.clear();
                 match said {
