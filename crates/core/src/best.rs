@@ -164,6 +164,11 @@ impl Best {
         &self.categories
     }
 
+    /// Whether seats of this category are asked for.
+    pub(crate) fn may_be_of(&self, category: &str) -> bool {
+        self.categories.is_empty() || self.categories.iter().any(|name| **name == *category)
+    }
+
     /// In which sections, by name; in all of them if there is none.
     #[must_use]
     pub fn sections(&self) -> &[Box<str>] {

@@ -1,8 +1,9 @@
 //! Claims: units taken at once and for good, and services' adjustments of them.
 
 use crate::arena::{Idx, Keyed, Table};
+use crate::claimed::Claimed;
 use crate::ended::Ended;
-use crate::ids::{ClaimId, UserId};
+use crate::ids::{ClaimId, PoolId, UserId};
 use crate::limits::ENDED_KNOWN_MS;
 use crate::time::Time;
 use crate::view::{ClaimState, ClaimView};
@@ -11,6 +12,21 @@ use std::collections::BTreeSet;
 impl Keyed for ClaimView {
     fn key(&self) -> &str {
         self.claim.as_str()
+    }
+}
+
+impl ClaimView {
+    /// Whose live claim it is, and how many units it has.
+    fn claimed(&self) -> Option<(&UserId, u32)> {
+        match self.state {
+            ClaimState::Claimed { .. } => {
+                let units = u32::try_from(self.amount).expect("a visitor claims some units");
+                Some((self.user.as_ref()?, units))
+            }
+            ClaimState::Returned { .. }
+            | ClaimState::Expired { .. }
+            | ClaimState::Adjusted { .. } => None,
+        }
     }
 }
 
@@ -39,6 +55,7 @@ pub(crate) struct Claims {
     expiries: BTreeSet<(Time, ClaimId)>,
     forgets: BTreeSet<(Time, ClaimId)>,
     ended: Ended,
+    claimed: Claimed,
 }
 
 impl Claims {
@@ -61,26 +78,31 @@ impl Claims {
         self.ended.of(user)
     }
 
+    /// How many units of a pool a user's live claims have.
+    pub(crate) fn units_of(&self, user: &UserId, pool: &PoolId) -> u32 {
+        self.claimed.of(user, pool)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &ClaimView> {
         self.table.iter().map(|(_, claim)| claim)
     }
 
     pub(crate) fn insert(&mut self, claim: ClaimView) {
         let idx = self.table.insert(claim);
-        self.enter_deadlines(idx);
+        self.enter(idx);
     }
 
     /// Gives a claim that is known to exist a new state.
     pub(crate) fn set_state(&mut self, claim: &ClaimId, state: ClaimState) {
         let idx = self.find(claim);
-        self.drop_deadlines(idx);
+        self.take_out(idx);
         self.table[idx].state = state;
-        self.enter_deadlines(idx);
+        self.enter(idx);
     }
 
     pub(crate) fn remove(&mut self, claim: &ClaimId) {
         let idx = self.find(claim);
-        self.drop_deadlines(idx);
+        self.take_out(idx);
         self.table.remove(idx);
     }
 
@@ -101,8 +123,12 @@ impl Claims {
         self.table.find(claim.as_str()).expect("changes name only claims that exist")
     }
 
-    fn enter_deadlines(&mut self, idx: Idx) {
+    /// Takes note of the deadline it has now, and counts it for its user.
+    fn enter(&mut self, idx: Idx) {
         let claim = &self.table[idx];
+        if let Some((user, units)) = claim.claimed() {
+            self.claimed.add(user, &claim.pool, units);
+        }
         if let Some(at) = claim.state.until() {
             self.expiries.insert((at, claim.claim.clone()));
         } else if let Some(at) = claim.state.forget_at() {
@@ -111,8 +137,12 @@ impl Claims {
         }
     }
 
-    fn drop_deadlines(&mut self, idx: Idx) {
+    /// The opposite.
+    fn take_out(&mut self, idx: Idx) {
         let claim = &self.table[idx];
+        if let Some((user, units)) = claim.claimed() {
+            self.claimed.give_back(user, &claim.pool, units);
+        }
         if let Some(at) = claim.state.until() {
             self.expiries.remove(&(at, claim.claim.clone()));
         } else if let Some(at) = claim.state.forget_at() {
@@ -131,6 +161,15 @@ impl Claims {
             |claim: &&ClaimView| claim.state.forget_at().is_some() && claim.user.is_some();
         if self.iter().filter(of_users).count() != self.ended.total() {
             broken.push("claims: ended ones are counted for their users".to_owned());
+        }
+        let mut claimed = Claimed::default();
+        for claim in self.iter() {
+            if let Some((user, units)) = claim.claimed() {
+                claimed.add(user, &claim.pool, units);
+            }
+        }
+        if claimed != self.claimed {
+            broken.push("claims: live ones are counted for their users, by pool".to_owned());
         }
     }
 }

@@ -72,6 +72,10 @@ pub const ENDED_KNOWN_MS: i64 = 24 * 3_600_000;
 pub const MAX_ENDED_PER_USER: u32 = 100;
 /// Units one user may have in an event whose organiser names no limit.
 pub const DEFAULT_MAX_PER_USER: u32 = 8;
+/// Limits per person on pools, categories and ticket types of one event.
+pub const MAX_USER_LIMITS: usize = 100;
+/// The highest of these.
+pub const MAX_PER_USER_OF_PART: u32 = 1_000;
 /// How long a visitor's claim lasts at most in an event whose organiser names no time.
 pub const DEFAULT_CLAIM_TTL_MAX_MS: i64 = 24 * 3_600_000;
 /// Visitors banned from one event at a time.

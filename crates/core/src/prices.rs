@@ -4,7 +4,6 @@
 //! comes that tells of it.
 
 use crate::ids::PoolId;
-use crate::refusal::Refusal;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,16 +17,6 @@ pub enum Priced {
     Category(Box<str>),
     /// Each unit of this pool.
     Pool(PoolId),
-}
-
-impl Priced {
-    /// That there is no such thing.
-    pub(crate) fn missing(&self) -> Refusal {
-        match self {
-            Self::Category(name) => Refusal::CategoryNotFound { category: name.clone() },
-            Self::Pool(pool) => Refusal::ZoneNotFound { pool: pool.clone() },
-        }
-    }
 }
 
 impl fmt::Display for Priced {

@@ -224,10 +224,17 @@ refusals! {
     UserLimitExceeded {
         /// The limit.
         limit: u32,
-        /// What they holds, has confirmed, or claimed.
+        /// What they hold, have confirmed, or claimed.
         held: u32,
+        /// The pool or category whose units are limited; all of the event's if there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<Priced>,
+        /// The ticket type whose units are limited; all of the pool's or category's if there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ticket_type: Option<TypeId>,
     } = 22 "USER_LIMIT_EXCEEDED" Conflict never,
-        "one person may have {limit} and you have {held}; ask for fewer";
+        "one person may have {limit}{} and you have {held}; ask for fewer",
+        Part(of.as_ref(), ticket_type.as_ref());
 
     /// The claimed count would go below zero.
     ClaimBelowZero {
@@ -538,6 +545,17 @@ const fn not_open(phase: Phase) -> &'static str {
         Phase::Open => "the sale is open; this is possible only before",
         Phase::Paused => "the sale is paused; try again when it goes on",
         Phase::Closed => "the sale is over",
+    }
+}
+
+/// The part of an event that a limit is of; nothing for all of it.
+struct Part<'a>(Option<&'a Priced>, Option<&'a TypeId>);
+
+impl fmt::Display for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(of, ticket_type) = self;
+        ticket_type.map_or(Ok(()), |ticket_type| write!(f, " of type {ticket_type}"))?;
+        of.map_or(Ok(()), |of| write!(f, " of {of}"))
     }
 }
 

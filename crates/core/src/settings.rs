@@ -10,6 +10,7 @@ use crate::money::{Currency, Rounding, share_minor};
 use crate::refusal::{Field, Refusal};
 use crate::tax::{Tax, Taxed};
 use crate::time::Time;
+use crate::user_limits::{self, UserLimit};
 use serde::{Deserialize, Serialize};
 
 /// An event's settings. All durations are milliseconds.
@@ -36,6 +37,9 @@ pub struct Settings {
     /// Units one user may hold, confirm and claim together; `None` is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_per_user: Option<u32>,
+    /// The same of pools, categories and their ticket types, in the order they are checked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<UserLimit>,
     /// How long a visitor's claim lasts at most, also one that names no time; `None` lets visitors
     /// claim for good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -290,6 +294,7 @@ impl Settings {
             payment_attempts: 3,
             extensions: 1,
             max_per_user: Some(DEFAULT_MAX_PER_USER),
+            limits: Vec::new(),
             claim_ttl_max_ms: Some(DEFAULT_CLAIM_TTL_MAX_MS),
             prequeue_at: None,
             opens_at: None,
@@ -408,6 +413,9 @@ impl Settings {
         }
         if self.max_per_user == Some(0) {
             return wrong("max_per_user", "max_per_user: use at least 1, or null for no limit");
+        }
+        if let Some((field, why)) = user_limits::complaint(&self.limits) {
+            return Some(Complaint { field, why });
         }
         if self.claim_ttl_max_ms.is_some_and(|ttl_ms| !is_duration(ttl_ms)) {
             let why = "claim_ttl_max_ms: use 1 ms to 366 days, or null for claims for good";

@@ -2,7 +2,7 @@
 
 use crate::chance::Chance;
 use crate::floor::Floor;
-use crate::plan::{DRAW_SEED, Plan, id, seat, settings};
+use crate::plan::{DRAW_SEED, Plan, id, limit, seat, settings};
 use crate::types;
 use onrush_core::channels::{ChannelSpec, PlannedRelease};
 use onrush_core::command::CancelTerms;
@@ -289,6 +289,8 @@ impl Organiser {
                     room.capacity = 0;
                 }
             }
+            5 => wanted.limits.push(limit("vip", None, 0)),
+            6 => wanted.limits.extend([limit("vip", None, 1), limit("vip", None, 2)]),
             _ => {}
         }
         Command::ChangeSettings { settings: Box::new(wanted) }

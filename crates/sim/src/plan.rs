@@ -4,9 +4,11 @@ use crate::chance::Chance;
 use onrush_core::Time;
 use onrush_core::ids::{InvalidId, PoolId, SeatId, UserId};
 use onrush_core::limits::{MAX_FEE_BP, MAX_PRICE_MINOR};
+use onrush_core::prices::Priced;
 use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings, SingleSeats};
 use onrush_core::spec::{Access, CategorySpec, PoolSpec, SeatSpec};
 use onrush_core::tax::Tax;
+use onrush_core::user_limits::UserLimit;
 use sha2::{Digest as _, Sha256};
 use std::str::FromStr;
 
@@ -158,7 +160,26 @@ pub fn settings(chance: &mut Chance) -> Settings {
     if drawn % 3 == 1 {
         it.single_seats = SingleSeats::Refuse;
     }
+    it.limits = match drawn % 7 {
+        1 => vec![limit("circle", None, 1), limit("ga", None, 2), limit("vouchers", None, 1)],
+        2 => vec![
+            limit("ga", Some("child"), 1),
+            limit("stalls", None, 2),
+            limit("circle", Some("adult"), 1),
+            limit("ga", None, 3),
+        ],
+        _ => Vec::new(),
+    };
     it
+}
+
+/// A limit per person on a category of seats or on a pool.
+pub(crate) fn limit(name: &str, ticket_type: Option<&str>, max_per_user: u32) -> UserLimit {
+    let of = match name {
+        "stalls" | "circle" => Priced::Category(name.into()),
+        pool => Priced::Pool(id(pool)),
+    };
+    UserLimit { of, ticket_type: ticket_type.map(id), max_per_user }
 }
 
 fn room(chance: &mut Chance) -> RoomSettings {

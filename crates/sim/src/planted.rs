@@ -44,6 +44,8 @@ bugs! {
     /// Rules.
     LimitIsIgnored = "nobody minds the limit of units per person",
     /// Rules.
+    LimitsOfPartsAreIgnored = "nobody minds the limits of pools, categories and types",
+    /// Rules.
     ExpiredHoldIsConfirmed = "a hold is confirmed a while after its deadline",
     /// Rules.
     DeadlineIsEarlier = "a hold runs out a second before the time that was told",
@@ -458,6 +460,7 @@ impl Planted {
         let room = it.room.as_mut();
         match (self.bug, room) {
             (Some(Bug::LimitIsIgnored), _) => it.max_per_user = None,
+            (Some(Bug::LimitsOfPartsAreIgnored), _) => it.limits.clear(),
             (Some(Bug::SingleSeatsAreLeft), _) => it.single_seats = SingleSeats::Allow,
             (Some(Bug::FeesAreForgotten), _) => it.fees = Default::default(),
             (Some(Bug::OneExtensionMore), _) => it.extensions += 1,

@@ -227,6 +227,7 @@ mod tests {
                 r#"{"refunds": [{"days_before": 1, "percent": 1}, {"days_before": -1}]}"#,
                 Some("refunds[1].days_before"),
             ),
+            (r#"{"limits": [{"of": {"pool": "ga"}}]}"#, Some("limits[0].max_per_user")),
             (r#"{"room": {"capacity": []}}"#, Some("room.capacity")),
             (r#"{"colour": "red"}"#, Some("colour")),
             ("[]", None),

@@ -109,17 +109,6 @@ impl Event {
         }
     }
 
-    pub(super) fn check_user_limit(&self, user: &UserId, more: u32) -> Result<(), Refusal> {
-        let limit = self.settings.as_ref().and_then(|settings| settings.max_per_user);
-        let held = self.user(user).map_or(0, |user| user.units);
-        match limit {
-            Some(limit) if held.saturating_add(more) > limit => {
-                Err(Refusal::UserLimitExceeded { limit, held })
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
     /// Checks that little enough of the user's ended within the last day: each of these ids is kept
     /// for that long.
     pub(super) fn check_few_ended(&self, user: &UserId) -> Result<(), Refusal> {
@@ -157,9 +146,11 @@ impl Event {
         let session = self.check_may_take(at, user)?;
         let sources = self.sources(lines, &mut may_use)?;
         self.check_user_limit(user, lines.units())?;
+        let types = groups.held(types);
+        self.check_limits(user, lines, types.as_deref())?;
         self.check_few_ended(user)?;
         self.check_singles(settings, lines.seats(), &[], &may_use.numbers())?;
-        let (lines, types) = (lines.clone(), groups.held(types));
+        let lines = lines.clone();
         let hold = NewHold { wish, lines, asked: None, sources, types };
         Ok(self.place(at, settings, session, hold))
     }
@@ -189,10 +180,11 @@ impl Event {
         let mut may_use = self.channels_of(channels)?;
         let groups = beside.map(|it| self.groups(at, it, types.pools(), types.seats()));
         let groups = groups.transpose()?.unwrap_or_default();
-        let prices_minor = self.best_prices_minor(at, order, types, &groups)?;
+        let mut prices_minor = self.best_prices_minor(at, order, types, &groups)?;
         let session = self.check_may_take(at, user)?;
         let sources = beside.map_or(Ok(Sources::new()), |it| self.sources(it, &mut may_use))?;
         self.check_user_limit(user, order.units())?;
+        self.check_limits_of_best(user, order, types, &groups, &mut prices_minor)?;
         self.check_few_ended(user)?;
         let best = {
             let suits = |first: &[SeatId]| self.suits(at, order, first, types);

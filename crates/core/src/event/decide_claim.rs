@@ -43,6 +43,7 @@ impl Event {
             return Err(Refusal::ClaimExceedsQuantity { free: found.free() });
         }
         self.check_user_limit(user, quantity)?;
+        self.check_limits_of_claim(user, pool, quantity)?;
         self.check_few_ended(user)?;
         let price_minor = self.untyped_price_minor(found, at);
         if price_minor > 0 {

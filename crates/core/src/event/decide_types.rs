@@ -191,15 +191,11 @@ impl Event {
         asked: &AskedTypes,
         beside: &Groups<'_>,
     ) -> Result<Vec<Option<i64>>, Refusal> {
-        let may_be_of = |category: &Category| {
-            let names = order.best().categories();
-            names.is_empty() || names.iter().any(|name| **name == *category.name)
-        };
         let (mut prices_minor, mut first_refusal) = (Vec::new(), None);
         let mut suits = false;
         for category in self.seats.categories() {
             let price_minor = self.dearest_minor(at, category, order, asked, beside);
-            if may_be_of(category) {
+            if order.best().may_be_of(&category.name) {
                 match &price_minor {
                     Ok(_) => suits = true,
                     Err(refusal) => first_refusal = first_refusal.or(Some(refusal.clone())),

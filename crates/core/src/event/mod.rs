@@ -3,6 +3,7 @@
 mod decide_booking;
 mod decide_channel;
 mod decide_claim;
+mod decide_limits;
 mod decide_money;
 mod decide_organiser;
 mod decide_removal;

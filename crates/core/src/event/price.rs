@@ -3,6 +3,7 @@
 use super::Event;
 use crate::lines::Lines;
 use crate::prices::{Priced, price_at};
+use crate::refusal::Refusal;
 use crate::seats::Category;
 use crate::stock::Pool;
 use crate::time::Time;
@@ -15,6 +16,16 @@ fn priced_pool(pool: &Pool) -> Priced {
 
 fn priced_category(category: &Category) -> Priced {
     Priced::Category(category.name.as_ref().into())
+}
+
+impl Priced {
+    /// That there is no such thing.
+    pub(crate) fn missing(&self) -> Refusal {
+        match self {
+            Self::Category(name) => Refusal::CategoryNotFound { category: name.clone() },
+            Self::Pool(pool) => Refusal::ZoneNotFound { pool: pool.clone() },
+        }
+    }
 }
 
 impl Event {

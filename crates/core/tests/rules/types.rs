@@ -264,7 +264,7 @@ fn a_type_that_is_not_there_is_refused() {
     );
     let text = serde_json::to_value(refused.expect_err("a refusal")).expect("JSON");
     let expected =
-        json!({"code": "TYPE_NOT_FOUND", "type": "senior", "of": {"category": "stalls"}});
+        json!({"code": "TYPE_NOT_FOUND", "ticket_type": "senior", "of": {"category": "stalls"}});
     assert_eq!(text, expected);
     let mut plain = Stage::flash();
     plain.refused(typed(hold_ga("b1", "ann", 2), of_ga(&[("adult", 1)])), "TYPE_NOT_FOUND");

@@ -189,3 +189,54 @@ async fn what_nodes_share_is_refused_where_there_is_only_one() {
         assert_eq!(request.send().await.problem(), (409, "NEEDS_CLUSTER".into()), "{path}");
     }
 }
+
+#[tokio::test]
+async fn limits_of_pools_and_categories_are_set_changed_and_told() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let limits = json!([
+        {"of": {"category": "not there yet"}, "ticket_type": "child", "max_per_user": 1},
+        {"of": {"pool": "ga"}, "max_per_user": 2},
+    ]);
+    let changed = shop.organise("PATCH", "/events/e", &json!({"limits": limits})).await;
+    assert_eq!(changed["limits"], limits);
+    let guest = shop.guest().await;
+    guest.hold("e", "1", &json!({"pools": {"ga": 1}})).await.expect(201);
+    let more = guest.hold("e", "2", &json!({"pools": {"ga": 2}})).await;
+    assert_eq!(more.problem(), (409, "USER_LIMIT_EXCEEDED".into()));
+    let told = more.json();
+    assert_eq!((&told["limit"], &told["held"]), (&json!(2), &json!(1)));
+    assert_eq!(told["of"], json!({"pool": "ga"}));
+    assert_eq!(told["detail"], "one person may have 2 of pool ga and you have 1; ask for fewer");
+    let title = shop.organise("PATCH", "/events/e", &json!({"title": "Tour"})).await;
+    assert_eq!(title["limits"], limits, "what is not named stays");
+    let none = shop.organise("PATCH", "/events/e", &json!({"limits": []})).await;
+    assert!(none.get("limits").is_none());
+    guest.hold("e", "2", &json!({"pools": {"ga": 2}})).await.expect(201);
+}
+
+#[tokio::test]
+async fn a_limit_that_cannot_be_is_refused_by_its_place() {
+    let shop = Shop::start().await;
+    shop.flash_sale("e").await;
+    let of_ga = |max_per_user| json!({"of": {"pool": "ga"}, "max_per_user": max_per_user});
+    let cases = [
+        (json!([of_ga(0)]), "limits[0].max_per_user"),
+        (json!([of_ga(1), of_ga(2)]), "limits[1].of"),
+        (
+            json!([of_ga(1), {"of": {"pool": "ga"}, "max_per_user": 1_001, "ticket_type": "child"}]),
+            "limits[1].max_per_user",
+        ),
+        (json!([{"of": {"category": ""}, "max_per_user": 1}]), "limits[0].of"),
+    ];
+    for (limits, field) in cases {
+        let body = json!({"limits": limits});
+        let refused = shop.admin("PATCH", "/events/e").json(&body).send().await;
+        assert_eq!(refused.problem(), (422, "INVALID_SETTINGS".into()), "{field}");
+        assert_eq!(refused.json()["field"], field);
+    }
+    let both = json!({"limits": [{"of": {"pool": "ga", "category": "x"}, "max_per_user": 1}]});
+    let refused = shop.admin("PATCH", "/events/e").json(&both).send().await;
+    assert_eq!(refused.problem(), (422, "INVALID_BODY".into()));
+    assert_eq!(refused.json()["field"], "limits[0].of");
+}

@@ -15,9 +15,11 @@
 --#include claims
 --#include prices
 --#include types
+--#include limits
 
 local out = open({
-  'room', 'bans', 'max_per_user', 'claim_ttl_max_ms', 'prices', 'types', 'currency', 'amount_step_minor',
+  'room', 'bans', 'max_per_user', 'limits', 'claim_ttl_max_ms', 'prices', 'types', 'currency',
+  'amount_step_minor',
 })
 if out then
   return out
@@ -44,7 +46,10 @@ elseif quantity > pool_free(pool) then
   return no('CLAIM_EXCEEDS_QUANTITY', '"free":' .. int(pool_free(pool)))
 end
 local u = users.get(user)
-refusal = check_user_limit(u, quantity) or check_few_ended(u)
+local limits = limits_open(user, u)
+local claimed = {pools = {pool}, quantities = {quantity}, seats = {}}
+refusal = check_user_limit(u, quantity)
+  or limits and limits.check(limits.asked(claimed, claimed)) or check_few_ended(u)
 if refusal then
   return refusal
 end
@@ -66,6 +71,7 @@ local claim = {
 }
 pool.claimed, pool.sold = claim.after, pool.sold + quantity
 u.units = u.units + quantity
+count_claimed(u, pool_id, quantity)
 if session then
   sessions.arrival(user, session)
   sessions.put(user, session)

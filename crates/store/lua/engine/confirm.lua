@@ -14,8 +14,9 @@
 --#include sessions
 --#include taking
 --#include holds
+--#include limits
 
-local out = open({ 'max_per_user' })
+local out = open({ 'max_per_user', 'limits', 'prices' })
 if out then
   return out
 end
@@ -47,7 +48,8 @@ if pays_late then
     else
       refusal = channels_open().check_again(hold, lines, stock)
     end
-    refusal = refusal or check_user_limit(u, lines.units)
+    local limits = limits_open(hold.user, u)
+    refusal = refusal or check_user_limit(u, lines.units) or limits and limits.check(limits.of_hold(hold))
     if refusal then
       return refusal
     end

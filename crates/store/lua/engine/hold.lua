@@ -21,9 +21,10 @@
 --#include holds
 --#include prices
 --#include types
+--#include limits
 
 local out = open({
-  'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency',
+  'room', 'bans', 'max_per_user', 'limits', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency',
   'amount_step_minor', 'single_seats', 'prices', 'types',
 })
 if out then
@@ -71,7 +72,9 @@ if refusal then
   return refusal
 end
 local u = users.get(user)
-refusal = check_user_limit(u, lines.units) or check_few_ended(u)
+local limits = limits_open(user, u)
+refusal = check_user_limit(u, lines.units)
+  or limits and limits.check(limits.asked(lines, stock, groups)) or check_few_ended(u)
 if refusal then
   return refusal
 end

@@ -23,10 +23,11 @@
 --#include holds
 --#include prices
 --#include types
+--#include limits
 --#include best
 
 local out = open({
-  'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency',
+  'room', 'bans', 'max_per_user', 'limits', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency',
   'amount_step_minor', 'sections', 'single_seats', 'prices', 'types',
 })
 if out then
@@ -129,7 +130,13 @@ if refusal then
   return refusal
 end
 local u = users.get(user)
-refusal = check_user_limit(u, beside.units + quantity) or check_few_ended(u)
+local limits = limits_open(user, u)
+refusal = check_user_limit(u, beside.units + quantity)
+if limits and not refusal then
+  local named = limits.asked(beside, stock, groups)
+  refusal = limits.best(quantity, named, prices, stock.categories, is_category, types)
+end
+refusal = refusal or check_few_ended(u)
 if refusal then
   return refusal
 end
@@ -146,7 +153,8 @@ for _, seat in ipairs(stock.seats) do
 end
 -- The units of each type, with these seats; and the refusal.
 local function groups_with(lines, seats, chosen)
-  local found, wrong = types.groups(lines, {pools = stock.pools, seats = seats, categories = stock.categories}, chosen)
+  local all = {pools = stock.pools, seats = seats, categories = stock.categories}
+  local found, wrong = types.groups(lines, all, chosen)
   return found, wrong or types.check_limits(found)
 end
 local function suits(seats)

@@ -16,9 +16,10 @@
 --#include holds
 --#include prices
 --#include types
+--#include limits
 
 local out = open({
-  'room', 'bans', 'max_per_user', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency',
+  'room', 'bans', 'max_per_user', 'limits', 'hold_ttl_ms', 'fee_fixed_minor', 'fee_percent_bp', 'currency',
   'amount_step_minor', 'prices', 'types',
 })
 if out then
@@ -56,7 +57,9 @@ elseif pool_free(pool) < quantity then
   return no('INSUFFICIENT_STOCK', '"pool":"' .. pool_id .. '","free":' .. int(pool_free(pool)))
 end
 local u = users.get(user)
-refusal = check_user_limit(u, quantity) or check_few_ended(u)
+local limits = limits_open(user, u)
+refusal = check_user_limit(u, quantity)
+  or limits and limits.check(limits.asked(concerned, concerned, groups)) or check_few_ended(u)
 if refusal then
   return refusal
 end

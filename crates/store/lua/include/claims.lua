@@ -4,6 +4,9 @@
 --   claim_put(claim)          writes it and its deadline
 --   claim_reply(claim)        the Reply about it, as JSON
 --   as_first_told(claim)      the claim as the first answer told it, whatever became of it since
+--   count_claimed(u, pool, more)   so many of a pool's units more are claimed (in u), or fewer
+--   claimed_by(user, u, units)     how many of each pool's the user's live claims have, if all of them
+--                                  have so many; (in u, too, if an older version did not count them)
 --   declaimed(claim, how)     gives a claim's units back (how: returned|expired), with its change.
 --                             Writes all of it
 --   expire_claim(id), forget_claim(id), move_claim(id, gap_ms)   what ticks and recoveries do
@@ -16,6 +19,7 @@
 
 --#include begin
 --#include change
+--#include lines
 --#include pools
 --#include users
 
@@ -75,12 +79,51 @@ local function as_first_told(claim)
   }
 end
 
+local function count_claimed(u, pool, more)
+  local items, units = {}, more
+  for id, claimed in string.gmatch(u.claimed or '', '([^,:]+):(%d+)') do
+    if id == pool then
+      units = tonumber(claimed) + more
+    elseif units and id_before(pool, id) then
+      items[#items + 1], units = units > 0 and pool .. ':' .. int(units) or nil, nil
+      items[#items + 1] = id .. ':' .. claimed
+    else
+      items[#items + 1] = id .. ':' .. claimed
+    end
+  end
+  if units and units > 0 then
+    items[#items + 1] = pool .. ':' .. int(units)
+  end
+  u.claimed = table.concat(items, ',')
+end
+
+local function claimed_by(user, u, units)
+  local found, counted = {}, 0
+  for pool, claimed in string.gmatch(u.claimed or '', '([^,:]+):(%d+)') do
+    found[pool], counted = tonumber(claimed), counted + tonumber(claimed)
+  end
+  if counted == units then
+    return found
+  end
+  local all = redis.call('HGETALL', K.claims)
+  found, u.claimed = {}, nil
+  for i = 1, #all, 2 do
+    local claim = read_claim(all[i], all[i + 1])
+    if claim.user == user and claim.state == 'claimed' then
+      found[claim.pool] = (found[claim.pool] or 0) + claim.amount
+      count_claimed(u, claim.pool, claim.amount)
+    end
+  end
+  return found
+end
+
 local function declaimed(claim, how)
   local pool = pools_get({ claim.pool })[1]
   local u = users.get(claim.user)
   local before, after = pool.claimed, pool.claimed - claim.amount
   pool.claimed, pool.sold = after, pool.sold - claim.amount
   u.units, u.ended = u.units - claim.amount, u.ended + 1
+  count_claimed(u, claim.pool, -claim.amount)
   assert(after >= 0 and pool.sold >= 0 and u.units >= 0, 'a claim gives back only its own units')
   change('{"declaimed":{"claim":"' .. claim.claim .. '","how":"' .. how .. '","before":' .. int(before)
     .. ',"after":' .. int(after) .. '}}')

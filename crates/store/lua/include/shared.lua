@@ -167,10 +167,10 @@ local function hold_text(hold, tail)
 end
 
 local function read_user(text)
-  local units, places, bookings, ended = string.match(text,
+  local units, places, bookings, more = string.match(text,
     '^(%-?%d+)|([^|]*)|([^|]*)|?(.*)$')
   return {
-    units = tonumber(units), places = places, bookings = bookings, ended = ended,
+    units = tonumber(units), places = places, bookings = bookings, more = more,
   }
 end
 

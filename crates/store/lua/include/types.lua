@@ -9,6 +9,8 @@
 --     best_prices(categories, quantity, groups, is_asked)   what a seat of each category costs that
 --                             the rules choose, by index: the dearest, where it has several types, and
 --                             nil for a category that cannot have what is named; and the refusal
+--     best_counts(key, quantity)   how many of so many seats of a category that the rules choose are
+--                             of each type: { ticket_type, quantity } each; nil if one is not there
 --     untyped_price(pool)     the price of a unit whose type nobody names
 --   types_asked(hold)   what was named for a booking: JSON, or ''
 --
@@ -73,7 +75,8 @@ local function types_open(json)
     if it.min <= quantity and quantity <= (it.max or quantity) then
       return nil
     end
-    return no('TYPE_LIMIT', '"ticket_type":"' .. it.id .. '","of":' .. priced_json(key) .. ',"min":' .. int(it.min)
+    return no('TYPE_LIMIT', '"ticket_type":"' .. it.id .. '","of":' .. priced_json(key)
+      .. ',"min":' .. int(it.min)
       .. (it.max and ',"max":' .. int(it.max) or '') .. ',"asked":' .. int(quantity))
   end
 
@@ -191,12 +194,16 @@ local function types_open(json)
     hold.types = held[1] and table.concat(held, '/') .. ';' .. json or ''
   end
 
+  function types.best_counts(key, quantity)
+    return count(key, asked.best or {}, quantity)
+  end
+
   function types.best_prices(categories, quantity, groups, is_asked)
     local prices, first, suits, index = {}, nil, false, 0
     local function dearest(category)
       local key, most = 'c:' .. category.name, nil
       local base = category_price(category)
-      local counts, refusal = count(key, asked.best or {}, quantity)
+      local counts, refusal = types.best_counts(key, quantity)
       for _, it in ipairs(counts or {}) do
         local units = it.quantity
         for _, group in ipairs(groups) do

@@ -1,16 +1,18 @@
 -- Users: who has to do with the event, and what is theirs (core/src/users.rs).
 --
--- Hash `users`: user -> `units|place:number,place:number|booking,booking|ended`
+-- Hash `users`: user -> `units|place:number,place:number|booking,booking|ended|pool:claimed,…`
 --   units     what they hold, have confirmed, or claimed
 --   places    their waiting places, in the order they are served; a place's score is in the line
 --             only, since a draw changes it
 --   bookings  all of their bookings that are known, oldest first
 --   ended     how many of their bookings and claims wait to be forgotten; absent, with its bar,
 --             while they have no bookings and none ended
+--   claimed   how many units of each pool their live claims have, by pool; absent, with its bar, while
+--             they have none; an older version counted these in units alone
 -- A user who has nothing of these has no field (core's tidy); sessions are in the hash `sessions`.
 --
 --   local u = users.get(user)        never nil; u.units and u.ended numbers, u.places and
---                                    u.bookings texts as stored
+--                                    u.bookings texts as stored, and so u.claimed unless it is nil
 --   users.put(user, u)               writes it, or deletes the field if nothing is left: once a
 --                                    script, at the end
 --   users.count_forgotten(u)         one fewer of what ended is known (in u)
@@ -44,7 +46,12 @@ function users.get(user)
     return { units = 0, places = '', bookings = '', ended = 0 }
   end
   local u = read_user(text)
-  u.ended = tonumber(u.ended) or ended_among(u.bookings)
+  u.ended = tonumber(u.more)
+  if not u.ended then
+    local ended = nil
+    ended, u.claimed = string.match(u.more, '^(%d*)|?(.*)$')
+    u.ended = tonumber(ended) or ended_among(u.bookings)
+  end
   return u
 end
 
@@ -53,7 +60,8 @@ function users.put(user, u)
     redis.call('HDEL', K.users, user)
   else
     local ended = (u.bookings ~= '' or u.ended > 0) and int(u.ended) or ''
-    redis.call('HSET', K.users, user, user_text(u, ended))
+    local more = (u.claimed or '') == '' and ended or ended .. '|' .. u.claimed
+    redis.call('HSET', K.users, user, user_text(u, more))
   end
 end
 

@@ -3,12 +3,12 @@
 use super::layout::Texts;
 use super::records::UserText;
 use onrush_core::hold::HoldState;
-use onrush_core::ids::{BookingId, UserId};
+use onrush_core::ids::{BookingId, PoolId, UserId};
 use onrush_core::question::BookingsOf;
 use onrush_core::snapshot::{HoldRow, PlaceRow};
 use onrush_core::view::{ClaimState, ClaimView};
 use onrush_core::{Event, Time};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Whether a booking waits to be forgotten.
 fn is_ended(state: &HoldState) -> bool {
@@ -32,6 +32,8 @@ pub(super) struct OfUser {
     pub(super) bookings: Vec<BookingId>,
     /// Bookings and claims that wait to be forgotten.
     pub(super) ended: u32,
+    /// Units of live claims, by pool.
+    pub(super) claimed: BTreeMap<PoolId, u64>,
 }
 
 #[derive(Default)]
@@ -59,7 +61,9 @@ impl Holdings {
     pub(super) fn count_claim(&mut self, claim: &ClaimView) {
         match (&claim.user, claim.state) {
             (Some(user), ClaimState::Claimed { .. }) => {
-                self.of(user).units += claim.amount.unsigned_abs();
+                let (of, units) = (self.of(user), claim.amount.unsigned_abs());
+                of.units += units;
+                *of.claimed.entry(claim.pool.clone()).or_default() += units;
             }
             (Some(user), ClaimState::Returned { .. } | ClaimState::Expired { .. }) => {
                 self.of(user).ended += 1;
@@ -84,12 +88,15 @@ impl Holdings {
                 }
             }
             let bookings: Vec<_> = of.bookings.iter().map(BookingId::as_str).collect();
+            let claimed = of.claimed.iter().map(|(pool, units)| format!("{pool}:{units}"));
+            let claimed = claimed.collect::<Vec<_>>().join(",");
             let counts_ended = !bookings.is_empty() || of.ended > 0;
+            let ended = if counts_ended { of.ended.to_string() } else { String::new() };
             let text = UserText {
                 units: of.units.to_string(),
                 places: of.places.join(","),
                 bookings: bookings.join(","),
-                ended: if counts_ended { of.ended.to_string() } else { String::new() },
+                more: if claimed.is_empty() { ended } else { format!("{ended}|{claimed}") },
             };
             (user.to_string(), text.text())
         });

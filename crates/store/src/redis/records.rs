@@ -180,7 +180,7 @@ records! {
         units: Number,
         places: Text,
         bookings: Text,
-        ended: Tail,
+        more: Tail,
     }
 
     /// A session.
@@ -243,10 +243,10 @@ mod tests {
     #[test]
     fn an_empty_tail_is_left_out() {
         for text in ["3|aa:1|b-1,b-2|2", "3|aa:1|"] {
-            let UserText { units, places, bookings, ended } = UserText::read(text, "u").unwrap();
-            let again = [units, places, bookings, ended].map(str::to_owned);
-            let [units, places, bookings, ended] = again;
-            assert_eq!(UserText { units, places, bookings, ended }.text(), text);
+            let UserText { units, places, bookings, more } = UserText::read(text, "u").unwrap();
+            let again = [units, places, bookings, more].map(str::to_owned);
+            let [units, places, bookings, more] = again;
+            assert_eq!(UserText { units, places, bookings, more }.text(), text);
         }
     }
 

@@ -466,11 +466,16 @@ impl Layout {
                 ours.keys().chain(theirs.keys().filter(|field| !ours.contains_key(*field)));
             for field in fields {
                 let (ours, theirs) = (ours.get(field), theirs.get(field));
-                // An older version did not keep what claims were first told.
-                let is_older = key == "claims"
-                    && ours.zip(theirs).is_some_and(|(ours, theirs)| {
-                        theirs.strip_prefix(ours.as_str()).is_some_and(|rest| rest.starts_with('|'))
-                    });
+                // An older version did not keep what claims were first told, nor whose units of which
+                // pool they are: for a limit that counts those all claims are looked at.
+                let lacks = ours.zip(theirs).and_then(|(ours, theirs)| {
+                    theirs.strip_prefix(ours.as_str())?.strip_prefix('|')
+                });
+                let is_older = match key {
+                    "claims" => lacks.is_some(),
+                    "users" => lacks.is_some_and(|lacks| lacks.contains(':')),
+                    _ => false,
+                };
                 if ours != theirs && !is_older {
                     found.push(format!("{key} {field}: is {ours:?}, should be {theirs:?}"));
                 }

@@ -49,6 +49,7 @@ const INCLUDES: &[(&str, &str)] = &includes![
     "holds",
     "joining",
     "lapses",
+    "limits",
     "line",
     "best",
     "lines",

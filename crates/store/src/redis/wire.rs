@@ -379,7 +379,7 @@ fn units_per_visitor(room: &RoomSettings) -> String {
 
 /// The settings that scripts need, each as a field of the event's meta hash; an empty text means
 /// that it is not set.
-pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 29] {
+pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 30] {
     let room = settings.room.as_ref();
     let of_room = |get: fn(&RoomSettings) -> String| room.map(get).unwrap_or_default();
     let refunds: Vec<String> = settings
@@ -397,6 +397,10 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 2
         SingleSeats::Allow => "",
         SingleSeats::Refuse => "refuse",
     };
+    let limits = match settings.limits.as_slice() {
+        [] => String::new(),
+        limits => serde_json::to_string(limits).expect("limits can be written"),
+    };
     let order = |room: &RoomSettings| match room.order {
         Order::Fifo => "fifo".to_owned(),
         Order::Draw { .. } => "draw".to_owned(),
@@ -409,6 +413,7 @@ pub(super) fn settings_fields(settings: &Settings) -> [(&'static str, String); 2
         ("payment_attempts", text(&settings.payment_attempts)),
         ("extensions", text(&settings.extensions)),
         ("max_per_user", text_or_empty(settings.max_per_user.as_ref())),
+        ("limits", limits),
         ("claim_ttl_max_ms", text_or_empty(settings.claim_ttl_max_ms.as_ref())),
         ("prequeue_at", text_or_empty(settings.prequeue_at.as_ref())),
         ("opens_at", text_or_empty(settings.opens_at.as_ref())),

@@ -45,5 +45,9 @@ mod single_seats;
 mod stage;
 #[path = "../../../core/tests/rules/traps.rs"]
 mod traps;
+#[path = "../../../core/tests/rules/typed_best.rs"]
+mod typed_best;
+#[path = "../../../core/tests/rules/types.rs"]
+mod types;
 #[path = "../../../core/tests/rules/waiting_room.rs"]
 mod waiting_room;

@@ -8,6 +8,7 @@ use onrush_core::prices::{PriceStep, Priced};
 use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings, SingleSeats};
 use onrush_core::spec::{Access, CategorySpec, PoolSpec, Reason, SeatSpec};
 use onrush_core::tax::Tax;
+use onrush_core::user_limits::UserLimit;
 use onrush_core::waiting_room::draw;
 use onrush_core::{Command, Time};
 use std::str::FromStr;
@@ -114,6 +115,32 @@ pub(crate) fn price_change(now: Time, random: &mut Random) -> Command {
     Command::ChangePrice { of, price_minor, later, reason }
 }
 
+/// Limits per person, or none: of what there is and of what there may be.
+fn limits(drawn: i64) -> Vec<UserLimit> {
+    let of = |of: Priced, ticket_type: Option<&str>, max_per_user: u32| UserLimit {
+        of,
+        ticket_type: ticket_type.map(id),
+        max_per_user,
+    };
+    let (of_pool, of_category) =
+        (|name: &str| Priced::Pool(id(name)), |name: &str| Priced::Category(name.into()));
+    match drawn % 4 {
+        1 => vec![
+            of(of_category("stalls"), None, 2),
+            of(of_pool("ga"), None, 3),
+            of(of_pool("vouchers"), None, 2),
+        ],
+        2 => vec![
+            of(of_pool("ga"), Some("child"), 1),
+            of(of_category(GODS), None, 1),
+            of(of_category("stalls"), Some("adult"), 2),
+            of(of_pool("ga"), Some("adult"), 2),
+        ],
+        3 => vec![of(of_pool("later"), None, 1), of(of_category("stalls"), None, 4)],
+        _ => Vec::new(),
+    }
+}
+
 /// What kind of event a sequence is about.
 pub(crate) struct World {
     pub(crate) settings: Settings,
@@ -183,6 +210,7 @@ impl World {
             1 => of_rate(700, "VAT"),
             _ => of_rate(1_900, "MwSt: \"ü\""),
         };
+        settings.limits = limits(drawn);
         settings.single_seats =
             if drawn % 3 == 0 { SingleSeats::Refuse } else { SingleSeats::Allow };
         Self { settings, price_minor, no_draws: false, no_streams: false }
@@ -230,6 +258,12 @@ impl World {
             4 => {
                 settings.max_per_user = *random.pick(&[None, Some(0), Some(1), Some(4)]);
                 settings.claim_ttl_max_ms = *random.pick(&[None, Some(0), Some(1), Some(60_000)]);
+                settings.limits = match settings.max_per_user {
+                    None => limits(3),
+                    Some(0) => limits(1),
+                    Some(1) => vec![UserLimit { max_per_user: 1_001, ..limits(1).remove(0) }],
+                    Some(_) => limits(2),
+                };
             }
             5 => settings.closes_at = Some(START.plus_ms(random.within(1_000_000, 2 * DAY_MS))),
             6 => settings.payment_attempts = *random.pick(&[0, 1, 4]),

@@ -9,11 +9,13 @@ use onrush_core::change::{
 use onrush_core::command::CancelTerms;
 use onrush_core::ids::{EventId, PlaceId};
 use onrush_core::lines::{Lines, PoolLine};
+use onrush_core::prices::Priced;
 use onrush_core::question::PlaceOf;
 use onrush_core::settings::{Digest, Fees, Order, RefundRule, RoomSettings, Settings, SingleSeats};
 use onrush_core::spec::{Access, CategorySpec, SeatSpec};
 use onrush_core::tax::Tax;
 use onrush_core::types::AskedTypes;
+use onrush_core::user_limits::UserLimit;
 use onrush_core::view::PlaceState;
 use onrush_core::{Change, Command, Time};
 use onrush_store::embedded::Embedded;
@@ -322,6 +324,18 @@ fn full_settings() -> Settings {
         payment_attempts: 10,
         extensions: 11,
         max_per_user: Some(12),
+        limits: vec![
+            UserLimit {
+                of: Priced::Category("stalls".into()),
+                ticket_type: Some("child".parse().expect("an id")),
+                max_per_user: 25,
+            },
+            UserLimit {
+                of: Priced::Pool("ga".parse().expect("an id")),
+                ticket_type: None,
+                max_per_user: 26,
+            },
+        ],
         claim_ttl_max_ms: Some(13),
         prequeue_at: Some(Time(14)),
         opens_at: Some(Time(15)),

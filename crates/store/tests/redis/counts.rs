@@ -2,10 +2,12 @@
 
 use crate::stage::{id, lines};
 use crate::world::{NOON, Node, World, key, place, settings, user};
-use onrush_core::Command;
-use onrush_core::settings::RoomSettings;
+use onrush_core::prices::Priced;
+use onrush_core::settings::{RoomSettings, Settings};
 use onrush_core::spec::PoolSpec;
 use onrush_core::types::AskedTypes;
+use onrush_core::user_limits::UserLimit;
+use onrush_core::{Command, Refusal};
 
 async fn join(node: &Node, users: std::ops::Range<usize>) {
     for number in users {
@@ -47,4 +49,54 @@ async fn what_an_older_version_did_not_count_is_counted_by_the_next_tick() {
     let counted = world.ask(&["HMGET", &key("meta"), "units_free", "choosing"]);
     assert_eq!(counted.split_whitespace().collect::<Vec<_>>(), ["3", "3"]);
     assert_eq!(inside(&world), 4, "three are left for three, and one has what they want");
+}
+
+/// An older version did not know of which pool a user's claimed units are.
+#[tokio::test(flavor = "multi_thread")]
+async fn claims_that_an_older_version_did_not_count_by_pool_count_for_its_limit() {
+    let Some(world) = World::start() else { return };
+    let node = world.node().await;
+    world.set_clock(NOON);
+    let limit = UserLimit { of: Priced::Pool(id("ga")), ticket_type: None, max_per_user: 2 };
+    let plain = settings(RoomSettings::default());
+    node.create(Settings { room: None, limits: vec![limit.clone()], ..plain }).await;
+    for pool in ["ga", "vip"] {
+        let spec = PoolSpec { pool: id(pool), capacity: 9, price_minor: 0 };
+        node.done(Command::AddPool { spec }).await;
+    }
+    node.done(Command::OpenSale { seed: None, public_value: None }).await;
+    let claim = |claim: &str, pool: &str| Command::Claim {
+        claim: id(claim),
+        user: user(0),
+        pool: id(pool),
+        quantity: 1,
+        ttl_ms: None,
+    };
+    let of_user = || world.ask(&["HGET", &key("users"), user(0).as_str()]).trim().to_owned();
+    for (nth, pool) in ["vip", "ga", "vip"].into_iter().enumerate() {
+        node.done(claim(&format!("c-{nth}"), pool)).await;
+    }
+    assert_eq!(of_user(), "3||||ga:1,vip:2");
+    world.ask(&["HSET", &key("users"), user(0).as_str(), "3||"]);
+    let hold = |booking: &str, quantity| Command::Hold {
+        booking: id(booking),
+        user: user(0),
+        lines: lines(quantity),
+        channels: Vec::new(),
+        types: AskedTypes::default(),
+    };
+    let UserLimit { of, ticket_type, max_per_user: limit } = limit;
+    let refusal = |held| Refusal::UserLimitExceeded {
+        limit,
+        held,
+        of: Some(of.clone()),
+        ticket_type: ticket_type.clone(),
+    };
+    assert_eq!(node.run(hold("b-0", 2)).await, Err(refusal(1)));
+    node.done(hold("b-0", 1)).await;
+    assert_eq!(of_user(), "4||b-0|0|ga:1,vip:2", "whoever looked at all claims keeps the count");
+    assert_eq!(node.run(claim("c-3", "ga")).await, Err(refusal(2)));
+    node.done(Command::Declaim { claim: id("c-1"), user: user(0) }).await;
+    assert_eq!(of_user(), "3||b-0|1|vip:2");
+    node.done(claim("c-3", "ga")).await;
 }

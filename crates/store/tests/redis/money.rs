@@ -206,7 +206,7 @@ async fn confirmed_seats_count_against_the_limit_for_ever() {
     assert_eq!(world.ask(&["TTL", &key("holds")]), "-1");
     assert_eq!(
         node.hold(2, 1, pool(1)).await,
-        Err(Refusal::UserLimitExceeded { limit: 2, held: 2 })
+        Err(Refusal::UserLimitExceeded { limit: 2, held: 2, of: None, ticket_type: None })
     );
 }
 

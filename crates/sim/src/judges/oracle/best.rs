@@ -46,13 +46,14 @@ impl Oracle {
             Some(beside) => self.typed(beside, asked.pools(), asked.seats())?,
             None => Vec::new(),
         };
-        let most_minor = self.most_minor(order, asked, &named)?;
+        let mut most_minor = self.most_minor(order, asked, &named)?;
         self.may_take(at, user)?;
         let beside = match order.beside() {
             Some(beside) => self.where_from(beside, &mut mine)?,
             None => Sources::new(),
         };
         self.within_limit(user, order.units())?;
+        self.within_limits_of_best(user, order, asked, &named, &mut most_minor)?;
         self.few_ended(user)?;
         let (pools, mut seats) = match order.beside() {
             Some(beside) => (beside.pools().to_vec(), beside.seats().to_vec()),

@@ -46,6 +46,7 @@ impl Oracle {
             return Err(Refusal::ClaimExceedsQuantity { free });
         }
         self.within_limit(user, quantity)?;
+        self.within_limits_of_claim(user, &Priced::Pool(pool.clone()), quantity)?;
         self.few_ended(user)?;
         if price_minor > 0 {
             return Err(Refusal::PaymentRequired { amount_minor: price_minor * amount });

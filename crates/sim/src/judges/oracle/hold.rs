@@ -87,9 +87,11 @@ impl Oracle {
         self.may_take(at, user)?;
         let sources = self.where_from(lines, &mut mine)?;
         self.within_limit(user, lines.units())?;
+        let types = kept(&units, asked);
+        self.within_limits(user, lines, types.as_deref())?;
         self.few_ended(user)?;
         self.leaves_nobody_alone(lines.seats(), &[], &owners(&mine))?;
-        let (lines, types) = (lines.clone(), kept(&units, asked));
+        let lines = lines.clone();
         Ok(self.place(at, id, user, Wanted { lines, asked: None, sources, types }))
     }
 

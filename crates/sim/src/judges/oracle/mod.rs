@@ -11,6 +11,7 @@ mod books;
 mod channels;
 mod claim;
 mod hold;
+mod limits;
 mod money;
 mod organiser;
 mod prices;

@@ -162,6 +162,7 @@ impl Oracle {
                 self.open_for_late_money(at)?;
                 self.free_again(&terms)?;
                 self.within_limit(user, terms.lines.units())?;
+                self.within_limits(user, &terms.lines, terms.types.as_deref())?;
                 return self.sell_late(at, id, payment);
             }
             HoldState::Expired { .. } => return Err(Refusal::HoldExpired),

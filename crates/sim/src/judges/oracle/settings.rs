@@ -1,5 +1,6 @@
 //! What settings may say: the ranges and contradictions of docs/design/http.md, in their order.
 
+use super::limits::wrong_limit;
 use super::organiser::is_name;
 use onrush_core::Refusal;
 use onrush_core::Time;
@@ -48,6 +49,10 @@ pub(super) fn wrong_setting(it: &Settings) -> Option<String> {
     }
     if it.max_per_user.is_some_and(|limit| limit < 1) {
         return Some("max_per_user".to_owned());
+    }
+    let wrong = wrong_limit(&it.limits);
+    if wrong.is_some() {
+        return wrong;
     }
     if it.claim_ttl_max_ms.is_some_and(|ms| !lasts(ms)) {
         return Some("claim_ttl_max_ms".to_owned());

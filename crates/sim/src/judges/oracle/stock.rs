@@ -108,7 +108,7 @@ impl Oracle {
         let held = self.units_of(user);
         match self.settings().max_per_user {
             Some(limit) if u64::from(held) + u64::from(more) > u64::from(limit) => {
-                Err(Refusal::UserLimitExceeded { limit, held })
+                Err(Refusal::UserLimitExceeded { limit, held, of: None, ticket_type: None })
             }
             Some(_) | None => Ok(()),
         }

@@ -202,7 +202,7 @@ impl Oracle {
     }
 
     /// What each of so many units is bought as, in the order of the list.
-    fn each_type(
+    pub(super) fn each_type(
         &self,
         of: &Priced,
         named: Option<&TypeCounts>,

@@ -1,11 +1,13 @@
 //! Events and their settings.
 
 mod change;
+pub mod limits;
 pub mod money;
 pub mod room;
 pub mod settings;
 pub mod stock;
 
+use self::limits::UserLimitBody;
 use self::money::{FeesBody, RefundTermBody, TaxBody};
 use self::room::RoomBody;
 use crate::json::ids::{CurrencyText, DigestText, EventIdText, FreeText, TimeMs};
@@ -45,6 +47,11 @@ pub struct EventBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     max_per_user: Option<u32>,
+    /// How much one user may have of pools, categories and their ticket types; missing if no more is
+    /// limited than the whole.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    limits: Vec<UserLimitBody>,
     /// Missing where visitors may claim for good.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -114,6 +121,7 @@ impl EventBody {
             payment_attempts: settings.payment_attempts,
             extensions: settings.extensions,
             max_per_user: settings.max_per_user,
+            limits: UserLimitBody::shown(settings.limits),
             claim_ttl_max_ms: settings.claim_ttl_max_ms,
             prequeue_at: settings.prequeue_at,
             opens_at: settings.opens_at,

@@ -1,6 +1,7 @@
 //! An event's settings, as organisers read and write them.
 
 use super::change::{given, set, whole};
+use super::limits::UserLimitBody;
 use super::money::{FeesBody, RefundRuleBody, TaxBody};
 use super::room::RoomChange;
 use crate::json::ids::{
@@ -59,6 +60,8 @@ pub struct NewEvent {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<LimitNumber>)]
     max_per_user: Option<Option<Whole<u32>>>,
+    #[schema(value_type = Option<Vec<UserLimitBody>>, max_items = 100)]
+    limits: Option<Vec<Object<UserLimitBody>>>,
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<DurationNumber>)]
     claim_ttl_max_ms: Option<Option<Whole<i64>>>,
@@ -100,6 +103,7 @@ impl NewEvent {
             payment_attempts: self.payment_attempts,
             extensions: self.extensions,
             max_per_user: self.max_per_user,
+            limits: self.limits,
             claim_ttl_max_ms: self.claim_ttl_max_ms,
             prequeue_at: self.prequeue_at,
             opens_at: self.opens_at,
@@ -147,6 +151,9 @@ pub struct SettingsChange {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<LimitNumber>)]
     max_per_user: Option<Option<Whole<u32>>>,
+    /// The same of pools, categories and their ticket types, in the order they are checked.
+    #[schema(value_type = Option<Vec<UserLimitBody>>, max_items = 100)]
+    limits: Option<Vec<Object<UserLimitBody>>>,
     /// How long a visitor's claim lasts at most, also one that names no time; `null` lets visitors
     /// claim for good.
     #[serde(default, deserialize_with = "given")]
@@ -203,6 +210,7 @@ impl SettingsChange {
             payment_attempts: None,
             extensions: None,
             max_per_user: None,
+            limits: None,
             claim_ttl_max_ms: None,
             prequeue_at: None,
             opens_at: None,
@@ -241,6 +249,7 @@ impl SettingsChange {
         set(&mut settings.payment_attempts, whole(self.payment_attempts));
         set(&mut settings.extensions, whole(self.extensions));
         set(&mut settings.max_per_user, self.max_per_user.map(whole));
+        set(&mut settings.limits, self.limits.map(UserLimitBody::limits));
         set(&mut settings.claim_ttl_max_ms, self.claim_ttl_max_ms.map(whole));
         set(&mut settings.prequeue_at, self.prequeue_at.map(time));
         set(&mut settings.opens_at, self.opens_at.map(time));
