@@ -6,6 +6,7 @@ import { askAsVisitor, isKnown } from "../../api/visitor";
 import { clock } from "../../lib/clock";
 import { follow } from "../../lib/live";
 import { aboutEvent, type About } from "./about";
+import { Documents } from "./documents.svelte";
 import { namesOf, readableLines, type Line } from "./lines";
 import { attemptKey, endAttempt, hasOpenAttempt, notePayment, remember, type Names } from "./memory";
 
@@ -22,6 +23,8 @@ const LONGEST_MS = 24 * 3_600_000;
 
 export class Checkout {
   readonly id: string;
+  /** Its receipt and credit notes. */
+  readonly documents: Documents;
   booking = $state.raw<Booking>();
   /** The present payment, if one was begun. */
   payment = $state.raw<OpenPayment>();
@@ -62,6 +65,7 @@ export class Checkout {
 
   constructor(id: string) {
     this.id = id;
+    this.documents = new Documents(id);
     this.isPaymentUnknown = $state(hasOpenAttempt(id));
   }
 
@@ -120,6 +124,7 @@ export class Checkout {
       if (booking.status !== "held") this.isPaymentUnknown = false;
       this.nowMs = clock.now();
       if (this.outcome === "late") this.wasLate = true;
+      await this.documents.look(booking, payment);
     } catch (error) {
       this.isAway = error instanceof NoAnswer || (error instanceof Refused && error.retryable);
       if (!this.booking || !this.isAway) this.failure = error;
@@ -173,11 +178,12 @@ export class Checkout {
       case "late":
         return 1_500;
       case "cancelled":
-        return this.isRefundPending ? 3_000 : undefined;
+        return this.isRefundPending ? 3_000 : this.documents.pauseMs;
       case "confirmed": {
         // What goes back for a cancellation is another sum from then on.
         const until = this.booking!.refund_now?.until;
-        return until === undefined ? undefined : Math.min(until + 1 - clock.now(), LONGEST_MS);
+        const untilMs = until === undefined ? undefined : Math.min(until + 1 - clock.now(), LONGEST_MS);
+        return this.documents.pauseMs ?? untilMs;
       }
       case "refunded":
       case "released":

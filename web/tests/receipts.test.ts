@@ -1,0 +1,179 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { contentOf, launch, PHONE, tabTo, violations } from "./browser";
+import { fillIn, heading, holdAndVisit, untilStatus, useCard, type Holder } from "./checkout";
+import { CARDS, openEvent, Server } from "./server";
+
+let settings: string;
+let server: Server;
+let browser: Browser;
+
+const SELLER = `[seller]\nname = "Hall of Ours"\naddress = ["1 Long Lane", "Town"]\n`;
+
+beforeAll(async () => {
+  // A seller has an address of several lines, which no variable sets.
+  settings = await mkdtemp(path.join(tmpdir(), "onrush-seller-"));
+  const file = path.join(settings, "onrush.toml");
+  await writeFile(file, SELLER);
+  [server, browser] = await Promise.all([Server.start({ ONRUSH_CONFIG: file }), launch()]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+  await rm(settings, { recursive: true, force: true });
+});
+
+async function open(event: string, at = server): Promise<void> {
+  await openEvent(at, event, {
+    settings: { room: null, tax: { name: "VAT", rate_bp: 1_900 } },
+    pools: [{ pool: "ga", capacity: 20, price_minor: 2_500 }],
+  });
+}
+
+/** Holds two, pays for them on the pages, and is back at the confirmed booking. */
+async function buy(event: string, options = {}, at = server): Promise<Holder> {
+  const holder = await holdAndVisit(browser, at, event, { pools: { ga: 2 } }, options);
+  const { page } = holder;
+  await fillIn(page);
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await useCard(page, CARDS.good);
+  await untilStatus(at, holder, "confirmed");
+  await page.goto(`${at.url}/bookings/${holder.booking}`);
+  return holder;
+}
+
+/** The numbers that were issued for a booking, once there are so many. */
+async function issued(who: Holder, count: number): Promise<string[]> {
+  let numbers: string[] = [];
+  const read = async () => {
+    const answer = await server.ask("GET", `/bookings/${who.booking}/receipts`, { token: who.token });
+    numbers = answer.body.receipts.map((receipt: { number: string }) => receipt.number);
+    return numbers.length;
+  };
+  await expect.poll(read).toBe(count);
+  return numbers;
+}
+
+async function cancel(event: string, booking: string, refund_minor: number): Promise<void> {
+  const why = { by: "crew", why: "ill", refund_minor };
+  await server.organise("POST", `/events/${event}/bookings/${booking}/cancel`, why);
+}
+
+const paper = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+
+/** What comes of doing something that keeps a file. */
+async function kept(page: Page, act: () => Promise<void>): Promise<{ name: string; bytes: Buffer }> {
+  const [download] = await Promise.all([page.waitForEvent("download"), act()]);
+  return { name: download.suggestedFilename(), bytes: await contentOf(download) };
+}
+
+test("what is paid has a receipt to keep, and what goes back a credit note", async () => {
+  await open("paid");
+  const holder = await buy("paid", PHONE);
+  const { page, complaints, close } = holder;
+  const [number] = await issued(holder, 1);
+  const receipt = paper(page, `Receipt ${number} (PDF)`);
+  await receipt.waitFor();
+  expect(await violations(page)).toEqual([]);
+  const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  expect(await overflow()).toBeLessThanOrEqual(0);
+  const file = await kept(page, () => receipt.tap());
+  expect(file.name).toBe(`${number}.pdf`);
+  expect(file.bytes.subarray(0, 5).toString()).toBe("%PDF-");
+
+  await cancel("paid", holder.booking, 2_500);
+  const [, note] = await issued(holder, 2);
+  await page.reload();
+  await heading(page, "This booking is cancelled");
+  await receipt.waitFor();
+  const credit = paper(page, `Credit note ${note} (PDF)`);
+  expect((await kept(page, () => credit.tap())).bytes.subarray(0, 5).toString()).toBe("%PDF-");
+  expect(await violations(page)).toEqual([]);
+  expect(await overflow()).toBeLessThanOrEqual(0);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("a receipt that is issued a moment later is shown by itself", async () => {
+  await open("moment");
+  const holder = await buy("moment");
+  const { page, close } = holder;
+  const [number] = await issued(holder, 1);
+  let looks = 0;
+  await page.route("**/receipts", async (route) => {
+    looks += 1;
+    if (looks > 2) return route.continue();
+    return route.fulfill({ json: { booking: holder.booking, receipts: [] } });
+  });
+  await page.reload();
+  await paper(page, `Receipt ${number} (PDF)`).waitFor();
+  expect(looks).toBe(3);
+  await close();
+});
+
+test("keyboard alone keeps a receipt in the language of the page", async () => {
+  await open("keys");
+  const holder = await buy("keys");
+  const { page, complaints, close } = holder;
+  const [number] = await issued(holder, 1);
+  const english = await kept(page, async () => {
+    await tabTo(page, paper(page, `Receipt ${number} (PDF)`));
+    await page.keyboard.press("Enter");
+  });
+  await page.addInitScript(() => localStorage.setItem("onrush.language", "th"));
+  await page.reload();
+  const thai = await kept(page, async () => {
+    await tabTo(page, paper(page, `ใบเสร็จรับเงิน ${number} (PDF)`));
+    await page.keyboard.press("Enter");
+  });
+  expect(thai.bytes.equals(english.bytes)).toBe(false);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test("a receipt that cannot be had says why, and is asked for again", async () => {
+  await open("away");
+  const holder = await buy("away");
+  const { page, close } = holder;
+  const [number] = await issued(holder, 1);
+  await page.route("**/receipts/*.pdf?*", (route) => route.abort());
+  await paper(page, `Receipt ${number} (PDF)`).click();
+  await page.getByRole("alert").filter({ hasText: "The server cannot be reached." }).waitFor();
+  expect(await violations(page)).toEqual([]);
+  await page.unroute("**/receipts/*.pdf?*");
+  const file = await kept(page, () => page.getByRole("button", { name: "Try again" }).click());
+  expect(file.name).toBe(`${number}.pdf`);
+  expect(await page.getByRole("alert").count()).toBe(0);
+  await close();
+});
+
+test("without a seller nothing is shown, and it is asked once", async () => {
+  const plain = await Server.start();
+  try {
+    await open("plain", plain);
+    const { page, complaints, close } = await buy("plain", {}, plain);
+    let looks = 0;
+    await page.route("**/receipts", (route) => {
+      looks += 1;
+      return route.continue();
+    });
+    const off = page.waitForResponse((answer) => answer.url().endsWith("/receipts"));
+    await page.reload();
+    expect((await off).status()).toBe(409);
+    await heading(page, "Your booking is confirmed");
+    // The page is looked at again, and has its answer.
+    const looked = page.waitForResponse((answer) => answer.url().endsWith("/payment"));
+    await page.evaluate(() => dispatchEvent(new Event("online")));
+    await looked;
+    expect(await page.getByRole("region", { name: "Receipts" }).count()).toBe(0);
+    expect(looks).toBe(1);
+    expect(complaints).toEqual([]);
+    await close();
+  } finally {
+    await plain.stop();
+  }
+});
