@@ -44,8 +44,26 @@ test("what the server tells beside a rule about refunds is not sent back", () =>
   });
 });
 
+test("limits of parts are shown as they are, and sent as a whole once one of them is another", () => {
+  const limits = [
+    { of: { category: "stalls" }, max_per_user: 2 },
+    { of: { pool: "ga" }, ticket_type: "child", max_per_user: 3 },
+  ];
+  const event = { ...terms, event: "e", title: "E", currency: "EUR", limits } as unknown as Event;
+  const before = draftOf(event, defaults);
+  expect(before.limits).toEqual([
+    { kind: "category", name: "stalls", ticket_type: "", max_per_user: 2 },
+    { kind: "pool", name: "ga", ticket_type: "child", max_per_user: 3 },
+  ]);
+  const unfinished = { kind: "pool" as const, name: " ", ticket_type: "", max_per_user: 2 };
+  expect(changesOf(before, { ...before, limits: [...before.limits, unfinished] })).toEqual({});
+  const after = { ...before, limits: before.limits.slice(0, 1) };
+  expect(changesOf(before, after)).toEqual({ limits: limits.slice(0, 1) });
+});
+
 test.each([
   ["max_per_user", "max_per_user"],
+  ["limits[1].max_per_user", "limits"],
   ["single_seats", "single_seats"],
   ["hold_ttl_ms", "hold_min"],
   ["room.capacity", "capacity"],

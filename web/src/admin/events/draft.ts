@@ -1,6 +1,6 @@
 /** An event's settings as somebody types them, and what that comes to for the server. */
 import { toLocal } from "../when";
-import type { Event, EventDefaults, RefundRule, Room, SingleSeats, Tax } from "../../api/schema";
+import type { Event, EventDefaults, RefundRule, Room, SingleSeats, Tax, UserLimit } from "../../api/schema";
 import { toMajor, toMinor } from "../money";
 
 /** What the fields hold: minutes and whole units of money; null is an empty field. */
@@ -14,6 +14,7 @@ export interface Draft {
   closes_at: string;
   starts_at: string;
   max_per_user: number | null;
+  limits: LimitDraft[];
   /** Empty lets visitors claim for good. */
   claim_max_min: number | null;
   hold_min: number | null;
@@ -40,6 +41,15 @@ export interface Draft {
   refunds: { days_before: number | null; percent: number | null }[];
 }
 
+/** A limit per person of a pool or a category, or of one ticket type of it. */
+export interface LimitDraft {
+  kind: "category" | "pool";
+  name: string;
+  /** Empty counts all types together. */
+  ticket_type: string;
+  max_per_user: number | null;
+}
+
 /** Which field shows a setting, by the server's name of it. */
 const FIELDS: Record<string, keyof Draft> = {
   event: "event",
@@ -50,6 +60,7 @@ const FIELDS: Record<string, keyof Draft> = {
   closes_at: "closes_at",
   starts_at: "starts_at",
   max_per_user: "max_per_user",
+  limits: "limits",
   claim_ttl_max_ms: "claim_max_min",
   hold_ttl_ms: "hold_min",
   hold_max_ms: "hold_max_min",
@@ -90,6 +101,7 @@ export function newDraft(defaults: EventDefaults): Draft {
     opens_at: "",
     closes_at: "",
     starts_at: "",
+    limits: [],
     hasRoom: null,
     fee_fixed: null,
     fee_percent: null,
@@ -110,6 +122,7 @@ export function draftOf(event: Event, defaults: EventDefaults): Draft {
     opens_at: toLocal(event.opens_at),
     closes_at: toLocal(event.closes_at),
     starts_at: toLocal(event.starts_at),
+    limits: (event.limits ?? []).map(limitDraft),
     hasRoom: event.room !== undefined,
     fee_fixed: event.fees?.fixed_minor ? toMajor(event.fees.fixed_minor, event.currency) : null,
     fee_percent: event.fees?.percent_bp ? event.fees.percent_bp / 100 : null,
@@ -151,6 +164,7 @@ export function settingsOf(draft: Draft): Body {
     title: draft.title,
     currency: draft.currency,
     max_per_user: draft.max_per_user,
+    limits: draft.limits.filter(isFilled).map(limitOf),
     claim_ttl_max_ms: ms(draft.claim_max_min),
     hold_ttl_ms: ms(draft.hold_min),
     hold_max_ms: ms(draft.hold_max_min),
@@ -191,6 +205,20 @@ function feesOf(draft: Draft): Record<string, number> | null {
 function taxOf(draft: Draft): Tax | null {
   if (draft.tax_name.trim() === "" && draft.tax_percent === null) return null;
   return { name: draft.tax_name.trim(), rate_bp: Math.round((draft.tax_percent ?? 0) * 100) };
+}
+
+function limitDraft({ of, ticket_type, max_per_user }: UserLimit): LimitDraft {
+  const [kind, name] = "pool" in of ? (["pool", of.pool] as const) : (["category", of.category] as const);
+  return { kind, name, ticket_type: ticket_type ?? "", max_per_user };
+}
+
+function isFilled(limit: LimitDraft): boolean {
+  return limit.name.trim() !== "" && limit.max_per_user !== null;
+}
+
+function limitOf({ kind, name, ticket_type, max_per_user }: LimitDraft): Record<string, unknown> {
+  const type = ticket_type.trim();
+  return { of: { [kind]: name.trim() }, ...(type === "" ? {} : { ticket_type: type }), max_per_user };
 }
 
 function isWhole(rule: Draft["refunds"][number]): rule is RefundRule {
