@@ -150,7 +150,7 @@ impl Generator {
     }
 
     fn ask(&mut self, command: Command) {
-        self.push(Op::Command(command));
+        self.push(Op::Command(Box::new(command)));
     }
 
     fn is_open(&self) -> bool {
@@ -571,7 +571,7 @@ impl Generator {
             .collect();
         if let Some(last) = asked.last() {
             let command = if self.random.percent(50) { last } else { self.random.pick(&asked) };
-            self.ask(command.clone());
+            self.ask(*command.clone());
         }
     }
 }

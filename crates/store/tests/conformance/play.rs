@@ -101,7 +101,7 @@ fn step(
             same("the changes", &expected.decided, &outcome.decided)?;
             same_deadline(&truth.event, subject)?;
             // A tick that comes twice does the next thing, too.
-            *last = (!matches!(command, Command::Tick)).then_some(expected);
+            *last = (!matches!(**command, Command::Tick)).then_some(expected);
             Ok(())
         }
         Op::Refill => {

@@ -198,17 +198,17 @@ fn who_came_after_an_outage_lapses_in_time_although_the_event_was_written_anew()
     settings.room = Some(RoomSettings { place_ttl_ms: 7, ..RoomSettings::default() });
     let join = |place: u128, user: &str| {
         let place = PlaceId::from_u128(place);
-        Op::Command(Command::Join { place, user: id(user) })
+        Op::Command(Box::new(Command::Join { place, user: id(user) }))
     };
     let ops = vec![
-        Op::Command(Command::CreateEvent { settings: Box::new(settings) }),
-        Op::Command(Command::OpenSale { seed: None, public_value: None }),
+        Op::Command(Box::new(Command::CreateEvent { settings: Box::new(settings) })),
+        Op::Command(Box::new(Command::OpenSale { seed: None, public_value: None })),
         join(1, "waits-through-it"),
-        Op::Command(Command::Recover { gap_ms: 90_000_000 }),
+        Op::Command(Box::new(Command::Recover { gap_ms: 90_000_000 })),
         Op::Refill,
         join(2, "comes-after-it"),
         Op::Clock(START.plus_ms(60_000)),
-        Op::Command(Command::Tick),
+        Op::Command(Box::new(Command::Tick)),
     ];
     let mut subject = RedisSubject::new(&[redis.url()], false, Way::Engine);
     if let Err(mismatch) = play(&ops, false, &mut subject) {

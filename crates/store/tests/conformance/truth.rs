@@ -11,7 +11,7 @@ pub(crate) enum Op {
     /// The clock shows this.
     Clock(Time),
     /// Somebody asks for this.
-    Command(Command),
+    Command(Box<Command>),
     /// The last command reaches the engine again, as it does when a client resends after a dropped
     /// connection.
     Resend,

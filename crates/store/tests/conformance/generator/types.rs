@@ -61,7 +61,8 @@ impl Generator {
     pub(super) fn set_types(&mut self) {
         let random = &mut self.random;
         let of = if random.percent(50) {
-            Priced::Pool(pool(*random.pick(&["ga", "ga", "vip", "vouchers", "nope"])))
+            let name: &&str = random.pick(&["ga", "ga", "vip", "vouchers", "nope"]);
+            Priced::Pool(pool(name))
         } else {
             Priced::Category((*random.pick(&["stalls", "stalls", GODS, GODS, "nope"])).into())
         };
