@@ -245,7 +245,11 @@ async fn a_ticket_type_that_comes_to_what_stripe_does_not_take_is_refused() {
         put("/events/e/types", types(price)).await.expect(200);
     }
     // A child's half of either is less than 0.50, and of 11.00 MXN than 10.00.
-    let price = |price_minor: i64, later: Value| json!({"pool": "ga", "price_minor": price_minor, "later": later, "by": "ann", "why": "x"});
+    let price = |price_minor: i64, later: Value| {
+        let mut body = json!({"pool": "ga", "price_minor": price_minor, "by": "ann", "why": "x"});
+        body["later"] = later;
+        body
+    };
     cannot_take(&put("/events/e/prices", price(98, json!([]))).await, "child: ");
     let later = json!([{"from": 4_000_000_000_000_i64, "price_minor": 98}]);
     cannot_take(&put("/events/e/prices", price(1_100, later)).await, "child: ");
