@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { contentOf, launch, PHONE, tabTo, violations } from "./browser";
+import { signIn } from "./admin";
+import { contentOf, launch, PHONE, tabTo, violations, visit } from "./browser";
 import { fillIn, heading, holdAndVisit, untilStatus, useCard, type Holder } from "./checkout";
 import { CARDS, openEvent, Server } from "./server";
 
@@ -65,6 +66,8 @@ async function cancel(event: string, booking: string, refund_minor: number): Pro
 
 const paper = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
 
+const width = (page: Page) => page.evaluate(() => document.documentElement.scrollWidth);
+
 /** What comes of doing something that keeps a file. */
 async function kept(page: Page, act: () => Promise<void>): Promise<{ name: string; bytes: Buffer }> {
   const [download] = await Promise.all([page.waitForEvent("download"), act()]);
@@ -79,8 +82,7 @@ test("what is paid has a receipt to keep, and what goes back a credit note", asy
   const receipt = paper(page, `Receipt ${number} (PDF)`);
   await receipt.waitFor();
   expect(await violations(page)).toEqual([]);
-  const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  expect(await overflow()).toBeLessThanOrEqual(0);
+  expect(await width(page)).toBe(PHONE.viewport!.width);
   const file = await kept(page, () => receipt.tap());
   expect(file.name).toBe(`${number}.pdf`);
   expect(file.bytes.subarray(0, 5).toString()).toBe("%PDF-");
@@ -93,7 +95,7 @@ test("what is paid has a receipt to keep, and what goes back a credit note", asy
   const credit = paper(page, `Credit note ${note} (PDF)`);
   expect((await kept(page, () => credit.tap())).bytes.subarray(0, 5).toString()).toBe("%PDF-");
   expect(await violations(page)).toEqual([]);
-  expect(await overflow()).toBeLessThanOrEqual(0);
+  expect(await width(page)).toBe(PHONE.viewport!.width);
   expect(complaints).toEqual([]);
   await close();
 });
@@ -151,11 +153,58 @@ test("a receipt that cannot be had says why, and is asked for again", async () =
   await close();
 });
 
+test("the organiser gives money back, and both pages have the credit note", async () => {
+  await open("office");
+  const holder = await buy("office");
+  const [number] = await issued(holder, 1);
+  const { page, complaints, close } = await visit(browser, PHONE);
+  await signIn(page, server, `/admin/bookings/${holder.booking}`);
+  const documents = page.getByRole("region", { name: "Receipts" });
+  const receipt = documents.getByRole("link", { name: `Receipt ${number} (PDF)`, exact: true });
+  const file = await kept(page, async () => {
+    await tabTo(page, receipt);
+    await page.keyboard.press("Enter");
+  });
+  expect(file.name).toBe(`${number}.pdf`);
+  expect(file.bytes.subarray(0, 5).toString()).toBe("%PDF-");
+
+  await page.getByRole("button", { name: "Cancel and refund" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Amount to give back").fill("50");
+  await dialog.getByLabel("Your name").fill("Kim");
+  await dialog.getByLabel("Reason").fill("ill");
+  await dialog.getByRole("button", { name: "Cancel and refund" }).click();
+  const [, note] = await issued(holder, 2);
+  await documents.getByRole("link", { name: `Credit note ${note} (PDF)`, exact: true }).waitFor();
+  expect(await violations(page)).toEqual([]);
+  expect(await width(page)).toBe(PHONE.viewport!.width);
+  // The buyer looks at their page again.
+  await holder.page.evaluate(() => dispatchEvent(new Event("online")));
+  await paper(holder.page, `Credit note ${note} (PDF)`).waitFor();
+  await holder.close();
+
+  await page.goto(`${server.url}/admin/bookings?event=office`);
+  const link = (name: string) => page.getByRole("link", { name, exact: true });
+  const table = await kept(page, () => link("Receipts as CSV").tap());
+  expect(table.name).toBe("receipts.csv");
+  const rows = table.bytes.toString().trim().split("\n").slice(1);
+  expect(rows.map((row) => row.split(",")[0])).toEqual([`"${number}"`, `"${note}"`]);
+  const books = await kept(page, () => link("Bookkeeping as JSON Lines").tap());
+  expect(books.name).toBe("bookkeeping.jsonl");
+  const postings = books.bytes.toString().trim().split("\n");
+  const found = new Set(postings.map((posting) => JSON.parse(posting).document));
+  expect([...found]).toEqual([number, note]);
+  expect(await violations(page)).toEqual([]);
+  expect(await width(page)).toBe(PHONE.viewport!.width);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test("without a seller nothing is shown, and it is asked once", async () => {
   const plain = await Server.start();
   try {
     await open("plain", plain);
-    const { page, complaints, close } = await buy("plain", {}, plain);
+    const { page, booking, complaints, close } = await buy("plain", {}, plain);
     let looks = 0;
     await page.route("**/receipts", (route) => {
       looks += 1;
@@ -173,6 +222,18 @@ test("without a seller nothing is shown, and it is asked once", async () => {
     expect(looks).toBe(1);
     expect(complaints).toEqual([]);
     await close();
+
+    const office = await visit(browser);
+    const asked = office.page.waitForResponse((answer) => answer.url().includes("/admin/receipts"));
+    await signIn(office.page, plain, "/admin/bookings");
+    expect((await asked).status()).toBe(409);
+    await office.page.getByRole("link", { name: booking }).waitFor();
+    expect(await office.page.getByRole("link", { name: "Receipts as CSV" }).count()).toBe(0);
+    await office.page.getByRole("link", { name: booking }).click();
+    await office.page.getByText("Tickets checked in").waitFor();
+    expect(await office.page.getByRole("region", { name: "Receipts" }).count()).toBe(0);
+    expect(office.complaints).toEqual([]);
+    await office.close();
   } finally {
     await plain.stop();
   }
