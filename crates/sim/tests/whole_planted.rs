@@ -3,7 +3,7 @@
 use onrush_sim::whole::{Faults, Planted, run_for};
 
 /// Seeds that are tried for each.
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 100;
 /// As few buyers as show everything: with some faults they wait for a day, all of them.
 const BUYERS: u32 = 40;
 

@@ -3,7 +3,7 @@
 use super::Receipts;
 use super::list::FileSearch;
 use crate::http::caller::{Admin, Strict};
-use crate::http::openapi::ReadProblems;
+use crate::http::openapi::ConflictProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::table::{Attachment, ROWS_AT_ONCE, Written, attach, readable};
 use axum::response::Response;
@@ -65,7 +65,7 @@ pub struct Posting<'a> {
     get, path = "/api/v1/admin/bookkeeping.jsonl", tag = "admin", operation_id = "bookkeeping",
     params(FileSearch),
     responses((status = 200, description = "A posting a line", body = Posting,
-        content_type = "application/jsonl"), ReadProblems),
+        content_type = "application/jsonl"), ConflictProblems),
     security(("admin" = []))
 )]
 pub async fn bookkeeping(

@@ -4,7 +4,7 @@ use super::Receipts;
 use super::shapes::ReceiptPage;
 use crate::http::body::json;
 use crate::http::caller::{Admin, Strict};
-use crate::http::openapi::ReadProblems;
+use crate::http::openapi::ConflictProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::page::page_size;
 use crate::json::ids::{EventIdText, IdText};
@@ -38,7 +38,7 @@ pub struct ReceiptSearch {
 #[utoipa::path(
     get, path = "/api/v1/admin/receipts", tag = "admin",
     params(ReceiptSearch),
-    responses((status = 200, description = "A page of them", body = ReceiptPage), ReadProblems),
+    responses((status = 200, description = "A page of them", body = ReceiptPage), ConflictProblems),
     security(("admin" = []))
 )]
 pub async fn receipts(

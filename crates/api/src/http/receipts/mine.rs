@@ -6,7 +6,7 @@ use crate::http::body::json;
 use crate::http::bookings::find::event_of_booking;
 use crate::http::bookings::keeper::Keeper;
 use crate::http::caller::Ids;
-use crate::http::openapi::ReadProblems;
+use crate::http::openapi::ConflictProblems;
 use crate::http::problem::Problem;
 use crate::json::ids::IdText;
 use axum::http::StatusCode;
@@ -23,7 +23,7 @@ const ALL: usize = 1_000;
 #[utoipa::path(
     get, path = "/api/v1/bookings/{booking}/receipts", tag = "bookings",
     params(("booking" = IdText, Path)),
-    responses((status = 200, description = "What was issued", body = BookingReceipts), ReadProblems),
+    responses((status = 200, description = "What was issued", body = BookingReceipts), ConflictProblems),
     security(("visitor" = []), ("link" = []))
 )]
 pub async fn booking_receipts(

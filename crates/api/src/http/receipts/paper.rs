@@ -5,7 +5,7 @@ use crate::http::bookings::find::event_of_booking;
 use crate::http::bookings::keeper::Keeper;
 use crate::http::caller::{Admin, Ids, Strict};
 use crate::http::faults::broken;
-use crate::http::openapi::ReadProblems;
+use crate::http::openapi::ConflictProblems;
 use crate::http::problem::{Code, Problem};
 use crate::json::ids::IdText;
 use crate::paper::{self, Language};
@@ -37,7 +37,7 @@ pub struct PaperSearch {
         ("file" = String, Path, description = "The number and `.pdf`, such as `R-17.pdf`"),
         PaperSearch),
     responses((status = 200, description = "The document", body = String,
-        content_type = "application/pdf"), ReadProblems),
+        content_type = "application/pdf"), ConflictProblems),
     security(("visitor" = []), ("link" = []))
 )]
 pub async fn booking_receipt_pdf(
@@ -59,7 +59,7 @@ pub async fn booking_receipt_pdf(
     params(("file" = String, Path, description = "The number and `.pdf`, such as `R-17.pdf`"),
         PaperSearch),
     responses((status = 200, description = "The document", body = String,
-        content_type = "application/pdf"), ReadProblems),
+        content_type = "application/pdf"), ConflictProblems),
     security(("admin" = []))
 )]
 pub async fn receipt_pdf(

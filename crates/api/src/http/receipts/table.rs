@@ -4,7 +4,7 @@ use super::Receipts;
 use super::list::FileSearch;
 use crate::http::caller::{Admin, Strict};
 use crate::http::faults::broken;
-use crate::http::openapi::ReadProblems;
+use crate::http::openapi::ConflictProblems;
 use crate::http::problem::Problem;
 use crate::http::shapes::table::{
     Attachment, CSV, ROWS_AT_ONCE, Rows, Written, attach, readable, table, write_cells,
@@ -43,7 +43,7 @@ const HEAD: [&str; 14] = [
     get, path = "/api/v1/admin/receipts.csv", tag = "admin", operation_id = "receipts_csv",
     params(FileSearch),
     responses((status = 200, description = "The table", body = String, content_type = "text/csv"),
-        ReadProblems),
+        ConflictProblems),
     security(("admin" = []))
 )]
 pub async fn receipts_csv(

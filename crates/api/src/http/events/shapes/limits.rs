@@ -62,7 +62,7 @@ pub struct UserLimitBody {
     of: PoolOrCategory,
     /// Of which of its ticket types; without one, all of its units together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<IdText>, nullable = false)]
+    #[schema(value_type = Option<IdText>)]
     ticket_type: Option<TypeId>,
     /// How many.
     #[schema(minimum = 1, maximum = 1_000)]
