@@ -143,8 +143,9 @@ fn held_type(text: &str) -> Option<HeldType> {
         let (line, quantity) = text.split_once(':')?;
         Some((read(line)?, read(quantity)?))
     };
-    let units = parts.map(units).collect::<Option<_>>()?;
-    Some(HeldType { id, name, proof, price_minor, units })
+    let units: Vec<_> = parts.map(units).collect::<Option<_>>()?;
+    let found = HeldType { id, name, proof, price_minor, units };
+    (!found.units.is_empty()).then_some(found)
 }
 
 #[cfg(test)]
@@ -219,7 +220,9 @@ mod tests {
         assert_eq!(held_types(&held_text(&types)), Ok(types.clone()));
         let nothing_asked = HeldTypes { asked: AskedTypes::default(), ..types };
         assert_eq!(held_types(&held_text(&nothing_asked)), Ok(nothing_asked));
-        for wrong in ["", ";", "child,1,0,x,0;", "child,1,0,x,0:1", "child,1,0,x,0:1;{"] {
+        let unreadable = ["", ";", "child,1,0,x,0;", "child,1,0,x,0:1", "child,1,0,x,0:1;{"];
+        let of_no_unit = ["child,1,0,x;", "child,1,0,x,;"];
+        for wrong in unreadable.into_iter().chain(of_no_unit) {
             assert!(held_types(wrong).is_err(), "{wrong}");
         }
     }
