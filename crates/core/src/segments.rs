@@ -31,6 +31,20 @@ struct Segment {
     longest: u32,
     /// The best rank of a free seat, if there is one.
     best_free: Option<u32>,
+    /// The best that the worst rank of 1, 2, … free seats side by side can be; the greatest number
+    /// there is if there are not so many.
+    worst_of: [u32; BOUNDED],
+}
+
+/// Up to how many seats side by side each segment knows how good they can be: as many as most people
+/// ask for. More of them are no better.
+const BOUNDED: usize = 4;
+
+impl Segment {
+    /// No choice of so many seats has a better worst rank.
+    fn worst_rank_at_best(&self, quantity: u32) -> u32 {
+        self.worst_of[(quantity as usize).min(BOUNDED) - 1]
+    }
 }
 
 /// One of them as others see it; seats, rows and categories are counted from 0 in the order in which
@@ -165,6 +179,7 @@ impl Segments {
                 rank: spec.rank,
                 longest: 0,
                 best_free: None,
+                worst_of: [u32::MAX; BOUNDED],
             });
         }
         self.segment_of.push(self.segments.len() - 1);
@@ -228,12 +243,30 @@ impl Segments {
     /// Looks again at which seats of a segment are free.
     fn count(&mut self, nth: usize) {
         let seats = self.segments[nth].seats.clone();
-        let longest = runs(seats.clone(), |seat| self.is_free(seat)).map(|run| run.len()).max();
-        let free = seats.filter(|seat| self.is_free(*seat));
-        let best_free = free.map(|seat| self.ranks[seat]).min();
+        let (mut run, mut longest) = (0, 0);
+        // Of so many seats that end here.
+        let mut worst = [u32::MAX; BOUNDED];
+        let mut worst_of = worst;
+        for (whose, rank) in self.whose[seats.clone()].iter().zip(&self.ranks[seats]) {
+            if *whose == Whose::Everybodys {
+                run += 1;
+                longest = longest.max(run);
+                for more in (1..BOUNDED).rev() {
+                    worst[more] = worst[more - 1].max(*rank);
+                }
+                worst[0] = *rank;
+                for (best, worst) in worst_of.iter_mut().zip(worst) {
+                    *best = worst.min(*best);
+                }
+            } else {
+                run = 0;
+                worst = [u32::MAX; BOUNDED];
+            }
+        }
         self.change(nth, |segment| {
-            segment.longest = longest.unwrap_or(0) as u32;
-            segment.best_free = best_free;
+            segment.longest = longest;
+            segment.best_free = (longest > 0).then_some(worst_of[0]);
+            segment.worst_of = worst_of;
         });
     }
 
@@ -273,7 +306,15 @@ impl Segments {
                 if !filter.lets(segment) {
                     continue;
                 }
-                if let Some(it) = self.best_of(segment, segment.seats.clone(), quantity, filter) {
+                let at_best = segment.worst_rank_at_best(quantity);
+                if best.as_ref().is_some_and(|(key, _)| *key <= (false, at_best, 0, rank, nth)) {
+                    continue;
+                }
+                // A choice that comes last does not rule out one of a worse rank that leaves nobody alone.
+                let within =
+                    best.as_ref().filter(|(key, _)| !key.0).map_or(u32::MAX, |(key, _)| key.1);
+                let among = segment.seats.clone();
+                if let Some(it) = self.best_of(segment, among, quantity, within, filter) {
                     let key = (filter.puts_last(it.singles), it.worst_rank, it.singles, rank, nth);
                     if best.as_ref().is_none_or(|(best, _)| key < *best) {
                         best = Some((key, it));
@@ -290,23 +331,31 @@ impl Segments {
     /// best, then those that leave the fewest single seats, then those that were added first.
     pub(crate) fn apart(&self, quantity: u32, filter: &Filter) -> Option<Vec<usize>> {
         (2..=quantity / 2).find_map(|groups| {
-            let mut best: Option<((bool, u32, u32), Vec<Choice>)> = None;
-            for first in 0..self.rows.len() {
-                let Some(best_free) = self.best_of_pairs(first, groups as usize, filter) else {
-                    continue;
-                };
-                // No groups of these rows are better than the best seat there.
-                if best.as_ref().is_some_and(|(key, _)| *key <= (false, best_free, 0)) {
+            let groups = groups as usize;
+            let mut best: Option<((bool, u32, u32, usize), Vec<Choice>)> = None;
+            let mut tried = BTreeSet::new();
+            for (best_free, _, nth) in self.by_best_pair() {
+                // Nothing from here on is better than that, or as good and of rows that were added first.
+                if best.as_ref().is_some_and(|(key, _)| *key < (false, best_free, 0, 0)) {
+                    break;
+                }
+                if !filter.lets(&self.segments[nth]) {
                     continue;
                 }
-                let Some(found) = self.groups_from(first, groups as usize, quantity, filter) else {
-                    continue;
-                };
-                let worst_rank = found.iter().map(|group| group.worst_rank).max().unwrap_or(0);
-                let singles = found.iter().map(|group| group.singles).sum();
-                let key = (filter.puts_last(singles), worst_rank, singles);
-                if best.as_ref().is_none_or(|(best, _)| key < *best) {
-                    best = Some((key, found));
+                let row = self.rows.partition_point(|row| row.end <= nth);
+                for first in (row + 1).saturating_sub(groups)..=row {
+                    if !tried.insert(first) {
+                        continue;
+                    }
+                    let Some(found) = self.groups_from(first, groups, quantity, filter) else {
+                        continue;
+                    };
+                    let worst_rank = found.iter().map(|group| group.worst_rank).max().unwrap_or(0);
+                    let singles = found.iter().map(|group| group.singles).sum();
+                    let key = (filter.puts_last(singles), worst_rank, singles, first);
+                    if best.as_ref().is_none_or(|(best, _)| key < *best) {
+                        best = Some((key, found));
+                    }
                 }
             }
             let (_, found) = best?;
@@ -316,17 +365,15 @@ impl Segments {
         })
     }
 
-    /// The best rank of a free seat with a free one in its segment, in so many rows from this one on;
-    /// `None` if the first has none.
-    fn best_of_pairs(&self, first: usize, rows: usize, filter: &Filter) -> Option<u32> {
-        let best_of = |row: &Range<usize>| {
-            let segments = self.segments[row.clone()].iter();
-            let pairs = segments.filter(|segment| segment.longest >= 2 && filter.lets(segment));
-            pairs.filter_map(|segment| segment.best_free).min()
-        };
-        let best = best_of(&self.rows[first])?;
-        let others = self.rows[first + 1..].iter().take(rows - 1);
-        Some(others.filter_map(best_of).fold(best, u32::min))
+    /// The places of all segments that have two free seats side by side, the best first.
+    fn by_best_pair(&self) -> impl Iterator<Item = Place> {
+        let mut ways: Vec<_> = self.by_place[2..].iter().map(|set| set.iter().peekable()).collect();
+        std::iter::from_fn(move || {
+            let next = ways.iter_mut().filter_map(|way| Some((**way.peek()?, way)));
+            let (place, way) = next.min_by_key(|(place, _)| *place)?;
+            way.next();
+            Some(place)
+        })
     }
 
     /// So many groups in as many rows, from this one on.
@@ -344,7 +391,9 @@ impl Segments {
             segment.section == section && segment.longest >= 2 && filter.lets(segment)
         });
         let mut found: Vec<(&Segment, Range<usize>)> = within
-            .flat_map(|segment| self.runs(segment, filter).map(move |run| (segment, run)))
+            .flat_map(|segment| {
+                self.runs(segment, filter).into_iter().map(move |run| (segment, run))
+            })
             .filter(|(_, run)| run.len() >= 2)
             .collect();
         // What needs nothing of this row is found from the next one on.
@@ -363,7 +412,7 @@ impl Segments {
         for (nth, (segment, run)) in found.into_iter().enumerate() {
             let for_others = 2 * (groups - nth - 1);
             let size = run.len().min(left - for_others);
-            chosen.push(self.best_of(segment, run, size as u32, filter)?);
+            chosen.push(self.best_of(segment, run, size as u32, u32::MAX, filter)?);
             left -= size;
         }
         Some(chosen)
@@ -382,58 +431,69 @@ impl Segments {
         found
     }
 
-    /// The best choice of a segment among these seats of it.
+    /// The best choice of a segment among these seats of it, unless its worst rank is beyond this one.
     fn best_of(
         &self,
         segment: &Segment,
         among: Range<usize>,
         quantity: u32,
+        worst_rank: u32,
         filter: &Filter,
     ) -> Option<Choice> {
         let quantity = quantity as usize;
-        let runs: SmallVec<[Range<usize>; 8]> = self.runs(segment, filter).collect();
-        let choices = runs.iter().enumerate().flat_map(|(nth, run)| {
-            let others = runs.iter().enumerate().filter(move |(other, _)| *other != nth);
+        let runs = self.runs(segment, filter);
+        let mut best: Option<Choice> = None;
+        let mut within = worst_rank;
+        for (nth, run) in runs.iter().enumerate() {
+            let seats = run.start.max(among.start)..run.end.min(among.end);
+            if seats.len() < quantity {
+                continue;
+            }
+            let others = runs.iter().enumerate().filter(|(other, _)| *other != nth);
             let longest_other = others.map(|(_, run)| run.len()).max().unwrap_or(0);
-            let starts =
-                run.start.max(among.start)..(run.end.min(among.end) + 1).saturating_sub(quantity);
-            starts.map(move |start| {
+            for (start, ranks) in (seats.start..).zip(self.ranks[seats].windows(quantity)) {
+                let worst_rank = ranks.iter().copied().max().unwrap_or(0);
+                if worst_rank > within {
+                    continue;
+                }
                 let seats = start..start + quantity;
                 let sides = [start - run.start, run.end - seats.end];
-                Choice {
-                    worst_rank: self.ranks[seats.clone()].iter().copied().max().unwrap_or(0),
+                let it = Choice {
+                    worst_rank,
                     singles: sides.iter().filter(|side| **side == 1).count() as u32,
                     longest_left: Reverse(sides[0].max(sides[1]).max(longest_other)),
                     seats,
+                };
+                if best.as_ref().is_none_or(|best| it.key(filter) < best.key(filter)) {
+                    // What comes last may still be beaten by a worse rank.
+                    if !filter.puts_last(it.singles) {
+                        within = worst_rank;
+                    }
+                    best = Some(it);
                 }
-            })
-        });
-        choices.min_by_key(|choice| choice.key(filter))
+            }
+        }
+        best
     }
 
     /// The runs of free seats of a segment that are not named beside.
-    fn runs<'a>(
-        &'a self,
-        segment: &Segment,
-        filter: &'a Filter,
-    ) -> impl Iterator<Item = Range<usize>> + use<'a> {
-        runs(segment.seats.clone(), |seat| self.is_free(seat) && !filter.named.contains(&seat))
+    fn runs(&self, segment: &Segment, filter: &Filter) -> Runs {
+        let mut runs = Runs::new();
+        let mut begun = None;
+        for (seat, whose) in segment.seats.clone().zip(&self.whose[segment.seats.clone()]) {
+            if *whose == Whose::Everybodys && !filter.named.contains(&seat) {
+                begun.get_or_insert(seat);
+            } else if let Some(start) = begun.take() {
+                runs.push(start..seat);
+            }
+        }
+        runs.extend(begun.map(|start| start..segment.seats.end));
+        runs
     }
 }
 
-/// The longest ranges of these seats that are free.
-fn runs(
-    seats: Range<usize>,
-    is_free: impl Fn(usize) -> bool,
-) -> impl Iterator<Item = Range<usize>> {
-    let mut rest = seats;
-    std::iter::from_fn(move || {
-        let start = rest.clone().find(|seat| is_free(*seat))?;
-        let end = (start..rest.end).find(|seat| !is_free(*seat)).unwrap_or(rest.end);
-        rest.start = end;
-        Some(start..end)
-    })
-}
+/// The longest ranges of seats that are free.
+type Runs = SmallVec<[Range<usize>; 8]>;
 
 #[cfg(test)]
 mod tests;

@@ -270,6 +270,9 @@ impl Event {
         pools: &[PoolLine],
         seats: &mut [SeatId],
     ) -> Sources {
+        if self.channels.iter().len() == 0 {
+            return Sources::new();
+        }
         seats.sort_unstable();
         let of_pools = pools.iter().enumerate();
         let of_pools = of_pools.map(|(nth, _)| beside.get(nth).cloned().flatten());

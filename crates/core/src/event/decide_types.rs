@@ -176,6 +176,9 @@ impl Event {
         chosen: &[SeatId],
         asked: &AskedTypes,
     ) -> Result<Groups<'_>, Refusal> {
+        if self.types.is_empty() && asked.is_empty() {
+            return Ok(Groups::default());
+        }
         let groups = self.groups(at, lines, asked.pools(), &asked.with_chosen(chosen))?;
         groups.check_limits()?;
         Ok(groups)

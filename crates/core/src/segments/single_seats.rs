@@ -89,7 +89,7 @@ impl Segments {
     /// The nearest as many seats of the same segment that leave none alone.
     fn nearest(&self, group: &Range<usize>, filter: &Filter) -> Option<Range<usize>> {
         let segment = &self.segments[self.segment_of[group.start]];
-        let fits = self.runs(segment, filter).flat_map(|run| {
+        let fits = self.runs(segment, filter).into_iter().flat_map(|run| {
             let starts = run.start..(run.end + 1).saturating_sub(group.len());
             let leaves_none =
                 move |start: &usize| start - run.start != 1 && run.end - (start + group.len()) != 1;
