@@ -300,11 +300,9 @@ impl Server {
         };
         let relay = self.receivers.relay(&self.config(), &parts);
         for task in sagas.run().into_iter().chain(relay.run(sagas.told.clone())) {
-            // The end of a life ends it too.
-            state.tasks.spawn(async move {
-                let abort = AbortOnDrop(task);
-                abort.over().await;
-            });
+            // The end of a life ends it too, even if it comes before anything has run.
+            let abort = AbortOnDrop(task);
+            state.tasks.spawn(abort.over());
         }
         let router = public_router(http.clone());
         let router = match self.faults.planted {
