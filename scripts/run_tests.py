@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 AT_ONCE = 2
+# Kafka's TLS needs OpenSSL's headers, which whoever tests one crate may not have.
+WITH = ["--workspace", "--features", "onrush-bridge/kafka-tls"]
 LIMIT_S = 1_200
 SLOWEST = 10
 
@@ -90,7 +92,7 @@ class Tests:
 
 def build():
     """Builds everything and gives the test binaries."""
-    command = ["cargo", "test", "--workspace", "--locked", "--no-run", "--quiet"]
+    command = ["cargo", "test", *WITH, "--locked", "--no-run", "--quiet"]
     cargo = subprocess.Popen(
         [*command, "--message-format=json-render-diagnostics"], cwd=TOP, stdout=subprocess.PIPE, text=True
     )
@@ -134,7 +136,7 @@ def main():
         sys.exit(f"{__file__} names tests that there are not: {', '.join(sorted(unknown))}")
     found.sort(key=lambda tests: (FIRST.index(tests.name) if tests.name in FIRST else len(FIRST), tests.name))
     beside = [tests for tests in found if tests.name not in ALONE]
-    documents = ["cargo", "test", "--workspace", "--locked", "--quiet", "--doc"]
+    documents = ["cargo", "test", *WITH, "--locked", "--quiet", "--doc"]
     beside.insert(len(FIRST), Tests("documents", documents, TOP))
     with ThreadPoolExecutor(AT_ONCE) as pool:
         done = list(pool.map(run, beside))

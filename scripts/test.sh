@@ -65,7 +65,7 @@ wait "$pages" || { cat "$said"; exit 1; }
 
 # The pages in a browser meanwhile: many tests in Rust wait most of the time.
 step "tests"
-cargo test --workspace --locked --no-run --quiet
+cargo test --workspace --features onrush-bridge/kafka-tls --locked --no-run --quiet
 { cd web && npm run --silent test; } >"$said_browser" 2>&1 &
 browser=$!
 python3 scripts/run_tests.py

@@ -5,12 +5,12 @@ use onrush_base::config::Config;
 use onrush_core::ids::BookingId;
 use onrush_ledger::booking::{Booking, BookingFilter};
 use onrush_ledger::desk::{DeskEntry, DeskFilter};
-use onrush_ledger::postgres::{ArchivedRow, PgLedger, PgOptions};
+use onrush_ledger::postgres::{ArchivedRow, PgLedger};
 use onrush_ledger::projection::FeedPosition;
 use onrush_ledger::receipt::{Receipt, ReceiptFilter};
 use onrush_ledger::saga::{Saga, SagaFilter, SagaRecord};
 use onrush_ledger::{Ledger, Page};
-use onrush_server::cluster::audit_redis;
+use onrush_server::cluster::{audit_redis, open_ledger};
 use onrush_store::embedded::{AuditReport, FeedAudit};
 use onrush_store::{FeedEntry, Seq};
 use std::collections::BTreeMap;
@@ -32,8 +32,7 @@ impl SharedBooks {
     pub(super) fn open(config: &Config) -> Result<Self, String> {
         let settings = config.postgres.as_ref().ok_or("postgres: it is not configured")?;
         let runtime = onrush_terminal::process::runtime()?;
-        let opened = runtime.block_on(PgLedger::open(settings.url.reveal(), PgOptions::default()));
-        let ledger = Arc::new(opened.map_err(|error| error.to_string())?);
+        let ledger = runtime.block_on(open_ledger(settings))?;
         Ok(Self {
             runtime,
             ledger,

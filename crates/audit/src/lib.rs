@@ -138,9 +138,7 @@ type Audited = (AuditReport, Option<money::Money>);
 /// reads that all sagas are at their end must find what they sold among the units sold.
 fn read_books(args: &AuditArgs, found: &mut Vec<String>) -> Result<Audited, String> {
     let Some(file) = &args.config else { return read_files(&args.data, args, found) };
-    let variables = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let config = Config::load(Some(file), variables).map_err(|error| error.to_string())?;
+    let config = Config::load_here(Some(file)).map_err(|error| error.to_string())?;
     match config.engine {
         EngineName::Embedded => read_files(&config.data, args, found),
         EngineName::Redis => read_servers(&config, args, found),

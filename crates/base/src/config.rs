@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+mod certificates;
 mod connections;
 mod error;
 mod gateways;
@@ -18,6 +18,7 @@ pub mod limits;
 mod network;
 mod pages;
 mod parse;
+pub mod postgres;
 #[cfg(feature = "cluster")]
 pub mod rabbit;
 pub mod relay;
@@ -26,12 +27,14 @@ mod secrets;
 mod seller;
 mod servers;
 mod template;
+mod variables;
 mod web_address;
 
 use limits::LimitSettings;
 use relay::{MailSettings, WebhookSettings};
 use web_address::web_address;
 
+pub use certificates::{CertificateSettings, Pem, TlsSettings};
 pub use connections::ConnectionSettings;
 pub use error::ConfigError;
 pub use gateways::{FaultMix, GatewayName, Patience, SandboxSettings, StripeSettings};
@@ -46,7 +49,7 @@ pub use servers::{
 pub use template::TEMPLATE;
 
 /// The server's configuration. Each field is a key of the TOML file, and `ONRUSH_` plus its name in
-/// capitals a variable.
+/// capitals a variable; two underscores part a section from a setting in it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -64,6 +67,8 @@ pub struct Config {
     /// Where people reach this in their browsers, such as `https://tickets.example`; without it
     /// where it listens.
     pub public_url: Option<String>,
+    /// Our certificate, if the public listener is to speak TLS.
+    pub tls: Option<TlsSettings>,
     /// Built pages in a directory, to be served instead of those in the binary.
     pub pages: Option<PathBuf>,
     /// What runs the rules.
@@ -149,6 +154,7 @@ impl Default for Config {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             operator_listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))),
             public_url: None,
+            tls: None,
             pages: None,
             engine: EngineName::default(),
             ledger: LedgerName::default(),
@@ -184,6 +190,26 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Reads the file, if there is one, and then this process' variables.
+    ///
+    /// # Errors
+    /// See [`Self::load`].
+    pub fn load_here(file: Option<&Path>) -> Result<Self, ConfigError> {
+        let mut variables = Vec::new();
+        for (name, value) in std::env::vars_os() {
+            // What is not named in text cannot be one of ours.
+            let Ok(name) = name.into_string() else { continue };
+            match value.into_string() {
+                Ok(value) => variables.push((name, value)),
+                Err(_) if name.starts_with("ONRUSH_") => {
+                    return Err(ConfigError::new(format!("{name}: it is no text (UTF-8)")));
+                }
+                Err(_) => {}
+            }
+        }
+        Self::load(file, variables)
+    }
+
     /// Reads the file, if there is one, and then the variables; what neither sets has its default.
     ///
     /// # Errors
@@ -192,35 +218,35 @@ impl Config {
         file: Option<&Path>,
         variables: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
-        let mut config = match file {
-            None => Self::default(),
+        let named =
+            |path: &Path, why: String| ConfigError::new(format!("{}: {why}", path.display()));
+        let text = match file {
+            None => String::new(),
             Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .map_err(|error| ConfigError::new(format!("{}: {error}", path.display())))?;
-                Self::parse(&text)
-                    .map_err(|why| ConfigError::new(format!("{}: {why}", path.display())))?
+                std::fs::read_to_string(path).map_err(|error| named(path, error.to_string()))?
             }
         };
+        let complaint = |why: String| match file {
+            Some(path) => named(path, why),
+            None => ConfigError::new(why),
+        };
+        let mut table: toml::Table =
+            toml::from_str(&text).map_err(|error| complaint(parse::complaint(&text, &error)))?;
         let variables: BTreeMap<String, String> = variables.into_iter().collect();
-        let is_set = |name: &str| variables.contains_key(name);
-        if is_set("ONRUSH_BOOKING_PATHS") && is_set("ONRUSH_S3_PATHS") {
-            let why = "ONRUSH_BOOKING_PATHS: ONRUSH_S3_PATHS is its old name; set one of the two";
-            return Err(ConfigError::new(why));
-        }
-        // All limits before each.
-        for (name, text) in variables {
-            if let Some(flag) = name.strip_prefix("FEATURE_") {
-                config
-                    .flags
-                    .set(flag, &text)
-                    .map_err(|why| ConfigError::new(format!("{name}: {why}")))?;
+        let set = variables::apply(&variables, &mut table)?;
+        let config: Self = match serde_path_to_error::deserialize(toml::Value::Table(table)) {
+            Ok(config) => config,
+            Err(error) => {
+                let path = parse::path_of(error.path());
+                let why = parse::without_values(error.inner().message());
+                return Err(match (set.name_of(&path), Self::parse(&text)) {
+                    (Some(variable), _) => ConfigError::new(format!("{variable}: {why}")),
+                    // What is wrong in the file is told with its line.
+                    (None, Err(why)) if !why.contains("missing field") => complaint(why),
+                    (None, _) => complaint(parse::missing(&path, &why)),
+                });
             }
-            if let Some(key) = name.strip_prefix("ONRUSH_") {
-                config
-                    .set_from_variable(key, &text)
-                    .map_err(|why| ConfigError::new(format!("{name}: {why}")))?;
-            }
-        }
+        };
         config.check()?;
         Ok(config)
     }
@@ -232,75 +258,6 @@ impl Config {
     /// Where it is wrong and what is expected there, as a sentence without what stands there.
     pub fn parse(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|error| parse::complaint(text, &error))
-    }
-
-    fn set_from_variable(&mut self, key: &str, text: &str) -> Result<(), String> {
-        fn parsed<T: std::str::FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
-            text.trim().parse().map_err(|error: T::Err| error.to_string())
-        }
-        fn list<T: std::str::FromStr<Err: fmt::Display>>(text: &str) -> Result<Vec<T>, String> {
-            text.split(',').filter(|part| !part.trim().is_empty()).map(parsed).collect()
-        }
-        match key {
-            "DATA" => self.data = PathBuf::from(text),
-            "LISTEN" => self.listen = parsed(text)?,
-            "OPERATOR_LISTEN" => {
-                self.operator_listen = if text == "off" { None } else { Some(parsed(text)?) };
-            }
-            "PUBLIC_URL" => self.public_url = Some(text.to_owned()),
-            "PAGES" => self.pages = Some(PathBuf::from(text)),
-            "ENGINE" => self.engine = parsed(text)?,
-            "LEDGER" => self.ledger = parsed(text)?,
-            "REDIS_URLS" => {
-                let urls = list(text)?;
-                match &mut self.redis {
-                    Some(redis) => redis.urls = urls,
-                    None => self.redis = Some(RedisSettings::new(urls)),
-                }
-            }
-            "POSTGRES_URL" => {
-                let url = Secret::from(text.to_owned());
-                match &mut self.postgres {
-                    Some(postgres) => postgres.url = url,
-                    None => self.postgres = Some(PostgresSettings::new(url)),
-                }
-            }
-            "RABBITMQ_URL" | "KAFKA_BROKERS" => self.set_publisher(key, text),
-            "ADMIN_KEY" => self.admin_key = Some(Secret::from(text.to_owned())),
-            "SCANNER_KEY" => self.scanner_key = Some(Secret::from(text.to_owned())),
-            "MAIL_PASSWORD" => match &mut self.mail {
-                Some(mail) => mail.password = Some(Secret::from(text.to_owned())),
-                None => return Err("there is no [mail] in the file".into()),
-            },
-            "GUEST_TOKENS" => self.guest_tokens = parsed(text)?,
-            "GUEST_TOKEN_TTL_S" => self.guest_token_ttl_s = parsed(text)?,
-            "VISITORS_PER_MIN" => self.visitors_per_min = parsed(text)?,
-            "LIMITS" => match text {
-                "off" => self.limits = LimitSettings::off(),
-                _ => return Err("use off, or ONRUSH_LIMITS_<SETTING> for one limit".into()),
-            },
-            limit if limit.starts_with("LIMITS_") => self.limits.set(&limit[7..], text)?,
-            "TRUSTED_PROXIES" => self.trusted_proxies = list(text)?,
-            "ALLOWED_ORIGINS" => self.allowed_origins = list(text)?,
-            "MAX_STREAMS" => self.max_streams = parsed(text)?,
-            "SHED_AFTER_MS" => self.shed_after_ms = parsed(text)?,
-            "PASS_ISSUER" => self.pass_issuer = text.to_owned(),
-            "GATEWAY" => self.gateway = parsed(text)?,
-            "ALLOW_SANDBOX" => self.allow_sandbox = parsed(text)?,
-            "SANDBOX_URL" => self.sandbox.url = Some(text.to_owned()),
-            "SANDBOX_SECRET" => self.sandbox.secret = Some(Secret::from(text.to_owned())),
-            "SANDBOX_WEBHOOK_SECRET" => {
-                self.sandbox.webhook_secret = Some(Secret::from(text.to_owned()))
-            }
-            "BOOKING_PATHS" | "S3_PATHS" => self.booking_paths = parsed(text)?,
-            // Other variables of this prefix belong to the command line.
-            _ => {
-                if let Some(number) = self.connections.by_variable(key) {
-                    *number = parsed(text)?;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Checks what the types cannot.
@@ -323,6 +280,14 @@ impl Config {
             if !whole || web_address(url).is_err() {
                 wrong("public_url: use the form https://tickets.example, with no path");
             }
+        }
+        if let Some(Err(why)) = self.tls.as_ref().map(TlsSettings::load) {
+            wrong(&why);
+        }
+        if self.tls.is_some()
+            && self.public_url.as_ref().is_some_and(|url| url.starts_with("http://"))
+        {
+            wrong("public_url: with [tls] browsers come by https; use an https address");
         }
         if self.visitors_per_min == 0 {
             wrong("visitors_per_min: use at least 1, or switch guest_tokens off");
@@ -450,7 +415,7 @@ mod tests {
         assert!(why.ends_with("s3_paths is its old name; set one of the two"), "{why}");
         let both = [("ONRUSH_BOOKING_PATHS", "true"), ("ONRUSH_S3_PATHS", "true")];
         let why = by_variable(&both).unwrap_err().to_string();
-        assert!(why.ends_with("ONRUSH_S3_PATHS is its old name; set one of the two"), "{why}");
+        assert!(why.contains("ONRUSH_BOOKING_PATHS sets the same; set one of the two"), "{why}");
     }
 
     #[test]
@@ -486,16 +451,7 @@ mod tests {
 
     #[test]
     fn the_template_has_every_setting_there_is() {
-        let line = |line: &str| match line.strip_prefix("# ") {
-            Some(rest) if rest.starts_with('[') || rest.contains(" = ") => rest.to_owned(),
-            _ => line.to_owned(),
-        };
-        // Sentences with an equals sign in them are not settings.
-        let is_setting = |line: &String| {
-            !line.contains("engine = \"redis\"") && !line.contains("ledger = \"postgres\"")
-        };
-        let all: Vec<String> = TEMPLATE.lines().map(line).filter(is_setting).collect();
-        let config: Config = toml::from_str(&all.join("\n")).unwrap();
+        let config: Config = toml::from_str(&template::examples()).unwrap();
         let written = format!("{config:?}");
         let written = written.replace("gateway: None", "");
         assert!(!written.contains("None"), "a setting has no example: {written}");

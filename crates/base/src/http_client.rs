@@ -10,12 +10,15 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use onrush_tls::rustls::ClientConfig;
+use onrush_tls::{Certificates, Refusal, Unusable, Verification, client_config};
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -72,18 +75,58 @@ impl Error for CallError {}
 #[derive(Clone)]
 pub struct HttpClient {
     client: Client<HttpsConnector<Connector>, Full<Bytes>>,
+    /// What the settings call the certificates, if they have any.
+    place: Option<Arc<str>>,
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HttpClient")
+    }
 }
 
 impl HttpClient {
     /// A client that connects to what `policy` allows, over TLS where the address says `https`.
+    ///
+    /// # Panics
+    /// Never: authorities of the public web can be trusted.
     #[must_use]
     pub fn new(policy: AddressPolicy) -> Self {
+        let config = client_config(&Certificates::default(), Verification::Full);
+        Self::with_tls(policy, config.expect("the public web's authorities are some"), None)
+    }
+
+    /// The same with authorities and a certificate of one's own; `place` is what the settings call them.
+    ///
+    /// # Errors
+    /// The certificates cannot be used.
+    pub fn with_certificates(
+        policy: AddressPolicy,
+        certificates: &Certificates,
+        place: String,
+    ) -> Result<Self, Unusable> {
+        let config = client_config(certificates, Verification::Full)?;
+        Ok(Self::with_tls(policy, config, Some(place)))
+    }
+
+    /// A client that calls this very process: over TLS, but whoever's certificate it is, because
+    /// ours is seldom one for the address that we listen at.
+    ///
+    /// # Panics
+    /// Never: nothing is looked at that could be wrong.
+    #[must_use]
+    pub fn to_ourselves() -> Self {
+        let config = client_config(&Certificates::default(), Verification::Nothing);
+        Self::with_tls(AddressPolicy::Any, config.expect("nothing is looked at"), None)
+    }
+
+    fn with_tls(policy: AddressPolicy, tls: ClientConfig, place: Option<String>) -> Self {
         let mut http =
             HttpConnector::new_with_resolver(Resolver { policy, ask: GaiResolver::new() });
         http.set_nodelay(true);
         http.enforce_http(false);
         let connector = HttpsConnectorBuilder::new()
-            .with_webpki_roots()
+            .with_tls_config(tls)
             .https_or_http()
             .enable_http1()
             .wrap_connector(Connector { policy, http });
@@ -92,7 +135,7 @@ impl HttpClient {
             .pool_idle_timeout(IDLE)
             .pool_max_idle_per_host(IDLE_PER_HOST)
             .build(connector);
-        Self { client }
+        Self { client, place: place.map(Into::into) }
     }
 
     /// Sends a request and reads the whole answer, all within `timeout_ms`.
@@ -109,7 +152,7 @@ impl HttpClient {
                 if is_forbidden(&error) {
                     CallError::Forbidden
                 } else if error.is_connect() {
-                    CallError::Unreachable(innermost(&error))
+                    CallError::Unreachable(self.unreachable(&error))
                 } else {
                     CallError::Broken(innermost(&error))
                 }
@@ -127,6 +170,20 @@ impl HttpClient {
         tokio::time::timeout(Duration::from_millis(timeout_ms), exchange)
             .await
             .unwrap_or(Err(CallError::TimedOut))
+    }
+}
+
+impl HttpClient {
+    /// Why nobody could be connected to, and what to do about it if TLS is the reason.
+    fn unreachable(&self, error: &(dyn Error + 'static)) -> String {
+        let innermost = innermost(error);
+        match Refusal::of_text(&innermost) {
+            None => innermost,
+            Some(refusal) => match &self.place {
+                Some(place) => format!("{}. ({innermost})", refusal.sentence(place)),
+                None => innermost,
+            },
+        }
     }
 }
 

@@ -12,7 +12,9 @@ use lettre::message::header::ContentType;
 use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
 use lettre::transport::smtp::PoolConfig;
 use lettre::transport::smtp::authentication::Credentials;
-use lettre::transport::smtp::client::{Tls as Wire, TlsParameters};
+use lettre::transport::smtp::client::{
+    Certificate, CertificateStore, Identity, Tls as Wire, TlsParameters,
+};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
 use onrush_base::auth::link::BookingLinks;
 use onrush_base::beside::beside;
@@ -32,6 +34,7 @@ use onrush_ledger::saga::tells_of_a_decline;
 use onrush_ledger::{Ledger, LedgerError};
 use onrush_store::embedded::Clock;
 use onrush_store::{Ask, Engine, Failure};
+use onrush_tls::{Certificates, why_refused};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::future::Future;
@@ -66,6 +69,9 @@ pub struct NotTaken {
     pub said: String,
 }
 
+/// What the settings call the certificates.
+const CERTIFICATES: &str = "mail.certificates";
+
 /// A server that is spoken with over SMTP.
 struct Smtp(AsyncSmtpTransport<Tokio1Executor>);
 
@@ -75,7 +81,10 @@ impl MailServer for Smtp {
             let sent = self.0.send(mail).await;
             sent.map(drop).map_err(|error| NotTaken {
                 code: error.status().map(u16::from),
-                said: error.to_string(),
+                said: match why_refused(&error, CERTIFICATES) {
+                    Some(why) => format!("no connection: {why}. ({error})"),
+                    None => error.to_string(),
+                },
             })
         })
     }
@@ -114,10 +123,8 @@ impl MailChannel {
     pub fn new(settings: &MailSettings, parts: &RelayDeps) -> Result<Self, ConfigError> {
         settings.check().map_err(ConfigError::new)?;
         let (host, port) = settings.server().map_err(ConfigError::new)?;
-        let tls = || {
-            TlsParameters::new(host.to_owned())
-                .map_err(|error| ConfigError::new(format!("mail.smtp: {error}")))
-        };
+        let certificates = settings.certificates.load(CERTIFICATES).map_err(ConfigError::new)?;
+        let tls = || parameters(host, &certificates);
         let wire = match settings.tls {
             Tls::Starttls => Wire::Required(tls()?),
             Tls::Tls => Wire::Wrapper(tls()?),
@@ -165,6 +172,22 @@ impl MailChannel {
         };
         Ok(Self { work: Arc::new(work) })
     }
+}
+
+/// How to speak TLS with the server.
+fn parameters(host: &str, certificates: &Certificates) -> Result<TlsParameters, ConfigError> {
+    let wrong = |error: lettre::transport::smtp::Error| {
+        ConfigError::new(format!("{CERTIFICATES}: {error}"))
+    };
+    let mut builder = TlsParameters::builder(host.to_owned());
+    if let Some(authorities) = certificates.authorities() {
+        builder = builder.certificate_store(CertificateStore::None);
+        builder = builder.add_root_certificate(Certificate::from_pem(authorities).map_err(wrong)?);
+    }
+    if let Some(own) = certificates.own() {
+        builder = builder.identify_with(Identity::from_pem(own.chain(), own.key()).map_err(wrong)?);
+    }
+    builder.build_rustls().map_err(wrong)
 }
 
 impl Channel for MailChannel {

@@ -84,7 +84,11 @@ impl WebhookChannel {
             true => AddressPolicy::Any,
             false => AddressPolicy::PublicOnly,
         };
-        Self::over(settings, parts, Box::new(HttpClient::new(policy)))
+        let place = settings.certificates_place();
+        let certificates = settings.certificates.load(&place).map_err(ConfigError::new)?;
+        let client = HttpClient::with_certificates(policy, &certificates, place.clone());
+        let client = client.map_err(|why| ConfigError::new(format!("{place}: {why}")))?;
+        Self::over(settings, parts, Box::new(client))
     }
 
     /// The same by another way out.

@@ -2,6 +2,7 @@
 
 use axum::http::Uri;
 use onrush_base::config::{FaultMix, Secret};
+use onrush_base::http_client::{AddressPolicy, HttpClient};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -29,6 +30,8 @@ pub struct SandboxConfig {
     pub delay_ms: u64,
     /// Whether it may listen where others can reach it: whoever can, pays without money.
     pub allow_sandbox: bool,
+    /// What webhooks are sent with.
+    pub client: HttpClient,
 }
 
 impl SandboxConfig {
@@ -46,6 +49,7 @@ impl SandboxConfig {
             late_ms: 60_000,
             delay_ms: 2_000,
             allow_sandbox: false,
+            client: HttpClient::new(AddressPolicy::Any),
         }
     }
 }

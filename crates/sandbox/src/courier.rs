@@ -6,7 +6,7 @@ use super::service::Service;
 use axum::http::{HeaderValue, Method, Request, header};
 use bytes::Bytes;
 use onrush_base::auth::unix_now_s;
-use onrush_base::http_client::{AddressPolicy, HttpClient};
+use onrush_base::http_client::HttpClient;
 use onrush_base::signature::sign;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,15 +25,12 @@ const PAUSES_MS: [u64; 11] =
 
 /// Sends parcels until it is told to stop; then nothing of it is left.
 pub(super) async fn carry(
+    client: HttpClient,
     service: Arc<Service>,
     mut parcels: mpsc::UnboundedReceiver<Parcel>,
     mut stopped: oneshot::Receiver<()>,
 ) {
-    let van = Arc::new(Van {
-        client: HttpClient::new(AddressPolicy::Any),
-        slots: Semaphore::new(IN_FLIGHT),
-        service,
-    });
+    let van = Arc::new(Van { client, slots: Semaphore::new(IN_FLIGHT), service });
     let mut underway = JoinSet::new();
     loop {
         tokio::select! {

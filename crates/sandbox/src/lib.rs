@@ -116,9 +116,10 @@ impl Sandbox {
         let base_url = config.public_url.as_deref().map(|url| url.trim_end_matches('/').to_owned());
         let base_url = base_url.unwrap_or_else(|| format!("http://{address}"));
         let (parcels, queue) = mpsc::unbounded_channel();
+        let client = config.client.clone();
         let service = Arc::new(Service::new(config, base_url, opened, parcels));
         let (stop_courier, stopped) = oneshot::channel();
-        let courier = tokio::spawn(courier::carry(service.clone(), queue, stopped));
+        let courier = tokio::spawn(courier::carry(client, service.clone(), queue, stopped));
         let (stop_serving, stopped) = oneshot::channel();
         let serving = tokio::spawn(serve_router(listener, router(service.clone()), async {
             drop(stopped.await);

@@ -5,8 +5,10 @@ use super::gate::{Counted, Gate, Terms};
 use super::handover::{Handover, Streaming};
 use super::repeats::Repeats;
 use super::socket::Socket;
+use super::tls::TlsDoors;
 use super::traffic::Traffic;
 use super::wire::{Doors, Wire};
+use crate::certificate::Certificate;
 use crate::pressure::SentAway;
 use axum::Router;
 use axum::body::Body;
@@ -79,6 +81,19 @@ pub async fn serve_on(
     serve_doors(listener, router, terms, traffic, shutdown).await;
 }
 
+/// The same over TLS.
+pub async fn serve_tls_on(
+    listener: TcpListener,
+    certificate: Certificate,
+    router: Router,
+    terms: Terms,
+    traffic: Arc<Traffic>,
+    shutdown: impl Future<Output = ()>,
+) {
+    bound_patience(&listener, terms.answer_timeout);
+    serve_doors(TlsDoors::new(listener, certificate), router, terms, traffic, shutdown).await;
+}
+
 /// The same for connections that come from wherever they come.
 pub async fn serve_doors<D: Doors>(
     mut doors: D,
@@ -134,6 +149,7 @@ pub async fn serve_doors<D: Doors>(
         }
     }
     drop(doors);
+    gate.terms.bodies.stop();
     stop.send_replace(true);
     let drained = async {
         while connections.join_next().await.is_some() {

@@ -1,8 +1,10 @@
 //! Requests' bodies: how long they may be and take, and what all of them may have of memory.
 
 use onrush_base::config::ConnectionSettings;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// The longest body of anything but a webhook or a seat map, in bytes.
 pub const MAX_BODY_BYTES: usize = 64 << 10;
@@ -10,6 +12,8 @@ pub const MAX_BODY_BYTES: usize = 64 << 10;
 pub const MAX_WEBHOOK_BYTES: usize = 1 << 20;
 /// The longest seat map, in bytes.
 pub const MAX_PLAN_BYTES: usize = 32 << 20;
+/// How long bodies may still take once the listener was told to stop.
+const LAST_WAIT: Duration = Duration::from_secs(2);
 /// What a body may have of memory without being counted: nearly all bodies are shorter.
 const UNCOUNTED_BYTES: usize = 8 << 10;
 
@@ -54,6 +58,8 @@ pub struct BodyTerms {
     bytes_per_s: u32,
     /// Counted bytes of bodies under way, by [`Kind`].
     under_way: [AtomicUsize; 3],
+    /// When the listener was told to stop, if it was.
+    stopped: OnceLock<Instant>,
 }
 
 /// The terms of requests that came over no listener.
@@ -61,6 +67,7 @@ pub static DEFAULT: BodyTerms = BodyTerms {
     timeout: Duration::from_secs(10),
     bytes_per_s: 8_192,
     under_way: [const { AtomicUsize::new(0) }; 3],
+    stopped: OnceLock::new(),
 };
 
 impl Default for BodyTerms {
@@ -77,7 +84,14 @@ impl BodyTerms {
             timeout: Duration::from_millis(settings.body_timeout_ms.into()),
             bytes_per_s: settings.body_bytes_per_s.max(1),
             under_way: Default::default(),
+            stopped: OnceLock::new(),
         }
+    }
+
+    /// Has all bodies come soon or not at all: the listener stops, and nobody's stalled body is to
+    /// hold it up. Whoever waits for one must be woken.
+    pub(super) fn stop(&self) {
+        self.stopped.get_or_init(Instant::now);
     }
 
     /// How long a body of which so much has come may have taken.
@@ -104,9 +118,10 @@ impl<'a> Counted<'a> {
         Self { terms, kind, bytes: 0 }
     }
 
-    /// How long a body of which so much has come may have taken.
-    pub fn allowed(&self, bytes: usize) -> Duration {
-        self.terms.allowed(bytes)
+    /// Until when a body may take that was first waited for at `since`, and of which so much has come.
+    pub fn until(&self, since: Instant, bytes: usize) -> Instant {
+        let until = since + self.terms.allowed(bytes);
+        self.terms.stopped.get().map_or(until, |stopped| until.min(*stopped + LAST_WAIT))
     }
 
     /// Counts a body that is as long as this by now.

@@ -127,6 +127,8 @@ pub struct Streaming<W, G> {
     wire: W,
     chunks: Chunks,
     unsent: Bytes,
+    /// Something was written that the wire may hold back: TLS keeps what the kernel did not take.
+    unflushed: bool,
     ending: bool,
     stall: Stall,
     chatter: Chatter,
@@ -137,8 +139,8 @@ impl<W: Wire, G> Streaming<W, G> {
     /// A stream over a wire to which the head was written.
     pub fn new(wire: W, chunks: Chunks, stall: Stall, guard: G) -> Self {
         let chatter = Chatter::new(Instant::now());
-        let (unsent, ending) = (Bytes::new(), false);
-        Self { wire, chunks, unsent, ending, stall, chatter, _guard: guard }
+        let (unsent, unflushed, ending) = (Bytes::new(), false, false);
+        Self { wire, chunks, unsent, unflushed, ending, stall, chatter, _guard: guard }
     }
 
     /// Whether the client is gone, or talks. What clients send is thrown away.
@@ -172,7 +174,17 @@ impl<W: Wire, G: Unpin> Future for Streaming<W, G> {
             if !this.unsent.is_empty() {
                 let wrote = Pin::new(&mut this.wire).poll_write(context, &this.unsent);
                 match this.stall.watch(context, &this.wire, wrote) {
-                    Poll::Ready(Ok(written)) => this.unsent.advance(written),
+                    Poll::Ready(Ok(written)) => {
+                        this.unsent.advance(written);
+                        this.unflushed = true;
+                    }
+                    Poll::Ready(Err(_)) => return Poll::Ready(()),
+                    Poll::Pending => return Poll::Pending,
+                }
+            } else if this.unflushed {
+                let flushed = Pin::new(&mut this.wire).poll_flush(context).map_ok(|()| 0);
+                match this.stall.watch(context, &this.wire, flushed) {
+                    Poll::Ready(Ok(_)) => this.unflushed = false,
                     Poll::Ready(Err(_)) => return Poll::Ready(()),
                     Poll::Pending => return Poll::Pending,
                 }

@@ -2,6 +2,7 @@
 
 mod accept;
 pub mod bodies;
+mod certificate;
 mod chatter;
 pub mod connection;
 mod files;
@@ -11,10 +12,12 @@ pub mod pressure;
 mod repeats;
 mod socket;
 mod stall;
+mod tls;
 mod traffic;
 pub mod wire;
 
-pub use accept::{listen, serve_doors, serve_on, serve_router};
+pub use accept::{listen, serve_doors, serve_on, serve_router, serve_tls_on};
+pub use certificate::Certificate;
 pub use files::{Share, allow_open_files, files_wanted, shortage};
 pub use gate::{Terms, Unserved, subscriber};
 pub use traffic::{ProblemCode, Traffic};

@@ -17,7 +17,7 @@ use onrush_ledger::sqlite::SqliteLedger;
 use onrush_saga::Sagas;
 use onrush_sandbox::Sandbox;
 use onrush_serve::pressure::Pressure;
-use onrush_serve::{Terms, Traffic, listen, serve_on};
+use onrush_serve::{Certificate, Terms, Traffic, listen, serve_on, serve_tls_on};
 use onrush_store::Engine;
 use onrush_store::embedded::Options;
 use std::net::SocketAddr;
@@ -59,6 +59,8 @@ impl Server {
     /// See [`StartError`].
     pub async fn start_with(config: Config, options: Options) -> Result<Self, StartError> {
         config.check().map_err(StartError::Config)?;
+        let certificate = config.tls.as_ref().map(Certificate::open).transpose();
+        let certificate = certificate.map_err(StartError::Config)?;
         let open = |address| listen(address).map_err(|error| StartError::Listen(address, error));
         let public = open(config.listen)?;
         let operator = config.operator_listen.map(open).transpose()?;
@@ -113,9 +115,15 @@ impl Server {
 
         let (stop, stopped) = oneshot::channel();
         let router = http::public_router(state.clone());
-        tasks.push(tokio::spawn(serve_on(public, router, terms, traffic, async {
-            drop(stopped.await);
-        })));
+        let stopped = async { drop(stopped.await) };
+        tasks.push(match certificate {
+            Some(own) => {
+                // It ends with the listener.
+                tokio::spawn(own.follow());
+                tokio::spawn(serve_tls_on(public, own, router, terms, traffic, stopped))
+            }
+            None => tokio::spawn(serve_on(public, router, terms, traffic, stopped)),
+        });
         tasks.push(tokio::spawn(state.streams.samples.clone().run()));
         tasks.push(tokio::spawn(state.sale.draws.clone().open_drawn_sales()));
         tasks.extend(sagas.run());

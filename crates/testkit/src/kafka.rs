@@ -1,5 +1,6 @@
 //! An Apache Kafka broker.
 
+use crate::authority::Tls;
 use crate::free_port::{PORT_ATTEMPTS, free_port};
 use crate::need::{Missing, NotStarted};
 use crate::server::{Server, folder, program, tied_command};
@@ -19,12 +20,33 @@ const VERSION: &str = "4.1.1";
 /// Sixteen bytes in base64, as Kafka wants its clusters' names.
 const CLUSTER_ID: &str = "b25ydXNoLXRlc3RraXQtMQ";
 
+/// How a broker is started.
+#[derive(Clone, Debug, Default)]
+pub struct KafkaOptions {
+    /// Lines for `server.properties`, after ours.
+    pub config: Vec<String>,
+    /// Whether it listens on a second port, with TLS.
+    pub tls: Option<Tls>,
+    /// Who may come in there, with a password; without one, whoever speaks TLS.
+    pub user: Option<SaslUser>,
+}
+
+/// A user who logs in with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+#[derive(Clone, Debug)]
+pub struct SaslUser {
+    /// Their name.
+    pub name: String,
+    /// Their password.
+    pub password: String,
+}
+
 /// One Kafka broker that is its own controller.
 #[derive(Debug)]
 pub struct Kafka {
     // Ended before its folder goes.
     server: Server,
     port: u16,
+    tls_port: u16,
     install: Install,
     folder: TempDir,
 }
@@ -52,16 +74,25 @@ impl Kafka {
     ///
     /// If Java or Kafka's jars are missing, or it does not start.
     pub fn start_with(config: &[&str]) -> Result<Self, NotStarted> {
+        let config = config.iter().map(|line| (*line).to_owned()).collect();
+        Self::start_as(&KafkaOptions { config, ..KafkaOptions::default() })
+    }
+
+    /// Starts one as the options say.
+    ///
+    /// # Errors
+    ///
+    /// If Java or Kafka's jars are missing, or it does not start.
+    pub fn start_as(options: &KafkaOptions) -> Result<Self, NotStarted> {
         let install = Install::find()?;
         let mut attempt = 1;
         loop {
             let folder = folder()?;
-            let port = free_port();
-            configure(folder.path(), port, config)
-                .map_err(|error| NotStarted::failed("server.properties", error))?;
-            install.format(folder.path())?;
+            let (port, tls_port) = (free_port(), free_port());
+            configure(folder.path(), port, tls_port, options)?;
+            install.format(folder.path(), options.user.as_ref())?;
             match install.spawn(folder.path()) {
-                Ok(server) => return Ok(Self { server, port, install, folder }),
+                Ok(server) => return Ok(Self { server, port, tls_port, install, folder }),
                 Err(NotStarted::Failed(why))
                     if why.contains("Address already in use") && attempt < PORT_ATTEMPTS =>
                 {
@@ -76,6 +107,12 @@ impl Kafka {
     #[must_use]
     pub fn bootstrap_servers(&self) -> String {
         format!("127.0.0.1:{}", self.port)
+    }
+
+    /// `localhost:<port>`, for clients that speak TLS, if it was started with that.
+    #[must_use]
+    pub fn tls_bootstrap_servers(&self) -> String {
+        format!("localhost:{}", self.tls_port)
     }
 
     /// The port for clients, also after a restart.
@@ -137,23 +174,71 @@ impl Drop for Kafka {
     }
 }
 
-fn configure(folder: &Path, port: u16, config: &[&str]) -> std::io::Result<()> {
+fn configure(
+    folder: &Path,
+    port: u16,
+    tls_port: u16,
+    options: &KafkaOptions,
+) -> Result<(), NotStarted> {
     let controller = free_port();
+    let (mut listener, mut advertised, mut protocol) =
+        (String::new(), String::new(), String::new());
+    let mut tls = String::new();
+    if let Some(with) = &options.tls {
+        listener = format!(",SECURE://127.0.0.1:{tls_port}");
+        advertised = format!(",SECURE://localhost:{tls_port}");
+        protocol = format!(",SECURE:{}", if options.user.is_some() { "SASL_SSL" } else { "SSL" });
+        tls = tls_config(with, options.user.as_ref(), folder)?;
+    }
     let text = format!(
         "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:{controller}\n\
          controller.listener.names=CONTROLLER\n\
-         listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n\
-         advertised.listeners=PLAINTEXT://127.0.0.1:{port}\n\
-         listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT\n\
+         listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}{listener}\n\
+         advertised.listeners=PLAINTEXT://127.0.0.1:{port}{advertised}\n\
+         listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT{protocol}\n\
          log.dirs={data}\nnum.partitions=3\nnum.network.threads=2\nnum.io.threads=2\n\
          offsets.topic.replication.factor=1\noffsets.topic.num.partitions=1\n\
          transaction.state.log.replication.factor=1\ntransaction.state.log.min.isr=1\n\
          transaction.state.log.num.partitions=1\nshare.coordinator.state.topic.replication.factor=1\n\
-         share.coordinator.state.topic.min.isr=1\ngroup.initial.rebalance.delay.ms=0\n{own}\n",
+         share.coordinator.state.topic.min.isr=1\ngroup.initial.rebalance.delay.ms=0\n{tls}{own}\n",
         data = folder.join("data").display(),
-        own = config.join("\n")
+        own = options.config.join("\n")
     );
     fs::write(folder.join("server.properties"), text)
+        .map_err(|error| NotStarted::failed("server.properties", error))
+}
+
+/// What the listener with TLS is told.
+fn tls_config(tls: &Tls, user: Option<&SaslUser>, folder: &Path) -> Result<String, NotStarted> {
+    let ours = "listener.name.secure";
+    let files = tls.write(folder)?;
+    // Java wants both in one file.
+    let whole = folder.join("keystore.pem");
+    fs::write(&whole, format!("{}{}", tls.issued.key, tls.issued.cert))
+        .map_err(|error| NotStarted::failed("keystore.pem", error))?;
+    let mut text =
+        format!("{ours}.ssl.keystore.type=PEM\n{ours}.ssl.keystore.location={}\n", whole.display());
+    if let Some(clients) = files.clients {
+        text.push_str(&format!(
+            "{ours}.ssl.truststore.type=PEM\n{ours}.ssl.truststore.location={}\n\
+             {ours}.ssl.client.auth=required\n",
+            clients.display()
+        ));
+    }
+    if let Some(SaslUser { name, password }) = user {
+        let modules = "org.apache.kafka.common.security";
+        text.push_str(&format!(
+            "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512\n\
+             {ours}.plain.sasl.jaas.config={modules}.plain.PlainLoginModule required \
+             user_{name}=\"{password}\";\n"
+        ));
+        for kind in ["256", "512"] {
+            text.push_str(&format!(
+                "{ours}.scram-sha-{kind}.sasl.jaas.config={modules}.scram.ScramLoginModule required;\n"
+            ));
+        }
+    }
+    Ok(text)
 }
 
 impl Install {
@@ -171,13 +256,19 @@ impl Install {
         Ok(Self { java, class_path })
     }
 
-    fn format(&self, folder: &Path) -> Result<(), NotStarted> {
+    fn format(&self, folder: &Path, user: Option<&SaslUser>) -> Result<(), NotStarted> {
         let mut command = tied_command(&self.java, None);
+        let scram = user.into_iter().flat_map(|SaslUser { name, password }| {
+            ["256", "512"].map(|kind| {
+                format!("--add-scram=SCRAM-SHA-{kind}=[name={name},password={password}]")
+            })
+        });
         let output = command
             .args(["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp"])
             .arg(&self.class_path)
             .args(["kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID, "--config"])
             .arg(folder.join("server.properties"))
+            .args(scram)
             .stdin(Stdio::null())
             .output()
             .map_err(|error| NotStarted::failed("Kafka's StorageTool", error))?;

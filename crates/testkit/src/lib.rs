@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+mod authority;
 mod free_port;
 mod golden;
 mod kafka;
@@ -27,8 +28,9 @@ mod resp;
 mod server;
 mod shared;
 
+pub use authority::{Authority, HERE, Issued, Tls};
 pub use golden::golden;
-pub use kafka::Kafka;
+pub use kafka::{Kafka, KafkaOptions, SaslUser};
 pub use need::{Missing, NotStarted, need, on_a_mock};
 pub use postgres::{Postgres, PostgresOptions};
 pub use rabbitmq::RabbitMq;

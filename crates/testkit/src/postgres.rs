@@ -1,5 +1,6 @@
 //! A PostgreSQL server.
 
+use crate::authority::Tls;
 use crate::free_port::{PORT_ATTEMPTS, free_port};
 use crate::need::{Missing, NotStarted};
 use crate::server::{Server, User, folder, program, tied_command};
@@ -28,6 +29,10 @@ pub struct PostgresOptions {
     pub durable: bool,
     /// Lines for `postgresql.conf`, after ours.
     pub config: Vec<String>,
+    /// Whether it speaks TLS too, on the same port. Whom it asks for certificates is for `hba` to say.
+    pub tls: Option<Tls>,
+    /// Lines for `pg_hba.conf`, before those that let everybody in.
+    pub hba: Vec<String>,
 }
 
 /// A PostgreSQL server on a port of its own.
@@ -71,10 +76,18 @@ impl Postgres {
         install.initdb(&data)?;
         let defaults = fs::read_to_string(data.join("postgresql.conf"))
             .map_err(|error| NotStarted::failed("postgresql.conf", error))?;
+        let tls = match &options.tls {
+            None => String::new(),
+            Some(tls) => install.tls_config(tls, folder.path())?,
+        };
+        let hba = data.join("pg_hba.conf");
+        fs::read_to_string(&hba)
+            .and_then(|rest| fs::write(&hba, format!("{}\n{rest}", options.hba.join("\n"))))
+            .map_err(|error| NotStarted::failed("pg_hba.conf", error))?;
         let mut attempt = 1;
         let (server, port) = loop {
             let port = free_port();
-            let config = format!("{defaults}\n{}", config(options, folder.path(), port));
+            let config = format!("{defaults}\n{tls}\n{}", config(options, folder.path(), port));
             fs::write(data.join("postgresql.conf"), config)
                 .map_err(|error| NotStarted::failed("postgresql.conf", error))?;
             match install.spawn(folder.path()) {
@@ -247,6 +260,20 @@ impl Install {
         let Some(user) = self.user else { return Ok(()) };
         chown(folder, Some(user.uid), Some(user.gid))
             .map_err(|error| NotStarted::failed("a folder for PostgreSQL", error))
+    }
+
+    fn tls_config(&self, tls: &Tls, folder: &Path) -> Result<String, NotStarted> {
+        let files = tls.write(folder)?;
+        self.own(&files.key)?;
+        let mut text = format!(
+            "ssl = on\nssl_cert_file = '{}'\nssl_key_file = '{}'\n",
+            files.cert.display(),
+            files.key.display()
+        );
+        if let Some(clients) = files.clients {
+            text.push_str(&format!("ssl_ca_file = '{}'\n", clients.display()));
+        }
+        Ok(text)
     }
 
     fn initdb(&self, data: &Path) -> Result<(), NotStarted> {

@@ -1,5 +1,6 @@
 //! A RabbitMQ server.
 
+use crate::authority::Tls;
 use crate::free_port::{PORT_ATTEMPTS, free_port};
 use crate::need::{Missing, NotStarted};
 use crate::server::{Server, folder, program, tied_command};
@@ -34,6 +35,7 @@ struct Node {
     scripts: PathBuf,
     folder: PathBuf,
     amqp_port: u16,
+    tls_port: u16,
     dist_port: u16,
     epmd_port: u16,
     ctl_port: u16,
@@ -46,6 +48,19 @@ impl RabbitMq {
     ///
     /// If it is not installed, or does not start.
     pub fn start() -> Result<Self, NotStarted> {
+        Self::start_with(None)
+    }
+
+    /// Starts one that listens on a second port, with TLS.
+    ///
+    /// # Errors
+    ///
+    /// If it is not installed, or does not start.
+    pub fn start_with_tls(tls: &Tls) -> Result<Self, NotStarted> {
+        Self::start_with(Some(tls))
+    }
+
+    fn start_with(tls: Option<&Tls>) -> Result<Self, NotStarted> {
         let missing = |what| {
             NotStarted::Missing(Missing {
                 what,
@@ -66,11 +81,12 @@ impl RabbitMq {
                 scripts: scripts.clone(),
                 folder: folder.path().to_owned(),
                 amqp_port: free_port(),
+                tls_port: free_port(),
                 dist_port: free_port(),
                 epmd_port: free_port(),
                 ctl_port: free_port(),
             };
-            node.configure()?;
+            node.configure(tls)?;
             let started = node.spawn_epmd(&epmd).and_then(|epmd| Ok((epmd, node.spawn()?)));
             match started {
                 Ok((epmd, server)) => return Ok(Self { server, epmd, node, folder }),
@@ -90,6 +106,12 @@ impl RabbitMq {
     #[must_use]
     pub fn url(&self) -> String {
         format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.node.amqp_port)
+    }
+
+    /// `amqps://guest:guest@localhost:<port>/%2f`, if it was started with TLS.
+    #[must_use]
+    pub fn tls_url(&self) -> String {
+        format!("amqps://guest:guest@localhost:{}/%2f", self.node.tls_port)
     }
 
     /// The port for AMQP, also after a restart.
@@ -180,12 +202,29 @@ impl Drop for RabbitMq {
 }
 
 impl Node {
-    fn configure(&self) -> Result<(), NotStarted> {
-        let config = format!(
+    fn configure(&self, tls: Option<&Tls>) -> Result<(), NotStarted> {
+        let mut config = format!(
             "listeners.tcp.1 = 127.0.0.1:{}\nlog.console = true\nlog.console.level = info\nlog.file = false\n\
              disk_free_limit.absolute = 1MB\n",
             self.amqp_port
         );
+        if let Some(tls) = tls {
+            let files = tls.write(&self.folder)?;
+            let (clients, asks) = match &files.clients {
+                Some(clients) => (clients, true),
+                None => (&files.cert, false),
+            };
+            config.push_str(&format!(
+                "listeners.ssl.1 = 127.0.0.1:{port}\nssl_options.certfile = {cert}\n\
+                 ssl_options.keyfile = {key}\nssl_options.cacertfile = {clients}\n\
+                 ssl_options.verify = {verify}\nssl_options.fail_if_no_peer_cert = {asks}\n",
+                port = self.tls_port,
+                cert = files.cert.display(),
+                key = files.key.display(),
+                clients = clients.display(),
+                verify = if asks { "verify_peer" } else { "verify_none" },
+            ));
+        }
         let write = |file: &str, text: &str| fs::write(self.folder.join(file), text);
         write("rabbitmq.conf", &config)
             .and_then(|()| write("enabled_plugins", "[].\n"))

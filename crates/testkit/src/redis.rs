@@ -3,6 +3,7 @@
 pub(crate) mod cluster;
 pub(crate) mod pair;
 
+use crate::authority::Tls;
 use crate::free_port::{PORT_ATTEMPTS, free_port};
 use crate::need::{Missing, NotStarted};
 use crate::resp::{self, field};
@@ -24,6 +25,8 @@ pub struct RedisOptions {
     pub appendonly: bool,
     /// Lines for `redis.conf`, after ours.
     pub config: Vec<String>,
+    /// Whether it listens on a second port, with TLS.
+    pub tls: Option<Tls>,
 }
 
 /// A Redis server on a port of its own.
@@ -32,6 +35,7 @@ pub struct Redis {
     // Ended before its folder goes.
     server: Server,
     port: u16,
+    tls_port: u16,
     folder: TempDir,
 }
 
@@ -59,12 +63,16 @@ impl Redis {
         let mut attempt = 1;
         loop {
             let folder = folder()?;
-            let port = free_port();
+            let (port, tls_port) = (free_port(), free_port());
+            let tls = match &options.tls {
+                None => String::new(),
+                Some(tls) => tls_config(tls, folder.path(), tls_port)?,
+            };
             let appendonly = if options.appendonly { "yes" } else { "no" };
             let config = format!(
                 "bind 127.0.0.1\nport {port}\ndir {folder}\nsave \"\"\nappendonly {appendonly}\n\
                  appendfsync always\n\
-                 daemonize no\nmaxmemory-policy noeviction\n{own}\n{more}\n",
+                 daemonize no\nmaxmemory-policy noeviction\n{tls}\n{own}\n{more}\n",
                 folder = folder.path().display(),
                 own = options.config.join("\n"),
                 more = more(),
@@ -72,7 +80,7 @@ impl Redis {
             fs::write(folder.path().join("redis.conf"), config)
                 .map_err(|error| NotStarted::failed("redis.conf", error))?;
             match spawn(folder.path(), port) {
-                Ok(server) => return Ok(Self { server, port, folder }),
+                Ok(server) => return Ok(Self { server, port, tls_port, folder }),
                 Err(NotStarted::Failed(why))
                     if why.contains("Address already in use") && attempt < PORT_ATTEMPTS =>
                 {
@@ -87,6 +95,18 @@ impl Redis {
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// `rediss://localhost:<port>`, if it was started with TLS.
+    #[must_use]
+    pub fn tls_url(&self) -> String {
+        format!("rediss://localhost:{}", self.tls_port)
+    }
+
+    /// The port with TLS.
+    #[must_use]
+    pub fn tls_port(&self) -> u16 {
+        self.tls_port
     }
 
     /// The port it listens on, also after a restart.
@@ -152,6 +172,22 @@ impl Redis {
     fn info(&self, section: &str) -> String {
         self.command(&["INFO", section]).unwrap_or_default()
     }
+}
+
+fn tls_config(tls: &Tls, folder: &Path, port: u16) -> Result<String, NotStarted> {
+    let files = tls.write(folder)?;
+    // Nodes of a cluster believe each other by the same authority.
+    let (clients, asks) = match &files.clients {
+        Some(clients) => (clients, "yes"),
+        None => (&files.cert, "no"),
+    };
+    Ok(format!(
+        "tls-port {port}\ntls-cert-file {cert}\ntls-key-file {key}\ntls-ca-cert-file {clients}\n\
+         tls-auth-clients {asks}",
+        cert = files.cert.display(),
+        key = files.key.display(),
+        clients = clients.display(),
+    ))
 }
 
 fn spawn(folder: &Path, port: u16) -> Result<Server, NotStarted> {

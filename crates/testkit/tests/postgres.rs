@@ -57,7 +57,7 @@ fn killed_server_comes_back_with_what_was_committed_and_leaves_nothing_behind() 
 #[test]
 fn server_is_as_durable_as_it_is_told_to_be() {
     let config = vec!["max_connections = 17".to_owned()];
-    let options = PostgresOptions { durable: true, config };
+    let options = PostgresOptions { durable: true, config, ..PostgresOptions::default() };
     let Some(postgres) = need(Postgres::start_with(&options)) else { return };
     let show = |name: &str| postgres.sql(&postgres.url(), &format!("SHOW {name}")).unwrap();
     assert_eq!((show("fsync"), show("max_connections")), ("on".to_owned(), "17".to_owned()));

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 fn durable() -> RedisOptions {
-    RedisOptions { appendonly: true, config: Vec::new() }
+    RedisOptions { appendonly: true, ..RedisOptions::default() }
 }
 
 fn runs(pid: u32) -> bool {
@@ -99,7 +99,7 @@ fn paused_server_answers_when_it_is_resumed() {
 #[test]
 fn server_that_refuses_its_config_says_why() {
     let config = vec!["no-such-setting yes".to_owned()];
-    match Redis::start_with(&RedisOptions { appendonly: false, config }) {
+    match Redis::start_with(&RedisOptions { config, ..RedisOptions::default() }) {
         Err(onrush_testkit::NotStarted::Failed(why)) => assert!(why.contains("no-such-setting")),
         other => {
             need(other.map(|_| panic!("it started")));

@@ -126,6 +126,9 @@ pub fn settings(repository: &Repository) -> Vec<String> {
     }
     let mut variables: BTreeSet<String> = ["ONRUSH_CONFIG", "ONRUSH_LOG"].map(str::to_owned).into();
     for setting in &known {
+        let variable = format!("ONRUSH_{}", setting.to_uppercase().replace('.', "__"));
+        variables.insert(format!("{variable}_FILE"));
+        variables.insert(variable);
         let (section, key) = setting.rsplit_once('.').unwrap_or(("", setting));
         let section = section.to_uppercase().replace('.', "_");
         variables.insert(format!("ONRUSH_{}", key.to_uppercase()));
@@ -151,7 +154,7 @@ pub fn settings(repository: &Repository) -> Vec<String> {
             }
         }
         for (index, line) in page.lines().enumerate() {
-            for variable in variables_in(line).filter(|name| !variables.contains(*name)) {
+            for variable in variables_in(line).filter(|name| !variables.contains(&whole(name))) {
                 let line = index + 1;
                 found.push(format!(
                     "{path}:{line}: no setting has the variable {variable}; name one that is there.",
@@ -160,6 +163,14 @@ pub fn settings(repository: &Repository) -> Vec<String> {
         }
     }
     found
+}
+
+/// A variable's name with the first of a list's numbers, and one of librdkafka's options as the template has it.
+fn whole(name: &str) -> String {
+    match name.split_once("__OPTIONS__") {
+        Some((kafka, _)) => format!("{kafka}__OPTIONS"),
+        None => name.replace("__0__", "__"),
+    }
 }
 
 /// What was so once may name what is no more, and tests have variables of their own.

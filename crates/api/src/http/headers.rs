@@ -21,8 +21,7 @@ const OF_DOCS: &str = "default-src 'none'; script-src 'self'; style-src 'self' '
 
 /// The same paths, with these rules for all of them.
 pub(super) fn guarded(router: Router, config: &Config) -> Router {
-    let is_https = config.public_url.as_deref().is_some_and(|url| url.starts_with("https://"));
-    router.layer(middleware::from_fn_with_state(is_https, guard))
+    router.layer(middleware::from_fn_with_state(config.is_https(), guard))
 }
 
 async fn guard(State(is_https): State<bool>, request: Request, next: Next) -> Response {

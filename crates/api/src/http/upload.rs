@@ -82,12 +82,16 @@ impl Reading<'_> {
 
     /// Ready when the body has taken too long.
     fn poll_patience(&mut self, context: &mut Context<'_>) -> Poll<Problem> {
-        let allowed = self.counted.allowed(self.len());
+        let length = self.len();
         let (since, timer) = self.waits.get_or_insert_with(|| {
             let now = Instant::now();
-            (now, Box::pin(sleep_until(now + allowed)))
+            (now, Box::pin(sleep_until(self.counted.until(now, length))))
         });
-        let until = *since + allowed;
+        let until = self.counted.until(*since, length);
+        if until < timer.deadline() {
+            // The server stops.
+            timer.as_mut().reset(until);
+        }
         while timer.as_mut().poll(context).is_ready() {
             if Instant::now() >= until {
                 let why = "the body did not come in time; send it faster, or in smaller parts";

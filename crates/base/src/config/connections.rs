@@ -38,20 +38,6 @@ impl Default for ConnectionSettings {
 }
 
 impl ConnectionSettings {
-    /// The number that a variable `ONRUSH_<KEY>` sets, if there is one.
-    pub(super) fn by_variable(&mut self, key: &str) -> Option<&mut u32> {
-        match key {
-            "MAX_CONNECTIONS" => Some(&mut self.max_connections),
-            "CONNECTIONS_PER_ADDRESS" => Some(&mut self.connections_per_address),
-            "STREAMS_PER_USER" => Some(&mut self.streams_per_user),
-            "STREAMS_PER_ADDRESS" => Some(&mut self.streams_per_address),
-            "BODY_TIMEOUT_MS" => Some(&mut self.body_timeout_ms),
-            "BODY_BYTES_PER_S" => Some(&mut self.body_bytes_per_s),
-            "ANSWER_TIMEOUT_MS" => Some(&mut self.answer_timeout_ms),
-            _ => None,
-        }
-    }
-
     /// Checks what must not be 0.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         for (name, value) in [

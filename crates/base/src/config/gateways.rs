@@ -17,19 +17,6 @@ pub enum GatewayName {
     Stripe,
 }
 
-impl std::str::FromStr for GatewayName {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "none" => Ok(Self::None),
-            "sandbox" => Ok(Self::Sandbox),
-            "stripe" => Ok(Self::Stripe),
-            _ => Err("use none, sandbox or stripe"),
-        }
-    }
-}
-
 /// The sandbox gateway. Without a URL it runs in the same process, on an address of its own.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -1,5 +1,6 @@
 //! What can be configured about Kafka.
 
+use super::certificates::CertificateSettings;
 use super::secret::Secret;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -48,6 +49,9 @@ pub struct KafkaSettings {
     /// Further settings of the client, by librdkafka's names, such as `compression.type` or `sasl.password`.
     #[serde(default)]
     pub options: BTreeMap<String, Secret>,
+    /// Whose certificates are trusted, and our own. Set, they switch TLS on.
+    #[serde(default)]
+    pub certificates: CertificateSettings,
     /// What nobody needs to change.
     #[serde(skip)]
     pub tuning: Tuning,
@@ -106,6 +110,7 @@ impl KafkaSettings {
             partitions: None,
             max_message_bytes: max_message_bytes(),
             options: BTreeMap::new(),
+            certificates: CertificateSettings::default(),
             tuning: Tuning::default(),
         }
     }
@@ -142,7 +147,85 @@ impl KafkaSettings {
         if let Some(option) = self.options.keys().find(ours) {
             return Err(format!("kafka.options: {option} is not yours to set; see docs/kafka.md"));
         }
-        Ok(())
+        self.check_security()
+    }
+
+    /// An option that is set.
+    fn option(&self, name: &str) -> Option<&str> {
+        self.options.get(name).map(Secret::reveal)
+    }
+
+    /// Who logs in and how, by any of the option's names.
+    fn mechanism(&self) -> Option<&str> {
+        self.option("sasl.mechanism").or_else(|| self.option("sasl.mechanisms"))
+    }
+
+    /// What librdkafka calls `security.protocol`: what is set, or what follows from the rest.
+    #[must_use]
+    pub fn protocol(&self) -> String {
+        match self.option("security.protocol") {
+            Some(protocol) => protocol.to_ascii_lowercase(),
+            None => match (self.certificates.is_default(), self.mechanism()) {
+                (true, None) => "plaintext".into(),
+                (true, Some(_)) => "sasl_plaintext".into(),
+                (false, None) => "ssl".into(),
+                (false, Some(_)) => "sasl_ssl".into(),
+            },
+        }
+    }
+
+    fn check_security(&self) -> Result<(), String> {
+        let protocol = self.protocol();
+        let (is_tls, is_sasl) = match protocol.as_str() {
+            "plaintext" => (false, false),
+            "ssl" => (true, false),
+            "sasl_plaintext" => (false, true),
+            "sasl_ssl" => (true, true),
+            _ => {
+                return Err("kafka.options: use plaintext, ssl, sasl_plaintext or sasl_ssl as \
+                            security.protocol"
+                    .into());
+            }
+        };
+        if !is_tls && !self.certificates.is_default() {
+            return Err("kafka.certificates: they are for TLS; use ssl or sasl_ssl as \
+                        security.protocol"
+                .into());
+        }
+        let mechanism = self.mechanism().map(str::to_ascii_uppercase);
+        if is_sasl && mechanism.is_none() {
+            return Err("kafka.options: set sasl.mechanism to PLAIN, SCRAM-SHA-256 or \
+                        SCRAM-SHA-512"
+                .into());
+        }
+        let with_user = mechanism.filter(|_| is_sasl);
+        if let Some(mechanism) = &with_user {
+            if !["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"].contains(&mechanism.as_str()) {
+                return Err("kafka.options: this program knows the sasl.mechanism PLAIN, \
+                            SCRAM-SHA-256 and SCRAM-SHA-512"
+                    .into());
+            }
+            if self.option("sasl.username").is_none() || self.option("sasl.password").is_none() {
+                return Err("kafka.options: set sasl.username and sasl.password".into());
+            }
+        }
+        let is_scram = with_user.is_some_and(|mechanism| mechanism != "PLAIN");
+        if (is_tls || is_scram) && !cfg!(feature = "kafka-tls") {
+            return Err("kafka: this program was built without TLS and SCRAM for Kafka; build it \
+                        with --features kafka-tls"
+                .into());
+        }
+        let off = |name: &str, on: &[&str]| {
+            self.option(name).is_some_and(|text| !on.contains(&text.to_ascii_lowercase().as_str()))
+        };
+        if off("enable.ssl.certificate.verification", &["true", "t", "1"])
+            || off("ssl.endpoint.identification.algorithm", &["https"])
+        {
+            return Err("kafka.options: without the verification of certificates and their names \
+                        anybody could answer; set kafka.certificates.ca instead"
+                .into());
+        }
+        self.certificates.load("kafka.certificates").map(drop)
     }
 }
 
@@ -157,7 +240,8 @@ mod tests {
     #[test]
     fn settings_are_checked_and_hide_passwords() {
         let good = "brokers = ['a.example:9092', 'b.example:9092']\nprefix = 'live.'\n\
-                    options = { 'sasl.password' = 's3cret', 'linger.ms' = '20' }";
+                    options = { 'sasl.password' = 's3cret', 'sasl.username' = 'shop', \
+                    'sasl.mechanism' = 'PLAIN', 'linger.ms' = '20' }";
         let good = parsed(good).expect("these are settings");
         good.check().expect("nothing is wrong with them");
         assert!(!format!("{good:?}").contains("s3cret"));
@@ -171,6 +255,29 @@ mod tests {
             ("brokers = ['a:9092']\nmax_message_bytes = 10", "kafka.max_message_bytes"),
             ("brokers = ['a:9092']\noptions = { acks = '1' }", "acks"),
             ("brokers = ['a:9092']\noptions = { 'transactional.id' = 'x' }", "transactional.id"),
+            (
+                "brokers = ['a:9092']\noptions = { 'security.protocol' = 'tls' }",
+                "security.protocol",
+            ),
+            (
+                "brokers = ['a:9092']\noptions = { 'security.protocol' = 'SASL_SSL' }",
+                "sasl.mechanism",
+            ),
+            ("brokers = ['a:9092']\noptions = { 'sasl.mechanism' = 'GSSAPI' }", "SCRAM-SHA-512"),
+            ("brokers = ['a:9092']\noptions = { 'sasl.mechanism' = 'PLAIN' }", "sasl.username"),
+            (
+                "brokers = ['a:9092']\noptions = { 'enable.ssl.certificate.verification' = 'False' }",
+                "kafka.certificates.ca",
+            ),
+            (
+                "brokers = ['a:9092']\noptions = { 'ssl.endpoint.identification.algorithm' = 'none' }",
+                "kafka.certificates.ca",
+            ),
+            (
+                "brokers = ['a:9092']\noptions = { 'security.protocol' = 'plaintext' }\n\
+                 certificates = { ca = '/nowhere' }",
+                "kafka.certificates",
+            ),
         ] {
             let why = parsed(toml).expect("the shape is right").check().expect_err(toml);
             assert!(why.contains(names), "{toml}: {why}");

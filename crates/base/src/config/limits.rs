@@ -1,6 +1,6 @@
 //! How often visitors and addresses may ask.
 
-use super::network::{Network, NotANetwork};
+use super::network::Network;
 use serde::{Deserialize, Deserializer, de};
 use std::fmt;
 use std::num::NonZeroU32;
@@ -129,26 +129,5 @@ impl LimitSettings {
             address_joins_per_min: PerMin::OFF,
             ..Self::default()
         }
-    }
-
-    /// Sets what a variable `ONRUSH_LIMITS_…` says.
-    pub(super) fn set(&mut self, key: &str, text: &str) -> Result<(), String> {
-        let per_min = match key {
-            "USER_WRITES_PER_MIN" => &mut self.user_writes_per_min,
-            "USER_READS_PER_MIN" => &mut self.user_reads_per_min,
-            "ADDRESS_WRITES_PER_MIN" => &mut self.address_writes_per_min,
-            "ADDRESS_READS_PER_MIN" => &mut self.address_reads_per_min,
-            "ADDRESS_JOINS_PER_MIN" => &mut self.address_joins_per_min,
-            "ADDRESS_WRONG_KEYS_PER_MIN" => &mut self.address_wrong_keys_per_min,
-            "EXEMPT_NETWORKS" => {
-                let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-                let networks = parts.map(str::parse).collect::<Result<_, _>>();
-                self.exempt_networks = networks.map_err(|error: NotANetwork| error.to_string())?;
-                return Ok(());
-            }
-            _ => return Err("there is no such limit".into()),
-        };
-        *per_min = text.trim().parse()?;
-        Ok(())
     }
 }

@@ -4,6 +4,13 @@ use super::Config;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 impl Config {
+    /// Whether people's browsers come by https.
+    #[must_use]
+    pub fn is_https(&self) -> bool {
+        let is_public = self.public_url.as_ref().is_some_and(|url| url.starts_with("https://"));
+        is_public || self.tls.is_some()
+    }
+
     /// Where people's browsers find the pages, if the server listens at `public`.
     #[must_use]
     pub fn pages_url(&self, public: SocketAddr) -> String {
@@ -15,7 +22,7 @@ impl Config {
                 IpAddr::V6(ip) if ip.is_unspecified() => here.set_ip(Ipv6Addr::LOCALHOST.into()),
                 IpAddr::V4(_) | IpAddr::V6(_) => {}
             }
-            format!("http://{here}")
+            format!("{}://{here}", if self.tls.is_some() { "https" } else { "http" })
         })
     }
 

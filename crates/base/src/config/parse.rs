@@ -2,6 +2,8 @@
 
 use super::secrets::is_stripes;
 use super::template::TEMPLATE;
+use super::variables::variable_of;
+use serde_path_to_error::{Path, Segment};
 
 /// The sentence for a file that is no configuration: where, and what was expected there.
 pub(super) fn complaint(text: &str, error: &toml::de::Error) -> String {
@@ -21,9 +23,34 @@ pub(super) fn complaint(text: &str, error: &toml::de::Error) -> String {
     format!("{}{why}", place.unwrap_or_default())
 }
 
+/// A place in the file, part by part.
+pub(super) fn path_of(path: &Path) -> Vec<String> {
+    let part = |segment: &Segment| match segment {
+        Segment::Seq { index } => index.to_string(),
+        Segment::Map { key } => key.clone(),
+        Segment::Enum { variant } => variant.clone(),
+        Segment::Unknown => String::new(),
+    };
+    path.iter().map(part).collect()
+}
+
+/// The sentence for what is missing at a place, or wrong there in a way that is not a variable's doing.
+pub(super) fn missing(path: &[String], why: &str) -> String {
+    let place = path.join(".");
+    let begin = if place.is_empty() { String::new() } else { format!("{place}: ") };
+    match why.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+        Some(field) => {
+            let mut path = path.to_vec();
+            path.push(field.to_owned());
+            format!("{begin}{why}; set it in the file or as {}", variable_of(&path))
+        }
+        None => format!("{begin}{why}"),
+    }
+}
+
 /// A message without the values that it repeats. What stands in back quotes is shown if it is a
 /// word of the template, a sign, or looks like the name of a setting: a secret does not.
-fn without_values(message: &str) -> String {
+pub(super) fn without_values(message: &str) -> String {
     // Only there a word stands that was written as a name.
     let names = message.starts_with("unknown field");
     let mut out = String::with_capacity(message.len());

@@ -1,5 +1,6 @@
 //! What can be configured about RabbitMQ.
 
+use super::certificates::CertificateSettings;
 use super::ladder::Ladder;
 use super::secret::Secret;
 use amq_protocol_uri::{AMQPScheme, AMQPUri};
@@ -13,7 +14,8 @@ const MAX_PREFIX_BYTES: usize = 64;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RabbitSettings {
-    /// Where it is: `amqp://user:password@host:5672/vhost`; without a vhost it is `/`.
+    /// Where it is: `amqp://user:password@host:5672/vhost`, or `amqps://…:5671/…` for TLS; without
+    /// a vhost it is `/`.
     /// `?heartbeat=10` sets after how many seconds of silence the connection counts as broken
     /// (default 10; twice as long until it is given up).
     pub url: Secret,
@@ -21,6 +23,9 @@ pub struct RabbitSettings {
     /// installations share a vhost.
     #[serde(default)]
     pub prefix: String,
+    /// Whose certificates are trusted where the address is `amqps://`, and our own.
+    #[serde(default)]
+    pub certificates: CertificateSettings,
     /// What nobody needs to change.
     #[serde(skip)]
     pub tuning: Tuning,
@@ -63,7 +68,12 @@ impl RabbitSettings {
     /// What is configured by an address alone.
     #[must_use]
     pub fn new(url: String) -> Self {
-        Self { url: Secret::from(url), prefix: String::new(), tuning: Tuning::default() }
+        Self {
+            url: Secret::from(url),
+            prefix: String::new(),
+            certificates: CertificateSettings::default(),
+            tuning: Tuning::default(),
+        }
     }
 
     /// The address, taken apart.
@@ -71,17 +81,9 @@ impl RabbitSettings {
     /// # Errors
     /// What is wrong with it. The address itself is not repeated: it may have a password in it.
     pub fn address(&self) -> Result<AMQPUri, String> {
-        let address: AMQPUri = self
-            .url
-            .reveal()
-            .parse()
-            .map_err(|_| "rabbitmq.url: use amqp://user:password@host:5672".to_owned())?;
-        match address.scheme {
-            AMQPScheme::AMQP => Ok(address),
-            AMQPScheme::AMQPS => Err("rabbitmq.url: amqps is not supported; use amqp over a \
-                                      network of your own or a tunnel"
-                .into()),
-        }
+        self.url.reveal().parse().map_err(|_| {
+            "rabbitmq.url: use amqp://user:password@host:5672, or amqps:// for TLS".to_owned()
+        })
     }
 
     /// Checks what the types cannot.
@@ -95,7 +97,13 @@ impl RabbitSettings {
                 "rabbitmq.prefix: use at most {MAX_PREFIX_BYTES} of the characters A-Z a-z 0-9 . _ -"
             ));
         }
-        self.address().map(drop)
+        let address = self.address()?;
+        if address.scheme == AMQPScheme::AMQP && !self.certificates.is_default() {
+            return Err(
+                "rabbitmq.certificates: they are for TLS; use amqps:// in rabbitmq.url".into()
+            );
+        }
+        self.certificates.load("rabbitmq.certificates").map(drop)
     }
 }
 
@@ -118,7 +126,8 @@ mod tests {
 
         for (toml, names) in [
             ("url = 'http://mq.example'", "rabbitmq.url"),
-            ("url = 'amqps://mq.example'", "amqps"),
+            ("url = 'amqp://h'\ncertificates = { ca = '/nowhere' }", "amqps"),
+            ("url = 'amqps://h'\ncertificates = { ca = '/nowhere' }", "rabbitmq.certificates.ca"),
             ("url = 'amqp://mq.example'\nprefix = 'a:b'", "rabbitmq.prefix"),
         ] {
             let why = parsed(toml).expect("the shape is right").check().expect_err(toml);

@@ -1,5 +1,6 @@
 //! What can be configured about mail and webhooks.
 
+use super::certificates::CertificateSettings;
 use super::kinds::KINDS;
 use super::secret::Secret;
 use super::web_address::web_address;
@@ -31,6 +32,9 @@ pub struct MailSettings {
     /// does; without it the page of this server.
     #[serde(default)]
     pub booking_url: Option<String>,
+    /// Whose certificates are trusted, and our own.
+    #[serde(default)]
+    pub certificates: CertificateSettings,
 }
 
 /// How a connection to an SMTP server is protected.
@@ -62,6 +66,9 @@ pub struct WebhookSettings {
     /// Whether it may be inside one's own network.
     #[serde(default)]
     pub allow_private: bool,
+    /// Whose certificates are trusted, and our own.
+    #[serde(default)]
+    pub certificates: CertificateSettings,
 }
 
 impl MailSettings {
@@ -107,6 +114,12 @@ impl MailSettings {
         if self.tls == Tls::None && self.password.is_some() {
             return Err("mail.tls: a password is sent over TLS only; use starttls or tls".into());
         }
+        if self.tls == Tls::None && !self.certificates.is_default() {
+            return Err(
+                "mail.certificates: they are for TLS; set mail.tls to starttls or tls".into()
+            );
+        }
+        self.certificates.load("mail.certificates")?;
         if let Some(url) = &self.booking_url
             && !((url.contains("{booking}") || url.contains("{link}"))
                 && is_http(&url.replace("{booking}", "b").replace("{link}", "b")))
@@ -121,6 +134,12 @@ impl MailSettings {
 }
 
 impl WebhookSettings {
+    /// What messages call the section with its certificates.
+    #[must_use]
+    pub fn certificates_place(&self) -> String {
+        format!("webhooks[{}].certificates", self.name)
+    }
+
     /// Checks what the types cannot.
     ///
     /// # Errors
@@ -134,6 +153,10 @@ impl WebhookSettings {
         if let Err(why) = web_address(&self.url) {
             return Err(format!("webhooks.url of {name}: {why}"));
         }
+        if !self.certificates.is_default() && !self.url.starts_with("https://") {
+            return Err(format!("webhooks.certificates of {name}: they are for https addresses"));
+        }
+        self.certificates.load(&self.certificates_place())?;
         let unknown = |kind: &String| !KINDS.contains(&kind.as_str());
         if self.kinds.iter().flatten().any(unknown) {
             // What stands there is not repeated: it may be the secret, in the wrong line.

@@ -1,6 +1,7 @@
 //! What runs the rules and what remembers: which, and where they are.
 
 use super::Config;
+use super::certificates::CertificateSettings;
 use super::secret::Secret;
 use onrush_store::flags::Flag;
 use serde::Deserialize;
@@ -16,18 +17,6 @@ pub enum EngineName {
     Redis,
 }
 
-impl std::str::FromStr for EngineName {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "embedded" => Ok(Self::Embedded),
-            "redis" => Ok(Self::Redis),
-            _ => Err("use embedded or redis"),
-        }
-    }
-}
-
 /// What remembers bookings and money.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -39,37 +28,66 @@ pub enum LedgerName {
     Postgres,
 }
 
-impl std::str::FromStr for LedgerName {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "sqlite" => Ok(Self::Sqlite),
-            "postgres" => Ok(Self::Postgres),
-            _ => Err("use sqlite or postgres"),
-        }
-    }
-}
-
 /// Redis or Redis Cluster.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RedisSettings {
-    /// One server, such as `redis://127.0.0.1:6379`, or several nodes of a cluster.
-    pub urls: Vec<String>,
+    /// One server, such as `rediss://user:password@redis.example:6379`, or several nodes of a
+    /// cluster, or several Sentinels.
+    pub urls: Vec<Secret>,
     /// Whether they are a cluster.
     #[serde(default)]
     pub cluster: bool,
     /// How often every event is looked at in case nobody else does, in milliseconds.
     #[serde(default = "sweep_ms")]
     pub sweep_ms: u32,
+    /// Whose certificates are trusted where an address is `rediss://`.
+    #[serde(default)]
+    pub certificates: CertificateSettings,
 }
 
 impl RedisSettings {
     /// One server or several nodes, with the defaults.
     #[must_use]
     pub fn new(urls: Vec<String>) -> Self {
-        Self { urls, cluster: false, sweep_ms: sweep_ms() }
+        let urls = urls.into_iter().map(Secret::from).collect();
+        let certificates = CertificateSettings::default();
+        Self { urls, cluster: false, sweep_ms: sweep_ms(), certificates }
+    }
+
+    /// Checks what the types cannot.
+    fn check(&self) -> Result<(), String> {
+        let Self { urls, cluster, sweep_ms, certificates } = self;
+        let first = urls.first().ok_or("redis.urls: name at least one server")?.reveal();
+        if !cluster && urls.len() > 1 {
+            return Err(
+                "redis.urls: several servers are a cluster; set redis.cluster to true".into()
+            );
+        }
+        if *sweep_ms == 0 {
+            return Err("redis.sweep_ms: use at least 1".into());
+        }
+        let scheme = |url: &str| url.split_once("://").map(|(scheme, _)| scheme.to_owned());
+        let known = ["redis", "rediss", "redis+unix", "unix"];
+        let of_first = scheme(first).filter(|scheme| known.contains(&scheme.as_str()));
+        let Some(of_first) = of_first else {
+            return Err(
+                "redis.urls: use the form redis://127.0.0.1:6379, or rediss:// for TLS".into()
+            );
+        };
+        if urls.iter().any(|url| scheme(url.reveal()).as_deref() != Some(of_first.as_str())) {
+            return Err("redis.urls: use redis:// for all of them, or rediss:// for all".into());
+        }
+        // The client's own word for looking at no certificate at all.
+        if urls.iter().any(|url| url.reveal().contains("#insecure")) {
+            return Err("redis.urls: #insecure would trust anybody who answers; set \
+                        redis.certificates.ca instead"
+                .into());
+        }
+        if of_first != "rediss" && !certificates.is_default() {
+            return Err("redis.certificates: they are for TLS; use rediss:// in redis.urls".into());
+        }
+        certificates.load("redis.certificates").map(drop)
     }
 }
 
@@ -77,31 +95,9 @@ fn sweep_ms() -> u32 {
     1_000
 }
 
-/// PostgreSQL.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PostgresSettings {
-    /// Where it is and who we are, such as `postgres://onrush:secret@127.0.0.1/onrush`.
-    pub url: Secret,
-    /// Connections that are kept open.
-    #[serde(default = "connections")]
-    pub connections: usize,
-}
-
-impl PostgresSettings {
-    /// A server, with the defaults.
-    #[must_use]
-    pub fn new(url: Secret) -> Self {
-        Self { url, connections: connections() }
-    }
-}
-
-fn connections() -> usize {
-    8
-}
-
 #[cfg(feature = "cluster")]
 pub use super::kafka::KafkaSettings;
+pub use super::postgres::PostgresSettings;
 #[cfg(feature = "cluster")]
 pub use super::rabbit::RabbitSettings;
 
@@ -144,53 +140,9 @@ impl FlagSettings {
             Flag::CompositeScore => self.composite_score,
         }
     }
-
-    /// Takes what a variable `FEATURE_…` says; other variables of this prefix are somebody else's.
-    pub(super) fn set(&mut self, flag: &str, text: &str) -> Result<(), String> {
-        let percent = match flag {
-            "STREAMS_QUEUE" => &mut self.streams_queue,
-            "LUA_ATOMIC" => &mut self.lua_atomic,
-            "COMPOSITE_SCORE" => &mut self.composite_score,
-            _ => return Ok(()),
-        };
-        *percent = match text.trim() {
-            "true" => 100,
-            "false" => 0,
-            number => number
-                .parse()
-                .ok()
-                .filter(|percent| *percent <= 100)
-                .ok_or("use true, false, or 0 to 100 percent")?,
-        };
-        Ok(())
-    }
 }
 
 impl Config {
-    /// Takes where RabbitMQ or Kafka is from a variable.
-    #[cfg(feature = "cluster")]
-    pub(super) fn set_publisher(&mut self, key: &str, text: &str) {
-        if key == "RABBITMQ_URL" {
-            let before = self.rabbitmq.take();
-            let named = RabbitSettings::new(text.to_owned());
-            self.rabbitmq = Some(match before {
-                Some(before) => RabbitSettings { url: named.url, ..before },
-                None => named,
-            });
-        } else {
-            let brokers = text.split(',').map(|broker| broker.trim().to_owned()).collect();
-            let before = self.kafka.take().unwrap_or_else(|| KafkaSettings::new(Vec::new()));
-            self.kafka = Some(KafkaSettings { brokers, ..before });
-        }
-    }
-
-    /// Notices that RabbitMQ or Kafka is wanted.
-    #[cfg(not(feature = "cluster"))]
-    pub(super) fn set_publisher(&mut self, key: &str, _: &str) {
-        let wanted = Some(serde::de::IgnoredAny);
-        if key == "RABBITMQ_URL" { self.rabbitmq = wanted } else { self.kafka = wanted }
-    }
-
     /// What is missing of what runs the rules and what remembers, or does not go together.
     pub(super) fn server_complaints(&self) -> Vec<String> {
         let mut found = Vec::new();
@@ -207,22 +159,12 @@ impl Config {
             if self.ledger != LedgerName::Postgres {
                 wrong("ledger: use postgres with the engine on Redis; it keeps the archive too");
             }
-            match &self.redis {
-                None => wrong("redis: set urls"),
-                Some(redis) if redis.urls.is_empty() => {
-                    wrong("redis.urls: name at least one server");
-                }
-                Some(redis) if !redis.cluster && redis.urls.len() > 1 => {
-                    wrong("redis.urls: several servers are a cluster; set redis.cluster = true");
-                }
-                Some(redis) if redis.sweep_ms == 0 => wrong("redis.sweep_ms: use at least 1"),
-                Some(_) => {}
+            if self.redis.is_none() {
+                wrong("redis: set urls");
             }
         }
-        let schemes = ["redis://", "rediss://", "redis+unix://", "unix://"];
-        let urls = self.redis.iter().flat_map(|redis| &redis.urls);
-        if urls.into_iter().any(|url| !schemes.iter().any(|scheme| url.starts_with(scheme))) {
-            wrong("redis.urls: use the form redis://127.0.0.1:6379");
+        if let Some(Err(why)) = self.redis.as_ref().map(RedisSettings::check) {
+            wrong(&why);
         }
         if publishes && self.ledger != LedgerName::Postgres {
             wrong(
@@ -243,17 +185,7 @@ impl Config {
         match &self.postgres {
             None if self.ledger == LedgerName::Postgres => wrong("postgres: set url"),
             None => {}
-            Some(postgres) => {
-                let url = postgres.url.reveal();
-                let form = ["postgres://", "postgresql://"];
-                // The other form that clients of PostgreSQL know: `host=… user=…`.
-                if !form.iter().any(|form| url.starts_with(form)) && !url.contains("host=") {
-                    wrong("postgres.url: use the form postgres://onrush:secret@127.0.0.1/onrush");
-                }
-                if postgres.connections < 2 {
-                    wrong("postgres.connections: use at least 2");
-                }
-            }
+            Some(postgres) => postgres.check().unwrap_or_else(|why: String| wrong(&why)),
         }
         found
     }

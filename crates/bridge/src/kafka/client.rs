@@ -4,6 +4,9 @@ use super::bodies::Topic;
 use onrush_base::config::kafka::{KafkaSettings, OURS};
 use rdkafka::ClientConfig;
 
+/// What the settings call the certificates.
+pub(super) const CERTIFICATES: &str = "kafka.certificates";
+
 /// The name of a topic.
 #[must_use]
 pub fn topic_of(settings: &KafkaSettings, topic: Topic) -> String {
@@ -11,31 +14,48 @@ pub fn topic_of(settings: &KafkaSettings, topic: Topic) -> String {
 }
 
 /// What every client of ours is told.
-pub(super) fn client_of(settings: &KafkaSettings) -> ClientConfig {
+///
+/// # Errors
+/// The certificates cannot be read.
+pub(super) fn client_of(settings: &KafkaSettings) -> Result<ClientConfig, String> {
     let mut config = ClientConfig::new();
-    configure(settings, &mut config);
-    config
+    configure(settings, &mut config)?;
+    Ok(config)
 }
 
 /// What the producer is told.
-pub(super) fn producer_of(settings: &KafkaSettings) -> ClientConfig {
+///
+/// # Errors
+/// The certificates cannot be read.
+pub(super) fn producer_of(settings: &KafkaSettings) -> Result<ClientConfig, String> {
     let mut config = ClientConfig::new();
     // Unless somebody says otherwise: small batches soon, and made smaller by what every client can read.
     config.set("linger.ms", "5").set("compression.type", "lz4");
-    configure(settings, &mut config);
+    configure(settings, &mut config)?;
     for (name, value) in OURS {
         config.set(name, value);
     }
     // The client counts its own framing, too.
     config.set("message.max.bytes", (settings.max_message_bytes + 10_000).to_string());
-    config
+    Ok(config)
 }
 
-fn configure(settings: &KafkaSettings, config: &mut ClientConfig) {
+fn configure(settings: &KafkaSettings, config: &mut ClientConfig) -> Result<(), String> {
     for (name, value) in &settings.options {
         config.set(name, value.reveal());
     }
     config.set("bootstrap.servers", settings.brokers.join(","));
+    config.set("security.protocol", settings.protocol());
+    let certificates = settings.certificates.load(CERTIFICATES)?;
+    let text = |pem: &[u8]| String::from_utf8_lossy(pem).into_owned();
+    if let Some(authorities) = certificates.authorities() {
+        config.set("ssl.ca.pem", text(authorities));
+    }
+    if let Some(own) = certificates.own() {
+        config.set("ssl.certificate.pem", text(own.chain()));
+        config.set("ssl.key.pem", text(own.key()));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -48,7 +68,7 @@ mod tests {
                         options = { 'sasl.password' = 's3cret', 'linger.ms' = '20' }";
         let settings: KafkaSettings = toml::from_str(settings).expect("these are settings");
         assert_eq!(topic_of(&settings, Topic::BookingRequest), "live.booking_request");
-        let producer = producer_of(&settings);
+        let producer = producer_of(&settings).expect("nothing is read");
         assert_eq!(producer.get("sasl.password"), Some("s3cret"));
         assert_eq!(producer.get("linger.ms"), Some("20"));
         assert_eq!(producer.get("acks"), Some("all"));

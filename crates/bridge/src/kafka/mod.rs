@@ -17,6 +17,8 @@
 mod bodies;
 mod client;
 mod deps;
+#[cfg(all(test, feature = "kafka-tls"))]
+mod encrypted;
 mod facts;
 pub mod health;
 mod outlet;

@@ -1,12 +1,13 @@
 //! The way to Kafka: a producer that has a bounded number of messages under way.
 
 use super::bodies::Topic;
-use super::client::{client_of, producer_of, topic_of};
+use super::client::{CERTIFICATES, client_of, producer_of, topic_of};
 use super::health::Health;
 use crate::cursors::Fence;
 use onrush_base::config::kafka::{KafkaSettings, Tuning};
 use onrush_core::ids::EventId;
 use onrush_store::Seq;
+use onrush_tls::Refusal;
 use rdkafka::ClientContext;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::config::RDKafkaLogLevel;
@@ -17,7 +18,7 @@ use rdkafka::producer::{FutureProducer, FutureRecord, Producer, PurgeConfig};
 use rdkafka::types::RDKafkaErrorCode;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Kafka, or the way there, is in trouble.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,15 +36,62 @@ impl From<KafkaError> for Undelivered {
     }
 }
 
-/// What the client says goes where everything else is said.
-struct Context;
+/// What the client says goes where everything else is said. What stands in the way of a connection
+/// is remembered too: the call that waits for it only learns that it took too long.
+#[derive(Clone, Default)]
+struct Context {
+    in_the_way: Arc<Mutex<Option<String>>>,
+}
+
+impl Context {
+    fn hear(&self, said: &str) {
+        if let Some(advice) = advice(said) {
+            *self.in_the_way.lock().unwrap_or_else(PoisonError::into_inner) = Some(advice);
+        }
+    }
+
+    /// An error, and what is known to be in the way.
+    fn explain(&self, error: &KafkaError) -> Undelivered {
+        let heard = self.in_the_way.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Undelivered(match heard.or_else(|| advice(&error.to_string())) {
+            Some(advice) => format!("{advice}. ({error})"),
+            None => error.to_string(),
+        })
+    }
+}
+
+/// What to do about a connection that TLS or the login is in the way of. What the client said is not
+/// repeated: it may have more in it than a log should.
+fn advice(said: &str) -> Option<String> {
+    if let Some(refusal) = Refusal::of_text(said) {
+        return Some(refusal.sentence(CERTIFICATES));
+    }
+    let said = said.to_ascii_lowercase();
+    let login = ["sasl authentication error", "authentication failed", "saslauthenticat"];
+    if login.iter().any(|sign| said.contains(sign)) {
+        return Some(
+            "it does not let this user in; look at sasl.mechanism, sasl.username and \
+             sasl.password in kafka.options"
+                .into(),
+        );
+    }
+    (said.contains("ssl handshake failed") || said.contains("disconnected while requesting")).then(
+        || {
+            "the broker and this client do not speak the same; look at security.protocol in \
+             kafka.options and at the port in kafka.brokers"
+                .into()
+        },
+    )
+}
 
 impl ClientContext for Context {
     fn log(&self, _: RDKafkaLogLevel, _: &str, message: &str) {
+        self.hear(message);
         tracing::debug!(message, "Kafka's client");
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
+        self.hear(reason);
         tracing::debug!(%error, reason, "Kafka's client");
     }
 }
@@ -61,6 +109,7 @@ pub(super) struct Record<'a> {
 /// A producer for one turn of publishing. What is still under way when it is dropped is sent no more.
 pub(super) struct Outlet {
     producer: Option<FutureProducer<Context>>,
+    context: Context,
     topics: Vec<(Topic, String)>,
     under_way: VecDeque<DeliveryFuture>,
     tuning: Tuning,
@@ -76,10 +125,15 @@ impl Outlet {
         if settings.create_topics {
             make_topics(settings).await?;
         }
-        let producer = producer_of(settings).create_with_context(Context)?;
+        let producer = producer_of(settings).map_err(Undelivered)?;
+        let context = Context::default();
+        let producer = producer
+            .create_with_context(context.clone())
+            .map_err(|error| context.explain(&error))?;
         let topics = Topic::ALL.map(|topic| (topic, topic_of(settings, topic)));
         Ok(Self {
             producer: Some(producer),
+            context,
             topics: topics.into(),
             under_way: VecDeque::new(),
             tuning: settings.tuning.clone(),
@@ -141,7 +195,7 @@ impl Outlet {
         self.under_way.pop_front();
         match arrived {
             Ok(Ok(Ok(_))) => {}
-            Ok(Ok(Err((error, _)))) => return Err(error.into()),
+            Ok(Ok(Err((error, _)))) => return Err(self.context.explain(&error)),
             Ok(Err(_)) => return Err(Undelivered("the producer is gone".into())),
             Err(_) => return Err(Undelivered("no acknowledgement came".into())),
         }
@@ -162,7 +216,10 @@ impl Drop for Outlet {
 }
 
 async fn make_topics(settings: &KafkaSettings) -> Result<(), Undelivered> {
-    let admin: AdminClient<Context> = client_of(settings).create_with_context(Context)?;
+    let context = Context::default();
+    let client = client_of(settings).map_err(Undelivered)?;
+    let admin: AdminClient<Context> =
+        client.create_with_context(context.clone()).map_err(|error| context.explain(&error))?;
     let names = Topic::ALL.map(|topic| topic_of(settings, topic));
     // -1: as the broker likes.
     let partitions = settings.partitions.and_then(|n| i32::try_from(n).ok()).unwrap_or(-1);
@@ -171,7 +228,7 @@ async fn make_topics(settings: &KafkaSettings) -> Result<(), Undelivered> {
     let options = AdminOptions::new().request_timeout(Some(settings.tuning.making_topics));
     let made = admin.create_topics(&topics, &options).await;
     tokio::task::spawn_blocking(move || drop(admin));
-    for topic in made? {
+    for topic in made.map_err(|error| context.explain(&error))? {
         match topic {
             Ok(topic) => tracing::info!(topic, "a topic was made"),
             Err((_, RDKafkaErrorCode::TopicAlreadyExists)) => {}

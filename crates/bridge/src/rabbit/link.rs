@@ -3,9 +3,12 @@
 use super::bodies::{Content, Message};
 use super::error::RabbitError;
 use super::topology::{SLOT_RELEASED_KEY, TIMEOUT_KEY, Topology};
+use async_rs::{Runtime, TokioRuntime};
 use futures_util::StreamExt;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
+use lapin::tcp::{AsyncTcpStream, RustlsConnector};
 use lapin::types::{AMQPValue, FieldTable};
+use lapin::uri::{AMQPAuthority, AMQPScheme, AMQPUri};
 use lapin::{
     BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Event,
     PublisherConfirm,
@@ -14,6 +17,7 @@ use onrush_base::auth::random;
 use onrush_base::config::ladder::Ladder;
 use onrush_base::config::rabbit::{RabbitSettings, Tuning};
 use onrush_core::Time;
+use onrush_tls::{Verification, client_config};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +26,8 @@ use std::time::Duration;
 pub const DUE_HEADER: &str = "due_ms";
 /// Seconds of silence that count as a broken connection, unless the address says otherwise.
 const HEARTBEAT_S: u16 = 10;
+/// What the settings call the certificates.
+const CERTIFICATES: &str = "rabbitmq.certificates";
 /// Kept on disk.
 const PERSISTENT: u8 = 2;
 
@@ -48,8 +54,21 @@ pub async fn connect(
     let mut address = settings.address().map_err(RabbitError::Settings)?;
     address.query.heartbeat.get_or_insert(HEARTBEAT_S);
     let properties = ConnectionProperties::default().with_connection_name(name.into());
+    let tls = match address.scheme {
+        AMQPScheme::AMQP => None,
+        AMQPScheme::AMQPS => {
+            let certificates = settings.certificates.load(CERTIFICATES);
+            let certificates = certificates.map_err(RabbitError::Settings)?;
+            let config = client_config(&certificates, Verification::Full)
+                .map_err(|why| RabbitError::Settings(format!("{CERTIFICATES}: {why}")))?;
+            Some(RustlsConnector::from(Arc::new(config)))
+        }
+    };
     within(settings.tuning.patience, async {
-        let connection = Connection::connect_uri(address, properties).await?;
+        let connection = match tls {
+            None => Connection::connect_uri(address, properties).await?,
+            Some(tls) => over_tls(address, properties, tls).await?,
+        };
         let channel = connection.create_channel().await?;
         topology.declare(&channel).await?;
         // Closing is a courtesy: the connection takes its channels along.
@@ -57,6 +76,22 @@ pub async fn connect(
         Ok::<_, RabbitError>(connection)
     })
     .await
+}
+
+/// Connects with our own authorities and certificate, where the library would take its own.
+async fn over_tls(
+    address: AMQPUri,
+    properties: ConnectionProperties,
+    tls: RustlsConnector,
+) -> Result<Connection, lapin::Error> {
+    let connect = async move |address: AMQPUri, runtime: TokioRuntime| {
+        let AMQPAuthority { host, port, .. } = address.authority;
+        let place = runtime.to_socket_addrs((host.clone(), port));
+        let stream = AsyncTcpStream::connect(&runtime, place).await?;
+        Ok(stream.into_rustls(&tls, &host).await?)
+    };
+    let runtime = Runtime::tokio_current();
+    Connection::connector(address, runtime, connect, properties).await
 }
 
 /// Comes back when the connection broke.

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod delays;
+mod encrypted;
 mod observer;
 mod outages;
 mod publishers;

@@ -2,6 +2,7 @@
 
 use super::fault::Fault;
 use super::options::PgOptions;
+use super::way::Way;
 use crate::LedgerError;
 use deadpool_postgres::{
     Client, GenericClient, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime,
@@ -10,7 +11,7 @@ use std::future::Future;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Config, NoTls, Row};
+use tokio_postgres::{Config, Row};
 
 /// How often something is tried that met something else on the same rows.
 const ATTEMPTS: u32 = 5;
@@ -40,12 +41,13 @@ pub(super) struct Database {
 
 impl Database {
     /// Connects to nothing yet.
-    pub(super) fn new(config: &Config, options: &PgOptions) -> Result<Self, Fault> {
+    pub(super) fn new(way: &Way, options: &PgOptions) -> Result<Self, Fault> {
         let patience = Duration::from_millis(options.patience_ms.into());
         // It is known of a connection whether it broke; asking over each before its use would cost
         // a round trip.
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(with_limits(config, patience), NoTls, recycling);
+        let manager = with_limits(&way.config, patience);
+        let manager = Manager::from_config(manager, way.tls.clone(), recycling);
         let pool = Pool::builder(manager)
             .max_size(options.pool_size.max(1))
             .wait_timeout(Some(patience))

@@ -2,9 +2,10 @@
 
 use super::error::PgOpenError;
 use super::fault::sentence;
+use super::way::Way;
 use std::time::Duration;
 use tokio::time::timeout;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::Client;
 
 mod embedded {
     refinery::embed_migrations!("migrations/postgres");
@@ -17,8 +18,8 @@ const TABLE: &str = "onrush_migrations";
 const LOCK: i64 = 0x6f6e_7275_7368;
 
 /// Runs the steps that are missing, each in a transaction.
-pub(super) async fn run(config: &Config, patience: Duration) -> Result<(), PgOpenError> {
-    let connecting = timeout(patience, config.connect(NoTls));
+pub(super) async fn run(way: &Way, patience: Duration) -> Result<(), PgOpenError> {
+    let connecting = timeout(patience, way.connect());
     let (client, connection) = match connecting.await {
         Ok(Ok(connected)) => connected,
         Ok(Err(error)) => return Err(PgOpenError::Unreachable(sentence(&error))),

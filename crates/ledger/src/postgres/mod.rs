@@ -38,13 +38,14 @@ mod room_nights;
 mod rows;
 mod sagas;
 mod shared;
+mod way;
 mod writer;
 mod writes;
 
 pub use archive::{ArchivedRow, RowToArchive};
 pub use error::PgOpenError;
 pub use files::InventoryRow;
-pub use options::PgOptions;
+pub use options::{PgOptions, Protection};
 pub use shared::Flags;
 
 use crate::access::CarryCode;
@@ -74,6 +75,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::Config;
+use way::Way;
 use writer::{Answer, Lane, Slot, Writer};
 use writes::Write;
 
@@ -108,19 +110,20 @@ impl PgLedger {
         let config: Config =
             url.parse().map_err(|error| PgOpenError::Address(fault::sentence(&error)))?;
         let unreachable = |fault: Fault| PgOpenError::Unreachable(fault.to_string());
-        let database = Arc::new(Database::new(&config, &options).map_err(unreachable)?);
-        migrations::run(&config, database.patience()).await?;
+        let way = Way::new(config, &options.protection).map_err(unreachable)?;
+        let database = Arc::new(Database::new(&way, &options).map_err(unreachable)?);
+        migrations::run(&way, database.patience()).await?;
         let deadline = Instant::now() + database.patience();
         let node: Arc<str> = database.ask_until(&Name, deadline).await.map_err(unreachable)?.into();
         let membership = Arc::new(Membership::of(node.clone()));
         let (listening, stop) = watch::channel(());
         let (news, listener) =
-            news::listen(config.clone(), database.clone(), membership.clone(), stop)
+            news::listen(way.clone(), database.clone(), membership.clone(), stop)
                 .await
                 .map_err(unreachable)?;
         // However many read, what is gathered has connections of its own.
         let two = PgOptions { pool_size: 2, ..options.clone() };
-        let batches = Arc::new(Database::new(&config, &two).map_err(unreachable)?);
+        let batches = Arc::new(Database::new(&way, &two).map_err(unreachable)?);
         let (writes, writing) = Writer::start(batches.clone());
         let (appends, appending) = Writer::start(batches);
         Ok(Self {

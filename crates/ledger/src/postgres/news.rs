@@ -6,6 +6,7 @@ use super::fault::{Fault, sentence};
 use super::nodes::{Membership, SAYS_SO_EACH};
 use super::rows::unsigned;
 use super::shared::{self, Flags, read_flags};
+use super::way::Way;
 use deadpool_postgres::Client;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
-use tokio_postgres::{AsyncMessage, Config, NoTls};
+use tokio_postgres::AsyncMessage;
 
 /// How long to wait before a lost connection is tried again.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -28,7 +29,7 @@ pub(super) struct News {
 
 /// Who listens.
 struct Listener {
-    config: Config,
+    way: Way,
     database: Arc<Database>,
     membership: Arc<Membership>,
     newest: watch::Sender<u64>,
@@ -37,14 +38,14 @@ struct Listener {
 
 /// Starts to listen, once what there is so far was read. Ends when the sender of `stop` is gone.
 pub(super) async fn listen(
-    config: Config,
+    way: Way,
     database: Arc<Database>,
     membership: Arc<Membership>,
     stop: watch::Receiver<()>,
 ) -> Result<(News, JoinHandle<()>), Fault> {
     let (newest, of_newest) = watch::channel(0);
     let (flags, of_flags) = watch::channel(Arc::default());
-    let listener = Listener { config, database, membership, newest, flags };
+    let listener = Listener { way, database, membership, newest, flags };
     listener.look().await?;
     let task = tokio::spawn(listener.run(stop));
     Ok((News { newest: of_newest, flags: of_flags }, task))
@@ -75,7 +76,7 @@ impl Listener {
 
     /// Listens until the connection is lost.
     async fn hear(&self) -> Result<(), Fault> {
-        let connecting = timeout(self.database.patience(), self.config.connect(NoTls));
+        let connecting = timeout(self.database.patience(), self.way.connect());
         let (client, mut connection) =
             connecting.await.map_err(|_| Fault::Slow)?.map_err(Fault::from)?;
         let (said, mut heard) = mpsc::unbounded_channel();

@@ -159,6 +159,9 @@ pub(super) fn migrate(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
+/// What the log keeps of the disk when it begins anew, as the journal's does.
+const LOG_KEEPS_BYTES: u32 = 64 << 20;
+
 /// Opens the file for writing.
 pub(super) fn open_writer(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -167,7 +170,8 @@ pub(super) fn open_writer(path: &Path) -> rusqlite::Result<Connection> {
     // Erased names are overwritten where that costs no further pages.
     connection.execute_batch(&format!(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
-         PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST; PRAGMA cache_size = -{CACHE_KIB};"
+         PRAGMA journal_size_limit = {LOG_KEEPS_BYTES}; PRAGMA foreign_keys = ON; \
+         PRAGMA secure_delete = FAST; PRAGMA cache_size = -{CACHE_KIB};"
     ))?;
     Ok(connection)
 }
@@ -225,4 +229,35 @@ fn open_unlocked(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(&uri, flags)?;
     migrations::version(&connection)?;
     Ok(connection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::checkpointer::pass;
+
+    #[test]
+    fn a_log_that_waited_for_a_reader_gives_its_space_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db");
+        create(&path).unwrap();
+        let writer = open_writer(&path).unwrap();
+        writer.execute_batch("PRAGMA synchronous = OFF; CREATE TABLE filler (bytes BLOB)").unwrap();
+        let length = || fs::metadata(dir.path().join("a.db-wal")).unwrap().len();
+        let limit = u64::from(LOG_KEEPS_BYTES);
+        let fill = |bytes: u64| {
+            writer.execute("INSERT INTO filler VALUES (zeroblob(?1))", [bytes]).unwrap();
+        };
+        let reader = open_reader(&path).unwrap();
+        reader.execute_batch("BEGIN; SELECT count(*) FROM filler").unwrap();
+        for _ in 0..5 {
+            fill(limit / 4);
+            pass(&writer);
+        }
+        assert!(length() > limit, "it waits for the reader");
+        reader.execute_batch("COMMIT").unwrap();
+        pass(&writer);
+        fill(1);
+        assert!(length() <= limit, "{} bytes", length());
+    }
 }

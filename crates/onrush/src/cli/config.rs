@@ -24,9 +24,7 @@ pub(crate) fn run(args: &ConfigArgs) -> Exit {
         print!("{TEMPLATE}");
         return Exit::Ok;
     };
-    let variables = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    match Config::load(Some(file), variables) {
+    match Config::load_here(Some(file)) {
         Ok(_) => {
             println!("{} can be used", file.display());
             Exit::Ok

@@ -12,14 +12,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 pub(super) const PRECEDENCE: &str = "\
-Every setting can also stand in the file (TOML) and in a variable ONRUSH_<SETTING>. A flag \
-overrides a variable, a variable overrides the file. Settings that have no flag: admin_key, \
-scanner_key, guest_tokens, guest_token_ttl_s, visitors_per_min, \
-limits (each as ONRUSH_LIMITS_<SETTING>, or ONRUSH_LIMITS=off for all on visitors and addresses), \
-trusted_proxies, allowed_origins, max_streams, max_connections, connections_per_address, \
-streams_per_user, streams_per_address, body_timeout_ms, body_bytes_per_s, answer_timeout_ms, \
-shed_after_ms, pass_issuer, gateway (none, sandbox or stripe), allow_sandbox, booking_paths, and in \
-the file only: shop_tokens, sandbox, stripe, saga, mail, webhooks. docs/operating.md says more.
+Every setting can also stand in the file (TOML) and in a variable: ONRUSH_LISTEN, and with two \
+underscores for a section ONRUSH_STRIPE__SECRET_KEY; ONRUSH_STRIPE__SECRET_KEY_FILE names a file that \
+has it. A flag overrides a variable, a variable overrides the file. ONRUSH_LIMITS=off switches all \
+limits on visitors and addresses off. `onrush config --template` shows every setting, \
+docs/operating.md says more.
 
 Exit codes: 0 stopped as asked, 2 the command line or configuration is wrong, 3 it could not run.";
 
@@ -106,11 +103,8 @@ pub(crate) fn run(args: &ServeArgs) -> Exit {
 }
 
 fn configure(args: &ServeArgs) -> Result<Config, String> {
-    // A variable that is not text cannot be one of ours.
-    let variables = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let mut config =
-        Config::load(args.config.as_deref(), variables).map_err(|error| error.to_string())?;
+        Config::load_here(args.config.as_deref()).map_err(|error| error.to_string())?;
     if let Some(data) = &args.data {
         config.data.clone_from(data);
     }
@@ -132,6 +126,7 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
         tracing::warn!("{why}");
     }
     let data = config.data.clone();
+    let scheme = if config.tls.is_some() { "https" } else { "http" };
     let key_is_new = config.admin_key.is_none();
     let server = Server::start(config).await.map_err(|error| match error {
         StartError::Config(error) => Ended::Usage(error.to_string()),
@@ -152,7 +147,7 @@ async fn serve(args: &ServeArgs, config: Config) -> Result<(), Ended> {
     if args.json {
         print_json(&ready);
     } else {
-        println!("listening on http://{}", ready.listen);
+        println!("listening on {scheme}://{}", ready.listen);
         if let Some(operator) = ready.operator_listen {
             println!("metrics and health on http://{operator}");
         }

@@ -17,24 +17,25 @@ pub async fn audit_redis(
 ) -> Result<Vec<String>, String> {
     let node = uuid::Uuid::now_v7().simple().to_string();
     let archive = Arc::new(PgArchive::new(ledger.clone(), node));
-    let options =
-        Options { ticks: false, ..Options::new(settings.urls.clone(), settings.cluster, archive) };
+    let options = Options { ticks: false, ..redis_options(settings, archive)? };
     let engine = RedisEngine::open(options).await.map_err(|error| error.to_string())?;
     let report = engine.audit().await.map_err(|failure| failure.to_string())?;
     Ok(report.violations)
 }
 
 use archive::PgArchive;
+use onrush_base::config::postgres::SslMode;
 use onrush_base::config::{Config, PostgresSettings, RedisSettings};
 use onrush_bridge::cursors::Cursors;
 use onrush_bridge::kafka;
 use onrush_bridge::rabbit::{self, Wake};
 use onrush_ledger::Ledger;
-use onrush_ledger::postgres::{PgLedger, PgOptions};
+use onrush_ledger::postgres::{PgLedger, PgOptions, Protection};
 use onrush_store::Engine;
 use onrush_store::embedded::{Clock, Correction};
 use onrush_store::flags::{Flag, Flags};
 use onrush_store::redis::{Options, RedisEngine};
+use onrush_tls::{Verification, client_config};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -47,10 +48,29 @@ const COMPARE_EVERY: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// Why it cannot be used, as a sentence.
-pub(crate) async fn open_ledger(settings: &PostgresSettings) -> Result<Arc<PgLedger>, String> {
-    let options = PgOptions { pool_size: settings.connections, ..PgOptions::default() };
-    let opened = PgLedger::open(settings.url.reveal(), options).await;
+pub async fn open_ledger(settings: &PostgresSettings) -> Result<Arc<PgLedger>, String> {
+    let address = settings.address()?;
+    let place = "postgres.certificates";
+    let certificates = address.certificates.load(place)?;
+    let tls = |verification| {
+        let config = client_config(&certificates, verification);
+        config.map(Arc::new).map_err(|why| format!("{place}: {why}"))
+    };
+    let protection = match address.mode {
+        SslMode::Disable => Protection::Nothing,
+        SslMode::Prefer => Protection::IfOffered(tls(Verification::Nothing)?),
+        SslMode::Require(verification) => Protection::Tls(tls(verification)?),
+    };
+    let options = PgOptions { pool_size: settings.connections, protection, ..PgOptions::default() };
+    let opened = PgLedger::open(address.url.reveal(), options).await;
     opened.map(Arc::new).map_err(|error| error.to_string())
+}
+
+/// The usual options for the engine on the configured Redis.
+fn redis_options(settings: &RedisSettings, archive: Arc<PgArchive>) -> Result<Options, String> {
+    let urls = settings.urls.iter().map(|url| url.reveal().to_owned()).collect();
+    let certificates = settings.certificates.load("redis.certificates")?;
+    Ok(Options { certificates, ..Options::new(urls, settings.cluster, archive) })
 }
 
 /// An engine on Redis and the tasks that go with it.
@@ -78,7 +98,7 @@ impl RedisNode {
         let options = Options {
             sweep_ms: settings.sweep_ms,
             flags: flags.clone(),
-            ..Options::new(settings.urls.clone(), settings.cluster, archive)
+            ..redis_options(settings, archive)?
         };
         #[cfg(feature = "testing")]
         onrush_store::redis::points::tell(onrush_saga::kill::reached);

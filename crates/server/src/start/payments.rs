@@ -4,6 +4,7 @@ use super::backend::Backend;
 use onrush_base::auth::hex;
 use onrush_base::auth::keys::KeyDir;
 use onrush_base::config::{Config, GatewayName, Secret};
+use onrush_base::http_client::{AddressPolicy, HttpClient};
 use onrush_relay::messages::Channels;
 use onrush_saga::gateway::Gateway;
 use onrush_saga::gateway::sandbox::SandboxGateway;
@@ -70,13 +71,18 @@ async fn sandbox(config: &Config, public: SocketAddr) -> io::Result<Opened> {
         let gateway = SandboxGateway::new(url, &secret, webhook_secret).with_return_base(&pages);
         return Ok((Some(Arc::new(gateway)), None));
     }
-    let webhook_url = format!("http://{public}/api/v1/payments/webhook/sandbox");
+    let (scheme, client) = match &config.tls {
+        None => ("http", HttpClient::new(AddressPolicy::Any)),
+        Some(_) => ("https", HttpClient::to_ourselves()),
+    };
+    let webhook_url = format!("{scheme}://{public}/api/v1/payments/webhook/sandbox");
     let sandbox = Sandbox::start(SandboxConfig {
         listen: config.sandbox.listen,
         webhook_url: Some(webhook_url.parse().map_err(io::Error::other)?),
         faults: config.sandbox.faults,
         late_ms: config.sandbox.late_ms,
         allow_sandbox: config.allow_sandbox,
+        client,
         ..SandboxConfig::new(config.data.join("sandbox"), secret.clone(), webhook_secret.clone())
     });
     let sandbox = sandbox.await.map_err(|error| io::Error::other(error.to_string()))?;

@@ -13,6 +13,7 @@ mod client;
 mod desk;
 mod documents;
 mod drawing;
+mod encrypted;
 mod explaining;
 mod headers;
 mod holding;

@@ -4,6 +4,7 @@ use crate::client::{Events, Request, read_head};
 use crate::shop::Shop;
 use onrush_server::{Server, StartError};
 use serde_json::json;
+use std::time::{Duration, Instant};
 use tokio::io::AsyncReadExt;
 
 #[tokio::test]
@@ -59,6 +60,24 @@ async fn requests_under_way_end_and_streams_hear_goodbye() {
     assert!(body.contains("\"held\""), "{body}");
     stopping.await.unwrap();
     assert!(tokio::net::TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn a_body_that_stalls_does_not_hold_up_the_end() {
+    let shop = Shop::start_with(|config| config.connections.body_timeout_ms = 3_600_000).await;
+    shop.flash_sale("e").await;
+    let guest = shop.guest().await;
+    let request = guest.ask("POST", "/events/e/bookings").key("k");
+    let request = request.header("Content-Type", "application/json");
+    let mut stalled = request.announce(20).body_part("{").start().await;
+    // An answer on another connection shows that the server has accepted this one.
+    guest.get("/events/e").await.expect(200);
+    let Shop { server, dir: _dir, .. } = shop;
+    let begin = Instant::now();
+    server.shutdown().await;
+    // It would be cut after ten seconds, with whatever else is under way then.
+    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
+    assert_eq!(read_head(&mut stalled).await.0, 408);
 }
 
 #[tokio::test]

@@ -4,12 +4,11 @@ use crate::client::{Answer, Request};
 use crate::shop::{Guest, Shop};
 use crate::sink::Sink;
 use base64::Engine as _;
-use onrush_base::config::Config;
-use onrush_base::config::GatewayName;
 use onrush_base::config::kinds::{
     BOOKING_CANCELLED, BOOKING_CONFIRMED, BOOKING_EXPIRED, BOOKING_REFUNDED, PAYMENT_LATE_REFUNDED,
 };
 use onrush_base::config::relay::{MailSettings, Tls};
+use onrush_base::config::{CertificateSettings, Config, GatewayName};
 use onrush_base::tickets::{Ticket, Unit};
 use onrush_core::ids::BookingId;
 use onrush_core::lines::{Lines, PoolLine};
@@ -19,7 +18,7 @@ use onrush_relay::letter::{Facts, compose};
 use onrush_testkit::golden;
 use serde_json::{Value, json};
 
-fn with_mail(config: &mut Config, sink: &Sink) {
+pub(crate) fn with_mail(config: &mut Config, sink: &Sink) {
     config.mail = Some(MailSettings {
         smtp: format!("127.0.0.1:{}", sink.port),
         tls: Tls::None,
@@ -28,6 +27,7 @@ fn with_mail(config: &mut Config, sink: &Sink) {
         from: "Tickets <tickets@shop.example>".into(),
         reply_to: Some("help@shop.example".into()),
         booking_url: Some("https://shop.example/b/{booking}".into()),
+        certificates: CertificateSettings::default(),
     });
 }
 

@@ -3,6 +3,7 @@
 #[path = "../api/client.rs"]
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod client;
+mod encrypted;
 mod mail;
 #[path = "../api/shop.rs"]
 #[expect(dead_code, reason = "these tests use a part of it")]

@@ -1,5 +1,6 @@
 //! An SMTP server in a process of its own, which says what it got.
 
+use onrush_testkit::Issued;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -18,14 +19,27 @@ pub(crate) struct Sink {
 impl Sink {
     /// Starts one, on a free port, in a directory of its own.
     pub(crate) fn start() -> Self {
+        Self::start_as(None)
+    }
+
+    /// One that speaks TLS, from the first byte (`tls`) or after `starttls`.
+    pub(crate) fn start_with_tls(how: &str, issued: &Issued) -> Self {
+        Self::start_as(Some((how, issued)))
+    }
+
+    fn start_as(tls: Option<(&str, &Issued)>) -> Self {
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let python = repository.join("target/python/bin/python");
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/relay/smtp_sink.py");
         let dir = tempfile::tempdir().unwrap();
         let why = "the tests of mail need an SMTP server: run scripts/need.sh python3 aiosmtpd";
-        let mut child = Command::new(python)
-            .arg(script)
-            .arg(dir.path())
+        let mut command = Command::new(python);
+        command.arg(script).arg(dir.path());
+        if let Some((how, issued)) = tls {
+            let (cert, key) = issued.write(dir.path(), "sink").unwrap();
+            command.arg(how).arg(cert).arg(key);
+        }
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -1,6 +1,7 @@
 """An SMTP server for tests: takes every mail, reads it as a mail program would, and prints it as one line of JSON.
 
-The first line that it prints is its port. It ends when its input does. Mail to nobody@ is refused for good, and all
+The first line that it prints is its port. It ends when its input does. With `starttls` or `tls` and the files of a
+certificate and its key behind the directory it speaks TLS, and nothing else to whoever wants to send. Mail to nobody@ is refused for good, and all
 mail for as long as there is a file `busy` in its directory.
 """
 
@@ -10,6 +11,7 @@ import email
 import email.policy
 import json
 import pathlib
+import ssl
 import sys
 
 from aiosmtpd.smtp import SMTP
@@ -55,7 +57,14 @@ class Sink:
 
 async def main():
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: SMTP(Sink(), hostname="sink"), "127.0.0.1", 0)
+    how, context = (sys.argv[2:3] or ["none"])[0], None
+    if how != "none":
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(sys.argv[3], sys.argv[4])
+    starttls = {"tls_context": context, "require_starttls": True} if how == "starttls" else {}
+    server = await loop.create_server(
+        lambda: SMTP(Sink(), hostname="sink", **starttls), "127.0.0.1", 0, ssl=context if how == "tls" else None
+    )
     print(server.sockets[0].getsockname()[1], flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
 

@@ -7,8 +7,8 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
-use onrush_base::config::Secret;
 use onrush_base::config::relay::WebhookSettings;
+use onrush_base::config::{CertificateSettings, Secret};
 use onrush_base::signature;
 use onrush_core::Time;
 use serde_json::{Value, json};
@@ -57,6 +57,7 @@ impl Receiver {
             secret: Secret::from(SECRET.to_owned()),
             kinds: None,
             allow_private: true,
+            certificates: CertificateSettings::default(),
         }
     }
 

@@ -6,9 +6,9 @@ use crate::chance::Chance;
 use axum::http::{Request, Response, StatusCode};
 use bytes::Bytes;
 use onrush_base::auth::hex;
-use onrush_base::config::Config;
 use onrush_base::config::kinds::{BOOKING_CANCELLED, BOOKING_CONFIRMED};
 use onrush_base::config::relay::{MailSettings, Tls, WebhookSettings};
+use onrush_base::config::{CertificateSettings, Config};
 use onrush_base::http_client::CallError;
 use onrush_relay::courier::Channel;
 use onrush_relay::mail::{Mail, MailChannel, MailServer, NotTaken, Sending};
@@ -59,6 +59,7 @@ impl Hook {
             secret: self.secret.to_owned().into(),
             kinds: self.kinds.map(|kinds| kinds.iter().map(|&kind| kind.to_owned()).collect()),
             allow_private: true,
+            certificates: CertificateSettings::default(),
         }
     }
 }
@@ -168,6 +169,7 @@ impl Receivers {
             from: "Tickets <tickets@sale.example>".into(),
             reply_to: None,
             booking_url: None,
+            certificates: CertificateSettings::default(),
         });
     }
 

@@ -129,15 +129,20 @@ pub(super) fn close_files(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// What the log keeps of the disk when it begins anew. It grows beyond that only while somebody
+/// reads for long, an audit for instance, and gives back the rest afterwards.
+const LOG_KEEPS_BYTES: u32 = 64 << 20;
+
 /// Opens the file for the journal thread.
 pub(super) fn open_writer(path: &Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(LOCK_PATIENCE)?;
-        connection.execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;",
-        )?;
+        connection.execute_batch(&format!(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
+             PRAGMA journal_size_limit = {LOG_KEEPS_BYTES};"
+        ))?;
         first_look(&connection)?;
         Ok(connection)
     };
@@ -257,4 +262,35 @@ pub(super) fn identify(connection: &Connection) -> rusqlite::Result<String> {
         "INSERT OR IGNORE INTO meta (key, value) VALUES ('journal', lower(hex(randomblob(16))))",
     )?;
     Ok(memo(connection, "journal")?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::embedded::checkpointer::pass;
+
+    #[test]
+    fn a_log_that_waited_for_a_reader_gives_its_space_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db");
+        create(&path, Time(0)).unwrap();
+        let writer = open_writer(&path).unwrap();
+        writer.execute_batch("PRAGMA synchronous = OFF; CREATE TABLE filler (bytes BLOB)").unwrap();
+        let length = || fs::metadata(dir.path().join("a.db-wal")).unwrap().len();
+        let limit = u64::from(LOG_KEEPS_BYTES);
+        let fill = |bytes: u64| {
+            writer.execute("INSERT INTO filler VALUES (zeroblob(?1))", [bytes]).unwrap();
+        };
+        let reader = open_reader(&path).unwrap();
+        reader.execute_batch("BEGIN; SELECT count(*) FROM filler").unwrap();
+        for _ in 0..5 {
+            fill(limit / 4);
+            pass(&writer);
+        }
+        assert!(length() > limit, "it waits for the reader");
+        reader.execute_batch("COMMIT").unwrap();
+        pass(&writer);
+        fill(1);
+        assert!(length() <= limit, "{} bytes", length());
+    }
 }

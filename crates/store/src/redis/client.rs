@@ -2,12 +2,16 @@
 
 use super::scripts::Script;
 use crate::engine::Failure;
+use onrush_tls::{Certificates, Refusal};
 use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo};
 use redis::io::tcp::TcpSettings;
-use redis::{Cmd, ErrorKind, IntoConnectionInfo, Pipeline, RedisError, ServerErrorKind, Value};
+use redis::{
+    ClientTlsConfig, Cmd, ErrorKind, IntoConnectionInfo, Pipeline, RedisError, ServerErrorKind,
+    TlsCertificates, Value,
+};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -29,10 +33,16 @@ pub(super) enum ClientError {
     Answered(String),
 }
 
+/// What the settings call the certificates.
+const CERTIFICATES: &str = "redis.certificates";
+
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreachable(why) => write!(f, "Redis cannot be reached: {why}"),
+            Self::Unreachable(why) => match advice(why) {
+                Some(advice) => write!(f, "Redis cannot be reached: {advice}. ({why})"),
+                None => write!(f, "Redis cannot be reached: {why}"),
+            },
             Self::OutOfMemory => f.write_str("Redis has no memory left: raise its maxmemory"),
             Self::Answered(why) => write!(f, "Redis answers with an error: {why}"),
         }
@@ -40,6 +50,19 @@ impl fmt::Display for ClientError {
 }
 
 impl std::error::Error for ClientError {}
+
+/// What to do about a connection that TLS or the ACL is in the way of.
+fn advice(why: &str) -> Option<String> {
+    if let Some(refusal) = Refusal::of_text(why) {
+        return Some(refusal.sentence(CERTIFICATES));
+    }
+    let login = ["WRONGPASS", "AuthenticationFailed", "Password authentication failed", "NOAUTH"];
+    login.iter().any(|sign| why.contains(sign)).then(|| {
+        "it does not let this user in; look at user and password in redis.urls \
+         (rediss://user:password@host:port)"
+            .to_owned()
+    })
+}
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
@@ -109,6 +132,42 @@ impl Connection {
     }
 }
 
+/// Where Redis is, and how it is spoken with.
+#[derive(Clone, Debug)]
+pub(super) struct Servers {
+    /// One server, or some nodes of a cluster.
+    pub(super) urls: Vec<String>,
+    pub(super) is_cluster: bool,
+    pub(super) certificates: Certificates,
+}
+
+impl Servers {
+    /// A client of one server, or of one node.
+    pub(super) fn client(&self, url: &str) -> Result<redis::Client, RedisError> {
+        let info = url.into_connection_info()?.set_tcp_settings(tcp_settings());
+        if is_tls(url) {
+            redis::Client::build_with_tls(info, certificates(&self.certificates))
+        } else {
+            redis::Client::open(info)
+        }
+    }
+}
+
+fn is_tls(url: &str) -> bool {
+    url.starts_with("rediss://")
+}
+
+/// As the client library wants them.
+fn certificates(ours: &Certificates) -> TlsCertificates {
+    TlsCertificates {
+        client_tls: ours.own().map(|pair| ClientTlsConfig {
+            client_cert: pair.chain().to_vec(),
+            client_key: pair.key().to_vec(),
+        }),
+        root_cert: ours.authorities().map(<[u8]>::to_vec),
+    }
+}
+
 /// A few connections to one Redis or Redis Cluster. They mend themselves.
 pub(super) struct Client {
     connections: Vec<Connection>,
@@ -117,23 +176,22 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Connects; `urls` is one server, or some nodes of a cluster.
+    /// Connects to one server, or to a cluster.
     ///
     /// # Errors
     /// If an address is none, or nobody answers there.
     pub(super) async fn open(
-        urls: &[String],
-        is_cluster: bool,
+        servers: &Servers,
         connections: usize,
         timeout_ms: u32,
     ) -> Result<Self, ClientError> {
         let timeout = Duration::from_millis(u64::from(timeout_ms));
         let mut opened = Vec::new();
         for _ in 0..connections.max(1) {
-            opened.push(if is_cluster {
-                Connection::Cluster(open_cluster(urls, timeout).await?)
+            opened.push(if servers.is_cluster {
+                Connection::Cluster(open_cluster(servers, timeout).await?)
             } else {
-                Connection::Single(open_single(urls, timeout).await?)
+                Connection::Single(open_single(servers, timeout).await?)
             });
         }
         Ok(Self { connections: opened, next: AtomicUsize::new(0), timeout })
@@ -217,31 +275,52 @@ pub(super) fn tcp_settings() -> TcpSettings {
     settings
 }
 
-async fn open_single(urls: &[String], timeout: Duration) -> Result<ConnectionManager, ClientError> {
-    let [url] = urls else {
+async fn open_single(
+    servers: &Servers,
+    timeout: Duration,
+) -> Result<ConnectionManager, ClientError> {
+    let [url] = servers.urls.as_slice() else {
         return Err(ClientError::Unreachable("use one address for a single server".to_owned()));
     };
-    let info = url.as_str().into_connection_info()?.set_tcp_settings(tcp_settings());
-    let client = redis::Client::open(info)?;
     // Whoever asks while nobody answers is told so in time; the next one to ask tries again.
     let config = ConnectionManagerConfig::new()
         .set_connection_timeout(Some(timeout))
         .set_response_timeout(Some(LONGEST))
         .set_number_of_retries(1)
         .set_max_delay(Duration::from_millis(200));
-    let opened = ConnectionManager::new_with_config(client, config).await?;
+    let opened = ConnectionManager::new_with_config(servers.client(url)?, config).await?;
     Ok(opened)
 }
 
 async fn open_cluster(
-    urls: &[String],
+    servers: &Servers,
     timeout: Duration,
 ) -> Result<ClusterConnection, ClientError> {
-    let client = ClusterClient::builder(urls.iter().map(String::as_str))
+    let mut builder = ClusterClient::builder(servers.urls.iter().map(String::as_str))
         .connection_timeout(timeout)
         .response_timeout(LONGEST)
-        .tcp_settings(tcp_settings())
-        .build()?;
-    let opened = client.get_async_connection().await?;
+        .tcp_settings(tcp_settings());
+    if servers.urls.iter().any(|url| is_tls(url)) {
+        builder = builder.certs(certificates(&servers.certificates));
+    }
+    let opened = builder.build()?.get_async_connection().await?;
     Ok(opened)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_way_is_told_with_the_setting_to_look_at() {
+        for (why, said) in [
+            ("invalid peer certificate: UnknownIssuer", "set redis.certificates.ca"),
+            ("Password authentication failed- AuthenticationFailed", "redis.urls"),
+            ("WRONGPASS: invalid username-password pair", "redis.urls"),
+            ("Connection refused (os error 111)", "Redis cannot be reached: Connection refused"),
+        ] {
+            let told = ClientError::Unreachable(why.into()).to_string();
+            assert!(told.contains(said) && told.contains(why), "{told}");
+        }
+    }
 }

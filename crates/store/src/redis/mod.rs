@@ -65,7 +65,7 @@ pub use rows::SeatSpecs;
 pub use start::OpenError;
 
 use crate::engine::{Answer, Engine, Failure, Feed, Pending, Seq};
-use client::{Client, ClientError};
+use client::{Client, ClientError, Servers};
 use feed::ArchiveFeed;
 use node::Node;
 use onrush_core::ids::EventId;
@@ -89,18 +89,15 @@ impl RedisEngine {
     /// # Errors
     /// See [`OpenError`]; nothing in Redis is changed then.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
-        let client = Client::open(
-            &options.urls,
-            options.is_cluster,
-            options.connections,
-            options.timeout_ms,
-        )
-        .await?;
+        let servers = Servers {
+            urls: options.urls.clone(),
+            is_cluster: options.is_cluster,
+            certificates: options.certificates.clone(),
+        };
+        let client = Client::open(&servers, options.connections, options.timeout_ms).await?;
         start::check_server(&client).await?;
-        // Client::open has looked at the addresses.
-        let url = options.urls.first().map_or("", String::as_str);
         let limit = Duration::from_millis(u64::from(options.timeout_ms));
-        let node = Node::new(client, Transactions::new(url, limit)?, &options);
+        let node = Node::new(client, Transactions::new(&servers, limit)?, &options);
         start::list_events(&node).await?;
         let sweep = Duration::from_millis(u64::from(options.sweep_ms));
         let ticker = options.ticks.then(|| tokio::spawn(ticker::run(Arc::clone(&node), sweep)));

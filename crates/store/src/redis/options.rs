@@ -2,6 +2,7 @@
 
 use super::archive::Archive;
 use crate::flags::Flags;
+use onrush_tls::Certificates;
 use std::sync::Arc;
 
 /// How an engine runs.
@@ -11,6 +12,8 @@ pub struct Options {
     pub urls: Vec<String>,
     /// Whether it is a Redis Cluster.
     pub is_cluster: bool,
+    /// Whose certificates are trusted where an address is `rediss://`, and our own.
+    pub certificates: Certificates,
     /// Where the feed is kept for good.
     pub archive: Arc<dyn Archive>,
     /// Connections to it, or to each of its nodes.
@@ -34,6 +37,7 @@ impl Options {
         Self {
             urls,
             is_cluster,
+            certificates: Certificates::default(),
             archive,
             connections: 4,
             timeout_ms: 2_000,

@@ -1,6 +1,6 @@
 //! A look into Redis behind the engine's back, for tests only.
 
-use super::client::{Client, ClientError};
+use super::client::{Client, ClientError, Servers};
 use super::keys::{self, EventKeys};
 use super::layout::Layout;
 use super::rows::SeatSpecs;
@@ -10,6 +10,7 @@ use crate::engine::Seq;
 use onrush_core::ids::EventId;
 use onrush_core::snapshot::SnapshotRow;
 use onrush_core::{Change, Command, Event, Refusal, Reply, Time};
+use onrush_tls::Certificates;
 
 /// One event in Redis, as a test sees it.
 pub struct Probe {
@@ -29,7 +30,9 @@ impl Probe {
     /// # Errors
     /// If nobody answers.
     pub async fn open(urls: &[String], is_cluster: bool) -> Result<Self, String> {
-        let client = Client::open(urls, is_cluster, 1, 5_000).await.map_err(told)?;
+        let certificates = Certificates::default();
+        let servers = Servers { urls: urls.to_vec(), is_cluster, certificates };
+        let client = Client::open(&servers, 1, 5_000).await.map_err(told)?;
         let event: EventId = "nothing".parse().map_err(|_| "an id".to_owned())?;
         Ok(Self { client, keys: EventKeys::new(&event), event, head: Head::default() })
     }

@@ -14,12 +14,12 @@
 //! Whoever loses too often, or finds no server that takes transactions, runs the script as it is:
 //! nobody is turned away for the way their command takes.
 
-use super::client::{ClientError, tcp_settings};
+use super::client::{ClientError, Servers};
 use super::scripts::Script;
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo,
-    RedisError, ServerErrorKind, Value,
+    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, ErrorKind, RedisError, ServerErrorKind,
+    Value,
 };
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -60,8 +60,11 @@ impl Transactions {
     ///
     /// # Errors
     /// If the address is none.
-    pub(super) fn new(url: &str, limit: Duration) -> Result<Self, ClientError> {
-        let first = url.into_connection_info()?.set_tcp_settings(tcp_settings());
+    pub(super) fn new(servers: &Servers, limit: Duration) -> Result<Self, ClientError> {
+        // Whoever connects to them has looked at the addresses.
+        let url = servers.urls.first().map_or("", String::as_str);
+        // With the certificates, which go along wherever the address is replaced.
+        let first = servers.client(url)?.get_connection_info().clone();
         Ok(Self { first, limit, idle: Mutex::default(), homes: Mutex::default() })
     }
 

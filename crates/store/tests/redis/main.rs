@@ -4,6 +4,7 @@ mod archiving;
 mod audit;
 mod cluster;
 mod counts;
+mod encrypted;
 mod flags;
 mod loss;
 mod money;

@@ -29,26 +29,32 @@ impl RedisCluster {
         Self::start_with(&RedisOptions::default())
     }
 
-    /// Starts all six as the options say.
+    /// Starts all six as the options say. With TLS they speak it with each other too, so that its
+    /// certificates must be good for clients of theirs.
     ///
     /// # Errors
     ///
     /// If Redis is not installed, or does not start.
     pub fn start_with(options: &RedisOptions) -> Result<Self, NotStarted> {
+        // Only then do clients that speak TLS hear of the ports for it.
+        let tls = match options.tls {
+            Some(_) => "tls-cluster yes\ntls-replication yes",
+            None => "",
+        };
         let more = || {
             format!(
                 "cluster-enabled yes\ncluster-port {}\ncluster-node-timeout {NODE_TIMEOUT_MS}\n\
-                 cluster-replica-validity-factor 0\nrepl-diskless-sync-delay 0",
+                 cluster-replica-validity-factor 0\nrepl-diskless-sync-delay 0\n{tls}",
                 free_port()
             )
         };
         let node = |_| Redis::start_as(options, more);
         let cluster = Self { nodes: (0..2 * PRIMARIES).map(node).collect::<Result<_, _>>()? };
-        cluster.form()?;
+        cluster.form(options.tls.is_some())?;
         Ok(cluster)
     }
 
-    fn form(&self) -> Result<(), NotStarted> {
+    fn form(&self, is_tls: bool) -> Result<(), NotStarted> {
         let say = |node: &Redis, parts: &[&str]| {
             node.command(parts).map_err(|error| node.server.failure(error))
         };
@@ -62,7 +68,8 @@ impl RedisCluster {
                 let to = (from + share).min(SLOTS) - 1;
                 say(node, &["CLUSTER", "ADDSLOTSRANGE", &from.to_string(), &to.to_string()])?;
             }
-            let (port, bus) = (node.port().to_string(), bus_port(node));
+            let port = if is_tls { node.tls_port() } else { node.port() }.to_string();
+            let bus = bus_port(node);
             say(first, &["CLUSTER", "MEET", "127.0.0.1", &port, &bus])?;
         }
         let known = self.nodes.len().to_string();
@@ -80,6 +87,12 @@ impl RedisCluster {
     #[must_use]
     pub fn urls(&self) -> Vec<String> {
         self.nodes.iter().map(Redis::url).collect()
+    }
+
+    /// The nodes' addresses with TLS, if they were started with it.
+    #[must_use]
+    pub fn tls_urls(&self) -> Vec<String> {
+        self.nodes.iter().map(Redis::tls_url).collect()
     }
 
     /// The nodes, dead ones too.

@@ -357,7 +357,7 @@ fn settings_that_are_not_there_are_found() {
     let template =
         "# The door.\nlisten = \"a\"\n# [mail]\n# from = \"b\"\n[limits]\nreads_per_min = 1\n";
     let page = "`ONRUSH_LISTEN`, `ONRUSH_MAIL_FROM`, `ONRUSH_LIMITS`, `ONRUSH_<X>`, \
-        `ONRUSH_LIMITS_READS_PER_MIN`\n\
+        `ONRUSH_LIMITS_READS_PER_MIN`, `ONRUSH_MAIL__FROM`, `ONRUSH_LISTEN_FILE`\n\
         `ONRUSH_LISTENS`\n\n\
         ```toml\nlisten = \"c\"   # here\n[limits]\nreads_per_min = 2\nwrites_per_min = 2\n```\n\n\
         ```toml\nlisten = \"c\"\nfrom = \"d\"\n[[mail]]\nfrom = \"d\"\n```\n";

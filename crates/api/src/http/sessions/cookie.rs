@@ -83,5 +83,5 @@ pub(in crate::http) fn set_cookie(
 
 /// Whether people come over https.
 fn is_https(callers: &Callers) -> bool {
-    callers.config.public_url.as_ref().is_some_and(|url| url.starts_with("https://"))
+    callers.config.is_https()
 }

@@ -28,6 +28,7 @@ mod sagas;
 
 mod archive;
 mod claims;
+mod encrypted;
 mod files;
 mod nodes;
 mod restart;
