@@ -165,7 +165,8 @@ pub fn settings(repository: &Repository) -> Vec<String> {
     found
 }
 
-/// A variable's name with the first of a list's numbers, and one of librdkafka's options as the template has it.
+/// A variable's name as the template has it: without the first of a list's numbers, and for all of
+/// librdkafka's options together.
 fn whole(name: &str) -> String {
     match name.split_once("__OPTIONS__") {
         Some((kafka, _)) => format!("{kafka}__OPTIONS"),
