@@ -11,6 +11,8 @@ use std::fmt::Write;
 pub enum Refusal {
     /// Nobody who is trusted signed the server's certificate.
     UnknownAuthority,
+    /// The server's certificate is not believed, for one of several reasons: OpenSSL keeps which.
+    NotBelieved,
     /// The server's certificate is of another server.
     OtherName,
     /// The server's certificate has expired.
@@ -55,7 +57,7 @@ const SIGNS: [(&str, Refusal); 27] = [
     ("extended key usage", Refusal::OtherPurpose),
     ("UnknownIssuer", Refusal::UnknownAuthority),
     ("BadSignature", Refusal::UnknownAuthority),
-    ("certificate verify failed", Refusal::UnknownAuthority),
+    ("certificate verify failed", Refusal::NotBelieved),
     ("corrupt message of type", Refusal::NoTls),
     ("wrong version number", Refusal::NoTls),
 ];
@@ -83,6 +85,11 @@ impl Refusal {
             Self::UnknownAuthority => format!(
                 "its certificate is signed by nobody who is trusted here; set {place}.ca to the \
                  certificate of the authority that signed it"
+            ),
+            Self::NotBelieved => format!(
+                "its certificate is not believed: nobody who is trusted here signed it, it is \
+                 another server's, or its time is over; look at {place}.ca, at the name that the \
+                 settings call it by, and at its dates"
             ),
             Self::OtherName => "its certificate is another server's: it lacks the name or address \
                  that the settings call it by; use a name that is in the certificate, or have one \
@@ -181,7 +188,7 @@ mod tests {
     fn every_refusal_has_a_sentence_of_its_own() {
         let all: BTreeSet<_> =
             SIGNS.iter().map(|(_, refusal)| refusal.sentence("redis.certificates")).collect();
-        assert_eq!(all.len(), 8);
+        assert_eq!(all.len(), 9);
         let told = Refusal::UnknownAuthority.sentence("redis.certificates");
         assert!(told.contains("redis.certificates.ca"), "{told}");
     }

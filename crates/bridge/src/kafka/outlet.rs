@@ -117,28 +117,30 @@ pub(super) struct Outlet {
 }
 
 impl Outlet {
-    /// Makes topics that are missing, if that is wanted, and a producer.
+    /// Makes a producer, and topics that are missing if that is wanted.
     pub(super) async fn open(
         settings: &KafkaSettings,
         health: Arc<Health>,
     ) -> Result<Self, Undelivered> {
-        if settings.create_topics {
-            make_topics(settings).await?;
-        }
         let producer = producer_of(settings).map_err(Undelivered)?;
         let context = Context::default();
         let producer = producer
             .create_with_context(context.clone())
             .map_err(|error| context.explain(&error))?;
         let topics = Topic::ALL.map(|topic| (topic, topic_of(settings, topic)));
-        Ok(Self {
+        let outlet = Self {
             producer: Some(producer),
             context,
             topics: topics.into(),
             under_way: VecDeque::new(),
             tuning: settings.tuning.clone(),
             health,
-        })
+        };
+        // The producer's client says what is in the way; that of the topics only that it waited.
+        if settings.create_topics {
+            make_topics(settings, &outlet.context).await?;
+        }
+        Ok(outlet)
     }
 
     /// Sends a message after all that were sent before; waits while too many are under way.
@@ -215,8 +217,7 @@ impl Drop for Outlet {
     }
 }
 
-async fn make_topics(settings: &KafkaSettings) -> Result<(), Undelivered> {
-    let context = Context::default();
+async fn make_topics(settings: &KafkaSettings, context: &Context) -> Result<(), Undelivered> {
     let client = client_of(settings).map_err(Undelivered)?;
     let admin: AdminClient<Context> =
         client.create_with_context(context.clone()).map_err(|error| context.explain(&error))?;
