@@ -75,6 +75,13 @@ fn advice(said: &str) -> Option<String> {
                 .into(),
         );
     }
+    // An alert that says no more than that the broker ends it, mostly for want of a certificate.
+    if said.contains("alert") || said.contains("ssl transport error") {
+        return Some(format!(
+            "the broker ends the greeting; if it asks for client certificates, set \
+             {CERTIFICATES}.cert and {CERTIFICATES}.key"
+        ));
+    }
     (said.contains("ssl handshake failed") || said.contains("disconnected while requesting")).then(
         || {
             "the broker and this client do not speak the same; look at security.protocol in \
