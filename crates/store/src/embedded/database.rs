@@ -263,34 +263,3 @@ pub(super) fn identify(connection: &Connection) -> rusqlite::Result<String> {
     )?;
     Ok(memo(connection, "journal")?.unwrap_or_default())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::embedded::checkpointer::pass;
-
-    #[test]
-    fn a_log_that_waited_for_a_reader_gives_its_space_back() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.db");
-        create(&path, Time(0)).unwrap();
-        let writer = open_writer(&path).unwrap();
-        writer.execute_batch("PRAGMA synchronous = OFF; CREATE TABLE filler (bytes BLOB)").unwrap();
-        let length = || fs::metadata(dir.path().join("a.db-wal")).unwrap().len();
-        let limit = u64::from(LOG_KEEPS_BYTES);
-        let fill = |bytes: u64| {
-            writer.execute("INSERT INTO filler VALUES (zeroblob(?1))", [bytes]).unwrap();
-        };
-        let reader = open_reader(&path).unwrap();
-        reader.execute_batch("BEGIN; SELECT count(*) FROM filler").unwrap();
-        for _ in 0..5 {
-            fill(limit / 4);
-            pass(&writer);
-        }
-        assert!(length() > limit, "it waits for the reader");
-        reader.execute_batch("COMMIT").unwrap();
-        pass(&writer);
-        fill(1);
-        assert!(length() <= limit, "{} bytes", length());
-    }
-}
