@@ -14,12 +14,13 @@ use std::path::PathBuf;
 pub(super) const PRECEDENCE: &str = "\
 Every setting can also stand in the file (TOML) and in a variable ONRUSH_<SETTING>. A flag \
 overrides a variable, a variable overrides the file. Settings that have no flag: admin_key, \
-scanner_key, guest_tokens, guest_token_ttl_s, visitors_per_min, \
+scanner_key, session_ttl_s, session_idle_s, actions_kept_days, guest_tokens, guest_token_ttl_s, \
+visitors_per_min, \
 limits (each as ONRUSH_LIMITS_<SETTING>, or ONRUSH_LIMITS=off for all on visitors and addresses), \
 trusted_proxies, allowed_origins, max_streams, max_connections, connections_per_address, \
 streams_per_user, streams_per_address, body_timeout_ms, body_bytes_per_s, answer_timeout_ms, \
 shed_after_ms, pass_issuer, gateway (none, sandbox or stripe), allow_sandbox, booking_paths, and in \
-the file only: shop_tokens, sandbox, stripe, saga, mail, webhooks. docs/operating.md says more.
+the file only: keys, shop_tokens, sandbox, stripe, saga, mail, webhooks. docs/operating.md says more.
 
 Exit codes: 0 stopped as asked, 2 the command line or configuration is wrong, 3 it could not run.";
 

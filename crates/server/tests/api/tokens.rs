@@ -69,11 +69,8 @@ pub(crate) fn shop_token(secret: &str, claims: &Value) -> String {
 async fn a_shop_token_that_lacks_a_claim_is_told_which() {
     const SECRET: &str = "a shared secret of at least 32 bytes";
     let shop = Shop::start_with(|config| {
-        config.shop_tokens = Some(ShopTokens {
-            secret: SECRET.to_owned().into(),
-            issuer: "https://shop.example".into(),
-            audience: "onrush".into(),
-        });
+        config.shop_tokens =
+            Some(ShopTokens::shared(SECRET.to_owned().into(), "https://shop.example", "onrush"));
     })
     .await;
     let whole = json!({"sub": "42", "iss": "https://shop.example", "aud": "onrush",

@@ -37,7 +37,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let callers = Arc::<Callers>::from_ref(state);
-        let (ShopVisitor { user, channels: granted }, address) = callers.admit(parts)?;
+        let (ShopVisitor { user, channels: granted }, address) = callers.admit(parts).await?;
         Ok(Self { user, granted, address, callers })
     }
 }

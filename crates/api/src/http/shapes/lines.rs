@@ -1,6 +1,7 @@
 //! What a booking wants, as visitors write it.
 
 use super::types::TypesWish;
+use crate::http::caller::Operator;
 use crate::http::problem::{Code, Problem};
 use crate::json::ids::{
     AccessibleNumber, BestQuantityNumber, DayText, FreeText, IdText, NightsNumber, PoolQuantities,
@@ -15,7 +16,7 @@ use onrush_core::lines::{Lines, PoolLine};
 use onrush_core::spec::Reason;
 use onrush_core::types::AskedTypes;
 use onrush_core::{Command, Refusal};
-use serde::de::{self, MapAccess};
+use serde::de::{self, IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
 use std::fmt;
@@ -121,7 +122,7 @@ pub enum TogetherWord {
     Prefer,
 }
 
-/// Units of pools and seats, and who takes them off sale or puts them back, and why.
+/// Units of pools and seats, and why they are taken off sale or put back.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UnitsAndReason<'a> {
@@ -133,15 +134,16 @@ pub struct UnitsAndReason<'a> {
     #[serde(borrow, default)]
     #[schema(value_type = Option<SeatIds>, nullable = false)]
     seats: Vec<Cow<'a, str>>,
-    /// Who.
-    #[schema(value_type = FreeText)]
-    by: Box<str>,
+    /// Read over: who asks is the key's name.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]
     why: Box<str>,
 }
 
-/// Free units of pools and seats that move between channels, who moves them and why.
+/// Free units of pools and seats that move between channels, and why.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AllottedUnits<'a> {
@@ -161,9 +163,10 @@ pub struct AllottedUnits<'a> {
     #[serde(borrow, default)]
     #[schema(value_type = Option<IdText>)]
     to: Option<Cow<'a, str>>,
-    /// Who.
-    #[schema(value_type = FreeText)]
-    by: Box<str>,
+    /// Read over: who asks is the key's name.
+    #[serde(default)]
+    #[schema(value_type = Option<FreeText>, nullable = false, deprecated)]
+    by: IgnoredAny,
     /// Why.
     #[schema(value_type = FreeText)]
     why: Box<str>,
@@ -174,13 +177,16 @@ impl AllottedUnits<'_> {
     ///
     /// # Errors
     /// As [`WishBody::lines`].
-    pub fn split(self) -> Result<(Lines, Option<ChannelId>, Option<ChannelId>, Reason), Problem> {
-        let Self { pools, seats, from, to, by, why } = self;
+    pub fn split(
+        self,
+        operator: &Operator,
+    ) -> Result<(Lines, Option<ChannelId>, Option<ChannelId>, Reason), Problem> {
+        let Self { pools, seats, from, to, by: IgnoredAny, why } = self;
         let lines = WishBody { pools, seats, ..WishBody::default() }.lines()?;
         let named = |field: &'static str, channel: Option<Cow<'_, str>>| {
             channel.map(|it| id(&it).map_err(|problem| problem.about(field))).transpose()
         };
-        Ok((lines, named("from", from)?, named("to", to)?, Reason { by, why }))
+        Ok((lines, named("from", from)?, named("to", to)?, operator.because(why)))
     }
 }
 
@@ -189,10 +195,10 @@ impl UnitsAndReason<'_> {
     ///
     /// # Errors
     /// As [`WishBody::lines`].
-    pub fn split(self) -> Result<(Lines, Reason), Problem> {
-        let Self { pools, seats, by, why } = self;
+    pub fn split(self, operator: &Operator) -> Result<(Lines, Reason), Problem> {
+        let Self { pools, seats, by: IgnoredAny, why } = self;
         let lines = WishBody { pools, seats, ..WishBody::default() }.lines()?;
-        Ok((lines, Reason { by, why }))
+        Ok((lines, operator.because(why)))
     }
 }
 
