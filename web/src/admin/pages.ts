@@ -16,6 +16,7 @@ const PAGES: [path: string, scope: Scope, load: Load][] = [
   ["/admin/messages", "admin", () => import("./system/Messages.svelte")],
   ["/admin/flags", "read", () => import("./system/Flags.svelte")],
   ["/admin/inventory", "read", () => import("./system/Inventory.svelte")],
+  ["/admin/actions", "admin", () => import("./system/Actions.svelte")],
   ["/admin/check-in", "door", () => import("./checkin/CheckIn.svelte")],
 ];
 

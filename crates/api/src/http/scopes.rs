@@ -54,6 +54,7 @@ pub(super) const TABLE: &[Row] = &[
     ("GET", "/api/v1/admin/events/{event}/types", Read),
     ("PUT", "/api/v1/admin/events/{event}/types", Sell),
     ("POST", "/api/v1/admin/events/{event}/unblock", Stock),
+    ("POST", "/api/v1/admin/events/{event}/visitors/{user}/bookings", Sell),
     ("POST", "/api/v1/admin/events/{event}/visitors/{user}/remove", Sell),
     ("POST", "/api/v1/admin/events/{event}/visitors/{user}/unban", Sell),
     ("GET", "/api/v1/admin/feed", Read),

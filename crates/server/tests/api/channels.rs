@@ -6,10 +6,10 @@ use crate::tokens::shop_token;
 use onrush_base::config::ShopTokens;
 use serde_json::{Value, json};
 
-const CODE: &str = "Fans-2026";
+pub(crate) const CODE: &str = "Fans-2026";
 
 /// An event with 10 of pool `ga` and seats, of which the fan club has 4 and A-1.
-async fn sale_with_fans(shop: &Shop) {
+pub(crate) async fn sale_with_fans(shop: &Shop) {
     taxed_sale(shop, &Value::Null).await;
     let fans = json!({"codes": [CODE], "by": "ann", "why": "presale"});
     shop.organise("PUT", "/events/e/channels/fans", &fans).await;

@@ -1,5 +1,6 @@
 //! Keys with names and scopes: what each opens, and whose name stands in histories.
 
+use crate::channels::{CODE, sale_with_fans};
 use crate::client::{Answer, Request};
 use crate::shop::{ADMIN_KEY, Shop};
 use onrush_base::auth::hex;
@@ -156,4 +157,77 @@ async fn twenty_wrong_keys_lock_their_address_out_and_nobody_else() {
     assert_eq!(from("203.0.113.9", &key_of("ann")).await.status, 429);
     from("203.0.113.10", &key_of("ann")).await.expect(200);
     from("203.0.113.10", ADMIN_KEY).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_service_holds_for_somebody_with_the_channels_of_its_key() {
+    let shop = Shop::start_with(|config| {
+        let with_channels = |name: &str, channels: &[&str]| {
+            let channels = channels.iter().map(|channel| channel.parse().unwrap()).collect();
+            KeySettings { channels, ..named(name, &[Scope::Sell]) }
+        };
+        config.keys.push(with_channels("fan-club", &["fans", "elsewhere"]));
+        config.keys.push(with_channels("box-office", &[]));
+        config.keys.push(named("door", &[Scope::Door]));
+    })
+    .await;
+    sale_with_fans(&shop).await;
+    let guest = shop.guest().await;
+    let path = format!("/admin/events/e/visitors/{}/bookings", guest.user);
+    let hold = async |name: &str, key: &str, wish: Value| {
+        let request = shop.ask("POST", &path).bearer(&key_of(name)).key(key);
+        request.json(&wish).send().await
+    };
+    let wish = || json!({"pools": {"ga": 4}, "seats": ["A-1"]});
+    assert_eq!(hold("door", "k", wish()).await.problem(), (403, "SCOPE_MISSING".into()));
+    // What is set aside is not for every key.
+    let refused = hold("box-office", "k", wish()).await;
+    assert_eq!(refused.problem(), (409, "SEAT_UNAVAILABLE".into()));
+    let held = hold("fan-club", "k", wish()).await.expect(201).json();
+    assert_eq!(hold("fan-club", "k", wish()).await.expect(201).json(), held);
+    let other = hold("fan-club", "k", json!({"pools": {"ga": 1}})).await;
+    assert_eq!(other.problem().1, "BOOKING_MISMATCH");
+    // It is theirs, and counts as theirs: the booking is seen with their own token.
+    let path_of = format!("/bookings/{}", held["booking"].as_str().unwrap());
+    let seen = guest.get(&path_of).await.expect(200).json();
+    assert_eq!((&seen["status"], &seen["seats"]), (&json!("held"), &json!(["A-1"])));
+    let stranger = shop.guest().await;
+    assert_eq!(stranger.get(&path_of).await.problem(), (404, "RESERVATION_NOT_FOUND".into()));
+    // Another key with the same Idempotency-Key, and the visitor with it, hold something else.
+    let one = || json!({"pools": {"ga": 1}});
+    let by_box_office = hold("box-office", "k", one()).await.expect(201).json();
+    let own = guest.hold("e", "k", &one()).await.expect(201).json();
+    let all = [&held["booking"], &by_box_office["booking"], &own["booking"]];
+    assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2], "{all:?}");
+    // Codes open what the key does not; wrong ones are as wrong as anybody's.
+    let wrong =
+        hold("box-office", "c", json!({"pools": {"ga": 1}, "codes": ["guess-guess"]})).await;
+    assert_eq!(wrong.problem(), (404, "CHANNEL_CODE_NOT_FOUND".into()));
+    hold("box-office", "c", json!({"pools": {"ga": 1}, "codes": [CODE]})).await.expect(201);
+    // The record says who did it, and not for whom.
+    let rows = shop.admin("GET", "/actions?name=fan-club").send().await.expect(200).json();
+    let row = &rows["actions"][0];
+    assert_eq!(row["path"], "/api/v1/admin/events/e/visitors/{user}/bookings");
+    assert!(!rows.to_string().contains(&guest.user), "{rows}");
+}
+
+#[tokio::test]
+async fn a_service_jumps_no_queue_and_no_limit() {
+    let shop = Shop::start_with(|config| {
+        config.keys.push(named("box-office", &[Scope::Sell]));
+    })
+    .await;
+    shop.sale_with_room("e", json!({})).await;
+    let guest = shop.guest().await;
+    let hold = async |quantity: u32| {
+        let path = format!("/admin/events/e/visitors/{}/bookings", guest.user);
+        let request = shop.ask("POST", &path).bearer(&key_of("box-office")).key("k");
+        request.json(&json!({"pools": {"ga": quantity}})).send().await
+    };
+    assert_eq!(hold(1).await.problem().1, "NOT_YOUR_TURN");
+    shop.organise("PATCH", "/events/e", &json!({"max_per_user": 1})).await;
+    guest.join("e").await.expect(202);
+    guest.until_active("e").await;
+    assert_eq!(hold(2).await.problem().1, "USER_LIMIT_EXCEEDED");
+    hold(1).await.expect(201);
 }

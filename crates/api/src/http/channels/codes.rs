@@ -43,6 +43,17 @@ where
 }
 
 impl Shopper {
+    /// Somebody for whom a service holds, with the channels that it may use.
+    #[must_use]
+    pub fn served(
+        user: UserId,
+        granted: Vec<ChannelId>,
+        address: IpAddr,
+        callers: Arc<Callers>,
+    ) -> Self {
+        Self { user, granted, address, callers }
+    }
+
     /// The channels that this visitor may use in an event: those of the codes first, in their order,
     /// then those of the token that the event has.
     ///
