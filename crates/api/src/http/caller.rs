@@ -86,13 +86,18 @@ where
 /// Somebody with a key that gives the right to what is asked: `http/scopes.rs` says which scope
 /// each path needs, and `http/doorkeeper.rs` lets nobody else in.
 #[derive(Clone)]
-pub struct Operator(pub Arc<NamedKey>);
+pub struct Operator {
+    /// Their key.
+    pub key: Arc<NamedKey>,
+    /// From which address they ask.
+    pub address: IpAddr,
+}
 
 impl Operator {
     /// Why they do something, as histories keep it.
     #[must_use]
     pub fn because(&self, why: Box<str>) -> Reason {
-        Reason { by: self.0.name.clone(), why }
+        Reason { by: self.key.name.clone(), why }
     }
 }
 
@@ -156,14 +161,15 @@ impl Callers {
     /// `TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED`, `ORIGIN_REFUSED`, `CSRF_REFUSED`,
     /// `RATE_LIMITED`, `LEDGER_UNAVAILABLE`.
     pub(super) async fn operator_in(&self, parts: &Parts) -> Result<Operator, Problem> {
+        let address = self.address_in(parts)?;
         // A program that sends a key means that key, whatever cookies come with it.
         if !parts.headers.contains_key(AUTHORIZATION)
             && let Some(session) = checked_session_of(self, parts).await?
         {
-            return Ok(Operator(session.key));
+            return Ok(Operator { key: session.key, address });
         }
-        let key = self.key_of(bearer(parts)?, self.address_in(parts)?)?;
-        key.map(Operator).ok_or_else(|| {
+        let key = self.key_of(bearer(parts)?, address)?;
+        key.map(|key| Operator { key, address }).ok_or_else(|| {
             Problem::new(
                 Code::TokenInvalid,
                 "nobody has this key; send one of the organiser's keys",

@@ -31,16 +31,18 @@ pub(super) async fn keep(State(state): State<HttpState>, request: Request, next:
         Err(problem) => {
             let is_wrong_key = problem.code() == Code::TokenInvalid.facts().0;
             let mut response = problem.into_response();
-            if is_wrong_key && callers.limits.wrong_keys.is_worth_a_row() {
+            if is_wrong_key && callers.limits.wrong_keys.is_worth_a_row(None) {
                 asked.note(&callers, None, &mut response).await;
             }
             return response;
         }
     };
-    let name = operator.0.name.clone();
-    if !operator.0.may(scope) {
+    let name = operator.key.name.clone();
+    if !operator.key.may(scope) {
         let mut response = lacks(&operator, scope).into_response();
-        asked.note(&callers, Some(&name), &mut response).await;
+        if callers.limits.wrong_keys.is_worth_a_row(Some(&name)) {
+            asked.note(&callers, Some(&name), &mut response).await;
+        }
         return response;
     }
     let is_noted = is_noted(&parts, scope);
@@ -67,7 +69,7 @@ fn is_noted(parts: &Parts, scope: Scope) -> bool {
 }
 
 fn lacks(operator: &Operator, scope: Scope) -> Problem {
-    let why = format!("the key {} lacks the scope {scope}, which this needs", operator.0.name);
+    let why = format!("the key {} lacks the scope {scope}, which this needs", operator.key.name);
     let facts = Map::from_iter([("scope".to_owned(), Value::from(scope.name()))]);
     Problem::new(Code::ScopeMissing, why).with(facts)
 }

@@ -158,14 +158,15 @@ impl WrongKeys {
             tries: per_min.get().map(limit),
             known: Buckets::one_in(KNOWN_US, KNOWN_ADDRESSES),
             lines: Buckets::new(LOG_LINES_PER_MIN, 1),
-            rows: Buckets::new(LOG_LINES_PER_MIN, 1),
+            rows: Buckets::new(LOG_LINES_PER_MIN, KNOWN_ADDRESSES),
         }
     }
 
-    /// Whether one more wrong key is written down: strangers shall not fill the ledger.
+    /// Whether one more refusal of this key, or of a wrong one, is written down: neither strangers
+    /// nor a stolen key shall fill the ledger with what did nothing.
     #[must_use]
-    pub fn is_worth_a_row(&self) -> bool {
-        self.rows.take(&()).is_ok()
+    pub fn is_worth_a_row(&self, name: Option<&str>) -> bool {
+        self.rows.take(&name).is_ok()
     }
 
     /// Judges a key that came from an address, once it is known whose it is.

@@ -11,6 +11,7 @@ async fn shop() -> Shop {
         config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
         config.keys.push(named("ann", &[Scope::Read, Scope::Sell]));
         config.keys.push(named("till", &[Scope::Money, Scope::Read]));
+        config.keys.push(named("door", &[Scope::Door]));
     })
     .await
 }
@@ -144,6 +145,13 @@ async fn sign_ins_sign_outs_and_wrong_keys_are_rows_and_strangers_fill_nothing()
     let wrong = rows.iter().filter(|row| row["code"] == "TOKEN_INVALID").count();
     assert!((60..=70).contains(&wrong), "{wrong}");
     assert!(!json!(rows).to_string().contains("a wrong key"));
+    // Nor does a key that tries what it may not.
+    for _ in 0..200 {
+        let request = shop.ask("GET", "/admin/flags").bearer(&key_of("door"));
+        assert_eq!(request.send().await.status, 403);
+    }
+    let refused = actions(&shop, "?limit=1000&name=door").await.len();
+    assert!((60..=70).contains(&refused), "{refused}");
 }
 
 #[tokio::test]

@@ -10,12 +10,9 @@ use crate::http::problem::Problem;
 use crate::http::shapes::lines::WishBody;
 use crate::http::state::{Callers, Sale};
 use crate::json::ids::{EventIdText, IdText};
-use axum::Extension;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use onrush_core::ids::{EventId, UserId};
-use onrush_serve::connection::Connection;
 use std::sync::Arc;
 
 /// Holds units for a visitor, all of them or none, under the rules that hold for the visitor: their
@@ -34,17 +31,14 @@ use std::sync::Arc;
 pub async fn hold_for_somebody(
     State(sale): State<Arc<Sale>>,
     State(callers): State<Arc<Callers>>,
-    Extension(connection): Extension<Connection>,
-    headers: HeaderMap,
     Ids((event, user)): Ids<(EventId, UserId)>,
     operator: Operator,
     key: IdempotencyKey,
     body: JsonBytes,
 ) -> Result<Response, Problem> {
-    let address = callers.address_of(&connection, &headers);
-    let channels = operator.0.channels.clone();
-    let shopper = Shopper::served(user, channels, address, callers);
+    let channels = operator.key.channels.clone();
+    let shopper = Shopper::served(user, channels, operator.address, callers);
     // No visitor's key has a blank in it, so what they hold themselves is another booking.
-    let key = format!("{} {}", operator.0.name, key.as_str());
+    let key = format!("{} {}", operator.key.name, key.as_str());
     hold_for(&sale, &event, &shopper, &key, &body).await
 }

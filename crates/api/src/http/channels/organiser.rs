@@ -6,7 +6,7 @@ use crate::http::body::{JsonBody, JsonBytes, json};
 use crate::http::caller::{Ids, Operator};
 use crate::http::openapi::{ReadProblems, WriteProblems};
 use crate::http::problem::{Code, Problem};
-use crate::http::shapes::lines::{AllottedUnits, id};
+use crate::http::shapes::lines::{Allotment, AllottedUnits, id};
 use crate::http::state::{Sale, Units};
 use crate::json::ids::{EventIdText, FreeText, IdText, TimeMs};
 use crate::json::whole::Whole;
@@ -270,8 +270,8 @@ pub async fn allot(
     operator: Operator,
     body: JsonBytes,
 ) -> Result<Response, Problem> {
-    let (lines, from, to, reason) = body.parse::<AllottedUnits<'_>>()?.split(&operator)?;
-    let command = Command::Allot { lines, from, to, reason };
+    let Allotment { lines, from, to, why } = body.parse::<AllottedUnits<'_>>()?.split()?;
+    let command = Command::Allot { lines, from, to, reason: operator.because(why) };
     sale.run::<()>(&event, command).await.map_err(|why| Problem::from(why).named_in_body())?;
     Ok(json(StatusCode::OK, &bodies(&sale, &event).await?))
 }

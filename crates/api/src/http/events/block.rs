@@ -29,7 +29,8 @@ pub async fn block(
     operator: Operator,
     body: JsonBytes,
 ) -> Result<Response, Problem> {
-    let (lines, reason) = body.parse::<UnitsAndReason<'_>>()?.split(&operator)?;
+    let (lines, why) = body.parse::<UnitsAndReason<'_>>()?.split()?;
+    let reason = operator.because(why);
     let shown = run_and_show(&sale, &event, Command::Block { lines, reason }).await;
     shown.map_err(Problem::named_in_body)
 }
@@ -48,7 +49,8 @@ pub async fn unblock(
     operator: Operator,
     body: JsonBytes,
 ) -> Result<Response, Problem> {
-    let (lines, reason) = body.parse::<UnitsAndReason<'_>>()?.split(&operator)?;
+    let (lines, why) = body.parse::<UnitsAndReason<'_>>()?.split()?;
+    let reason = operator.because(why);
     let shown = run_and_show(&sale, &event, Command::Unblock { lines, reason }).await;
     shown.map_err(Problem::named_in_body)
 }

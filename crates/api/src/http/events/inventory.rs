@@ -128,7 +128,7 @@ pub async fn sync_inventory(
         engine: &*sale.engine,
         gateway: sagas.gateway(),
         cluster: nodes.cluster()?,
-        by: &operator.0.name,
+        by: &operator.key.name,
     };
     let pools = sync(with, query.event).await?;
     Ok(json(StatusCode::OK, &SyncBody { pools }))

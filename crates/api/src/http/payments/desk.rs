@@ -90,7 +90,7 @@ pub async fn settle_desk_entry(
     if why.is_empty() || !fits_text(&why) {
         return Err(Problem::new(Code::InvalidBody, "why: use 1 to 500 characters").about("why"));
     }
-    match sagas.settle_desk(&entry, operator.0.name.clone().into(), why.into()).await? {
+    match sagas.settle_desk(&entry, operator.key.name.clone().into(), why.into()).await? {
         Some(entry) => Ok(json(StatusCode::OK, &DeskEntryBody::from(entry))),
         None => {
             let why = "the desk did nothing of this id; see /api/v1/admin/desk";

@@ -92,7 +92,7 @@ async fn act(
 ) -> Result<Response, Problem> {
     let of = booking.clone();
     // An operator who hangs up must not stop half-way what they began.
-    let done = tokio::spawn(async move { sagas.act(&of, action, &operator.0.name).await }).await;
+    let done = tokio::spawn(async move { sagas.act(&of, action, &operator.key.name).await }).await;
     let record = match done {
         Ok(Ok(Some(record))) => Some(record),
         Ok(Ok(None)) => {

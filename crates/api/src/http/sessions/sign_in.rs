@@ -95,7 +95,7 @@ pub async fn create(
         None => {
             let problem = Problem::new(Code::TokenInvalid, "nobody has this key");
             let mut response = problem.into_response();
-            if callers.limits.wrong_keys.is_worth_a_row() {
+            if callers.limits.wrong_keys.is_worth_a_row(None) {
                 asked.note(&callers, None, &mut response).await;
             }
             Ok(response)

@@ -1,7 +1,6 @@
 //! What a booking wants, as visitors write it.
 
 use super::types::TypesWish;
-use crate::http::caller::Operator;
 use crate::http::problem::{Code, Problem};
 use crate::json::ids::{
     AccessibleNumber, BestQuantityNumber, DayText, FreeText, IdText, NightsNumber, PoolQuantities,
@@ -13,7 +12,6 @@ use onrush_core::best::{Best, BestOrder, Together};
 use onrush_core::ids::{BookingId, ChannelId, InvalidId, PoolId, SeatId, UserId};
 use onrush_core::limits::{MAX_LINES_PER_HOLD, MAX_UNITS_PER_HOLD};
 use onrush_core::lines::{Lines, PoolLine};
-use onrush_core::spec::Reason;
 use onrush_core::types::AskedTypes;
 use onrush_core::{Command, Refusal};
 use serde::de::{self, IgnoredAny, MapAccess};
@@ -172,33 +170,42 @@ pub struct AllottedUnits<'a> {
     why: Box<str>,
 }
 
+/// What moves between channels, and why.
+pub struct Allotment {
+    /// The units.
+    pub lines: Lines,
+    /// The channel they are in; everybody's stock if there is none.
+    pub from: Option<ChannelId>,
+    /// The channel they go to; everybody's stock if there is none.
+    pub to: Option<ChannelId>,
+    /// Why.
+    pub why: Box<str>,
+}
+
 impl AllottedUnits<'_> {
-    /// The lines, where from, where to, and the reason.
+    /// What is meant.
     ///
     /// # Errors
     /// As [`WishBody::lines`].
-    pub fn split(
-        self,
-        operator: &Operator,
-    ) -> Result<(Lines, Option<ChannelId>, Option<ChannelId>, Reason), Problem> {
+    pub fn split(self) -> Result<Allotment, Problem> {
         let Self { pools, seats, from, to, by: IgnoredAny, why } = self;
         let lines = WishBody { pools, seats, ..WishBody::default() }.lines()?;
         let named = |field: &'static str, channel: Option<Cow<'_, str>>| {
             channel.map(|it| id(&it).map_err(|problem| problem.about(field))).transpose()
         };
-        Ok((lines, named("from", from)?, named("to", to)?, operator.because(why)))
+        Ok(Allotment { lines, from: named("from", from)?, to: named("to", to)?, why })
     }
 }
 
 impl UnitsAndReason<'_> {
-    /// The lines and the reason.
+    /// The lines, and why.
     ///
     /// # Errors
     /// As [`WishBody::lines`].
-    pub fn split(self, operator: &Operator) -> Result<(Lines, Reason), Problem> {
+    pub fn split(self) -> Result<(Lines, Box<str>), Problem> {
         let Self { pools, seats, by: IgnoredAny, why } = self;
         let lines = WishBody { pools, seats, ..WishBody::default() }.lines()?;
-        Ok((lines, operator.because(why)))
+        Ok((lines, why))
     }
 }
 
