@@ -190,7 +190,7 @@ async fn a_service_holds_for_somebody_with_the_channels_of_its_key() {
     // It is theirs, and counts as theirs: the booking is seen with their own token.
     let path_of = format!("/bookings/{}", held["booking"].as_str().unwrap());
     let seen = guest.get(&path_of).await.expect(200).json();
-    assert_eq!((&seen["status"], &seen["seats"]), (&json!("held"), &json!(["A-1"])));
+    assert_eq!((&seen["status"], &seen["lines"]["seats"]), (&json!("held"), &json!(["A-1"])));
     let stranger = shop.guest().await;
     assert_eq!(stranger.get(&path_of).await.problem(), (404, "RESERVATION_NOT_FOUND".into()));
     // Another key with the same Idempotency-Key, and the visitor with it, hold something else.
