@@ -191,7 +191,7 @@ test("blocked seat says by whom and why, and a sold one leads to its booking", a
   await map.getByRole("button", { name: "Block", exact: true }).click();
   await confirm(page, "Block");
   await map.getByText("Reason: as agreed").waitFor();
-  await map.getByText("By Ann", { exact: true }).waitFor();
+  await map.getByText("By admin", { exact: true }).waitFor();
   const seats = async () => (await server.ask("GET", "/events/why/seats/status")).body.status;
   expect(await seats()).toMatch(/^b/);
 
